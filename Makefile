@@ -1,0 +1,78 @@
+# make            builds ./gaspbpf
+# make unit       builds the unit tests of the user side
+# make workloads  builds the jobs under test
+# make V=1        shows the commands
+
+BUILD   := build
+CLANG   ?= clang
+BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
+PKGS    := libbpf libelf libdw libzstd zlib
+prefix  ?= /usr/local
+
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wstrict-prototypes
+CFLAGS   += -fstack-protector-strong -D_FORTIFY_SOURCE=2
+CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflags $(PKGS))
+CPPFLAGS += -DGASPBPF_VERSION='"0.1"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
+LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread
+
+BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
+
+SOURCES  := $(sort $(wildcard user/*/*.c))
+OBJECTS  := $(SOURCES:user/%.c=$(BUILD)/%.o)
+LIBRARY  := $(BUILD)/libgaspbpf.a
+SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
+UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
+
+ifeq ($(V),1)
+  Q =
+  say =
+else
+  Q = @
+  say = @printf '  %-8s %s\n' '$(1)' '$(2)';
+endif
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all unit workloads clean install
+
+all: gaspbpf
+
+gaspbpf: $(BUILD)/cli/main.o $(LIBRARY)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(LIBRARY): $(filter-out $(BUILD)/cli/main.o,$(OBJECTS))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/%.o: user/%.c | $(SKELS)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) include/gaspbpf/wire.h vmlinux/vmlinux.h
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPFFLAGS) -c -o $@ $<
+
+$(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+unit: $(UNITS)
+
+$(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
+	$(call say,UNIT,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
+
+workloads:
+	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)
+
+install: gaspbpf
+	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -m 644 models/*.model $(DESTDIR)$(prefix)/share/gaspbpf/models
+
+clean:
+	rm -rf $(BUILD) gaspbpf
+
+-include $(wildcard $(BUILD)/*/*.d)

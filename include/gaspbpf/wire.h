@@ -1,0 +1,145 @@
+/*
+ * wire.h - what bpf/ and user/ say to each other.
+ *
+ * The kernel side knows no runtime. It is handed, for each probe, a short
+ * capture program: which words to fetch at the call and at the return. What it
+ * sends back is one span for each finished call, with the fetched words in
+ * value[], in the order of the probe's slots. What the words mean is known
+ * only in user space (user/model).
+ *
+ * All times are ns of CLOCK_MONOTONIC. All process and thread ids are those of
+ * the initial PID namespace.
+ */
+#ifndef GASPBPF_WIRE_H
+#define GASPBPF_WIRE_H
+
+#ifndef __VMLINUX_H__
+#include <stdint.h>
+typedef uint8_t gb_u8;
+typedef uint16_t gb_u16;
+typedef uint32_t gb_u32;
+typedef uint64_t gb_u64;
+typedef int32_t gb_s32;
+#else
+typedef __u8 gb_u8;
+typedef __u16 gb_u16;
+typedef __u32 gb_u32;
+typedef __u64 gb_u64;
+typedef __s32 gb_s32;
+#endif
+
+#define GB_REGISTERS 6   /* integer argument registers: rdi rsi rdx rcx r8 r9 */
+#define GB_SLOTS 20      /* words that one call can carry */
+#define GB_OPS 20        /* steps of one capture program */
+#define GB_DEPTH 64      /* calls in progress per thread; the kernel's own limit of nested return probes */
+#define GB_PROBES 8192   /* probes of one session */
+#define GB_COMM 16       /* TASK_COMM_LEN */
+
+/* How one word gets into its slot. */
+enum gb_op_kind {
+	GB_OP_STACK = 1, /* word at [sp + offset]: an argument that the ABI passes on the stack */
+	GB_OP_COPY,      /* slot = slot[source] */
+	GB_OP_LOAD,      /* slot = what is at slot[source] + offset in the target's memory */
+	GB_OP_RESULT,    /* slot = the returned integer or pointer (rax); at return only */
+	GB_OP_RESULT2,   /* slot = the second eightbyte of the result (rdx); at return only */
+	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
+};
+
+/* Decoders of a data layout that must be read while the call is in progress. */
+enum gb_decoder {
+	GB_DECODE_GFC_BYTES = 1, /* gfortran array descriptor: bytes of payload */
+};
+
+/* Width of the word in the target's memory or register; narrower ones are extended to 64 bits. */
+enum gb_width { GB_U8 = 1, GB_S8, GB_U16, GB_S16, GB_U32, GB_S32, GB_U64 };
+
+struct gb_op {
+	gb_u8 kind;   /* enum gb_op_kind */
+	gb_u8 slot;   /* where the word goes */
+	gb_u8 source; /* the slot it starts from */
+	gb_u8 width;  /* enum gb_width */
+	gb_s32 offset;
+};
+
+/*
+ * The capture program of one probe. At the call, slots 0..5 receive the six
+ * integer argument registers as they are; then ops[0..entry_ops) run. At the
+ * return ops[entry_ops..entry_ops+return_ops) run. Slots 0..slots) are sent.
+ * A slot that could not be read has its bit in the span's `unread` mask.
+ */
+struct gb_probe {
+	gb_u8 slots;
+	gb_u8 entry_ops;
+	gb_u8 return_ops;
+	gb_u8 flags; /* GB_PROBE_* */
+	gb_u32 reserved;
+	struct gb_op ops[GB_OPS];
+};
+
+#define GB_PROBE_NO_RETURN 0x01 /* only the call is observed: an ATOMIC event */
+
+/* Why a span ended. */
+enum gb_end {
+	GB_END_RETURN = 0, /* the function returned */
+	GB_END_UNWOUND,    /* longjmp or an exception left the function */
+	GB_END_EXIT,       /* the thread ended inside */
+	GB_END_EXEC,       /* the process became another program inside */
+	GB_END_DEPTH,      /* nested too deep: the call is counted, its end was not observed */
+	GB_END_DETACH,     /* still in progress when observation ended */
+	GB_END_ATOMIC,     /* only the call is observed: start == end */
+};
+
+/* One finished call, as it comes out of a ring: the header, then `values` words. */
+struct gb_span {
+	gb_u64 start;  /* ns */
+	gb_u64 end;    /* ns */
+	gb_u64 caller; /* return address: the call site is the instruction before it */
+	gb_u64 pid_tid; /* pid << 32 | tid */
+	gb_u32 probe;
+	gb_u32 sequence; /* per thread, from 1, counts lost spans too */
+	gb_u32 unread;   /* bit i: value[i] could not be read */
+	gb_u16 depth;    /* probed calls in progress on this thread below this one */
+	gb_u8 reason;    /* enum gb_end */
+	gb_u8 values;
+	gb_u64 value[GB_SLOTS];
+};
+
+#define GB_SPAN_HEADER 48 /* bytes before value[] */
+
+/* Process life, on the control ring. */
+enum gb_life_kind {
+	GB_LIFE_FORK = 1, /* pid is the new child of parent */
+	GB_LIFE_EXEC,     /* pid runs a new program */
+	GB_LIFE_THREAD,   /* tid of pid ended; sequence and lost are its final counts */
+	GB_LIFE_EXIT,     /* pid ended */
+	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
+	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects */
+};
+
+struct gb_life {
+	gb_u64 time; /* ns */
+	gb_u32 kind; /* enum gb_life_kind */
+	gb_u32 pid;
+	gb_u32 tid;
+	gb_u32 parent;
+	gb_u32 sequence; /* calls seen on this thread */
+	gb_u32 lost;     /* of those, spans that found no room in the ring */
+	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
+	gb_u32 reserved;
+	char comm[GB_COMM];
+};
+
+/* Counters that no ring can lose; one per CPU and probe. */
+struct gb_count {
+	gb_u64 calls;
+	gb_u64 lost; /* spans that found no room in the ring */
+};
+
+/* Counters without a probe; one per CPU. */
+struct gb_trouble {
+	gb_u64 no_memory;  /* calls not seen: no memory for the thread's state */
+	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
+	gb_u64 life_lost;  /* control records that found no room */
+};
+
+#endif

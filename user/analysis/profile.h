@@ -1,0 +1,30 @@
+/*
+ * profile.h - the profile: how often, how long, how much, per event and per thread.
+ * Columns as in PPW's profile table: Total (inclusive), Self (exclusive), Calls, Min, Max, Mean.
+ */
+#ifndef GASPBPF_PROFILE_H
+#define GASPBPF_PROFILE_H
+
+#include <stdio.h>
+
+#include "recording/recording.h"
+
+struct profile;
+
+struct profile *profile_new(void); /* NULL: out of memory */
+void profile_free(struct profile *profile);
+/* Feed it from a recording or live. */
+struct span_sink profile_sink(struct profile *profile);
+
+/* How the text report looks. */
+struct profile_style {
+	unsigned width;  /* columns of the terminal; 0: no limit (a pipe) */
+	bool colour;
+	unsigned top;    /* rows per table; 0: all */
+};
+
+/* Report for people; and the JSON that the README documents. 0 or -errno (write error). */
+int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style);
+int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out);
+
+#endif

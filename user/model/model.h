@@ -1,0 +1,135 @@
+/*
+ * model.h - the door of user/model: what the functions of a runtime mean.
+ *
+ * A model is read from text (docs/models.md), never compiled in. Reading gives
+ * functions: symbol name, GASP event, role, and the values a call carries.
+ * A function becomes a capture program for the kernel side with
+ * model_function_capture(), once the library it was found in is known.
+ */
+#ifndef GASPBPF_MODEL_H
+#define GASPBPF_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaspbpf/wire.h"
+
+/* What a function does, as far as any analysis cares. */
+enum role {
+	ROLE_FUNCTION, ROLE_BARRIER, ROLE_NOTIFY, ROLE_WAIT, ROLE_FENCE, ROLE_ACQUIRE, ROLE_TRY,
+	ROLE_RELEASE, ROLE_GET, ROLE_PUT, ROLE_COPY, ROLE_SET, ROLE_COLLECTIVE, ROLE_SEND, ROLE_RECV,
+	ROLE_EXCHANGE, ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, ROLE_TASK, ROLE_TRANSFER, ROLE_INIT,
+	ROLE_EXIT, ROLE_USER, ROLE_TEST, ROLE_ATOMIC, ROLE_COMM, ROLE_WINDOW, ROLE_EVENT, ROLES
+};
+
+/* What a value of a call means. */
+enum meaning {
+	MEANING_PLAIN, MEANING_BYTES, MEANING_COUNT, MEANING_SIZE, MEANING_TYPE, MEANING_PEER,
+	MEANING_ROOT, MEANING_TAG, MEANING_COMM, MEANING_REQUEST, MEANING_STATUS, MEANING_LOCK,
+	MEANING_BARRIER, MEANING_PTR, MEANING_NAME, MEANING_OP, MEANING_NAMED, MEANING_TASK,
+	MEANING_WORKER, MEANING_NODE, MEANINGS
+};
+
+/* Which way the data goes that a value speaks of. */
+enum side { SIDE_NONE, SIDE_SEND, SIDE_RECV };
+
+enum mark { MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8 };
+
+/* How to print and compare the 64 bits of a value. */
+enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL };
+
+/*
+ * One value that a span carries. This is what the recording stores of it, so
+ * it must be enough to understand a span without the model.
+ */
+struct value {
+	char *name;          /* the parameter's name; "result" for the result */
+	enum meaning meaning;
+	enum side side;
+	enum form form;
+	bool at_return;      /* fetched at the return, so unknown in a span that never returned */
+	bool unobservable;   /* never sent: it travels in a register that uprobes cannot see; takes no slot */
+	uint8_t slot;        /* index into gb_span.value[] */
+	uint32_t element;    /* MEANING_COUNT: bytes per element where the prototype fixes it, else 0 */
+	int64_t none;        /* MEANING_NAMED: this value means "not given" */
+	bool has_none;
+	/* Bits of the handle itself (docs/models.md, Layouts); bits_high 0 = whole value. */
+	uint8_t bits_low, bits_high;
+	uint8_t valid_low, valid_high; /* valid_high 0 = always valid */
+	uint32_t valid_equals;
+	char *decoder;       /* user-space decoder of the 64 bits, such as upc_packed; NULL: none */
+};
+
+struct model;
+
+struct function {
+	const struct model *model;
+	char *symbol;        /* "shmem_int_get" */
+	char *event;         /* "GASP_SHMEM_GET" */
+	uint32_t number;     /* the event's number; all functions of one event share it */
+	enum role role;
+	unsigned marks;      /* enum mark */
+	char *prototype;     /* with T replaced, annotations removed: "void shmem_int_get(int *dst, ...)" */
+	char *op;            /* of a named group {op=...}: "sum"; NULL: none */
+	const char *file;    /* where it was defined */
+	int line;
+	void *parsed;        /* private to user/model */
+};
+
+struct model {
+	char *name;          /* "shmem" */
+	char *language;      /* "SHMEM" */
+	char *unit;          /* "PE" */
+	char **library;      /* globs, NULL-terminated; empty for in_program */
+	bool in_program;
+	bool alone;          /* join alone */
+	char **needs;        /* symbols, NULL-terminated */
+	char **rank_env;     /* NULL-terminated */
+	char *rank_symbol;   /* NULL: none */
+	long rank_plus;
+	struct function *functions;
+	size_t nfunctions;
+	void *parsed;        /* private to user/model */
+};
+
+struct model_set;
+
+/* Reads every *.model file of folder `dir`, in name order. Says what is wrong. 0 or -errno. */
+int models_load_folder(struct model_set **set, const char *dir);
+/* Adds one file (--model-file). A model of the same name replaces the earlier one. */
+int models_add_file(struct model_set *set, const char *path);
+/* Adds a model from text; `name` stands in messages. For tests and fuzzing. */
+int models_add_text(struct model_set *set, const char *name, const char *text, size_t length);
+struct model_set *models_new(void);
+void models_free(struct model_set *set);
+size_t models_count(const struct model_set *set);
+const struct model *models_at(const struct model_set *set, size_t index);
+const struct model *models_find(const struct model_set *set, const char *name);
+
+/* True where a file of this soname or base name holds the model's functions. NULLs are allowed. */
+bool model_matches_file(const struct model *model, const char *soname, const char *basename);
+
+/* The capture program and the values of one function in one library. */
+struct capture {
+	struct gb_probe program;
+	struct value *values;
+	size_t nvalues;
+};
+
+/*
+ * Works out how to fetch the function's values; soname picks the layout and may
+ * be NULL. Values that do not fit GB_SLOTS or GB_OPS are left out from the end,
+ * with a warning. 0 or -ENOMEM. The caller frees with capture_free().
+ */
+int model_function_capture(const struct function *function, const char *soname, struct capture *capture);
+void capture_free(struct capture *capture);
+
+const char *role_name(enum role role);
+const char *meaning_name(enum meaning meaning);
+const char *side_name(enum side side);
+/* The inverse, for readers of a recording; -1 where unknown. */
+int role_from_name(const char *name);
+int meaning_from_name(const char *name);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * recording.h - the door of user/recording: spans, what they refer to, and the
+ * file NAME.gasp that keeps both (docs/recording.md has the format).
+ *
+ * A span refers to a thread and a probe by index into `struct definitions`, and to
+ * its call site likewise. Live capture fills a definitions object as it meets
+ * new things; a reader gets the same object from the file. Both then hand spans
+ * to a span_sink, so that no analysis knows whether it runs live.
+ *
+ * Order: spans of one thread arrive in the order they ended (gb_span.sequence). Spans
+ * of different threads arrive in no particular order.
+ */
+#ifndef GASPBPF_RECORDING_H
+#define GASPBPF_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaspbpf/wire.h"
+#include "model/model.h"
+
+#define NO_INDEX UINT32_MAX
+
+struct def_process {
+	uint32_t pid;            /* of the initial PID namespace */
+	uint32_t parent;
+	char *command;           /* argv joined by blanks; any bytes */
+	char *name;              /* comm */
+	long rank;               /* -1: none */
+	char *unit;              /* "rank", "PE", ...; NULL where rank is -1 */
+	uint64_t start, end;     /* ns; when observation of it began and ended; end 0: still alive at the end */
+	int32_t exit_code;       /* as wait(2) gives it; valid where has_exit */
+	bool has_exit;
+};
+
+struct def_thread {
+	uint32_t process;        /* index */
+	uint32_t tid;
+	char *name;              /* comm, last known */
+	uint64_t calls, lost;    /* final counts; calls = delivered + lost. 0 until known */
+	bool counted;            /* calls and lost are known */
+};
+
+struct def_image {
+	char *path;              /* as mapped; any bytes */
+	char *soname;            /* NULL: none */
+	char *build_id;          /* hex; NULL: none */
+};
+
+struct def_probe {
+	char *event;             /* "GASP_MPI_SEND" */
+	uint32_t number;
+	char *model;             /* "mpi" */
+	enum role role;
+	unsigned marks;
+	char *symbol;            /* the first name at this place */
+	char *aliases;           /* others, joined by blanks; NULL: none */
+	char *prototype;
+	char *op;                /* NULL: none */
+	uint32_t image;          /* index */
+	uint64_t offset;         /* in the file */
+	struct value *values;
+	uint32_t nvalues;
+};
+
+/* A call site: an instruction of an image, and where it is in the source. */
+struct def_site {
+	uint32_t process;        /* index: whose address space */
+	uint64_t address;        /* the return address */
+	uint32_t image;          /* index; NO_INDEX: in no known file */
+	uint64_t offset;         /* of the return address in the image's file */
+	bool located;            /* what follows has been looked for */
+	char *function;          /* NULL: unknown */
+	uint64_t function_offset;/* bytes from the function's start */
+	char *file;              /* NULL: no line information */
+	uint32_t line, column;   /* 0: unknown */
+};
+
+/* Facts of the whole run. All times ns. */
+struct def_run {
+	uint64_t start, end;                 /* CLOCK_MONOTONIC */
+	uint64_t start_realtime, end_realtime; /* CLOCK_REALTIME at the same moments */
+	char *command;                       /* gaspbpf's own command line */
+	char *host, *kernel, *version;
+	char *rung;                          /* "session", "multi", "perf" */
+	bool finished;                       /* false: the recording was cut */
+};
+
+/* What was lost or not seen, whole run. */
+struct def_loss {
+	uint64_t calls;          /* counted in the kernel, per probe, independent of the rings */
+	uint64_t delivered;
+	uint64_t lost;           /* no room in a ring */
+	uint64_t no_memory;      /* calls whose thread had no state */
+	uint64_t no_entry;       /* returns without a seen call; not calls */
+	uint64_t unwritten;      /* delivered but not written (disk full) */
+};
+
+struct definitions {
+	struct def_run run;
+	struct def_loss loss;
+	struct def_process *processes; size_t nprocesses;
+	struct def_thread *threads;    size_t nthreads;
+	struct def_image *images;      size_t nimages;
+	struct def_probe *probes;      size_t nprobes;
+	struct def_site *sites;        size_t nsites;
+};
+
+/*
+ * Adds a zeroed entry and returns its index, or NO_INDEX when out of memory.
+ * Strings in an entry belong to the definitions and come from malloc.
+ */
+uint32_t definitions_add_process(struct definitions *d);
+uint32_t definitions_add_thread(struct definitions *d);
+uint32_t definitions_add_image(struct definitions *d);
+uint32_t definitions_add_probe(struct definitions *d);
+uint32_t definitions_add_site(struct definitions *d);
+void definitions_free(struct definitions *d); /* what it holds, not d itself */
+
+/* One finished call. */
+struct span {
+	uint64_t start, end;     /* ns, CLOCK_MONOTONIC */
+	uint32_t thread, probe;  /* indices */
+	uint32_t site;           /* index, or NO_INDEX */
+	uint32_t sequence;       /* per thread, from 1 */
+	uint32_t unread;         /* bit i: words[i] could not be read */
+	uint16_t depth;
+	uint8_t reason;          /* enum gb_end */
+	uint8_t nwords;
+	uint64_t words[GB_SLOTS];
+};
+
+/* A hole in one thread's spans. */
+struct gap {
+	uint32_t thread;
+	uint64_t count;          /* spans lost */
+	uint64_t after, before;  /* ns: the known neighbours' ends; before may be 0: up to the end */
+};
+
+/* Takes spans, live or from a file. Each returns 0, or -errno to stop the source. */
+struct span_sink {
+	int (*span)(void *context, const struct definitions *d, const struct span *span);
+	int (*gap)(void *context, const struct definitions *d, const struct gap *gap); /* may be NULL */
+	void *context;
+};
+
+/* Writing. The file is written in chunks; what has been flushed survives a kill. */
+struct recording_writer;
+
+/*
+ * Starts a recording on an open, empty file; the writer owns fd from here. `name` stands
+ * in messages. d stays the caller's and must outlive the writer: new entries
+ * are written before the first span that uses them.
+ */
+int recording_create(struct recording_writer **writer, int fd, const char *name, const struct definitions *d);
+int recording_span(struct recording_writer *writer, const struct span *span);
+int recording_gap(struct recording_writer *writer, const struct gap *gap);
+/* Writes out what is buffered, and all definitions that are new or that changed (sites located, names, counts). */
+int recording_flush(struct recording_writer *writer);
+/* Flush, loss and end anchors, close. The writer is gone afterwards, whatever is returned. */
+int recording_finish(struct recording_writer *writer);
+/* After a write error (disk full, said once) spans are counted here and dropped; capture goes on. */
+uint64_t recording_unwritten(const struct recording_writer *writer);
+uint64_t recording_bytes(const struct recording_writer *writer);
+/* A sink that writes here. */
+struct span_sink recording_sink(struct recording_writer *writer);
+
+/* Reading. */
+struct recording;
+
+/*
+ * Opens and checks the header, and reads all definitions. A cut or damaged file
+ * opens too, up to the damage, with a warning that says where. 0 or -errno, said.
+ */
+int recording_open(struct recording **recording, const char *path);
+/* The same on an open file descriptor that stays the caller's; it is read with pread. */
+int recording_open_fd(struct recording **recording, int fd, const char *name);
+const struct definitions *recording_definitions(const struct recording *recording);
+/* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
+int recording_read(struct recording *recording, const struct span_sink *sink);
+/* Spans that a later chunk holds although they began before an earlier chunk's last end; see docs/recording.md. */
+void recording_close(struct recording *recording);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * target.h - the door of user/target: which processes, which mapped files,
+ * which symbols, which source lines.
+ *
+ * Everything read here was written by users: ELF, DWARF, maps, environment. All
+ * sizes are checked, nothing is followed by path where the kernel offers the
+ * object itself (/proc/PID/map_files, pidfd).
+ */
+#ifndef GASPBPF_TARGET_H
+#define GASPBPF_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* --- processes --------------------------------------------------------- */
+
+struct mapping {
+	uint64_t start, end;   /* addresses in the process */
+	uint64_t offset;       /* of start, in the file */
+	uint64_t device, inode;/* identity of the mapped file, as /proc/PID/maps prints it; inode 0: none */
+	bool executable;
+	char *path;            /* as the kernel prints it, " (deleted)" removed; NULL: anonymous */
+	bool deleted;
+};
+
+struct process {
+	pid_t pid;             /* thread group id */
+	int pidfd;
+	uint64_t start_time;   /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
+	pid_t parent;
+	uid_t uid;
+	char *name;            /* comm */
+	char *command;         /* argv joined by blanks */
+	struct mapping *mappings;
+	size_t nmappings;
+	char *environment;     /* as /proc/PID/environ: NUL-separated */
+	size_t environment_size;
+};
+
+/*
+ * Looks at a process: takes a pidfd, reads maps, command and environment. Refuses, with one line that says
+ * what to do, a pid that does not exist, a kernel thread, a 32-bit program, a zombie.
+ * 0 or -errno (-ESRCH: gone).
+ */
+int process_open(struct process **process, pid_t pid);
+/* Reads the mappings again. 0 or -errno; not said when the process has ended (-ESRCH). */
+int process_refresh(struct process *process);
+void process_close(struct process *process);
+bool process_alive(const struct process *process);
+/* Value of an environment variable, NULL: not there. */
+const char *process_getenv(const struct process *process, const char *name);
+/* The mapping that holds an address, NULL: none. */
+const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
+/* comm of a thread, malloc'ed; NULL: gone. */
+char *thread_name(pid_t pid, pid_t tid);
+
+/*
+ * The ranks below a launcher (mpirun, oshrun, cafrun, srun, a shell script around one): the processes
+ * below `pid`, pid itself excluded, that are not launchers or shells themselves. Empty where pid is a program of its own.
+ * `is_rank` decides for each process whether it counts. *pids is malloc'ed. 0 or -errno.
+ */
+int process_descendants(pid_t pid, pid_t **pids, size_t *count);
+
+/* --- images ------------------------------------------------------------ */
+
+struct symbol {
+	const char *name;
+	uint64_t offset;       /* in the file: where a probe goes */
+	uint64_t address;      /* st_value */
+	uint64_t size;
+	bool dynamic;          /* from .dynsym: exported */
+	bool ifunc;            /* STT_GNU_IFUNC: the symbol is a resolver, not the function */
+};
+
+enum image_language { IMAGE_NATIVE, IMAGE_GO };
+
+struct image {
+	uint64_t device, inode;
+	char *path;
+	char *soname;          /* DT_SONAME; NULL: none */
+	char *build_id;        /* hex; NULL: none */
+	int fd;                /* open for reading: stays valid when the file is deleted */
+	bool is_program;       /* ET_EXEC, or ET_DYN with an interpreter or without a soname and with an entry point */
+	bool is_static;        /* no PT_INTERP, a program */
+	bool has_symtab;       /* false: stripped */
+	bool has_dwarf;
+	enum image_language language;
+	struct symbol *symbols;/* functions, sorted by name; .dynsym, .symtab and .gnu_debugdata */
+	size_t nsymbols;
+	void *private_data;
+};
+
+/*
+ * Opens the file behind a mapping of a process through /proc/PID/map_files (or /proc/PID/exe, /proc/PID/root as
+ * fallbacks) and reads its symbols. A file that is not an ELF64 x86-64 object gives -ENOEXEC, not said; damage is said
+ * at LOG_INFO. 0 or -errno.
+ */
+int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping);
+int image_open_file(struct image **image, const char *path);
+void image_close(struct image *image);
+/* By name, exported one preferred; NULL: none. */
+const struct symbol *image_symbol(const struct image *image, const char *name);
+/* The function that holds a file offset, NULL: none. */
+const struct symbol *image_symbol_at(const struct image *image, uint64_t offset);
+/* True where the image's DWARF has a function of this name that was inlined everywhere. */
+bool image_inlined(struct image *image, const char *name);
+/* Reads an int variable of this name from the process's memory (UPC's MYTHREAD). 0 or -errno. */
+int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
+
+struct source_location {
+	char *file;            /* malloc'ed; NULL: unknown */
+	uint32_t line, column; /* 0: unknown */
+	char *function;        /* malloc'ed; NULL: unknown */
+	uint64_t function_offset;
+};
+
+/*
+ * Where the instruction before this return address (a file offset) stands in the source: DWARF of the file itself,
+ * else of its separate debug file (build-id, .gnu_debuglink), else only the function. Inlined code gives the
+ * line where the call really is written. 0, or -ENOENT when nothing is known.
+ */
+int image_locate(struct image *image, uint64_t return_offset, struct source_location *location);
+void source_location_free(struct source_location *location);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * files.h - files that are written on behalf of the person who called.
+ */
+#ifndef GASPBPF_FILES_H
+#define GASPBPF_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Who called: the user behind sudo (SUDO_UID, SUDO_GID, checked against passwd), else ourselves. */
+struct caller {
+	uid_t uid;
+	gid_t gid;
+	char *name; /* login name; may be NULL */
+	char *home; /* may be NULL */
+};
+int caller_find(struct caller *caller);
+void caller_free(struct caller *caller);
+
+/*
+ * Opens `path` for writing, new or truncated, as the caller would (file-system uid and gid of the caller),
+ * without following a link in the last component; a FIFO or device is refused. Says what is
+ * wrong. A file descriptor or -errno.
+ */
+int file_create(const char *path, const struct caller *caller);
+/* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */
+int file_temporary(void);
+/* All of it, again after EINTR and short writes. 0 or -errno. */
+int write_all(int fd, const void *data, size_t size);
+/* A whole small file (proc files too), NUL-terminated; NULL with errno. At most `most` bytes. */
+char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
+
+#endif
