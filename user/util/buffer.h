@@ -31,7 +31,7 @@ struct cursor {
 
 uint64_t cursor_varint(struct cursor *c);
 int64_t cursor_signed(struct cursor *c);
-/* A malloc'ed copy, NUL-terminated; NULL where absent, failed, or longer than `most`. */
+/* A malloc'ed copy, NUL-terminated; NULL where absent or failed. Longer than `most` is a failure. */
 char *cursor_string(struct cursor *c, size_t most);
 const uint8_t *cursor_bytes(struct cursor *c, size_t size); /* NULL on overrun */
 

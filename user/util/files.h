@@ -19,7 +19,7 @@ int caller_find(struct caller *caller);
 void caller_free(struct caller *caller);
 
 /*
- * Opens `path` for writing, new or truncated, as the caller would (file-system uid and gid of the caller),
+ * Opens `path` for reading and writing, new or truncated, as the caller would (file-system uid and gid of the caller),
  * without following a link in the last component; a FIFO or device is refused. Says what is
  * wrong. A file descriptor or -errno.
  */
@@ -28,7 +28,7 @@ int file_create(const char *path, const struct caller *caller);
 int file_temporary(void);
 /* All of it, again after EINTR and short writes. 0 or -errno. */
 int write_all(int fd, const void *data, size_t size);
-/* A whole small file (proc files too), NUL-terminated; NULL with errno. At most `most` bytes. */
+/* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most` bytes. size may be NULL. */
 char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 
 #endif

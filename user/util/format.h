@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT_SIZE 24
+#define FORMAT_SIZE 32
 
-/* Into buffer[FORMAT_SIZE], which is returned: "1.234 ms", "12.5 MiB", "1.23 M". */
+/* Into buffer[FORMAT_SIZE], which is returned: "1.234 ms", "12.5 MiB". */
 char *format_time(char *buffer, uint64_t ns);
 char *format_bytes(char *buffer, uint64_t bytes);
 char *format_count(char *buffer, uint64_t count); /* thousands separated: "1,234,567" */

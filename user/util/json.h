@@ -1,6 +1,9 @@
 /*
  * json.h - a streaming JSON writer: nobody types commas, nothing can come out invalid.
  *
+ * What is left open is closed by json_finish(); misuse (a value without a key in an object, too deep) drops the
+ * value and sets the error to -EINVAL.
+ *
  * Strings are taken as bytes: valid UTF-8 passes, any other byte b becomes U+00b, so that every
  * name a target can have gives strictly valid JSON.
  */
@@ -24,7 +27,9 @@ struct json {
 	int error;               /* first -errno of write */
 	unsigned depth;
 	bool some[JSON_DEPTH];   /* the container at this depth has an element already */
+	char close[JSON_DEPTH];  /* what ends it: '}' or ']' */
 	bool keyed;              /* a key was just written */
+	bool newline;            /* json_newline() was called; it goes after the comma */
 	size_t used;
 	char buffer[65536];
 };

@@ -1,0 +1,351 @@
+/*
+ * json.c - a streaming JSON writer.
+ *
+ * A trace is tens of millions of small objects, so the common case is kept short: every
+ * value first makes sure of room in the buffer once, then stores bytes without further checks.
+ */
+#include "util/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "util/utf8.h"
+
+#define NUMBER_MOST 40 /* bytes of any number, with separators */
+#define INDENT_MOST (2 * JSON_DEPTH + 8) /* comma, newline and indentation */
+
+static void flush(struct json *j)
+{
+	if (j->used && !j->error)
+		j->error = j->write(j->context, j->buffer, j->used);
+	j->used = 0;
+}
+
+/* Makes sure of room for so many bytes; after an error the bytes go nowhere. */
+static inline char *room(struct json *j, size_t size)
+{
+	if (sizeof(j->buffer) - j->used < size)
+		flush(j);
+	return j->buffer + j->used;
+}
+
+static inline void put(struct json *j, char c)
+{
+	j->buffer[j->used++] = c;
+}
+
+/* A line break and indentation; there is room. */
+static void put_line(struct json *j)
+{
+	unsigned i;
+
+	j->newline = false;
+	put(j, '\n');
+	if (!j->pretty)
+		return;
+	for (i = 0; i < j->depth; i++) {
+		put(j, ' ');
+		put(j, ' ');
+	}
+}
+
+static bool misused(struct json *j)
+{
+	if (!j->error)
+		j->error = -EINVAL;
+	return false;
+}
+
+/* What stands before an element: comma, white space. Makes room for INDENT_MOST + extra bytes. */
+static inline bool separate(struct json *j, bool is_key, size_t extra)
+{
+	bool in_object = j->depth && j->close[j->depth - 1] == '}';
+
+	room(j, INDENT_MOST + extra);
+	if (j->keyed) {
+		j->keyed = false;
+		return is_key ? misused(j) : true;
+	}
+	if (in_object != is_key)
+		return misused(j);
+	if (j->depth) {
+		if (j->some[j->depth - 1])
+			put(j, ',');
+		j->some[j->depth - 1] = true;
+	}
+	if (j->newline || (j->pretty && j->depth))
+		put_line(j);
+	return true;
+}
+
+static int write_file(void *context, const char *data, size_t size)
+{
+	errno = 0;
+	if (fwrite(data, 1, size, context) == size)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+void json_init(struct json *j, json_write_fn write, void *context, bool pretty)
+{
+	j->write = write;
+	j->context = context;
+	j->pretty = pretty;
+	j->error = 0;
+	j->depth = 0;
+	j->keyed = j->newline = false;
+	j->used = 0;
+}
+
+void json_init_file(struct json *j, FILE *out, bool pretty)
+{
+	json_init(j, write_file, out, pretty);
+}
+
+static void open_container(struct json *j, char open, char close)
+{
+	if (j->depth == JSON_DEPTH) {
+		misused(j);
+		return;
+	}
+	if (!separate(j, false, 1))
+		return;
+	put(j, open);
+	j->some[j->depth] = false;
+	j->close[j->depth++] = close;
+}
+
+static void close_container(struct json *j, char close)
+{
+	bool some;
+
+	if (!j->depth || j->close[j->depth - 1] != close || j->keyed) {
+		misused(j);
+		return;
+	}
+	room(j, INDENT_MOST);
+	some = j->some[--j->depth];
+	if (j->newline || (j->pretty && some))
+		put_line(j);
+	put(j, close);
+}
+
+int json_finish(struct json *j)
+{
+	if (j->keyed)
+		json_null(j);
+	while (j->depth)
+		close_container(j, j->close[j->depth - 1]);
+	room(j, 1);
+	if (j->newline || j->pretty)
+		put(j, '\n');
+	j->newline = false;
+	flush(j);
+	return j->error;
+}
+
+void json_object(struct json *j)
+{
+	open_container(j, '{', '}');
+}
+
+void json_end_object(struct json *j)
+{
+	close_container(j, '}');
+}
+
+void json_array(struct json *j)
+{
+	open_container(j, '[', ']');
+}
+
+void json_end_array(struct json *j)
+{
+	close_container(j, ']');
+}
+
+/* One byte that does not stand for itself; there is room for six bytes. */
+static void put_escaped(struct json *j, uint8_t byte)
+{
+	static const char digits[] = "0123456789abcdef";
+	static const char named[32] = { ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r' };
+	char name = byte < 32 ? named[byte] : byte == '"' || byte == '\\' ? (char)byte : '\0';
+
+	put(j, '\\');
+	if (name) {
+		put(j, name);
+		return;
+	}
+	put(j, 'u');
+	put(j, '0');
+	put(j, '0');
+	put(j, digits[byte >> 4]);
+	put(j, digits[byte & 15]);
+}
+
+static inline bool is_plain(uint8_t byte)
+{
+	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+/* The string with its quotes. */
+static void put_string(struct json *j, const char *text)
+{
+	const uint8_t *at = (const uint8_t *)text;
+
+	room(j, 8);
+	put(j, '"');
+	for (;;) {
+		char *to = j->buffer + j->used, *last = j->buffer + sizeof(j->buffer) - 8;
+		unsigned length;
+
+		while (to < last && is_plain(*at))
+			*to++ = (char)*at++;
+		j->used = (size_t)(to - j->buffer);
+		if (!*at)
+			break;
+		room(j, 8);
+		if (is_plain(*at))
+			continue;
+		length = *at < 0x80 ? 1 : utf8_length(at, strnlen((const char *)at, 4));
+		if (length > 1) {
+			memcpy(j->buffer + j->used, at, length);
+			j->used += length;
+			at += length;
+		} else {
+			put_escaped(j, *at++);
+		}
+	}
+	room(j, 4);
+	put(j, '"');
+}
+
+void json_key(struct json *j, const char *key)
+{
+	if (!separate(j, true, 0))
+		return;
+	put_string(j, key);
+	put(j, ':');
+	if (j->pretty)
+		put(j, ' ');
+	j->keyed = true;
+}
+
+void json_string(struct json *j, const char *text)
+{
+	if (!text) {
+		json_null(j);
+		return;
+	}
+	if (separate(j, false, 0))
+		put_string(j, text);
+}
+
+/* There is room. */
+static inline void put_uint(struct json *j, uint64_t value)
+{
+	char digits[20];
+	unsigned at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	memcpy(j->buffer + j->used, digits + at, sizeof(digits) - at);
+	j->used += sizeof(digits) - at;
+}
+
+void json_uint(struct json *j, uint64_t value)
+{
+	if (separate(j, false, NUMBER_MOST))
+		put_uint(j, value);
+}
+
+void json_int(struct json *j, int64_t value)
+{
+	if (!separate(j, false, NUMBER_MOST))
+		return;
+	if (value < 0)
+		put(j, '-');
+	put_uint(j, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void json_micros(struct json *j, uint64_t ns)
+{
+	unsigned rest = (unsigned)(ns % 1000);
+
+	if (!separate(j, false, NUMBER_MOST))
+		return;
+	put_uint(j, ns / 1000);
+	put(j, '.');
+	put(j, (char)('0' + rest / 100));
+	put(j, (char)('0' + rest / 10 % 10));
+	put(j, (char)('0' + rest % 10));
+}
+
+/* As short as gives the same number back. */
+void json_double(struct json *j, double value)
+{
+	char text[NUMBER_MOST], *comma;
+	int precision;
+
+	if (!isfinite(value)) {
+		json_null(j);
+		return;
+	}
+	for (precision = 15; precision <= 17; precision++) {
+		double again;
+
+		snprintf(text, sizeof(text), "%.*g", precision, value);
+		if (sscanf(text, "%lf", &again) == 1 && again == value)
+			break;
+	}
+	comma = strchr(text, ','); /* some locales' decimal point */
+	if (comma)
+		*comma = '.';
+	if (!separate(j, false, NUMBER_MOST))
+		return;
+	memcpy(j->buffer + j->used, text, strlen(text));
+	j->used += strlen(text);
+}
+
+static void put_word(struct json *j, const char *word)
+{
+	if (!separate(j, false, NUMBER_MOST))
+		return;
+	memcpy(j->buffer + j->used, word, strlen(word));
+	j->used += strlen(word);
+}
+
+void json_bool(struct json *j, bool value)
+{
+	put_word(j, value ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	put_word(j, "null");
+}
+
+void json_newline(struct json *j)
+{
+	j->newline = true;
+}
+
+void json_key_string(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_string(j, text);
+}
+
+void json_key_int(struct json *j, const char *key, int64_t value)
+{
+	json_key(j, key);
+	json_int(j, value);
+}
+
+void json_key_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_uint(j, value);
+}
