@@ -30,7 +30,7 @@ typedef __s32 gb_s32;
 
 #define GB_REGISTERS 6   /* integer argument registers: rdi rsi rdx rcx r8 r9 */
 #define GB_SLOTS 20      /* words that one call can carry */
-#define GB_OPS 20        /* steps of one capture program */
+#define GB_OPS 32        /* steps of one capture program; a power of two */
 #define GB_DEPTH 64      /* calls in progress per thread; the kernel's own limit of nested return probes */
 #define GB_PROBES 8192   /* probes of one session */
 #define GB_COMM 16       /* TASK_COMM_LEN */
@@ -64,7 +64,7 @@ struct gb_op {
 /*
  * The capture program of one probe. At the call, slots 0..5 receive the six
  * integer argument registers as they are; then ops[0..entry_ops) run. At the
- * return ops[entry_ops..entry_ops+return_ops) run. Slots 0..slots) are sent.
+ * return ops[entry_ops..entry_ops+return_ops) run. Slots [0, slots) are sent.
  * A slot that could not be read has its bit in the span's `unread` mask.
  */
 struct gb_probe {
@@ -72,11 +72,16 @@ struct gb_probe {
 	gb_u8 entry_ops;
 	gb_u8 return_ops;
 	gb_u8 flags; /* GB_PROBE_* */
+	gb_u32 return_slots; /* bit i: slot i is filled at the return */
+	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
 	gb_u32 reserved;
 	struct gb_op ops[GB_OPS];
 };
 
 #define GB_PROBE_NO_RETURN 0x01 /* only the call is observed: an ATOMIC event */
+#define GB_PROBE_OPENS 0x02     /* the span lasts until a closing probe is hit on the same thread */
+#define GB_PROBE_CLOSES 0x04    /* ends the span of probe `opener`; no span of its own */
+#define GB_PROBE_CALLER 0x08    /* read the return address at the call: this function may never return */
 
 /* Why a span ended. */
 enum gb_end {
@@ -127,12 +132,6 @@ struct gb_life {
 	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
 	gb_u32 reserved;
 	char comm[GB_COMM];
-};
-
-/* Counters that no ring can lose; one per CPU and probe. */
-struct gb_count {
-	gb_u64 calls;
-	gb_u64 lost; /* spans that found no room in the ring */
 };
 
 /* Counters without a probe; one per CPU. */

@@ -1,0 +1,165 @@
+/*
+ * frames.h - the calls in progress of each thread, shared by observe.bpf.c and process.bpf.c.
+ *
+ * Problem: an entry probe and a return probe are two unrelated hits. To make one span of them, the entry
+ * must leave behind what the return needs, for calls that nest, recurse, and sometimes
+ * never return.
+ *
+ * Each thread has a stack of frames in its task storage: one lookup a hit, no hashing, no shared
+ * cache line, freed by the kernel with the task. The entry pushes a frame with the stack pointer sp,
+ * which at a function's first instruction points at the return address. When the return probe fires,
+ * the return address has been popped, so sp - 8 names the frame exactly.
+ *
+ * Frames left by longjmp or an exception get no return. They are recognised by the next hit on the
+ * thread: the machine stack grows downwards, so a frame whose sp is below the current one
+ * cannot be in progress any more. Equal sp happens for a tail call (the inner function has the
+ * outer's return address) and for a fresh call from the same depth after a longjmp. In the tail
+ * call the word at sp is the kernel's return trampoline, in the fresh call it is a real address: that
+ * decides, at the cost of a read in this rare case only.
+ *
+ * A frame begins with the very bytes that are sent (struct gb_span), so finishing a call is one
+ * bpf_ringbuf_output() of exactly the words in use.
+ *
+ * The call site is not read at the entry: at the return the instruction pointer is the
+ * return address, for nothing. A call that does not return has no call site (caller 0), unless its probe asks
+ * for it (GB_PROBE_CALLER).
+ */
+#ifndef GASPBPF_FRAMES_H
+#define GASPBPF_FRAMES_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "gaspbpf/wire.h"
+
+struct frame {
+	struct gb_span span;
+	__u64 sp; /* at the function's first instruction; ~0: closed by another probe, not by a return */
+};
+
+struct thread_state {
+	__u32 sequence; /* of the last span, sent or lost */
+	__u32 lost;
+	__u32 depth;    /* frames in use */
+	__u32 pid, tid;
+	__u32 reserved;
+	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+/* Spans: one ring for each group of CPUs; the rings are made and sized by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_RINGBUF);
+		__uint(max_entries, 4096);
+	});
+} rings SEC(".maps");
+
+/* Process life, apart from the spans so that a flood of them cannot drown it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} control SEC(".maps");
+
+/* Spans that found no room, per probe. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, GB_PROBES);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost_spans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gb_trouble);
+} trouble SEC(".maps");
+
+/* Observed processes, by pid; used where a link is not limited to one process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+const volatile __u32 ring_mask;     /* number of rings - 1; a power of two less one */
+const volatile __u32 wakeup_bytes;  /* wake the reader when a ring holds more than this */
+
+static __always_inline struct gb_trouble *trouble_here(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&trouble, &zero);
+}
+
+/* Sends a finished frame. The reader wakes by its own timer; a ring that fills up wakes it earlier. */
+static __noinline int frame_send(struct thread_state *t, struct frame *f)
+{
+	__u32 shard = bpf_get_smp_processor_id() & ring_mask;
+	__u32 probe;
+	__u64 flags = BPF_RB_NO_WAKEUP, size, *lost;
+	void *ring;
+
+	if (!t || !f)
+		return 0;
+	f->span.sequence = ++t->sequence;
+	ring = bpf_map_lookup_elem(&rings, &shard);
+	if (!ring)
+		return 0;
+	if (!(t->sequence & 63) && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	size = f->span.values;
+	if (size > GB_SLOTS)
+		size = GB_SLOTS;
+	size = GB_SPAN_HEADER + size * 8;
+	if (bpf_ringbuf_output(ring, &f->span, size, flags)) {
+		t->lost++;
+		probe = f->span.probe;
+		lost = bpf_map_lookup_elem(&lost_spans, &probe);
+		if (lost)
+			(*lost)++;
+	}
+	return 0;
+}
+
+/* Closes the topmost frame, for a reason other than its return. */
+static __noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
+{
+	struct frame *f;
+	__u32 depth;
+
+	if (!t)
+		return 0;
+	depth = t->depth - 1;
+	if (depth >= GB_DEPTH) {
+		t->depth = 0;
+		return 0;
+	}
+	f = &t->frames[depth];
+	f->span.end = now;
+	f->span.reason = reason;
+	t->depth = depth;
+	return frame_send(t, f);
+}
+
+static __always_inline void frames_close_all(struct thread_state *t, __u64 now, __u32 reason)
+{
+	for (int i = 0; i < GB_DEPTH && t->depth; i++)
+		frame_close(t, now, reason);
+}
+
+#endif

@@ -1,0 +1,367 @@
+/*
+ * observe.bpf.c - one probe hit: the call, the return, the span.
+ *
+ * Three ways of attaching lead here (user/probe/attach.c): a session program sees call and return on
+ * one link; the pair `call` and `leave` serves uprobe_multi links and perf events. frames.h tells
+ * how the two ends of a call find each other.
+ */
+#include "frames.h"
+
+extern bool bpf_session_is_return(void) __ksym __weak; /* Linux 6.13, commit adf644ff8573 */
+
+/* The capture programs, by probe. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GB_PROBES);
+	__type(key, __u32);
+	__type(value, struct gb_probe);
+} probes SEC(".maps");
+
+const volatile bool filter_targets; /* look the process up in `targets` */
+bool active;                        /* observation is on */
+
+/* The payload of a gfortran array descriptor: elem_len x product of the extents (libgfortran.h, GCC 8 and later). */
+static __noinline int decode_gfc_bytes(__u64 descriptor, __u64 *result)
+{
+	struct {
+		__u64 base, offset, elem_len;
+		__u32 version;
+		__s8 rank, type;
+		__s16 attribute;
+		__u64 span;
+	} head;
+	struct {
+		__s64 stride, lower, upper;
+	} dim;
+	__u64 bytes;
+
+	if (!result)
+		return -1;
+	if (bpf_probe_read_user(&head, sizeof(head), (void *)descriptor))
+		return -1;
+	if (head.rank < 0 || head.rank > 15)
+		return -1;
+	bytes = head.elem_len;
+	for (int i = 0; i < 15; i++) {
+		if (i >= head.rank)
+			break;
+		if (bpf_probe_read_user(&dim, sizeof(dim), (void *)(descriptor + 40 + i * 24)))
+			return -1;
+		bytes *= dim.upper >= dim.lower ? dim.upper - dim.lower + 1 : 0;
+	}
+	*result = bytes;
+	return 0;
+}
+
+static __always_inline __u64 extend(__u64 word, __u32 width)
+{
+	switch (width) {
+	case GB_U8: return (__u8)word;
+	case GB_S8: return (__s64)(__s8)word;
+	case GB_U16: return (__u16)word;
+	case GB_S16: return (__s64)(__s16)word;
+	case GB_U32: return (__u32)word;
+	case GB_S32: return (__s64)(__s32)word;
+	}
+	return word;
+}
+
+static __always_inline int read_word(__u64 address, __u32 width, __u64 *word)
+{
+	__u64 raw = 0;
+	long err;
+
+	switch (width) {
+	case GB_U8: case GB_S8: err = bpf_probe_read_user(&raw, 1, (void *)address); break;
+	case GB_U16: case GB_S16: err = bpf_probe_read_user(&raw, 2, (void *)address); break;
+	case GB_U32: case GB_S32: err = bpf_probe_read_user(&raw, 4, (void *)address); break;
+	default: err = bpf_probe_read_user(&raw, 8, (void *)address);
+	}
+	*word = extend(raw, width);
+	return err;
+}
+
+/* One step of a capture program. A slot that cannot be filled is marked as unread. */
+static __always_inline void run_op(struct frame *f, const struct gb_op *op, struct pt_regs *ctx)
+{
+	__u64 word = 0, from;
+	__u32 slot, source;
+	int err = 0;
+
+	slot = op->slot;
+	source = op->source;
+	if (slot >= GB_SLOTS || source >= GB_SLOTS)
+		return;
+	from = f->span.value[source];
+	switch (op->kind) {
+	case GB_OP_STACK:
+		err = read_word(f->sp + op->offset, op->width, &word);
+		break;
+	case GB_OP_COPY:
+		word = extend(from, op->width);
+		err = f->span.unread >> source & 1;
+		break;
+	case GB_OP_LOAD:
+		err = f->span.unread >> source & 1 ? -1 : read_word(from + op->offset, op->width, &word);
+		break;
+	case GB_OP_RESULT:
+		word = extend(ctx->ax, op->width);
+		break;
+	case GB_OP_RESULT2:
+		word = extend(ctx->dx, op->width);
+		break;
+	case GB_OP_DECODE:
+		err = op->offset == GB_DECODE_GFC_BYTES ? decode_gfc_bytes(from, &word) : -1;
+		break;
+	}
+	f->span.value[slot] = word;
+	if (err)
+		f->span.unread |= 1U << slot;
+	else
+		f->span.unread &= ~(1U << slot);
+}
+
+/* The steps first..first+count of a capture program. */
+static __noinline int run_ops(struct frame *f, const struct gb_probe *p, __u32 first, __u32 count,
+			      struct pt_regs *ctx)
+{
+	if (!f || !p)
+		return 0;
+	for (__u32 i = 0; i < GB_OPS && i < count; i++)
+		run_op(f, &p->ops[(first + i) & (GB_OPS - 1)], ctx);
+	return 0;
+}
+
+/* True where the word on top of the stack is the kernel's own return trampoline: a tail call. */
+static __noinline int is_tail_call(__u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+	__u64 word = 0;
+
+	if (!area || bpf_probe_read_user(&word, sizeof(word), (void *)sp))
+		return 0;
+	return word == BPF_CORE_READ(area, vaddr);
+}
+
+/* Closes the frames that the stack pointer has passed. */
+static __noinline int close_passed(struct thread_state *t, __u64 sp)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!t)
+		return 0;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 top = t->depth - 1;
+
+		if (top >= GB_DEPTH)
+			break;
+		if (t->frames[top].sp > sp || (t->frames[top].sp == sp && is_tail_call(sp)))
+			break;
+		frame_close(t, now, GB_END_UNWOUND);
+	}
+	return 0;
+}
+
+/* What a hit on a closing probe ends: the topmost frame of its opener. */
+static __noinline int close_opened(struct thread_state *t, __u32 opener)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!t)
+		return 0;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 top = t->depth - 1;
+
+		if (top >= GB_DEPTH)
+			break;
+		if (t->frames[top].span.probe == opener) {
+			frame_close(t, now, GB_END_RETURN);
+			return 0;
+		}
+		frame_close(t, now, GB_END_UNWOUND);
+	}
+	return 1;
+}
+
+static __noinline struct thread_state *thread_new(void)
+{
+	struct thread_state *t;
+	struct gb_trouble *missed;
+	__u64 pid_tid = bpf_get_current_pid_tgid();
+
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		missed = trouble_here();
+		if (missed)
+			missed->no_memory++;
+		return 0;
+	}
+	t->pid = pid_tid >> 32;
+	t->tid = (__u32)pid_tid;
+	return t;
+}
+
+/* The call. Returns 1 where its return need not be seen. */
+static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
+{
+	struct thread_state *t;
+	struct gb_probe *p;
+	struct frame *f;
+	__u64 sp = ctx->sp, pid_tid = bpf_get_current_pid_tgid();
+	__u32 depth, pid = pid_tid >> 32;
+
+	if (!active)
+		return 1;
+	if (filter_targets && !bpf_map_lookup_elem(&targets, &pid))
+		return 1;
+	p = bpf_map_lookup_elem(&probes, &id);
+	if (!p)
+		return 1;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!t) {
+		t = thread_new();
+		if (!t)
+			return 1;
+	}
+	depth = t->depth;
+	if (depth && depth <= GB_DEPTH && t->frames[depth - 1].sp <= sp) {
+		close_passed(t, sp);
+		depth = t->depth;
+	}
+	if (p->flags & GB_PROBE_CLOSES) {
+		if (close_opened(t, p->opener)) {
+			struct gb_trouble *missed = trouble_here();
+
+			if (missed)
+				missed->no_entry++;
+		}
+		return 1;
+	}
+	if (depth > GB_DEPTH)
+		depth = GB_DEPTH;
+	f = &t->frames[depth];
+	f->sp = sp;
+	f->span.pid_tid = pid_tid;
+	f->span.caller = 0;
+	f->span.probe = id;
+	f->span.unread = 0;
+	f->span.depth = depth;
+	f->span.reason = GB_END_RETURN;
+	f->span.values = p->slots;
+	f->span.value[0] = ctx->di;
+	f->span.value[1] = ctx->si;
+	f->span.value[2] = ctx->dx;
+	f->span.value[3] = ctx->cx;
+	f->span.value[4] = ctx->r8;
+	f->span.value[5] = ctx->r9;
+	if (p->entry_ops)
+		run_ops(f, p, 0, p->entry_ops, ctx);
+	if (p->flags & GB_PROBE_CALLER)
+		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
+	f->span.start = bpf_ktime_get_ns();
+	if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN)) {
+		if (p->flags & GB_PROBE_OPENS)
+			f->sp = ~0ULL;
+		t->depth = depth + 1;
+		return p->flags & GB_PROBE_OPENS ? 1 : 0;
+	}
+	f->span.end = f->span.start;
+	f->span.reason = p->flags & GB_PROBE_NO_RETURN ? GB_END_ATOMIC : GB_END_DEPTH;
+	/* What only the return would have told is not known. */
+	f->span.unread |= p->return_slots;
+	frame_send(t, f);
+	return 1;
+}
+
+/*
+ * Makes the frame of this return the topmost one. Frames above it are of calls that were left without a
+ * return, and of openers that were never closed. 0: found.
+ */
+static __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
+{
+	if (!t)
+		return 1;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 top = t->depth - 1;
+		struct frame *f;
+
+		if (top >= GB_DEPTH)
+			break;
+		f = &t->frames[top];
+		if (f->sp == sp && f->span.probe == id)
+			return 0;
+		if (f->sp > sp && f->sp != ~0ULL)
+			break;
+		frame_close(t, now, GB_END_UNWOUND);
+	}
+	return 1;
+}
+
+static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
+{
+	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8;
+	struct thread_state *t;
+	struct gb_trouble *missed;
+	struct gb_probe *p;
+	struct frame *f;
+	__u32 top;
+
+	if (!active)
+		return 0;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!t)
+		goto unknown;
+	top = t->depth - 1;
+	if (top >= GB_DEPTH)
+		goto unknown;
+	f = &t->frames[top];
+	if (f->sp != sp || f->span.probe != id) {
+		if (find_returned(t, sp, id, now))
+			goto unknown;
+		top = t->depth - 1;
+		if (top >= GB_DEPTH)
+			goto unknown;
+		f = &t->frames[top];
+	}
+	p = bpf_map_lookup_elem(&probes, &id);
+	if (!p)
+		return 0;
+	f->span.end = now;
+	f->span.caller = ctx->ip;
+	if (p->return_ops)
+		run_ops(f, p, p->entry_ops, p->return_ops, ctx);
+	t->depth = top;
+	frame_send(t, f);
+	return 0;
+unknown:
+	missed = trouble_here();
+	if (missed)
+		missed->no_entry++;
+	return 0;
+}
+
+SEC("?uprobe")
+int session(struct pt_regs *ctx)
+{
+	__u32 id = bpf_get_attach_cookie(ctx);
+
+	if (bpf_session_is_return())
+		return on_return(ctx, id);
+	return on_call(ctx, id);
+}
+
+SEC("?uprobe")
+int call(struct pt_regs *ctx)
+{
+	on_call(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("?uretprobe")
+int leave(struct pt_regs *ctx)
+{
+	return on_return(ctx, bpf_get_attach_cookie(ctx));
+}
+
+char LICENSE[] SEC("license") = "GPL";

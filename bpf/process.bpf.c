@@ -1,0 +1,131 @@
+/*
+ * process.bpf.c - the life of the observed processes: fork, exec, thread and process exit.
+ *
+ * The set of observed processes lives in `targets` and is kept here, in the kernel, so that a child is
+ * observed from its first instruction. User space hears of each change on the control ring.
+ * The maps are those of observe.bpf.c (user/probe/load.c joins them).
+ */
+#include "frames.h"
+
+const volatile bool follow; /* children of observed processes are observed too */
+__u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then */
+
+static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
+{
+	struct gb_life *life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
+	struct gb_trouble *missed;
+
+	if (!life) {
+		missed = trouble_here();
+		if (missed)
+			missed->life_lost++;
+		return 0;
+	}
+	__builtin_memset(life, 0, sizeof(*life));
+	life->time = now;
+	life->kind = kind;
+	return life;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 pid = child->tgid, parent_pid = parent->tgid;
+	struct gb_life *life;
+	__u8 one = 1;
+
+	if (pid == parent_pid || !bpf_map_lookup_elem(&targets, &parent_pid))
+		return 0;
+	if (follow)
+		bpf_map_update_elem(&targets, &pid, &one, BPF_ANY);
+	life = life_new(GB_LIFE_FORK, bpf_ktime_get_ns());
+	if (!life)
+		return 0;
+	life->pid = life->tid = pid;
+	life->parent = parent_pid;
+	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), child->comm);
+	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct thread_state *t;
+	struct gb_life *life;
+	__u64 now;
+
+	if (!bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	now = bpf_ktime_get_ns();
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (t)
+		frames_close_all(t, now, GB_END_EXEC);
+	life = life_new(GB_LIFE_EXEC, now);
+	if (!life)
+		return 0;
+	life->pid = life->tid = pid;
+	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
+	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+static __always_inline void thread_ended(struct task_struct *task, __u32 kind, __u64 now,
+					 struct thread_state *t)
+{
+	struct gb_life *life = life_new(kind, now);
+
+	if (!life)
+		return;
+	life->pid = task->tgid;
+	life->tid = task->pid;
+	if (t) {
+		life->sequence = t->sequence;
+		life->lost = t->lost;
+	}
+	if (kind == GB_LIFE_EXIT)
+		/* An exit of the whole group (exit_group, a signal) has its code there. */
+		life->exit_code = task->signal->group_exit_code ?: task->exit_code;
+	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
+	bpf_ringbuf_submit(life, kind == GB_LIFE_EXIT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	__u32 pid = task->tgid;
+	__u64 now;
+
+	if (t) {
+		now = bpf_ktime_get_ns();
+		frames_close_all(t, now, GB_END_EXIT);
+		thread_ended(task, GB_LIFE_THREAD, now, t);
+	}
+	/* live has been counted down already: 0 means that this was the last thread. */
+	if (task->signal->live.counter || !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	bpf_map_delete_elem(&targets, &pid);
+	thread_ended(task, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
+	return 0;
+}
+
+/* After the links are gone: the calls still in progress, and the final counts of threads that live on. */
+SEC("iter/task")
+int open_frames(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *t;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return 0;
+	frames_close_all(t, stopped_at, GB_END_DETACH);
+	thread_ended(task, GB_LIFE_OPEN, stopped_at, t);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
