@@ -149,7 +149,7 @@ struct span_sink {
 struct recording_writer;
 
 /*
- * Starts a recording on an open, empty file; the writer owns fd from here. `name` stands
+ * Starts a recording on an open, empty, regular file; the writer owns fd from here, also on failure. `name` stands
  * in messages. d stays the caller's and must outlive the writer: new entries
  * are written before the first span that uses them.
  */
@@ -179,7 +179,47 @@ int recording_open_fd(struct recording **recording, int fd, const char *name);
 const struct definitions *recording_definitions(const struct recording *recording);
 /* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
 int recording_read(struct recording *recording, const struct span_sink *sink);
-/* Spans that a later chunk holds although they began before an earlier chunk's last end; see docs/recording.md. */
+
+/*
+ * Reading chunk by chunk, for whoever needs starts and ends in order (user/timeline).
+ *
+ * Spans come in the order they ended, so a call that encloses others comes after them, maybe many chunks later. A span is
+ * *late* when a span of its own thread in an earlier chunk ended after it began; the writer keeps a copy of
+ * each late span apart (LATE chunks), and recording_late() has all of them without reading
+ * the spans themselves. So, for every thread: once chunks 0..k are read, every start of the thread before the
+ * largest end seen of it is either in those chunks or among the late spans of chunks after k, and
+ * the thread's events up to that end can be delivered. Memory: one decoded chunk and the late spans.
+ */
+struct recording_chunk {
+	const struct span *spans;  /* in the order of arrival */
+	size_t nspans;             /* at most RECORDING_CHUNK_SPANS */
+	const bool *late;          /* late[i]: spans[i] is among recording_late() */
+	const struct gap *gaps;    /* in the order of arrival */
+	const size_t *gap_before;  /* gaps[i] was met before spans[gap_before[i]]; nspans: after the last span */
+	size_t ngaps;
+};
+
+#define RECORDING_CHUNK_SPANS 65536
+
+/* How many chunks of spans there are. Fewer from the moment on where damage is found. */
+size_t recording_chunks(const struct recording *recording);
+/*
+ * Decodes one chunk, in any order; what it points to is good until the next call with this recording. 0;
+ * -ENODATA where it is damaged (said once): what the chunks before it hold is all there is; other -errno, said.
+ */
+int recording_read_chunk(struct recording *recording, size_t index, struct recording_chunk *chunk);
+
+/* A late span in short. */
+struct late_start {
+	uint64_t start;          /* ns */
+	uint32_t thread;         /* index */
+	uint32_t chunk, position;/* it is spans[position] of this chunk, which may prove damaged when it is read */
+};
+
+/* All late spans, sorted by thread, then start, then the one that comes last in the file (the outer one) first. Good until close. */
+const struct late_start *recording_late(const struct recording *recording, size_t *count);
+/* The whole span of entry `index` of that list; its indices are checked. */
+void recording_late_span(const struct recording *recording, size_t index, struct span *span);
 void recording_close(struct recording *recording);
 
 #endif
