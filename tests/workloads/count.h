@@ -1,0 +1,52 @@
+/*
+ * The frame of a counting library (LD_PRELOAD): a table of tallies, a window, and a report.
+ *
+ * A counting library defines the functions it counts, and passes each call on. Whatever calls them through dynamic
+ * linking is counted, runtimes included, so it is an independent truth for "how often was this function entered". What it
+ * cannot see is a library's call to its own function where the linker bound it inside that library.
+ *
+ * COUNT_FILE names the report; ".libc", ".mpi" … and the rank are put behind it. The report is written when the job closes
+ * its window and again at exit, with system calls only, so that the writing itself allocates nothing:
+ *     {"library","pid","rank","window":{"FUNCTION":{"calls","bytes","sent","received"},...},"whole":{...}}
+ */
+#ifndef WORKLOADS_COUNT_H
+#define WORKLOADS_COUNT_H
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct tally {
+	const char *function;
+	_Atomic uint64_t calls, bytes, sent, received;
+	uint64_t at_open[4];            /* calls, bytes, sent, received when the window opened */
+	uint64_t at_close[4];           /* … and when it closed */
+	struct tally *next;
+};
+
+/* Each library defines its short name, as "libc". */
+extern const char *const count_library;
+
+/* Adds one call; the first of a function links its tally into the report. Any thread. */
+void count_tally(struct tally *tally, uint64_t bytes, uint64_t sent, uint64_t received);
+
+/* Writes the report; also done at exit. */
+void count_report(void);
+
+/* The function that a definition in a counting library stands in front of. `version` may be NULL. */
+void *count_next(const char *function, const char *version);
+
+/* One tally for the function in which it stands. */
+#define TALLY(FUNCTION, bytes, sent, received)                                          \
+	do {                                                                            \
+		static struct tally tally = { .function = #FUNCTION };                  \
+		count_tally(&tally, bytes, sent, received);                             \
+	} while (0)
+
+/* `next` becomes what FUNCTION really is. */
+#define NEXT(FUNCTION)                                                                  \
+	static __typeof__(FUNCTION) *next;                                              \
+	if (!next)                                                                      \
+		next = count_next(#FUNCTION, NULL)
+
+#endif
