@@ -40,8 +40,8 @@ enum mark { MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8 }
 enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL };
 
 /*
- * One value that a span carries. This is what the recording stores of it, so
- * it must be enough to understand a span without the model.
+ * One value that a span carries. This is what the recording stores of it (value_encode() in
+ * value.h), so it must be enough to understand a span without the model.
  */
 struct value {
 	char *name;          /* the parameter's name; "result" for the result */
@@ -49,15 +49,22 @@ struct value {
 	enum side side;
 	enum form form;
 	bool at_return;      /* fetched at the return, so unknown in a span that never returned */
-	bool unobservable;   /* never sent: it travels in a register that uprobes cannot see; takes no slot */
+	bool unobservable;   /* never sent: a register that uprobes cannot see, or a fact that no layout gives; takes no slot */
+	bool constant;       /* never sent: the value is `number`, fixed by the prototype; takes no slot */
 	uint8_t slot;        /* index into gb_span.value[] */
+	uint8_t width;       /* enum gb_width: of the word's 64 bits only these count */
 	uint32_t element;    /* MEANING_COUNT: bytes per element where the prototype fixes it, else 0 */
-	int64_t none;        /* MEANING_NAMED: this value means "not given" */
+	int64_t none;        /* this value means "not given" */
 	bool has_none;
-	/* Bits of the handle itself (docs/models.md, Layouts); bits_high 0 = whole value. */
-	uint8_t bits_low, bits_high;
-	uint8_t valid_low, valid_high; /* valid_high 0 = always valid */
-	uint32_t valid_equals;
+	int64_t number;      /* constant: the value; else added to it (a string inside a struct) */
+	/* Bits of the word (docs/models.md). A count of 0: the whole word; always valid. */
+	uint8_t bits_low, bits_count;
+	uint8_t valid_low, valid_count;
+	uint64_t valid_equals;
+	/* Where the handle in slot null_slot equals `null`, there was nothing to read. */
+	bool has_null;
+	uint8_t null_slot;
+	int64_t null;
 	char *decoder;       /* user-space decoder of the 64 bits, such as upc_packed; NULL: none */
 };
 

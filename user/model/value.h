@@ -6,10 +6,21 @@
 #define GASPBPF_VALUE_H
 
 #include "model/model.h"
+#include "util/buffer.h"
+
+/*
+ * What a recording stores of a value: every field, in a form that may grow (the
+ * bytes begin with their length; a reader skips what it does not know).
+ */
+void value_encode(struct buffer *buffer, const struct value *v);
+/* The inverse. Nothing is trusted: false where the bytes are bad, and then *v holds nothing to free. */
+bool value_decode(struct cursor *cursor, struct value *v);
+void value_free(struct value *v); /* what it holds, not v itself */
 
 /* One fetched value, decoded. */
 struct value_reading {
-	bool known;          /* false: unread, invalid by its layout, or not returned */
+	bool known;          /* false: unread, invalid by its layout, null, or not returned */
+	bool none;           /* known, and it says "not given" */
 	int64_t number;      /* by form: signed, or the bits of an unsigned or pointer */
 	bool decoded;        /* the three below come from a decoder */
 	uint64_t thread, phase, address; /* upc_packed */
@@ -19,7 +30,7 @@ struct value_reading {
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords,
 				uint32_t unread, bool returned);
 
-/* Payload of one call. A field is -1 where it is unknown or does not apply. */
+/* Payload of one call (docs/models.md, Payload). A field is -1 where it is unknown or does not apply. */
 struct payload {
 	int64_t bytes, sent, received;
 };
