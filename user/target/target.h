@@ -19,18 +19,20 @@
 struct mapping {
 	uint64_t start, end;   /* addresses in the process */
 	uint64_t offset;       /* of start, in the file */
-	uint64_t device, inode;/* identity of the mapped file, as /proc/PID/maps prints it; inode 0: none */
+	uint64_t device, inode;/* identity of the mapped file, as /proc/PID/maps prints it (makedev); inode 0: none */
 	bool executable;
-	char *path;            /* as the kernel prints it, " (deleted)" removed; NULL: anonymous */
+	char *path;            /* as the kernel prints it, "[heap]" too, " (deleted)" removed; NULL: anonymous */
 	bool deleted;
 };
 
 struct process {
 	pid_t pid;             /* thread group id */
 	int pidfd;
+	int proc_fd;           /* /proc/PID of this very process, O_PATH: fails with ESRCH once it has ended */
 	uint64_t start_time;   /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
 	pid_t parent;
 	uid_t uid;
+	gid_t gid;
 	char *name;            /* comm */
 	char *command;         /* argv joined by blanks */
 	struct mapping *mappings;
@@ -41,8 +43,8 @@ struct process {
 
 /*
  * Looks at a process: takes a pidfd, reads maps, command and environment. Refuses, with one line that says
- * what to do, a pid that does not exist, a kernel thread, a 32-bit program, a zombie.
- * 0 or -errno (-ESRCH: gone).
+ * what to do, a pid that does not exist, a kernel thread, a 32-bit program, a zombie, one that we may not see.
+ * The id of a thread means the process it belongs to. 0 or -errno (-ESRCH: gone).
  */
 int process_open(struct process **process, pid_t pid);
 /* Reads the mappings again. 0 or -errno; not said when the process has ended (-ESRCH). */
@@ -57,11 +59,14 @@ const struct mapping *process_mapping_at(const struct process *process, uint64_t
 char *thread_name(pid_t pid, pid_t tid);
 
 /*
- * The ranks below a launcher (mpirun, oshrun, cafrun, srun, a shell script around one): the processes
- * below `pid`, pid itself excluded, that are not launchers or shells themselves. Empty where pid is a program of its own.
- * `is_rank` decides for each process whether it counts. *pids is malloc'ed. 0 or -errno.
+ * The ranks below a launcher (mpirun, oshrun, cafrun, a shell script around one): all processes below `pid`, at
+ * any depth, whose environment has one of the variables `rank_env` (NULL-terminated, may be NULL) that pid's own
+ * environment has not. Empty where pid is a rank or a program of its own. A shell between launcher and
+ * rank has the variable too and is among them: the caller keeps those that map something it knows. Processes
+ * that a resource manager's daemon started on behalf of pid are not below it, so are not found.
+ * *pids is malloc'ed, in ascending order. 0 or -errno.
  */
-int process_descendants(pid_t pid, pid_t **pids, size_t *count);
+int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, size_t *count);
 
 /* --- images ------------------------------------------------------------ */
 

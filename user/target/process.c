@@ -1,0 +1,320 @@
+/*
+ * process.c - looking at a process that may end at any moment.
+ *
+ * A pid is only a number: the process behind it may end and another may take it. So all of a process is read
+ * through one descriptor of its /proc/PID, which belongs to that process and fails with ESRCH once it is
+ * gone. The pidfd is taken by number after that; reading once more through the folder afterwards
+ * proves that both are the same process.
+ */
+#include "target/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/proc.h"
+#include "util/log.h"
+
+#define NAME_MOST 256
+
+/* Says why a process cannot be looked at, and gives the error to return. */
+static int refuse(pid_t pid, int error)
+{
+	if (error == -ESRCH || error == -ENOENT) {
+		log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
+		return -ESRCH;
+	}
+	if (error == -EACCES || error == -EPERM)
+		log_error("%d: not permitted to look at it: run gaspbpf with sudo", pid);
+	else
+		log_error("%d: cannot be looked at: %s: try again", pid, strerror(-error));
+	return error;
+}
+
+/* O_PATH descriptor of /proc/PID, or -errno. */
+static int open_folder(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Thread group and owner, from /proc/PID/status. */
+static int read_status(int folder, pid_t *group, uid_t *uid, gid_t *gid)
+{
+	char *text = proc_read(folder, "status", 65536, NULL), *at;
+	unsigned real_uid = 0, real_gid = 0;
+	int tgid = 0, found = 0;
+
+	if (!text)
+		return -errno;
+	/* The name stands in the first line, with newlines escaped, so it cannot pose as another line. */
+	at = strstr(text, "\nTgid:");
+	if (at)
+		found += sscanf(at, "\nTgid: %d", &tgid);
+	at = strstr(text, "\nUid:");
+	if (at)
+		found += sscanf(at, "\nUid: %u", &real_uid);
+	at = strstr(text, "\nGid:");
+	if (at)
+		found += sscanf(at, "\nGid: %u", &real_gid);
+	free(text);
+	if (found != 3)
+		return -ESRCH;
+	*group = tgid;
+	*uid = real_uid;
+	*gid = real_gid;
+	return 0;
+}
+
+/* Opens /proc/PID of the process that `pid` belongs to; says why not. */
+static int open_group(struct process *process, pid_t pid)
+{
+	pid_t group = 0;
+	int error;
+
+	process->proc_fd = pid > 0 ? open_folder(pid) : -ENOENT;
+	if (process->proc_fd == -ENOENT) {
+		log_error("%d: no such process: check the PID with ps", pid);
+		return -ESRCH;
+	}
+	if (process->proc_fd < 0)
+		return refuse(pid, process->proc_fd);
+	error = read_status(process->proc_fd, &group, &process->uid, &process->gid);
+	if (error)
+		return refuse(pid, error);
+	process->pid = group;
+	if (group == pid)
+		return 0;
+	log_info("%d: is a thread of process %d, which is taken", pid, group);
+	close(process->proc_fd);
+	process->proc_fd = open_folder(group);
+	return process->proc_fd < 0 ? refuse(group, process->proc_fd) : 0;
+}
+
+/* Refuses what has no program of its own, or no longer. */
+static int check_state(struct process *process)
+{
+	struct proc_stat stat;
+	int error = proc_stat_read(process->proc_fd, "stat", &stat);
+
+	if (error)
+		return refuse(process->pid, error);
+	if (stat.kernel_thread) {
+		log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID", process->pid);
+		return -EINVAL;
+	}
+	if (stat.state == 'Z' || stat.state == 'X') {
+		log_error("%d: has ended already (zombie): choose a running process", process->pid);
+		return -ESRCH;
+	}
+	process->parent = stat.parent;
+	process->start_time = stat.start_time;
+	return 0;
+}
+
+/* Refuses a program that is not x86-64. Where its file cannot be read, the images say more later. */
+static int check_program(const struct process *process)
+{
+	unsigned char ident[EI_NIDENT + 4] = { 0 };
+	uint16_t machine;
+	ssize_t got;
+	int fd;
+
+	fd = openat(process->proc_fd, "exe", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ESRCH ? refuse(process->pid, -ESRCH) : 0;
+	got = pread(fd, ident, sizeof(ident), 0);
+	close(fd);
+	if (got != (ssize_t)sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG))
+		return 0;
+	if (ident[EI_CLASS] == ELFCLASS32) {
+		log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only", process->pid);
+		return -ENOTSUP;
+	}
+	memcpy(&machine, ident + EI_NIDENT + 2, sizeof(machine)); /* e_machine follows e_type */
+	if (machine != EM_X86_64) {
+		log_error("%d: is not an x86-64 program: gaspbpf observes x86-64 programs only", process->pid);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* argv with blanks between; where a process has erased it, its name in brackets, as ps does. */
+static char *read_command(const struct process *process)
+{
+	size_t size = 0;
+	char *text = proc_read(process->proc_fd, "cmdline", ENVIRONMENT_MOST, &size);
+
+	if (!text)
+		return NULL;
+	while (size && text[size - 1] == '\0')
+		size--;
+	for (size_t i = 0; i < size; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	if (size)
+		return text;
+	free(text);
+	return asprintf(&text, "[%s]", process->name) < 0 ? NULL : text;
+}
+
+static char *read_name(int folder, const char *path)
+{
+	char *text = proc_read(folder, path, NAME_MOST, NULL);
+	size_t length;
+
+	if (!text)
+		return NULL;
+	length = strlen(text);
+	if (length && text[length - 1] == '\n')
+		text[length - 1] = '\0';
+	return text;
+}
+
+int process_refresh(struct process *process)
+{
+	struct mapping *mappings;
+	size_t size, count;
+	char *text = proc_read(process->proc_fd, "maps", MAPS_BYTES, &size);
+	int error;
+
+	if (!text)
+		return errno == ENOENT ? -ESRCH : -errno;
+	error = maps_parse(text, size, &mappings, &count);
+	free(text);
+	if (error)
+		return error;
+	/* No program has no mapping at all: its memory is gone, and it will be. */
+	if (!count) {
+		maps_free(mappings, count);
+		return -ESRCH;
+	}
+	maps_free(process->mappings, process->nmappings);
+	process->mappings = mappings;
+	process->nmappings = count;
+	return 0;
+}
+
+static int read_process(struct process *process)
+{
+	int error;
+
+	process->name = read_name(process->proc_fd, "comm");
+	if (!process->name)
+		return refuse(process->pid, -errno);
+	error = process_refresh(process);
+	if (error == -E2BIG) {
+		log_error("%d: has more than %d mappings: too many to look at", process->pid, MAPS_MOST);
+		return error;
+	}
+	if (error)
+		return refuse(process->pid, error);
+	process->command = read_command(process);
+	if (!process->command)
+		return refuse(process->pid, -errno);
+	process->environment = proc_read(process->proc_fd, "environ", ENVIRONMENT_MOST, &process->environment_size);
+	return process->environment ? 0 : refuse(process->pid, -errno);
+}
+
+/* The pidfd, and the proof that it is of the process whose folder is open. */
+static int take_pidfd(struct process *process)
+{
+	struct proc_stat stat;
+	int error;
+
+	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	if (process->pidfd < 0)
+		return refuse(process->pid, -errno);
+	error = proc_stat_read(process->proc_fd, "stat", &stat);
+	return error ? refuse(process->pid, error) : 0;
+}
+
+int process_open(struct process **process, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	int error;
+
+	if (!p)
+		return -ENOMEM;
+	p->pidfd = -1;
+	p->proc_fd = -1;
+	error = open_group(p, pid);
+	if (!error)
+		error = check_state(p);
+	if (!error)
+		error = check_program(p);
+	if (!error)
+		error = read_process(p);
+	if (!error)
+		error = take_pidfd(p);
+	if (error) {
+		process_close(p);
+		return error;
+	}
+	*process = p;
+	return 0;
+}
+
+void process_close(struct process *process)
+{
+	if (!process)
+		return;
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	if (process->proc_fd >= 0)
+		close(process->proc_fd);
+	maps_free(process->mappings, process->nmappings);
+	free(process->name);
+	free(process->command);
+	free(process->environment);
+	free(process);
+}
+
+bool process_alive(const struct process *process)
+{
+	struct pollfd ended = { .fd = process->pidfd, .events = POLLIN };
+
+	/* A pidfd becomes readable when the last thread of the process has ended. */
+	return poll(&ended, 1, 0) == 0;
+}
+
+const char *process_getenv(const struct process *process, const char *name)
+{
+	return environment_value(process->environment, process->environment_size, name);
+}
+
+const struct mapping *process_mapping_at(const struct process *process, uint64_t address)
+{
+	size_t low = 0, high = process->nmappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct mapping *mapping = &process->mappings[middle];
+
+		if (address < mapping->start)
+			high = middle;
+		else if (address >= mapping->end)
+			low = middle + 1;
+		else
+			return mapping;
+	}
+	return NULL;
+}
+
+char *thread_name(pid_t pid, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	return read_name(AT_FDCWD, path);
+}
