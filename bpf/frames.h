@@ -112,6 +112,7 @@ static __noinline int frame_send(struct thread_state *t, struct frame *f)
 	__u32 shard = bpf_get_smp_processor_id() & ring_mask;
 	__u32 probe;
 	__u64 flags = BPF_RB_NO_WAKEUP, size, *lost;
+	struct gb_trouble *missed;
 	void *ring;
 
 	if (!t || !f)
@@ -128,6 +129,9 @@ static __noinline int frame_send(struct thread_state *t, struct frame *f)
 	size = GB_SPAN_HEADER + size * 8;
 	if (bpf_ringbuf_output(ring, &f->span, size, flags)) {
 		t->lost++;
+		missed = trouble_here();
+		if (missed)
+			missed->lost++;
 		probe = f->span.probe;
 		lost = bpf_map_lookup_elem(&lost_spans, &probe);
 		if (lost)

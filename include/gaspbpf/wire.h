@@ -134,8 +134,9 @@ struct gb_life {
 	char comm[GB_COMM];
 };
 
-/* Counters without a probe; one per CPU. */
+/* What went wrong, whole run; one per CPU. */
 struct gb_trouble {
+	gb_u64 lost;       /* spans that found no room in the ring */
 	gb_u64 no_memory;  /* calls not seen: no memory for the thread's state */
 	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
 	gb_u64 life_lost;  /* control records that found no room */

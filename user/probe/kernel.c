@@ -1,0 +1,517 @@
+/*
+ * kernel.c - loads the BPF programs on the best rung that really works here.
+ *
+ * What a kernel can do is found by doing it: load, attach to a function of our own, call it,
+ * and look for the span. Version numbers lie (distributions backport), and so do feature bits. The same trial
+ * calls, timed, are the calibration: what one observed call costs on this machine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "observe.skel.h"
+#include "process.skel.h"
+#include "probe/kernel_private.h"
+#include "util/log.h"
+
+#define DEFAULT_RING_BYTES (32UL << 20)
+#define TRIALS 400  /* calls per round of the calibration */
+#define ROUNDS 3
+
+/* Nearly empty functions with the three kinds of first instruction. */
+__asm__(".text\n"
+	".globl gaspbpf_trial_nop5\n.type gaspbpf_trial_nop5,@function\n"
+	"gaspbpf_trial_nop5: .byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.size gaspbpf_trial_nop5,.-gaspbpf_trial_nop5\n"
+	".globl gaspbpf_trial_push\n.type gaspbpf_trial_push,@function\n"
+	"gaspbpf_trial_push: push %rbp\npop %rbp\nret\n.size gaspbpf_trial_push,.-gaspbpf_trial_push\n"
+	".globl gaspbpf_trial_step\n.type gaspbpf_trial_step,@function\n"
+	"gaspbpf_trial_step: mov %rdi,%rax\nret\n.size gaspbpf_trial_step,.-gaspbpf_trial_step\n");
+void gaspbpf_trial_nop5(long);
+void gaspbpf_trial_push(long);
+void gaspbpf_trial_step(long);
+
+static void (*const trial_functions[SITE_CLASSES])(long) = {
+	[SITE_NOP5] = gaspbpf_trial_nop5,
+	[SITE_EMULATED] = gaspbpf_trial_push,
+	[SITE_STEPPED] = gaspbpf_trial_step,
+};
+
+#define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
+
+const char *rung_name(enum rung rung)
+{
+	static const char *const names[RUNGS] = { "session", "multi", "perf" };
+
+	return rung < RUNGS ? names[rung] : "?";
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* --- rings ------------------------------------------------------------- */
+
+static unsigned power_of_two_up(unsigned n)
+{
+	unsigned p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static int make_rings(struct kernel *kernel, uint64_t total)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	kernel->rings = power_of_two_up(cpus < 1 ? 1 : cpus > 64 ? 64 : cpus);
+	if (!total)
+		total = DEFAULT_RING_BYTES;
+	kernel->ring_bytes = page;
+	while (kernel->ring_bytes * 2 * kernel->rings <= total)
+		kernel->ring_bytes *= 2;
+	for (unsigned i = 0; i < kernel->rings; i++) {
+		kernel->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "spans", 0, 0, kernel->ring_bytes, NULL);
+		if (kernel->ring_fds[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int fill_rings(struct kernel *kernel)
+{
+	int fd = bpf_map__fd(kernel->observe->maps.rings);
+
+	for (uint32_t i = 0; i < kernel->rings; i++)
+		if (bpf_map_update_elem(fd, &i, &kernel->ring_fds[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+/* The bytes waiting in a ring; with discard they are dropped. Only for the trial, before anybody reads. */
+static long ring_waiting(struct kernel *kernel, bool discard)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	long waiting = 0;
+
+	for (unsigned i = 0; i < kernel->rings; i++) {
+		unsigned long *consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, kernel->ring_fds[i], 0);
+		unsigned long *producer = mmap(NULL, page, PROT_READ, MAP_SHARED, kernel->ring_fds[i], page);
+
+		if (consumer != MAP_FAILED && producer != MAP_FAILED) {
+			unsigned long end = __atomic_load_n(producer, __ATOMIC_ACQUIRE);
+
+			waiting += end - *consumer;
+			if (discard)
+				__atomic_store_n(consumer, end, __ATOMIC_RELEASE);
+		}
+		if (consumer != MAP_FAILED)
+			munmap(consumer, page);
+		if (producer != MAP_FAILED)
+			munmap(producer, page);
+	}
+	return waiting;
+}
+
+/* --- trial ------------------------------------------------------------- */
+
+struct own_code {
+	uintptr_t address;
+	unsigned long offset;
+};
+
+static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct own_code *own = context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && own->address >= start && own->address < start + p->p_filesz) {
+			own->offset = own->address - start + p->p_offset;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Observes our own trial functions. Returns 0 when every kind is in. */
+static int attach_trial(struct kernel *kernel)
+{
+	unsigned long offsets[SITE_CLASSES];
+	uint64_t cookies[SITE_CLASSES];
+	struct gb_probe program = { .slots = 1 };
+	struct link_request request = {
+		.pid = getpid(), .offsets = offsets, .cookies = cookies, .count = SITE_CLASSES,
+	};
+	int err;
+
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
+		uint32_t id = TRIAL_PROBE(class);
+
+		if (!dl_iterate_phdr(find_own_code, &own))
+			return -ENOENT;
+		offsets[class] = own.offset;
+		cookies[class] = id;
+		if (bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY))
+			return -errno;
+	}
+	request.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (request.file_fd < 0)
+		return -errno;
+	err = link_attach(kernel, &request);
+	close(request.file_fd);
+	return err;
+}
+
+static void forget_own_thread(struct kernel *kernel)
+{
+	int pidfd = syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (pidfd < 0)
+		return;
+	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.threads), &pidfd);
+	close(pidfd);
+}
+
+/* One call of each trial function must leave three spans. */
+static int trial_works(struct kernel *kernel)
+{
+	const long span = 8 + GB_SPAN_HEADER + 8; /* with the ring's own header */
+	uint32_t self = getpid();
+	uint8_t one = 1;
+	long got;
+	int err = attach_trial(kernel);
+
+	if (err)
+		return err;
+	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
+	kernel_set_active(kernel, true);
+	for (int class = 0; class < SITE_CLASSES; class++)
+		trial_functions[class](0);
+	kernel_set_active(kernel, false);
+	got = ring_waiting(kernel, true);
+	if (got != SITE_CLASSES * span) {
+		log_debug("rung %s: the trial left %ld bytes instead of %ld", rung_name(kernel->rung), got,
+			  SITE_CLASSES * span);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static void end_trial(struct kernel *kernel)
+{
+	uint32_t self = getpid();
+
+	link_remove_from(kernel, 0, NULL);
+	ring_waiting(kernel, true);
+	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
+	forget_own_thread(kernel);
+}
+
+int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
+{
+	uint32_t self = getpid();
+	uint8_t one = 1;
+	int err = attach_trial(kernel);
+
+	if (err)
+		return err;
+	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
+	kernel_set_active(kernel, true);
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		uint64_t best = UINT64_MAX;
+
+		for (int round = 0; round < ROUNDS; round++) {
+			uint64_t start = now_ns();
+
+			for (int i = 0; i < TRIALS; i++)
+				trial_functions[class](i);
+			start = now_ns() - start;
+			if (start < best)
+				best = start;
+			ring_waiting(kernel, true);
+		}
+		cost_ns[class] = best / TRIALS;
+	}
+	kernel_set_active(kernel, false);
+	end_trial(kernel);
+	return 0;
+}
+
+/* --- loading ----------------------------------------------------------- */
+
+static int libbpf_says(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (log_get_level() < LOG_DEBUG)
+		return 0;
+	return vfprintf(stderr, format, arguments);
+}
+
+static int load_observe(struct kernel *kernel, const struct kernel_options *options)
+{
+	struct observe_bpf *o = observe_bpf__open();
+	int err;
+
+	if (!o)
+		return -errno;
+	kernel->observe = o;
+	bpf_map__set_inner_map_fd(o->maps.rings, kernel->ring_fds[0]);
+	bpf_map__set_max_entries(o->maps.rings, kernel->rings);
+	o->rodata->ring_mask = kernel->rings - 1;
+	o->rodata->wakeup_bytes = kernel->ring_bytes / 4;
+	o->rodata->filter_targets = options->filter;
+	if (kernel->rung == RUNG_SESSION) {
+		bpf_program__set_autoload(o->progs.session, true);
+		bpf_program__set_expected_attach_type(o->progs.session, 57);
+	} else {
+		bpf_program__set_autoload(o->progs.call, true);
+		bpf_program__set_autoload(o->progs.leave, true);
+		if (kernel->rung == RUNG_MULTI) {
+			bpf_program__set_expected_attach_type(o->progs.call, 48);
+			bpf_program__set_expected_attach_type(o->progs.leave, 48);
+		}
+	}
+	err = observe_bpf__load(o);
+	return err ? err : fill_rings(kernel);
+}
+
+static int load_process(struct kernel *kernel, const struct kernel_options *options)
+{
+	struct process_bpf *p = process_bpf__open();
+	struct observe_bpf *o = kernel->observe;
+	int err;
+
+	if (!p)
+		return -errno;
+	kernel->process = p;
+	bpf_map__reuse_fd(p->maps.threads, bpf_map__fd(o->maps.threads));
+	bpf_map__reuse_fd(p->maps.rings, bpf_map__fd(o->maps.rings));
+	bpf_map__reuse_fd(p->maps.control, bpf_map__fd(o->maps.control));
+	bpf_map__reuse_fd(p->maps.lost_spans, bpf_map__fd(o->maps.lost_spans));
+	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
+	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
+	p->rodata->ring_mask = o->rodata->ring_mask;
+	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
+	p->rodata->follow = options->follow;
+	err = process_bpf__load(p);
+	if (err)
+		return err;
+	p->links.on_fork = bpf_program__attach(p->progs.on_fork);
+	p->links.on_exec = bpf_program__attach(p->progs.on_exec);
+	p->links.on_exit = bpf_program__attach(p->progs.on_exit);
+	if (!p->links.on_fork || !p->links.on_exec || !p->links.on_exit)
+		return -errno;
+	return 0;
+}
+
+static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_options *options)
+{
+	int err;
+
+	kernel->rung = rung;
+	err = load_observe(kernel, options);
+	if (!err)
+		err = trial_works(kernel);
+	if (err) {
+		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
+		link_remove_from(kernel, 0, NULL);
+		observe_bpf__destroy(kernel->observe);
+		kernel->observe = NULL;
+		return err;
+	}
+	end_trial(kernel);
+	return 0;
+}
+
+/* The rungs to try, from the environment or all. */
+static int choose_rungs(enum rung *first, enum rung *last)
+{
+	const char *forced = getenv("GASPBPF_RUNG");
+
+	*first = RUNG_SESSION;
+	*last = RUNG_PERF;
+	if (!forced || !*forced)
+		return 0;
+	for (int rung = 0; rung < RUNGS; rung++) {
+		if (!strcmp(forced, rung_name(rung))) {
+			*first = *last = rung;
+			return 0;
+		}
+	}
+	log_error("GASPBPF_RUNG=%s: no such way of attaching: use session, multi or perf", log_safe(forced));
+	return -EINVAL;
+}
+
+static void explain(int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'", strerror(-err));
+	else
+		log_error("cannot observe anything on this kernel: %s: see 'gaspbpf doctor' for what is missing, "
+			  "or use -vv for the kernel's own words", strerror(-err));
+}
+
+int kernel_load(struct kernel **result, const struct kernel_options *options)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct kernel *kernel = calloc(1, sizeof(*kernel));
+	enum rung rung, last;
+	int err;
+
+	*result = NULL;
+	if (!kernel)
+		return -ENOMEM;
+	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
+	kernel->filter = options->filter;
+	libbpf_set_print(libbpf_says);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before Linux 5.11 maps count against it */
+	err = choose_rungs(&rung, &last);
+	if (err)
+		goto fail;
+	err = make_rings(kernel, options->ring_bytes);
+	if (err) {
+		explain(err);
+		goto fail;
+	}
+	do {
+		err = try_rung(kernel, rung, options);
+	} while (err && ++rung <= last);
+	if (!err)
+		err = load_process(kernel, options);
+	if (err) {
+		explain(err);
+		goto fail;
+	}
+	*result = kernel;
+	return 0;
+fail:
+	kernel_free(kernel);
+	return err;
+}
+
+void kernel_free(struct kernel *kernel)
+{
+	if (!kernel)
+		return;
+	if (kernel->observe) {
+		kernel_set_active(kernel, false);
+		link_remove_from(kernel, 0, NULL);
+	}
+	process_bpf__destroy(kernel->process);
+	observe_bpf__destroy(kernel->observe);
+	for (unsigned i = 0; i < kernel->rings; i++)
+		if (kernel->ring_fds[i] >= 0)
+			close(kernel->ring_fds[i]);
+	free(kernel->links);
+	free(kernel);
+}
+
+/* --- the running kernel side ------------------------------------------- */
+
+enum rung kernel_rung(const struct kernel *kernel)
+{
+	return kernel->rung;
+}
+
+unsigned kernel_rings(const struct kernel *kernel)
+{
+	return kernel->rings;
+}
+
+int kernel_ring_fd(const struct kernel *kernel, unsigned ring, size_t *bytes)
+{
+	*bytes = kernel->ring_bytes;
+	return kernel->ring_fds[ring];
+}
+
+int kernel_control_fd(const struct kernel *kernel, size_t *bytes)
+{
+	*bytes = bpf_map__max_entries(kernel->observe->maps.control);
+	return bpf_map__fd(kernel->observe->maps.control);
+}
+
+int kernel_add_target(struct kernel *kernel, pid_t pid)
+{
+	uint32_t key = pid;
+	uint8_t one = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &one, BPF_ANY) ? -errno : 0;
+}
+
+int kernel_drop_target(struct kernel *kernel, pid_t pid)
+{
+	uint32_t key = pid;
+
+	return bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &key) ? -errno : 0;
+}
+
+void kernel_set_active(struct kernel *kernel, bool active)
+{
+	if (!active && kernel->process)
+		kernel->process->bss->stopped_at = now_ns();
+	__atomic_store_n(&kernel->observe->bss->active, active, __ATOMIC_SEQ_CST);
+}
+
+int kernel_send_open(struct kernel *kernel)
+{
+	struct bpf_link *link = bpf_program__attach_iter(kernel->process->progs.open_frames, NULL);
+	char buffer[64];
+	int fd, err = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0) {
+		err = -errno;
+	} else {
+		while (read(fd, buffer, sizeof(buffer)) > 0)
+			;
+		close(fd);
+	}
+	bpf_link__destroy(link);
+	return err;
+}
+
+int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct gb_trouble *trouble;
+	uint32_t zero = 0;
+	int err = 0;
+
+	memset(counts, 0, sizeof(*counts));
+	if (cpus < 1)
+		return -EINVAL;
+	trouble = calloc(cpus, sizeof(*trouble));
+	if (!trouble)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.trouble), &zero, trouble))
+		err = -errno;
+	for (int i = 0; i < cpus; i++) {
+		counts->lost += trouble[i].lost;
+		counts->no_memory += trouble[i].no_memory;
+		counts->no_entry += trouble[i].no_entry;
+		counts->life_lost += trouble[i].life_lost;
+	}
+	free(trouble);
+	return err;
+}

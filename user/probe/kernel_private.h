@@ -1,0 +1,44 @@
+/*
+ * kernel_private.h - what the files of user/probe share about the loaded programs.
+ */
+#ifndef GASPBPF_KERNEL_PRIVATE_H
+#define GASPBPF_KERNEL_PRIVATE_H
+
+#include "probe/probe.h"
+
+struct bpf_link;
+
+/* One attachment: a multi link's descriptor, or a perf event's link object. */
+struct held_link {
+	int fd;                /* multi and session rungs; -1: see perf */
+	struct bpf_link *perf;
+	size_t probes;
+};
+
+struct kernel {
+	struct observe_bpf *observe;
+	struct process_bpf *process;
+	enum rung rung;
+	bool filter;
+	int ring_fds[64];
+	unsigned rings;
+	size_t ring_bytes;     /* of one ring */
+	struct held_link *links;
+	size_t nlinks, room;
+};
+
+/* What one attach call puts in: parallel arrays of file offsets and cookies. */
+struct link_request {
+	int file_fd;           /* the file the probes go into */
+	pid_t pid;             /* 0: every process */
+	const unsigned long *offsets;
+	const uint64_t *cookies;
+	size_t count;
+};
+
+/* Attaches on the kernel's rung and remembers the links. 0 or -errno, not said. */
+int link_attach(struct kernel *kernel, const struct link_request *request);
+/* Removes links kernel->links[from..). */
+void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t));
+
+#endif

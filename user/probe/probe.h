@@ -1,0 +1,139 @@
+/*
+ * probe.h - the door of user/probe: which functions of a job are observed, and the observing itself.
+ *
+ *   plan    what could be probed in these processes, and why the rest cannot be
+ *   kernel  the loaded BPF programs and their maps, on the best rung this kernel has
+ *   attach  one link per file and kind
+ */
+#ifndef GASPBPF_PROBE_H
+#define GASPBPF_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+#include "target/target.h"
+
+/* --- plan -------------------------------------------------------------- */
+
+/* What the kernel does with the instruction under a breakpoint; decides the cost of a hit. */
+enum site_class { SITE_NOP5, SITE_EMULATED, SITE_STEPPED, SITE_CLASSES };
+
+/* One place where a probe goes, whatever the number of names it has. */
+struct site {
+	struct image *image;
+	uint64_t offset;               /* in the file */
+	const struct function *function; /* what it means */
+	char *aliases;                 /* further names, joined by blanks; NULL: none */
+	struct capture capture;
+	enum site_class class;
+	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
+	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
+};
+
+#define NO_SITE UINT32_MAX
+
+enum absence {
+	ABSENT_NOT_MAPPED,   /* no mapped file holds this model's functions */
+	ABSENT_NOT_EXPORTED, /* the file has a full symbol table, without this name */
+	ABSENT_STRIPPED,     /* the file has no symbol table but the exported names */
+	ABSENT_INLINED,      /* only inlined copies exist */
+	ABSENT_INDIRECT,     /* an IFUNC: the name stands for a choice made at run time */
+	ABSENT_OUTSIDE,      /* the symbol does not lie in the file's code */
+	ABSENT_MODEL,        /* its model was not asked for (alone, or not in -m) */
+};
+
+/* A known function that cannot be probed. */
+struct absent {
+	const struct function *function;
+	const struct image *image; /* where it was expected; NULL: nowhere */
+	enum absence why;
+};
+
+struct plan {
+	const struct model_set *models;
+	const struct model **chosen; size_t nchosen; /* models that take part */
+	struct image **images;  size_t nimages;      /* owned */
+	struct site *sites;     size_t nsites;
+	struct absent *absents; size_t nabsents;
+	void *private_data;
+};
+
+/*
+ * Which models take part. `wish` is the argument of -m: "mpi,shmem" only these, "+c,+pthread" these besides
+ * the default, NULL the default: every parallel runtime that a process maps, and models that join
+ * alone only where there is none. -EINVAL, said, for an unknown name.
+ */
+int plan_new(struct plan **plan, const struct model_set *models, const char *wish);
+void plan_free(struct plan *plan);
+/* Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. */
+int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count);
+/* Takes in a file (gaspbpf list FILE; a command about to start). *known: a chosen model applies to it. */
+int plan_add_file(struct plan *plan, const char *path, bool *known);
+/* The functions that are not there; fills absents. */
+int plan_find_absent(struct plan *plan);
+/* The image behind a mapping, if the plan has it. */
+struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
+const char *site_class_name(enum site_class class);
+/* In words, for people. */
+const char *absence_text(enum absence why);
+/* The models' rank variables, NULL-terminated, malloc'ed array of borrowed strings. */
+const char **plan_rank_variables(const struct model_set *models);
+
+/* --- kernel ------------------------------------------------------------ */
+
+enum rung { RUNG_SESSION, RUNG_MULTI, RUNG_PERF, RUNGS };
+
+struct kernel_options {
+	bool filter;          /* links are not limited to a process: `targets` decides */
+	bool follow;          /* children of targets become targets */
+	uint64_t ring_bytes;  /* all span rings together; 0: default */
+};
+
+struct kernel;
+
+/*
+ * Loads the programs on the best rung that works here (GASPBPF_RUNG=session|multi|perf forces one),
+ * found by attaching to a function of our own. 0 or -errno, said with what to do.
+ */
+int kernel_load(struct kernel **kernel, const struct kernel_options *options);
+void kernel_free(struct kernel *kernel); /* detaches everything */
+enum rung kernel_rung(const struct kernel *kernel);
+const char *rung_name(enum rung rung);
+/* Ring buffers: count and map fds; control is the process-life ring. */
+unsigned kernel_rings(const struct kernel *kernel);
+int kernel_ring_fd(const struct kernel *kernel, unsigned ring, size_t *bytes);
+int kernel_control_fd(const struct kernel *kernel, size_t *bytes);
+/* A process becomes, or stops being, a target. */
+int kernel_add_target(struct kernel *kernel, pid_t pid);
+int kernel_drop_target(struct kernel *kernel, pid_t pid);
+/* Observation on and off, at once, for all links. Off also fixes the end of calls still in progress. */
+void kernel_set_active(struct kernel *kernel, bool active);
+/* After detaching: sends the calls still in progress and the final counts of living threads to the rings. */
+int kernel_send_open(struct kernel *kernel);
+/* Sums over CPUs. */
+struct kernel_counts {
+	uint64_t lost, no_memory, no_entry, life_lost;
+};
+int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
+
+/* ns that one call costs a thread at a site of this class, measured on this machine; 0: not measured. */
+int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
+
+/* --- attach ------------------------------------------------------------ */
+
+struct attachment;
+
+/*
+ * Puts probes on all sites of the plan with ids in [first, plan->nsites). pid 0: in every process that maps the file,
+ * else in this process only. 0 or -errno, said; on failure nothing of this call stays attached.
+ */
+int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, pid_t pid);
+/* Probes for one image of the plan in one process, or in all (pid 0). */
+int attach_image(struct kernel *kernel, const struct plan *plan, const struct image *image, pid_t pid);
+/* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
+void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all));
+size_t attach_count(const struct kernel *kernel); /* probes attached, per link */
+
+#endif
