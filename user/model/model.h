@@ -20,7 +20,7 @@ enum role {
 	ROLE_FUNCTION, ROLE_BARRIER, ROLE_NOTIFY, ROLE_WAIT, ROLE_FENCE, ROLE_ACQUIRE, ROLE_TRY,
 	ROLE_RELEASE, ROLE_GET, ROLE_PUT, ROLE_COPY, ROLE_SET, ROLE_COLLECTIVE, ROLE_SEND, ROLE_RECV,
 	ROLE_EXCHANGE, ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, ROLE_TASK, ROLE_TRANSFER, ROLE_INIT,
-	ROLE_EXIT, ROLE_USER, ROLE_TEST, ROLE_ATOMIC, ROLE_COMM, ROLE_WINDOW, ROLE_EVENT, ROLES
+	ROLE_EXIT, ROLE_USER, ROLE_TEST, ROLE_ATOMIC, ROLE_COMM, ROLE_WINDOW, ROLE_EVENT, ROLE_SUBMIT, ROLES
 };
 
 /* What a value of a call means. */
@@ -28,13 +28,16 @@ enum meaning {
 	MEANING_PLAIN, MEANING_BYTES, MEANING_COUNT, MEANING_SIZE, MEANING_TYPE, MEANING_PEER,
 	MEANING_ROOT, MEANING_TAG, MEANING_COMM, MEANING_REQUEST, MEANING_STATUS, MEANING_LOCK,
 	MEANING_BARRIER, MEANING_PTR, MEANING_NAME, MEANING_OP, MEANING_NAMED, MEANING_TASK,
-	MEANING_WORKER, MEANING_NODE, MEANINGS
+	MEANING_WORKER, MEANING_NODE, MEANING_SELF, MEANING_DONE, MEANING_ERROR, MEANINGS
 };
 
 /* Which way the data goes that a value speaks of. */
 enum side { SIDE_NONE, SIDE_SEND, SIDE_RECV };
 
-enum mark { MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8 };
+enum mark {
+	MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8,
+	MARK_ONE = 16, MARK_OPENS = 32, MARK_CLOSES = 64,
+};
 
 /* How to print and compare the 64 bits of a value. */
 enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL };
@@ -81,6 +84,12 @@ struct function {
 	char *op;            /* of a named group {op=...}: "sum"; NULL: none */
 	const char *file;    /* where it was defined */
 	int line;
+	/*
+	 * @only: the function is this event only where capture.only reads (or, negated, does not read) this number.
+	 * Functions that differ in nothing else stand one after the other.
+	 */
+	bool has_only, only_negated;
+	int64_t only_number;
 	void *parsed;        /* private to user/model */
 };
 
@@ -122,6 +131,7 @@ struct capture {
 	struct gb_probe program;
 	struct value *values;
 	size_t nvalues;
+	struct value only;   /* function->has_only: the value it looks at; also sent */
 };
 
 /*
