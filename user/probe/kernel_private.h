@@ -34,6 +34,7 @@ struct link_request {
 	const unsigned long *offsets;
 	const uint64_t *cookies;
 	size_t count;
+	bool call_only;        /* no return probes: no span of these ends by a return */
 };
 
 /* Attaches on the kernel's rung and remembers the links. 0 or -errno, not said. */

@@ -106,12 +106,13 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 		break;
 	case RUNG_MULTI:
 		/* The return first: a call whose return is not watched would stay open for ever. */
-		err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN, request);
+		err = request->call_only ? 0 : multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI,
+							  MULTI_RETURN, request);
 		if (!err)
 			err = multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
 		break;
 	default:
-		err = perf_links(kernel, o->progs.leave, true, request);
+		err = request->call_only ? 0 : perf_links(kernel, o->progs.leave, true, request);
 		if (!err)
 			err = perf_links(kernel, o->progs.call, false, request);
 	}

@@ -24,12 +24,14 @@ enum site_class { SITE_NOP5, SITE_EMULATED, SITE_STEPPED, SITE_CLASSES };
 struct site {
 	struct image *image;
 	uint64_t offset;               /* in the file */
-	const struct function *function; /* what it means */
+	const struct function *function; /* what it means; with @only the first of its meanings */
+	size_t nfunctions;             /* function[0..nfunctions) are its meanings, see only in struct function */
 	char *aliases;                 /* further names, joined by blanks; NULL: none */
-	struct capture capture;
+	struct capture *captures;      /* nfunctions; the programs are alike, the values too */
 	enum site_class class;
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
+	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
 
 #define NO_SITE UINT32_MAX
@@ -41,7 +43,7 @@ enum absence {
 	ABSENT_INLINED,      /* only inlined copies exist */
 	ABSENT_INDIRECT,     /* an IFUNC: the name stands for a choice made at run time */
 	ABSENT_OUTSIDE,      /* the symbol does not lie in the file's code */
-	ABSENT_MODEL,        /* its model was not asked for (alone, or not in -m) */
+	ABSENT_REASONS
 };
 
 /* A known function that cannot be probed. */
@@ -57,7 +59,7 @@ struct plan {
 	struct image **images;  size_t nimages;      /* owned */
 	struct site *sites;     size_t nsites;
 	struct absent *absents; size_t nabsents;
-	void *private_data;
+	struct plan_work *work; /* private to plan.c */
 };
 
 /*
@@ -76,7 +78,7 @@ int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
 const char *site_class_name(enum site_class class);
-/* In words, for people. */
+/* In words, for people: why, and what follows from it. */
 const char *absence_text(enum absence why);
 /* The models' rank variables, NULL-terminated, malloc'ed array of borrowed strings. */
 const char **plan_rank_variables(const struct model_set *models);
@@ -122,8 +124,6 @@ int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts
 int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
 
 /* --- attach ------------------------------------------------------------ */
-
-struct attachment;
 
 /*
  * Puts probes on all sites of the plan with ids in [first, plan->nsites). pid 0: in every process that maps the file,

@@ -1,0 +1,31 @@
+/*
+ * ring.h - reading a BPF ring buffer. Private to user/capture.
+ *
+ * libbpf's reader drains a ring until it is empty, which a busy producer never lets it be, so other rings
+ * overflow meanwhile. This one stops where the producer was when it began.
+ */
+#ifndef GASPBPF_RING_H
+#define GASPBPF_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring {
+	int fd;
+	size_t bytes;              /* of data; a power of two */
+	unsigned long *consumer;   /* our position, shared with the kernel */
+	unsigned long *producer;   /* the kernel's position; the data follows one page later */
+	const uint8_t *data;       /* mapped twice in a row, so no record wraps */
+};
+
+int ring_open(struct ring *ring, int fd, size_t bytes);
+void ring_close(struct ring *ring);
+
+/*
+ * Hands every record that was complete when the call began to `take`. Returns true when all of them were
+ * read, false when one is still being written (it and those behind it come next time).
+ */
+bool ring_drain(struct ring *ring, void (*take)(void *context, const void *record, size_t size), void *context);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * attach.c - puts the plan's sites into the kernel: programs into the probe table, probes into files.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "observe.skel.h"
+#include "probe/kernel_private.h"
+#include "util/log.h"
+
+/* The site's capture program, with what only the plan knows. */
+static struct gb_probe site_program(const struct site *site)
+{
+	const struct capture *capture = &site->captures[0];
+	struct gb_probe program = capture->program;
+	unsigned marks = site->function->marks;
+
+	program.return_slots = 0;
+	for (size_t v = 0; v < capture->nvalues; v++)
+		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
+			program.return_slots |= 1U << capture->values[v].slot;
+	if (marks & MARK_ATOMIC)
+		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
+	if (marks & MARK_OPENS)
+		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
+	if (site->function->role == ROLE_EXIT)
+		program.flags |= GB_PROBE_CALLER;
+	if (site->no_span) {
+		program.flags |= GB_PROBE_CLOSES;
+		program.opener = site->closes;
+	}
+	return program;
+}
+
+static int set_program(struct kernel *kernel, const struct site *site)
+{
+	struct gb_probe program = site_program(site);
+	int fd = bpf_map__fd(kernel->observe->maps.probes);
+
+	return bpf_map_update_elem(fd, &site->id, &program, BPF_ANY) ? -errno : 0;
+}
+
+static bool call_only(const struct site *site)
+{
+	return site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+}
+
+/* The sites of one image, with or without return probes. */
+static int attach_kind(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
+		       pid_t pid, bool calls)
+{
+	struct link_request request = { .file_fd = image->fd, .pid = pid, .call_only = calls };
+	unsigned long *offsets = calloc(plan->nsites + 1, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->nsites + 1, sizeof(*cookies));
+	int err = offsets && cookies ? 0 : -ENOMEM;
+
+	for (size_t i = first; !err && i < plan->nsites; i++) {
+		const struct site *site = &plan->sites[i];
+
+		if (site->image != image || call_only(site) != calls || (site->no_span && site->closes == NO_SITE))
+			continue;
+		err = set_program(kernel, site);
+		offsets[request.count] = site->offset;
+		cookies[request.count++] = site->id;
+	}
+	request.offsets = offsets;
+	request.cookies = cookies;
+	if (!err && request.count)
+		err = link_attach(kernel, &request);
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static int attach_from(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
+		       pid_t pid)
+{
+	int err = attach_kind(kernel, plan, image, first, pid, false);
+
+	if (!err)
+		err = attach_kind(kernel, plan, image, first, pid, true);
+	if (err == -ESRCH)
+		log_info("%d: ended before its probes were in", pid);
+	else if (err)
+		log_error("%s: cannot put probes in: %s: see 'gaspbpf doctor'", log_safe(image->path), strerror(-err));
+	return err;
+}
+
+int attach_image(struct kernel *kernel, const struct plan *plan, const struct image *image, pid_t pid)
+{
+	return attach_from(kernel, plan, image, 0, pid);
+}
+
+int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, pid_t pid)
+{
+	size_t before = kernel->nlinks;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		int err = attach_from(kernel, plan, plan->images[i], first, pid);
+
+		if (err) {
+			link_remove_from(kernel, before, NULL);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all))
+{
+	link_remove_from(kernel, 0, progress);
+}
+
+size_t attach_count(const struct kernel *kernel)
+{
+	size_t probes = 0;
+
+	for (size_t i = 0; i < kernel->nlinks; i++)
+		probes += kernel->links[i].probes;
+	return probes;
+}

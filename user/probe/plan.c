@@ -1,0 +1,588 @@
+/*
+ * plan.c - from models and mapped files to a list of sites, each once.
+ *
+ * The same place has many names: MPI_Send is PMPI_Send, glibc's pthread_mutex_lock is
+ * __pthread_mutex_lock. Probing each name would count each call several times, so a site is keyed by
+ * (file, offset), the first name in the model's order gives it its meaning, and all further names are
+ * its aliases. Files are keyed by (device, inode): many processes map the same library.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uthash.h>
+
+#include "probe/probe.h"
+#include "util/log.h"
+
+#define ALIASES_MOST 400 /* bytes of alias names kept for a site */
+
+struct site_key {
+	size_t image;
+	uint64_t offset;
+};
+
+struct site_entry {
+	struct site_key key;
+	uint32_t site;
+	UT_hash_handle hh;
+};
+
+struct plan_work {
+	struct site_entry *by_place;
+	char *wish;             /* of -m; NULL: default */
+	bool *explored;         /* [image * models + model]: sites of this pair are in */
+	size_t explored_images;
+	bool *is_program;       /* [image]: it is some process's program */
+};
+
+/* --- which models ------------------------------------------------------ */
+
+/* Calls each(name) for the names of a wish; *plus: every name has a '+'. */
+static int check_wish(const struct model_set *models, const char *wish)
+{
+	char *copy = strdup(wish), *rest = copy, *word;
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	while (!err && (word = strsep(&rest, ","))) {
+		if (*word == '+')
+			word++;
+		if (!models_find(models, word)) {
+			log_error("-m %s: no such model: 'gaspbpf list --models' names them", log_safe(word));
+			err = -EINVAL;
+		}
+	}
+	free(copy);
+	return err;
+}
+
+/* Is the model named in the wish? *only: names without '+' are given, so no others take part. */
+static bool wished(const struct plan *plan, const struct model *model, bool *only)
+{
+	char *copy, *rest, *word;
+	bool found = false;
+
+	*only = false;
+	if (!plan->work->wish)
+		return false;
+	copy = rest = strdup(plan->work->wish);
+	while (copy && (word = strsep(&rest, ","))) {
+		if (*word == '+')
+			word++;
+		else
+			*only = true;
+		found |= !strcmp(word, model->name);
+	}
+	free(copy);
+	return found;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+static bool model_applies(const struct plan *plan, const struct model *model, size_t image)
+{
+	const struct image *i = plan->images[image];
+
+	if (!model->in_program)
+		return model_matches_file(model, i->soname, base_name(i->path));
+	if (!plan->work->is_program[image])
+		return false;
+	for (char **need = model->needs; need && *need; need++)
+		if (image_symbol(i, *need))
+			return true;
+	return false;
+}
+
+static bool model_found(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (model_applies(plan, model, i))
+			return true;
+	return false;
+}
+
+static int choose_models(struct plan *plan)
+{
+	size_t count = models_count(plan->models);
+	bool parallel = false;
+
+	free(plan->chosen);
+	plan->chosen = calloc(count + 1, sizeof(*plan->chosen));
+	plan->nchosen = 0;
+	if (!plan->chosen)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct model *m = models_at(plan->models, i);
+
+		parallel |= !m->alone && model_found(plan, m);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct model *m = models_at(plan->models, i);
+		bool only, asked = wished(plan, m, &only);
+
+		if (asked || (!only && (!m->alone || !parallel) && model_found(plan, m)))
+			plan->chosen[plan->nchosen++] = m;
+	}
+	return 0;
+}
+
+/* --- sites ------------------------------------------------------------- */
+
+/* What the kernel does with this instruction, by its first bytes; see facts on emulation in arch/x86/kernel/uprobes.c. */
+static enum site_class classify(const struct image *image, uint64_t offset)
+{
+	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	uint8_t b[5] = { 0 };
+
+	if (pread(image->fd, b, sizeof(b), offset) != sizeof(b))
+		return SITE_STEPPED;
+	if (!memcmp(b, nop5, sizeof(b)))
+		return SITE_NOP5;
+	if ((b[0] >= 0x50 && b[0] <= 0x57) ||             /* push */
+	    (b[0] == 0x41 && b[1] >= 0x50 && b[1] <= 0x57) ||
+	    b[0] == 0x90 ||                               /* nop */
+	    b[0] == 0xe8 || b[0] == 0xe9 || b[0] == 0xeb ||/* call, jmp */
+	    (b[0] & 0xf0) == 0x70 ||                      /* jcc */
+	    (b[0] == 0x0f && (b[1] & 0xf0) == 0x80))
+		return SITE_EMULATED;
+	return SITE_STEPPED;
+}
+
+const char *site_class_name(enum site_class class)
+{
+	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
+
+	return class < SITE_CLASSES ? names[class] : "?";
+}
+
+static struct site *site_at(const struct plan *plan, size_t image, uint64_t offset)
+{
+	struct site_key key;
+	struct site_entry *entry;
+
+	memset(&key, 0, sizeof(key));
+	key.image = image;
+	key.offset = offset;
+	HASH_FIND(hh, plan->work->by_place, &key, sizeof(key), entry);
+	return entry ? &plan->sites[entry->site] : NULL;
+}
+
+static int remember_place(struct plan *plan, size_t image, const struct site *site)
+{
+	struct site_entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	entry->key.image = image;
+	entry->key.offset = site->offset;
+	entry->site = site->id;
+	HASH_ADD(hh, plan->work->by_place, key, sizeof(entry->key), entry);
+	return 0;
+}
+
+static void add_alias(struct site *site, const char *name)
+{
+	size_t have = site->aliases ? strlen(site->aliases) : 0;
+	char *grown;
+
+	if (!strcmp(name, site->function->symbol) || have + strlen(name) + 2 > ALIASES_MOST)
+		return;
+	for (const char *at = site->aliases; at && (at = strstr(at, name)); at += strlen(name)) {
+		char before = at == site->aliases ? ' ' : at[-1], after = at[strlen(name)];
+
+		if (before == ' ' && (after == ' ' || !after))
+			return;
+	}
+	if (asprintf(&grown, "%s%s%s", have ? site->aliases : "", have ? " " : "", name) < 0)
+		return;
+	free(site->aliases);
+	site->aliases = grown;
+}
+
+static int new_site(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n)
+{
+	struct image *i = plan->images[image];
+	struct site *site, *grown;
+	int err;
+
+	if (plan->nsites >= GB_PROBES - SITE_CLASSES) {
+		log_warn("more than %d functions to observe: the rest is left out: choose models with -m",
+			 GB_PROBES - SITE_CLASSES);
+		return -E2BIG;
+	}
+	grown = realloc(plan->sites, (plan->nsites + 1) * sizeof(*site));
+	if (!grown)
+		return -ENOMEM;
+	plan->sites = grown;
+	site = &plan->sites[plan->nsites];
+	*site = (struct site){
+		.image = i, .offset = symbol->offset, .function = f, .nfunctions = n,
+		.class = classify(i, symbol->offset), .id = plan->nsites, .closes = NO_SITE,
+		.no_span = f->marks & MARK_CLOSES,
+		.captures = calloc(n, sizeof(struct capture)),
+	};
+	if (!site->captures)
+		return -ENOMEM;
+	for (size_t k = 0; k < n; k++) {
+		err = model_function_capture(&f[k], i->soname ?: base_name(i->path), &site->captures[k]);
+		if (err)
+			return err;
+	}
+	plan->nsites++;
+	return remember_place(plan, image, site);
+}
+
+/* How many functions from here on are the meanings of one symbol (@only). */
+static size_t same_symbol(const struct model *model, size_t at)
+{
+	size_t n = 1;
+
+	while (at + n < model->nfunctions && !strcmp(model->functions[at].symbol, model->functions[at + n].symbol))
+		n++;
+	return n;
+}
+
+static int add_model_sites(struct plan *plan, const struct model *model, size_t image)
+{
+	for (size_t at = 0, n; at < model->nfunctions; at += n) {
+		const struct function *f = &model->functions[at];
+		const struct symbol *symbol = image_symbol(plan->images[image], f->symbol);
+		struct site *known;
+		int err;
+
+		n = same_symbol(model, at);
+		if (!symbol || symbol->ifunc || !symbol->offset)
+			continue;
+		known = site_at(plan, image, symbol->offset);
+		if (known) {
+			add_alias(known, f->symbol);
+			continue;
+		}
+		err = new_site(plan, image, symbol, f, n);
+		if (err)
+			return err == -E2BIG ? 0 : err;
+	}
+	return 0;
+}
+
+/* The names that the file itself has for the sites' places. */
+static void add_file_aliases(struct plan *plan, size_t image)
+{
+	const struct image *i = plan->images[image];
+
+	for (size_t s = 0; s < i->nsymbols; s++) {
+		struct site *site = site_at(plan, image, i->symbols[s].offset);
+
+		if (site)
+			add_alias(site, i->symbols[s].name);
+	}
+}
+
+/* Which opening site each closing site ends. */
+static void join_pairs(struct plan *plan, uint32_t first)
+{
+	for (uint32_t c = first; c < plan->nsites; c++) {
+		struct site *closing = &plan->sites[c];
+
+		for (uint32_t o = 0; closing->no_span && o < plan->nsites; o++) {
+			const struct site *opening = &plan->sites[o];
+
+			if (opening->image == closing->image && opening->function->model == closing->function->model &&
+			    opening->function->marks & MARK_OPENS) {
+				for (size_t k = 0; k < opening->nfunctions; k++)
+					if (!strcmp(opening->function[k].event, closing->function->event))
+						closing->closes = o;
+			}
+		}
+	}
+}
+
+static int explore(struct plan *plan)
+{
+	size_t models = models_count(plan->models);
+	uint32_t first = plan->nsites;
+	int err = choose_models(plan);
+
+	for (size_t image = 0; !err && image < plan->nimages; image++) {
+		uint32_t before = plan->nsites;
+
+		for (size_t m = 0; !err && m < models; m++) {
+			const struct model *model = models_at(plan->models, m);
+			bool *done = &plan->work->explored[image * models + m], take = false;
+
+			for (size_t c = 0; c < plan->nchosen; c++)
+				take |= plan->chosen[c] == model;
+			if (*done || !take || !model_applies(plan, model, image))
+				continue;
+			*done = true;
+			err = add_model_sites(plan, model, image);
+		}
+		if (!err && plan->nsites > before)
+			add_file_aliases(plan, image);
+	}
+	join_pairs(plan, first);
+	return err;
+}
+
+/* --- images ------------------------------------------------------------ */
+
+struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (plan->images[i]->inode == inode && plan->images[i]->device == device)
+			return plan->images[i];
+	return NULL;
+}
+
+static int add_image(struct plan *plan, struct image *image)
+{
+	size_t n = plan->nimages + 1, models = models_count(plan->models);
+	struct image **images = realloc(plan->images, n * sizeof(*images));
+	bool *explored, *programs;
+
+	if (!images)
+		return -ENOMEM;
+	plan->images = images;
+	explored = realloc(plan->work->explored, n * models + 1);
+	if (!explored)
+		return -ENOMEM;
+	plan->work->explored = explored;
+	programs = realloc(plan->work->is_program, n);
+	if (!programs)
+		return -ENOMEM;
+	plan->work->is_program = programs;
+	memset(explored + plan->nimages * models, 0, models);
+	programs[plan->nimages] = image->is_program;
+	images[plan->nimages++] = image;
+	return 0;
+}
+
+static int refuse_go(const struct process *process, const struct image *image)
+{
+	log_error("%d (%s): a Go program: return probes would crash it, since Go moves its stacks: not supported",
+		  process->pid, log_safe(process->name));
+	return -EOPNOTSUPP;
+}
+
+static int add_mapped(struct plan *plan, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		struct image *image;
+		int err;
+
+		if (!mapping->executable || !mapping->inode || plan_image(plan, mapping->device, mapping->inode))
+			continue;
+		err = image_open_mapped(&image, process, mapping);
+		if (err == -ESRCH || err == -ENOMEM)
+			return err;
+		if (err)
+			continue; /* not an ELF object of ours: said where it matters */
+		if (image->is_program && image->language == IMAGE_GO) {
+			err = refuse_go(process, image);
+			image_close(image);
+			return err;
+		}
+		err = add_image(plan, image);
+		if (err) {
+			image_close(image);
+			return err;
+		}
+	}
+	return 0;
+}
+
+int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int err = add_mapped(plan, processes[i]);
+
+		if (err && err != -ESRCH)
+			return err;
+	}
+	return explore(plan);
+}
+
+int plan_add_file(struct plan *plan, const char *path, bool *known)
+{
+	struct image *image;
+	uint32_t before = plan->nsites;
+	int err = image_open_file(&image, path);
+
+	*known = false;
+	if (err)
+		return err;
+	if (plan_image(plan, image->device, image->inode)) {
+		image_close(image);
+		return 0;
+	}
+	err = add_image(plan, image);
+	if (err) {
+		image_close(image);
+		return err;
+	}
+	err = explore(plan);
+	*known = plan->nsites > before;
+	return err;
+}
+
+/* --- what is not there ------------------------------------------------- */
+
+const char *absence_text(enum absence why)
+{
+	static const char *const texts[ABSENT_REASONS] = {
+		[ABSENT_NOT_MAPPED] = "library not mapped",
+		[ABSENT_NOT_EXPORTED] = "not exported by this version of the library",
+		[ABSENT_STRIPPED] = "not exported, and the file is stripped of its local symbols",
+		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
+		[ABSENT_INDIRECT] = "an indirect function (IFUNC): its address is chosen when the program starts",
+		[ABSENT_OUTSIDE] = "its symbol does not lie in the file's code",
+	};
+
+	return why < ABSENT_REASONS ? texts[why] : "?";
+}
+
+/* Why this image does not give the function; ABSENT_REASONS: it does. */
+static enum absence why_absent(struct image *image, const struct function *f)
+{
+	const struct symbol *symbol = image_symbol(image, f->symbol);
+
+	if (symbol && symbol->ifunc)
+		return ABSENT_INDIRECT;
+	if (symbol && !symbol->offset)
+		return ABSENT_OUTSIDE;
+	if (symbol)
+		return ABSENT_REASONS;
+	if (image->has_dwarf && image_inlined(image, f->symbol))
+		return ABSENT_INLINED;
+	return image->has_symtab ? ABSENT_NOT_EXPORTED : ABSENT_STRIPPED;
+}
+
+static int add_absent(struct plan *plan, struct absent absent)
+{
+	struct absent *grown = realloc(plan->absents, (plan->nabsents + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	plan->absents = grown;
+	grown[plan->nabsents++] = absent;
+	return 0;
+}
+
+static int find_absent_of(struct plan *plan, const struct model *model)
+{
+	for (size_t f = 0; f < model->nfunctions; f += same_symbol(model, f)) {
+		struct absent absent = { .function = &model->functions[f], .why = ABSENT_NOT_MAPPED };
+		int err;
+
+		for (size_t i = 0; i < plan->nimages && absent.why != ABSENT_REASONS; i++) {
+			if (!model_applies(plan, model, i))
+				continue;
+			absent.image = plan->images[i];
+			absent.why = why_absent(plan->images[i], absent.function);
+		}
+		if (absent.why == ABSENT_REASONS)
+			continue;
+		err = add_absent(plan, absent);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int plan_find_absent(struct plan *plan)
+{
+	int err = 0;
+
+	plan->nabsents = 0;
+	for (size_t m = 0; !err && m < models_count(plan->models); m++)
+		err = find_absent_of(plan, models_at(plan->models, m));
+	return err;
+}
+
+/* --- life of a plan ---------------------------------------------------- */
+
+const char **plan_rank_variables(const struct model_set *models)
+{
+	size_t n = 0;
+	const char **names = calloc(1, sizeof(*names));
+
+	for (size_t m = 0; names && m < models_count(models); m++) {
+		for (char **v = models_at(models, m)->rank_env; v && *v; v++) {
+			const char **grown = realloc(names, (n + 2) * sizeof(*names));
+
+			if (!grown) {
+				free(names);
+				return NULL;
+			}
+			names = grown;
+			names[n++] = *v;
+			names[n] = NULL;
+		}
+	}
+	return names;
+}
+
+int plan_new(struct plan **result, const struct model_set *models, const char *wish)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int err;
+
+	*result = NULL;
+	if (!plan)
+		return -ENOMEM;
+	plan->models = models;
+	plan->work = calloc(1, sizeof(*plan->work));
+	err = plan->work ? 0 : -ENOMEM;
+	if (!err && wish) {
+		err = check_wish(models, wish);
+		if (!err && !(plan->work->wish = strdup(wish)))
+			err = -ENOMEM;
+	}
+	if (err) {
+		plan_free(plan);
+		return err;
+	}
+	*result = plan;
+	return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+	struct site_entry *entry, *next;
+
+	if (!plan)
+		return;
+	for (size_t i = 0; i < plan->nsites; i++) {
+		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
+			capture_free(&plan->sites[i].captures[k]);
+		free(plan->sites[i].captures);
+		free(plan->sites[i].aliases);
+	}
+	for (size_t i = 0; i < plan->nimages; i++)
+		image_close(plan->images[i]);
+	if (plan->work) {
+		HASH_ITER(hh, plan->work->by_place, entry, next) {
+			HASH_DEL(plan->work->by_place, entry);
+			free(entry);
+		}
+		free(plan->work->wish);
+		free(plan->work->explored);
+		free(plan->work->is_program);
+		free(plan->work);
+	}
+	free(plan->chosen);
+	free(plan->images);
+	free(plan->sites);
+	free(plan->absents);
+	free(plan);
+}
