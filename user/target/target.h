@@ -76,6 +76,8 @@ struct symbol {
 	uint64_t address;      /* st_value */
 	uint64_t size;
 	bool dynamic;          /* from .dynsym: exported */
+	bool other_version;    /* name@VERSION, not the default one: only programs linked long ago reach it */
+	bool local;            /* STB_LOCAL: a static function */
 	bool ifunc;            /* STT_GNU_IFUNC: the symbol is a resolver, not the function */
 };
 
@@ -87,12 +89,16 @@ struct image {
 	char *soname;          /* DT_SONAME; NULL: none */
 	char *build_id;        /* hex; NULL: none */
 	int fd;                /* open for reading: stays valid when the file is deleted */
-	bool is_program;       /* ET_EXEC, or ET_DYN with an interpreter or without a soname and with an entry point */
+	bool is_program;       /* an executable, PIE or not; a library with an interpreter (libc.so.6) is none */
 	bool is_static;        /* no PT_INTERP, a program */
-	bool has_symtab;       /* false: stripped */
-	bool has_dwarf;
+	bool has_symtab;       /* a whole symbol table was found, here or in the debug file; false: stripped */
+	bool has_dwarf;        /* here or in the debug file */
 	enum image_language language;
-	struct symbol *symbols;/* functions, sorted by name; .dynsym, .symtab and .gnu_debugdata */
+	/*
+	 * Functions, sorted by name, versions cut off: .dynsym, and .symtab of the file, else of .gnu_debugdata and of the
+	 * separate debug file. A name with several addresses is there once for each, exported and default version first.
+	 */
+	struct symbol *symbols;
 	size_t nsymbols;
 	void *private_data;
 };
@@ -103,6 +109,7 @@ struct image {
  * at LOG_INFO. 0 or -errno.
  */
 int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping);
+/* The same for a file by its path; an error other than -ENOEXEC is said. */
 int image_open_file(struct image **image, const char *path);
 void image_close(struct image *image);
 /* By name, exported one preferred; NULL: none. */

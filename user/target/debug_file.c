@@ -1,0 +1,172 @@
+/*
+ * debug_file.c - the separate file that a distribution keeps symbols and DWARF in.
+ *
+ * It is found by the build-id, or by the name in .gnu_debuglink next to the file and below /usr/lib/debug, as
+ * gdb does. It must prove that it belongs to the image: by the same build-id, or where there is none by the checksum
+ * that .gnu_debuglink gives.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "target/image_private.h"
+
+#define BUILD_ID_LEAST 4u
+#define BUILD_ID_MOST 64u
+#define CHECKSUM_MOST (2ull << 30)   /* bytes that are read for a checksum */
+#define CHECKSUM_STEP (1u << 20)
+#define NT_GNU_BUILD_ID_TYPE 3u
+
+static bool take_build_id(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size)
+{
+	char **hex = context, *at;
+
+	if (strcmp(owner, "GNU") || type != NT_GNU_BUILD_ID_TYPE || size < BUILD_ID_LEAST || size > BUILD_ID_MOST)
+		return false;
+	at = *hex = malloc(size * 2 + 1);
+	for (size_t i = 0; at && i < size; i++)
+		at += sprintf(at, "%02x", description[i]);
+	return true;
+}
+
+char *elf_build_id(const struct elf_file *elf)
+{
+	char *hex = NULL;
+
+	elf_notes(elf, take_build_id, &hex);
+	return hex;
+}
+
+bool elf_has_dwarf(const struct elf_file *elf)
+{
+	const Elf64_Shdr *section = elf_section(elf, ".debug_info");
+
+	if (!section)
+		section = elf_section(elf, ".zdebug_info");
+	return section && elf_section_filled(section);
+}
+
+/* .gnu_debuglink: a name, a NUL, padding to 4, the CRC-32 of the file. The name is malloc'ed; NULL: none. */
+static char *read_link(const struct elf_file *elf, uint32_t *checksum)
+{
+	const Elf64_Shdr *section = elf_section(elf, ".gnu_debuglink");
+	char *data = section ? elf_section_bytes(elf, section, PATH_MAX + 8) : NULL;
+	size_t length, at;
+
+	if (!data)
+		return NULL;
+	length = strnlen(data, section->sh_size);
+	at = (length + 1 + 3) & ~(size_t)3;
+	/* The name of a file, not a path: it must not lead out of the folders that are searched. */
+	if (!length || length > NAME_MAX || memchr(data, '/', length) || !strcmp(data, ".") || !strcmp(data, "..") ||
+	    at + sizeof(*checksum) > section->sh_size) {
+		free(data);
+		return NULL;
+	}
+	memcpy(checksum, data + at, sizeof(*checksum));
+	return data;
+}
+
+static bool checksum_matches(int fd, uint64_t size, uint32_t wanted)
+{
+	uint8_t *data = size <= CHECKSUM_MOST ? malloc(CHECKSUM_STEP) : NULL;
+	uLong checksum = crc32(0, NULL, 0);
+	ssize_t got = -1;
+
+	if (!data)
+		return false;
+	for (uint64_t at = 0; at < size; at += got) {
+		got = pread(fd, data, CHECKSUM_STEP, (off_t)at);
+		if (got <= 0)
+			break;
+		checksum = crc32(checksum, data, (uInt)got);
+	}
+	free(data);
+	return got > 0 && checksum == wanted;
+}
+
+/* Whether the candidate belongs to the image. A checksum is NULL where it was found by build-id. */
+static bool belongs(int fd, const char *build_id, const uint32_t *checksum)
+{
+	struct elf_file candidate;
+	bool same = false;
+	char *id;
+
+	if (elf_file_read(&candidate, fd))
+		return false;
+	id = elf_build_id(&candidate);
+	if (build_id && id)
+		same = !strcmp(id, build_id);
+	else if (checksum)
+		same = checksum_matches(fd, candidate.size, *checksum);
+	free(id);
+	elf_file_free(&candidate);
+	return same;
+}
+
+static int try_path(int root, const struct process *owner, const char *build_id, const uint32_t *checksum,
+		    const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static int try_path(int root, const struct process *owner, const char *build_id, const uint32_t *checksum,
+		    const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list arguments;
+	int length, fd;
+
+	va_start(arguments, format);
+	length = vsnprintf(path, sizeof(path), format, arguments);
+	va_end(arguments);
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return -ENOENT;
+	fd = file_open_below(root, path, owner);
+	if (fd < 0)
+		return -ENOENT;
+	if (belongs(fd, build_id, checksum))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* Next to the file, in .debug next to it, and in the same place below /usr/lib/debug. */
+static int try_link(int root, const struct process *owner, const char *build_id, const char *path, const char *name,
+		    uint32_t checksum)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	int folder = slash ? (int)(slash - path) : 0;
+	int fd;
+
+	if (!slash || slash - path > PATH_MAX)
+		return -ENOENT;
+	fd = try_path(root, owner, build_id, &checksum, "%.*s/%s", folder, path, name);
+	if (fd < 0)
+		fd = try_path(root, owner, build_id, &checksum, "%.*s/.debug/%s", folder, path, name);
+	if (fd < 0)
+		fd = try_path(root, owner, build_id, &checksum, "/usr/lib/debug%.*s/%s", folder, path, name);
+	return fd;
+}
+
+int debug_file_open(const struct elf_file *elf, const char *build_id, const char *path, int root,
+		    const struct process *owner)
+{
+	uint32_t checksum;
+	char *name;
+	int fd = -ENOENT;
+
+	if (build_id)
+		fd = try_path(root, owner, build_id, NULL, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+			      build_id + 2);
+	if (fd >= 0)
+		return fd;
+	name = read_link(elf, &checksum);
+	if (!name)
+		return -ENOENT;
+	fd = try_link(root, owner, build_id, path, name, checksum);
+	free(name);
+	return fd;
+}

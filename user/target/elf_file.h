@@ -1,0 +1,52 @@
+/*
+ * elf_file.h - private to user/target: an ELF64 x86-64 file, read with checks.
+ */
+#ifndef GASPBPF_TARGET_ELF_FILE_H
+#define GASPBPF_TARGET_ELF_FILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_FILE_MOST (4ull << 30)  /* bytes of a file that we look at */
+
+struct elf_file {
+	int fd;                 /* borrowed */
+	uint64_t size;
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	size_t nsegments;
+	Elf64_Shdr *sections;   /* none where the table is missing or damaged */
+	size_t nsections;
+	char *section_names;    /* NUL-terminated */
+	size_t section_names_size;
+	bool damaged;           /* a table lies outside of the file */
+};
+
+/* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, or -errno. Nothing is said. */
+int elf_file_read(struct elf_file *elf, int fd);
+void elf_file_free(struct elf_file *elf);
+
+/* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, no memory. */
+void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most);
+/* The content of a section; NULL where it has none in the file. */
+void *elf_section_bytes(const struct elf_file *elf, const Elf64_Shdr *section, uint64_t most);
+
+const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section);
+/* NULL: no such section. */
+const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name);
+const Elf64_Shdr *elf_section_of_type(const struct elf_file *elf, uint32_t type);
+/* True where the section has content of its own in the file: not for the shells that a debug file keeps. */
+bool elf_section_filled(const Elf64_Shdr *section);
+
+/* Where in the file a virtual address is; false: in no loaded segment. */
+bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset);
+
+/*
+ * Calls visit for each note of the file until it returns true. `description` has `size` bytes.
+ */
+typedef bool (*elf_note_fn)(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size);
+void elf_notes(const struct elf_file *elf, elf_note_fn visit, void *context);
+
+#endif

@@ -1,0 +1,410 @@
+/*
+ * image.c - an ELF file that is mapped into a target: what it is, and the functions in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target/image_private.h"
+#include "util/log.h"
+
+#define DYNAMIC_MOST (16u << 20)      /* bytes of PT_DYNAMIC */
+#define DYNAMIC_STRINGS_MOST (1ull << 30)
+#define SONAME_MOST 4096u
+#define NOTE_GO_BUILD_ID 4u
+
+/* Where an image comes from. */
+struct origin {
+	const char *path;
+	uint64_t device, inode;
+	int root;                    /* O_PATH: where its debug file is looked for; -1: nowhere */
+	const struct process *owner; /* may be NULL */
+};
+
+/* --- what it is -------------------------------------------------------- */
+
+/* What PT_DYNAMIC says. */
+struct dynamic {
+	bool there, pie, needs;
+	uint64_t strings, strings_size, soname;
+	bool has_soname;
+};
+
+static const Elf64_Phdr *segment_of_type(const struct elf_file *elf, uint32_t type)
+{
+	for (size_t i = 0; i < elf->nsegments; i++)
+		if (elf->segments[i].p_type == type)
+			return &elf->segments[i];
+	return NULL;
+}
+
+static void dynamic_read(const struct elf_file *elf, struct dynamic *dynamic)
+{
+	const Elf64_Phdr *segment = segment_of_type(elf, PT_DYNAMIC);
+	Elf64_Dyn *entries;
+
+	memset(dynamic, 0, sizeof(*dynamic));
+	entries = segment ? elf_bytes(elf, segment->p_offset, segment->p_filesz, DYNAMIC_MOST) : NULL;
+	if (!entries)
+		return;
+	dynamic->there = true;
+	for (size_t i = 0; i < segment->p_filesz / sizeof(*entries) && entries[i].d_tag != DT_NULL; i++) {
+		uint64_t value = entries[i].d_un.d_val;
+
+		switch (entries[i].d_tag) {
+		case DT_FLAGS_1:
+			dynamic->pie = value & DF_1_PIE;
+			break;
+		case DT_NEEDED:
+			dynamic->needs = true;
+			break;
+		case DT_STRTAB:
+			dynamic->strings = value;
+			break;
+		case DT_STRSZ:
+			dynamic->strings_size = value;
+			break;
+		case DT_SONAME:
+			dynamic->soname = value;
+			dynamic->has_soname = true;
+			break;
+		}
+	}
+	free(entries);
+}
+
+/* The soname, malloc'ed; NULL: none. */
+static char *dynamic_soname(const struct elf_file *elf, const struct dynamic *dynamic)
+{
+	uint64_t offset, rest;
+	char *text, *soname;
+
+	if (!dynamic->has_soname || dynamic->strings_size > DYNAMIC_STRINGS_MOST ||
+	    dynamic->soname >= dynamic->strings_size || !elf_offset_of(elf, dynamic->strings, &offset))
+		return NULL;
+	rest = dynamic->strings_size - dynamic->soname;
+	text = elf_bytes(elf, offset + dynamic->soname, rest < SONAME_MOST ? rest : SONAME_MOST, SONAME_MOST);
+	if (!text)
+		return NULL;
+	soname = *text ? strdup(text) : NULL;
+	free(text);
+	return soname;
+}
+
+/*
+ * libc.so.6 can be started, so an interpreter alone makes no program; linkers from before DF_1_PIE (binutils 2.26)
+ * gave libraries an entry point, so that alone makes none either.
+ */
+static bool is_program(const struct elf_file *elf, const struct dynamic *dynamic, bool has_interpreter)
+{
+	if (elf->header.e_type == ET_EXEC || dynamic->pie)
+		return true;
+	if (dynamic->has_soname)
+		return false;
+	return has_interpreter || (elf->header.e_entry && !dynamic->needs);
+}
+
+static bool is_go_note(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size)
+{
+	bool *go = context;
+
+	*go = !strcmp(owner, "Go") && type == NOTE_GO_BUILD_ID;
+	return *go;
+}
+
+static bool is_go(const struct elf_file *elf)
+{
+	bool go = false;
+
+	if (elf_section(elf, ".go.buildinfo") || elf_section(elf, ".gopclntab"))
+		return true;
+	elf_notes(elf, is_go_note, &go);
+	return go;
+}
+
+static void read_facts(struct image *image, const struct elf_file *elf)
+{
+	bool has_interpreter = segment_of_type(elf, PT_INTERP);
+	struct dynamic dynamic;
+
+	dynamic_read(elf, &dynamic);
+	image->soname = dynamic_soname(elf, &dynamic);
+	image->build_id = elf_build_id(elf);
+	image->is_program = is_program(elf, &dynamic, has_interpreter);
+	image->is_static = image->is_program && !has_interpreter;
+	image->language = is_go(elf) ? IMAGE_GO : IMAGE_NATIVE;
+	image->has_dwarf = elf_has_dwarf(elf);
+}
+
+/* The executable segments, cut to what the file really has. */
+static int read_code(struct image_private *priv, const struct elf_file *elf)
+{
+	priv->code = calloc(elf->nsegments + 1, sizeof(*priv->code));
+	if (!priv->code)
+		return -ENOMEM;
+	for (size_t i = 0; i < elf->nsegments; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		struct code_segment code = { segment->p_vaddr, segment->p_offset, segment->p_filesz };
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || code.offset >= elf->size)
+			continue;
+		if (code.size > elf->size - code.offset)
+			code.size = elf->size - code.offset;
+		/* The loader maps whole pages: offset and address agree within a page, or it refuses the file. */
+		if (((code.offset ^ code.address) & 0xfff) || code.address + code.size < code.address)
+			continue;
+		priv->code[priv->ncode++] = code;
+	}
+	return 0;
+}
+
+/* --- symbols from all places ------------------------------------------- */
+
+/* Adds the .symtab of another file that belongs to the image. */
+static int add_from(struct image *image, int fd)
+{
+	struct elf_file elf;
+	int error = elf_file_read(&elf, fd);
+
+	if (error)
+		return error;
+	error = symbols_add(image, &elf, false);
+	elf_file_free(&elf);
+	return error;
+}
+
+static int add_minidebug(struct image *image, const struct elf_file *elf)
+{
+	int fd = minidebug_open(elf);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	error = add_from(image, fd);
+	close(fd);
+	return error;
+}
+
+/* The separate debug file is kept open where it has DWARF that the file itself has not. */
+static int add_debug_file(struct image *image, const struct elf_file *elf, const struct origin *origin)
+{
+	struct image_private *priv = private_of(image);
+	struct elf_file debug;
+	int error = -ENOENT, fd;
+
+	if (origin->root < 0 || (image->has_symtab && image->has_dwarf))
+		return 0;
+	fd = debug_file_open(elf, image->build_id, origin->path, origin->root, origin->owner);
+	if (fd < 0 || elf_file_read(&debug, fd)) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	if (!image->has_symtab)
+		error = symbols_add(image, &debug, false);
+	image->has_symtab |= !error;
+	if (!image->has_dwarf && elf_has_dwarf(&debug)) {
+		image->has_dwarf = true;
+		priv->debug_fd = fd;
+	} else {
+		close(fd);
+	}
+	elf_file_free(&debug);
+	return error == -ENOMEM ? error : 0;
+}
+
+static void say_damage(const struct image *image, const char *what, int error)
+{
+	if (error && error != -ENOENT)
+		log_info("%s: %s is damaged or too large (%s): some functions may be missing", log_safe(image->path), what,
+			 strerror(-error));
+}
+
+static int read_symbols(struct image *image, const struct elf_file *elf, const struct origin *origin)
+{
+	int error;
+
+	error = symbols_add(image, elf, true);
+	say_damage(image, ".dynsym", error);
+	if (error == -ENOMEM)
+		return error;
+	error = symbols_add(image, elf, false);
+	say_damage(image, ".symtab", error);
+	if (error == -ENOENT) {
+		error = add_minidebug(image, elf);
+		say_damage(image, ".gnu_debugdata", error);
+	}
+	if (error == -ENOMEM)
+		return error;
+	image->has_symtab = !error;
+	error = add_debug_file(image, elf, origin);
+	return error ? error : symbols_finish(image);
+}
+
+/* --- opening and closing ----------------------------------------------- */
+
+static struct image *image_new(int fd, const struct origin *origin)
+{
+	struct image *image = calloc(1, sizeof(*image));
+	struct image_private *priv = calloc(1, sizeof(*priv));
+
+	if (image && priv) {
+		priv->debug_fd = -1;
+		image->private_data = priv;
+		image->fd = fd;
+		image->device = origin->device;
+		image->inode = origin->inode;
+		image->path = strdup(origin->path);
+		if (image->path)
+			return image;
+	}
+	free(priv);
+	free(image);
+	close(fd);
+	return NULL;
+}
+
+/* Takes the descriptor over. */
+static int image_open_fd(struct image **result, int fd, const struct origin *origin)
+{
+	struct image *image = image_new(fd, origin);
+	struct elf_file elf;
+	int error;
+
+	if (!image)
+		return -ENOMEM;
+	error = elf_file_read(&elf, fd);
+	if (error) {
+		if (error == -EFBIG)
+			log_info("%s: is larger than gaspbpf reads (4 GiB): left out", log_safe(image->path));
+		image_close(image);
+		return error;
+	}
+	if (elf.header.e_type != ET_EXEC && elf.header.e_type != ET_DYN)
+		error = -ENOEXEC;
+	if (!error && elf.damaged)
+		log_info("%s: a table lies outside of the file: it is damaged or cut", log_safe(image->path));
+	if (!error)
+		error = read_code(private_of(image), &elf);
+	if (!error) {
+		read_facts(image, &elf);
+		error = read_symbols(image, &elf, origin);
+	}
+	elf_file_free(&elf);
+	if (error) {
+		image_close(image);
+		return error;
+	}
+	*result = image;
+	return 0;
+}
+
+void image_close(struct image *image)
+{
+	struct image_private *priv;
+
+	if (!image)
+		return;
+	priv = private_of(image);
+	dwarf_reader_free(priv->dwarf);
+	for (size_t i = 0; i < priv->nnames; i++)
+		free(priv->names[i]);
+	free(priv->code);
+	free(priv->by_offset);
+	if (priv->debug_fd >= 0)
+		close(priv->debug_fd);
+	free(priv);
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->path);
+	free(image->soname);
+	free(image->build_id);
+	free(image->symbols);
+	free(image);
+}
+
+/* Whether this is the file of the mapping. Device numbers of btrfs and overlayfs differ between maps and stat. */
+static int same_inode(int fd, const struct mapping *mapping)
+{
+	struct stat status;
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &status) && status.st_ino == mapping->inode)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* The file behind a mapping: the kernel's own link first, paths last. */
+static int open_mapping(const struct process *process, const struct mapping *mapping, int root)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)mapping->start,
+		 (unsigned long long)mapping->end);
+	fd = file_open_proc(process, name);
+	if (fd >= 0 || fd == -ENOEXEC)
+		return fd;
+	fd = same_inode(file_open_proc(process, "exe"), mapping);
+	if (fd < 0 && root >= 0 && !mapping->deleted)
+		fd = same_inode(file_open_below(root, mapping->path, process), mapping);
+	return fd;
+}
+
+int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping)
+{
+	struct origin origin = {
+		.path = mapping->path,
+		.device = mapping->device,
+		.inode = mapping->inode,
+		.owner = process,
+	};
+	int fd, error;
+
+	if (!mapping->inode || !mapping->path)
+		return -ENOEXEC;
+	origin.root = openat(process->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = open_mapping(process, mapping, origin.root);
+	if (fd < 0) {
+		error = fd;
+		if (error != -ENOEXEC && error != -ESRCH)
+			log_info("%s: cannot be opened: %s: left out", log_safe(mapping->path), strerror(-error));
+	} else {
+		error = image_open_fd(image, fd, &origin);
+	}
+	if (origin.root >= 0)
+		close(origin.root);
+	return error;
+}
+
+int image_open_file(struct image **image, const char *path)
+{
+	char *absolute = realpath(path, NULL);
+	struct origin origin = { .path = absolute ? absolute : path, .owner = NULL };
+	struct stat status;
+	int fd, error;
+
+	origin.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = absolute ? file_open_below(origin.root, absolute, NULL) : -errno;
+	if (fd < 0) {
+		error = fd;
+		if (error != -ENOEXEC)
+			log_error("%s: cannot be opened: %s: check the path", log_safe(path), strerror(-error));
+	} else {
+		if (!fstat(fd, &status)) {
+			origin.device = status.st_dev;
+			origin.inode = status.st_ino;
+		}
+		error = image_open_fd(image, fd, &origin);
+	}
+	if (origin.root >= 0)
+		close(origin.root);
+	free(absolute);
+	return error;
+}

@@ -1,0 +1,80 @@
+/*
+ * image_private.h - private to user/target: what an image holds behind its door.
+ */
+#ifndef GASPBPF_TARGET_IMAGE_PRIVATE_H
+#define GASPBPF_TARGET_IMAGE_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/elf_file.h"
+#include "target/target.h"
+
+#define NAME_TABLES 4  /* .dynstr, .strtab, that of .gnu_debugdata, that of the debug file */
+
+/* An executable PT_LOAD: `size` bytes of the file at `offset`, meant for `address`. */
+struct code_segment {
+	uint64_t address, offset, size;
+};
+
+struct dwarf_reader;
+
+struct image_private {
+	struct code_segment *code;
+	size_t ncode;
+	char *names[NAME_TABLES]; /* the string tables that symbol names point into */
+	size_t nnames;
+	uint32_t *by_offset;      /* indices of symbols in ascending order of offset */
+	int debug_fd;             /* separate debug file; -1: none */
+	struct dwarf_reader *dwarf; /* NULL: not opened yet */
+	bool dwarf_failed;        /* do not try again */
+};
+
+static inline struct image_private *private_of(const struct image *image)
+{
+	return image->private_data;
+}
+
+/* --- symbols.c --- */
+
+/* File offset of a code address, and back; false: not in an executable segment. */
+bool code_offset_of(const struct image_private *priv, uint64_t address, uint64_t *offset);
+bool code_address_of(const struct image_private *priv, uint64_t offset, uint64_t *address);
+
+/* Adds the functions of .dynsym (dynamic) or .symtab of `elf`, which may be a debug file of the image. 0 or -errno. */
+int symbols_add(struct image *image, const struct elf_file *elf, bool dynamic);
+/* Sorts and de-duplicates what was added. Lookups work from now on. 0 or -ENOMEM. */
+int symbols_finish(struct image *image);
+
+/* --- minidebug.c --- */
+
+/* The ELF file inside .gnu_debugdata, unpacked into a memory file: a descriptor, -ENOENT: none, or -errno. */
+int minidebug_open(const struct elf_file *elf);
+
+/* --- open_file.c --- */
+
+/*
+ * Opens a regular file for reading, below `root` (an O_PATH descriptor) as that root's processes would see it; NULL
+ * owner, or the process whose rights are tried where ours do not suffice (a file server that does not trust root).
+ * A descriptor or -errno; -ENOEXEC: not a regular file. Nothing is said.
+ */
+int file_open_below(int root, const char *path, const struct process *owner);
+/* The same for a name in /proc/PID (exe, map_files/...). */
+int file_open_proc(const struct process *process, const char *name);
+
+/* --- debug_file.c --- */
+
+/* The separate debug file that belongs to the image: a descriptor or -ENOENT. */
+int debug_file_open(const struct elf_file *elf, const char *build_id, const char *path, int root,
+		    const struct process *owner);
+/* The build-id in hex, malloc'ed; NULL: none. */
+char *elf_build_id(const struct elf_file *elf);
+/* Whether libdw can find something in it: .debug_info or .debug_line with content. */
+bool elf_has_dwarf(const struct elf_file *elf);
+
+/* --- dwarf.c --- */
+
+void dwarf_reader_free(struct dwarf_reader *reader);
+
+#endif
