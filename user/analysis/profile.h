@@ -21,9 +21,13 @@ struct profile_style {
 	unsigned width;  /* columns of the terminal; 0: no limit (a pipe) */
 	bool colour;
 	unsigned top;    /* rows per table; 0: all */
+	bool sites;      /* every event with its call sites, instead of the ten hottest of all */
 };
 
-/* Report for people; and the JSON that the README documents. 0 or -errno (write error). */
+/*
+ * Report for people, tables sorted by self time; and the JSON that the README documents. Where the sites are
+ * not yet located in the source, the report says where they are in the file. 0 or -errno (write error).
+ */
 int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style);
 int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out);
 

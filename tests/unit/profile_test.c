@@ -1,0 +1,426 @@
+/*
+ * profile_test.c - small runs whose profile can be worked out by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/profile_data.h"
+
+#define MS 1000000ull
+
+struct run {
+	struct definitions d;
+	struct profile *profile;
+	struct span_sink sink;
+	uint32_t sequence[16];
+};
+
+enum { BARRIER, LOCK, WORK, REDUCE, SEND, PROBES };
+
+static const struct { const char *event; enum role role; } kinds[PROBES] = {
+	[BARRIER] = { "GASP_TEST_BARRIER", ROLE_BARRIER },
+	[LOCK] = { "GASP_TEST_LOCK", ROLE_ACQUIRE },
+	[WORK] = { "GASP_TEST_WORK", ROLE_USER },
+	[REDUCE] = { "GASP_TEST_REDUCE", ROLE_COLLECTIVE },
+	[SEND] = { "GASP_TEST_SEND", ROLE_SEND },
+};
+
+static struct value root_value[] = { { .meaning = MEANING_ROOT } };
+static struct value send_values[] = {
+	{ .name = (char *)"n", .meaning = MEANING_BYTES, .side = SIDE_SEND, .form = FORM_UINT, .slot = 0, .width = GB_U64 },
+};
+
+/* Threads 0 .. threads-1, each `per_process` of them one process; several processes are ranks. */
+static void run_open(struct run *run, unsigned threads, unsigned per_process)
+{
+	memset(run, 0, sizeof(*run));
+	run->d.run = (struct def_run){ .start = 1000 * MS, .end = 2000 * MS, .finished = true };
+	for (unsigned i = 0; i < threads; i++) {
+		if (i % per_process == 0) {
+			uint32_t process = definitions_add_process(&run->d);
+
+			run->d.processes[process] = (struct def_process){
+				.pid = 100 + i, .command = strdup("./job 1 2"), .name = strdup("job"), .start = 1000 * MS,
+				.rank = threads > per_process ? (long)(i / per_process) : -1,
+				.unit = threads > per_process ? strdup("rank") : NULL,
+			};
+		}
+		uint32_t thread = definitions_add_thread(&run->d);
+		char name[32];
+
+		snprintf(name, sizeof(name), "worker-%u", i);
+		run->d.threads[thread] = (struct def_thread){
+			.process = run->d.nprocesses - 1, .tid = 100 + i, .name = strdup(name),
+		};
+	}
+	for (int i = 0; i < PROBES; i++) {
+		uint32_t probe = definitions_add_probe(&run->d);
+
+		run->d.probes[probe] = (struct def_probe){
+			.event = strdup(kinds[i].event), .model = strdup("test"), .role = kinds[i].role, .image = NO_INDEX,
+		};
+	}
+	run->d.probes[REDUCE].values = root_value;
+	run->d.probes[REDUCE].nvalues = 1;
+	run->d.probes[SEND].values = send_values;
+	run->d.probes[SEND].nvalues = 1;
+	run->profile = profile_new();
+	run->sink = profile_sink(run->profile);
+}
+
+static void run_close(struct run *run)
+{
+	profile_free(run->profile);
+	for (size_t i = 0; i < run->d.nprobes; i++) {
+		run->d.probes[i].values = NULL;
+		run->d.probes[i].nvalues = 0;
+	}
+	definitions_free(&run->d);
+}
+
+static void span(struct run *run, uint32_t thread, uint32_t probe, unsigned depth, uint64_t start, uint64_t end,
+		 uint8_t reason)
+{
+	struct span s = {
+		.start = start, .end = end, .thread = thread, .probe = probe, .site = NO_INDEX,
+		.sequence = ++run->sequence[thread], .depth = depth, .reason = reason,
+	};
+
+	assert_int_equal(run->sink.span(run->sink.context, &run->d, &s), 0);
+}
+
+static void lose(struct run *run, uint32_t thread, uint64_t count)
+{
+	struct gap gap = { .thread = thread, .count = count };
+
+	assert_int_equal(run->sink.gap(run->sink.context, &run->d, &gap), 0);
+}
+
+static struct tally tally_of(struct run *run, const char *event)
+{
+	struct report report;
+	struct tally tally = { 0 };
+
+	assert_int_equal(report_make(&report, run->profile, &run->d), 0);
+	for (size_t i = 0; i < report.nevents; i++) {
+		if (!strcmp(report_event_name(&report, report.events[i].event), event))
+			tally = report.events[i].tally;
+	}
+	report_free(&report);
+	return tally;
+}
+
+static char *text_of(struct run *run, bool json, unsigned width)
+{
+	struct profile_style style = { .width = width };
+	size_t size;
+	char *text;
+	FILE *out = open_memstream(&text, &size);
+
+	if (json)
+		assert_int_equal(profile_print_json(run->profile, &run->d, out), 0);
+	else
+		assert_int_equal(profile_print(run->profile, &run->d, out, &style), 0);
+	fclose(out);
+	return text;
+}
+
+/* work of 10 ms with two locks of 1 ms and 2 ms in it, then a lock outside of 4 ms. */
+static void self_is_without_the_calls_inside(void **state)
+{
+	struct run run;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, LOCK, 1, 1001 * MS, 1002 * MS, GB_END_RETURN);
+	span(&run, 0, LOCK, 1, 1003 * MS, 1005 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1000 * MS, 1010 * MS, GB_END_RETURN);
+	span(&run, 0, LOCK, 0, 1011 * MS, 1015 * MS, GB_END_RETURN);
+
+	struct tally work = tally_of(&run, "GASP_TEST_WORK"), lock = tally_of(&run, "GASP_TEST_LOCK");
+
+	assert_int_equal(work.calls, 1);
+	assert_int_equal(work.total, 10 * MS);
+	assert_int_equal(work.self, 7 * MS);
+	assert_int_equal(lock.calls, 3);
+	assert_int_equal(lock.total, 7 * MS);
+	assert_int_equal(lock.self, 7 * MS);
+	assert_int_equal(lock.min, 1 * MS);
+	assert_int_equal(lock.max, 4 * MS);
+	run_close(&run);
+}
+
+/* work(work(work)) of 10, 6 and 2 ms, then another work of 1 ms. */
+static void recursion_counts_time_once(void **state)
+{
+	struct run run;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, WORK, 2, 1003 * MS, 1005 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 1, 1002 * MS, 1008 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1000 * MS, 1010 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1020 * MS, 1021 * MS, GB_END_RETURN);
+
+	struct tally work = tally_of(&run, "GASP_TEST_WORK");
+
+	assert_int_equal(work.calls, 4);
+	assert_int_equal(work.total, 11 * MS);
+	assert_int_equal(work.self, 11 * MS);
+	assert_int_equal(work.time, 19 * MS);
+	run_close(&run);
+}
+
+/* A lock inside a work whose span was lost is not taken off the next work. */
+static void a_gap_does_not_mix_calls(void **state)
+{
+	struct run run;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, LOCK, 1, 1001 * MS, 1003 * MS, GB_END_RETURN);
+	lose(&run, 0, 1);
+	span(&run, 0, LOCK, 1, 1011 * MS, 1012 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1010 * MS, 1020 * MS, GB_END_RETURN);
+	assert_int_equal(tally_of(&run, "GASP_TEST_WORK").self, 9 * MS);
+
+	char *text = text_of(&run, false, 80);
+
+	assert_non_null(strstr(text, "lost 1 of 4 calls: worker-0 (tid 100) 1"));
+	free(text);
+	run_close(&run);
+}
+
+static void calls_without_a_duration_are_calls(void **state)
+{
+	struct run run;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, LOCK, 64, 1001 * MS, 1001 * MS, GB_END_DEPTH);
+	span(&run, 0, LOCK, 0, 1002 * MS, 1002 * MS, GB_END_ATOMIC);
+	span(&run, 0, LOCK, 0, 1003 * MS, 1005 * MS, GB_END_UNWOUND);
+	span(&run, 0, LOCK, 0, 1006 * MS, 1009 * MS, GB_END_DETACH);
+
+	struct tally lock = tally_of(&run, "GASP_TEST_LOCK");
+
+	assert_int_equal(lock.calls, 4);
+	assert_int_equal(lock.timed, 2);
+	assert_int_equal(lock.total, 5 * MS);
+	assert_int_equal(lock.min, 2 * MS);
+	assert_int_equal(lock.deep, 1);
+	assert_int_equal(lock.unwound, 1);
+	assert_int_equal(lock.open, 1);
+	run_close(&run);
+}
+
+/* A lock taken inside a barrier is barrier time of the thread; inside work it is lock time. */
+static void time_belongs_to_the_outermost_layer(void **state)
+{
+	struct run run;
+	struct report report;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, LOCK, 1, 1001 * MS, 1003 * MS, GB_END_RETURN);
+	span(&run, 0, BARRIER, 0, 1000 * MS, 1010 * MS, GB_END_RETURN);
+	span(&run, 0, LOCK, 1, 1021 * MS, 1022 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1020 * MS, 1030 * MS, GB_END_RETURN);
+	assert_int_equal(report_make(&report, run.profile, &run.d), 0);
+	assert_int_equal(report.nthreads, 1);
+	assert_int_equal(report.threads[0].group[GROUP_WAIT], 10 * MS);
+	assert_int_equal(report.threads[0].group[GROUP_LOCK], 1 * MS);
+	assert_int_equal(report.threads[0].group[GROUP_OTHER], 9 * MS);
+	assert_int_equal(report.threads[0].wall, 1000 * MS);
+	assert_int_equal(report.threads[0].outside, 980 * MS);
+	report_free(&report);
+	run_close(&run);
+}
+
+/* --- random call trees, compared with sums that are made while the tree is built ------------------ */
+
+struct tree {
+	struct run *run;
+	uint64_t now;
+	unsigned active[PROBES];       /* calls in progress */
+	uint64_t total[PROBES], self[PROBES], calls[PROBES];
+	unsigned left;
+};
+
+static uint64_t grow(struct tree *tree, unsigned depth)
+{
+	uint32_t probe = random() % 3;
+	uint64_t start = tree->now, inside = 0;
+
+	tree->left--;
+	tree->active[probe]++;
+	tree->now += 1 + random() % 50;
+	while (tree->left && depth < 12 && random() % 5 < 3) {
+		inside += grow(tree, depth + 1);
+		tree->now += random() % 20;
+	}
+	tree->active[probe]--;
+	tree->calls[probe]++;
+	tree->self[probe] += tree->now - start - inside;
+	if (!tree->active[probe])
+		tree->total[probe] += tree->now - start;
+	span(tree->run, 0, probe, depth, start, tree->now, GB_END_RETURN);
+	return tree->now - start;
+}
+
+static void random_trees_add_up(void **state)
+{
+	srandom(7);
+	for (int round = 0; round < 200; round++) {
+		struct run run;
+		struct tree tree = { .run = &run, .now = 1000 * MS, .left = 300 };
+
+		run_open(&run, 1, 1);
+		while (tree.left)
+			grow(&tree, 0);
+		for (int i = 0; i < 3; i++) {
+			struct tally tally = tally_of(&run, kinds[i].event);
+
+			assert_int_equal(tally.calls, tree.calls[i]);
+			assert_int_equal(tally.self, tree.self[i]);
+			assert_int_equal(tally.total, tree.total[i]);
+		}
+		for (size_t i = 0; i < run.profile->nrows; i++)
+			assert_true(run.profile->rows[i].nouter <= 14);
+		run_close(&run);
+	}
+}
+
+/* --- findings ---------------------------------------------------------------------------------- */
+
+/* Ten rounds; thread `slow` comes last, the others wait 30 ms for it. slow < 0: all come together. */
+static void team_meets(struct run *run, unsigned threads, int slow, uint32_t probe)
+{
+	for (unsigned round = 0; round < 10; round++) {
+		uint64_t end = 1000 * MS + (round + 1) * 50 * MS;
+
+		for (unsigned i = 0; i < threads; i++) {
+			uint64_t wait = slow < 0 ? 2 * MS : (int)i == slow ? MS / 10 : 30 * MS + i * MS;
+
+			span(run, i, probe, 0, end - wait, end, GB_END_RETURN);
+		}
+	}
+}
+
+static void the_slow_thread_is_named(void **state)
+{
+	struct run run;
+
+	run_open(&run, 4, 4);
+	team_meets(&run, 4, 2, BARRIER);
+
+	char *text = text_of(&run, true, 0);
+
+	assert_non_null(strstr(text, "worker-2 (tid 102): the others wait for it in GASP_TEST_BARRIER: "
+				     "it waits 100.0 us a call, the other 3 wait 31.33 ms (mean)"));
+	free(text);
+	run_close(&run);
+}
+
+static void the_slow_rank_is_named(void **state)
+{
+	struct run run;
+
+	run_open(&run, 4, 1);
+	team_meets(&run, 4, 3, BARRIER);
+
+	char *text = text_of(&run, true, 0);
+
+	assert_non_null(strstr(text, "rank 3 (tid 103): the others wait for it in GASP_TEST_BARRIER"));
+	assert_non_null(strstr(text, "\"slow_thread\""));
+	free(text);
+	run_close(&run);
+}
+
+static void nobody_is_blamed_without_reason(void **state)
+{
+	struct run run;
+	char *text;
+
+	run_open(&run, 4, 4);
+	team_meets(&run, 4, -1, BARRIER);
+	text = text_of(&run, true, 0);
+	assert_null(strstr(text, "slow_thread"));
+	free(text);
+	run_close(&run);
+
+	/* The root of a reduction is quick or slow by its task. */
+	run_open(&run, 4, 4);
+	team_meets(&run, 4, 1, REDUCE);
+	text = text_of(&run, true, 0);
+	assert_null(strstr(text, "slow_thread"));
+	free(text);
+	run_close(&run);
+}
+
+static void unknown_bytes_are_not_zero(void **state)
+{
+	struct span s = { .start = 1000 * MS, .end = 1001 * MS, .probe = SEND, .site = NO_INDEX, .nwords = 1 };
+	struct run run;
+	char *text;
+
+	run_open(&run, 1, 1);
+	s.unread = 1;
+	assert_int_equal(run.sink.span(run.sink.context, &run.d, &s), 0);
+	text = text_of(&run, false, 0);
+	assert_non_null(strstr(text, "unknown"));
+	free(text);
+	text = text_of(&run, true, 0);
+	assert_non_null(strstr(text, "\"bytes\": null"));
+	free(text);
+	s.unread = 0;
+	s.words[0] = 100;
+	assert_int_equal(run.sink.span(run.sink.context, &run.d, &s), 0);
+
+	struct tally send = tally_of(&run, "GASP_TEST_SEND");
+
+	assert_int_equal(send.bytes, 100);
+	assert_int_equal(send.sent, 100);
+	assert_int_equal(send.known_bytes, 1);
+	assert_int_equal(send.unknown_bytes, 1);
+	assert_int_equal(send.known_received, 0);
+	run_close(&run);
+}
+
+static void tables_fit_eighty_columns(void **state)
+{
+	struct run run;
+	char *text, *line, *rest;
+
+	run_open(&run, 4, 4);
+	free(run.d.probes[BARRIER].event);
+	run.d.probes[BARRIER].event = strdup("GASP_TEST_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_COLUMN_SHOULD_BE");
+	free(run.d.threads[1].name);
+	run.d.threads[1].name = strdup("\033[31mred\n\xff");
+	team_meets(&run, 4, 1, BARRIER);
+	text = text_of(&run, false, 80);
+	assert_null(strchr(text, '\033'));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		assert_true(strlen(line) <= 80);
+	free(text);
+	run_close(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(self_is_without_the_calls_inside),
+		cmocka_unit_test(recursion_counts_time_once),
+		cmocka_unit_test(a_gap_does_not_mix_calls),
+		cmocka_unit_test(calls_without_a_duration_are_calls),
+		cmocka_unit_test(time_belongs_to_the_outermost_layer),
+		cmocka_unit_test(random_trees_add_up),
+		cmocka_unit_test(the_slow_thread_is_named),
+		cmocka_unit_test(the_slow_rank_is_named),
+		cmocka_unit_test(nobody_is_blamed_without_reason),
+		cmocka_unit_test(unknown_bytes_are_not_zero),
+		cmocka_unit_test(tables_fit_eighty_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

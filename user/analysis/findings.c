@@ -1,0 +1,342 @@
+/*
+ * findings.c - what stands out, in plain words.
+ *
+ * A finding is printed only when it is clear; a report without findings is a good report.
+ *
+ * The slow thread. Where a team of threads meets again and again (barriers, barrier-like collectives,
+ * the second half of a split barrier), each meeting begins when the last one comes. The last
+ * one does not wait, the others do. So the one that waits least is the one that they wait for. A
+ * team is either the threads of one process, or the ranks of one job where each rank has
+ * one thread that meets. The rule for "clear", all of:
+ *   - at least two members, each with at least 3 calls of the event, their numbers of calls no further
+ *     apart than a tenth (a late attach cuts one meeting for some);
+ *   - no root: in a broadcast or a reduction one member is quick because of what it does;
+ *   - the others wait on average at least 4 times as long as the one, and already the second shortest
+ *     waits twice as long, so that it is one and not a few (two members: the factor of 4 decides);
+ *   - the time that the others wait more than the one, in all calls of one member, is at least 1 %
+ *     of the time observed: worth looking at.
+ * Threads of one process that meet at different barrier objects are different teams.
+ * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
+ * members that called it about as often: other waits are for a message or a signal, not for a team.
+ */
+#include "analysis/profile_data.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/format.h"
+#include "util/log.h"
+
+#define LEAST_CALLS 3
+#define CLEAR_FACTOR 4
+#define SECOND_FACTOR 2
+#define CALLS_APART 10        /* one in so many */
+#define WORTH_SHARE 100       /* one in so many of the time observed */
+#define HOT_SHARE 10          /* percent of the threads' time */
+
+struct member {
+	const struct row *row;
+	uint64_t mean;           /* ns a call */
+};
+
+static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
+{
+	struct finding *larger = realloc(r->findings, (r->nfindings + 1) * sizeof(*larger));
+	va_list arguments;
+	int length;
+
+	if (!larger)
+		return -ENOMEM;
+	r->findings = larger;
+	larger += r->nfindings;
+	*larger = *finding;
+	va_start(arguments, format);
+	length = vasprintf(&larger->text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return -ENOMEM;
+	r->nfindings++;
+	return 0;
+}
+
+static bool about_as_often(uint64_t a, uint64_t b)
+{
+	uint64_t less = a < b ? a : b, more = a < b ? b : a;
+
+	return more - less <= more / CALLS_APART || more - less <= 1;
+}
+
+/* The first of the thread's rows, which stand together. */
+static size_t first_row(const struct report *r, uint32_t thread)
+{
+	size_t low = 0, high = r->nrows;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->rows[middle].thread < thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Calls of all notifying events of the same model on this thread. */
+static uint64_t notify_calls(const struct report *r, uint32_t thread, const char *model)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = first_row(r, thread); i < r->nrows && r->rows[i].thread == thread; i++) {
+		const struct event_state *event = &r->profile->events[r->rows[i].event];
+		const char *other = r->d->probes[event->probe].model;
+
+		if (event->role == ROLE_NOTIFY && model && other && !strcmp(model, other))
+			calls += r->rows[i].tally.calls;
+	}
+	return calls;
+}
+
+/* True where threads meet in this event. */
+static bool is_meeting(const struct report *r, uint32_t event)
+{
+	const struct event_state *e = &r->profile->events[event];
+
+	if (e->rooted)
+		return false;
+	return e->role == ROLE_BARRIER || e->role == ROLE_COLLECTIVE || e->role == ROLE_WAIT;
+}
+
+static bool may_be_member(const struct report *r, const struct row *row)
+{
+	const struct event_state *event = &r->profile->events[row->event];
+
+	if (row->tally.timed < LEAST_CALLS)
+		return false;
+	return event->role != ROLE_WAIT ||
+	       about_as_often(notify_calls(r, row->thread, r->d->probes[event->probe].model), row->tally.calls);
+}
+
+static int by_mean(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	return x->mean < y->mean ? -1 : x->mean > y->mean;
+}
+
+static uint32_t process_of(const struct report *r, const struct row *row)
+{
+	return r->d->threads[row->thread].process;
+}
+
+static int name_slow_thread(struct report *r, const struct member *team, size_t count, uint64_t others)
+{
+	const struct row *row = team[0].row;
+	const struct def_thread *t = &r->d->threads[row->thread];
+	char label[128], it[FORMAT_SIZE], they[FORMAT_SIZE];
+	struct finding finding = {
+		.kind = "slow_thread", .event = row->event, .thread = row->thread,
+		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
+	};
+
+	return add_finding(r, &finding, "%s (tid %u): the others wait for it in %s: it waits %s a call, the other %zu wait %s (mean)",
+			   report_thread_label(r, row->thread, label, sizeof(label)), t->tid,
+			   log_safe(report_event_name(r, row->event)), format_time(it, team[0].mean), count - 1,
+			   format_time(they, others));
+}
+
+/* Looks at one team; `team` is sorted here. */
+static int judge_team(struct report *r, struct member *team, size_t count)
+{
+	uint64_t sum = 0, others, least, wall = r->end > r->start ? r->end - r->start : 0;
+
+	if (count < 2)
+		return 0;
+	qsort(team, count, sizeof(*team), by_mean);
+	for (size_t i = 1; i < count; i++) {
+		if (!about_as_often(team[i].row->tally.calls, team[0].row->tally.calls))
+			return 0;
+		sum += team[i].mean;
+	}
+	others = sum / (count - 1);
+	least = team[0].mean;
+	if (others < CLEAR_FACTOR * least || team[1].mean < SECOND_FACTOR * least)
+		return 0;
+	if ((others - least) * team[0].row->tally.timed < wall / WORTH_SHARE)
+		return 0;
+	return name_slow_thread(r, team, count, others);
+}
+
+/* Order in which the members of a team stand together: by process and barrier object. */
+static int by_team(const void *a, const void *b)
+{
+	const struct row *x = ((const struct member *)a)->row, *y = ((const struct member *)b)->row;
+	uint64_t left = x->several_objects ? 0 : x->object, right = y->several_objects ? 0 : y->object;
+
+	return left < right ? -1 : left > right;
+}
+
+/* The team of each process and barrier object. `members` of one process stand together. */
+static int judge_processes(struct report *r, struct member *members, size_t count)
+{
+	for (size_t start = 0, end; start < count; start = end) {
+		for (end = start + 1; end < count &&
+		     process_of(r, members[end].row) == process_of(r, members[start].row); end++)
+			;
+		qsort(members + start, end - start, sizeof(*members), by_team);
+		for (size_t from = start, to; from < end; from = to) {
+			for (to = from + 1; to < end && !by_team(&members[from], &members[to]); to++)
+				;
+			int error = judge_team(r, members + from, to - from);
+
+			if (error)
+				return error;
+		}
+	}
+	return 0;
+}
+
+/* True where each is the only one of its process, and all are ranks. */
+static bool is_job(const struct report *r, const struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t process = process_of(r, members[i].row);
+
+		if (process >= r->d->nprocesses || r->d->processes[process].rank < 0)
+			return false;
+		if (i && process == process_of(r, members[i - 1].row))
+			return false;
+	}
+	return true;
+}
+
+static int by_event_and_process(const void *a, const void *b, void *context)
+{
+	const struct report *r = context;
+	const struct row *x = ((const struct member *)a)->row, *y = ((const struct member *)b)->row;
+	uint32_t left = process_of(r, x), right = process_of(r, y);
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (left != right)
+		return left < right ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static int find_slow_threads(struct report *r)
+{
+	struct member *members = calloc(r->nrows + 1, sizeof(*members));
+	size_t count = 0;
+	int error = 0;
+
+	if (!members)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->nrows; i++) {
+		const struct row *row = &r->rows[i];
+
+		if (is_meeting(r, row->event) && may_be_member(r, row))
+			members[count++] = (struct member){ row, row->tally.time / row->tally.timed };
+	}
+	qsort_r(members, count, sizeof(*members), by_event_and_process, r);
+	for (size_t start = 0, end; start < count && !error; start = end) {
+		for (end = start + 1; end < count && members[end].row->event == members[start].row->event; end++)
+			;
+		if (is_job(r, members + start, end - start))
+			error = judge_team(r, members + start, end - start);
+		else
+			error = judge_processes(r, members + start, end - start);
+	}
+	free(members);
+	return error;
+}
+
+/* The hottest place of an event, as text; "" where it is not one place that has at least half. */
+static const char *hot_place(const struct report *r, uint32_t event, uint64_t total, char *buffer, size_t size)
+{
+	char label[400];
+
+	for (size_t i = 0; i < r->nsites; i++) {
+		if (r->sites[i].event != event)
+			continue;
+		if (!total || r->sites[i].total < total / 2)
+			break;
+		snprintf(buffer, size, ", most of it called from %s",
+			 report_site_label(r, r->sites[i].site, label, sizeof(label)));
+		return buffer;
+	}
+	return "";
+}
+
+/* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. */
+static int find_hot_event(struct report *r)
+{
+	char time[FORMAT_SIZE], calls[FORMAT_SIZE], place[512];
+
+	for (size_t i = 0; i < r->nevents; i++) {
+		const struct tally *tally = &r->events[i].tally;
+		uint32_t event = r->events[i].event;
+		double share = r->wall ? 100.0 * tally->self / r->wall : 0;
+		struct finding finding = { .kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->self };
+
+		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
+			continue; /* the work itself */
+		if (share < HOT_SHARE)
+			return 0;
+		return add_finding(r, &finding, "%s takes %.0f %% of the threads' time: %s in %s %s%s",
+				   log_safe(report_event_name(r, event)), share, format_time(time, tally->self),
+				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
+				   hot_place(r, event, tally->total, place, sizeof(place)));
+	}
+	return 0;
+}
+
+static int find_unreturned(struct report *r)
+{
+	char unwound[FORMAT_SIZE], calls[FORMAT_SIZE];
+
+	for (size_t i = 0; i < r->nevents; i++) {
+		const struct tally *tally = &r->events[i].tally;
+		struct finding finding = {
+			.kind = "unreturned", .event = r->events[i].event, .thread = NO_INDEX,
+		};
+		int error;
+
+		if (!tally->unwound || group_of_role(r->profile->events[finding.event].role) == GROUP_TASK)
+			continue;
+		error = add_finding(r, &finding, "%s of %s calls of %s did not return: an exception or longjmp left them",
+				    format_count(unwound, tally->unwound),
+				    format_count(calls, tally->calls), log_safe(report_event_name(r, finding.event)));
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	return x->weight > y->weight ? -1 : x->weight < y->weight;
+}
+
+int report_find(struct report *r)
+{
+	int error = find_slow_threads(r);
+	size_t slow = r->nfindings;
+
+	if (slow)
+		qsort(r->findings, slow, sizeof(*r->findings), by_weight);
+	if (!error)
+		error = find_hot_event(r);
+	if (!error)
+		error = find_unreturned(r);
+	if (error)
+		report_free(r);
+	return error;
+}

@@ -1,0 +1,546 @@
+/*
+ * profile.c - collecting the profile, one span at a time.
+ *
+ * Spans of one thread arrive in the order they ended: what a call contains comes
+ * before the call itself, and nothing is known yet of the calls that are still in
+ * progress around it. Three sums need to know what was inside:
+ *
+ * Self time is the duration without the calls inside. Each thread keeps, for every
+ * depth, the time of finished calls whose surrounding call has not ended
+ * (struct pending). When a call of depth d ends it takes what is pending at d+1 and
+ * deeper, and leaves its own duration pending at d. The same is done for the
+ * time by group of roles, so that a lock taken inside a barrier is barrier time.
+ *
+ * A lost span breaks the chain: its children stay pending and the next call of its
+ * depth must not take them. So each pending sum remembers when its first call
+ * began, and a call that began later leaves it alone; and a gap closes the sums
+ * that were building up, so that children from before and after it are not mixed.
+ *
+ * Total (inclusive) time counts a recursive event once, in the outermost call. When
+ * an inner call ends, it is not known whether there is an outer one, so it is added,
+ * and taken back when the outer one ends. For that each (thread, event) keeps a
+ * stack of runs (struct outermost) that only a call around all of them can still
+ * enclose. Two runs are the same to the future when every call in progress encloses
+ * both or neither; that holds when their effective depth is the same: the lowest
+ * depth at which any call of the thread has ended since the run did, or the run's own
+ * if that is lower. The stack is therefore never longer than calls can nest.
+ *
+ * The cost of a span does not depend on the number of threads or probes: one
+ * look-up in a hash table by (thread, event), one by (event, site).
+ */
+#include "analysis/profile_data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define INDEX_FIRST_SIZE 1024
+#define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
+
+struct event_name {
+	UT_hash_handle hh;
+	uint32_t event;
+	char key[];
+};
+
+/* --- hash from 64 bits to an index ------------------------------------- */
+
+static size_t index_home(const struct index *index, uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15ull;
+	return (key ^ key >> 32) & index->mask;
+}
+
+static int index_grow(struct index *index)
+{
+	size_t size = index->slots ? 2 * (index->mask + 1) : INDEX_FIRST_SIZE;
+	struct index larger = { .slots = malloc(size * sizeof(*larger.slots)), .mask = size - 1, .used = index->used };
+
+	if (!larger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < size; i++)
+		larger.slots[i].value = NO_INDEX;
+	for (size_t i = 0; index->slots && i <= index->mask; i++) {
+		if (index->slots[i].value == NO_INDEX)
+			continue;
+		size_t at = index_home(&larger, index->slots[i].key);
+
+		while (larger.slots[at].value != NO_INDEX)
+			at = (at + 1) & larger.mask;
+		larger.slots[at] = index->slots[i];
+	}
+	free(index->slots);
+	*index = larger;
+	return 0;
+}
+
+/* The slot of a key; a new one has the value NO_INDEX, and the caller fills it. NULL: out of memory. */
+static struct index_slot *index_find(struct index *index, uint64_t key)
+{
+	if (!index->slots || index->used * 5 > index->mask * 3) {
+		if (index_grow(index))
+			return NULL;
+	}
+	size_t at = index_home(index, key);
+
+	while (index->slots[at].value != NO_INDEX && index->slots[at].key != key)
+		at = (at + 1) & index->mask;
+	if (index->slots[at].value == NO_INDEX) {
+		index->slots[at].key = key;
+		index->used++;
+	}
+	return &index->slots[at];
+}
+
+/* Makes room for one more element of an array that doubles. */
+static int room_for_one(void *array, size_t *room, size_t used, size_t size)
+{
+	void **data = array;
+
+	if (used < *room)
+		return 0;
+	size_t more = *room ? 2 * *room : 64;
+	void *larger = realloc(*data, more * size);
+
+	if (!larger)
+		return -ENOMEM;
+	*data = larger;
+	*room = more;
+	return 0;
+}
+
+/* Makes an array that follows one of the definitions as long as that is, or longer; new elements are zero. */
+static int follow(void *array, size_t *count, size_t needed, size_t size)
+{
+	void **data = array;
+
+	if (needed <= *count)
+		return 0;
+	if (needed < 2 * *count)
+		needed = 2 * *count;
+	void *larger = realloc(*data, needed * size);
+
+	if (!larger)
+		return -ENOMEM;
+	memset((char *)larger + *count * size, 0, (needed - *count) * size);
+	*data = larger;
+	*count = needed;
+	return 0;
+}
+
+/* --- probes and events -------------------------------------------------- */
+
+const char *const group_names[GROUPS] = { "wait", "lock", "data", "coll", "task", "alloc", "other" };
+
+enum group group_of_role(enum role role)
+{
+	switch (role) {
+	case ROLE_BARRIER: case ROLE_NOTIFY: case ROLE_WAIT: case ROLE_FENCE: case ROLE_TEST:
+		return GROUP_WAIT;
+	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_RELEASE:
+		return GROUP_LOCK;
+	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET: case ROLE_SEND: case ROLE_RECV:
+	case ROLE_EXCHANGE: case ROLE_TRANSFER: case ROLE_ATOMIC:
+		return GROUP_DATA;
+	case ROLE_COLLECTIVE:
+		return GROUP_COLLECTIVE;
+	case ROLE_TASK:
+		return GROUP_TASK;
+	case ROLE_ALLOC: case ROLE_REALLOC: case ROLE_FREE:
+		return GROUP_ALLOC;
+	default:
+		return GROUP_OTHER;
+	}
+}
+
+/* The event of a probe; NO_INDEX: out of memory. */
+static uint32_t event_of_probe(struct profile *p, const struct definitions *d, uint32_t probe)
+{
+	const struct def_probe *def = &d->probes[probe];
+	const char *event = def->event ? def->event : "?";
+	const char *model = def->model ? def->model : "";
+	size_t size = strlen(event) + 1 + strlen(model);
+	struct event_name *name = malloc(sizeof(*name) + size + 1), *known;
+
+	if (!name)
+		return NO_INDEX;
+	strcpy(name->key, event);
+	strcpy(name->key + strlen(event) + 1, model);
+	HASH_FIND(hh, p->names, name->key, size, known);
+	if (known) {
+		free(name);
+		return known->event;
+	}
+	if (room_for_one(&p->events, &p->events_room, p->nevents, sizeof(*p->events))) {
+		free(name);
+		return NO_INDEX;
+	}
+	name->event = p->nevents;
+	HASH_ADD_KEYPTR(hh, p->names, name->key, size, name);
+	if (!name->hh.tbl) {
+		free(name);
+		return NO_INDEX;
+	}
+	p->events[p->nevents] = (struct event_state){ .probe = probe, .role = def->role };
+	return p->nevents++;
+}
+
+static int learn_probe(struct profile *p, const struct definitions *d, uint32_t probe)
+{
+	const struct def_probe *def = &d->probes[probe];
+	struct probe_facts facts = { .ready = true, .object = -1 };
+
+	facts.event = event_of_probe(p, d, probe);
+	if (facts.event == NO_INDEX)
+		return -ENOMEM;
+	struct event_state *event = &p->events[facts.event];
+
+	facts.group = group_of_role(def->role);
+	facts.opaque = facts.group != GROUP_TASK && facts.group != GROUP_OTHER;
+	for (uint32_t i = 0; i < def->nvalues; i++) {
+		enum meaning meaning = def->values[i].meaning;
+
+		if (meaning == MEANING_BYTES || meaning == MEANING_COUNT)
+			facts.moves = true;
+		if (meaning == MEANING_ROOT)
+			event->rooted = true;
+		if (meaning == MEANING_BARRIER && facts.object < 0 && i < INT16_MAX)
+			facts.object = i;
+	}
+	event->moves |= facts.moves;
+	p->probes[probe] = facts;
+	return 0;
+}
+
+/* --- one span ------------------------------------------------------------ */
+
+static struct row *row_of(struct profile *p, uint32_t thread, uint32_t event)
+{
+	struct index_slot *slot = index_find(&p->row_index, (uint64_t)thread << 32 | event);
+
+	if (!slot)
+		return NULL;
+	if (slot->value == NO_INDEX) {
+		if (room_for_one(&p->rows, &p->rows_room, p->nrows, sizeof(*p->rows))) {
+			p->row_index.used--;
+			return NULL;
+		}
+		p->rows[p->nrows] = (struct row){ .thread = thread, .event = event, .tally.min = UINT64_MAX };
+		slot->value = p->nrows++;
+	}
+	return &p->rows[slot->value];
+}
+
+static int count_site(struct profile *p, uint32_t event, uint32_t site, uint64_t time)
+{
+	struct index_slot *slot = index_find(&p->site_index, (uint64_t)event << 32 | site);
+
+	if (!slot)
+		return -ENOMEM;
+	if (slot->value == NO_INDEX) {
+		if (room_for_one(&p->sites, &p->sites_room, p->nsites, sizeof(*p->sites))) {
+			p->site_index.used--;
+			return -ENOMEM;
+		}
+		p->sites[p->nsites] = (struct site_row){ .site = site, .event = event };
+		slot->value = p->nsites++;
+	}
+	p->sites[slot->value].calls++;
+	p->sites[slot->value].total += time;
+	return 0;
+}
+
+static int levels_up_to(struct thread_state *t, uint32_t depth)
+{
+	size_t count = t->nlevels;
+	int error = follow(&t->levels, &count, depth + 1, sizeof(*t->levels));
+
+	t->nlevels = count;
+	return error;
+}
+
+static void add_groups(uint64_t *to, const uint64_t *from)
+{
+	for (int i = 0; i < GROUPS; i++)
+		to[i] += from[i];
+}
+
+/*
+ * Takes what was pending and began within the call that started at `start` into *into; the children of
+ * a call that was lost go to the thread.
+ */
+static void take_pending(struct thread_state *t, struct pending *from, uint64_t start, struct pending *into)
+{
+	if (!from->time)
+		return;
+	if (from->first >= start) {
+		into->time += from->time;
+		add_groups(into->group, from->group);
+	} else {
+		add_groups(t->group, from->group);
+	}
+	memset(from, 0, sizeof(*from));
+}
+
+static void put_pending(struct pending *to, const struct pending *from)
+{
+	if (!from->time)
+		return;
+	if (!to->time || from->first < to->first)
+		to->first = from->first;
+	to->time += from->time;
+	add_groups(to->group, from->group);
+}
+
+/* The call's self time; what the call spent where becomes pending for the call around it. */
+static uint64_t settle_self(struct thread_state *t, const struct span *span, uint32_t depth,
+			    const struct probe_facts *facts, uint64_t duration)
+{
+	struct pending inside = { .first = span->start };
+
+	for (uint32_t i = depth + 1; i < t->nlevels && t->deepest > depth; i++) {
+		take_pending(t, &t->levels[i].now, span->start, &inside);
+		take_pending(t, &t->levels[i].before, span->start, &inside);
+		if (i == t->deepest)
+			break;
+	}
+	t->deepest = depth;
+	uint64_t self = duration > inside.time ? duration - inside.time : 0;
+
+	if (facts->opaque) {
+		memset(inside.group, 0, sizeof(inside.group));
+		inside.group[facts->group] = duration;
+	} else {
+		inside.group[facts->group] += self;
+	}
+	inside.time = duration;
+	if (depth)
+		put_pending(&t->levels[depth].now, &inside);
+	else
+		add_groups(t->group, inside.group);
+	return self;
+}
+
+/* Lowers the depth of a run to that of the calls that have ended since. */
+static void lower(const struct thread_state *t, struct outermost *run)
+{
+	for (uint32_t depth = 0; depth < run->depth; depth++) {
+		if (t->levels[depth].ended > run->order)
+			run->depth = depth;
+	}
+}
+
+static bool same_future(const struct outermost *a, const struct outermost *b)
+{
+	return a->depth == b->depth && a->epoch == b->epoch;
+}
+
+/* Joins runs at the top of the stack that have become the same to the future. */
+static void join_runs(const struct thread_state *t, struct row *row)
+{
+	if (!row->nouter)
+		return;
+	lower(t, &row->outer[row->nouter - 1]);
+	while (row->nouter > 1) {
+		struct outermost *top = &row->outer[row->nouter - 1], *below = top - 1;
+
+		lower(t, below);
+		if (!same_future(top, below))
+			return;
+		below->total += top->total;
+		below->order = top->order;
+		row->nouter--;
+	}
+}
+
+/* Time of calls of the same event inside this one, which were counted already; the call becomes an outermost one. */
+static int settle_total(const struct thread_state *t, struct row *row, const struct span *span, uint32_t depth,
+			uint64_t duration, uint64_t *inside)
+{
+	*inside = 0;
+	while (row->nouter) {
+		const struct outermost *top = &row->outer[row->nouter - 1];
+
+		if (top->first < span->start || top->depth <= depth)
+			break;
+		*inside += top->total;
+		row->nouter--;
+	}
+	join_runs(t, row);
+	if (row->nouter == OUTER_MOST) {
+		memmove(row->outer, row->outer + 1, (OUTER_MOST - 1) * sizeof(*row->outer));
+		row->nouter--;
+	}
+	if (row->nouter == row->outer_room) {
+		uint32_t room = row->outer_room ? 2 * row->outer_room : 1;
+		struct outermost *larger = realloc(row->outer, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		row->outer = larger;
+		row->outer_room = room;
+	}
+	row->outer[row->nouter++] = (struct outermost){
+		.first = span->start, .total = duration, .order = t->order, .epoch = t->epoch, .depth = depth,
+	};
+	join_runs(t, row);
+	return 0;
+}
+
+static void count_payload(struct tally *tally, const struct def_probe *def, const struct span *span)
+{
+	struct payload payload = value_payload(def->role, def->values, def->nvalues, span->words, span->nwords,
+					       span->unread, span->reason == GB_END_RETURN);
+
+	if (payload.bytes >= 0) {
+		tally->bytes += payload.bytes;
+		tally->known_bytes++;
+	} else {
+		tally->unknown_bytes++;
+	}
+	if (payload.sent >= 0) {
+		tally->sent += payload.sent;
+		tally->known_sent++;
+	}
+	if (payload.received >= 0) {
+		tally->received += payload.received;
+		tally->known_received++;
+	}
+}
+
+static void note_object(struct row *row, const struct value *value, const struct span *span)
+{
+	struct value_reading reading = value_read(value, span->words, span->nwords, span->unread,
+						  span->reason == GB_END_RETURN);
+
+	if (!reading.known || (row->has_object && row->object != (uint64_t)reading.number))
+		row->several_objects = true;
+	row->object = reading.number;
+	row->has_object = true;
+}
+
+static void count_duration(struct tally *tally, uint64_t duration)
+{
+	tally->timed++;
+	tally->time += duration;
+	if (duration < tally->min)
+		tally->min = duration;
+	if (duration > tally->max)
+		tally->max = duration;
+}
+
+static void count_end(struct tally *tally, uint8_t reason)
+{
+	if (reason == GB_END_UNWOUND)
+		tally->unwound++;
+	else if (reason == GB_END_EXIT || reason == GB_END_EXEC)
+		tally->ended++;
+	else if (reason == GB_END_DETACH)
+		tally->open++;
+	else if (reason == GB_END_DEPTH)
+		tally->deep++;
+}
+
+static int profile_span(void *context, const struct definitions *d, const struct span *span)
+{
+	struct profile *p = context;
+
+	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
+		return -EINVAL;
+	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
+	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+		return -ENOMEM;
+	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
+		return -ENOMEM;
+	struct thread_state *t = &p->threads[span->thread];
+	const struct probe_facts *facts = &p->probes[span->probe];
+	const struct def_probe *def = &d->probes[span->probe];
+	uint32_t depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH;
+	struct row *row = row_of(p, span->thread, facts->event);
+	uint64_t own = 0;
+
+	if (!row || levels_up_to(t, depth))
+		return -ENOMEM;
+	if (!t->spans++ || span->start < t->first)
+		t->first = span->start;
+	if (span->end > t->last)
+		t->last = span->end;
+	if (span->end > p->last)
+		p->last = span->end;
+	p->spans++;
+	row->tally.calls++;
+	count_end(&row->tally, span->reason);
+	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ATOMIC) {
+		uint64_t duration = span->end > span->start ? span->end - span->start : 0, inside;
+
+		t->levels[depth].ended = ++t->order;
+		count_duration(&row->tally, duration);
+		row->tally.self += settle_self(t, span, depth, facts, duration);
+		if (settle_total(t, row, span, depth, duration, &inside))
+			return -ENOMEM;
+		own = duration > inside ? duration - inside : 0;
+		row->tally.total += own;
+	}
+	if (facts->moves)
+		count_payload(&row->tally, def, span);
+	if (facts->object >= 0)
+		note_object(row, &def->values[facts->object], span);
+	return span->site == NO_INDEX ? 0 : count_site(p, facts->event, span->site, own);
+}
+
+static int profile_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct profile *p = context;
+
+	if (gap->thread >= d->nthreads)
+		return -EINVAL;
+	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)))
+		return -ENOMEM;
+	struct thread_state *t = &p->threads[gap->thread];
+
+	t->lost += gap->count;
+	p->lost += gap->count;
+	t->epoch++;
+	for (uint32_t i = 0; i < t->nlevels; i++) {
+		put_pending(&t->levels[i].before, &t->levels[i].now);
+		memset(&t->levels[i].now, 0, sizeof(t->levels[i].now));
+	}
+	return 0;
+}
+
+struct profile *profile_new(void)
+{
+	return calloc(1, sizeof(struct profile));
+}
+
+struct span_sink profile_sink(struct profile *profile)
+{
+	return (struct span_sink){ .span = profile_span, .gap = profile_gap, .context = profile };
+}
+
+void profile_free(struct profile *p)
+{
+	struct event_name *name, *next;
+
+	if (!p)
+		return;
+	HASH_ITER(hh, p->names, name, next) {
+		HASH_DEL(p->names, name);
+		free(name);
+	}
+	for (size_t i = 0; i < p->nthreads; i++)
+		free(p->threads[i].levels);
+	for (size_t i = 0; i < p->nrows; i++)
+		free(p->rows[i].outer);
+	free(p->threads);
+	free(p->probes);
+	free(p->events);
+	free(p->rows);
+	free(p->sites);
+	free(p->row_index.slots);
+	free(p->site_index.slots);
+	free(p);
+}

@@ -1,0 +1,176 @@
+/*
+ * profile_data.h - what the files of the profile share. Private to user/analysis.
+ */
+#ifndef GASPBPF_PROFILE_DATA_H
+#define GASPBPF_PROFILE_DATA_H
+
+#include "analysis/profile.h"
+#include "model/value.h"
+
+/* Where the time of a thread goes, by role; GROUP_OUTSIDE is what is left of the wall time. */
+enum group {
+	GROUP_WAIT, GROUP_LOCK, GROUP_DATA, GROUP_COLLECTIVE, GROUP_TASK, GROUP_ALLOC, GROUP_OTHER,
+	GROUPS
+};
+
+extern const char *const group_names[GROUPS];
+enum group group_of_role(enum role role);
+
+/* Sums over calls. All times ns. */
+struct tally {
+	uint64_t calls;
+	uint64_t timed;          /* calls whose duration is known */
+	uint64_t total;          /* inclusive; a call inside a call of the same event is not counted again */
+	uint64_t self;           /* without the time of probed calls inside */
+	uint64_t time;           /* sum of all durations: mean = time / timed */
+	uint64_t min, max;       /* valid where timed is not 0 */
+	uint64_t unwound;        /* left by longjmp or an exception */
+	uint64_t ended;          /* the thread or program ended inside */
+	uint64_t open;           /* in progress when the observation ended */
+	uint64_t deep;           /* nested too deep: the duration is unknown */
+	uint64_t bytes, sent, received;
+	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
+	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
+};
+
+/* A run of calls of one event that nothing but a call around all of them can still enclose. */
+struct outermost {
+	uint64_t first;          /* ns: start of the first of them */
+	uint64_t total;
+	uint64_t order;          /* thread_state.order when the last was added */
+	uint32_t epoch;
+	uint32_t depth;
+};
+
+/* One event on one thread. */
+struct row {
+	uint32_t thread, event;
+	struct tally tally;
+	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
+	bool has_object, several_objects;
+	uint32_t nouter, outer_room;
+	struct outermost *outer;
+};
+
+/* One event called from one place. */
+struct site_row {
+	uint32_t site, event;
+	uint64_t calls, total;
+};
+
+/* Time of finished calls whose surrounding call has not ended yet. */
+struct pending {
+	uint64_t first;          /* ns: start of the first of them */
+	uint64_t time;           /* 0: none */
+	uint64_t group[GROUPS];
+};
+
+struct level {
+	struct pending now;      /* since the thread's last gap */
+	struct pending before;   /* before it: may belong to a call that was lost */
+	uint64_t ended;          /* thread_state.order when a call of this depth last ended */
+};
+
+struct thread_state {
+	struct level *levels;
+	uint32_t nlevels;
+	uint32_t deepest;        /* no level below has anything pending */
+	uint32_t epoch;          /* gaps so far */
+	uint64_t order;          /* spans so far */
+	uint64_t group[GROUPS];  /* time outside of any call that is in progress */
+	uint64_t first, last;    /* ns: first start and last end seen */
+	uint64_t spans, lost;
+};
+
+/* What is needed of a probe for every span, worked out once. */
+struct probe_facts {
+	uint32_t event;
+	uint8_t group;
+	bool ready;
+	bool opaque;             /* all time inside is this role's, whatever it is built from */
+	bool moves;              /* it has a payload */
+	int16_t object;          /* index of the value that says which barrier; -1: none */
+};
+
+/* Calls of one name and model; several probes may be one event. */
+struct event_state {
+	uint32_t probe;          /* the first one seen */
+	enum role role;
+	bool rooted;             /* one thread is special in each call */
+	bool moves;
+};
+
+struct index_slot {
+	uint64_t key;
+	uint32_t value;          /* NO_INDEX: free */
+};
+
+/* A hash table from 64 bits to an index. */
+struct index {
+	struct index_slot *slots;
+	size_t mask, used;
+};
+
+struct event_name;
+
+struct profile {
+	struct thread_state *threads; size_t nthreads;
+	struct probe_facts *probes;   size_t nprobes;
+	struct event_state *events;   size_t nevents, events_room;
+	struct row *rows;             size_t nrows, rows_room;
+	struct site_row *sites;       size_t nsites, sites_room;
+	struct index row_index, site_index;
+	struct event_name *names;     /* uthash: event and model -> event */
+	uint64_t spans, lost;
+	uint64_t last;                /* ns: the last end seen */
+};
+
+/* Sums for a report. */
+struct report_thread {
+	uint32_t thread, process;
+	uint64_t wall;           /* ns: how long its process was observed */
+	uint64_t group[GROUPS];
+	uint64_t outside;        /* ns: in no probed call */
+	uint64_t spans, lost;
+	struct tally tally;
+};
+
+struct report_event {
+	uint32_t event;
+	struct tally tally;
+};
+
+struct finding {
+	const char *kind;        /* "slow_thread", "hot_event", "unreturned" */
+	char *text;
+	uint32_t event, thread;  /* NO_INDEX: none */
+	uint64_t weight;         /* ns: how much time it is about */
+};
+
+struct report {
+	struct profile *profile;
+	const struct definitions *d;
+	uint64_t start, end;     /* ns */
+	uint64_t calls, delivered, lost;
+	uint64_t wall;           /* ns: sum over the threads */
+	struct report_event *events; size_t nevents; /* by self, largest first */
+	struct tally *by_event;      /* by event index */
+	struct report_thread *threads; size_t nthreads; /* by process and first appearance; without idle ones */
+	struct site_row *sites; size_t nsites; /* by total, largest first */
+	struct row *rows;        size_t nrows;     /* the profile's, by thread and self */
+	struct finding *findings; size_t nfindings;
+};
+
+/* Sums up. 0 or -ENOMEM. */
+int report_make(struct report *report, struct profile *profile, const struct definitions *d);
+void report_free(struct report *report);
+/* Adds the findings. 0 or -ENOMEM. */
+int report_find(struct report *report);
+
+const char *report_event_name(const struct report *report, uint32_t event);
+/* "rank 3", "PE 0 worker-2", "worker-3": what people call the thread. Made safe to print. */
+char *report_thread_label(const struct report *report, uint32_t thread, char *buffer, size_t size);
+/* "ring.c:123 in exchange", "main+0x12", "0x7f..". Made safe to print. */
+char *report_site_label(const struct report *report, uint32_t site, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * profile_json.c - the profile for programs: all times in ns, unknown is null.
+ */
+#include "analysis/profile_data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/json.h"
+
+#define SITES_PER_EVENT 10
+
+/* A sum, or null where no call told its part. */
+static void key_known(struct json *j, const char *key, uint64_t value, bool known)
+{
+	json_key(j, key);
+	if (known)
+		json_uint(j, value);
+	else
+		json_null(j);
+}
+
+static void put_recording(struct json *j, const struct report *r)
+{
+	const struct def_run *run = &r->d->run;
+
+	json_key(j, "recording");
+	json_object(j);
+	json_key_uint(j, "start_ns", r->start);
+	json_key_uint(j, "end_ns", r->end);
+	key_known(j, "start_realtime_ns", run->start_realtime, run->start_realtime > 0);
+	json_key_string(j, "command", run->command);
+	json_key_string(j, "host", run->host);
+	json_key_string(j, "kernel", run->kernel);
+	json_key(j, "finished");
+	json_bool(j, run->finished);
+	json_end_object(j);
+}
+
+static void put_loss(struct json *j, const struct report *r)
+{
+	const struct def_loss *loss = &r->d->loss;
+
+	json_key(j, "loss");
+	json_object(j);
+	json_key_uint(j, "lost", r->lost);
+	json_key_uint(j, "delivered", r->delivered);
+	json_key_uint(j, "calls", loss->calls > r->calls ? loss->calls : r->calls);
+	json_key_uint(j, "no_memory", loss->no_memory);
+	json_key_uint(j, "no_entry", loss->no_entry);
+	json_key_uint(j, "unwritten", loss->unwritten);
+	json_end_object(j);
+}
+
+static void put_processes(struct json *j, const struct report *r)
+{
+	json_key(j, "processes");
+	json_array(j);
+	for (size_t i = 0; i < r->d->nprocesses; i++) {
+		const struct def_process *p = &r->d->processes[i];
+
+		json_object(j);
+		json_key_uint(j, "pid", p->pid);
+		json_key_string(j, "command", p->command);
+		json_key_string(j, "name", p->name);
+		json_key(j, "rank");
+		if (p->rank >= 0)
+			json_int(j, p->rank);
+		else
+			json_null(j);
+		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
+		json_key(j, "status");
+		if (p->has_exit)
+			json_int(j, p->exit_code);
+		else
+			json_null(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static const struct def_process *process_of(const struct report *r, uint32_t thread)
+{
+	uint32_t process = r->d->threads[thread].process;
+
+	return process < r->d->nprocesses ? &r->d->processes[process] : NULL;
+}
+
+static void put_thread_ids(struct json *j, const struct report *r, uint32_t thread)
+{
+	const struct def_process *p = process_of(r, thread);
+
+	key_known(j, "pid", p ? p->pid : 0, p);
+	json_key_uint(j, "tid", r->d->threads[thread].tid);
+}
+
+static void put_threads(struct json *j, const struct report *r)
+{
+	json_key(j, "threads");
+	json_array(j);
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct report_thread *t = &r->threads[i];
+		const struct def_process *p = process_of(r, t->thread);
+
+		json_object(j);
+		put_thread_ids(j, r, t->thread);
+		json_key_string(j, "name", r->d->threads[t->thread].name);
+		key_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
+		json_key_string(j, "unit", p && p->rank >= 0 ? p->unit : NULL);
+		json_key_uint(j, "calls", t->spans);
+		json_key_uint(j, "lost", t->lost);
+		json_key_uint(j, "wall_ns", t->wall);
+		json_key(j, "group_ns");
+		json_object(j);
+		for (int g = 0; g < GROUPS; g++)
+			json_key_uint(j, group_names[g], t->group[g]);
+		json_key_uint(j, "outside", t->outside);
+		json_end_object(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_tally(struct json *j, const struct tally *t)
+{
+	json_key_uint(j, "calls", t->calls);
+	key_known(j, "total_ns", t->total, t->timed);
+	key_known(j, "self_ns", t->self, t->timed);
+	key_known(j, "min_ns", t->min, t->timed);
+	key_known(j, "max_ns", t->max, t->timed);
+	key_known(j, "mean_ns", t->timed ? t->time / t->timed : 0, t->timed);
+	key_known(j, "bytes", t->bytes, t->known_bytes);
+	key_known(j, "bytes_sent", t->sent, t->known_sent);
+	key_known(j, "bytes_received", t->received, t->known_received);
+	json_key_uint(j, "calls_without_bytes", t->unknown_bytes);
+	json_key_uint(j, "unwound", t->unwound);
+	json_key_uint(j, "ended", t->ended);
+	json_key_uint(j, "open", t->open);
+	json_key_uint(j, "deep", t->deep);
+}
+
+static int by_event(const void *a, const void *b)
+{
+	const struct site_row *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* The event's hottest sites; r->sites is sorted by event here. */
+static void put_sites(struct json *j, const struct report *r, uint32_t event)
+{
+	struct site_row least = { .event = event, .total = UINT64_MAX };
+	size_t low = 0, high = r->nsites;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_event(&r->sites[middle], &least) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	json_key(j, "sites");
+	json_array(j);
+	for (size_t i = low; i < r->nsites && i < low + SITES_PER_EVENT && r->sites[i].event == event; i++) {
+		uint32_t index = r->sites[i].site;
+		const struct def_site *s = index < r->d->nsites ? &r->d->sites[index] : NULL;
+
+		json_object(j);
+		json_key_string(j, "file", s ? s->file : NULL);
+		key_known(j, "line", s ? s->line : 0, s && s->line);
+		key_known(j, "column", s ? s->column : 0, s && s->column);
+		json_key_string(j, "function", s ? s->function : NULL);
+		key_known(j, "function_offset", s ? s->function_offset : 0, s && s->function);
+		json_key_string(j, "image", s && s->image < r->d->nimages ? r->d->images[s->image].path : NULL);
+		key_known(j, "offset", s ? s->offset : 0, s && s->image < r->d->nimages);
+		json_key_uint(j, "calls", r->sites[i].calls);
+		json_key_uint(j, "total_ns", r->sites[i].total);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_events(struct json *j, const struct report *r)
+{
+	qsort(r->sites, r->nsites, sizeof(*r->sites), by_event);
+	json_key(j, "events");
+	json_array(j);
+	for (size_t i = 0; i < r->nevents; i++) {
+		const struct report_event *e = &r->events[i];
+		uint32_t probe = r->profile->events[e->event].probe;
+
+		json_object(j);
+		json_key_string(j, "name", report_event_name(r, e->event));
+		json_key_string(j, "model", r->d->probes[probe].model);
+		json_key_string(j, "role", role_name(r->profile->events[e->event].role));
+		put_tally(j, &e->tally);
+		put_sites(j, r, e->event);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_rows(struct json *j, const struct report *r)
+{
+	json_key(j, "by_thread");
+	json_array(j);
+	for (size_t i = 0; i < r->nrows; i++) {
+		json_object(j);
+		put_thread_ids(j, r, r->rows[i].thread);
+		json_key_string(j, "name", report_event_name(r, r->rows[i].event));
+		put_tally(j, &r->rows[i].tally);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_findings(struct json *j, const struct report *r)
+{
+	json_key(j, "findings");
+	json_array(j);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct finding *f = &r->findings[i];
+
+		json_object(j);
+		json_key_string(j, "kind", f->kind);
+		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
+		if (f->thread != NO_INDEX)
+			put_thread_ids(j, r, f->thread);
+		json_key_string(j, "text", f->text);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	struct report report;
+	int error;
+
+	if (!j)
+		return -ENOMEM;
+	error = report_make(&report, profile, d);
+	if (error) {
+		free(j);
+		return error;
+	}
+	json_init_file(j, out, true);
+	json_object(j);
+	put_recording(j, &report);
+	put_loss(j, &report);
+	put_processes(j, &report);
+	put_threads(j, &report);
+	put_events(j, &report);
+	put_rows(j, &report);
+	put_findings(j, &report);
+	json_end_object(j);
+	error = json_finish(j);
+	errno = 0;
+	if (!error && fflush(out))
+		error = errno ? -errno : -EIO;
+	report_free(&report);
+	free(j);
+	return error;
+}

@@ -1,0 +1,430 @@
+/*
+ * profile_print.c - the profile as a text for people.
+ */
+#include "analysis/profile_data.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/table.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define LABEL_SIZE 400
+#define HOTTEST_SITES 10
+#define WIDE 100             /* columns from which on times have four digits */
+#define PROCESSES_SHOWN 8
+#define LOSERS_SHOWN 5
+#define TEXT_WIDTH 100       /* of a paragraph where the width is not limited */
+
+struct printer {
+	const struct report *r;
+	const struct profile_style *style;
+	FILE *out;
+	const char *bold, *plain;
+};
+
+/* --- numbers ----------------------------------------------------------------- */
+
+/* "1.23 ms": at most seven characters below 11 days. */
+static char *short_time(char *buffer, uint64_t ns)
+{
+	static const struct { double unit; const char *name; } units[] = {
+		{ 1e3, "us" }, { 1e6, "ms" }, { 1e9, "s" },
+	};
+	size_t i = 0;
+
+	if (ns < 1000) {
+		snprintf(buffer, FORMAT_SIZE, "%u ns", (unsigned)ns);
+		return buffer;
+	}
+	while (i < 2 && ns / units[i].unit >= 999.5)
+		i++;
+	double value = ns / units[i].unit;
+
+	snprintf(buffer, FORMAT_SIZE, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].name);
+	return buffer;
+}
+
+static char *time_cell(const struct printer *p, char *buffer, uint64_t ns)
+{
+	if (p->style->width && p->style->width < WIDE)
+		return short_time(buffer, ns);
+	return format_time(buffer, ns);
+}
+
+/* "12.5 MiB", with a + where some calls moved an unknown amount. */
+static char *bytes_cell(char *buffer, uint64_t bytes, uint64_t known, uint64_t unknown)
+{
+	if (!known) {
+		snprintf(buffer, FORMAT_SIZE, "%s", unknown ? "unknown" : "-");
+		return buffer;
+	}
+	format_bytes(buffer, bytes);
+	if (unknown)
+		strncat(buffer, "+", FORMAT_SIZE - strlen(buffer) - 1);
+	return buffer;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static size_t rows_shown(const struct printer *p, size_t count)
+{
+	return p->style->top && p->style->top < count ? p->style->top : count;
+}
+
+static void say_rest(const struct printer *p, size_t shown, size_t count, const char *what)
+{
+	if (count > shown)
+		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
+}
+
+/* --- sections ------------------------------------------------------------------ */
+
+static void heading(const struct printer *p, const char *text, const char *note)
+{
+	fprintf(p->out, "\n%s%s%s%s\n", p->bold, text, p->plain, note);
+}
+
+static void print_table(const struct printer *p, struct table *t)
+{
+	table_print(t, p->out, p->style->width);
+	table_free(t);
+}
+
+static void print_when(const struct printer *p)
+{
+	const struct def_run *run = &p->r->d->run;
+	time_t seconds = run->start_realtime / 1000000000;
+	char text[64], length[FORMAT_SIZE];
+	struct tm when;
+
+	fprintf(p->out, "Observed for %s", format_time(length, p->r->end > p->r->start ? p->r->end - p->r->start : 0));
+	if (run->start_realtime && localtime_r(&seconds, &when) && strftime(text, sizeof(text), "%F %T %z", &when))
+		fprintf(p->out, " from %s", text);
+	if (run->host)
+		fprintf(p->out, " on %s", log_safe(run->host));
+	if (run->kernel)
+		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
+	fputc('\n', p->out);
+	if (!run->finished && run->end)
+		fprintf(p->out, "%sThe recording was cut: what follows is what was saved until then.%s\n", p->bold, p->plain);
+}
+
+static void print_process(const struct printer *p, uint32_t index)
+{
+	const struct def_process *def = &p->r->d->processes[index];
+	const char *command = def->command && *def->command ? def->command : def->name;
+	unsigned threads = 0;
+	char label[64] = "";
+
+	for (size_t i = 0; i < p->r->nthreads; i++)
+		threads += p->r->threads[i].process == index;
+	if (def->rank >= 0)
+		snprintf(label, sizeof(label), "%s %ld, ", def->unit ? log_safe(def->unit) : "rank", def->rank);
+	fprintf(p->out, "  %spid %u, %u %s: %s", label, def->pid, threads, threads == 1 ? "thread" : "threads",
+		command ? log_safe(command) : "?");
+	if (def->has_exit && (def->exit_code & 0x7f))
+		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
+	else if (def->has_exit)
+		fprintf(p->out, " (exited with %d)", def->exit_code >> 8 & 0xff);
+	fputc('\n', p->out);
+}
+
+static void print_header(const struct printer *p)
+{
+	size_t count = p->r->d->nprocesses, shown = count < PROCESSES_SHOWN ? count : PROCESSES_SHOWN;
+
+	print_when(p);
+	for (size_t i = 0; i < shown; i++)
+		print_process(p, i);
+	if (count > shown)
+		fprintf(p->out, "  ... and %zu more processes\n", count - shown);
+}
+
+static bool moved(const struct tally *tally)
+{
+	return tally->known_bytes || tally->known_sent || tally->known_received || tally->unknown_bytes;
+}
+
+static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_bytes)
+{
+	const struct tally *tally = &event->tally;
+	char text[FORMAT_SIZE];
+
+	table_cell(t, "%s", log_safe(report_event_name(p->r, event->event)));
+	table_cell(t, "%s", format_count(text, tally->calls));
+	if (tally->timed) {
+		table_cell(t, "%s", time_cell(p, text, tally->total));
+		table_cell(t, "%s", time_cell(p, text, tally->self));
+		table_cell(t, "%s", time_cell(p, text, tally->min));
+		table_cell(t, "%s", time_cell(p, text, tally->max));
+		table_cell(t, "%s", time_cell(p, text, tally->time / tally->timed));
+		table_cell(t, "%.1f%%", percent(tally->self, p->r->wall));
+	} else {
+		for (int i = 0; i < 6; i++)
+			table_cell(t, "-");
+	}
+	if (with_bytes)
+		table_cell(t, "%s", bytes_cell(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
+}
+
+static void print_payload(const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" }, { .title = "Bytes" },
+		{ .title = "Sent" }, { .title = "Received" },
+		{ .title = "Unknown calls" },
+	};
+	struct table t = { 0 };
+	char text[FORMAT_SIZE];
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < rows_shown(p, p->r->nevents); i++) {
+		const struct tally *tally = &p->r->events[i].tally;
+
+		if (!moved(tally))
+			continue;
+		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", format_count(text, tally->calls));
+		table_cell(&t, "%s", bytes_cell(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
+		table_cell(&t, "%s", bytes_cell(text, tally->sent, tally->known_sent, 0));
+		table_cell(&t, "%s", bytes_cell(text, tally->received, tally->known_received, 0));
+		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
+	}
+	if (t.ncells) {
+		heading(p, "Payload", "  (Bytes with +: the payload of some calls is unknown)");
+		print_table(p, &t);
+	} else {
+		table_free(&t);
+	}
+}
+
+static void print_events(const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" }, { .title = "Total" },
+		{ .title = "Self" }, { .title = "Min", .drop = 2 },
+		{ .title = "Max" }, { .title = "Mean" }, { .title = "% wall" },
+	};
+	struct table t = { 0 };
+	size_t shown = rows_shown(p, p->r->nevents);
+	bool with_bytes = false;
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < shown; i++)
+		with_bytes |= moved(&p->r->events[i].tally);
+	if (with_bytes)
+		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
+	for (size_t i = 0; i < shown; i++)
+		print_event(p, &t, &p->r->events[i], with_bytes);
+	heading(p, "Events by self time", "  (% wall: self, of the time of all threads)");
+	print_table(p, &t);
+	say_rest(p, shown, p->r->nevents, "events");
+}
+
+static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
+{
+	char label[LABEL_SIZE], text[FORMAT_SIZE];
+
+	table_cell(t, "%s", report_thread_label(p->r, row->thread, label, sizeof(label)));
+	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
+	table_cell(t, "%s", format_count(text, row->spans));
+	table_cell(t, "%s", time_cell(p, text, row->wall));
+	for (int g = 0; g < GROUPS; g++) {
+		if (used[g])
+			table_cell(t, "%.1f%%", percent(row->group[g], row->wall));
+	}
+	table_cell(t, "%.1f%%", percent(row->outside, row->wall));
+}
+
+static void print_threads(const struct printer *p)
+{
+	static const struct column first[] = {
+		{ .title = "Thread", .left = true, .shrinks = true }, { .title = "tid" }, { .title = "Calls", .drop = 1 }, { .title = "Wall" },
+	};
+	size_t shown = rows_shown(p, p->r->nthreads);
+	bool used[GROUPS] = { false };
+	struct table t = { 0 };
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		for (int g = 0; g < GROUPS; g++)
+			used[g] |= p->r->threads[i].group[g] > 0;
+	}
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		table_column(&t, &first[i]);
+	for (int g = 0; g < GROUPS; g++) {
+		if (used[g])
+			table_column(&t, &(struct column){ .title = group_names[g] });
+	}
+	table_column(&t, &(struct column){ .title = "outside" });
+	for (size_t i = 0; i < shown; i++)
+		print_thread(p, &t, &p->r->threads[i], used);
+	heading(p, "Threads", "  (% of wall; outside: in no probed call)");
+	print_table(p, &t);
+	say_rest(p, shown, p->r->nthreads, "threads");
+}
+
+static void print_site(const struct printer *p, struct table *t, const struct site_row *site)
+{
+	char label[LABEL_SIZE], calls[FORMAT_SIZE], text[FORMAT_SIZE];
+
+	table_cell(t, "%s", report_site_label(p->r, site->site, label, sizeof(label)));
+	table_cell(t, "%s", log_safe(report_event_name(p->r, site->event)));
+	table_cell(t, "%s", format_count(calls, site->calls));
+	table_cell(t, "%s", time_cell(p, text, site->total));
+}
+
+/* With --sites: the events one after the other, each with its hottest sites. */
+static void print_sites_by_event(const struct printer *p, struct table *t)
+{
+	for (size_t e = 0; e < rows_shown(p, p->r->nevents); e++) {
+		size_t left = p->style->top ? p->style->top : p->r->nsites;
+
+		for (size_t i = 0; i < p->r->nsites && left; i++) {
+			if (p->r->sites[i].event != p->r->events[e].event)
+				continue;
+			print_site(p, t, &p->r->sites[i]);
+			left--;
+		}
+	}
+}
+
+static void print_sites(const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Called from", .left = true, .shrinks = true },
+		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" },
+		{ .title = "Total" },
+	};
+	struct table t = { 0 };
+
+	if (!p->r->nsites)
+		return;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	if (p->style->sites)
+		print_sites_by_event(p, &t);
+	for (size_t i = 0; i < p->r->nsites && i < HOTTEST_SITES && !p->style->sites; i++)
+		print_site(p, &t, &p->r->sites[i]);
+	heading(p, "Call sites", p->style->sites ? "" : "  (the hottest of all; report --sites has them by event)");
+	print_table(p, &t);
+}
+
+/* A paragraph that begins with "- " and is broken at blanks. */
+static void print_item(const struct printer *p, const char *text)
+{
+	size_t width = p->style->width ? p->style->width : TEXT_WIDTH, column = 2;
+
+	fputs("- ", p->out);
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column > 2 && column + 1 + length > width) {
+			fputs("\n  ", p->out);
+			column = 2;
+		} else if (column > 2) {
+			fputc(' ', p->out);
+			column++;
+		}
+		fprintf(p->out, "%.*s", (int)length, text);
+		column += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', p->out);
+}
+
+static void print_findings(const struct printer *p)
+{
+	heading(p, "Findings", "");
+	for (size_t i = 0; i < p->r->nfindings; i++)
+		print_item(p, p->r->findings[i].text);
+	if (!p->r->nfindings)
+		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
+}
+
+static void print_losers(const struct printer *p)
+{
+	unsigned said = 0, losers = 0;
+	char label[LABEL_SIZE], text[FORMAT_SIZE];
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		const struct report_thread *row = &p->r->threads[i];
+
+		if (!row->lost || losers++ >= LOSERS_SHOWN)
+			continue;
+		fprintf(p->out, "%s%s (tid %u) %s", said++ ? ", " : ": ", report_thread_label(p->r, row->thread, label, sizeof(label)),
+			p->r->d->threads[row->thread].tid, format_count(text, row->lost));
+	}
+	if (losers > LOSERS_SHOWN)
+		fprintf(p->out, ", and %u more threads", losers - LOSERS_SHOWN);
+}
+
+/* One line for a number that is not 0: "    12 calls <what>". */
+static void print_unseen(const struct printer *p, uint64_t count, const char *one, const char *many, const char *what)
+{
+	char text[FORMAT_SIZE];
+
+	if (count)
+		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
+}
+
+static void print_loss(const struct printer *p)
+{
+	const struct def_loss *loss = &p->r->d->loss;
+	char lost[FORMAT_SIZE], calls[FORMAT_SIZE];
+	struct tally all = { 0 };
+
+	for (size_t i = 0; i < p->r->nevents; i++) {
+		all.open += p->r->events[i].tally.open;
+		all.ended += p->r->events[i].tally.ended;
+		all.unwound += p->r->events[i].tally.unwound;
+		all.deep += p->r->events[i].tally.deep;
+	}
+	fprintf(p->out, "\n%slost %s of %s %s%s", p->r->lost ? p->bold : "", format_count(lost, p->r->lost),
+		format_count(calls, p->r->calls), p->r->calls == 1 ? "call" : "calls", p->r->lost ? p->plain : "");
+	print_losers(p);
+	fputc('\n', p->out);
+	if (p->r->d->run.finished && loss->calls > p->r->calls)
+		print_unseen(p, loss->calls - p->r->calls, "call", "calls",
+			     "more were counted in the kernel than were delivered or lost");
+	print_unseen(p, all.open, "call was", "calls were", "in progress when the observation ended; their time counts up to then");
+	print_unseen(p, all.unwound, "call was", "calls were", "left by an exception or longjmp; their time counts up to then");
+	print_unseen(p, all.ended, "call", "calls", "did not return: the thread or program ended inside; their time counts up to then");
+	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
+	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
+	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
+	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
+}
+
+int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style)
+{
+	struct report report;
+	struct printer p = {
+		.r = &report, .style = style, .out = out,
+		.bold = style->colour ? "\033[1m" : "", .plain = style->colour ? "\033[0m" : "",
+	};
+	int error = report_make(&report, profile, d);
+
+	if (error)
+		return error;
+	print_header(&p);
+	if (report.nevents) {
+		print_events(&p);
+		print_payload(&p);
+		print_threads(&p);
+		print_sites(&p);
+	}
+	print_findings(&p);
+	print_loss(&p);
+	report_free(&report);
+	errno = 0;
+	return fflush(out) || ferror(out) ? (errno ? -errno : -EIO) : 0;
+}

@@ -1,0 +1,252 @@
+/*
+ * report.c - summing up the profile, and the names that a report uses.
+ */
+#include "analysis/profile_data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+
+static void add_tally(struct tally *to, const struct tally *from)
+{
+	to->calls += from->calls;
+	to->timed += from->timed;
+	to->total += from->total;
+	to->self += from->self;
+	to->time += from->time;
+	if (from->timed && from->min < to->min)
+		to->min = from->min;
+	if (from->timed && from->max > to->max)
+		to->max = from->max;
+	to->unwound += from->unwound;
+	to->ended += from->ended;
+	to->open += from->open;
+	to->deep += from->deep;
+	to->bytes += from->bytes;
+	to->sent += from->sent;
+	to->received += from->received;
+	to->known_bytes += from->known_bytes;
+	to->known_sent += from->known_sent;
+	to->known_received += from->known_received;
+	to->unknown_bytes += from->unknown_bytes;
+}
+
+/* How long the process was observed. */
+static uint64_t process_wall(const struct report *r, uint32_t process)
+{
+	const struct def_process *def = process < r->d->nprocesses ? &r->d->processes[process] : NULL;
+	uint64_t start = def && def->start > r->start ? def->start : r->start;
+	uint64_t end = def && def->end && def->end < r->end ? def->end : r->end;
+
+	return end > start ? end - start : 0;
+}
+
+static uint64_t sum_groups(const uint64_t *group)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < GROUPS; i++)
+		sum += group[i];
+	return sum;
+}
+
+/* Time per group, with what has no surrounding call yet. */
+static void thread_groups(const struct thread_state *t, uint64_t *group)
+{
+	memcpy(group, t->group, sizeof(t->group));
+	for (uint32_t i = 0; i < t->nlevels; i++) {
+		for (int g = 0; g < GROUPS; g++)
+			group[g] += t->levels[i].now.group[g] + t->levels[i].before.group[g];
+	}
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct report_thread *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct report_event *x = a, *y = b;
+
+	if (x->tally.self != y->tally.self)
+		return x->tally.self > y->tally.self ? -1 : 1;
+	if (x->tally.calls != y->tally.calls)
+		return x->tally.calls > y->tally.calls ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static int by_thread_and_self(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->tally.self != y->tally.self)
+		return x->tally.self > y->tally.self ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static int by_site_total(const void *a, const void *b)
+{
+	const struct site_row *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static void *copy_of(const void *data, size_t count, size_t size)
+{
+	void *copy = calloc(count ? count : 1, size);
+
+	if (copy && count)
+		memcpy(copy, data, count * size);
+	return copy;
+}
+
+static void sum_threads(struct report *r)
+{
+	const struct profile *p = r->profile;
+
+	for (uint32_t i = 0; i < r->d->nthreads; i++) {
+		const struct thread_state *t = i < p->nthreads ? &p->threads[i] : NULL;
+		const struct def_thread *def = &r->d->threads[i];
+		struct report_thread *row = &r->threads[r->nthreads];
+		uint64_t lost = def->counted && def->lost > (t ? t->lost : 0) ? def->lost : t ? t->lost : 0;
+
+		if (!lost && (!t || !t->spans))
+			continue;
+		r->nthreads++;
+		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .tally.min = UINT64_MAX };
+		row->wall = process_wall(r, def->process);
+		if (t) {
+			row->spans = t->spans;
+			thread_groups(t, row->group);
+		}
+		uint64_t inside = sum_groups(row->group);
+
+		row->outside = row->wall > inside ? row->wall - inside : 0;
+		r->wall += row->wall;
+	}
+	qsort(r->threads, r->nthreads, sizeof(*r->threads), by_process);
+}
+
+/* The sums of the kernel where the recording has them, else what was seen here. */
+static void sum_calls(struct report *r)
+{
+	const struct def_loss *loss = &r->d->loss;
+
+	r->delivered = r->profile->spans;
+	r->lost = r->profile->lost;
+	if (loss->calls || loss->delivered || loss->lost) {
+		r->delivered = loss->delivered;
+		r->lost = loss->lost;
+	}
+	r->calls = r->delivered + r->lost;
+}
+
+int report_make(struct report *r, struct profile *p, const struct definitions *d)
+{
+	*r = (struct report){ .profile = p, .d = d, .start = d->run.start, .end = d->run.end };
+	if (r->end < p->last)
+		r->end = p->last;
+	sum_calls(r);
+	r->events = calloc(p->nevents + 1, sizeof(*r->events));
+	r->by_event = calloc(p->nevents + 1, sizeof(*r->by_event));
+	r->threads = calloc(d->nthreads + 1, sizeof(*r->threads));
+	r->sites = copy_of(p->sites, p->nsites, sizeof(*p->sites));
+	r->rows = copy_of(p->rows, p->nrows, sizeof(*p->rows));
+	if (!r->events || !r->by_event || !r->threads || !r->sites || !r->rows) {
+		report_free(r);
+		return -ENOMEM;
+	}
+	sum_threads(r);
+	for (size_t i = 0; i < p->nevents; i++)
+		r->by_event[i].min = UINT64_MAX;
+	for (size_t i = 0; i < p->nrows; i++)
+		add_tally(&r->by_event[p->rows[i].event], &p->rows[i].tally);
+	for (size_t i = 0; i < p->nevents; i++)
+		r->events[i] = (struct report_event){ .event = i, .tally = r->by_event[i] };
+	r->nevents = p->nevents;
+	r->nsites = p->nsites;
+	r->nrows = p->nrows;
+	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
+	qsort(r->sites, r->nsites, sizeof(*r->sites), by_site_total);
+	qsort(r->rows, r->nrows, sizeof(*r->rows), by_thread_and_self);
+	return report_find(r);
+}
+
+void report_free(struct report *r)
+{
+	for (size_t i = 0; i < r->nfindings; i++)
+		free(r->findings[i].text);
+	free(r->findings);
+	free(r->events);
+	free(r->by_event);
+	free(r->threads);
+	free(r->sites);
+	free(r->rows);
+	memset(r, 0, sizeof(*r));
+}
+
+/* --- names ----------------------------------------------------------------- */
+
+const char *report_event_name(const struct report *r, uint32_t event)
+{
+	uint32_t probe = r->profile->events[event].probe;
+	const char *name = probe < r->d->nprobes ? r->d->probes[probe].event : NULL;
+
+	return name ? name : "?";
+}
+
+char *report_thread_label(const struct report *r, uint32_t thread, char *buffer, size_t size)
+{
+	const struct def_thread *t = &r->d->threads[thread];
+	const struct def_process *p = t->process < r->d->nprocesses ? &r->d->processes[t->process] : NULL;
+	const char *name = t->name ? log_safe(t->name) : "?";
+
+	if (p && p->rank >= 0 && t->tid == p->pid)
+		snprintf(buffer, size, "%s %ld", p->unit ? log_safe(p->unit) : "rank", p->rank);
+	else if (p && p->rank >= 0)
+		snprintf(buffer, size, "%s %ld %s", p->unit ? log_safe(p->unit) : "rank", p->rank, name);
+	else
+		snprintf(buffer, size, "%s", name);
+	return buffer;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+char *report_site_label(const struct report *r, uint32_t site, char *buffer, size_t size)
+{
+	const struct def_site *s = site < r->d->nsites ? &r->d->sites[site] : NULL;
+
+	if (!s)
+		snprintf(buffer, size, "?");
+	else if (s->file && s->function)
+		snprintf(buffer, size, "%s:%u in %s", log_safe(base_name(s->file)), s->line, log_safe(s->function));
+	else if (s->file)
+		snprintf(buffer, size, "%s:%u", log_safe(base_name(s->file)), s->line);
+	else if (s->function)
+		snprintf(buffer, size, "%s+0x%llx", log_safe(s->function), (unsigned long long)s->function_offset);
+	else if (s->image < r->d->nimages && r->d->images[s->image].path)
+		snprintf(buffer, size, "%s+0x%llx", log_safe(base_name(r->d->images[s->image].path)),
+			 (unsigned long long)s->offset);
+	else
+		snprintf(buffer, size, "0x%llx", (unsigned long long)s->address);
+	return buffer;
+}

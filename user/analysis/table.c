@@ -1,0 +1,183 @@
+/*
+ * table.c - a table of text that fits a terminal.
+ */
+#include "analysis/table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_CELL 20 /* columns left of a cell that shrinks */
+
+void table_column(struct table *t, const struct column *column)
+{
+	if (t->ncolumns < TABLE_COLUMNS)
+		t->columns[t->ncolumns++] = *column;
+}
+
+void table_cell(struct table *t, const char *format, ...)
+{
+	va_list arguments;
+
+	if (t->failed)
+		return;
+	if (t->ncells == t->room) {
+		size_t room = t->room ? 2 * t->room : 256;
+		char **larger = realloc(t->cells, room * sizeof(*larger));
+
+		if (!larger) {
+			t->failed = true;
+			return;
+		}
+		t->cells = larger;
+		t->room = room;
+	}
+	va_start(arguments, format);
+	if (vasprintf(&t->cells[t->ncells], format, arguments) < 0)
+		t->failed = true;
+	else
+		t->ncells++;
+	va_end(arguments);
+}
+
+/* Characters of UTF-8 text, taken as one column each. */
+static size_t columns_of(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += (*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* Where the character that stands `count` characters further begins. */
+static const char *skip(const char *text, size_t count)
+{
+	for (; *text && count; count--) {
+		do
+			text++;
+		while ((*text & 0xc0) == 0x80);
+	}
+	return text;
+}
+
+static void measure(const struct table *t, size_t *widths)
+{
+	for (size_t i = 0; i < t->ncolumns; i++)
+		widths[i] = columns_of(t->columns[i].title);
+	for (size_t i = 0; i < t->ncells; i++) {
+		size_t width = columns_of(t->cells[i]), *most = &widths[i % t->ncolumns];
+
+		if (width > *most)
+			*most = width;
+	}
+}
+
+static size_t total_width(const struct table *t, const size_t *widths, const bool *shown)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		sum += shown[i] ? widths[i] + 1 : 0;
+	return sum ? sum - 1 : 0;
+}
+
+/* Leaves out the column that can best be spared. False: all that is left is needed. */
+static bool drop_one(const struct table *t, bool *shown)
+{
+	size_t worst = t->ncolumns;
+
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		if (shown[i] && t->columns[i].drop && (worst == t->ncolumns || t->columns[i].drop > t->columns[worst].drop))
+			worst = i;
+	}
+	if (worst == t->ncolumns)
+		return false;
+	shown[worst] = false;
+	return true;
+}
+
+static void shrink(const struct table *t, size_t *widths, const bool *shown, size_t width)
+{
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		size_t total = total_width(t, widths, shown);
+
+		if (!shown[i] || !t->columns[i].shrinks || total <= width || widths[i] <= LEAST_CELL)
+			continue;
+		widths[i] = widths[i] > LEAST_CELL + (total - width) ? widths[i] - (total - width) : LEAST_CELL;
+	}
+}
+
+static void fit(const struct table *t, size_t *widths, bool *shown, size_t width)
+{
+	size_t full[TABLE_COLUMNS];
+
+	memcpy(full, widths, sizeof(full));
+	do {
+		memcpy(widths, full, sizeof(full));
+		if (width)
+			shrink(t, widths, shown, width);
+	} while (width && total_width(t, widths, shown) > width && drop_one(t, shown));
+}
+
+static void print_spaces(FILE *out, size_t count)
+{
+	fprintf(out, "%*s", (int)count, "");
+}
+
+static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last)
+{
+	size_t length = columns_of(text);
+
+	if (length > width) {
+		size_t head = (width - 2) / 2, tail = width - 2 - head;
+
+		fprintf(out, "%.*s..%s", (int)(skip(text, head) - text), text, skip(text, length - tail));
+		length = width;
+	} else if (column->left) {
+		fputs(text, out);
+	} else {
+		print_spaces(out, width - length);
+		fputs(text, out);
+		length = width;
+	}
+	if (!last)
+		print_spaces(out, width - length + 1);
+}
+
+/* One line: the titles, or a row of cells. */
+static void print_line(const struct table *t, FILE *out, char **cells, const size_t *widths, const bool *shown, size_t last)
+{
+	for (size_t i = 0; i <= last; i++) {
+		if (shown[i])
+			print_cell(out, &t->columns[i], cells ? cells[i] : t->columns[i].title, widths[i], i == last);
+	}
+	fputc('\n', out);
+}
+
+void table_print(const struct table *t, FILE *out, unsigned width)
+{
+	size_t widths[TABLE_COLUMNS] = { 0 }, last = 0;
+	bool shown[TABLE_COLUMNS];
+
+	if (!t->ncolumns)
+		return;
+	memset(shown, true, sizeof(shown));
+	measure(t, widths);
+	fit(t, widths, shown, width);
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		if (shown[i])
+			last = i;
+	}
+	print_line(t, out, NULL, widths, shown, last);
+	for (size_t i = 0; i + t->ncolumns <= t->ncells; i += t->ncolumns)
+		print_line(t, out, t->cells + i, widths, shown, last);
+}
+
+void table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->ncells; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	memset(t, 0, sizeof(*t));
+}
