@@ -70,6 +70,18 @@ void *count_next(const char *function, const char *version)
 	return next;
 }
 
+/* The list that the linker makes of all stubs; empty where a library has none. */
+extern struct stub *const __start_count_stubs[] __attribute__((weak, visibility("hidden")));
+extern struct stub *const __stop_count_stubs[] __attribute__((weak, visibility("hidden")));
+
+__attribute__((constructor)) static void resolve_stubs(void)
+{
+	for (struct stub *const *stub = __start_count_stubs; stub < __stop_count_stubs; stub++) {
+		(*stub)->next = dlsym(RTLD_NEXT, (*stub)->tally.function);
+		link_tally(&(*stub)->tally);
+	}
+}
+
 static int job_rank(void)
 {
 	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tally {
@@ -48,5 +49,34 @@ void *count_next(const char *function, const char *version);
 	static __typeof__(FUNCTION) *next;                                              \
 	if (!next)                                                                      \
 		next = count_next(#FUNCTION, NULL)
+
+/*
+ * A function of which only the calls are counted, whatever its parameters: two instructions that leave every register
+ * as it is. Resolved when the library is loaded.
+ */
+struct stub {
+	void *next;                     /* the assembly below knows that this is at 0 … */
+	struct tally tally;             /* … and tally.calls at 16 */
+};
+_Static_assert(offsetof(struct stub, tally.calls) == 16, "the stubs below add at 16");
+
+#define STUB(FUNCTION) STUB_NAMED(FUNCTION, FUNCTION)
+
+/* SYMBOL is counted under the name FUNCTION, of which there must be a stub of its own. */
+#define STUB_ALSO(SYMBOL, FUNCTION) STUB_CODE(SYMBOL, FUNCTION)
+
+#define STUB_NAMED(SYMBOL, FUNCTION)                                                                            \
+	struct stub stub_##FUNCTION __attribute__((visibility("hidden"))) = { .tally = { .function = #FUNCTION } };     \
+	static struct stub *const listed_##FUNCTION __attribute__((used, section("count_stubs"))) = &stub_##FUNCTION;   \
+	STUB_CODE(SYMBOL, FUNCTION)
+
+#define STUB_CODE(SYMBOL, FUNCTION)                                                                             \
+	__asm__(".pushsection .text\n"                                                                          \
+		"	.globl " #SYMBOL "\n"                                                                   \
+		"	.type " #SYMBOL ", @function\n" #SYMBOL ":\n"                                           \
+		"	lock incq stub_" #FUNCTION "+16(%rip)\n"                                                \
+		"	jmp *stub_" #FUNCTION "(%rip)\n"                                                        \
+		"	.size " #SYMBOL ", . - " #SYMBOL "\n"                                                   \
+		"	.popsection")
 
 #endif

@@ -13,3 +13,7 @@ export OMPI_MCA_osc=^ucx,rdma                   # one-sided over messages, which
 
 # MPICH
 export FI_PROVIDER=shm,tcp
+
+# OSHMEM and MPICH reach each other through UCX
+export UCX_TLS=posix,self                       # shared memory only
+export UCX_WARN_UNUSED_ENV_VARS=n
