@@ -23,7 +23,7 @@ struct capture_session;
 /* kernel, plan and d stay the caller's and must outlive the session. 0 or -errno, said. */
 int capture_new(struct capture_session **session, struct kernel *kernel, const struct plan *plan,
 		struct definitions *d, const struct capture_events *events);
-void capture_free(struct capture_session *session);
+void capture_close(struct capture_session *session);
 void capture_add_sink(struct capture_session *session, const struct span_sink *sink);
 
 /* The process is observed from now on: defines it. The session owns the process from here. */

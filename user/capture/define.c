@@ -1,0 +1,462 @@
+/*
+ * define.c - processes, threads, probes and call sites, as the spans first name them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/session.h"
+#include "model/value.h"
+#include "util/log.h"
+
+#define REFRESH_EVERY 100000000ULL /* ns between two looks at a process's mappings */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* --- images ------------------------------------------------------------ */
+
+static struct known_image *add_known(struct capture_session *s, struct known_image image)
+{
+	struct known_image *grown = realloc(s->images, (s->nimages + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	s->images = grown;
+	grown[s->nimages] = image;
+	return &grown[s->nimages++];
+}
+
+static uint32_t define_image(struct capture_session *s, const struct image *image)
+{
+	uint32_t index = definitions_add_image(s->d);
+
+	if (index == NO_INDEX)
+		return index;
+	s->d->images[index].path = copy(image->path);
+	s->d->images[index].soname = copy(image->soname);
+	s->d->images[index].build_id = copy(image->build_id);
+	return index;
+}
+
+static struct known_image *known_image(struct capture_session *s, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].inode == inode && s->images[i].device == device)
+			return &s->images[i];
+	return NULL;
+}
+
+/* The file behind a mapping, opened while the process still offers it. */
+static struct known_image *mapped_image(struct capture_session *s, struct process *process,
+					const struct mapping *mapping)
+{
+	struct known_image *known = known_image(s, mapping->device, mapping->inode);
+	struct known_image fresh = { .device = mapping->device, .inode = mapping->inode, .index = NO_INDEX };
+
+	if (known)
+		return known;
+	fresh.image = plan_image(s->plan, mapping->device, mapping->inode);
+	if (!fresh.image) {
+		fresh.owned = true;
+		if (image_open_mapped(&fresh.image, process, mapping))
+			fresh.image = NULL;
+	}
+	return add_known(s, fresh);
+}
+
+/* --- probes ------------------------------------------------------------ */
+
+static int copy_values(struct def_probe *def, const struct capture *capture)
+{
+	def->values = calloc(capture->nvalues + 1, sizeof(*def->values));
+	if (!def->values)
+		return -ENOMEM;
+	for (size_t i = 0; i < capture->nvalues; i++) {
+		struct value *v = &def->values[def->nvalues++];
+
+		*v = capture->values[i];
+		v->name = copy(v->name);
+		v->decoder = copy(v->decoder);
+	}
+	return 0;
+}
+
+static int define_probe(struct capture_session *s, const struct site *site, size_t meaning, uint32_t image)
+{
+	const struct function *f = &site->function[meaning];
+	uint32_t index = definitions_add_probe(s->d);
+	struct def_probe *def;
+
+	if (index == NO_INDEX)
+		return -ENOMEM;
+	def = &s->d->probes[index];
+	def->event = copy(f->event);
+	def->number = f->number;
+	def->model = copy(f->model->name);
+	def->role = f->role;
+	def->marks = f->marks;
+	def->symbol = copy(f->symbol);
+	def->aliases = copy(site->aliases);
+	def->prototype = copy(f->prototype);
+	def->op = copy(f->op);
+	def->image = image;
+	def->offset = site->offset;
+	return copy_values(def, &site->captures[meaning]);
+}
+
+static int define_site_probes(struct capture_session *s, const struct site *site)
+{
+	struct known_image *known = known_image(s, site->image->device, site->image->inode);
+
+	if (!known)
+		known = add_known(s, (struct known_image){ .device = site->image->device, .inode = site->image->inode,
+							   .image = site->image, .index = NO_INDEX });
+	if (!known)
+		return -ENOMEM;
+	if (known->index == NO_INDEX)
+		known->index = define_image(s, site->image);
+	s->first_probe[site->id] = s->d->nprobes;
+	for (size_t k = 0; k < site->nfunctions; k++) {
+		int err = define_probe(s, site, k, known->index);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int capture_define_probes(struct capture_session *s)
+{
+	uint32_t *grown = realloc(s->first_probe, (s->plan->nsites + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->first_probe = grown;
+	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
+		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
+{
+	const struct site *site;
+
+	if (raw->probe >= s->nfirst)
+		return NO_INDEX;
+	site = &s->plan->sites[raw->probe];
+	for (size_t k = 0; k < site->nfunctions; k++) {
+		const struct function *f = &site->function[k];
+		struct value_reading reading;
+
+		if (!f->has_only)
+			return s->first_probe[raw->probe] + k;
+		reading = value_read(&site->captures[k].only, raw->value, raw->values, raw->unread,
+				     raw->reason == GB_END_RETURN);
+		if (reading.known && (reading.number == f->only_number) != f->only_negated)
+			return s->first_probe[raw->probe] + k;
+	}
+	return NO_INDEX;
+}
+
+/* --- processes --------------------------------------------------------- */
+
+/* The rank that one model gives this process. */
+static bool rank_by_model(struct capture_session *s, const struct model *m, const struct process *process, long *rank)
+{
+	int number;
+
+	for (char **name = m->rank_env; name && *name; name++) {
+		const char *text = process_getenv(process, *name);
+		char *end;
+
+		if (!text || !*text)
+			continue;
+		*rank = strtol(text, &end, 10);
+		if (!*end && *rank >= 0 && *rank < INT32_MAX)
+			goto found;
+	}
+	if (!m->rank_symbol)
+		return false;
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct image *image = mapping->executable ? plan_image(s->plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image->is_program && !image_read_int(image, process, m->rank_symbol, &number) && number >= 0) {
+			*rank = number;
+			goto found;
+		}
+	}
+	return false;
+found:
+	*rank += m->rank_plus;
+	return true;
+}
+
+/* Of several runtimes in one process the one with the highest event numbers is the outermost: its word counts. */
+static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
+{
+	uint32_t highest = 0;
+
+	for (size_t i = 0; i < s->plan->nchosen; i++) {
+		const struct model *m = s->plan->chosen[i];
+		uint32_t number = m->nfunctions ? m->functions[0].number : 0;
+		long rank;
+
+		if ((def->rank >= 0 && number < highest) || !rank_by_model(s, m, process, &rank))
+			continue;
+		highest = number;
+		def->rank = rank;
+		free(def->unit);
+		def->unit = copy(m->unit ?: "rank");
+	}
+}
+
+static void describe_process(struct capture_session *s, struct live_process *p)
+{
+	struct def_process *def = &s->d->processes[p->index];
+
+	if (!p->process)
+		return;
+	free(def->command);
+	free(def->name);
+	def->parent = p->process->parent;
+	def->command = copy(p->process->command);
+	def->name = copy(p->process->name);
+	find_rank(s, p->process, def);
+}
+
+static struct live_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
+{
+	struct live_process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->index = definitions_add_process(s->d);
+	if (p->index == NO_INDEX) {
+		free(p);
+		return NULL;
+	}
+	p->pid = pid;
+	p->process = process;
+	p->refreshed = now_ns();
+	s->d->processes[p->index].pid = pid;
+	s->d->processes[p->index].rank = -1;
+	s->d->processes[p->index].start = p->refreshed;
+	HASH_ADD_INT(s->processes, pid, p);
+	s->totals.alive++;
+	describe_process(s, p);
+	return p;
+}
+
+struct live_process *session_process(struct capture_session *s, uint32_t pid)
+{
+	struct live_process *p;
+	uint32_t key = pid;
+
+	HASH_FIND_INT(s->processes, &key, p);
+	return p;
+}
+
+int capture_add_process(struct capture_session *s, struct process *process)
+{
+	struct live_process *p = session_process(s, process->pid);
+
+	if (p) {
+		process_close(p->process);
+		p->process = process;
+		describe_process(s, p);
+		return 0;
+	}
+	return new_process(s, process->pid, process) ? 0 : -ENOMEM;
+}
+
+int capture_refresh_process(struct capture_session *s, pid_t pid)
+{
+	struct process *process;
+	int err = process_open(&process, pid);
+
+	return err ? err : capture_add_process(s, process);
+}
+
+struct process *capture_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p ? p->process : NULL;
+}
+
+/* --- threads ----------------------------------------------------------- */
+
+struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid)
+{
+	struct live_thread *t;
+	struct live_process *p;
+
+	if (tid >= s->threads_room)
+		return NULL;
+	t = s->threads[tid];
+	if (t && t->pid == pid)
+		return t;
+	if (t)
+		session_end_thread(s, t); /* its end was lost; the number belongs to another now */
+	p = session_process(s, pid);
+	if (!p) {
+		struct process *process = NULL;
+
+		process_open(&process, pid);
+		p = new_process(s, pid, process);
+	}
+	t = p ? calloc(1, sizeof(*t)) : NULL;
+	if (!t)
+		return NULL;
+	t->index = definitions_add_thread(s->d);
+	if (t->index == NO_INDEX) {
+		free(t);
+		return NULL;
+	}
+	t->pid = pid;
+	t->tid = tid;
+	t->next = 1;
+	s->d->threads[t->index].process = p->index;
+	s->d->threads[t->index].tid = tid;
+	s->d->threads[t->index].name = thread_name(pid, tid);
+	s->threads[tid] = t;
+	s->totals.threads++;
+	return t;
+}
+
+void session_end_thread(struct capture_session *s, struct live_thread *t)
+{
+	for (struct live_thread **link = &s->waiting; *link; link = &(*link)->next_waiting) {
+		if (*link == t) {
+			*link = t->next_waiting;
+			break;
+		}
+	}
+	s->threads[t->tid] = NULL;
+	free(t->early);
+	free(t);
+}
+
+/* Threads get their names late, some never end: the last look. */
+void session_name_threads(struct capture_session *s)
+{
+	for (size_t i = 0; i < s->d->nthreads; i++) {
+		struct def_thread *def = &s->d->threads[i];
+		char *name;
+
+		if (s->d->processes[def->process].end)
+			continue;
+		name = thread_name(s->d->processes[def->process].pid, def->tid);
+		if (!name)
+			continue;
+		free(def->name);
+		def->name = name;
+	}
+}
+
+/* --- call sites -------------------------------------------------------- */
+
+static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p)
+{
+	const struct mapping *mapping;
+	struct known_image *known;
+
+	site->image = NO_INDEX;
+	if (!p || !p->process)
+		return;
+	mapping = process_mapping_at(p->process, site->address);
+	if (!mapping && !p->ended && now_ns() - p->refreshed > REFRESH_EVERY) {
+		p->refreshed = now_ns();
+		if (process_refresh(p->process))
+			return;
+		mapping = process_mapping_at(p->process, site->address);
+	}
+	if (!mapping || !mapping->inode)
+		return;
+	known = mapped_image(s, p->process, mapping);
+	if (!known)
+		return;
+	site->offset = site->address - mapping->start + mapping->offset;
+	if (known->index == NO_INDEX && known->image)
+		known->index = define_image(s, known->image);
+	site->image = known->index;
+}
+
+static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, uint32_t pid)
+{
+	struct site_record *record = calloc(1, sizeof(*record));
+
+	if (!record)
+		return NO_INDEX;
+	record->key = *key;
+	record->site = definitions_add_site(s->d);
+	if (record->site == NO_INDEX) {
+		free(record);
+		return NO_INDEX;
+	}
+	s->d->sites[record->site].process = key->process;
+	s->d->sites[record->site].address = key->address;
+	place_site(s, &s->d->sites[record->site], session_process(s, pid));
+	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
+	return record->site;
+}
+
+uint32_t session_site(struct capture_session *s, uint32_t process_index, uint32_t pid, uint64_t caller)
+{
+	uint32_t slot = (caller ^ (caller >> 12) ^ process_index * 31) & (SITE_CACHE - 1), site;
+	struct site_key key = { .address = caller, .process = process_index };
+	struct site_record *record;
+
+	if (s->cache[slot].address == caller && s->cache[slot].process == process_index)
+		return s->cache[slot].site;
+	HASH_FIND(hh, s->sites, &key, sizeof(key), record);
+	site = record ? record->site : new_call_site(s, &key, pid);
+	if (site != NO_INDEX) {
+		s->cache[slot].address = caller;
+		s->cache[slot].process = process_index;
+		s->cache[slot].site = site;
+	}
+	return site;
+}
+
+void session_free_definitions(struct capture_session *s)
+{
+	struct live_process *p, *next;
+	struct site_record *r, *after;
+
+	for (uint32_t tid = 0; s->threads && tid < s->threads_room && s->totals.threads; tid++)
+		if (s->threads[tid])
+			session_end_thread(s, s->threads[tid]);
+	free(s->threads);
+	HASH_ITER(hh, s->processes, p, next) {
+		HASH_DEL(s->processes, p);
+		process_close(p->process);
+		free(p);
+	}
+	HASH_ITER(hh, s->sites, r, after) {
+		HASH_DEL(s->sites, r);
+		free(r);
+	}
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].owned)
+			image_close(s->images[i].image);
+	free(s->images);
+	free(s->first_probe);
+}

@@ -1,0 +1,41 @@
+/*
+ * locate.c - source lines of the call sites, once, at the end: DWARF can take seconds, and nothing is
+ * lost by looking late, since every image was opened when its first call site was met.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "capture/session.h"
+#include "util/log.h"
+
+static struct image *image_of(struct capture_session *s, uint32_t index)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].index == index)
+			return s->images[i].image;
+	return NULL;
+}
+
+int session_locate(struct capture_session *s)
+{
+	for (size_t i = 0; i < s->d->nsites; i++) {
+		struct def_site *site = &s->d->sites[i];
+		struct image *image = site->image == NO_INDEX ? NULL : image_of(s, site->image);
+		struct source_location location;
+
+		if (site->located)
+			continue;
+		site->located = true;
+		if (i % 64 == 63)
+			log_status("finding source lines: %zu of %zu", i + 1, s->d->nsites);
+		if (!image || image_locate(image, site->offset, &location))
+			continue;
+		site->function = location.function;
+		site->function_offset = location.function_offset;
+		site->file = location.file;
+		site->line = location.line;
+		site->column = location.column;
+	}
+	log_status("%s", "");
+	return s->err;
+}

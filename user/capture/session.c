@@ -1,0 +1,417 @@
+/*
+ * session.c - rings to ordered spans.
+ *
+ * Problem: a thread moves between CPUs, so its records lie in several rings, and a ring that is full
+ * drops records. What comes out must be each thread's calls in the order they ended, with every loss
+ * at its place and none invented.
+ *
+ * Every record carries its thread's sequence number, counted in the kernel whether the record finds room or
+ * not. A record with the number that is due is delivered at once: that is nearly all. One that is ahead
+ * is kept back. A hole that is still there after a later complete pass over all rings cannot be a
+ * matter of order any more: the records between were lost, and become a gap.
+ *
+ * Control records (thread and process ends) are read before the spans of a pass and applied after them:
+ * a thread's spans are in the rings before its end is told.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "capture/session.h"
+#include "util/log.h"
+
+/* --- delivering -------------------------------------------------------- */
+
+static void deliver(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
+{
+	struct span span = {
+		.start = raw->start, .end = raw->end, .thread = t->index,
+		.sequence = raw->sequence, .unread = raw->unread, .depth = raw->depth, .reason = raw->reason,
+		.nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS,
+	};
+
+	t->next = raw->sequence + 1;
+	t->last_end = raw->end;
+	if (raw->probe < s->plan->nsites)
+		s->totals.by_class[s->plan->sites[raw->probe].class]++;
+	span.probe = session_probe(s, raw);
+	if (span.probe == NO_INDEX)
+		return; /* a call that is no event (@only) */
+	s->totals.spans++;
+	span.site = raw->caller ? session_site(s, s->d->threads[t->index].process, t->pid, raw->caller) : NO_INDEX;
+	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
+	for (size_t i = 0; i < s->nsinks; i++)
+		s->sinks[i].span(s->sinks[i].context, s->d, &span);
+}
+
+static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64_t count, uint64_t before)
+{
+	struct gap gap = { .thread = t->index, .count = count, .after = t->last_end, .before = before };
+
+	t->lost += count;
+	s->totals.gaps += count;
+	for (size_t i = 0; i < s->nsinks; i++)
+		if (s->sinks[i].gap)
+			s->sinks[i].gap(s->sinks[i].context, s->d, &gap);
+}
+
+/* --- order ------------------------------------------------------------- */
+
+static void keep_back(struct capture_session *s, struct live_thread *t, const struct gb_span *raw, size_t size)
+{
+	size_t at = t->nearly;
+
+	if (t->nearly == t->room) {
+		size_t room = t->room ? t->room * 2 : 64;
+		struct early *grown = realloc(t->early, room * sizeof(*grown));
+
+		if (!grown) {
+			s->err = -ENOMEM; /* the hole stays, and will be counted as a loss */
+			return;
+		}
+		t->early = grown;
+		t->room = room;
+	}
+	while (at && t->early[at - 1].span.sequence > raw->sequence)
+		at--;
+	memmove(&t->early[at + 1], &t->early[at], (t->nearly - at) * sizeof(*t->early));
+	memcpy(&t->early[at].span, raw, size < sizeof(*raw) ? size : sizeof(*raw));
+	t->nearly++;
+	if (!t->listed) {
+		t->listed = true;
+		t->waiting_since = s->pass;
+		t->next_waiting = s->waiting;
+		s->waiting = t;
+	}
+}
+
+/* Delivers what has become due. */
+static void deliver_due(struct capture_session *s, struct live_thread *t)
+{
+	size_t n = 0;
+
+	while (n < t->nearly && t->early[n].span.sequence <= t->next) {
+		if (t->early[n].span.sequence == t->next)
+			deliver(s, t, &t->early[n].span);
+		n++;
+	}
+	if (n) {
+		memmove(t->early, t->early + n, (t->nearly - n) * sizeof(*t->early));
+		t->nearly -= n;
+		t->waiting_since = s->pass;
+	}
+}
+
+static void take_span(void *context, const void *record, size_t size)
+{
+	struct capture_session *s = context;
+	const struct gb_span *raw = record;
+	struct live_thread *t;
+
+	if (size < GB_SPAN_HEADER || size < GB_SPAN_HEADER + raw->values * sizeof(raw->value[0]))
+		return;
+	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid);
+	if (!t) {
+		s->err = -ENOMEM;
+		return;
+	}
+	if (raw->sequence == t->next) {
+		deliver(s, t, raw);
+		if (t->nearly)
+			deliver_due(s, t);
+	} else if (raw->sequence > t->next) {
+		keep_back(s, t, raw, size);
+	}
+}
+
+static void close_hole(struct capture_session *s, struct live_thread *t)
+{
+	const struct gb_span *first = &t->early[0].span;
+
+	deliver_gap(s, t, first->sequence - t->next, first->end);
+	t->next = first->sequence;
+	deliver_due(s, t);
+}
+
+/* After a complete pass: holes that an earlier pass saw already are losses. */
+static void close_old_holes(struct capture_session *s, bool all)
+{
+	struct live_thread **link = &s->waiting, *t;
+
+	while ((t = *link)) {
+		while (t->nearly && (all || t->waiting_since < s->pass))
+			close_hole(s, t);
+		if (t->nearly) {
+			link = &t->next_waiting;
+		} else {
+			t->listed = false;
+			*link = t->next_waiting;
+		}
+	}
+}
+
+/* --- life -------------------------------------------------------------- */
+
+static void take_life(void *context, const void *record, size_t size)
+{
+	struct capture_session *s = context;
+
+	if (size < sizeof(struct gb_life))
+		return;
+	if (s->nlife == s->life_room) {
+		size_t room = s->life_room ? s->life_room * 2 : 64;
+		struct gb_life *grown = realloc(s->life, room * sizeof(*grown));
+
+		if (!grown) {
+			s->err = -ENOMEM;
+			return;
+		}
+		s->life = grown;
+		s->life_room = room;
+	}
+	memcpy(&s->life[s->nlife++], record, sizeof(struct gb_life));
+}
+
+static void set_name(char **name, const char comm[GB_COMM])
+{
+	char *copy = strndup(comm, GB_COMM);
+
+	if (!copy)
+		return;
+	free(*name);
+	*name = copy;
+}
+
+/* The kernel's final word on a thread: what is missing at its end was lost. */
+static void count_thread(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_thread *t;
+	struct def_thread *def;
+
+	if (!life->sequence)
+		return;
+	t = session_thread(s, life->pid, life->tid);
+	if (!t)
+		return;
+	while (t->nearly)
+		close_hole(s, t);
+	if (life->sequence >= t->next) {
+		deliver_gap(s, t, life->sequence - t->next + 1, 0);
+		t->next = life->sequence + 1;
+	}
+	def = &s->d->threads[t->index];
+	set_name(&def->name, life->comm);
+	def->calls = life->sequence;
+	def->lost = life->lost;
+	def->counted = true;
+	if (def->lost != t->lost)
+		log_debug("thread %u: the kernel lost %u spans, the numbers say %llu", t->tid, life->lost,
+			  (unsigned long long)t->lost);
+}
+
+static void end_process(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_process *p = session_process(s, life->pid);
+	struct def_process *def;
+
+	if (!p || p->ended)
+		return;
+	p->ended = true;
+	def = &s->d->processes[p->index];
+	def->end = life->time;
+	def->exit_code = life->exit_code;
+	def->has_exit = true;
+	if (s->totals.alive)
+		s->totals.alive--;
+	if (s->events.exited)
+		s->events.exited(s->events.context, life->pid, life->exit_code);
+}
+
+static void apply_early_life(struct capture_session *s, const struct gb_life *life)
+{
+	if (life->kind == GB_LIFE_FORK && s->events.forked)
+		s->events.forked(s->events.context, life->pid, life->parent);
+	else if (life->kind == GB_LIFE_EXEC && s->events.execed)
+		s->events.execed(s->events.context, life->pid);
+}
+
+static void apply_late_life(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_thread *t;
+
+	switch (life->kind) {
+	case GB_LIFE_THREAD:
+		count_thread(s, life);
+		t = life->tid < s->threads_room ? s->threads[life->tid] : NULL;
+		if (t)
+			session_end_thread(s, t);
+		break;
+	case GB_LIFE_OPEN:
+		count_thread(s, life);
+		break;
+	case GB_LIFE_EXIT:
+		end_process(s, life);
+		break;
+	}
+}
+
+int capture_drain(struct capture_session *s)
+{
+	bool complete = true;
+
+	s->pass++;
+	s->nlife = 0;
+	ring_drain(&s->control, take_life, s);
+	for (size_t i = 0; i < s->nlife; i++)
+		apply_early_life(s, &s->life[i]);
+	for (unsigned i = 0; i < s->nrings; i++)
+		complete &= ring_drain(&s->rings[i], take_span, s);
+	if (complete && s->waiting)
+		close_old_holes(s, false);
+	for (size_t i = 0; i < s->nlife; i++)
+		apply_late_life(s, &s->life[i]);
+	return s->err;
+}
+
+void capture_wait(struct capture_session *s, int extra, int timeout_ms)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = extra };
+	struct epoll_event got[8];
+
+	if (extra >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, extra, &event);
+	epoll_wait(s->epoll, got, 8, timeout_ms);
+	if (extra >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, extra, NULL);
+}
+
+int capture_finish(struct capture_session *s)
+{
+	struct kernel_counts counts;
+	int err;
+
+	capture_drain(s);
+	err = kernel_send_open(s->kernel);
+	if (err)
+		log_warn("the calls still in progress cannot be told: %s", strerror(-err));
+	/* Twice: the first reads all there is, the second closes the holes it left. */
+	capture_drain(s);
+	capture_drain(s);
+	close_old_holes(s, true);
+	session_name_threads(s);
+	s->d->loss.delivered = s->totals.spans;
+	s->d->loss.lost = s->totals.gaps;
+	s->d->loss.calls = s->totals.spans + s->totals.gaps;
+	if (!kernel_read_counts(s->kernel, &counts)) {
+		s->d->loss.no_memory = counts.no_memory;
+		s->d->loss.no_entry = counts.no_entry;
+		if (counts.lost != s->totals.gaps)
+			log_warn("the kernel lost %llu spans, their numbers say %llu: please report this",
+				 (unsigned long long)counts.lost, (unsigned long long)s->totals.gaps);
+	}
+	return session_locate(s);
+}
+
+struct capture_totals capture_totals(const struct capture_session *s)
+{
+	return s->totals;
+}
+
+/* --- life of a session ------------------------------------------------- */
+
+static uint32_t read_pid_max(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned long most = 4194304;
+
+	if (f && (fscanf(f, "%lu", &most) != 1 || most < 1024 || most > 4194304))
+		most = 4194304;
+	if (f)
+		fclose(f);
+	return most + 1;
+}
+
+static int watch(struct capture_session *s, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_rings(struct capture_session *s)
+{
+	size_t bytes;
+	int fd, err;
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
+	fd = kernel_control_fd(s->kernel, &bytes);
+	err = ring_open(&s->control, fd, bytes);
+	if (!err)
+		err = watch(s, fd);
+	s->rings = calloc(kernel_rings(s->kernel), sizeof(*s->rings));
+	if (!s->rings)
+		return -ENOMEM;
+	for (; !err && s->nrings < kernel_rings(s->kernel); s->nrings++) {
+		fd = kernel_ring_fd(s->kernel, s->nrings, &bytes);
+		err = ring_open(&s->rings[s->nrings], fd, bytes);
+		if (!err)
+			err = watch(s, fd);
+	}
+	return err;
+}
+
+int capture_new(struct capture_session **result, struct kernel *kernel, const struct plan *plan,
+		struct definitions *d, const struct capture_events *events)
+{
+	struct capture_session *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	*result = NULL;
+	if (!s)
+		return err;
+	s->kernel = kernel;
+	s->plan = plan;
+	s->d = d;
+	if (events)
+		s->events = *events;
+	s->epoll = -1;
+	s->threads_room = read_pid_max();
+	s->threads = calloc(s->threads_room, sizeof(*s->threads));
+	if (s->threads)
+		err = open_rings(s);
+	if (!err)
+		err = capture_define_probes(s);
+	if (err) {
+		log_error("cannot read from the kernel: %s", strerror(-err));
+		capture_close(s);
+		return err;
+	}
+	*result = s;
+	return 0;
+}
+
+void capture_add_sink(struct capture_session *s, const struct span_sink *sink)
+{
+	if (s->nsinks < SINKS)
+		s->sinks[s->nsinks++] = *sink;
+}
+
+void capture_close(struct capture_session *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->nrings; i++)
+		ring_close(&s->rings[i]);
+	ring_close(&s->control);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	session_free_definitions(s);
+	free(s->rings);
+	free(s->life);
+	free(s);
+}

@@ -1,0 +1,110 @@
+/*
+ * session.h - what the files of user/capture share.
+ */
+#ifndef GASPBPF_SESSION_H
+#define GASPBPF_SESSION_H
+
+#include <uthash.h>
+
+#include "capture/capture.h"
+#include "capture/ring.h"
+
+#define SINKS 4
+#define SITE_CACHE 4096 /* recently used call sites; a power of two */
+
+/* A span that came before one that ought to precede it. */
+struct early {
+	struct gb_span span;
+};
+
+struct live_thread {
+	uint32_t pid, tid;
+	uint32_t index;           /* in definitions */
+	uint32_t next;            /* the sequence number due */
+	uint64_t lost;            /* by gaps closed so far */
+	uint64_t last_end;        /* ns; of the last span delivered */
+	struct early *early;      /* sorted by sequence */
+	size_t nearly, room;
+	uint64_t waiting_since;   /* the pass in which the hole before early[0] was first seen */
+	struct live_thread *next_waiting; /* list of threads with early spans */
+	bool listed;
+};
+
+struct live_process {
+	uint32_t pid;
+	uint32_t index;           /* in definitions */
+	struct process *process;  /* NULL: ended before it could be looked at */
+	uint64_t refreshed;       /* ns; when the mappings were last read */
+	bool ended;
+	UT_hash_handle hh;
+};
+
+struct site_key {
+	uint64_t address;
+	uint64_t process;         /* index in definitions */
+};
+
+struct site_record {
+	struct site_key key;
+	uint32_t site;            /* index in definitions */
+	UT_hash_handle hh;
+};
+
+/* A mapped file that a call site lies in; may or may not be one of the plan's. */
+struct known_image {
+	uint64_t device, inode;
+	struct image *image;      /* NULL: could not be opened */
+	bool owned;
+	uint32_t index;           /* in definitions; NO_INDEX until used */
+};
+
+struct capture_session {
+	struct kernel *kernel;
+	const struct plan *plan;
+	struct definitions *d;
+	struct capture_events events;
+	struct span_sink sinks[SINKS];
+	size_t nsinks;
+
+	struct ring *rings;
+	unsigned nrings;
+	struct ring control;
+	int epoll;
+	uint64_t pass;
+
+	struct live_thread **threads; /* by tid; pid_max entries, of which few are ever touched */
+	uint32_t threads_room;
+	struct live_thread *waiting;
+	struct live_process *processes;
+
+	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
+	uint32_t nfirst;
+	struct site_record *sites;
+	struct {
+		uint64_t address;
+		uint32_t process, site;
+	} cache[SITE_CACHE];
+	struct known_image *images;
+	size_t nimages;
+
+	struct gb_life *life;     /* of this pass, applied after its spans */
+	size_t nlife, life_room;
+	struct capture_totals totals;
+	uint64_t gaps;
+	int err;                  /* -ENOMEM, once it has happened */
+};
+
+/* define.c */
+struct live_process *session_process(struct capture_session *s, uint32_t pid);
+struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid);
+void session_end_thread(struct capture_session *s, struct live_thread *t);
+uint32_t session_site(struct capture_session *s, uint32_t process_index, uint32_t pid, uint64_t caller);
+/* The definition that this call is an event of; NO_INDEX: none (@only). */
+uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
+void session_name_threads(struct capture_session *s);
+void session_free_definitions(struct capture_session *s);
+
+/* locate.c */
+int session_locate(struct capture_session *s);
+
+#endif
