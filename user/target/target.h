@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util/files.h"
+
 /* --- processes --------------------------------------------------------- */
 
 struct mapping {
@@ -135,5 +137,22 @@ struct source_location {
  */
 int image_locate(struct image *image, uint64_t return_offset, struct source_location *location);
 void source_location_free(struct source_location *location);
+
+/* --- commands ---------------------------------------------------------- */
+
+/*
+ * Starts a command as the caller (not as root where sudo was used), stopped. 0 or -errno, said. The
+ * command is our child: collect it with waitpid().
+ */
+int command_start(pid_t *pid, char *const argv[], const struct caller *caller);
+/*
+ * Lets it map its libraries, and no more: `mapped` is called once for the program and again after each file
+ * of code that the dynamic linker maps, before anything in it runs. Ends with the process held before its first
+ * instruction outside the linker's own. *process is the caller's. 0, -ESRCH when it ended, or what `mapped` returned.
+ */
+int command_hold(pid_t pid, struct process **process, int (*mapped)(void *context, struct process *process),
+		 void *context);
+/* Lets it run, on its own. */
+void command_release(pid_t pid);
 
 #endif
