@@ -12,19 +12,26 @@
 
 enum event_type { EVENT_START, EVENT_END, EVENT_ATOMIC }; /* GASP 1.4 section 3.2 */
 
+#define TIMELINE_LANES 64 /* most lanes of one thread; calls that would need more are left out, with a warning */
+
 struct event {
-	enum event_type type;
+	enum event_type type;      /* a call whose end was not observed (GB_END_DEPTH) is ATOMIC too */
 	uint64_t time;             /* ns, CLOCK_MONOTONIC */
-	const struct span *span;   /* the call; its values at START are those known at the call */
+	const struct span *span;   /* the call, end >= start; its values at START are those known at the call */
 	unsigned lane;             /* 0; 1.. where calls of one thread overlap without nesting (several stacks) */
 	unsigned level;            /* nesting on this lane, from 0 */
 };
 
 struct timeline_ops {
-	/* Per (thread, lane): times never go back, END closes the latest open START. 0 or -errno to stop. */
+	/*
+	 * Per thread: times never go back. Per (thread, lane): END closes the latest open START. Threads come in
+	 * turns, a piece of each at a time. 0 or -errno to stop.
+	 */
 	int (*event)(void *context, const struct definitions *d, const struct event *event);
-	/* Spans were lost on this thread here. May be NULL. */
+	/* Spans were lost on this thread, after gap->after. May be NULL. */
 	int (*gap)(void *context, const struct definitions *d, const struct gap *gap);
+	/* So much of the recording is done. May be NULL. */
+	void (*progress)(void *context, size_t done, size_t all);
 	void *context;
 };
 

@@ -1,0 +1,461 @@
+/*
+ * timeline.c - START, END and ATOMIC in order, out of spans in the order they ended.
+ *
+ * A recording has the spans of a thread in the order of their ends, so a call comes after
+ * all that it contains, maybe gigabytes later. Events are wanted in the order of
+ * time. Sorting the whole recording would take memory or disk for all of it. Instead it is read
+ * chunk by chunk, and the recording names its late spans beforehand: those that
+ * began before the end of a span of their thread in an earlier chunk (recording.h). So once chunk k is
+ * read, every start of a thread before its largest end so far, its horizon, is at hand: it is
+ * in this chunk, or among the late ones, or was delivered before. For each thread met in a chunk,
+ * the chunk's own spans that are not late are sorted by start and merged with the late ones
+ * that began before the new horizon; that is the order of the STARTs.
+ *
+ * ENDs come from the calls in progress: each lane of a thread has a stack of them, copied from
+ * the chunk. Before a START at time t, all ENDs up to t are delivered. Where an END and a START have the same
+ * time, the sequence numbers and depths of the spans say whether the one lies inside the other.
+ *
+ * Lanes: a thread that switches stacks (ucontext, fibers) has calls that overlap without
+ * nesting. A call goes to the first lane where it ends no later than the call
+ * in progress there. One stack means one lane, which is found at once.
+ *
+ * Memory: one chunk and its sort keys, the calls in progress, a small struct per thread, and the late spans that the reader holds.
+ * The number of lanes is limited, and a call that comes
+ * too late is moved, so that a forged recording costs no more and promises no less than a real one.
+ */
+#include "timeline/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+
+struct lane {
+	struct span *open;       /* a stack of calls in progress, each inside the one before */
+	size_t nopen, room;
+};
+
+struct thread {
+	uint64_t horizon;        /* ns: largest end seen */
+	uint64_t now;            /* ns: of the latest event delivered */
+	struct lane *lanes;
+	unsigned nlanes;
+	size_t late, late_end;   /* of recording_late(): next to deliver, and the first of another thread */
+	size_t spans, gaps;      /* where this chunk's keys and gaps of the thread begin */
+	size_t nspans, ngaps;    /* how many; both 0: not met in this chunk */
+};
+
+/* What the order of starts is made from. */
+struct key {
+	uint64_t start;
+	uint32_t sequence;
+	uint16_t depth;
+	uint32_t index;          /* in the chunk */
+};
+
+struct timeline {
+	struct recording *recording;
+	const struct definitions *d;
+	const struct timeline_ops *ops;
+	struct thread *threads;  /* as many as definitions */
+	const struct late_start *lates;
+	size_t nlates;
+	struct key *keys;        size_t keys_room;   /* by thread, then in order */
+	uint32_t *gaps;          size_t gaps_room;   /* by thread: indices of the chunk's gaps */
+	uint32_t *met;           size_t nmet;        /* threads of this chunk, in order of appearance */
+	uint64_t crowded;        /* calls left out: too many lanes */
+	uint64_t disordered;     /* calls that came too late to be delivered where they began */
+};
+
+/* --- the order of starts --------------------------------------------------- */
+
+/* True where call `outer` was in progress when `inner` was, by their numbers alone. */
+static bool encloses(const struct span *outer, const struct span *inner)
+{
+	return outer->depth < inner->depth && (int32_t)(outer->sequence - inner->sequence) > 0;
+}
+
+/* At the same start the outer call is first; of calls side by side the one that ended first. */
+static int compare_keys(const struct key *x, const struct key *y)
+{
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return (int32_t)(x->sequence - y->sequence) < 0 ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return compare_keys(a, b);
+}
+
+static struct key key_of(const struct span *span, uint32_t index)
+{
+	return (struct key){ .start = span->start, .sequence = span->sequence, .depth = span->depth, .index = index };
+}
+
+/* Calls that follow each other without nesting are in order already. */
+static void sort_keys(struct key *keys, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (compare_keys(&keys[i - 1], &keys[i]) > 0) {
+			qsort(keys, count, sizeof(*keys), by_key);
+			return;
+		}
+	}
+}
+
+/* --- calls in progress -------------------------------------------------------- */
+
+static int say(struct timeline *t, enum event_type type, uint64_t time, const struct span *span, unsigned lane, unsigned level)
+{
+	struct event event = { .type = type, .time = time, .span = span, .lane = lane, .level = level };
+
+	return t->ops->event(t->ops->context, t->d, &event);
+}
+
+/* Only the call was observed. */
+static bool is_moment(const struct span *span)
+{
+	return span->reason == GB_END_ATOMIC || span->reason == GB_END_DEPTH;
+}
+
+/* The lane whose innermost call ends first; NULL: nothing is in progress. */
+static struct lane *first_to_end(struct thread *thread)
+{
+	struct lane *first = NULL;
+
+	for (unsigned i = 0; i < thread->nlanes; i++) {
+		struct lane *lane = &thread->lanes[i];
+
+		if (lane->nopen && (!first || lane->open[lane->nopen - 1].end < first->open[first->nopen - 1].end))
+			first = lane;
+	}
+	return first;
+}
+
+static int end_innermost(struct timeline *t, struct thread *thread, struct lane *lane)
+{
+	struct span *span = &lane->open[--lane->nopen];
+
+	if (span->end > thread->now)
+		thread->now = span->end;
+	return say(t, EVENT_END, span->end, span, lane - thread->lanes, lane->nopen);
+}
+
+/* Delivers the ENDs up to `time`; calls that end right then stay where they enclose `next`. */
+static int end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next)
+{
+	struct lane *lane;
+
+	while ((lane = first_to_end(thread))) {
+		const struct span *top = &lane->open[lane->nopen - 1];
+
+		if (top->end > time || (top->end == time && next && encloses(top, next)))
+			return 0;
+		int error = end_innermost(t, thread, lane);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* The first lane in which the call nests; made where there is none. NULL: too many, or no memory (*error). */
+static struct lane *lane_for(struct timeline *t, struct thread *thread, const struct span *span, int *error)
+{
+	*error = 0;
+	for (unsigned i = 0; i < thread->nlanes; i++) {
+		struct lane *lane = &thread->lanes[i];
+
+		if (!lane->nopen || lane->open[lane->nopen - 1].end >= span->end)
+			return lane;
+	}
+	if (thread->nlanes == TIMELINE_LANES) {
+		t->crowded++;
+		return NULL;
+	}
+	struct lane *larger = realloc(thread->lanes, (thread->nlanes + 1) * sizeof(*larger));
+
+	if (!larger) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	thread->lanes = larger;
+	memset(&larger[thread->nlanes], 0, sizeof(*larger));
+	return &larger[thread->nlanes++];
+}
+
+static int push(struct lane *lane, const struct span *span)
+{
+	if (lane->nopen == lane->room) {
+		size_t room = lane->room ? 2 * lane->room : 4;
+		struct span *larger = realloc(lane->open, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		lane->open = larger;
+		lane->room = room;
+	}
+	lane->open[lane->nopen++] = *span;
+	return 0;
+}
+
+static int begin(struct timeline *t, struct thread *thread, const struct span *original)
+{
+	struct span span = *original;
+	struct lane *lane;
+	int error;
+
+	if (span.start < thread->now) {
+		span.start = thread->now;
+		t->disordered++;
+	}
+	if (span.end < span.start || is_moment(&span))
+		span.end = span.start;
+	thread->now = span.start;
+	error = end_until(t, thread, span.start, &span);
+	if (error)
+		return error;
+	lane = lane_for(t, thread, &span, &error);
+	if (!lane)
+		return error;
+	if (is_moment(&span))
+		return say(t, EVENT_ATOMIC, span.start, &span, lane - thread->lanes, lane->nopen);
+	error = push(lane, &span);
+	if (error)
+		return error;
+	return say(t, EVENT_START, span.start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
+}
+
+static int pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)
+{
+	int error = end_until(t, thread, gap->after, NULL);
+
+	return error || !t->ops->gap ? error : t->ops->gap(t->ops->context, t->d, gap);
+}
+
+/* --- one chunk ---------------------------------------------------------------- */
+
+static int room_for(void *array, size_t *room, size_t count, size_t size)
+{
+	void **data = array;
+
+	if (count <= *room)
+		return 0;
+	void *larger = realloc(*data, count * size);
+
+	if (!larger)
+		return -ENOMEM;
+	*data = larger;
+	*room = count;
+	return 0;
+}
+
+static void meet(struct timeline *t, uint32_t index)
+{
+	if (!t->threads[index].nspans && !t->threads[index].ngaps)
+		t->met[t->nmet++] = index;
+}
+
+/* Counts what each thread has in the chunk, then gives it its part of the key and gap arrays. */
+static void divide(struct timeline *t, const struct recording_chunk *chunk)
+{
+	size_t spans = 0, gaps = 0;
+
+	t->nmet = 0;
+	for (size_t i = 0; i < chunk->nspans; i++) {
+		meet(t, chunk->spans[i].thread);
+		t->threads[chunk->spans[i].thread].nspans++;
+	}
+	for (size_t i = 0; i < chunk->ngaps; i++) {
+		meet(t, chunk->gaps[i].thread);
+		t->threads[chunk->gaps[i].thread].ngaps++;
+	}
+	for (size_t i = 0; i < t->nmet; i++) {
+		struct thread *thread = &t->threads[t->met[i]];
+
+		thread->spans = spans;
+		thread->gaps = gaps;
+		spans += thread->nspans;
+		gaps += thread->ngaps;
+		thread->nspans = thread->ngaps = 0;
+	}
+}
+
+/* Puts the spans that are not late, and the gaps, in the parts of their threads. */
+static void distribute(struct timeline *t, const struct recording_chunk *chunk)
+{
+	for (size_t i = 0; i < chunk->nspans; i++) {
+		const struct span *span = &chunk->spans[i];
+		struct thread *thread = &t->threads[span->thread];
+
+		if (span->end > thread->horizon)
+			thread->horizon = span->end;
+		if (span->start > thread->horizon)
+			thread->horizon = span->start;
+		if (!chunk->late[i])
+			t->keys[thread->spans + thread->nspans++] = key_of(span, i);
+	}
+	for (size_t i = 0; i < chunk->ngaps; i++) {
+		struct thread *thread = &t->threads[chunk->gaps[i].thread];
+
+		t->gaps[thread->gaps + thread->ngaps++] = i;
+	}
+}
+
+/* Begins the late spans that come before `limit`, and before the span `next` where that is given. */
+static int begin_late(struct timeline *t, struct thread *thread, uint64_t limit, const struct span *next)
+{
+	while (thread->late < thread->late_end && t->lates[thread->late].start <= limit) {
+		struct span span;
+
+		if (t->lates[thread->late].chunk >= recording_chunks(t->recording)) {
+			thread->late++; /* what it belongs to is damaged */
+			continue;
+		}
+		recording_late_span(t->recording, thread->late, &span);
+		if (next) {
+			struct key late = key_of(&span, 0), other = key_of(next, 0);
+
+			if (compare_keys(&late, &other) > 0)
+				return 0;
+		}
+		thread->late++;
+		int error = begin(t, thread, &span);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* The thread's spans, late spans and gaps of this chunk, merged. */
+static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
+{
+	struct key *keys = t->keys + thread->spans;
+	size_t gap = 0;
+	int error;
+
+	sort_keys(keys, thread->nspans);
+	for (size_t i = 0; i < thread->nspans; i++) {
+		const struct span *span = &chunk->spans[keys[i].index];
+
+		while (gap < thread->ngaps && chunk->gaps[t->gaps[thread->gaps + gap]].after <= span->start) {
+			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + gap++]];
+
+			error = begin_late(t, thread, at->after, span);
+			if (!error)
+				error = pass_gap(t, thread, at);
+			if (error)
+				return error;
+		}
+		error = begin_late(t, thread, span->start, span);
+		if (!error)
+			error = begin(t, thread, span);
+		if (error)
+			return error;
+	}
+	for (error = 0; gap < thread->ngaps && !error; gap++)
+		error = pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + gap]]);
+	/* A late span that begins at the horizon itself may belong behind spans of the next chunk; strictly before it is due. */
+	if (!error && thread->horizon)
+		error = begin_late(t, thread, thread->horizon - 1, NULL);
+	thread->nspans = thread->ngaps = 0;
+	return error;
+}
+
+static int read_chunk(struct timeline *t, size_t index)
+{
+	struct recording_chunk chunk;
+	int error = recording_read_chunk(t->recording, index, &chunk);
+
+	if (error)
+		return error;
+	error = room_for(&t->keys, &t->keys_room, chunk.nspans, sizeof(*t->keys));
+	if (!error)
+		error = room_for(&t->gaps, &t->gaps_room, chunk.ngaps, sizeof(*t->gaps));
+	if (error)
+		return error;
+	divide(t, &chunk);
+	distribute(t, &chunk);
+	for (size_t i = 0; i < t->nmet && !error; i++)
+		error = deliver(t, &t->threads[t->met[i]], &chunk);
+	return error;
+}
+
+/* --- the whole ----------------------------------------------------------------- */
+
+static int timeline_open(struct timeline *t, struct recording *recording, const struct timeline_ops *ops)
+{
+	*t = (struct timeline){ .recording = recording, .d = recording_definitions(recording), .ops = ops };
+	t->lates = recording_late(recording, &t->nlates);
+	t->threads = calloc(t->d->nthreads + 1, sizeof(*t->threads));
+	t->met = calloc(t->d->nthreads + 1, sizeof(*t->met));
+	if (!t->threads || !t->met)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->nlates; i++) {
+		struct thread *thread = &t->threads[t->lates[i].thread];
+
+		if (!thread->late_end)
+			thread->late = i;
+		thread->late_end = i + 1;
+	}
+	return 0;
+}
+
+static void timeline_close(struct timeline *t)
+{
+	for (size_t i = 0; t->threads && i < t->d->nthreads; i++) {
+		for (unsigned lane = 0; lane < t->threads[i].nlanes; lane++)
+			free(t->threads[i].lanes[lane].open);
+		free(t->threads[i].lanes);
+	}
+	free(t->threads);
+	free(t->met);
+	free(t->keys);
+	free(t->gaps);
+}
+
+/* What is in progress at the end of the recording ends now. */
+static int end_all(struct timeline *t)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < t->d->nthreads && !error; i++) {
+		error = begin_late(t, &t->threads[i], UINT64_MAX, NULL);
+		if (!error)
+			error = end_until(t, &t->threads[i], UINT64_MAX, NULL);
+	}
+	return error;
+}
+
+int timeline_read(struct recording *recording, const struct timeline_ops *ops)
+{
+	struct timeline t;
+	int error = timeline_open(&t, recording, ops);
+
+	for (size_t i = 0; i < recording_chunks(recording) && !error; i++) {
+		error = read_chunk(&t, i);
+		if (!error && ops->progress)
+			ops->progress(ops->context, i + 1, recording_chunks(recording));
+	}
+	if (error == -ENODATA)
+		error = 0; /* said by the reader; what came before it is all there is */
+	if (!error)
+		error = end_all(&t);
+	if (error == -ENOMEM)
+		log_error("timeline: out of memory");
+	if (t.crowded)
+		log_warn("timeline: %llu calls overlap others of their thread in more than %d ways: they are left out",
+			 (unsigned long long)t.crowded, TIMELINE_LANES);
+	if (t.disordered)
+		log_warn("timeline: %llu calls are not where the recording says: they are shown later than they began",
+			 (unsigned long long)t.disordered);
+	timeline_close(&t);
+	return error;
+}
