@@ -1,0 +1,108 @@
+/* What a program compiled for this stand-in UPC runtime refers to. README.md says what it is and what it is not. */
+#ifndef WORKLOADS_UPC_RUNTIME_H
+#define WORKLOADS_UPC_RUNTIME_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A pointer-to-shared, packed into 64 bits with the address first: 34 bits of offset in the thread's shared area, 10 bits of
+ * thread, 20 bits of phase. Null is 0: no object lies at offset 0.
+ */
+typedef uint64_t upc_shared_ptr;
+#define UPC_ADDRESS(p)  ((p) >> 30)
+#define UPC_THREAD(p)   ((int)((p) >> 20 & 0x3ff))
+#define UPC_PHASE(p)    ((p) & 0xfffff)
+#define UPC_POINTER(address, thread, phase) ((uint64_t)(address) << 30 | (uint64_t)(thread) << 20 | (phase))
+
+#define UPC_UNNAMED     INT_MIN         /* barrier without an id */
+
+/* Flags of collectives: wait for all threads before and after. */
+#define UPC_IN_ALLSYNC  1
+#define UPC_OUT_ALLSYNC 2
+
+typedef enum { UPC_ADD, UPC_MULT, UPC_MIN, UPC_MAX } upc_op_t;
+typedef unsigned long upc_handle_t;
+
+extern int MYTHREAD, THREADS;
+
+/* The program: runs once on every thread. */
+int upc_main(int argc, char **argv);
+
+void __upc_notify(int id);
+void __upc_wait(int id);
+void __upc_barrier(int id);             /* notify, then wait */
+
+upc_shared_ptr upc_global_lock_alloc(void);
+upc_shared_ptr upc_all_lock_alloc(void);
+void upc_lock(upc_shared_ptr lock);
+int upc_lock_attempt(upc_shared_ptr lock);
+void upc_unlock(upc_shared_ptr lock);
+void upc_lock_free(upc_shared_ptr lock);
+void upc_all_lock_free(upc_shared_ptr lock);
+
+upc_shared_ptr upc_alloc(size_t nbytes);
+upc_shared_ptr upc_global_alloc(size_t nblocks, size_t nbytes);
+upc_shared_ptr upc_all_alloc(size_t nblocks, size_t nbytes);
+void upc_free(upc_shared_ptr block);
+void upc_all_free(upc_shared_ptr block);
+
+void upc_memcpy(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+void upc_memget(void *dest, upc_shared_ptr source, size_t n);
+void upc_memput(upc_shared_ptr dest, const void *source, size_t n);
+void upc_memset(upc_shared_ptr dest, int c, size_t n);
+
+upc_handle_t upc_memcpy_nb(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+upc_handle_t upc_memget_nb(void *dest, upc_shared_ptr source, size_t n);
+upc_handle_t upc_memput_nb(upc_shared_ptr dest, const void *source, size_t n);
+upc_handle_t upc_memset_nb(upc_shared_ptr dest, int c, size_t n);
+void upc_sync(upc_handle_t handle);
+int upc_sync_attempt(upc_handle_t handle);
+void upc_memget_nbi(void *dest, upc_shared_ptr source, size_t n);
+void upc_memput_nbi(upc_shared_ptr dest, const void *source, size_t n);
+void upc_synci(void);
+int upc_synci_attempt(void);
+
+/* Single values. The letter pairs are machine modes: qi 1 byte, hi 2, si 4, di 8, ti 16, sf float, df double, xf long double. */
+#define UPC_ACCESS_MODES(_)                                                                     \
+	_(qi, uint8_t) _(hi, uint16_t) _(si, uint32_t) _(di, uint64_t) _(ti, unsigned __int128) \
+	_(sf, float) _(df, double) _(xf, long double)
+#define UPC_DECLARE(mode, type)                                 \
+	type __get##mode##2(upc_shared_ptr from);               \
+	type __gets##mode##2(upc_shared_ptr from);              \
+	void __put##mode##2(upc_shared_ptr to, type value);     \
+	void __puts##mode##2(upc_shared_ptr to, type value);
+UPC_ACCESS_MODES(UPC_DECLARE)
+void __getblk3(void *dest, upc_shared_ptr source, size_t n);
+void __getsblk3(void *dest, upc_shared_ptr source, size_t n);
+void __putblk3(upc_shared_ptr dest, void *source, size_t n);
+void __putsblk3(upc_shared_ptr dest, void *source, size_t n);
+void __copyblk3(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+void __copysblk3(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+
+void upc_all_broadcast(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
+void upc_all_scatter(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
+void upc_all_gather(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
+void upc_all_gather_all(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
+void upc_all_exchange(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
+void upc_all_permute(upc_shared_ptr dest, upc_shared_ptr source, upc_shared_ptr permutation, size_t nbytes, int flags);
+
+#define UPC_REDUCTIONS(_) _(I, int) _(UI, unsigned int) _(L, long) _(UL, unsigned long) _(D, double)
+#define UPC_DECLARE_REDUCTION(letter, type)                                                                             \
+	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,             \
+				    size_t blk_size, type (*func)(type, type), int flags);                              \
+	void upc_all_prefix_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,      \
+					   size_t blk_size, type (*func)(type, type), int flags);
+UPC_REDUCTIONS(UPC_DECLARE_REDUCTION)
+
+void upc_global_exit(int status) __attribute__((noreturn));
+void __upc_exit(int status) __attribute__((noreturn));
+
+/* Inside the runtime. */
+void *upc_local_address(upc_shared_ptr p);      /* where this process has the object; a wild pointer ends the program */
+void upc_wait_for_all(void);                    /* a barrier of the runtime's own, which no program called */
+void upc_complain(const char *what) __attribute__((noreturn));
+upc_shared_ptr upc_all_agree(upc_shared_ptr of_thread_0);
+
+#endif
