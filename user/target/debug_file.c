@@ -2,7 +2,7 @@
  * debug_file.c - the separate file that a distribution keeps symbols and DWARF in.
  *
  * It is found by the build-id, or by the name in .gnu_debuglink next to the file and below /usr/lib/debug, as
- * gdb does. It must prove that it belongs to the image: by the same build-id, or where there is none by the checksum
+ * gdb does; what dwz moved out of several debug files, by .gnu_debugaltlink. It must prove that it belongs to the image: by the same build-id, or where there is none by the checksum
  * that .gnu_debuglink gives.
  */
 #include <errno.h>
@@ -20,18 +20,25 @@
 #define BUILD_ID_MOST 64u
 #define CHECKSUM_MOST (2ull << 30)   /* bytes that are read for a checksum */
 #define CHECKSUM_STEP (1u << 20)
-#define NT_GNU_BUILD_ID_TYPE 3u
+#define BY_BUILD_ID "/usr/lib/debug/.build-id/%.2s/%s.debug"
+
+/* malloc'ed; NULL: no build-id has this size, or no memory. */
+static char *hex_of(const uint8_t *id, size_t size)
+{
+	char *hex = size < BUILD_ID_LEAST || size > BUILD_ID_MOST ? NULL : malloc(size * 2 + 1);
+
+	for (size_t i = 0; hex && i < size; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	return hex;
+}
 
 static bool take_build_id(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size)
 {
-	char **hex = context, *at;
+	char **hex = context;
 
-	if (strcmp(owner, "GNU") || type != NT_GNU_BUILD_ID_TYPE || size < BUILD_ID_LEAST || size > BUILD_ID_MOST)
-		return false;
-	at = *hex = malloc(size * 2 + 1);
-	for (size_t i = 0; at && i < size; i++)
-		at += sprintf(at, "%02x", description[i]);
-	return true;
+	if (!strcmp(owner, "GNU") && type == NT_GNU_BUILD_ID)
+		*hex = hex_of(description, size);
+	return *hex;
 }
 
 char *elf_build_id(const struct elf_file *elf)
@@ -159,8 +166,7 @@ int debug_file_open(const struct elf_file *elf, const char *build_id, const char
 	int fd = -ENOENT;
 
 	if (build_id)
-		fd = try_path(root, owner, build_id, NULL, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
-			      build_id + 2);
+		fd = try_path(root, owner, build_id, NULL, BY_BUILD_ID, build_id, build_id + 2);
 	if (fd >= 0)
 		return fd;
 	name = read_link(elf, &checksum);
@@ -169,4 +175,68 @@ int debug_file_open(const struct elf_file *elf, const char *build_id, const char
 	fd = try_link(root, owner, build_id, path, name, checksum);
 	free(name);
 	return fd;
+}
+
+/* The folder of an open file, as we see it; into folder[PATH_MAX]. */
+static bool folder_of(int fd, char *folder)
+{
+	char link[32], *slash;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, folder, PATH_MAX - 1);
+	if (length <= 0)
+		return false;
+	folder[length] = '\0';
+	slash = strrchr(folder, '/');
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+/* .gnu_debugaltlink: a path, a NUL, a build-id. */
+static int try_alternate(int root, const struct process *owner, int fd, const char *path, const char *build_id)
+{
+	char folder[PATH_MAX];
+	int found = try_path(root, owner, build_id, NULL, BY_BUILD_ID, build_id, build_id + 2);
+
+	if (found < 0 && *path == '/')
+		found = try_path(root, owner, build_id, NULL, "%s", path);
+	else if (found < 0 && folder_of(fd, folder))
+		found = try_path(root, owner, build_id, NULL, "%s/%s", folder, path);
+	return found;
+}
+
+int alternate_file_open(const struct elf_file *elf, int root, const struct process *owner)
+{
+	const Elf64_Shdr *section = elf_section(elf, ".gnu_debugaltlink");
+	struct elf_file alternate;
+	char *data, *build_id = NULL;
+	int fd = -ENOENT;
+	size_t length;
+
+	if (!section)
+		return -ENOENT;
+	data = elf_section_bytes(elf, section, PATH_MAX + BUILD_ID_MOST);
+	if (!data)
+		return -ENOMEDIUM;
+	length = strnlen(data, section->sh_size);
+	if (length && length < section->sh_size)
+		build_id = hex_of((uint8_t *)data + length + 1, section->sh_size - length - 1);
+	if (build_id)
+		fd = try_alternate(root, owner, elf->fd, data, build_id);
+	free(build_id);
+	free(data);
+	if (fd < 0)
+		return -ENOMEDIUM;
+	/* One that needs another in turn is not what dwz makes, and libdw would go and look for it. */
+	if (!elf_file_read(&alternate, fd)) {
+		bool alone = !elf_section(&alternate, ".gnu_debugaltlink");
+
+		elf_file_free(&alternate);
+		if (alone)
+			return fd;
+	}
+	close(fd);
+	return -ENOMEDIUM;
 }

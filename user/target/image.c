@@ -21,7 +21,7 @@
 struct origin {
 	const char *path;
 	uint64_t device, inode;
-	int root;                    /* O_PATH: where its debug file is looked for; -1: nowhere */
+	int root;                    /* O_PATH: where its debug file is looked for */
 	const struct process *owner; /* may be NULL */
 };
 
@@ -137,7 +137,6 @@ static void read_facts(struct image *image, const struct elf_file *elf)
 	image->is_program = is_program(elf, &dynamic, has_interpreter);
 	image->is_static = image->is_program && !has_interpreter;
 	image->language = is_go(elf) ? IMAGE_GO : IMAGE_NATIVE;
-	image->has_dwarf = elf_has_dwarf(elf);
 }
 
 /* The executable segments, cut to what the file really has. */
@@ -189,6 +188,24 @@ static int add_minidebug(struct image *image, const struct elf_file *elf)
 	return error;
 }
 
+/* Whether the DWARF in `elf` can be used; takes along the file that it may need. */
+static bool dwarf_complete(struct image *image, const struct elf_file *elf, const struct origin *origin)
+{
+	struct image_private *priv = private_of(image);
+	int fd;
+
+	if (!elf_has_dwarf(elf))
+		return false;
+	fd = alternate_file_open(elf, origin->root, origin->owner);
+	if (fd == -ENOMEDIUM) {
+		log_info("%s: a part of its DWARF is in another file that is missing: no source lines",
+			 log_safe(image->path));
+		return false;
+	}
+	priv->alternate_fd = fd < 0 ? -1 : fd;
+	return true;
+}
+
 /* The separate debug file is kept open where it has DWARF that the file itself has not. */
 static int add_debug_file(struct image *image, const struct elf_file *elf, const struct origin *origin)
 {
@@ -196,18 +213,19 @@ static int add_debug_file(struct image *image, const struct elf_file *elf, const
 	struct elf_file debug;
 	int error = -ENOENT, fd;
 
-	if (origin->root < 0 || (image->has_symtab && image->has_dwarf))
+	if (image->has_symtab && image->has_dwarf)
 		return 0;
 	fd = debug_file_open(elf, image->build_id, origin->path, origin->root, origin->owner);
-	if (fd < 0 || elf_file_read(&debug, fd)) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
+		return 0;
+	if (elf_file_read(&debug, fd)) {
+		close(fd);
 		return 0;
 	}
 	if (!image->has_symtab)
 		error = symbols_add(image, &debug, false);
 	image->has_symtab |= !error;
-	if (!image->has_dwarf && elf_has_dwarf(&debug)) {
+	if (!image->has_dwarf && dwarf_complete(image, &debug, origin)) {
 		image->has_dwarf = true;
 		priv->debug_fd = fd;
 	} else {
@@ -241,6 +259,7 @@ static int read_symbols(struct image *image, const struct elf_file *elf, const s
 	if (error == -ENOMEM)
 		return error;
 	image->has_symtab = !error;
+	image->has_dwarf = dwarf_complete(image, elf, origin);
 	error = add_debug_file(image, elf, origin);
 	return error ? error : symbols_finish(image);
 }
@@ -254,6 +273,7 @@ static struct image *image_new(int fd, const struct origin *origin)
 
 	if (image && priv) {
 		priv->debug_fd = -1;
+		priv->alternate_fd = -1;
 		image->private_data = priv;
 		image->fd = fd;
 		image->device = origin->device;
@@ -315,8 +335,11 @@ void image_close(struct image *image)
 		free(priv->names[i]);
 	free(priv->code);
 	free(priv->by_offset);
+	inlined_names_free(priv->inlined);
 	if (priv->debug_fd >= 0)
 		close(priv->debug_fd);
+	if (priv->alternate_fd >= 0)
+		close(priv->alternate_fd);
 	free(priv);
 	if (image->fd >= 0)
 		close(image->fd);

@@ -19,6 +19,7 @@ struct code_segment {
 };
 
 struct dwarf_reader;
+struct inlined_names;
 
 struct image_private {
 	struct code_segment *code;
@@ -26,9 +27,11 @@ struct image_private {
 	char *names[NAME_TABLES]; /* the string tables that symbol names point into */
 	size_t nnames;
 	uint32_t *by_offset;      /* indices of symbols in ascending order of offset */
-	int debug_fd;             /* separate debug file; -1: none */
+	int debug_fd;             /* separate debug file with the DWARF; -1: none */
+	int alternate_fd;         /* what dwz moved out of the DWARF into a file of its own; -1: none */
 	struct dwarf_reader *dwarf; /* NULL: not opened yet */
 	bool dwarf_failed;        /* do not try again */
+	struct inlined_names *inlined; /* NULL: not read yet */
 };
 
 static inline struct image_private *private_of(const struct image *image)
@@ -68,13 +71,19 @@ int file_open_proc(const struct process *process, const char *name);
 /* The separate debug file that belongs to the image: a descriptor or -ENOENT. */
 int debug_file_open(const struct elf_file *elf, const char *build_id, const char *path, int root,
 		    const struct process *owner);
+/*
+ * The file that dwz moved parts of the DWARF of `elf` to. A descriptor, -ENOENT: it needs none, -ENOMEDIUM: it needs
+ * one that cannot be had.
+ */
+int alternate_file_open(const struct elf_file *elf, int root, const struct process *owner);
 /* The build-id in hex, malloc'ed; NULL: none. */
 char *elf_build_id(const struct elf_file *elf);
 /* Whether libdw can find something in it: .debug_info or .debug_line with content. */
 bool elf_has_dwarf(const struct elf_file *elf);
 
-/* --- dwarf.c --- */
+/* --- dwarf.c, inlined.c --- */
 
 void dwarf_reader_free(struct dwarf_reader *reader);
+void inlined_names_free(struct inlined_names *set);
 
 #endif

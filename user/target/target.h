@@ -118,16 +118,22 @@ void image_close(struct image *image);
 const struct symbol *image_symbol(const struct image *image, const char *name);
 /* The function that holds a file offset, NULL: none. */
 const struct symbol *image_symbol_at(const struct image *image, uint64_t offset);
-/* True where the image's DWARF has a function of this name that was inlined everywhere. */
+/*
+ * True where the image's DWARF has a function of this name that was inlined everywhere. The first call may take
+ * seconds on a program with hundreds of MB of DWARF.
+ */
 bool image_inlined(struct image *image, const char *name);
-/* Reads an int variable of this name from the process's memory (UPC's MYTHREAD). 0 or -errno. */
+/*
+ * Reads an int variable of this name from the process's memory (UPC's MYTHREAD). 0, -ENOENT: no such variable,
+ * -ENOTSUP: each thread has its own, or -errno. Nothing is said.
+ */
 int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
 
 struct source_location {
 	char *file;            /* malloc'ed; NULL: unknown */
 	uint32_t line, column; /* 0: unknown */
-	char *function;        /* malloc'ed; NULL: unknown */
-	uint64_t function_offset;
+	char *function;        /* as in the source, else the symbol; malloc'ed; NULL: unknown */
+	uint64_t function_offset; /* of the return address from the function's start; 0 where it was inlined */
 };
 
 /*

@@ -1,0 +1,46 @@
+/*
+ * dwarf_reader.h - private to user/target: the DWARF of one image, opened with limits.
+ */
+#ifndef GASPBPF_TARGET_DWARF_READER_H
+#define GASPBPF_TARGET_DWARF_READER_H
+
+#include <elfutils/libdw.h>
+
+#include "target/image_private.h"
+#include "target/intervals.h"
+
+#define NESTING_MOST 256u           /* entries inside entries */
+
+struct unit {
+	Dwarf_Off die;              /* of the unit itself */
+	uint64_t size;              /* bytes in .debug_info: an upper limit of its entries */
+	bool is_compile;            /* false: partial unit, holds what others import */
+	bool lines_known;           /* lines_usable has been found out */
+	bool lines_usable;
+	bool functions_read;
+	struct intervals functions; /* value: offset of the DIE */
+};
+
+struct dwarf_reader {
+	Elf *elf, *alternate_elf;
+	Dwarf *dwarf, *alternate;   /* the alternate is what dwz moved out, shared by several files */
+	Elf_Data *line_data;        /* .debug_line; NULL: none */
+	struct unit *units;         /* ascending by die */
+	size_t nunits;
+	struct intervals covered;   /* value: index of the unit */
+	uint64_t memory;            /* estimate of what lookups made libdw and us keep, bytes */
+};
+
+/* The reader of the image's DWARF, opened at the first call; NULL: none, or damaged. */
+struct dwarf_reader *image_dwarf(struct image *image);
+
+/*
+ * Walks the entries of a unit, outer ones first. visit says whether to go into the entry's children. Stops at the
+ * deadline (now_ms() of then) and at more entries than the unit can have. False where it did not come to the end.
+ */
+typedef bool (*entry_fn)(void *context, Dwarf_Die *entry, uint32_t depth);
+bool unit_walk(struct dwarf_reader *reader, const struct unit *unit, uint64_t deadline, entry_fn visit, void *context);
+
+uint64_t now_ms(void); /* CLOCK_MONOTONIC */
+
+#endif
