@@ -1,0 +1,493 @@
+/*
+ * definitions.c - what spans refer to: memory, and the form in the file.
+ *
+ * An entry of a definition is written as a list of fields: number, length, bytes. A reader
+ * takes the fields it knows and skips the others; a field that is not there has its default: 0, NULL,
+ * and NO_INDEX or -1 where the table says so. Which member of which struct is which field
+ * stands in the tables below (docs/recording.md has the same numbers); numbers are never used again for something else.
+ */
+#include "recording/definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/value.h"
+#include "recording/chunk.h"
+
+#define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */
+#define VALUES_MOST 256   /* values of a probe */
+
+enum field_type {
+	FIELD_END,
+	FIELD_STRING,
+	FIELD_U64,
+	FIELD_U32,
+	FIELD_UNSIGNED,
+	FIELD_INDEX,    /* uint32_t, default NO_INDEX */
+	FIELD_S32,
+	FIELD_RANK,     /* long, default -1 */
+	FIELD_BOOL,
+	FIELD_ROLE,     /* stored by name */
+	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
+};
+
+#define RUN(n, t, member) { n, FIELD_##t, offsetof(struct def_run, member) }
+#define LOSS(n, member) { n, FIELD_U64, offsetof(struct def_loss, member) }
+#define PROCESS(n, t, member) { n, FIELD_##t, offsetof(struct def_process, member) }
+#define THREAD(n, t, member) { n, FIELD_##t, offsetof(struct def_thread, member) }
+#define IMAGE(n, t, member) { n, FIELD_##t, offsetof(struct def_image, member) }
+#define PROBE(n, t, member) { n, FIELD_##t, offsetof(struct def_probe, member) }
+#define SITE(n, t, member) { n, FIELD_##t, offsetof(struct def_site, member) }
+#define END { 0, FIELD_END, 0 }
+
+const struct field run_fields[] = {
+	RUN(1, U64, start), RUN(2, U64, end), RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
+	RUN(5, STRING, command), RUN(6, STRING, host), RUN(7, STRING, kernel), RUN(8, STRING, version),
+	RUN(9, STRING, rung), RUN(10, BOOL, finished), END
+};
+
+const struct field loss_fields[] = {
+	LOSS(1, calls), LOSS(2, delivered), LOSS(3, lost), LOSS(4, no_memory), LOSS(5, no_entry),
+	LOSS(6, unwritten), END
+};
+
+static const struct field process_fields[] = {
+	PROCESS(1, U32, pid), PROCESS(2, U32, parent), PROCESS(3, STRING, command), PROCESS(4, STRING, name),
+	PROCESS(5, RANK, rank), PROCESS(6, STRING, unit), PROCESS(7, U64, start), PROCESS(8, U64, end),
+	PROCESS(9, S32, exit_code), PROCESS(10, BOOL, has_exit), END
+};
+
+static const struct field thread_fields[] = {
+	THREAD(1, INDEX, process), THREAD(2, U32, tid), THREAD(3, STRING, name), THREAD(4, U64, calls),
+	THREAD(5, U64, lost), THREAD(6, BOOL, counted), END
+};
+
+static const struct field image_fields[] = {
+	IMAGE(1, STRING, path), IMAGE(2, STRING, soname), IMAGE(3, STRING, build_id), END
+};
+
+static const struct field probe_fields[] = {
+	PROBE(1, STRING, event), PROBE(2, U32, number), PROBE(3, STRING, model), PROBE(4, ROLE, role),
+	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
+	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
+	PROBE(12, VALUES, values), END
+};
+
+static const struct field site_fields[] = {
+	SITE(1, INDEX, process), SITE(2, U64, address), SITE(3, INDEX, image), SITE(4, U64, offset),
+	SITE(5, BOOL, located), SITE(6, STRING, function), SITE(7, U64, function_offset), SITE(8, STRING, file),
+	SITE(9, U32, line), SITE(10, U32, column), END
+};
+
+#define KIND(type, entries, entry, most, fields) \
+	{ type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), sizeof(struct entry), most, fields }
+
+const struct kind kinds[KINDS] = {
+	KIND(CHUNK_PROCESSES, processes, def_process, 1 << 20, process_fields),
+	KIND(CHUNK_IMAGES, images, def_image, 1 << 20, image_fields),
+	KIND(CHUNK_THREADS, threads, def_thread, 1 << 22, thread_fields),
+	KIND(CHUNK_PROBES, probes, def_probe, 1 << 16, probe_fields),
+	KIND(CHUNK_SITES, sites, def_site, 1 << 22, site_fields),
+};
+
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE };
+
+/* --- memory ------------------------------------------------------------ */
+
+/* The member of struct definitions, or of an entry, at an offset; as bytes, for the array pointers have many types. */
+#define LOAD(from, offset, value) memcpy(&(value), (const char *)(from) + (offset), sizeof(value))
+#define STORE(to, offset, value) memcpy((char *)(to) + (offset), &(value), sizeof(value))
+
+size_t kind_count(const struct kind *kind, const struct definitions *d)
+{
+	size_t count;
+
+	LOAD(d, kind->count, count);
+	return count;
+}
+
+void *kind_entry(const struct kind *kind, const struct definitions *d, size_t index)
+{
+	char *array;
+
+	LOAD(d, kind->array, array);
+	return array + index * kind->size;
+}
+
+static void set_defaults(const struct field *fields, void *entry)
+{
+	const uint32_t no_index = NO_INDEX;
+	const long no_rank = -1;
+
+	for (; fields->type; fields++) {
+		if (fields->type == FIELD_INDEX)
+			STORE(entry, fields->offset, no_index);
+		else if (fields->type == FIELD_RANK)
+			STORE(entry, fields->offset, no_rank);
+	}
+}
+
+/* The array's room is the next power of two, so that it need not be kept. */
+static uint32_t add(struct definitions *d, const struct kind *kind)
+{
+	size_t count = kind_count(kind, d), more;
+	char *array;
+
+	LOAD(d, kind->array, array);
+	if (count >= kind->most)
+		return NO_INDEX;
+	if ((count & (count - 1)) == 0) {
+		array = realloc(array, (count ? 2 * count : 1) * kind->size);
+		if (!array)
+			return NO_INDEX;
+		STORE(d, kind->array, array);
+	}
+	memset(array + count * kind->size, 0, kind->size);
+	more = count + 1;
+	STORE(d, kind->count, more);
+	return (uint32_t)count;
+}
+
+uint32_t definitions_add_process(struct definitions *d)
+{
+	return add(d, &kinds[KIND_PROCESS]);
+}
+
+uint32_t definitions_add_thread(struct definitions *d)
+{
+	return add(d, &kinds[KIND_THREAD]);
+}
+
+uint32_t definitions_add_image(struct definitions *d)
+{
+	return add(d, &kinds[KIND_IMAGE]);
+}
+
+uint32_t definitions_add_probe(struct definitions *d)
+{
+	return add(d, &kinds[KIND_PROBE]);
+}
+
+uint32_t definitions_add_site(struct definitions *d)
+{
+	return add(d, &kinds[KIND_SITE]);
+}
+
+static void free_values(struct def_probe *probe)
+{
+	uint32_t i;
+
+	for (i = 0; i < probe->nvalues; i++)
+		value_free(&probe->values[i]);
+	free(probe->values);
+	probe->values = NULL;
+	probe->nvalues = 0;
+}
+
+void entry_free(const struct field *fields, void *entry)
+{
+	char *text;
+
+	for (; fields->type; fields++) {
+		if (fields->type == FIELD_VALUES)
+			free_values(entry);
+		if (fields->type != FIELD_STRING)
+			continue;
+		LOAD(entry, fields->offset, text);
+		free(text);
+		text = NULL;
+		STORE(entry, fields->offset, text);
+	}
+}
+
+void definitions_free(struct definitions *d)
+{
+	unsigned k;
+	size_t i;
+
+	entry_free(run_fields, &d->run);
+	for (k = 0; k < KINDS; k++) {
+		size_t count = kind_count(&kinds[k], d);
+
+		for (i = 0; i < count; i++)
+			entry_free(kinds[k].fields, kind_entry(&kinds[k], d, i));
+		free(kind_entry(&kinds[k], d, 0));
+	}
+	*d = (struct definitions){ 0 };
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+static void put_bytes(struct buffer *out, uint8_t number, const void *bytes, size_t size)
+{
+	buffer_put_varint(out, number);
+	buffer_put_varint(out, size);
+	buffer_put(out, bytes, size);
+}
+
+/* The bytes of a number are one varint. */
+static void put_number(struct buffer *out, uint8_t number, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t size = 0;
+
+	while (value >= 0x80) {
+		bytes[size++] = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	bytes[size++] = (uint8_t)value;
+	put_bytes(out, number, bytes, size);
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+}
+
+static int64_t unzigzag(uint64_t value)
+{
+	return (int64_t)((value >> 1) ^ -(value & 1));
+}
+
+static void put_values(struct buffer *out, uint8_t number, const struct def_probe *probe)
+{
+	struct buffer bytes = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < probe->nvalues && i < VALUES_MOST; i++) {
+		buffer_clear(&bytes);
+		value_encode(&bytes, &probe->values[i]);
+		out->failed |= bytes.failed;
+		put_bytes(out, number, bytes.data, bytes.size);
+	}
+	buffer_free(&bytes);
+}
+
+/* A member that is a number, as it stands in the file; false where it has its default. */
+static bool get_number(const struct field *field, const void *entry, uint64_t *number)
+{
+	int32_t s32;
+	uint32_t u32;
+	bool flag;
+	long rank;
+
+	switch (field->type) {
+	case FIELD_U64:
+		LOAD(entry, field->offset, *number);
+		return *number != 0;
+	case FIELD_U32:
+	case FIELD_UNSIGNED:
+	case FIELD_INDEX:
+		LOAD(entry, field->offset, u32);
+		*number = u32;
+		return u32 != (field->type == FIELD_INDEX ? NO_INDEX : 0);
+	case FIELD_S32:
+		LOAD(entry, field->offset, s32);
+		*number = zigzag(s32);
+		return s32 != 0;
+	case FIELD_RANK:
+		LOAD(entry, field->offset, rank);
+		*number = zigzag(rank);
+		return rank != -1;
+	case FIELD_BOOL:
+		LOAD(entry, field->offset, flag);
+		*number = flag;
+		return flag;
+	default:
+		return false;
+	}
+}
+
+void entry_encode(struct buffer *out, const struct field *fields, const void *entry)
+{
+	const char *text;
+	uint64_t number;
+	enum role role;
+
+	for (; fields->type; fields++) {
+		switch (fields->type) {
+		case FIELD_STRING:
+			LOAD(entry, fields->offset, text);
+			if (text)
+				put_bytes(out, fields->number, text, strnlen(text, STRING_MOST));
+			break;
+		case FIELD_ROLE:
+			LOAD(entry, fields->offset, role);
+			text = role_name(role);
+			if (text)
+				put_bytes(out, fields->number, text, strlen(text));
+			break;
+		case FIELD_VALUES:
+			put_values(out, fields->number, entry);
+			break;
+		default:
+			if (get_number(fields, entry, &number))
+				put_number(out, fields->number, number);
+		}
+	}
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+static const char *take_string(const struct field *field, struct cursor *bytes, void *entry)
+{
+	size_t size = (size_t)(bytes->end - bytes->at);
+	char *text, *old;
+
+	if (size > STRING_MOST)
+		return "a text is too long";
+	LOAD(entry, field->offset, old);
+	if (old)
+		return "a field stands twice";
+	text = malloc(size + 1);
+	if (!text)
+		return "there is not enough memory to read it";
+	memcpy(text, bytes->at, size);
+	text[size] = '\0';
+	STORE(entry, field->offset, text);
+	return NULL;
+}
+
+/* A role that a newer writer knows is no damage: the span is still a call. */
+static void take_role(const struct field *field, struct cursor *bytes, void *entry)
+{
+	char name[32] = "";
+	size_t size = (size_t)(bytes->end - bytes->at);
+	enum role role;
+	int known;
+
+	if (size < sizeof(name))
+		memcpy(name, bytes->at, size);
+	known = role_from_name(name);
+	role = known < 0 ? ROLE_FUNCTION : (enum role)known;
+	STORE(entry, field->offset, role);
+}
+
+static const char *take_value(struct cursor *bytes, struct def_probe *probe)
+{
+	uint32_t n = probe->nvalues;
+
+	if (n == VALUES_MOST)
+		return "a probe has too many values";
+	if ((n & (n - 1)) == 0) {
+		struct value *values = realloc(probe->values, (n ? 2 * n : 1) * sizeof(*values));
+
+		if (!values)
+			return "there is not enough memory to read it";
+		probe->values = values;
+	}
+	memset(&probe->values[n], 0, sizeof(probe->values[n]));
+	if (!value_decode(bytes, &probe->values[n]))
+		return "a value of a probe is bad";
+	probe->nvalues++;
+	return NULL;
+}
+
+static const char *take_number(const struct field *field, struct cursor *bytes, void *entry)
+{
+	uint64_t number = cursor_varint(bytes);
+	int64_t with_sign = unzigzag(number);
+	int32_t s32 = (int32_t)with_sign;
+	uint32_t u32 = (uint32_t)number;
+	long rank = (long)with_sign;
+	bool flag = number != 0;
+
+	if (bytes->failed)
+		return "a number is bad";
+	switch (field->type) {
+	case FIELD_U64:
+		STORE(entry, field->offset, number);
+		return NULL;
+	case FIELD_U32:
+	case FIELD_UNSIGNED:
+	case FIELD_INDEX:
+		STORE(entry, field->offset, u32);
+		return u32 == number ? NULL : "a number is too large";
+	case FIELD_S32:
+		STORE(entry, field->offset, s32);
+		return s32 == with_sign ? NULL : "a number is too large";
+	case FIELD_RANK:
+		STORE(entry, field->offset, rank);
+		return NULL;
+	default:
+		STORE(entry, field->offset, flag);
+		return NULL;
+	}
+}
+
+static const char *take_field(const struct field *field, struct cursor *bytes, void *entry)
+{
+	switch (field->type) {
+	case FIELD_STRING:
+		return take_string(field, bytes, entry);
+	case FIELD_ROLE:
+		take_role(field, bytes, entry);
+		return NULL;
+	case FIELD_VALUES:
+		return take_value(bytes, entry);
+	default:
+		return take_number(field, bytes, entry);
+	}
+}
+
+const char *entry_decode(struct cursor *in, const struct field *fields, size_t size, void *entry)
+{
+	const char *wrong = NULL;
+
+	memset(entry, 0, size);
+	set_defaults(fields, entry);
+	while (!wrong && in->at < in->end) {
+		uint64_t number = cursor_varint(in), length = cursor_varint(in);
+		const uint8_t *at = cursor_bytes(in, length);
+		const struct field *field = fields;
+
+		if (!at) {
+			wrong = "a field does not fit";
+			break;
+		}
+		while (field->type && field->number != number)
+			field++;
+		if (field->type) {
+			struct cursor bytes = { at, at + length, false };
+
+			wrong = take_field(field, &bytes, entry);
+		}
+	}
+	if (wrong)
+		entry_free(fields, entry);
+	return wrong;
+}
+
+static const char *check_probe(const struct def_probe *probe, const struct definitions *d)
+{
+	uint32_t i;
+
+	if (probe->image >= d->nimages)
+		return "a probe refers to no image";
+	for (i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].slot >= GB_SLOTS || probe->values[i].null_slot >= GB_SLOTS)
+			return "a value of a probe refers to no word";
+	return NULL;
+}
+
+const char *entry_check(const struct kind *kind, const struct definitions *d, const void *entry)
+{
+	const struct def_site *site = entry;
+
+	switch (kind - kinds) {
+	case KIND_THREAD:
+		if (((const struct def_thread *)entry)->process >= d->nprocesses)
+			return "a thread refers to no process";
+		return NULL;
+	case KIND_PROBE:
+		return check_probe(entry, d);
+	case KIND_SITE:
+		if (site->process >= d->nprocesses)
+			return "a call site refers to no process";
+		if (site->image != NO_INDEX && site->image >= d->nimages)
+			return "a call site refers to no image";
+		return NULL;
+	default:
+		return NULL;
+	}
+}

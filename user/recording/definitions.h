@@ -1,0 +1,43 @@
+/*
+ * definitions.h - private to user/recording: the five kinds of definitions, and the run's facts, as tables.
+ */
+#ifndef GASPBPF_RECORDING_DEFINITIONS_H
+#define GASPBPF_RECORDING_DEFINITIONS_H
+
+#include "recording/recording.h"
+#include "util/buffer.h"
+
+#define KINDS 5
+
+/* Which member of an entry is which field. A table of them ends with type 0. */
+struct field {
+	uint8_t number;
+	uint8_t type;            /* enum field_type, definitions.c */
+	size_t offset;
+};
+
+/* One kind of definition: where its array is in struct definitions, and which fields an entry has. */
+struct kind {
+	uint32_t type;           /* of its chunks */
+	size_t array, count;     /* offsets in struct definitions */
+	size_t size;             /* of an entry */
+	size_t most;             /* entries; a file with more is refused */
+	const struct field *fields;
+};
+
+extern const struct kind kinds[KINDS]; /* in the order in which they refer to each other */
+
+size_t kind_count(const struct kind *kind, const struct definitions *d);
+void *kind_entry(const struct kind *kind, const struct definitions *d, size_t index);
+
+/* Appends the entry's fields as (number, length, bytes). */
+void entry_encode(struct buffer *out, const struct field *fields, const void *entry);
+/* The inverse; fields of unknown number are skipped. NULL, or what is wrong; then *entry holds nothing to free. */
+const char *entry_decode(struct cursor *in, const struct field *fields, size_t size, void *entry);
+/* Whether all indices of an entry refer to something that is there, and the like. NULL, or what is wrong. */
+const char *entry_check(const struct kind *kind, const struct definitions *d, const void *entry);
+void entry_free(const struct field *fields, void *entry);
+
+extern const struct field run_fields[], loss_fields[];
+
+#endif

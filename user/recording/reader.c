@@ -1,0 +1,552 @@
+/*
+ * reader.c - reads a recording.
+ *
+ * Opening walks over the heads of all chunks, reads the definitions and the late spans, and notes where the
+ * chunks of spans are; those are read when they are asked for, one at a time. Whatever is wrong with
+ * the file ends it there: that is said once, and everything before is used.
+ *
+ * Nothing in the file is trusted. Each chunk has a checksum, but a file may also be made on purpose: sizes are
+ * checked before memory is taken, all memory together is bounded, and each index of a span is checked
+ * before the span is handed on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recording/chunk.h"
+#include "recording/definitions.h"
+#include "recording/late.h"
+#include "recording/recording.h"
+#include "recording/span_code.h"
+#include "util/log.h"
+
+#define DEFINITIONS_MOST (1u << 30) /* bytes that all definitions may take in memory */
+#define ENTRY_COST 128              /* bytes in memory of an entry that is empty in the file */
+
+/* A chunk of spans, and which of the late spans are its. */
+struct span_place {
+	struct chunk chunk;
+	size_t late, nlate;      /* in recording.late, file order */
+};
+
+struct recording {
+	int fd;
+	bool owned;
+	char *name;
+	uint64_t size;
+	bool damage_said;
+	struct definitions d;
+	uint64_t definition_bytes;
+
+	struct packer *packer;
+	struct buffer stored, decoded;
+	struct span_code code;
+
+	struct span_place *places;
+	size_t nplaces, places_room;
+
+	struct late_store late;
+
+	struct span *spans;      /* of the chunk last read, for recording_read_chunk() */
+	bool *is_late;
+	struct gap *gaps;
+	size_t *gap_before;
+};
+
+static const char out_of_memory[] = "there is not enough memory to read it";
+
+static void say_damage(struct recording *r, uint64_t at, const char *what)
+{
+	if (!r->damage_said)
+		log_warn("%s: damaged at byte %llu: %s: what was read up to there is used", log_safe(r->name),
+			 (unsigned long long)at, what);
+	r->damage_said = true;
+}
+
+/* --- definitions ------------------------------------------------------- */
+
+static uint32_t add_entry(const struct kind *kind, struct definitions *d)
+{
+	switch (kind->type) {
+	case CHUNK_PROCESSES:
+		return definitions_add_process(d);
+	case CHUNK_THREADS:
+		return definitions_add_thread(d);
+	case CHUNK_IMAGES:
+		return definitions_add_image(d);
+	case CHUNK_PROBES:
+		return definitions_add_probe(d);
+	default:
+		return definitions_add_site(d);
+	}
+}
+
+/* Reads one entry of a definition chunk: a new one, or one that replaces an earlier one. */
+static const char *read_entry(struct recording *r, const struct kind *kind, struct cursor *in)
+{
+	union {
+		struct def_process process;
+		struct def_thread thread;
+		struct def_image image;
+		struct def_probe probe;
+		struct def_site site;
+	} entry;
+	uint64_t index = cursor_varint(in), length = cursor_varint(in);
+	const uint8_t *bytes = cursor_bytes(in, length);
+	struct cursor fields = { bytes, bytes + length, false };
+	const char *wrong;
+
+	if (!bytes)
+		return "a definition does not fit";
+	if (index > kind_count(kind, &r->d))
+		return "a definition is missing";
+	r->definition_bytes += ENTRY_COST + length;
+	if (r->definition_bytes > DEFINITIONS_MOST)
+		return "there are too many definitions";
+	wrong = entry_decode(&fields, kind->fields, kind->size, &entry);
+	if (wrong)
+		return wrong;
+	if (kind->type == CHUNK_PROBES)
+		r->definition_bytes += entry.probe.nvalues * sizeof(struct value);
+	wrong = entry_check(kind, &r->d, &entry);
+	if (!wrong && index == kind_count(kind, &r->d) && add_entry(kind, &r->d) == NO_INDEX)
+		wrong = "there are too many definitions";
+	if (wrong) {
+		entry_free(kind->fields, &entry);
+		return wrong;
+	}
+	entry_free(kind->fields, kind_entry(kind, &r->d, index));
+	memcpy(kind_entry(kind, &r->d, index), &entry, kind->size);
+	return NULL;
+}
+
+/* Entry 0 is the run, entry 1 the loss; others, padding among them, say nothing to this version. */
+static const char *read_run_entry(struct recording *r, struct cursor *in)
+{
+	uint64_t index = cursor_varint(in), length = cursor_varint(in);
+	const uint8_t *bytes = cursor_bytes(in, length);
+	struct cursor fields = { bytes, bytes + length, false };
+	struct def_run run;
+	struct def_loss loss;
+	const char *wrong = NULL;
+
+	if (!bytes)
+		return "the facts of the run do not fit";
+	if (index == 0) {
+		wrong = entry_decode(&fields, run_fields, sizeof(run), &run);
+		if (wrong)
+			return wrong;
+		if (run.end && run.end < run.start) {
+			entry_free(run_fields, &run);
+			return "the run ends before it starts";
+		}
+		entry_free(run_fields, &r->d.run);
+		r->d.run = run;
+	} else if (index == 1) {
+		wrong = entry_decode(&fields, loss_fields, sizeof(loss), &loss);
+		if (!wrong)
+			r->d.loss = loss;
+	}
+	return wrong;
+}
+
+static const char *read_definitions(struct recording *r, const struct kind *kind, const uint8_t *raw, size_t size)
+{
+	struct cursor in = { raw, raw + size, false };
+	const char *wrong = NULL;
+
+	while (!wrong && in.at < in.end)
+		wrong = kind ? read_entry(r, kind, &in) : read_run_entry(r, &in);
+	return wrong;
+}
+
+static struct span_bounds bounds_of(const struct recording *r)
+{
+	return (struct span_bounds){ r->d.nthreads, r->d.nprobes, r->d.nsites };
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static const char *add_place(struct recording *r, const struct chunk *chunk)
+{
+	size_t first = r->late.settled;
+
+	if (r->nplaces == r->places_room) {
+		size_t room = r->places_room ? 2 * r->places_room : 64;
+		struct span_place *grown = room < UINT32_MAX ? realloc(r->places, room * sizeof(*grown)) : NULL;
+
+		if (!grown)
+			return out_of_memory;
+		r->places = grown;
+		r->places_room = room;
+	}
+	r->places[r->nplaces++] = (struct span_place){ *chunk, first, late_settle(&r->late) };
+	return NULL;
+}
+
+static const char *read_late(struct recording *r, const uint8_t *raw, size_t size)
+{
+	struct span_bounds bounds = bounds_of(r);
+
+	if (span_code_fit(&r->code, bounds.threads, bounds.probes))
+		return out_of_memory;
+	return late_read(&r->late, &r->code, &bounds, raw, size, (uint32_t)r->nplaces);
+}
+
+static const struct kind *kind_of(uint32_t type)
+{
+	unsigned k;
+
+	for (k = 0; k < KINDS; k++)
+		if (kinds[k].type == type)
+			return &kinds[k];
+	return NULL;
+}
+
+/* Takes in one chunk, except the spans themselves. A chunk of a type that a newer writer knows is passed over. */
+static const char *read_chunk(struct recording *r, const struct chunk *chunk)
+{
+	const uint8_t *raw;
+	const char *wrong;
+
+	if (chunk->type == CHUNK_SPANS)
+		return add_place(r, chunk);
+	wrong = chunk_read_payload(r->packer, r->fd, chunk, &r->stored, &r->decoded, &raw);
+	if (wrong)
+		return wrong;
+	if (chunk->type == CHUNK_LATE)
+		return read_late(r, raw, chunk->raw);
+	if (chunk->type == CHUNK_RUN || kind_of(chunk->type))
+		return read_definitions(r, kind_of(chunk->type), raw, chunk->raw);
+	return NULL;
+}
+
+static void read_chunks(struct recording *r)
+{
+	struct chunk chunk = { .at = FILE_HEAD };
+	const char *wrong = NULL;
+
+	while (chunk.at < r->size) {
+		wrong = chunk_read_head(r->fd, r->size, &chunk);
+		if (!wrong)
+			wrong = read_chunk(r, &chunk);
+		if (wrong) {
+			say_damage(r, chunk.at, wrong);
+			return;
+		}
+		chunk.at += CHUNK_HEAD + chunk.stored;
+	}
+}
+
+static const char *load_spans(struct recording *r, size_t index, const uint8_t **raw)
+{
+	const struct chunk *chunk = &r->places[index].chunk;
+	const char *wrong = chunk_read_payload(r->packer, r->fd, chunk, &r->stored, &r->decoded, raw);
+
+	if (!wrong && chunk->raw < SPAN_HEAD)
+		wrong = "a chunk of spans is too short";
+	return wrong;
+}
+
+/* The end of a run whose recorder was killed: that of the last span there is. */
+static void guess_end(struct recording *r)
+{
+	struct def_run *run = &r->d.run;
+	uint64_t end = run->start;
+	const uint8_t *raw;
+
+	if (run->finished)
+		return;
+	if (r->nplaces && !load_spans(r, r->nplaces - 1, &raw) && get_u64(raw + 16) > end)
+		end = get_u64(raw + 16);
+	if (end > run->end)
+		run->end = end;
+	run->end_realtime = run->start_realtime + (run->end - run->start);
+}
+
+static int check_head(struct recording *r)
+{
+	static const char magic[8] = RECORDING_MAGIC;
+	uint8_t head[FILE_HEAD];
+	struct stat status;
+	ssize_t got;
+
+	if (fstat(r->fd, &status) || !S_ISREG(status.st_mode)) {
+		log_error("%s: not a regular file: give a file that 'gaspbpf -o NAME.gasp' wrote", log_safe(r->name));
+		return -EINVAL;
+	}
+	r->size = (uint64_t)status.st_size;
+	if (!r->size) {
+		log_error("%s: empty: nothing was recorded: record again", log_safe(r->name));
+		return -ENODATA;
+	}
+	got = pread(r->fd, head, sizeof(head), 0);
+	if (got < 0) {
+		int error = errno;
+
+		log_error("%s: cannot be read: %s", log_safe(r->name), strerror(error));
+		return -error;
+	}
+	if (memcmp(head, magic, (size_t)got < sizeof(magic) ? (size_t)got : sizeof(magic))) {
+		log_error("%s: not a gaspbpf recording: give a file that 'gaspbpf -o NAME.gasp' wrote", log_safe(r->name));
+		return -ENOEXEC;
+	}
+	if (got < (ssize_t)sizeof(head)) {
+		log_error("%s: cut off in its first bytes: nothing of it is left: record again", log_safe(r->name));
+		return -ENODATA;
+	}
+	if (get_u32(head + 8) != RECORDING_VERSION) {
+		log_error("%s: recording format %u: this gaspbpf reads format %u: use the gaspbpf that wrote it, or a newer one",
+			  log_safe(r->name), get_u32(head + 8), RECORDING_VERSION);
+		return -EPROTONOSUPPORT;
+	}
+	return 0;
+}
+
+static int open_checked(struct recording **recording, int fd, bool owned, const char *name)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int error = -ENOMEM;
+
+	if (r) {
+		r->fd = fd;
+		r->owned = owned;
+		r->name = strdup(name);
+		r->packer = packer_new();
+	} else if (owned) {
+		close(fd);
+	}
+	if (!r || !r->name || !r->packer)
+		goto no_memory;
+	error = check_head(r);
+	if (error)
+		goto failed;
+	read_chunks(r);
+	error = -ENOMEM;
+	if (!late_sort(&r->late))
+		goto no_memory;
+	guess_end(r);
+	if (!r->d.run.finished && !r->damage_said)
+		log_warn("%s: the recorder was stopped before its end: what it had written is used", log_safe(name));
+	*recording = r;
+	return 0;
+no_memory:
+	log_error("%s: cannot be read: out of memory: free some memory", log_safe(name));
+failed:
+	recording_close(r);
+	return error;
+}
+
+int recording_open(struct recording **recording, const char *path)
+{
+	/* O_NONBLOCK: a FIFO without a writer must not hold us. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0) {
+		int error = errno;
+
+		log_error("%s: cannot be opened: %s: check the name and its permissions", log_safe(path), strerror(error));
+		return -error;
+	}
+	return open_checked(recording, fd, true, path);
+}
+
+int recording_open_fd(struct recording **recording, int fd, const char *name)
+{
+	return open_checked(recording, fd, false, name);
+}
+
+void recording_close(struct recording *r)
+{
+	if (!r)
+		return;
+	if (r->owned)
+		close(r->fd);
+	definitions_free(&r->d);
+	packer_free(r->packer);
+	buffer_free(&r->stored);
+	buffer_free(&r->decoded);
+	span_code_free(&r->code);
+	free(r->places);
+	late_free(&r->late);
+	free(r->spans);
+	free(r->is_late);
+	free(r->gaps);
+	free(r->gap_before);
+	free(r->name);
+	free(r);
+}
+
+const struct late_start *recording_late(const struct recording *r, size_t *count)
+{
+	*count = r->late.count;
+	return r->late.starts;
+}
+
+void recording_late_span(const struct recording *r, size_t index, struct span *span)
+{
+	late_get(&r->late, index, span);
+}
+
+const struct definitions *recording_definitions(const struct recording *r)
+{
+	return &r->d;
+}
+
+/* --- reading spans ----------------------------------------------------- */
+
+size_t recording_chunks(const struct recording *r)
+{
+	return r->nplaces;
+}
+
+/* The records of one chunk, one after the other. */
+struct records {
+	const uint8_t *at, *end;
+	uint32_t nspans, ngaps;  /* still to come */
+	struct span_bounds bounds;
+};
+
+static const char *records_begin(struct recording *r, size_t index, struct records *records)
+{
+	const uint8_t *raw;
+	const char *wrong = load_spans(r, index, &raw);
+
+	if (wrong)
+		return wrong;
+	*records = (struct records){
+		raw + SPAN_HEAD, raw + r->places[index].chunk.raw, get_u32(raw), get_u32(raw + 4), bounds_of(r),
+	};
+	if (records->nspans > RECORDING_CHUNK_SPANS || records->ngaps > RECORDING_CHUNK_SPANS)
+		return "a chunk has too many spans";
+	if (span_code_fit(&r->code, records->bounds.threads, records->bounds.probes))
+		return out_of_memory;
+	span_code_reset(&r->code, get_u64(raw + 8));
+	return NULL;
+}
+
+static enum record records_next(struct recording *r, struct records *records, struct span *span, struct gap *gap,
+				const char **wrong)
+{
+	enum record record;
+
+	*wrong = "a chunk has fewer spans than stated";
+	if (records->at >= records->end)
+		return RECORD_BAD;
+	*wrong = NULL;
+	record = record_decode(&r->code, &records->at, records->end, &records->bounds, span, gap, wrong);
+	if ((record == RECORD_SPAN && !records->nspans--) || (record == RECORD_GAP && !records->ngaps--)) {
+		*wrong = "a chunk has more spans than stated";
+		return RECORD_BAD;
+	}
+	return record;
+}
+
+/* Everything from this record on is damaged. The chunk still counts where it gave something. */
+static void stop_at(struct recording *r, size_t index, bool partly, const char *wrong)
+{
+	say_damage(r, r->places[index].chunk.at, wrong);
+	r->nplaces = index + partly;
+}
+
+int recording_read(struct recording *r, const struct span_sink *sink)
+{
+	struct span span = { 0 };
+	struct gap gap;
+	size_t i;
+
+	for (i = 0; i < r->nplaces; i++) {
+		struct records records = { 0 };
+		const char *wrong = records_begin(r, i, &records);
+		bool some = false;
+		int error = 0;
+
+		while (!wrong && (records.nspans || records.ngaps)) {
+			switch (records_next(r, &records, &span, &gap, &wrong)) {
+			case RECORD_SPAN:
+				error = sink->span(sink->context, &r->d, &span);
+				break;
+			case RECORD_GAP:
+				error = sink->gap ? sink->gap(sink->context, &r->d, &gap) : 0;
+				break;
+			case RECORD_BAD:
+				continue; /* wrong is set */
+			}
+			if (error)
+				return error;
+			some = true;
+		}
+		if (wrong)
+			stop_at(r, i, some, wrong);
+	}
+	return 0;
+}
+
+static bool make_room(struct recording *r)
+{
+	if (r->spans)
+		return r->is_late && r->gaps && r->gap_before;
+	r->spans = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->spans));
+	r->is_late = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->is_late));
+	r->gaps = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gaps));
+	r->gap_before = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gap_before));
+	return r->spans && r->is_late && r->gaps && r->gap_before;
+}
+
+/* Marks the late spans of a chunk; they must be the same spans as their copies. */
+static const char *mark_late(struct recording *r, size_t index, size_t nspans)
+{
+	const struct span_place *place = &r->places[index];
+	const char *wrong = NULL;
+	size_t i;
+
+	memset(r->is_late, 0, nspans * sizeof(*r->is_late));
+	for (i = place->late; i < place->late + place->nlate; i++) {
+		const struct late_span *late = &r->late.spans[i];
+
+		if (late->position < nspans && late_is_copy(late, &r->spans[late->position]))
+			r->is_late[late->position] = true;
+		else
+			wrong = "a late span is not among the spans";
+	}
+	return wrong;
+}
+
+int recording_read_chunk(struct recording *r, size_t index, struct recording_chunk *chunk)
+{
+	struct records records = { 0 };
+	size_t nspans = 0, ngaps = 0;
+	const char *wrong, *late_wrong;
+
+	if (index >= r->nplaces)
+		return -ENODATA;
+	if (!make_room(r)) {
+		log_error("%s: cannot be read: out of memory: free some memory", log_safe(r->name));
+		return -ENOMEM;
+	}
+	wrong = records_begin(r, index, &records);
+	while (!wrong && (records.nspans || records.ngaps)) {
+		/* records_next() allows no more of each than there is room for; the last one's place is checked by it too. */
+		struct span *span = &r->spans[nspans < RECORDING_CHUNK_SPANS ? nspans : RECORDING_CHUNK_SPANS - 1];
+		struct gap *gap = &r->gaps[ngaps < RECORDING_CHUNK_SPANS ? ngaps : RECORDING_CHUNK_SPANS - 1];
+		enum record record = records_next(r, &records, span, gap, &wrong);
+
+		if (record == RECORD_SPAN)
+			nspans++;
+		else if (record == RECORD_GAP)
+			r->gap_before[ngaps++] = nspans;
+	}
+	late_wrong = mark_late(r, index, nspans);
+	if (!wrong)
+		wrong = late_wrong;
+	if (wrong) {
+		stop_at(r, index, nspans || ngaps, wrong);
+		if (!nspans && !ngaps)
+			return -ENODATA;
+	}
+	*chunk = (struct recording_chunk){ r->spans, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
+	return 0;
+}
