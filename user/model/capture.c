@@ -1,0 +1,310 @@
+/*
+ * capture.c - from a prototype to the words that a span carries.
+ *
+ * wants.c has made a list of wants: each is one value, the place that it starts from
+ * (a register, a word of the stack, the result), and the loads that lead from there to
+ * it. Here each want gets a slot, and the capture program is written.
+ *
+ * Slots. At the call the kernel puts the six integer registers in slots 0..5
+ * whether they are wanted or not, and every slot that is sent costs 8 bytes of ring. So
+ *
+ *   - a parameter that is itself a value stays in its register's slot;
+ *   - a pointer that is only followed gives its slot to the last value that is read
+ *     through it: until then, for values at the return that is until the return, the
+ *     slot is busy;
+ *   - anything else takes the lowest slot that is never busy, which may well be that
+ *     of a register nobody wants;
+ *   - where a gap remains below a register's slot, the register is copied down.
+ *
+ * The last value read through a pointer overwrites it, so no slot at or beyond the
+ * number that is sent is needed after the entry program.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/value.h"
+#include "model/wants.h"
+#include "util/log.h"
+
+#define NO_SLOT 255
+
+/* A place that wants start from. */
+struct origin_slot {
+	struct place place;
+	uint8_t slot;
+	uint8_t width;
+	unsigned pending;    /* wants that still follow it */
+	bool kept;           /* it is a value itself */
+	bool used_at_return; /* followed when the function returns */
+};
+
+struct plan {
+	struct wants wants;
+	struct origin_slot origins[PARAMETERS_MOST * 2 + GB_REGISTERS + 2];
+	unsigned norigins;
+	bool busy[GB_SLOTS];
+	struct gb_op entry[GB_OPS], ret[GB_OPS];
+	unsigned nentry, nret;
+	bool full; /* ran out of slots or ops */
+};
+
+static bool has_slot(const struct want *want)
+{
+	return !want->value.unobservable && !want->value.constant;
+}
+
+static bool is_plain(const struct want *want)
+{
+	return !want->nloads && !want->kernel_decoder;
+}
+
+static struct origin_slot *origin_of(struct plan *plan, struct place place)
+{
+	struct origin_slot *origin;
+
+	for (unsigned i = 0; i < plan->norigins; i++) {
+		origin = &plan->origins[i];
+		if (origin->place.origin == place.origin && origin->place.index == place.index)
+			return origin;
+	}
+	origin = &plan->origins[plan->norigins++];
+	*origin = (struct origin_slot){ .place = place, .slot = NO_SLOT, .width = GB_U64 };
+	if (place.origin == FROM_REGISTER)
+		origin->slot = place.index;
+	return origin;
+}
+
+static uint8_t slot_take(struct plan *plan)
+{
+	for (unsigned i = 0; i < GB_SLOTS; i++) {
+		if (plan->busy[i])
+			continue;
+		plan->busy[i] = true;
+		return i;
+	}
+	plan->full = true;
+	return 0;
+}
+
+static void emit(struct plan *plan, bool at_return, struct gb_op op)
+{
+	if (plan->nentry + plan->nret == GB_OPS)
+		plan->full = true;
+	else if (at_return)
+		plan->ret[plan->nret++] = op;
+	else
+		plan->entry[plan->nentry++] = op;
+}
+
+/* Which origins are values, which are only followed, and until when. */
+static void survey(struct plan *plan)
+{
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct want *want = &plan->wants.items[i];
+		struct origin_slot *origin;
+
+		if (!has_slot(want))
+			continue;
+		origin = origin_of(plan, want->place);
+		if (is_plain(want)) {
+			origin->width = want->value.width;
+			origin->kept = true;
+		} else {
+			origin->pending++;
+			origin->used_at_return |= want->value.at_return;
+		}
+		origin->kept |= want->keep_handle;
+	}
+	for (unsigned i = 0; i < plan->norigins; i++) {
+		/* What is followed is followed as it came, all of it. */
+		if (plan->origins[i].pending)
+			plan->origins[i].width = GB_U64;
+		if (plan->origins[i].place.origin == FROM_REGISTER)
+			plan->busy[plan->origins[i].slot] = true;
+	}
+}
+
+/* Words of the stack, at the call; the result, at the return. */
+static void fetch_origins(struct plan *plan, enum origin which)
+{
+	for (unsigned i = 0; i < plan->norigins; i++) {
+		struct origin_slot *origin = &plan->origins[i];
+		struct gb_op op = { .width = origin->width };
+
+		if (origin->place.origin != which)
+			continue;
+		op.slot = origin->slot = slot_take(plan);
+		op.kind = which == FROM_STACK ? GB_OP_STACK : origin->place.index ? GB_OP_RESULT2 : GB_OP_RESULT;
+		op.offset = which == FROM_STACK ? origin->place.index : 0;
+		emit(plan, which == FROM_RESULT, op);
+	}
+}
+
+/* The loads of one value. The last to follow a pointer takes its slot. */
+static void fetch(struct plan *plan, struct want *want)
+{
+	struct origin_slot *origin = origin_of(plan, want->place);
+	bool at_return = want->value.at_return;
+	uint8_t slot, from = origin->slot;
+
+	slot = --origin->pending || origin->kept ? slot_take(plan) : origin->slot;
+	for (unsigned i = 0; i < want->nloads; i++) {
+		emit(plan, at_return, (struct gb_op){ .kind = GB_OP_LOAD, .slot = slot, .source = from,
+						      .width = want->loads[i].width, .offset = want->loads[i].offset });
+		from = slot;
+	}
+	if (want->kernel_decoder)
+		emit(plan, at_return, (struct gb_op){ .kind = GB_OP_DECODE, .slot = slot, .source = from, .width = GB_U64,
+						      .offset = want->kernel_decoder });
+	want->value.slot = slot;
+}
+
+static void fetch_all(struct plan *plan, bool at_return)
+{
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct want *want = &plan->wants.items[i];
+
+		if (!has_slot(want) || want->value.at_return != at_return)
+			continue;
+		if (is_plain(want))
+			want->value.slot = origin_of(plan, want->place)->slot;
+		else
+			fetch(plan, want);
+		want->value.null_slot = want->keep_handle ? origin_of(plan, want->place)->slot : want->value.slot;
+	}
+}
+
+static unsigned slots_sent(const struct plan *plan)
+{
+	unsigned slots = 0;
+
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		const struct want *want = &plan->wants.items[i];
+
+		if (has_slot(want) && want->value.slot >= slots)
+			slots = want->value.slot + 1;
+		if (has_slot(want) && want->value.has_null && want->value.null_slot >= slots)
+			slots = want->value.null_slot + 1;
+	}
+	return slots;
+}
+
+static void rename_slot(struct plan *plan, uint8_t from, uint8_t to)
+{
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct value *v = &plan->wants.items[i].value;
+
+		v->null_slot = v->null_slot == from ? to : v->null_slot;
+		v->slot = v->slot == from ? to : v->slot;
+	}
+}
+
+/* Copies registers down into slots that nothing ever used. */
+static void close_gaps(struct plan *plan)
+{
+	for (unsigned gap = 0; gap < GB_SLOTS; gap++) {
+		unsigned last = slots_sent(plan);
+		struct origin_slot *origin = NULL;
+
+		if (plan->busy[gap])
+			continue;
+		if (gap >= last || last > GB_REGISTERS || plan->nentry + plan->nret == GB_OPS)
+			return;
+		for (unsigned i = 0; i < plan->norigins; i++)
+			if (plan->origins[i].slot == last - 1 && plan->origins[i].place.origin == FROM_REGISTER)
+				origin = &plan->origins[i];
+		if (!origin || !origin->kept || origin->used_at_return)
+			return;
+		emit(plan, false, (struct gb_op){ .kind = GB_OP_COPY, .slot = gap, .source = last - 1, .width = GB_U64 });
+		rename_slot(plan, last - 1, gap);
+		plan->busy[gap] = true;
+	}
+}
+
+static void assign(struct plan *plan)
+{
+	plan->norigins = plan->nentry = plan->nret = 0;
+	plan->full = false;
+	memset(plan->busy, 0, sizeof(plan->busy));
+	survey(plan);
+	fetch_origins(plan, FROM_STACK);
+	fetch_all(plan, false);
+	fetch_origins(plan, FROM_RESULT);
+	fetch_all(plan, true);
+	if (!plan->full)
+		close_gaps(plan);
+}
+
+static void drop_last(struct plan *plan)
+{
+	struct want *want = &plan->wants.items[--plan->wants.count];
+
+	log_warn("%s: value '%s' is left out: a call carries at most %d words in %d steps",
+		 log_safe(plan->wants.function->symbol), log_safe(want->value.name), GB_SLOTS, GB_OPS);
+	free(want->value.name);
+}
+
+static int hand_over(struct plan *plan, struct capture *capture)
+{
+	struct gb_probe *program = &capture->program;
+
+	program->slots = slots_sent(plan);
+	program->entry_ops = plan->nentry;
+	program->return_ops = plan->nret;
+	program->flags = plan->wants.function->marks & MARK_ATOMIC ? GB_PROBE_NO_RETURN : 0;
+	memcpy(program->ops, plan->entry, plan->nentry * sizeof(*program->ops));
+	memcpy(program->ops + plan->nentry, plan->ret, plan->nret * sizeof(*program->ops));
+	capture->values = calloc(plan->wants.count ? plan->wants.count : 1, sizeof(*capture->values));
+	if (!capture->values)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct value *v = &capture->values[i];
+
+		*v = plan->wants.items[i].value;
+		plan->wants.items[i].value.name = NULL;
+		capture->nvalues++;
+		if (v->decoder && !(v->decoder = strdup(v->decoder)))
+			return -ENOMEM;
+		if (!has_slot(&plan->wants.items[i]))
+			v->slot = v->null_slot = 0;
+	}
+	return 0;
+}
+
+int model_function_capture(const struct function *function, const char *soname, struct capture *capture)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int error = 0;
+
+	memset(capture, 0, sizeof(*capture));
+	if (!plan)
+		return -ENOMEM;
+	plan->wants.function = function;
+	plan->wants.bound = function->parsed;
+	plan->wants.parsed = function->model->parsed;
+	plan->wants.soname = soname;
+	wants_find(&plan->wants);
+	if (!plan->wants.failed) {
+		assign(plan);
+		while (plan->full && plan->wants.count) {
+			drop_last(plan);
+			assign(plan);
+		}
+	}
+	error = plan->wants.failed ? -ENOMEM : hand_over(plan, capture);
+	for (unsigned i = 0; i < plan->wants.count; i++)
+		free(plan->wants.items[i].value.name);
+	free(plan);
+	if (error)
+		capture_free(capture);
+	return error;
+}
+
+void capture_free(struct capture *capture)
+{
+	for (size_t i = 0; i < capture->nvalues; i++)
+		value_free(&capture->values[i]);
+	free(capture->values);
+	memset(capture, 0, sizeof(*capture));
+}

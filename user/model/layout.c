@@ -1,0 +1,160 @@
+/* layout.c - facts that hold for one version of a library: how a handle is passed, and where its fields are. */
+#include <string.h>
+
+#include "model/parts.h"
+
+#define STRUCT_MOST 65536
+
+static struct fact *fact_add(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at)
+{
+	struct fact *more;
+
+	if (parsed->nfacts == MODEL_FACTS_MOST) {
+		source_error(source, at, "a model has at most %d facts in layouts", MODEL_FACTS_MOST);
+		return NULL;
+	}
+	/* Powers of two: grows when full. */
+	if (!(layout->nfacts & (layout->nfacts - 1))) {
+		more = arena_get(&parsed->arena, (layout->nfacts ? 2 * layout->nfacts : 1) * sizeof(*more));
+		if (!more)
+			return NULL;
+		if (layout->nfacts)
+			memcpy(more, layout->facts, layout->nfacts * sizeof(*more));
+		layout->facts = more;
+	}
+	parsed->nfacts++;
+	return &layout->facts[layout->nfacts++];
+}
+
+/* A struct by value: in one or two integer registers, or on the stack. */
+static struct passed pass_struct(int64_t size)
+{
+	struct passed passed = { .how = size > 16 ? PASS_MEMORY : PASS_INTEGER, .words = (size + 7) / 8, .form = FORM_UINT };
+
+	passed.width = size == 1 ? GB_U8 : size == 2 ? GB_U16 : size == 4 ? GB_U32 : GB_U64;
+	return passed;
+}
+
+/* ptr, u32 ..., or struct N. */
+static bool declaration_read(struct lexer *lexer, struct fact *fact)
+{
+	uint8_t size;
+
+	if (lexer_take_word(lexer, "struct")) {
+		if (!lexer_take_number(lexer, "the size of a struct", 1, STRUCT_MOST, &fact->number))
+			return false;
+		fact->passed = pass_struct(fact->number);
+		return true;
+	}
+	fact->passed = (struct passed){ .how = PASS_INTEGER, .words = 1 };
+	if (lexer->token.kind != TOKEN_WORD || !width_from_word(lexer->token.at, lexer->token.length, &fact->passed.width,
+								&fact->passed.form, &size)) {
+		source_error(lexer->source, lexer->token.at,
+			     "expected ptr u8 s8 u16 s16 u32 s32 u64 s64 or 'struct BYTES' instead of %s", lexer_show(lexer));
+		return false;
+	}
+	fact->number = size;
+	lexer_next(lexer);
+	return true;
+}
+
+static bool name_read(struct lexer *lexer, struct arena *arena, const char *what, const char **name)
+{
+	if (lexer->token.kind != TOKEN_WORD) {
+		source_error(lexer->source, lexer->token.at, "expected %s instead of %s", what, lexer_show(lexer));
+		return false;
+	}
+	*name = arena_copy(arena, lexer->token.at, lexer->token.length);
+	lexer_next(lexer);
+	return *name;
+}
+
+static bool equal_read(struct lexer *lexer)
+{
+	if (lexer_take_mark(lexer, '='))
+		return true;
+	source_error(lexer->source, lexer->token.at, "expected '=' instead of %s", lexer_show(lexer));
+	return false;
+}
+
+static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fact)
+{
+	if (lexer_take_word(lexer, "type"))
+		return name_read(lexer, arena, "the name of a type", &fact->type) && equal_read(lexer) &&
+		       declaration_read(lexer, fact);
+	if (!name_read(lexer, arena, "the name of a type", &fact->type))
+		return false;
+	if (!lexer_take_mark(lexer, '.')) {
+		source_error(lexer->source, lexer->token.at, "expected TYPE.FIELD = PATH");
+		return false;
+	}
+	if (!name_read(lexer, arena, "the name of a field", &fact->field) || !equal_read(lexer))
+		return false;
+	fact->null = !strcmp(fact->field, "null");
+	if (fact->null)
+		return lexer_take_number(lexer, "a handle", INT64_MIN, INT64_MAX, &fact->number);
+	return path_read_fact(lexer, &fact->path);
+}
+
+void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end)
+{
+	struct fact fact = { .type = NULL }, *place;
+	struct lexer lexer;
+
+	lexer_start(&lexer, source, at, end);
+	if (!fact_fill(&lexer, &parsed->arena, &fact))
+		return;
+	if (lexer.token.kind != TOKEN_END) {
+		source_error(source, lexer.token.at, "unexpected %s at the end of a fact", lexer_show(&lexer));
+		return;
+	}
+	place = fact_add(source, parsed, layout, at);
+	if (place)
+		*place = fact;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static const struct fact *find(const struct layout *layout, const char *type, const char *field)
+{
+	for (size_t i = 0; i < layout->nfacts; i++)
+		if (same(layout->facts[i].type, type) && same(layout->facts[i].field, field))
+			return &layout->facts[i];
+	return NULL;
+}
+
+static bool matches(const struct layout *layout, const char *soname)
+{
+	for (const char **glob = layout->globs; glob && *glob; glob++)
+		if (glob_matches(*glob, soname ? soname : "program"))
+			return true;
+	return false;
+}
+
+const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field)
+{
+	for (size_t i = 1; type && i < parsed->nlayouts; i++) {
+		const struct fact *fact = matches(&parsed->layouts[i], soname) ? find(&parsed->layouts[i], type, field) : NULL;
+
+		if (fact)
+			return fact;
+	}
+	return type ? find(&parsed->layouts[0], type, field) : NULL;
+}
+
+const struct fact *fact_type(const struct parsed_model *parsed, const char *soname, const char *type)
+{
+	const struct fact *fact = fact_field(parsed, soname, type, NULL);
+
+	for (size_t i = 1; type && !fact && i < parsed->nlayouts; i++)
+		fact = find(&parsed->layouts[i], type, NULL);
+	return fact;
+}
+
+bool fact_type_known(const struct parsed_model *parsed, const char *type)
+{
+	return fact_type(parsed, NULL, type);
+}

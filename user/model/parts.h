@@ -1,0 +1,266 @@
+/*
+ * parts.h - what the files of user/model share; no other folder includes it.
+ *
+ * The way of a model file:
+ *
+ *	source.c      bytes -> statements -> tokens, and errors with line and column
+ *	ctype.c       C types: reading them, and how the ABI passes them
+ *	annotation.c  @bytes:send(+16 u64) and the paths of layouts
+ *	prototype.c   a C declaration with annotations
+ *	expand.c      {a,b,c}: one function of each
+ *	layout.c      facts about one library version
+ *	reader.c      statements -> struct model
+ *	set.c         models of a folder, a file, a text
+ *	capture.c     function + library -> capture program + values
+ *	value.c       words of a span -> numbers, payload
+ *
+ * Everything that a model holds lives in its arena and goes with it.
+ */
+#ifndef GASPBPF_MODEL_PARTS_H
+#define GASPBPF_MODEL_PARTS_H
+
+#include <stdarg.h>
+
+#include "model/model.h"
+
+#define MODEL_FILE_MOST (1u << 20)
+#define MODEL_FUNCTIONS_MOST 100000
+#define MODEL_TEXT_MOST (64u << 20) /* bytes of one model's arena */
+#define MODEL_NAME_MOST 4096
+#define MODEL_LIST_MOST 10000
+#define MODEL_GROUPS_MOST 8
+#define MODEL_FACTS_MOST 1000
+#define MODEL_ERRORS_MOST 10
+#define PARAMETERS_MOST 64
+#define ANNOTATIONS_MOST 8
+#define STEPS_MOST 8
+
+/* Memory that is freed all at once. */
+struct arena_block;
+struct arena {
+	struct arena_block *block;
+	size_t used; /* bytes handed out */
+	bool failed; /* out of memory, or more than MODEL_TEXT_MOST */
+};
+void *arena_get(struct arena *arena, size_t size); /* zeroed; NULL: failed */
+char *arena_copy(struct arena *arena, const char *text, size_t length);
+void arena_free(struct arena *arena);
+
+/* The text of a model file. */
+struct source {
+	const char *name;     /* in messages */
+	const char *original;
+	char *clean;          /* as long; comments and continuations are blanks */
+	size_t length;
+	unsigned errors;
+};
+
+enum token_kind {
+	TOKEN_END, TOKEN_WORD, TOKEN_NUMBER, TOKEN_MARK, /* one character */
+	TOKEN_ARROW, TOKEN_ELLIPSIS, TOKEN_RANGE, TOKEN_SAME
+};
+
+/* Tokens of a piece of one statement; `token` is the current one. */
+struct lexer {
+	struct source *source;
+	const char *next, *end;
+	struct {
+		enum token_kind kind;
+		const char *at;
+		size_t length;
+		char mark;
+		uint64_t number;
+	} token;
+};
+
+int source_open(struct source *source, const char *name, const char *text, size_t length);
+void source_close(struct source *source);
+/* "FILE:LINE:COLUMN: ..." at a place of `clean`. */
+void source_error(struct source *source, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int source_line(const struct source *source, const char *at);
+/* Too many errors: give up. */
+bool source_hopeless(const struct source *source);
+
+void lexer_start(struct lexer *lexer, struct source *source, const char *at, const char *end);
+void lexer_next(struct lexer *lexer);
+bool lexer_is_word(const struct lexer *lexer, const char *word);
+bool lexer_is_mark(const struct lexer *lexer, char mark);
+bool lexer_take_word(struct lexer *lexer, const char *word); /* and goes on, if it is that */
+bool lexer_take_mark(struct lexer *lexer, char mark);
+/* [+-] NUMBER within the bounds; false, said, where there is none. `what` is named in the message. */
+bool lexer_take_number(struct lexer *lexer, const char *what, int64_t least, int64_t most, int64_t *number);
+/* The current token for a message: 'word', or "the end of the line". */
+const char *lexer_show(const struct lexer *lexer);
+bool is_word_character(char c);
+
+enum type_kind { TYPE_VOID, TYPE_INTEGER, TYPE_SSE, TYPE_X87, TYPE_NAMED, TYPE_T };
+
+struct ctype {
+	enum type_kind kind;
+	uint8_t size;        /* bytes, of INTEGER, SSE and X87 */
+	bool negative, boolean;
+	uint8_t pointers;    /* how many '*' */
+	const char *name;    /* of NAMED */
+};
+
+enum passing { PASS_NOTHING, PASS_INTEGER, PASS_SSE, PASS_MEMORY };
+
+/* How the ABI passes a type, and how to read it. */
+struct passed {
+	enum passing how;
+	unsigned words;      /* eightbytes: registers, or of the stack */
+	bool aligned16;      /* on the stack */
+	uint8_t width;       /* enum gb_width, of an integer of one word */
+	enum form form;
+};
+
+/* A type's words, from the lexer, up to what cannot belong to it, with the '*'. False: no type, said. */
+bool ctype_read(struct lexer *lexer, struct arena *arena, struct ctype *type);
+/* A whole text that is a C scalar type or a pointer; never says anything. */
+bool ctype_from_text(const char *text, size_t length, struct ctype *type);
+/* u8 s8 ... ptr; false where the word is none. */
+bool width_from_word(const char *word, size_t length, uint8_t *width, enum form *form, uint8_t *size);
+
+/* Where a value is, starting from a parameter or a handle. */
+struct path {
+	bool high;
+	uint8_t stars;
+	uint8_t nsteps;
+	struct step {
+		int32_t offset;
+		uint8_t width;
+		uint8_t form;
+	} steps[STEPS_MOST];
+	bool string;
+	int32_t string_offset;
+	uint8_t bits_low, bits_count;
+	uint8_t valid_low, valid_count;
+	uint64_t valid_equals;
+	const char *decoder;     /* of user space */
+	uint8_t kernel_decoder;  /* enum gb_decoder; 0: none */
+	const char *field;       /* of a layout */
+};
+
+enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE };
+
+struct annotation {
+	enum meaning meaning;
+	enum side side;
+	bool located;            /* the path says something */
+	struct path path;
+	bool has_none;
+	int64_t none;
+	uint32_t element;
+	enum fixed fixed;
+	int64_t number;
+};
+
+struct parameter {
+	struct ctype type;
+	const char *name;
+	const char *at;          /* in the source, for messages while reading */
+	struct annotation annotations[ANNOTATIONS_MOST];
+	uint8_t nannotations;
+	bool out, skip;
+};
+
+struct prototype {
+	bool bare;               /* only a name: nothing is known */
+	struct parameter result;
+	struct parameter *parameters;
+	unsigned nparameters;
+	bool uses_t;
+	const char *text;        /* as written, blanks joined; \1 stands for T, \2 for the symbol */
+	const char *name_at, *name_end; /* the pattern of the name, in the source */
+};
+
+/* What struct function's `parsed` points to: a prototype and its T. */
+struct bound {
+	const struct prototype *prototype;
+	struct ctype t;
+};
+
+/* Annotations up to a token that starts none. */
+void annotations_read(struct lexer *lexer, struct arena *arena, struct parameter *parameter);
+/* The path of a layout's field, up to the end of the statement. */
+bool path_read_fact(struct lexer *lexer, struct path *path);
+/* NULL, said, where something is wrong. */
+struct prototype *prototype_read(struct source *source, struct arena *arena, const char *at, const char *end);
+
+/* One alternative: what the symbol has, and what T or op says. */
+struct alternative {
+	const char *word, *value;
+};
+struct alternatives {
+	const char *name;
+	struct alternative *items;
+	size_t count;
+};
+struct lists {
+	struct alternatives *lists;
+	size_t count;
+};
+
+/* Reads "a,b:c,NAME" of at..end into `out`, whose items are in the arena. False, said. */
+bool alternatives_read(struct source *source, struct arena *arena, const struct lists *lists, const char *at,
+		       const char *end, struct alternatives *out);
+
+/* One function that a pattern stands for. */
+struct expansion {
+	const char *symbol;
+	const char *t;   /* NULL: none */
+	const char *op;  /* NULL: none */
+};
+/* All functions of a name pattern; at most `most`. False, said. */
+bool expand(struct source *source, struct arena *arena, const struct lists *lists, const struct prototype *prototype,
+	    size_t most, struct expansion **expansions, size_t *count);
+
+/* A fact of a layout. */
+struct fact {
+	const char *type, *field;    /* field NULL: the declaration of a type */
+	struct path path;
+	struct passed passed;        /* of a declaration */
+	bool null;                   /* X.null */
+	int64_t number;
+};
+struct layout {
+	const char **globs;          /* NULL-terminated; NULL: of every library */
+	struct fact *facts;
+	size_t nfacts;
+};
+
+struct event_number {
+	const char *event;
+	uint32_t number;
+	bool fixed;
+};
+
+struct parsed_model {
+	struct arena arena;
+	struct layout *layouts;      /* the first is that of every library */
+	size_t nlayouts, nfacts;
+	struct lists lists;
+};
+
+/* Reads `type X = ...` or `X.field = ...` into the layout. */
+void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end);
+/* The facts that hold in a library: NULL where there is none. soname may be NULL. */
+const struct fact *fact_type(const struct parsed_model *parsed, const char *soname, const char *type);
+const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field);
+/* Any layout declares this type. */
+bool fact_type_known(const struct parsed_model *parsed, const char *type);
+
+/* How a type is passed where T is `t` and the library is `soname`. */
+struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
+/* Bytes of a type; 0 where they are unknown. */
+uint32_t type_size(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
+
+/* Reads a whole file into a new model. NULL, said, where something is wrong. */
+struct model *model_read(const char *name, const char *text, size_t length);
+void model_free(struct model *model);
+
+bool glob_matches(const char *glob, const char *text);
+/* The name nearest to a word, for "did you mean"; NULL where none is near. names ends with NULL. */
+const char *name_nearest(const char *word, size_t length, const char *const *names);
+
+#endif

@@ -1,0 +1,357 @@
+/*
+ * wants.c - which values a call carries, and the way to each.
+ *
+ * The parameters are walked as the x86-64 System V ABI passes them: six integer
+ * registers, eight SSE registers, then the stack. Each annotation, or the parameter itself where
+ * there is none, is a want: the place that it starts from and the loads that lead to it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/wants.h"
+
+#define FIRST_STACK 8 /* bytes: at the call, [sp] is the return address */
+#define SSE_REGISTERS 8
+#define SMALL_ADDRESS 4096 /* never mapped: reading there fails by itself */
+
+static struct passed passed_of(const struct wants *wants, struct ctype type)
+{
+	return type_passed(wants->parsed, wants->soname, type, &wants->bound->t);
+}
+
+/* A type with T put in. */
+static struct ctype bound_type(const struct wants *wants, struct ctype type)
+{
+	unsigned pointers = type.pointers;
+
+	if (type.kind == TYPE_T) {
+		type = wants->bound->t;
+		type.pointers += pointers;
+	}
+	return type;
+}
+
+static bool add_load(struct want *want, int32_t offset, uint8_t width, uint8_t form)
+{
+	if (want->nloads == LOADS_MOST)
+		return false;
+	want->loads[want->nloads++] = (struct step){ .offset = offset, .width = width, .form = form };
+	want->value.width = width;
+	want->value.form = form;
+	return true;
+}
+
+/* Through `stars` pointers, the last to an object of its own C type. False: its type cannot be read. */
+static bool follow_stars(struct wants *wants, struct want *want, struct ctype type, unsigned stars)
+{
+	type = bound_type(wants, type);
+	while (stars--) {
+		struct passed passed;
+
+		if (!type.pointers)
+			return false;
+		type.pointers--;
+		if (type.kind == TYPE_NAMED && !type.pointers && !fact_type(wants->parsed, wants->soname, type.name))
+			return false;
+		passed = passed_of(wants, type);
+		if (passed.how != PASS_INTEGER || !add_load(want, 0, passed.width, passed.form))
+			return false;
+	}
+	return true;
+}
+
+/* The part of a path that is the same in annotations and layouts. */
+static bool follow_path(struct want *want, const struct path *path)
+{
+	struct value *v = &want->value;
+
+	for (unsigned i = 0; i < path->nsteps; i++)
+		if (!add_load(want, path->steps[i].offset, path->steps[i].width, path->steps[i].form))
+			return false;
+	if (path->bits_count) {
+		v->bits_low = path->bits_low;
+		v->bits_count = path->bits_count;
+		v->valid_low = path->valid_low;
+		v->valid_count = path->valid_count;
+		v->valid_equals = path->valid_equals;
+		v->form = FORM_UINT;
+	}
+	if (path->string) {
+		v->form = FORM_POINTER;
+		v->number = path->string_offset;
+	}
+	want->kernel_decoder = path->kernel_decoder;
+	if (path->kernel_decoder || path->decoder) {
+		v->form = FORM_INT;
+		v->width = GB_U64;
+		v->decoder = (char *)path->decoder;
+	}
+	return true;
+}
+
+/* X.null: where the handle is that, nothing was read. */
+static void apply_null(struct wants *wants, struct want *want, const struct ctype *type, bool is_handle)
+{
+	const struct fact *null = fact_field(wants->parsed, wants->soname, type->name, "null");
+
+	if (!null)
+		return;
+	want->value.null = null->number;
+	if (!want->nloads && !want->kernel_decoder) {
+		want->value.has_null = true; /* the handle is the word itself */
+	} else if (is_handle && (null->number >= SMALL_ADDRESS || null->number < -SMALL_ADDRESS)) {
+		want->value.has_null = true;
+		want->keep_handle = true;
+	}
+}
+
+/* X.FIELD, from a parameter of type X, X * or X **. False: no layout gives it. */
+static bool follow_field(struct wants *wants, struct want *want, struct ctype type, const char *field)
+{
+	const struct fact *fact, *declared;
+	unsigned pointers;
+
+	type = bound_type(wants, type);
+	pointers = type.pointers;
+	if (type.kind != TYPE_NAMED)
+		return false;
+	fact = fact_field(wants->parsed, wants->soname, type.name, field);
+	declared = fact_type(wants->parsed, wants->soname, type.name);
+	if (!fact || fact->null || (!declared && !pointers))
+		return false;
+	for (unsigned i = 1; i < pointers; i++)
+		if (!add_load(want, 0, GB_U64, FORM_POINTER))
+			return false;
+	if (declared && pointers && !add_load(want, 0, declared->passed.width, declared->passed.form))
+		return false;
+	bool is_handle = !want->nloads;
+
+	if (!follow_path(want, &fact->path))
+		return false;
+	apply_null(wants, want, &type, is_handle);
+	return true;
+}
+
+/* From the place to the value; false: it cannot be had. */
+static bool follow(struct wants *wants, struct want *want, struct ctype type, const struct annotation *a, bool implied_star)
+{
+	if (!a || !a->located)
+		return !implied_star || follow_stars(wants, want, type, 1);
+	if (a->path.field)
+		return follow_field(wants, want, type, a->path.field);
+	if (a->path.high) {
+		want->value.width = GB_U64;
+		want->value.form = FORM_UINT;
+	}
+	return follow_stars(wants, want, type, a->path.stars) && follow_path(want, &a->path);
+}
+
+static char *value_name(const struct parameter *p, const struct annotation *a, const char *suffix)
+{
+	char *name = NULL;
+
+	if (a && !suffix)
+		suffix = a->path.field ? a->path.field : meaning_name(a->meaning);
+	if (!suffix)
+		return strdup(p->name);
+	return asprintf(&name, "%s.%s", p->name, suffix) < 0 ? NULL : name;
+}
+
+/* Bytes of what the function's first pointer to T points to. */
+static uint32_t element_size(const struct wants *wants)
+{
+	const struct prototype *p = wants->bound->prototype;
+
+	for (unsigned i = 0; i < p->nparameters; i++) {
+		struct ctype type = p->parameters[i].type;
+
+		if (type.kind != TYPE_T || !type.pointers)
+			continue;
+		type.pointers--;
+		return type_size(wants->parsed, wants->soname, type, &wants->bound->t);
+	}
+	return 0;
+}
+
+static struct want *want_add(struct wants *wants, char *name, enum meaning meaning, struct place place)
+{
+	struct want *want = &wants->items[wants->count];
+
+	if (!name) {
+		wants->failed = true;
+		return NULL;
+	}
+	memset(want, 0, sizeof(*want));
+	want->value.name = name;
+	want->value.meaning = meaning;
+	want->place = place;
+	want->value.unobservable = place.origin == FROM_NOWHERE;
+	want->value.at_return = place.origin == FROM_RESULT;
+	wants->count++;
+	return want;
+}
+
+static void want_constant(struct wants *wants, const struct parameter *p, const struct annotation *a, bool is_result)
+{
+	struct want *want = want_add(wants, value_name(p, a, NULL), a->meaning, (struct place){ .origin = FROM_NOWHERE });
+	struct ctype type = bound_type(wants, p->type);
+
+	if (!want)
+		return;
+	want->value.unobservable = false;
+	want->value.constant = true;
+	want->value.side = a->side;
+	want->value.form = FORM_UINT;
+	want->value.width = GB_U64;
+	want->value.at_return = is_result;
+	want->value.number = a->number;
+	if (a->fixed == FIXED_POINTEE && type.pointers)
+		type.pointers--;
+	if (a->fixed != FIXED_NUMBER)
+		want->value.number = type_size(wants->parsed, wants->soname, type, NULL);
+	if (a->fixed != FIXED_NUMBER && !want->value.number) {
+		want->value.constant = false;
+		want->value.unobservable = true;
+	}
+}
+
+/* The wants of one parameter, or of the result, that arrives at `place` (and `high`). */
+struct arrival {
+	const struct parameter *parameter;
+	struct passed passed;
+	struct place place, high;
+	bool is_result;
+};
+
+static void want_value(struct wants *wants, const struct arrival *arrival, const struct annotation *a, bool alone)
+{
+	const struct parameter *p = arrival->parameter;
+	bool high = a && a->path.high, implied = p->out && p->type.pointers;
+	enum meaning meaning = a ? a->meaning : MEANING_PLAIN;
+	struct annotation size = { .meaning = MEANING_TYPE, .located = true, .path = { .field = "size" } };
+	struct ctype type = bound_type(wants, p->type);
+	struct want *want;
+
+	if (a && meaning == MEANING_TYPE && !a->located) {
+		size.side = a->side;
+		if (type.kind == TYPE_NAMED && fact_field(wants->parsed, wants->soname, type.name, "size"))
+			a = &size;
+		else
+			meaning = MEANING_PLAIN;
+	}
+	/* The parameter itself, or its only value, has its name. */
+	bool itself = alone || !a || (!a->located && !implied);
+
+	want = want_add(wants, value_name(p, itself ? NULL : a, NULL), meaning, high ? arrival->high : arrival->place);
+	if (!want)
+		return;
+	want->value.width = arrival->passed.width;
+	want->value.form = arrival->passed.form;
+	want->value.at_return |= p->out;
+	if (a) {
+		want->value.side = a->side;
+		want->value.has_none = a->has_none;
+		want->value.none = a->none;
+	}
+	if (a && meaning == MEANING_COUNT)
+		want->value.element = a->element ? a->element : element_size(plan);
+	if (!want->value.unobservable && !follow(wants, want, p->type, a, implied))
+		want->value.unobservable = true;
+}
+
+static void want_arrival(struct wants *wants, const struct arrival *arrival)
+{
+	const struct parameter *p = arrival->parameter;
+	unsigned values = 0;
+
+	for (unsigned i = 0; i < p->nannotations; i++)
+		values += p->annotations[i].fixed == FIXED_NOT;
+	for (unsigned i = 0; i < p->nannotations; i++) {
+		if (p->annotations[i].fixed == FIXED_NOT)
+			want_value(wants, arrival, &p->annotations[i], values == 1);
+		else
+			want_constant(wants, p, &p->annotations[i], arrival->is_result);
+	}
+	if (values || p->skip)
+		return;
+	want_value(wants, arrival, NULL, true);
+	if (arrival->high.origin == FROM_NOWHERE || wants->failed)
+		return;
+	struct want *want = want_add(wants, value_name(p, NULL, "high"), MEANING_PLAIN, arrival->high);
+
+	if (want) {
+		want->value.width = GB_U64;
+		want->value.form = FORM_UINT;
+	}
+}
+
+/* The ABI's counters: what has been handed out so far. */
+struct handed {
+	unsigned integers, sses, stack;
+};
+
+static void on_stack(struct handed *h, const struct passed *passed, struct arrival *arrival)
+{
+	if (passed->aligned16 && (h->stack - FIRST_STACK) % 16)
+		h->stack += 8;
+	if (passed->how == PASS_INTEGER)
+		arrival->place = (struct place){ FROM_STACK, h->stack };
+	if (passed->how == PASS_INTEGER && passed->words == 2)
+		arrival->high = (struct place){ FROM_STACK, h->stack + 8 };
+	h->stack += 8 * passed->words;
+}
+
+static struct arrival arrive(struct wants *wants, struct handed *h, const struct parameter *p)
+{
+	struct arrival arrival = { .parameter = p, .passed = passed_of(wants, p->type) };
+	const struct passed *passed = &arrival.passed;
+
+	if (passed->how == PASS_INTEGER && h->integers + passed->words <= GB_REGISTERS) {
+		arrival.place = (struct place){ FROM_REGISTER, h->integers };
+		if (passed->words == 2)
+			arrival.high = (struct place){ FROM_REGISTER, h->integers + 1 };
+		h->integers += passed->words;
+	} else if (passed->how == PASS_SSE && h->sses + passed->words <= SSE_REGISTERS) {
+		h->sses += passed->words;
+	} else {
+		on_stack(h, passed, &arrival);
+	}
+	return arrival;
+}
+
+static void want_result(struct wants *wants, bool hidden)
+{
+	const struct parameter *result = &wants->bound->prototype->result;
+	struct arrival arrival = { .parameter = result, .passed = passed_of(wants, result->type), .is_result = true };
+
+	if (arrival.passed.how == PASS_NOTHING)
+		return;
+	if (hidden)
+		arrival.passed = (struct passed){ .how = PASS_INTEGER, .words = 1, .width = GB_U64, .form = FORM_POINTER };
+	if (arrival.passed.how == PASS_INTEGER)
+		arrival.place = (struct place){ FROM_RESULT, 0 };
+	if (arrival.passed.how == PASS_INTEGER && arrival.passed.words == 2)
+		arrival.high = (struct place){ FROM_RESULT, 1 };
+	want_arrival(wants, &arrival);
+}
+
+void wants_find(struct wants *wants)
+{
+	const struct prototype *p = wants->bound->prototype;
+	struct handed handed = { .stack = FIRST_STACK };
+	struct ctype result = bound_type(wants, p->result.type);
+	/* A struct over 16 bytes comes back in memory whose address is a hidden first argument. */
+	bool hidden = !result.pointers && result.kind == TYPE_NAMED && passed_of(wants, result).how == PASS_MEMORY;
+
+	if (p->bare)
+		return;
+	handed.integers = hidden;
+	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++) {
+		struct arrival arrival = arrive(wants, &handed, &p->parameters[i]);
+
+		want_arrival(wants, &arrival);
+	}
+	if (!wants->failed && !(wants->function->marks & MARK_ATOMIC))
+		want_result(wants, hidden);
+}
