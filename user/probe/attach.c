@@ -90,22 +90,59 @@ static int attach_from(struct kernel *kernel, const struct plan *plan, const str
 	return err;
 }
 
-int attach_image(struct kernel *kernel, const struct plan *plan, const struct image *image, pid_t pid)
+/* Do all sites of the image belong to models that join alone? */
+static bool only_alone(const struct plan *plan, const struct image *image)
 {
-	return attach_from(kernel, plan, image, 0, pid);
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image && !plan->sites[i].function->model->alone)
+			return false;
+	return true;
 }
 
-int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, pid_t pid)
+static bool for_everybody(const struct plan *plan, const struct image *image, const struct attach_scope *scope)
+{
+	return only_alone(plan, image) ? scope->file_alone : scope->file;
+}
+
+static int attach_to_image(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
+			   const struct attach_scope *scope)
+{
+	if (for_everybody(plan, image, scope))
+		return attach_from(kernel, plan, image, first, 0);
+	for (size_t p = 0; p < scope->npids; p++) {
+		int err = attach_from(kernel, plan, image, first, scope->pids[p]);
+
+		if (err && err != -ESRCH)
+			return err;
+	}
+	return 0;
+}
+
+int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
 	size_t before = kernel->nlinks;
 
 	for (size_t i = 0; i < plan->nimages; i++) {
-		int err = attach_from(kernel, plan, plan->images[i], first, pid);
+		int err = attach_to_image(kernel, plan, plan->images[i], first, scope);
 
 		if (err) {
 			link_remove_from(kernel, before, NULL);
 			return err;
 		}
+	}
+	return 0;
+}
+
+int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope)
+{
+	for (size_t i = 0; i < plan->nimages; i++) {
+		int err;
+
+		if (for_everybody(plan, plan->images[i], scope))
+			continue;
+		err = attach_from(kernel, plan, plan->images[i], 0, pid);
+		if (err)
+			return err == -ESRCH ? 0 : err;
 	}
 	return 0;
 }

@@ -35,7 +35,7 @@ struct plan_work {
 	char *wish;             /* of -m; NULL: default */
 	bool *explored;         /* [image * models + model]: sites of this pair are in */
 	size_t explored_images;
-	bool *is_program;       /* [image]: it is some process's program */
+	bool *mapped;           /* [image]: a process maps it, it is not only a file */
 };
 
 /* --- which models ------------------------------------------------------ */
@@ -94,7 +94,7 @@ static bool model_applies(const struct plan *plan, const struct model *model, si
 
 	if (!model->in_program)
 		return model_matches_file(model, i->soname, base_name(i->path));
-	if (!plan->work->is_program[image])
+	if (!i->is_program)
 		return false;
 	for (char **need = model->needs; need && *need; need++)
 		if (image_symbol(i, *need))
@@ -102,10 +102,10 @@ static bool model_applies(const struct plan *plan, const struct model *model, si
 	return false;
 }
 
-static bool model_found(const struct plan *plan, const struct model *model)
+static bool model_found(const struct plan *plan, const struct model *model, bool mapped)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (model_applies(plan, model, i))
+		if ((!mapped || plan->work->mapped[i]) && model_applies(plan, model, i))
 			return true;
 	return false;
 }
@@ -123,13 +123,15 @@ static int choose_models(struct plan *plan)
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
 
-		parallel |= !m->alone && model_found(plan, m);
+		parallel |= !m->alone && model_found(plan, m, true);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
 		bool only, asked = wished(plan, m, &only);
 
-		if (asked || (!only && (!m->alone || !parallel) && model_found(plan, m)))
+		if (m->alone && !asked && (parallel || plan->no_alone))
+			continue;
+		if (asked || (!only && model_found(plan, m, false)))
 			plan->chosen[plan->nchosen++] = m;
 	}
 	return 0;
@@ -343,11 +345,11 @@ struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inod
 	return NULL;
 }
 
-static int add_image(struct plan *plan, struct image *image)
+static int add_image(struct plan *plan, struct image *image, bool mapped)
 {
 	size_t n = plan->nimages + 1, models = models_count(plan->models);
 	struct image **images = realloc(plan->images, n * sizeof(*images));
-	bool *explored, *programs;
+	bool *explored, *flags;
 
 	if (!images)
 		return -ENOMEM;
@@ -356,12 +358,12 @@ static int add_image(struct plan *plan, struct image *image)
 	if (!explored)
 		return -ENOMEM;
 	plan->work->explored = explored;
-	programs = realloc(plan->work->is_program, n);
-	if (!programs)
+	flags = realloc(plan->work->mapped, n);
+	if (!flags)
 		return -ENOMEM;
-	plan->work->is_program = programs;
+	plan->work->mapped = flags;
 	memset(explored + plan->nimages * models, 0, models);
-	programs[plan->nimages] = image->is_program;
+	flags[plan->nimages] = mapped;
 	images[plan->nimages++] = image;
 	return 0;
 }
@@ -373,6 +375,18 @@ static int refuse_go(const struct process *process, const struct image *image)
 	return -EOPNOTSUPP;
 }
 
+/* True where the plan has this file already. */
+static bool note_mapped(struct plan *plan, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < plan->nimages; i++) {
+		if (plan->images[i]->inode == mapping->inode && plan->images[i]->device == mapping->device) {
+			plan->work->mapped[i] = true;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int add_mapped(struct plan *plan, const struct process *process)
 {
 	for (size_t m = 0; m < process->nmappings; m++) {
@@ -380,7 +394,7 @@ static int add_mapped(struct plan *plan, const struct process *process)
 		struct image *image;
 		int err;
 
-		if (!mapping->executable || !mapping->inode || plan_image(plan, mapping->device, mapping->inode))
+		if (!mapping->executable || !mapping->inode || note_mapped(plan, mapping))
 			continue;
 		err = image_open_mapped(&image, process, mapping);
 		if (err == -ESRCH || err == -ENOMEM)
@@ -392,7 +406,7 @@ static int add_mapped(struct plan *plan, const struct process *process)
 			image_close(image);
 			return err;
 		}
-		err = add_image(plan, image);
+		err = add_image(plan, image, true);
 		if (err) {
 			image_close(image);
 			return err;
@@ -425,7 +439,7 @@ int plan_add_file(struct plan *plan, const char *path, bool *known)
 		image_close(image);
 		return 0;
 	}
-	err = add_image(plan, image);
+	err = add_image(plan, image, false);
 	if (err) {
 		image_close(image);
 		return err;
@@ -577,7 +591,7 @@ void plan_free(struct plan *plan)
 		}
 		free(plan->work->wish);
 		free(plan->work->explored);
-		free(plan->work->is_program);
+		free(plan->work->mapped);
 		free(plan->work);
 	}
 	free(plan->chosen);

@@ -59,6 +59,7 @@ struct plan {
 	struct image **images;  size_t nimages;      /* owned */
 	struct site *sites;     size_t nsites;
 	struct absent *absents; size_t nabsents;
+	bool no_alone; /* models that join alone take part only where -m asks for them */
 	struct plan_work *work; /* private to plan.c */
 };
 
@@ -71,7 +72,10 @@ int plan_new(struct plan **plan, const struct model_set *models, const char *wis
 void plan_free(struct plan *plan);
 /* Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. */
 int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count);
-/* Takes in a file (gaspbpf list FILE; a command about to start). *known: a chosen model applies to it. */
+/*
+ * Takes in a file: of which functions may be called (gaspbpf list FILE), or that a process yet to come may map. *known: a
+ * chosen model applies to it. Files do not count when models that join alone ask for parallel ones.
+ */
 int plan_add_file(struct plan *plan, const char *path, bool *known);
 /* The functions that are not there; fills absents. */
 int plan_find_absent(struct plan *plan);
@@ -126,12 +130,21 @@ int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
 /* --- attach ------------------------------------------------------------ */
 
 /*
- * Puts probes on all sites of the plan with ids in [first, plan->nsites). pid 0: in every process that maps the file,
- * else in this process only. 0 or -errno, said; on failure nothing of this call stays attached.
+ * Who has breakpoints. In a process: only it; but every link on a site is visited at each hit, so many processes make
+ * each hit dearer. In a file: whoever maps it, and `targets` decides (kernel_options.filter), at
+ * the cost of a trap for bystanders.
  */
-int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, pid_t pid);
-/* Probes for one image of the plan in one process, or in all (pid 0). */
-int attach_image(struct kernel *kernel, const struct plan *plan, const struct image *image, pid_t pid);
+struct attach_scope {
+	const pid_t *pids;
+	size_t npids;
+	bool file;       /* files of parallel runtimes: for everybody */
+	bool file_alone; /* files that everything maps (join alone): for everybody */
+};
+
+/* Puts probes on the sites with ids in [first, plan->nsites). 0 or -errno, said; on failure none of them stays. */
+int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, const struct attach_scope *scope);
+/* Probes of a process that has come later, where files are not for everybody. */
+int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all));
 size_t attach_count(const struct kernel *kernel); /* probes attached, per link */

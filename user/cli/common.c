@@ -1,0 +1,98 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "util/log.h"
+
+/* models/ next to the program: a build tree. The caller frees. */
+static char *beside_program(void)
+{
+	char path[PATH_MAX], *slash, *folder;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return NULL;
+	path[n] = 0;
+	slash = strrchr(path, '/');
+	if (!slash || asprintf(&folder, "%.*s/models", (int)(slash - path), path) < 0)
+		return NULL;
+	return folder;
+}
+
+int cli_load_models(struct model_set **set, char *const *files, size_t nfiles)
+{
+	const char *told = getenv("GASPBPF_MODELS");
+	char *beside = beside_program();
+	int err;
+
+	if (told && *told)
+		err = models_load_folder(set, told);
+	else if (beside && !access(beside, R_OK))
+		err = models_load_folder(set, beside);
+	else
+		err = models_load_folder(set, GASPBPF_DATA "/models");
+	free(beside);
+	for (size_t i = 0; !err && i < nfiles; i++) {
+		err = models_add_file(*set, files[i]);
+		if (err) {
+			models_free(*set);
+			*set = NULL;
+		}
+	}
+	return err;
+}
+
+int cli_parse_pids(struct pid_list *list, const char *text)
+{
+	while (*text) {
+		char *end;
+		long pid;
+		int *grown;
+
+		errno = 0;
+		pid = strtol(text, &end, 10);
+		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && *end != ',')) {
+			log_error("-p %s: not a process id: give numbers, as in -p 4242 or -p 17,18", log_safe(text));
+			return -EINVAL;
+		}
+		grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->pids = grown;
+		list->pids[list->count++] = pid;
+		text = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+int cli_append(struct text_list *list, char *item)
+{
+	char **grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	list->items = grown;
+	list->items[list->count++] = item;
+	return 0;
+}
+
+unsigned cli_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 0;
+	return size.ws_col;
+}
+
+bool cli_colour(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no && *no);
+}

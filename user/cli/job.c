@@ -1,0 +1,325 @@
+/*
+ * job.c - which processes are observed, from the first look to the end.
+ *
+ * Two ways in: processes that run already (-p), and a command that we start. A command's children belong to it, so they are
+ * followed: the kernel side adds each fork to the targets by itself, and libraries of parallel
+ * runtimes are probed before anybody maps them, for everybody who will (file scope; others pay one
+ * trap a call and no more). What everything maps, libc above all, is never probed for everybody
+ * unless asked: there each process gets links of its own.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/job.h"
+#include "util/log.h"
+
+#define FEW_PROCESSES 4   /* up to here each has its own links: no trap for bystanders, hits hardly dearer */
+#define FOLLOWED_MOST 64  /* children with links of their own */
+
+/* --- processes that run already ---------------------------------------- */
+
+static int add_process(struct job *job, pid_t pid)
+{
+	struct process **grown = realloc(job->processes, (job->nprocesses + 1) * sizeof(*grown));
+	pid_t *pids;
+	int err;
+
+	if (!grown)
+		return -ENOMEM;
+	job->processes = grown;
+	for (size_t i = 0; i < job->npids; i++)
+		if (job->pids[i] == pid)
+			return 0;
+	pids = realloc(job->pids, (job->npids + 1) * sizeof(*pids));
+	if (!pids)
+		return -ENOMEM;
+	job->pids = pids;
+	err = process_open(&job->processes[job->nprocesses], pid);
+	if (err)
+		return err;
+	job->pids[job->npids++] = job->processes[job->nprocesses++]->pid;
+	return 0;
+}
+
+/* The process itself, or where it launched ranks, those. */
+static int add_pid(struct job *job, pid_t pid, const char **rank_variables)
+{
+	pid_t *ranks;
+	size_t count;
+	int err = process_descendants(pid, rank_variables, &ranks, &count);
+
+	if (err)
+		return err;
+	if (!count)
+		err = add_process(job, pid);
+	else
+		log_info("%d launched %zu processes with a rank: observing those", pid, count);
+	for (size_t i = 0; !err && i < count; i++) {
+		err = add_process(job, ranks[i]);
+		if (err == -ESRCH)
+			err = 0; /* ended in between */
+	}
+	free(ranks);
+	return err;
+}
+
+/* Of a launcher's processes only those count that map something known: the shell around a rank does not. */
+static void drop_unknown(struct job *job)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->nprocesses; i++) {
+		struct process *process = job->processes[i];
+		bool known = false;
+
+		for (size_t m = 0; m < process->nmappings && !known; m++) {
+			const struct mapping *mapping = &process->mappings[m];
+			const struct image *image = mapping->executable && mapping->inode ?
+				plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+
+			for (size_t s = 0; image && s < job->plan->nsites && !known; s++)
+				known = job->plan->sites[s].image == image;
+		}
+		if (!known && job->nprocesses > 1) {
+			log_info("%d (%s): maps nothing known: left alone", process->pid, log_safe(process->name));
+			process_close(process);
+			continue;
+		}
+		job->pids[kept] = process->pid;
+		job->processes[kept++] = process;
+	}
+	job->nprocesses = job->npids = kept;
+}
+
+static int nothing_known(const struct job *job)
+{
+	if (job->nprocesses == 1)
+		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
+			  "looked for", job->processes[0]->pid,
+			  log_safe(job->processes[0]->name), job->processes[0]->pid);
+	else
+		log_error("none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
+	return -ENOENT;
+}
+
+int job_add_pids(struct job *job, const struct pid_list *list)
+{
+	const char **rank_variables = plan_rank_variables(job->models);
+	int err = rank_variables ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < list->count; i++)
+		err = add_pid(job, list->pids[i], rank_variables);
+	free(rank_variables);
+	if (!err)
+		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
+	if (!err && !job->plan->nsites)
+		return nothing_known(job);
+	if (!err)
+		drop_unknown(job);
+	return err;
+}
+
+/* --- following --------------------------------------------------------- */
+
+static void on_fork(void *context, pid_t pid, pid_t parent)
+{
+	struct job *job = context;
+
+	if (!job->follow || job->followed >= FOLLOWED_MOST)
+		return;
+	if (++job->followed == FOLLOWED_MOST)
+		log_warn("more than %d child processes: functions of the C library are not observed in further ones: use --scope=file",
+			 FOLLOWED_MOST);
+	attach_process(job->kernel, job->plan, pid, &job->attach);
+}
+
+/* A followed process has become another program: it may map files that nobody has looked at. */
+static void on_exec(void *context, pid_t pid)
+{
+	struct job *job = context;
+	uint32_t first = job->plan->nsites;
+	struct process *process;
+
+	if (capture_refresh_process(job->capture, pid))
+		return;
+	process = capture_process(job->capture, pid);
+	if (!process || plan_add_processes(job->plan, &process, 1) || job->plan->nsites == first)
+		return;
+	if (!capture_define_probes(job->capture))
+		attach_sites(job->kernel, job->plan, first, &job->attach);
+}
+
+/* --- attaching --------------------------------------------------------- */
+
+static int load(struct job *job, enum scope scope, uint64_t ring_bytes)
+{
+	struct kernel_options options = {
+		.filter = job->attach.file || job->attach.file_alone, .follow = job->follow, .ring_bytes = ring_bytes,
+	};
+	struct capture_events events = { .forked = on_fork, .execed = on_exec, .context = job };
+	int err = kernel_load(&job->kernel, &options);
+
+	if (err)
+		return err;
+	if (kernel_calibrate(job->kernel, job->cost_ns))
+		log_info("the cost of a probe could not be measured");
+	return capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
+}
+
+static int observe(struct job *job, struct process *process)
+{
+	int err = kernel_add_target(job->kernel, process->pid);
+
+	return err ? err : capture_add_process(job->capture, process);
+}
+
+int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
+{
+	int err;
+
+	job->attach.file = job->attach.file_alone =
+		scope == SCOPE_FILE || (scope == SCOPE_AUTO && job->npids > FEW_PROCESSES);
+	job->attach.pids = job->pids;
+	job->attach.npids = job->npids;
+	err = load(job, scope, ring_bytes);
+	for (size_t i = 0; !err && i < job->nprocesses; i++) {
+		err = observe(job, job->processes[i]);
+		if (!err)
+			job->processes[i] = NULL; /* the capture has it now */
+	}
+	if (!err)
+		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
+	if (!err && !attach_count(job->kernel)) {
+		log_error("the process ended before its probes were in: start it with 'gaspbpf -- COMMAND'");
+		err = -ESRCH;
+	}
+	if (!err)
+		kernel_set_active(job->kernel, true);
+	return err;
+}
+
+/* --- a command of our own ---------------------------------------------- */
+
+/* The libraries that the dynamic linker knows (ldconfig's list) and a parallel model describes. */
+static void plan_known_libraries(struct job *job)
+{
+	FILE *list = popen("/sbin/ldconfig -p 2>/dev/null", "re");
+	char line[1024], *arrow, *name;
+	bool known;
+
+	while (list && fgets(line, sizeof(line), list)) {
+		line[strcspn(line, "\n")] = 0;
+		arrow = strstr(line, " => ");
+		if (!arrow || !strstr(line, "x86-64"))
+			continue;
+		name = line + strspn(line, " \t");
+		name[strcspn(name, " ")] = 0;
+		for (size_t m = 0; m < models_count(job->models); m++) {
+			const struct model *model = models_at(job->models, m);
+
+			if (!model->alone && !model->in_program && model_matches_file(model, name, name))
+				plan_add_file(job->plan, arrow + 4, &known);
+		}
+	}
+	if (list)
+		pclose(list);
+}
+
+/* The held command has mapped something: probes into it, before it runs. */
+static int on_mapped(void *context, struct process *process)
+{
+	struct job *job = context;
+	uint32_t first = job->plan->nsites;
+	int err = plan_add_processes(job->plan, &process, 1);
+
+	if (err || job->plan->nsites == first)
+		return err;
+	err = capture_define_probes(job->capture);
+	return err ? err : attach_sites(job->kernel, job->plan, first, &job->attach);
+}
+
+/*
+ * mpirun, env, time: a command that is given another program to run. What it does itself is of no interest, so models that
+ * join alone stay out of it unless asked for.
+ */
+static bool is_launcher(char *const argv[])
+{
+	for (size_t i = 1; argv[0] && argv[i]; i++) {
+		struct image *image;
+		bool program;
+
+		if (access(argv[i], X_OK) || image_open_file(&image, argv[i]))
+			continue;
+		program = image->is_program;
+		image_close(image);
+		if (program)
+			return true;
+	}
+	return false;
+}
+
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
+{
+	struct process *process = NULL;
+	struct caller caller;
+	int err = caller_find(&caller);
+
+	if (err)
+		return err;
+	job->follow = true;
+	job->plan->no_alone = is_launcher(argv);
+	job->attach.file = scope != SCOPE_PROCESS;
+	job->attach.file_alone = scope == SCOPE_FILE;
+	if (job->attach.file)
+		plan_known_libraries(job);
+	err = load(job, scope, ring_bytes);
+	if (!err)
+		err = command_start(&job->command, argv, &caller);
+	caller_free(&caller);
+	if (err) {
+		job->command = 0;
+		return err;
+	}
+	job->pids = malloc(sizeof(*job->pids));
+	if (!job->pids)
+		return -ENOMEM;
+	job->pids[0] = job->command;
+	job->npids = 1;
+	job->attach.pids = job->pids;
+	job->attach.npids = 1;
+	err = kernel_add_target(job->kernel, job->command);
+	if (!err)
+		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
+	if (!err) {
+		kernel_set_active(job->kernel, true);
+		err = command_hold(job->command, &process, on_mapped, job);
+	}
+	if (process)
+		capture_add_process(job->capture, process);
+	if (err == -ESRCH)
+		err = 0; /* it has ended already: that is a run like any other */
+	command_release(job->command);
+	return err;
+}
+
+bool job_alive(const struct job *job)
+{
+	return capture_totals(job->capture).alive > 0;
+}
+
+void job_free(struct job *job)
+{
+	for (size_t i = 0; i < job->nprocesses; i++)
+		if (job->processes[i])
+			process_close(job->processes[i]);
+	capture_close(job->capture);
+	kernel_free(job->kernel);
+	definitions_free(&job->definitions);
+	plan_free(job->plan);
+	models_free(job->models);
+	free(job->processes);
+	free(job->pids);
+}

@@ -1,0 +1,65 @@
+/*
+ * main.c - which command. 'record' may be left out: gaspbpf -p PID.
+ */
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "util/log.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "record", command_record, "join a running job, report, record ('record' may be left out)" },
+	{ "report", command_report, "profile and findings of a recording" },
+	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
+	{ "list", command_list, "what could be observed in a process or file, and what could not" },
+	{ "doctor", command_doctor, "what this kernel, these privileges and a target allow" },
+};
+
+static int help(FILE *out)
+{
+	fputs("Usage: gaspbpf [record] -p PID[,PID...] [-o FILE]...\n"
+	      "       gaspbpf [record] [-o FILE]... -- COMMAND...\n"
+	      "       gaspbpf COMMAND [OPTION...]\n"
+	      "Join a running parallel job and see its GASP events.\n\n"
+	      "Commands:\n", out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\nExamples:\n"
+	      "  sudo gaspbpf -p 4242                         report at ^C or at the end of process 4242\n"
+	      "  sudo gaspbpf -p 4242 -d 10s                  for ten seconds; a launcher's PID means all its ranks\n"
+	      "  sudo gaspbpf -p 4242 -o run.gasp -o run.json record, and a trace for ui.perfetto.dev\n"
+	      "  sudo gaspbpf -- ./job 64                     start a job and miss nothing of it\n"
+	      "\n'gaspbpf COMMAND --help' tells more; 'gaspbpf record --help' has the options of the main job.\n", out);
+	return out == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static char name[64];
+
+	argp_err_exit_status = 2;
+	argp_program_version = "gaspbpf " GASPBPF_VERSION;
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2)
+		return help(stderr);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help(stdout);
+	if (argv[1][0] == '-')
+		return command_record(argc, argv);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		snprintf(name, sizeof(name), "gaspbpf %s", commands[i].name);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	log_error("%s: no such command: 'gaspbpf --help' names them; to start a program use 'gaspbpf -- %s'",
+		  log_safe(argv[1]), log_safe(argv[1]));
+	return 2;
+}

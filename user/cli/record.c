@@ -1,0 +1,424 @@
+/*
+ * record.c - the main job: join, watch, leave, report.
+ *
+ * Order matters at both ends. Before anything is attached, all that the user can get wrong is checked: options,
+ * models, processes, output files. At the end the kernel side is told to stop first (at once, for all probes), then the
+ * rings are drained, then the probes are taken out, then the calls still in progress are
+ * asked for, and only then files are written, with the job already free.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/job.h"
+#include "cli/outputs.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define DRAIN_EVERY_MS 20
+#define STATUS_EVERY_NS 500000000ULL
+#define FLUSH_EVERY_NS 2000000000ULL
+
+struct options {
+	struct pid_list pids;
+	char **command;
+	struct text_list outputs, model_files;
+	char *models;              /* -m, joined by commas */
+	uint64_t duration, ring_bytes;
+	enum scope scope;
+	bool quiet, json;
+};
+
+enum { OPTION_MODEL_FILE = 256, OPTION_SCOPE, OPTION_RINGS, OPTION_JSON };
+
+static const struct argp_option option_table[] = {
+	{ "pid", 'p', "PID[,PID...]", 0, "Observe these processes; a launcher's PID means all its ranks", 1 },
+	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
+	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
+	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
+	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
+	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
+	  "that maps the library (auto: the first for up to 4 processes)", 2 },
+	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
+	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
+	{ "quiet", 'q', NULL, 0, "No live line", 3 },
+	{ "verbose", 'v', NULL, 0, "Say more; -vv: libbpf's own messages too", 3 },
+	{ 0 }
+};
+
+static const char description[] =
+	"Join a running parallel job, see its GASP events, leave with a report.\n\n"
+	"Finds every parallel runtime that the processes map and observes its functions until ^C, the end of the job, or -d. "
+	"Then prints the profile. A COMMAND is started as the user who called sudo, and held until its probes are in; gaspbpf then "
+	"ends with the command's exit status."
+	"\v"
+	"Examples:\n"
+	"  sudo gaspbpf -p 4242\n"
+	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
+	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
+	"  gaspbpf report run.gasp";
+
+static char *join(char *list, const char *more)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", list ?: "", list ? "," : "", more) < 0)
+		joined = NULL;
+	free(list);
+	return joined;
+}
+
+static int parse_scope(struct options *o, const char *text)
+{
+	static const char *const names[] = { "auto", "process", "file" };
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(text, names[i])) {
+			o->scope = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'p':
+		if (cli_parse_pids(&o->pids, argument))
+			exit(2);
+		break;
+	case 'o':
+		return -cli_append(&o->outputs, argument);
+	case 'd':
+		if (parse_time(argument, &o->duration) || !o->duration)
+			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
+		break;
+	case 'm':
+		o->models = join(o->models, argument);
+		break;
+	case OPTION_MODEL_FILE:
+		return -cli_append(&o->model_files, argument);
+	case OPTION_SCOPE:
+		if (parse_scope(o, argument))
+			argp_error(state, "--scope=%s: use auto, process or file", log_safe(argument));
+		break;
+	case OPTION_RINGS:
+		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
+			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'v':
+		log_set_level(log_get_level() + 1);
+		break;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		if (!o->pids.count && !o->command)
+			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
+		if (o->pids.count && o->command)
+			argp_error(state, "give -p PID or a COMMAND, not both");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, NULL, NULL, NULL };
+
+/* --- the run's own facts ----------------------------------------------- */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static char *command_line(int argc, char **argv)
+{
+	char *line = NULL, *longer;
+
+	for (int i = 0; i < argc; i++) {
+		if (asprintf(&longer, "%s%s%s", line ?: "", line ? " " : "", argv[i]) < 0)
+			break;
+		free(line);
+		line = longer;
+	}
+	return line;
+}
+
+static void describe_run(struct def_run *run, int argc, char **argv)
+{
+	struct utsname system;
+
+	run->command = command_line(argc, argv);
+	run->version = strdup(GASPBPF_VERSION);
+	if (!uname(&system)) {
+		run->host = strdup(system.nodename);
+		if (asprintf(&run->kernel, "%s %s", system.sysname, system.release) < 0)
+			run->kernel = NULL;
+	}
+	run->start = clock_ns(CLOCK_MONOTONIC);
+	run->start_realtime = clock_ns(CLOCK_REALTIME);
+}
+
+/* --- watching ---------------------------------------------------------- */
+
+struct watch {
+	struct job *job;
+	struct outputs *outputs;
+	const struct options *options;
+	int signals;               /* signalfd */
+	uint64_t started, shown, flushed;
+	uint64_t spans_shown;
+	int command_status;        /* of the command, as wait(2) gives it */
+	bool command_ended;
+};
+
+/* The time the probes took from the job's threads so far, ns; the unit costs are those measured at the start. */
+static uint64_t imposed(const struct job *job, const struct capture_totals *totals)
+{
+	uint64_t sum = 0;
+
+	for (int class = 0; class < SITE_CLASSES; class++)
+		sum += totals->by_class[class] * job->cost_ns[class];
+	return sum;
+}
+
+static void show_status(struct watch *w, uint64_t now)
+{
+	struct capture_totals totals = capture_totals(w->job->capture);
+	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE];
+	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9;
+	double share = totals.threads && elapsed > 0 ? imposed(w->job, &totals) / 1e7 / (elapsed * totals.threads) : 0;
+
+	log_status("%7.1f s  %s events  %s  lost %s  cost %.2f%% of %zu threads' time", elapsed,
+		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
+		   format_count(lost, totals.gaps), share, totals.threads);
+	w->shown = now;
+	w->spans_shown = totals.spans;
+}
+
+static void collect_command(struct watch *w)
+{
+	if (w->job->command && !w->command_ended && waitpid(w->job->command, &w->command_status, WNOHANG) > 0)
+		w->command_ended = true;
+}
+
+/* True when a signal asks to stop. */
+static bool read_signals(struct watch *w)
+{
+	struct signalfd_siginfo info;
+	bool stop = false;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			collect_command(w);
+		else
+			stop = true;
+	}
+	return stop;
+}
+
+static void watch_job(struct watch *w)
+{
+	w->started = w->shown = w->flushed = clock_ns(CLOCK_MONOTONIC);
+	for (;;) {
+		uint64_t now;
+
+		capture_wait(w->job->capture, w->signals, DRAIN_EVERY_MS);
+		capture_drain(w->job->capture);
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (read_signals(w) || !job_alive(w->job))
+			break;
+		if (w->options->duration && now - w->started >= w->options->duration)
+			break;
+		if (!w->options->quiet && now - w->shown >= STATUS_EVERY_NS)
+			show_status(w, now);
+		if (now - w->flushed >= FLUSH_EVERY_NS) {
+			outputs_flush(w->outputs);
+			w->flushed = now;
+		}
+	}
+	log_status("%s", "");
+}
+
+/* --- leaving ----------------------------------------------------------- */
+
+static void show_leaving(size_t done, size_t all)
+{
+	if (all > 50)
+		log_status("taking probes out: %zu of %zu", done, all);
+}
+
+static int leave(struct watch *w)
+{
+	struct job *job = w->job;
+	struct def_run *run = &job->definitions.run;
+	uint64_t before;
+
+	run->end = clock_ns(CLOCK_MONOTONIC);
+	run->end_realtime = clock_ns(CLOCK_REALTIME);
+	kernel_set_active(job->kernel, false);
+	capture_drain(job->capture);
+	before = clock_ns(CLOCK_MONOTONIC);
+	attach_remove_all(job->kernel, show_leaving);
+	log_status("%s", "");
+	log_info("probes taken out in %.1f ms", (clock_ns(CLOCK_MONOTONIC) - before) / 1e6);
+	capture_finish(job->capture);
+	run->finished = true;
+	return outputs_finish(w->outputs, &job->definitions);
+}
+
+static void say_cost(const struct watch *w)
+{
+	struct capture_totals totals = capture_totals(w->job->capture);
+	const struct def_run *run = &w->job->definitions.run;
+	uint64_t wall = run->end - run->start;
+	struct rusage self;
+	char took[FORMAT_SIZE];
+
+	getrusage(RUSAGE_SELF, &self);
+	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'), %.2f s of CPU for gaspbpf itself\n",
+		format_time(took, imposed(w->job, &totals)),
+		totals.threads && wall ? 100.0 * imposed(w->job, &totals) / wall / totals.threads : 0, totals.threads,
+		self.ru_utime.tv_sec + self.ru_stime.tv_sec + (self.ru_utime.tv_usec + self.ru_stime.tv_usec) / 1e6);
+}
+
+static int print_report(struct watch *w)
+{
+	struct profile_style style = { .width = cli_width(), .colour = cli_colour(), .top = 0 };
+	const struct definitions *d = &w->job->definitions;
+	int err;
+
+	err = w->options->json ? profile_print_json(w->outputs->profile, d, stdout)
+			       : profile_print(w->outputs->profile, d, stdout, &style);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (!w->options->json && !w->options->quiet)
+		say_cost(w);
+	return err;
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static void say_start(const struct watch *w)
+{
+	const struct job *job = w->job;
+	char costs[160] = "";
+	size_t n = 0;
+
+	if (w->options->quiet)
+		return;
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		size_t sites = 0;
+
+		for (size_t i = 0; i < job->plan->nsites; i++)
+			sites += job->plan->sites[i].class == class;
+		if (sites)
+			n += snprintf(costs + n, sizeof(costs) - n, "%s%zu at %u ns", n ? ", " : "", sites, job->cost_ns[class]);
+	}
+	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->npids, job->npids == 1 ? "" : "es",
+		job->plan->nsites);
+	for (size_t i = 0; i < job->plan->nchosen; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", job->plan->chosen[i]->name);
+	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
+}
+
+static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
+{
+	struct watch w = { .job = job, .outputs = outputs, .options = o, .signals = block_signals() };
+	int err = w.signals < 0 ? w.signals : 0;
+
+	if (!err)
+		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
+				 : job_attach(job, o->scope, o->ring_bytes);
+	if (err)
+		return err;
+	outputs_connect(outputs, job->capture);
+	say_start(&w);
+	watch_job(&w);
+	err = leave(&w);
+	err = print_report(&w) ?: err;
+	collect_command(&w);
+	if (w.command_ended && WIFEXITED(w.command_status))
+		*status = WEXITSTATUS(w.command_status);
+	else if (w.command_ended && WIFSIGNALED(w.command_status))
+		*status = 128 + WTERMSIG(w.command_status);
+	close(w.signals);
+	return err;
+}
+
+/* Everything that can be wrong is found here, before any probe is in. */
+static int prepare(struct options *o, struct job *job, struct outputs *outputs, int argc, char **argv)
+{
+	int err = cli_load_models(&job->models, o->model_files.items, o->model_files.count);
+
+	if (err)
+		return err;
+	if (geteuid()) {
+		log_error("observing needs root: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+		return -EPERM;
+	}
+	err = plan_new(&job->plan, job->models, o->models);
+	if (!err && !o->command)
+		err = job_add_pids(job, &o->pids);
+	describe_run(&job->definitions.run, argc, argv);
+	if (!err)
+		err = outputs_open(outputs, &o->outputs, &job->definitions);
+	return err;
+}
+
+int command_record(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct job job = { 0 };
+	struct outputs outputs = { .recording_fd = -1 };
+	int err, status = 0;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	err = prepare(&o, &job, &outputs, argc, argv);
+	if (!err)
+		err = run(&o, &job, &outputs, &status);
+	outputs_free(&outputs);
+	job_free(&job);
+	free(o.pids.pids);
+	free(o.outputs.items);
+	free(o.model_files.items);
+	free(o.models);
+	return err ? 1 : status;
+}
