@@ -3,6 +3,9 @@
  *
  * The compiler leaves an abstract entry of an inlined function in the DWARF, with DW_AT_inline. Where there is no
  * symbol of that name nor of a clone of it (name.constprop.0), no code of its own is left.
+ *
+ * Link-time optimisation of gcc inlines when the abstract entries are long written, so they have no DW_AT_inline.
+ * Its units are named "<artificial>": in those the inlined bodies themselves are visited, and name their origin.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -14,12 +17,15 @@
 #define NAMES_MOST (4u << 20)
 #define NAME_BYTES_MOST (64u << 20)
 #define NAME_LENGTH_MOST 4096u
+#define ORIGINS_MOST (8u << 20)
 #define DEADLINE 5000u /* ms for all units together */
 
 struct inlined_names {
-	char **names;
+	char **names;          /* in order of strcmp once read */
 	size_t count, room;
 	uint64_t bytes;
+	Dwarf_Off *origins;    /* entries whose names are still to be added */
+	size_t norigins, origins_room;
 	bool full;
 };
 
@@ -55,14 +61,20 @@ static const char *linkage_name(Dwarf_Die *entry)
 	return dwarf_formstring(dwarf_attr_integrate(entry, DW_AT_linkage_name, &attribute));
 }
 
-static bool collect_inlined(void *context, Dwarf_Die *entry, uint32_t depth)
+static void add_entry(struct inlined_names *set, Dwarf_Die *entry)
+{
+	if (!set->full)
+		set->full = !add_name(set, dwarf_diename(entry)) || !add_name(set, linkage_name(entry));
+}
+
+static bool collect_abstract(void *context, Dwarf_Die *entry, uint32_t depth)
 {
 	struct inlined_names *set = context;
 
 	switch (dwarf_tag(entry)) {
 	case DW_TAG_subprogram:
-		if (dwarf_func_inline(entry) && !set->full)
-			set->full = !add_name(set, dwarf_diename(entry)) || !add_name(set, linkage_name(entry));
+		if (dwarf_func_inline(entry))
+			add_entry(set, entry);
 		return false;
 	case DW_TAG_namespace:
 	case DW_TAG_module:
@@ -70,6 +82,76 @@ static bool collect_inlined(void *context, Dwarf_Die *entry, uint32_t depth)
 	default:
 		return false;
 	}
+}
+
+static bool add_origin(struct inlined_names *set, Dwarf_Off origin)
+{
+	if (set->norigins == ORIGINS_MOST)
+		return false;
+	if (set->norigins == set->origins_room) {
+		size_t room = set->origins_room ? set->origins_room * 2 : 256;
+		Dwarf_Off *larger = realloc(set->origins, room * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		set->origins = larger;
+		set->origins_room = room;
+	}
+	set->origins[set->norigins++] = origin;
+	return true;
+}
+
+static bool collect_bodies(void *context, Dwarf_Die *entry, uint32_t depth)
+{
+	struct inlined_names *set = context;
+	Dwarf_Attribute attribute;
+	Dwarf_Die origin;
+
+	switch (dwarf_tag(entry)) {
+	case DW_TAG_inlined_subroutine:
+		if (dwarf_formref_die(dwarf_attr(entry, DW_AT_abstract_origin, &attribute), &origin) && !set->full)
+			set->full = !add_origin(set, dwarf_dieoffset(&origin));
+		return !set->full;
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return !set->full;
+	default:
+		return false;
+	}
+}
+
+static int compare_offsets(const void *left, const void *right)
+{
+	const Dwarf_Off *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* A function is inlined in many places: its name is wanted once. */
+static void add_origin_names(struct dwarf_reader *reader, struct inlined_names *set)
+{
+	Dwarf_Die entry;
+
+	if (set->norigins)
+		qsort(set->origins, set->norigins, sizeof(*set->origins), compare_offsets);
+	for (size_t i = 0; i < set->norigins; i++)
+		if ((i == 0 || set->origins[i] != set->origins[i - 1]) &&
+		    dwarf_offdie(reader->dwarf, set->origins[i], &entry))
+			add_entry(set, &entry);
+	free(set->origins);
+	set->origins = NULL;
+}
+
+static bool made_by_lto(struct dwarf_reader *reader, const struct unit *unit)
+{
+	Dwarf_Attribute attribute;
+	const char *name;
+	Dwarf_Die die;
+
+	if (!unit->is_compile || !dwarf_offdie(reader->dwarf, unit->die, &die))
+		return false;
+	name = dwarf_formstring(dwarf_attr(&die, DW_AT_name, &attribute));
+	return name && !strcmp(name, "<artificial>");
 }
 
 static int compare_names(const void *left, const void *right)
@@ -87,7 +169,9 @@ static struct inlined_names *read_inlined(struct image *image)
 	if (!set || !reader)
 		return set;
 	for (size_t i = 0; i < reader->nunits && now_ms() < deadline && !set->full; i++)
-		whole &= unit_walk(reader, &reader->units[i], deadline, collect_inlined, set);
+		whole &= unit_walk(reader, &reader->units[i], deadline,
+				   made_by_lto(reader, &reader->units[i]) ? collect_bodies : collect_abstract, set);
+	add_origin_names(reader, set);
 	if (!whole || set->full || now_ms() >= deadline)
 		log_info("%s: not all of its DWARF was searched for inlined functions", log_safe(image->path));
 	if (set->count)

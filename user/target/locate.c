@@ -7,6 +7,7 @@
  */
 #include <dwarf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #define FUNCTIONS_DEADLINE 5000u        /* ms to read those of one unit */
 #define LINE_PROGRAM_MOST (64u << 20)   /* bytes of one unit's line program */
 #define LINE_MEMORY 48u                 /* bytes libdw keeps of one line, about */
-#define FILE_LENGTH_MOST 8192u
+#define FILE_LENGTH_MOST 8192
 #define FUNCTION_LENGTH_MOST 4096u
 
 /* Size of the line program at an offset of .debug_line, header included; 0: none there. */
@@ -126,6 +127,18 @@ static struct unit *unit_at(struct dwarf_reader *reader, uint64_t address)
 	return unit_with_die(reader, dwarf_dieoffset(&die));
 }
 
+/* The file's name, malloc'ed; one that is not absolute is below the folder in which the compiler ran. */
+static char *file_name(Dwarf_Die *unit, const char *file)
+{
+	Dwarf_Attribute attribute;
+	const char *folder = *file == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	char *name;
+
+	if (!folder || !*folder)
+		return strndup(file, FILE_LENGTH_MOST);
+	return asprintf(&name, "%.*s/%.*s", FILE_LENGTH_MOST, folder, FILE_LENGTH_MOST, file) < 0 ? NULL : name;
+}
+
 static void locate_line(struct dwarf_reader *reader, struct unit *unit, uint64_t address,
 			struct source_location *location)
 {
@@ -142,7 +155,7 @@ static void locate_line(struct dwarf_reader *reader, struct unit *unit, uint64_t
 		return;
 	dwarf_lineno(line, &number);
 	dwarf_linecol(line, &column);
-	location->file = strndup(file, FILE_LENGTH_MOST);
+	location->file = file_name(&die, file);
 	location->line = number > 0 ? number : 0;
 	location->column = column > 0 ? column : 0;
 }
