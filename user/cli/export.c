@@ -1,0 +1,141 @@
+/*
+ * export.c - gaspbpf export: a recording in other formats.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "export/export.h"
+#include "util/files.h"
+#include "util/log.h"
+
+struct options {
+	const char *recording;
+	struct text_list outputs;
+};
+
+static const struct argp_option option_list[] = {
+	{ "output", 'o', "FILE", 0, "Where to; the suffix chooses the format. May repeat", 0 },
+	{ 0 }
+};
+
+static const char about[] =
+	"Writes a recording in another format, which the suffix of the file chooses."
+	"\vExamples:\n"
+	"  gaspbpf export run.gasp -o run.json         for ui.perfetto.dev\n"
+	"  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
+	"\nFormats:\n";
+
+/* The list of formats, put at the end of the help text. */
+static char *help_filter(int key, const char *text, void *input)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *out;
+
+	if (key != ARGP_KEY_HELP_POST_DOC || !text)
+		return (char *)text;
+	out = open_memstream(&all, &size);
+	if (!out)
+		return (char *)text;
+	fputs(text, out);
+	for (size_t i = 0; exporters[i]; i++)
+		fprintf(out, "  %-16s %s\n", exporters[i]->suffixes, exporters[i]->help);
+	fclose(out);
+	return all ? all : (char *)text;
+}
+
+static void refuse_suffix(struct argp_state *state, const char *path)
+{
+	char known[256] = "";
+
+	for (size_t i = 0; exporters[i]; i++) {
+		size_t used = strlen(known);
+
+		snprintf(known + used, sizeof(known) - used, "%s%s", i ? " " : "", exporters[i]->suffixes);
+	}
+	argp_error(state, "-o %s: no format has this suffix; these are known: %s", log_safe(path), known);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'o':
+		if (!exporter_for(argument))
+			refuse_suffix(state, argument);
+		return cli_append(&o->outputs, argument) ? ENOMEM : 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			argp_error(state, "one recording at a time: what is '%s'?", argument);
+		o->recording = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->recording)
+			argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		if (!o->outputs.count)
+			argp_error(state, "where to? say -o FILE.json, for example");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* True where the output would overwrite the recording it is made from. */
+static bool is_same_file(const char *output, const char *recording)
+{
+	struct stat a, b;
+
+	return !stat(output, &a) && !stat(recording, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int export_to(struct recording *recording, const char *from, const char *path, const struct caller *caller)
+{
+	int error, fd;
+
+	if (is_same_file(path, from)) {
+		log_error("%s: this is the recording itself: choose another name", log_safe(path));
+		return -EINVAL;
+	}
+	fd = file_create(path, caller);
+	if (fd < 0)
+		return fd;
+	error = exporter_for(path)->write(recording, fd, path);
+	if (close(fd) && !error) {
+		error = -errno;
+		log_error("%s: cannot write: %s", log_safe(path), strerror(errno));
+	}
+	return error;
+}
+
+int command_export(int argc, char **argv)
+{
+	static const struct argp argp = { option_list, parse, "REC.gasp -o FILE", about, NULL, help_filter, NULL };
+	struct recording *recording;
+	struct options o = { 0 };
+	struct caller caller;
+	int error = 1;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+		return 2;
+	if (recording_open(&recording, o.recording)) {
+		free(o.outputs.items);
+		return 1;
+	}
+	if (!caller_find(&caller)) {
+		error = 0;
+		for (size_t i = 0; i < o.outputs.count && !error; i++)
+			error = export_to(recording, o.recording, o.outputs.items[i], &caller);
+		caller_free(&caller);
+	}
+	recording_close(recording);
+	free(o.outputs.items);
+	return error ? 1 : 0;
+}

@@ -1,0 +1,109 @@
+/*
+ * report.c - gaspbpf report: the profile of a recording.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/profile.h"
+#include "cli/cli.h"
+#include "util/log.h"
+
+#define DEFAULT_TOP 40
+
+struct options {
+	const char *recording;
+	bool json;
+	struct profile_style style;
+};
+
+static const struct argp_option option_list[] = {
+	{ "json", 'j', NULL, 0, "Everything as JSON, times in ns", 0 },
+	{ "top", 't', "N", 0, "At most N rows a table (default 40; 0: all)", 0 },
+	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
+	{ 0 }
+};
+
+static const char about[] =
+	"Prints how often, how long and how much, for every event, thread and call site of a recording, and what stands out."
+	"\vEvents are sorted by self time: the time in a call without the probed calls inside it.\n"
+	"\nExamples:\n"
+	"  gaspbpf report run.gasp\n"
+	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
+	"  gaspbpf report --json run.gasp | jq '.events[0]'\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *end;
+	unsigned long number;
+
+	switch (key) {
+	case 'j':
+		o->json = true;
+		return 0;
+	case 's':
+		o->style.sites = true;
+		return 0;
+	case 't':
+		errno = 0;
+		number = strtoul(argument, &end, 10);
+		if (end == argument || *end || *argument == '-' || errno || number > UINT32_MAX)
+			argp_error(state, "--top %s: not a number", argument);
+		o->style.top = number;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			argp_error(state, "one recording at a time: what is '%s'?", argument);
+		o->recording = argument;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int print(struct profile *profile, const struct definitions *d, const struct options *o)
+{
+	int error;
+
+	if (o->json)
+		error = profile_print_json(profile, d, stdout);
+	else
+		error = profile_print(profile, d, stdout, &o->style);
+	if (error && error != -EPIPE)
+		log_error("report: cannot print: %s", strerror(-error));
+	return error;
+}
+
+int command_report(int argc, char **argv)
+{
+	static const struct argp argp = { option_list, parse, "REC.gasp", about, NULL, NULL, NULL };
+	struct options o = { .style = { .width = cli_width(), .colour = cli_colour(), .top = DEFAULT_TOP } };
+	struct recording *recording;
+	struct profile *profile;
+	int error;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+		return 2;
+	if (recording_open(&recording, o.recording))
+		return 1;
+	profile = profile_new();
+	error = profile ? 0 : -ENOMEM;
+	if (profile) {
+		struct span_sink sink = profile_sink(profile);
+
+		error = recording_read(recording, &sink);
+	}
+	if (error == -ENOMEM)
+		log_error("report: out of memory");
+	if (!error)
+		error = print(profile, recording_definitions(recording), &o);
+	profile_free(profile);
+	recording_close(recording);
+	return error ? 1 : 0;
+}

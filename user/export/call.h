@@ -1,0 +1,41 @@
+/*
+ * call.h - a call in words: its values, its call site, how it ended. Private to user/export.
+ */
+#ifndef GASPBPF_EXPORT_CALL_H
+#define GASPBPF_EXPORT_CALL_H
+
+#include "model/value.h"
+#include "recording/recording.h"
+
+#define VALUE_TEXT 96
+
+/* How a value is written. */
+enum value_kind { VALUE_UNKNOWN, VALUE_NUMBER, VALUE_WORD, VALUE_TRUTH };
+
+/*
+ * Value `v` of a call: text[] gets "123", "-1" (VALUE_NUMBER); "0x7f00", "none", "thread=1,phase=0,addr=0x10" (VALUE_WORD);
+ * "true" or "false" (VALUE_TRUTH); "unknown" (VALUE_UNKNOWN).
+ */
+enum value_kind call_value(const struct span *span, const struct value *v, char text[VALUE_TEXT]);
+/* The value with this meaning, if the call tells it. */
+bool call_number(const struct span *span, const struct def_probe *probe, enum meaning meaning, int64_t *number);
+struct payload call_payload(const struct span *span, const struct def_probe *probe);
+/* NULL: it returned. */
+const char *call_end(const struct span *span);
+
+/* Where calls come from, as text that is made once for each site. */
+struct site_texts {
+	const struct definitions *d;
+	char **texts;
+};
+
+/* False: out of memory. */
+bool site_texts_open(struct site_texts *sites, const struct definitions *d);
+/* "ring.c:12:5", "main+0x1c", "libx.so+0x120", "0x7f..."; any bytes. NULL: unknown. */
+const char *site_text(struct site_texts *sites, uint32_t site);
+void site_texts_close(struct site_texts *sites);
+
+/* "rank 3: ./job 10" or "./job 10" of a process; any bytes. "?" out of bounds. */
+void process_text(const struct definitions *d, uint32_t process, char *buffer, size_t size);
+
+#endif

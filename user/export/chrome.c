@@ -1,0 +1,489 @@
+/*
+ * chrome.c - the trace that ui.perfetto.dev and chrome://tracing show.
+ *
+ * Trace Event Format, the JSON object form. Each call is one complete event ("ph":"X") with its
+ * start and duration. The viewers demand that complete events of one track (pid, tid) nest. The
+ * timeline guarantees that for a lane of a thread, so lane 0 is the thread's own track and every
+ * other lane becomes a track of its own, under a made-up tid above all real ones. The same is done for a
+ * tid that stands twice in the recording (used again by the kernel), since two threads must not share a track.
+ *
+ * ts and dur are microseconds; they are written from integers of ns with three decimals, so that what
+ * nests in ns nests in the file.
+ *
+ * A value is an argument under its own name. Derived arguments (bytes, sent, received, peer, caller, end) come
+ * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
+ * an object with the same key twice is not good JSON. Where the value is what the derived argument
+ * would say, it is enough.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "export/call.h"
+#include "export/formats.h"
+#include "export/output.h"
+#include "timeline/timeline.h"
+#include "util/json.h"
+#include "util/log.h"
+
+#define NAME_SIZE 1024 /* bytes of a name of a process or thread */
+
+static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
+
+/* What an event of a probe needs, worked out once. */
+struct probe_text {
+	bool ready;
+	char **keys;             /* of its values */
+	bool has_bytes, has_peer;/* to be derived from the values */
+};
+
+/* One track of the trace: a lane of a thread. */
+struct track {
+	uint64_t tid;            /* real or made up; 0: not used so far */
+};
+
+struct thread_tracks {
+	uint64_t pid;
+	struct track *tracks;    /* by lane */
+	unsigned ntracks;
+};
+
+struct used_id {
+	UT_hash_handle hh;
+	uint64_t key;            /* pid << 32 | tid */
+};
+
+struct chrome {
+	const struct definitions *d;
+	struct json json;
+	struct output *out;
+	struct probe_text *probes;
+	struct thread_tracks *threads;
+	struct site_texts sites;
+	struct used_id *used;
+	uint64_t next_tid;       /* made-up ones */
+};
+
+/* --- names of tracks ----------------------------------------------------------- */
+
+static void begin_meta(struct json *j, const char *what, uint64_t pid, uint64_t tid)
+{
+	json_newline(j);
+	json_object(j);
+	json_key_string(j, "ph", "M");
+	json_key_string(j, "name", what);
+	json_key_uint(j, "pid", pid);
+	json_key_uint(j, "tid", tid);
+	json_key(j, "args");
+	json_object(j);
+}
+
+static void end_meta(struct json *j)
+{
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static void put_process(struct chrome *c, uint32_t index)
+{
+	const struct def_process *p = &c->d->processes[index];
+	char name[NAME_SIZE];
+
+	process_text(c->d, index, name, sizeof(name));
+	begin_meta(&c->json, "process_name", p->pid, p->pid);
+	json_key_string(&c->json, "name", name);
+	end_meta(&c->json);
+	begin_meta(&c->json, "process_sort_index", p->pid, p->pid);
+	json_key_int(&c->json, "sort_index", p->rank >= 0 ? p->rank : (int64_t)index);
+	end_meta(&c->json);
+}
+
+static void put_track(struct chrome *c, uint32_t thread, unsigned lane)
+{
+	const struct def_thread *t = &c->d->threads[thread];
+	const struct thread_tracks *tracks = &c->threads[thread];
+	uint64_t tid = tracks->tracks[lane].tid;
+	char name[NAME_SIZE], stack[32] = "";
+
+	if (lane)
+		snprintf(stack, sizeof(stack), " stack %u", lane + 1);
+	snprintf(name, sizeof(name), "%s (%u)%s", t->name ? t->name : "?", t->tid, stack);
+	begin_meta(&c->json, "thread_name", tracks->pid, tid);
+	json_key_string(&c->json, "name", name);
+	end_meta(&c->json);
+	begin_meta(&c->json, "thread_sort_index", tracks->pid, tid);
+	json_key_uint(&c->json, "sort_index", (uint64_t)thread * TIMELINE_LANES + lane);
+	end_meta(&c->json);
+}
+
+/* The thread's own tid, or a made-up one where another thread has it already. 0: out of memory. */
+static uint64_t own_tid(struct chrome *c, uint64_t pid, uint32_t tid)
+{
+	struct used_id *id = malloc(sizeof(*id)), *known;
+
+	if (!id)
+		return 0;
+	id->key = pid << 32 | tid;
+	HASH_FIND(hh, c->used, &id->key, sizeof(id->key), known);
+	if (known || !tid) {
+		free(id);
+		return c->next_tid++;
+	}
+	HASH_ADD(hh, c->used, key, sizeof(id->key), id);
+	if (!id->hh.tbl) {
+		free(id);
+		return 0;
+	}
+	return tid;
+}
+
+/* The track of a lane; a new one is named first. NULL: out of memory. */
+static const struct track *track_of(struct chrome *c, uint32_t thread, unsigned lane)
+{
+	struct thread_tracks *tracks = &c->threads[thread];
+
+	if (lane >= tracks->ntracks) {
+		struct track *larger = realloc(tracks->tracks, (lane + 1) * sizeof(*larger));
+
+		if (!larger)
+			return NULL;
+		memset(larger + tracks->ntracks, 0, (lane + 1 - tracks->ntracks) * sizeof(*larger));
+		tracks->tracks = larger;
+		tracks->ntracks = lane + 1;
+	}
+	struct track *track = &tracks->tracks[lane];
+
+	if (!track->tid) {
+		track->tid = lane ? c->next_tid++ : own_tid(c, tracks->pid, c->d->threads[thread].tid);
+		if (!track->tid)
+			return NULL;
+		put_track(c, thread, lane);
+	}
+	return track;
+}
+
+static int put_metadata(struct chrome *c)
+{
+	for (uint32_t i = 0; i < c->d->nprocesses; i++)
+		put_process(c, i);
+	for (uint32_t i = 0; i < c->d->nthreads; i++) {
+		uint32_t process = c->d->threads[i].process;
+
+		c->threads[i].pid = process < c->d->nprocesses ? c->d->processes[process].pid : 0;
+		if (!track_of(c, i, 0))
+			return -ENOMEM;
+	}
+	return c->json.error;
+}
+
+/* --- arguments ------------------------------------------------------------------- */
+
+static bool is_taken(const struct def_probe *probe, char **keys, uint32_t count, const char *key)
+{
+	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived); i++) {
+		if (!strcmp(derived[i], key))
+			return true;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (!strcmp(keys[i], key))
+			return true;
+	}
+	return false;
+}
+
+static bool says_it_itself(const struct value *v, const char *key, enum meaning meaning)
+{
+	return v->meaning == meaning && v->side == SIDE_NONE && v->name && !strcmp(v->name, key);
+}
+
+/* A key that no other value has. */
+static char *make_key(const struct def_probe *probe, char **keys, uint32_t index)
+{
+	const char *name = probe->values[index].name && *probe->values[index].name ? probe->values[index].name : "value";
+	size_t length = strlen(name);
+	char *key = malloc(length + index + 8); /* every clash costs one '_' */
+
+	if (!key)
+		return NULL;
+	strcpy(key, name);
+	while (is_taken(probe, keys, index, key) && length < strlen(name) + index + 6)
+		strcpy(key + length++, "_");
+	return key;
+}
+
+static int learn_probe(struct chrome *c, uint32_t index)
+{
+	const struct def_probe *probe = &c->d->probes[index];
+	struct probe_text *text = &c->probes[index];
+
+	text->ready = true;
+	text->keys = calloc(probe->nvalues + 1, sizeof(*text->keys));
+	if (!text->keys)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+
+		text->has_bytes |= v->meaning == MEANING_BYTES || v->meaning == MEANING_COUNT;
+		text->has_peer |= v->meaning == MEANING_PEER;
+	}
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+
+		if (says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
+			text->keys[i] = strdup("");
+		else
+			text->keys[i] = make_key(probe, text->keys, i);
+		if (!text->keys[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void put_value(struct json *j, const char *key, const struct span *span, const struct value *v)
+{
+	char text[VALUE_TEXT];
+	enum value_kind kind = call_value(span, v, text);
+
+	json_key(j, key);
+	if (kind == VALUE_UNKNOWN)
+		json_null(j);
+	else if (kind == VALUE_WORD)
+		json_string(j, text);
+	else if (kind == VALUE_TRUTH)
+		json_bool(j, *text == 't');
+	else if (*text == '-')
+		json_int(j, strtoll(text, NULL, 10));
+	else
+		json_uint(j, strtoull(text, NULL, 10));
+}
+
+static void key_payload(struct json *j, const char *key, int64_t bytes)
+{
+	json_key(j, key);
+	if (bytes < 0)
+		json_null(j);
+	else
+		json_int(j, bytes);
+}
+
+static void put_derived(struct chrome *c, const struct span *span, const struct def_probe *probe, const struct probe_text *text)
+{
+	struct json *j = &c->json;
+	const char *end = call_end(span), *caller = site_text(&c->sites, span->site);
+	int64_t peer;
+
+	if (text->has_bytes) {
+		struct payload payload = call_payload(span, probe);
+
+		key_payload(j, "bytes", payload.bytes);
+		if (payload.sent >= 0 && payload.received >= 0) {
+			key_payload(j, "sent", payload.sent);
+			key_payload(j, "received", payload.received);
+		}
+	}
+	if (text->has_peer) {
+		json_key(j, "peer");
+		if (call_number(span, probe, MEANING_PEER, &peer))
+			json_int(j, peer);
+		else
+			json_null(j);
+	}
+	if (caller)
+		json_key_string(j, "caller", caller);
+	if (end)
+		json_key_string(j, "end", end);
+}
+
+static void put_args(struct chrome *c, const struct span *span, const struct def_probe *probe, const struct probe_text *text)
+{
+	json_key(&c->json, "args");
+	json_object(&c->json);
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		if (*text->keys[i])
+			put_value(&c->json, text->keys[i], span, &probe->values[i]);
+	}
+	put_derived(c, span, probe, text);
+	json_end_object(&c->json);
+}
+
+/* --- events ----------------------------------------------------------------------- */
+
+/* ns since the run began; what began before it (by a forged recording) begins with it. */
+static uint64_t since_start(const struct chrome *c, uint64_t time)
+{
+	return time > c->d->run.start ? time - c->d->run.start : 0;
+}
+
+static void put_place(struct json *j, uint64_t pid, uint64_t tid, uint64_t ns)
+{
+	json_key_uint(j, "pid", pid);
+	json_key_uint(j, "tid", tid);
+	json_key(j, "ts");
+	json_micros(j, ns);
+}
+
+static int put_event(void *context, const struct definitions *d, const struct event *event)
+{
+	struct chrome *c = context;
+	struct json *j = &c->json;
+	const struct span *span = event->span;
+	const struct def_probe *probe = &d->probes[span->probe];
+	struct probe_text *text = &c->probes[span->probe];
+	const struct track *track;
+
+	if (event->type == EVENT_END)
+		return 0;
+	track = track_of(c, span->thread, event->lane);
+	if (!track || (!text->ready && learn_probe(c, span->probe)))
+		return -ENOMEM;
+	json_newline(j);
+	json_object(j);
+	json_key_string(j, "ph", "X");
+	json_key_string(j, "name", probe->event ? probe->event : "?");
+	json_key_string(j, "cat", probe->model ? probe->model : "?");
+	put_place(j, c->threads[span->thread].pid, track->tid, since_start(c, span->start));
+	json_key(j, "dur");
+	json_micros(j, since_start(c, span->end) - since_start(c, span->start));
+	put_args(c, span, probe, text);
+	json_end_object(j);
+	return j->error;
+}
+
+static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct chrome *c = context;
+	struct json *j = &c->json;
+	const struct track *track = track_of(c, gap->thread, 0);
+	char name[64];
+
+	if (!track)
+		return -ENOMEM;
+	snprintf(name, sizeof(name), "%llu %s lost", (unsigned long long)gap->count, gap->count == 1 ? "span" : "spans");
+	json_newline(j);
+	json_object(j);
+	json_key_string(j, "ph", "i");
+	json_key_string(j, "s", "t");
+	json_key_string(j, "name", name);
+	json_key_string(j, "cat", "loss");
+	put_place(j, c->threads[gap->thread].pid, track->tid, since_start(c, gap->after));
+	json_key(j, "args");
+	json_object(j);
+	json_key_uint(j, "count", gap->count);
+	json_end_object(j);
+	json_end_object(j);
+	return j->error;
+}
+
+static void put_progress(void *context, size_t done, size_t all)
+{
+	output_progress(((struct chrome *)context)->out, done, all);
+}
+
+static void put_other(struct chrome *c)
+{
+	const struct def_run *run = &c->d->run;
+	time_t seconds = run->start_realtime / 1000000000;
+	struct json *j = &c->json;
+	char when[64] = "";
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc))
+		strftime(when, sizeof(when), "%FT%TZ", &utc);
+	json_key(j, "otherData");
+	json_object(j);
+	json_key_string(j, "producer", "gaspbpf");
+	json_key_string(j, "version", run->version);
+	json_key_string(j, "command", run->command);
+	json_key_string(j, "host", run->host);
+	json_key_string(j, "kernel", run->kernel);
+	json_key_string(j, "start", when);
+	json_key_uint(j, "start_ns", run->start);
+	json_key_uint(j, "end_ns", run->end);
+	json_key_uint(j, "calls", c->d->loss.calls);
+	json_key_uint(j, "lost", c->d->loss.lost);
+	json_key(j, "finished");
+	json_bool(j, run->finished);
+	json_end_object(j);
+}
+
+static struct chrome *chrome_open(const struct definitions *d, int fd, const char *name)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+	uint32_t largest = 0;
+
+	if (!c)
+		return NULL;
+	c->d = d;
+	c->probes = calloc(d->nprobes + 1, sizeof(*c->probes));
+	c->threads = calloc(d->nthreads + 1, sizeof(*c->threads));
+	for (size_t i = 0; i < d->nthreads; i++)
+		largest = d->threads[i].tid > largest ? d->threads[i].tid : largest;
+	c->next_tid = (uint64_t)largest + 1;
+	if (site_texts_open(&c->sites, d) && c->probes && c->threads)
+		c->out = output_open(fd, name);
+	return c;
+}
+
+static void chrome_close(struct chrome *c)
+{
+	struct used_id *id, *next;
+
+	HASH_ITER(hh, c->used, id, next) {
+		HASH_DEL(c->used, id);
+		free(id);
+	}
+	for (size_t i = 0; c->probes && i < c->d->nprobes; i++) {
+		for (uint32_t k = 0; c->probes[i].keys && k < c->d->probes[i].nvalues; k++)
+			free(c->probes[i].keys[k]);
+		free(c->probes[i].keys);
+	}
+	for (size_t i = 0; c->threads && i < c->d->nthreads; i++)
+		free(c->threads[i].tracks);
+	free(c->probes);
+	free(c->threads);
+	site_texts_close(&c->sites);
+	free(c);
+}
+
+static int chrome_write(struct recording *recording, int fd, const char *name)
+{
+	const struct definitions *d = recording_definitions(recording);
+	struct chrome *c = chrome_open(d, fd, name);
+	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .progress = put_progress, .context = c };
+	int error, ended;
+
+	if (!c || !c->out) {
+		if (c)
+			chrome_close(c);
+		return -ENOMEM;
+	}
+	json_init(&c->json, output_write, c->out, false);
+	json_object(&c->json);
+	json_key_string(&c->json, "displayTimeUnit", "ns");
+	put_other(c);
+	json_key(&c->json, "traceEvents");
+	json_array(&c->json);
+	error = put_metadata(c);
+	if (!error)
+		error = timeline_read(recording, &ops);
+	json_newline(&c->json);
+	json_end_array(&c->json);
+	json_end_object(&c->json);
+	ended = json_finish(&c->json);
+	if (!error)
+		error = ended;
+	ended = output_close(c->out);
+	chrome_close(c);
+	return error ? error : ended;
+}
+
+const struct exporter exporter_chrome = {
+	.name = "chrome",
+	.suffixes = ".json .json.gz",
+	.help = "Chrome trace for ui.perfetto.dev and chrome://tracing",
+	.write = chrome_write,
+};

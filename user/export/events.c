@@ -1,0 +1,189 @@
+/*
+ * events.c - GASP events as lines of text, for grep, awk and diff.
+ *
+ *     TIME PROCESS THREAD TYPE EVENT [NAME=VALUE...] [end=REASON] [@ WHERE]
+ *
+ * TIME is seconds since the run began. PROCESS is the rank ("rank:3") or the pid ("pid:1234"), THREAD is "name:tid".
+ * START tells the values that are known at the call, END repeats them and adds those of the return. The
+ * lines of one thread are in order of time; threads come in turns. No field but the last has a blank in
+ * it: blanks and other bytes that do not print stand as \xNN.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/call.h"
+#include "export/formats.h"
+#include "export/output.h"
+#include "timeline/timeline.h"
+#include "util/buffer.h"
+#include "util/log.h"
+
+#define LINES_SIZE 65536
+
+struct events {
+	const struct definitions *d;
+	struct output *out;
+	struct site_texts sites;
+	char **labels;           /* by thread: "rank:3 worker:12" */
+	struct buffer lines;     /* not yet written */
+};
+
+static void put_text(struct buffer *b, const char *text)
+{
+	buffer_put(b, text, strlen(text));
+}
+
+/* Text that a target may have made up. */
+static void put_escaped(struct buffer *b, const char *text)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+		char hex[8];
+
+		if (*at > ' ' && *at < 0x7f && *at != '\\') {
+			buffer_put(b, at, 1);
+			continue;
+		}
+		snprintf(hex, sizeof(hex), "\\x%02x", *at);
+		put_text(b, hex);
+	}
+}
+
+/* Made once a thread. NULL: out of memory. */
+static const char *label_of(struct events *e, uint32_t thread)
+{
+	const struct def_thread *t = &e->d->threads[thread];
+	const struct def_process *p = t->process < e->d->nprocesses ? &e->d->processes[t->process] : NULL;
+	struct buffer label = { 0 };
+	char number[32];
+
+	if (e->labels[thread])
+		return e->labels[thread];
+	put_escaped(&label, p && p->rank >= 0 ? (p->unit ? p->unit : "rank") : "pid");
+	snprintf(number, sizeof(number), ":%ld ", p && p->rank >= 0 ? p->rank : p ? (long)p->pid : 0);
+	put_text(&label, number);
+	put_escaped(&label, t->name ? t->name : "?");
+	snprintf(number, sizeof(number), ":%u", t->tid);
+	put_text(&label, number);
+	buffer_put(&label, "", 1);
+	if (label.failed) {
+		buffer_free(&label);
+		return NULL;
+	}
+	e->labels[thread] = (char *)label.data;
+	return e->labels[thread];
+}
+
+static int flush_lines(struct events *e)
+{
+	int error = e->lines.failed ? -ENOMEM : output_write(e->out, (const char *)e->lines.data, e->lines.size);
+
+	buffer_clear(&e->lines);
+	return error;
+}
+
+static void put_time(struct events *e, uint64_t time)
+{
+	uint64_t ns = time > e->d->run.start ? time - e->d->run.start : 0;
+	char text[48];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64 " ", ns / 1000000000, ns % 1000000000);
+	put_text(&e->lines, text);
+}
+
+static void put_values(struct buffer *b, const struct span *span, const struct def_probe *probe, bool at_end)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		char text[VALUE_TEXT];
+
+		if (probe->values[i].at_return && !at_end)
+			continue;
+		call_value(span, &probe->values[i], text);
+		put_text(b, " ");
+		put_escaped(b, probe->values[i].name ? probe->values[i].name : "?");
+		put_text(b, "=");
+		put_text(b, text);
+	}
+}
+
+static int put_event(void *context, const struct definitions *d, const struct event *event)
+{
+	static const char *const types[] = { [EVENT_START] = "START ", [EVENT_END] = "END ", [EVENT_ATOMIC] = "ATOMIC " };
+	struct events *e = context;
+	const struct span *span = event->span;
+	const struct def_probe *probe = &d->probes[span->probe];
+	const char *label = label_of(e, span->thread), *site = site_text(&e->sites, span->site);
+	const char *end = event->type == EVENT_START ? NULL : call_end(span);
+
+	if (!label)
+		return -ENOMEM;
+	put_time(e, event->time);
+	put_text(&e->lines, label);
+	put_text(&e->lines, " ");
+	put_text(&e->lines, types[event->type]);
+	put_escaped(&e->lines, probe->event ? probe->event : "?");
+	put_values(&e->lines, span, probe, event->type == EVENT_END);
+	if (end && event->type == EVENT_END) {
+		put_text(&e->lines, " end=");
+		put_text(&e->lines, end);
+	}
+	if (site) {
+		put_text(&e->lines, " @ ");
+		put_escaped(&e->lines, site);
+	}
+	put_text(&e->lines, "\n");
+	return e->lines.size < LINES_SIZE ? 0 : flush_lines(e);
+}
+
+static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct events *e = context;
+	const char *label = label_of(e, gap->thread);
+	char text[64];
+
+	if (!label)
+		return -ENOMEM;
+	put_time(e, gap->after);
+	put_text(&e->lines, label);
+	snprintf(text, sizeof(text), " LOST %" PRIu64 "\n", gap->count);
+	put_text(&e->lines, text);
+	return 0;
+}
+
+static void put_progress(void *context, size_t done, size_t all)
+{
+	output_progress(((struct events *)context)->out, done, all);
+}
+
+static int events_write(struct recording *recording, int fd, const char *name)
+{
+	const struct definitions *d = recording_definitions(recording);
+	struct events e = { .d = d };
+	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .progress = put_progress, .context = &e };
+	int error = -ENOMEM, ended = 0;
+
+	e.labels = calloc(d->nthreads + 1, sizeof(*e.labels));
+	if (site_texts_open(&e.sites, d) && e.labels)
+		e.out = output_open(fd, name);
+	if (e.out) {
+		error = timeline_read(recording, &ops);
+		if (!error)
+			error = flush_lines(&e);
+		ended = output_close(e.out);
+	}
+	for (size_t i = 0; e.labels && i < d->nthreads; i++)
+		free(e.labels[i]);
+	free(e.labels);
+	site_texts_close(&e.sites);
+	buffer_free(&e.lines);
+	return error ? error : ended;
+}
+
+const struct exporter exporter_events = {
+	.name = "events",
+	.suffixes = ".events",
+	.help = "GASP events as lines of text",
+	.write = events_write,
+};

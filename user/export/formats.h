@@ -1,0 +1,12 @@
+/*
+ * formats.h - the exporters, one file each. Private to user/export.
+ */
+#ifndef GASPBPF_EXPORT_FORMATS_H
+#define GASPBPF_EXPORT_FORMATS_H
+
+#include "export/export.h"
+
+extern const struct exporter exporter_chrome; /* chrome.c */
+extern const struct exporter exporter_events; /* events.c */
+
+#endif
