@@ -348,7 +348,7 @@ static void say_start(const struct watch *w)
 		size_t sites = 0;
 
 		for (size_t i = 0; i < job->plan->nsites; i++)
-			sites += job->plan->sites[i].class == class;
+			sites += (int)job->plan->sites[i].class == class;
 		if (sites)
 			n += snprintf(costs + n, sizeof(costs) - n, "%s%zu at %u ns", n ? ", " : "", sites, job->cost_ns[class]);
 	}

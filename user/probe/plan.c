@@ -52,7 +52,7 @@ static int check_wish(const struct model_set *models, const char *wish)
 		if (*word == '+')
 			word++;
 		if (!models_find(models, word)) {
-			log_error("-m %s: no such model: 'gaspbpf list --models' names them", log_safe(word));
+			log_error("-m %s: no such model: 'gaspbpf list --known' names them", log_safe(word));
 			err = -EINVAL;
 		}
 	}

@@ -1,0 +1,314 @@
+/*
+ * doctor.c - what this kernel, these privileges and a target allow. Everything is found by trying, and each "no" says
+ * what to do about it.
+ */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "probe/probe.h"
+#include "util/files.h"
+#include "util/log.h"
+
+#define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
+
+struct options {
+	struct pid_list pids;
+	struct text_list model_files;
+};
+
+static const struct argp_option option_table[] = {
+	{ "pid", 'p', "PID[,PID...]", 0, "Look at these processes, too", 1 },
+	{ "model-file", 256, "FILE", 0, "Read one more model", 1 },
+	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words", 1 },
+	{ 0 }
+};
+
+static const char description[] =
+	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if observing cannot work."
+	"\v"
+	"Examples:\n"
+	"  sudo gaspbpf doctor\n"
+	"  sudo gaspbpf doctor -p 4242";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'p':
+		if (cli_parse_pids(&o->pids, argument))
+			exit(2);
+		return 0;
+	case 256:
+		return -cli_append(&o->model_files, argument);
+	case 'v':
+		log_set_level(log_get_level() + 1);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp parser = { option_table, parse, NULL, description, NULL, NULL, NULL };
+
+/* One line of findings. A `no` without which nothing works counts; a `note` does not. */
+enum answer { YES, NOTE, NO };
+
+static int say(enum answer answer, const char *format, ...)
+{
+	static const char *const words[] = { "yes ", "note", "NO  " };
+	va_list arguments;
+
+	printf("  %s  ", words[answer]);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+	fflush(stdout);
+	return answer == NO;
+}
+
+/* --- the machine ------------------------------------------------------- */
+
+static int check_kernel(void)
+{
+	struct utsname system;
+	int bad = 0;
+
+	uname(&system);
+	bad += strcmp(system.machine, "x86_64")
+		? say(NO, "processor %s: gaspbpf knows x86-64 only", system.machine)
+		: say(YES, "kernel %s on %s", system.release, system.machine);
+	bad += access("/sys/kernel/btf/vmlinux", R_OK)
+		? say(NO, "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with CONFIG_DEBUG_INFO_BTF; "
+			  "those of Debian, Ubuntu, RHEL 8.2 and later are")
+		: say(YES, "type information of the kernel (BTF)");
+	return bad;
+}
+
+static int check_lockdown(void)
+{
+	char *text = read_file_at(-1, "/sys/kernel/security/lockdown", 256, NULL);
+	int bad = 0;
+
+	if (text && strstr(text, "[confidentiality]"))
+		bad = say(NO, "kernel lockdown is 'confidentiality', which forbids BPF to read memory: boot with lockdown=integrity or none");
+	free(text);
+	return bad;
+}
+
+static unsigned long long capabilities(void)
+{
+	char *status = read_file_at(-1, "/proc/self/status", 65536, NULL);
+	char *line = status ? strstr(status, "CapEff:") : NULL;
+	unsigned long long set = line ? strtoull(line + 7, NULL, 16) : 0;
+
+	free(status);
+	return set;
+}
+
+static int check_rights(void)
+{
+	static const struct {
+		int number;
+		const char *name, *use;
+	} needed[] = {
+		{ CAP_BPF, "CAP_BPF", "load programs" },
+		{ CAP_PERFMON, "CAP_PERFMON", "observe functions" },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "look into other users' processes" },
+	};
+	unsigned long long have = capabilities();
+	int bad = 0;
+
+	if (geteuid())
+		bad += say(NO, "not root: run gaspbpf with sudo");
+	else
+		say(YES, "running as root");
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!(have >> needed[i].number & 1))
+			bad += say(NO, "%s is missing, needed to %s: in a container, start it with --cap-add %s (or privileged)",
+				   needed[i].name, needed[i].use, needed[i].name + 4);
+	return bad;
+}
+
+static int check_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	return say(NO, "gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers than it sees; run it on "
+		       "the host, or start the container with --pid=host");
+}
+
+/* --- ways of attaching ------------------------------------------------- */
+
+static bool try_rung(enum rung rung)
+{
+	static const char *const meanings[RUNGS] = {
+		[RUNG_SESSION] = "call and return on one link: the cheapest",
+		[RUNG_MULTI] = "one link for many probes",
+		[RUNG_PERF] = "one perf event a probe: attaching and leaving take long with many functions",
+	};
+	static const char *const since[RUNGS] = {
+		[RUNG_SESSION] = "Linux 6.13", [RUNG_MULTI] = "Linux 6.6", [RUNG_PERF] = "Linux 5.15",
+	};
+	struct kernel_options options = { 0 };
+	enum log_level level = log_get_level();
+	unsigned cost[SITE_CLASSES];
+	struct kernel *kernel;
+	bool works;
+
+	setenv("GASPBPF_RUNG", rung_name(rung), 1);
+	if (level < LOG_DEBUG)
+		log_set_level(LOG_ERROR - 1);
+	works = !kernel_load(&kernel, &options);
+	log_set_level(level);
+	if (!works) {
+		say(NOTE, "%-7s not available here (%s and later): %s", rung_name(rung), since[rung], meanings[rung]);
+		return false;
+	}
+	if (kernel_calibrate(kernel, cost))
+		say(YES, "%-7s %s", rung_name(rung), meanings[rung]);
+	else
+		say(YES, "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped)", rung_name(rung),
+		    meanings[rung], cost[SITE_NOP5], cost[SITE_EMULATED], cost[SITE_STEPPED]);
+	kernel_free(kernel);
+	return true;
+}
+
+static int check_rungs(void)
+{
+	const char *forced = getenv("GASPBPF_RUNG");
+	char *keep = forced ? strdup(forced) : NULL;
+	bool any = false;
+
+	for (int rung = 0; rung < RUNGS; rung++)
+		any |= try_rung(rung);
+	if (keep)
+		setenv("GASPBPF_RUNG", keep, 1);
+	else
+		unsetenv("GASPBPF_RUNG");
+	free(keep);
+	if (any)
+		return 0;
+	return say(NO, "no way of attaching works: with all rights above this needs Linux 5.15 with CONFIG_UPROBES, CONFIG_BPF_SYSCALL "
+		       "and CONFIG_BPF_EVENTS; -vv shows the kernel's own words");
+}
+
+/* --- a target ---------------------------------------------------------- */
+
+static bool filtered(pid_t pid)
+{
+	char path[64], *status, *line;
+	bool yes;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = read_file_at(-1, path, 65536, NULL);
+	line = status ? strstr(status, "\nSeccomp:") : NULL;
+	yes = line && strtol(line + 9, NULL, 10) == 2;
+	free(status);
+	return yes;
+}
+
+/* Linux 6.11 to 6.12.13 and 6.13 to 6.13.2: a return probe is a system call that strict filters kill (CVE-2025-21834). */
+static bool kills_filtered(void)
+{
+	struct utsname system;
+	int major = 0, minor = 0, patch = 0;
+
+	uname(&system);
+	sscanf(system.release, "%d.%d.%d", &major, &minor, &patch);
+	return major == 6 && (minor == 11 || (minor == 12 && patch <= 13) || (minor == 13 && patch <= 2));
+}
+
+static void check_checkpointer(const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const char *path = process->mappings[i].path;
+
+		if (!path || fnmatch("*/libdmtcp*.so*", path, 0))
+			continue;
+		say(NOTE, "a checkpointer is mapped (%s): a checkpoint taken while observed contains breakpoints: stop gaspbpf before",
+		    log_safe(path));
+		return;
+	}
+}
+
+static int check_runtimes(const struct plan *plan)
+{
+	int bad = 0;
+
+	if (!plan->nsites)
+		bad = say(NO, "no known runtime, or all names stripped: 'gaspbpf list' tells what was looked for");
+	for (size_t m = 0; m < plan->nchosen; m++) {
+		size_t sites = 0, stepped = 0;
+
+		for (size_t i = 0; i < plan->nsites; i++) {
+			if (plan->sites[i].function->model != plan->chosen[m])
+				continue;
+			sites++;
+			stepped += plan->sites[i].class == SITE_STEPPED;
+		}
+		say(YES, "%s: %zu functions, %zu of them at an instruction that makes a probe dear", plan->chosen[m]->name, sites,
+		    stepped);
+	}
+	return bad;
+}
+
+static int check_target(const struct model_set *models, pid_t pid)
+{
+	struct process *process;
+	struct plan *plan;
+	int bad = 0;
+
+	printf("process %d\n", pid);
+	fflush(stdout);
+	if (process_open(&process, pid))
+		return 1;
+	say(YES, "%s", log_safe(process->command && *process->command ? process->command : process->name));
+	if (filtered(process->pid))
+		bad += kills_filtered() ? say(NO, "it has a seccomp filter, and on this kernel return probes can kill such a process "
+						  "(CVE-2025-21834): update the kernel")
+					: say(NOTE, "it has a seccomp filter; this kernel handles that");
+	check_checkpointer(process);
+	if (plan_new(&plan, models, NULL)) {
+		bad++;
+	} else {
+		bad += plan_add_processes(plan, &process, 1) ? 1 : check_runtimes(plan);
+		plan_free(plan);
+	}
+	process_close(process);
+	return bad;
+}
+
+int command_doctor(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct model_set *models = NULL;
+	int bad;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	printf("this machine\n");
+	bad = check_kernel() + check_lockdown() + check_rights() + check_namespace();
+	printf("ways of attaching, best first\n");
+	bad += check_rungs();
+	if (cli_load_models(&models, o.model_files.items, o.model_files.count))
+		bad++;
+	for (size_t i = 0; models && i < o.pids.count; i++)
+		bad += check_target(models, o.pids.pids[i]);
+	printf(bad ? "%d thing%s to mend\n" : "all well\n", bad, bad == 1 ? "" : "s");
+	models_free(models);
+	free(o.pids.pids);
+	free(o.model_files.items);
+	return bad ? 1 : 0;
+}

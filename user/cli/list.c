@@ -1,0 +1,305 @@
+/*
+ * list.c - what could be observed, and what could not and why. Attaches nothing.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "probe/probe.h"
+#include "util/json.h"
+#include "util/log.h"
+
+struct options {
+	struct pid_list pids;
+	struct text_list files, model_files;
+	char *models;
+	bool json, all, only_models;
+};
+
+enum { OPTION_MODEL_FILE = 256, OPTION_JSON, OPTION_MODELS };
+
+static const struct argp_option option_table[] = {
+	{ "pid", 'p', "PID[,PID...]", 0, "Look at what these processes map", 1 },
+	{ "models", 'm', "MODEL[,MODEL...]", 0, "As for record: only these, or with + these besides the default", 1 },
+	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 1 },
+	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
+	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
+	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
+	{ "verbose", 'v', NULL, 0, "Say more", 1 },
+	{ 0 }
+};
+
+static const char description[] =
+	"What could be observed in a process or a file: every known function with its file, offset and event, and each that is not there "
+	"with the reason. Nothing is attached."
+	"\v"
+	"Examples:\n"
+	"  sudo gaspbpf list -p 4242\n"
+	"  gaspbpf list ./job /usr/lib/x86_64-linux-gnu/libc.so.6 -m +c\n"
+	"  gaspbpf list --known";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'p':
+		if (cli_parse_pids(&o->pids, argument))
+			exit(2);
+		break;
+	case 'm':
+		o->models = argument;
+		break;
+	case OPTION_MODEL_FILE:
+		return -cli_append(&o->model_files, argument);
+	case 'a':
+		o->all = true;
+		break;
+	case OPTION_MODELS:
+		o->only_models = true;
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case 'v':
+		log_set_level(log_get_level() + 1);
+		break;
+	case ARGP_KEY_ARG:
+		return -cli_append(&o->files, argument);
+	case ARGP_KEY_END:
+		if (!o->only_models && !o->pids.count && !o->files.count)
+			argp_error(state, "nothing to look at: give -p PID or files");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--known", description, NULL, NULL, NULL };
+
+/* --- text -------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_site(const struct site *site)
+{
+	for (size_t k = 0; k < site->nfunctions; k++)
+		printf("  %-34s %-34s %-22s 0x%-8llx %-8s%s%s\n", site->function[k].event, site->function->symbol,
+		       log_safe(base_name(site->image->path)), (unsigned long long)site->offset,
+		       site_class_name(site->class), site->aliases ? "  = " : "",
+		       site->aliases ? log_safe(site->aliases) : "");
+}
+
+static bool same_model(const struct function *function, const struct model *model)
+{
+	return function->model == model;
+}
+
+/* Where a model would look. */
+static void print_places(const struct model *model)
+{
+	if (model->in_program)
+		printf("the program's own symbols");
+	for (char **glob = model->library; glob && *glob; glob++)
+		printf("%s%s", glob == model->library ? "" : " ", *glob);
+}
+
+static void print_absents(const struct plan *plan, const struct model *model, bool all)
+{
+	size_t unmapped = 0, named = 0;
+
+	for (size_t i = 0; i < plan->nabsents; i++) {
+		const struct absent *absent = &plan->absents[i];
+
+		if (!same_model(absent->function, model))
+			continue;
+		if (absent->why == ABSENT_NOT_MAPPED && !all) {
+			unmapped++;
+			continue;
+		}
+		if (!named++)
+			printf("  not there:\n");
+		printf("  %-34s %-34s %s%s%s\n", absent->function->event, absent->function->symbol, absence_text(absent->why),
+		       absent->image ? ": " : "", absent->image ? log_safe(absent->image->path) : "");
+	}
+	if (unmapped) {
+		printf("  not there: %zu functions: %s (", unmapped, absence_text(ABSENT_NOT_MAPPED));
+		print_places(model);
+		printf("); --all names them\n");
+	}
+}
+
+static bool is_chosen(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nchosen; i++)
+		if (plan->chosen[i] == model)
+			return true;
+	return false;
+}
+
+static void print_model(const struct plan *plan, const struct model *model, bool all)
+{
+	size_t sites = 0;
+
+	for (size_t i = 0; i < plan->nsites; i++)
+		sites += same_model(plan->sites[i].function, model);
+	printf("%s: %zu functions found%s\n", model->name, sites,
+	       is_chosen(plan, model) ? "" : model->alone ? ", not observed unless asked for with -m" : "");
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (same_model(plan->sites[i].function, model))
+			print_site(&plan->sites[i]);
+	print_absents(plan, model, all);
+}
+
+static void print_images(const struct plan *plan)
+{
+	printf("files:\n");
+	for (size_t i = 0; i < plan->nimages; i++) {
+		size_t sites = 0;
+
+		for (size_t s = 0; s < plan->nsites; s++)
+			sites += plan->sites[s].image == plan->images[i];
+		if (sites)
+			printf("  %-22s build-id %-40s %s\n", log_safe(base_name(plan->images[i]->path)),
+			       plan->images[i]->build_id ?: "none", log_safe(plan->images[i]->path));
+	}
+}
+
+/* --- JSON -------------------------------------------------------------- */
+
+static void json_site(struct json *j, const struct site *site, size_t meaning)
+{
+	json_object(j);
+	json_key_string(j, "event", site->function[meaning].event);
+	json_key_string(j, "model", site->function->model->name);
+	json_key_string(j, "role", role_name(site->function[meaning].role));
+	json_key_string(j, "symbol", site->function->symbol);
+	json_key_string(j, "aliases", site->aliases);
+	json_key_string(j, "prototype", site->function->prototype);
+	json_key_string(j, "file", site->image->path);
+	json_key_string(j, "build_id", site->image->build_id);
+	json_key_uint(j, "offset", site->offset);
+	json_key_string(j, "class", site_class_name(site->class));
+	json_end_object(j);
+}
+
+static int print_json(const struct plan *plan)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init_file(j, stdout, true);
+	json_object(j);
+	json_key(j, "found");
+	json_array(j);
+	for (size_t i = 0; i < plan->nsites; i++)
+		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
+			json_site(j, &plan->sites[i], k);
+	json_end_array(j);
+	json_key(j, "absent");
+	json_array(j);
+	for (size_t i = 0; i < plan->nabsents; i++) {
+		json_object(j);
+		json_key_string(j, "event", plan->absents[i].function->event);
+		json_key_string(j, "model", plan->absents[i].function->model->name);
+		json_key_string(j, "symbol", plan->absents[i].function->symbol);
+		json_key_string(j, "file", plan->absents[i].image ? plan->absents[i].image->path : NULL);
+		json_key_string(j, "why", absence_text(plan->absents[i].why));
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	err = json_finish(j);
+	free(j);
+	return err;
+}
+
+/* --- the command ------------------------------------------------------- */
+
+static int list_models(const struct model_set *models)
+{
+	for (size_t i = 0; i < models_count(models); i++) {
+		const struct model *model = models_at(models, i);
+
+		printf("%-10s GASP_%-10s %5zu functions in ", model->name, model->language, model->nfunctions);
+		print_places(model);
+		printf("%s\n", model->alone ? "; joins where there is no parallel runtime, or with -m" : "");
+	}
+	return 0;
+}
+
+static int look(const struct options *o, struct plan *plan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < o->pids.count; i++) {
+		struct process *process;
+
+		err = process_open(&process, o->pids.pids[i]);
+		if (err)
+			break;
+		err = plan_add_processes(plan, &process, 1);
+		process_close(process);
+	}
+	for (size_t i = 0; !err && i < o->files.count; i++) {
+		bool known;
+
+		err = plan_add_file(plan, o->files.items[i], &known);
+		if (err == -ENOEXEC)
+			log_error("%s: not an x86-64 ELF program or library", log_safe(o->files.items[i]));
+		else if (err)
+			log_error("%s: %s", log_safe(o->files.items[i]), strerror(-err));
+	}
+	return err ?: plan_find_absent(plan);
+}
+
+static int show(const struct options *o, const struct plan *plan)
+{
+	if (o->json)
+		return print_json(plan);
+	for (size_t i = 0; i < models_count(plan->models); i++)
+		if (is_chosen(plan, models_at(plan->models, i)))
+			print_model(plan, models_at(plan->models, i), o->all);
+	for (size_t i = 0; i < models_count(plan->models); i++)
+		if (!is_chosen(plan, models_at(plan->models, i)))
+			print_model(plan, models_at(plan->models, i), o->all);
+	print_images(plan);
+	return fflush(stdout) ? -errno : 0;
+}
+
+int command_list(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct model_set *models = NULL;
+	struct plan *plan = NULL;
+	int err;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	err = cli_load_models(&models, o.model_files.items, o.model_files.count);
+	if (!err && o.only_models)
+		err = list_models(models);
+	else if (!err)
+		err = plan_new(&plan, models, o.models);
+	if (plan) {
+		err = look(&o, plan);
+		if (!err)
+			err = show(&o, plan);
+	}
+	plan_free(plan);
+	models_free(models);
+	free(o.pids.pids);
+	free(o.files.items);
+	free(o.model_files.items);
+	return err ? 1 : 0;
+}
