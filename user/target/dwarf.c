@@ -9,6 +9,7 @@
  *    it such DWARF is not used. The .dwo files of split DWARF are not followed: lines are known without them;
  *  - sizes are checked before libdw allocates: all sections, unpacked, and each line program before it is run, for a
  *    line program makes some 40 bytes out of each of its own;
+ *  - libdw 0.188 trusts that the string sections end with a NUL, so that is checked (found by mutation);
  *  - walks are limited by the number of entries that the unit can hold and by a deadline.
  *
  * Addresses are found through the ranges of the units themselves rather than .debug_aranges, which clang does not
@@ -77,6 +78,40 @@ static bool sizes_acceptable(const struct elf_file *elf)
 	return true;
 }
 
+/* A section's content, which libdw has unpacked by now; NULL: none. */
+static Elf_Data *section_data(Elf *elf, const char *wanted)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && !strcmp(name, wanted))
+			return elf_rawdata(section, NULL);
+	}
+	return NULL;
+}
+
+static bool strings_terminated(Elf *elf)
+{
+	static const char *const sections[] = { ".debug_str", ".debug_line_str" };
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+		const Elf_Data *data = section_data(elf, sections[i]);
+
+		if (data && data->d_buf && data->d_size && ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+			return false;
+	}
+	return true;
+}
+
 /* What libdw makes of a file; false: nothing. */
 static bool open_dwarf(int fd, Elf **elf, Dwarf **dwarf)
 {
@@ -92,28 +127,7 @@ static bool open_dwarf(int fd, Elf **elf, Dwarf **dwarf)
 	elf_version(EV_CURRENT);
 	*elf = elf_begin(fd, ELF_C_READ, NULL);
 	*dwarf = *elf ? dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
-	return *dwarf;
-}
-
-/* .debug_line, which libdw has unpacked by now. */
-static Elf_Data *find_line_data(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name && !strcmp(name, ".debug_line"))
-			return elf_getdata(section, NULL);
-	}
-	return NULL;
+	return *dwarf && strings_terminated(*elf);
 }
 
 static int add_unit(struct dwarf_reader *reader, size_t *room, struct unit unit)
@@ -187,7 +201,7 @@ static struct dwarf_reader *reader_open(const struct image *image)
 			goto failed;
 		dwarf_setalt(reader->dwarf, reader->alternate);
 	}
-	reader->line_data = find_line_data(reader->elf);
+	reader->line_data = section_data(reader->elf, ".debug_line");
 	read_units(reader);
 	return reader;
 failed:
