@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define REPORT_MAX 65536
+#define REPORT_MAX 262144
 
 static _Atomic(struct tally *) tallies;
 static int reported_window;
@@ -127,6 +127,8 @@ __attribute__((destructor)) void count_report(void)
 	if (reported_window)
 		at = append_part(text, at, "window", 1);
 	at = append_part(text, at, "whole", 0);
+	if (count_more)
+		at += count_more(text + at, REPORT_MAX - at);
 	at += snprintf(text + at, REPORT_MAX - at, "}\n");
 	file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (file < 0 || write(file, text, at) != at)

@@ -34,6 +34,9 @@ void count_tally(struct tally *tally, uint64_t bytes, uint64_t sent, uint64_t re
 /* Writes the report; also done at exit. */
 void count_report(void);
 
+/* A library may define this to add members to its report: writes ",\n \"name\":value" and returns its length. */
+int count_more(char *text, size_t size) __attribute__((weak));
+
 /* The function that a definition in a counting library stands in front of. `version` may be NULL. */
 void *count_next(const char *function, const char *version);
 

@@ -17,3 +17,11 @@ export FI_PROVIDER=shm,tcp
 # OSHMEM and MPICH reach each other through UCX
 export UCX_TLS=posix,self                       # shared memory only
 export UCX_WARN_UNUSED_ENV_VARS=n
+
+# StarPU: what it measures of the machine goes to a place of its own, under a name that does not change
+export STARPU_HOME=${STARPU_HOME:-${TMPDIR:-/tmp}/gaspbpf-starpu-$(id -u)} STARPU_HOSTNAME=testhost
+export STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 STARPU_NOPENCL=0 STARPU_NCUDA=0
+mkdir -p "$STARPU_HOME"
+
+# An OpenCL "device" that is the processor, through PoCL: run a StarPU job under `with_opencl`.
+with_opencl() { STARPU_OPENCL_ON_CPUS=1 STARPU_OPENCL_ONLY_ON_CPUS=1 STARPU_NOPENCL=1 "$@"; }

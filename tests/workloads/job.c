@@ -240,6 +240,6 @@ int job_truth(const struct job *job, long rounds, uint64_t checksum, const struc
 		write_functions(out, &threads[i].counts);
 		fputc('}', out);
 	}
-	fputs("]}\n", out);
+	fprintf(out, "]%s}\n", job->more_truth ? job->more_truth : "");
 	return fclose(out) ? 1 : 0;
 }

@@ -13,6 +13,7 @@ struct job {
 	long warmup, after;     /* --warmup N, --after N: uncounted rounds before and after the window */
 	const char *gate;       /* --gate DIR, or NULL */
 	const char *truth;      /* --truth FILE, or NULL; else the environment variable JOB_TRUTH */
+	const char *more_truth; /* more members for the truth, as ",\n \"name\":value", or NULL */
 	int64_t started;        /* ns, CLOCK_MONOTONIC, when the counted window opened */
 	int64_t ended;          /* ns, when it closed */
 };
