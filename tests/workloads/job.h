@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct job {
 	const char *name;       /* set by the job before job_options() */
 	int rank;               /* -1: a job without ranks */
@@ -84,5 +88,9 @@ static inline uint64_t job_mix(uint64_t x)
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
 	return x ^ (x >> 31);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
