@@ -53,8 +53,6 @@ bool elf_has_dwarf(const struct elf_file *elf)
 {
 	const Elf64_Shdr *section = elf_section(elf, ".debug_info");
 
-	if (!section)
-		section = elf_section(elf, ".zdebug_info");
 	return section && elf_section_filled(section);
 }
 

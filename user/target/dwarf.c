@@ -1,15 +1,13 @@
 /*
  * dwarf.c - opening the DWARF of an image, and walking it.
  *
- * libdw does the decoding; this file keeps it within bounds. The file belongs to the target's user, so:
+ * libdw does the decoding; this file keeps it within bounds, for the file belongs to the target's user:
  *
- *  - it is given to libdw as an Elf that reads (ELF_C_READ) and does not map: a mapped file that is cut raises SIGBUS;
- *  - libdw is kept from opening files by itself. It would follow .gnu_debugaltlink (what dwz moved out of several
- *    files) to any path, a FIFO too. The alternate file is found and checked here and handed over; without
- *    it such DWARF is not used. The .dwo files of split DWARF are not followed: lines are known without them;
- *  - sizes are checked before libdw allocates: all sections, unpacked, and each line program before it is run, for a
- *    line program makes some 40 bytes out of each of its own;
- *  - libdw 0.188 trusts that the string sections end with a NUL, so that is checked (found by mutation);
+ *  - libdw sees a copy of the sections it needs (debug_sections.c), never the file itself;
+ *  - it is kept from opening files by itself. It would follow .gnu_debugaltlink (what dwz moved out of several
+ *    files) to any path, a FIFO too: the copy has no such section, and the alternate file, found and checked by
+ *    debug_file.c, is handed over. The .dwo files of split DWARF are not followed: lines are known without them;
+ *  - a line program makes some 40 bytes out of each of its own: its size is checked before it is run;
  *  - walks are limited by the number of entries that the unit can hold and by a deadline.
  *
  * Addresses are found through the ranges of the units themselves rather than .debug_aranges, which clang does not
@@ -19,15 +17,11 @@
 
 #include <dwarf.h>
 #include <errno.h>
-#include <gelf.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "util/log.h"
 
-#define DWARF_BYTES_MOST (2ull << 30)  /* all sections of one file, unpacked */
 #define UNITS_MOST (1u << 20)
 #define RANGES_MOST (4u << 20)
 #define LOOKUP_MEMORY_MOST (512ull << 20)
@@ -42,92 +36,23 @@ uint64_t now_ms(void)
 
 /* --- opening ----------------------------------------------------------- */
 
-/* Bytes that a debug section takes in memory. */
-static uint64_t unpacked_size(const struct elf_file *elf, const Elf64_Shdr *section)
+static bool dwarf_file_open(int fd, struct dwarf_file *file)
 {
-	Elf64_Chdr *header;
-	uint64_t size;
-
-	if (!elf_section_filled(section))
-		return 0;
-	if (!(section->sh_flags & SHF_COMPRESSED))
-		return section->sh_size;
-	header = elf_bytes(elf, section->sh_offset, sizeof(*header), section->sh_size);
-	size = header ? header->ch_size : UINT64_MAX;
-	free(header);
-	return size;
-}
-
-static bool sizes_acceptable(const struct elf_file *elf)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 1; i < elf->nsections; i++) {
-		const char *name = elf_section_name(elf, &elf->sections[i]);
-		uint64_t size;
-
-		if (!strncmp(name, ".zdebug", 7)) /* GNU's own compression of before 2015, of unstated size */
-			return false;
-		if (strncmp(name, ".debug_", 7) && strncmp(name, ".gnu.debuglto", 13))
-			continue;
-		size = unpacked_size(elf, &elf->sections[i]);
-		if (size > DWARF_BYTES_MOST || total + size > DWARF_BYTES_MOST)
-			return false;
-		total += size;
-	}
-	return true;
-}
-
-/* A section's content, which libdw has unpacked by now; NULL: none. */
-static Elf_Data *section_data(Elf *elf, const char *wanted)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name && !strcmp(name, wanted))
-			return elf_rawdata(section, NULL);
-	}
-	return NULL;
-}
-
-static bool strings_terminated(Elf *elf)
-{
-	static const char *const sections[] = { ".debug_str", ".debug_line_str" };
-
-	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		const Elf_Data *data = section_data(elf, sections[i]);
-
-		if (data && data->d_buf && data->d_size && ((const char *)data->d_buf)[data->d_size - 1] != '\0')
-			return false;
-	}
-	return true;
-}
-
-/* What libdw makes of a file; false: nothing. */
-static bool open_dwarf(int fd, Elf **elf, Dwarf **dwarf)
-{
-	struct elf_file file;
-	bool acceptable;
-
-	if (elf_file_read(&file, fd))
-		return false;
-	acceptable = sizes_acceptable(&file);
-	elf_file_free(&file);
-	if (!acceptable)
+	if (debug_sections_copy(fd, &file->sections))
 		return false;
 	elf_version(EV_CURRENT);
-	*elf = elf_begin(fd, ELF_C_READ, NULL);
-	*dwarf = *elf ? dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
-	return *dwarf && strings_terminated(*elf);
+	file->elf = elf_memory((char *)file->sections.file, file->sections.size);
+	file->dwarf = file->elf ? dwarf_begin_elf(file->elf, DWARF_C_READ, NULL) : NULL;
+	return file->dwarf;
+}
+
+static void dwarf_file_close(struct dwarf_file *file)
+{
+	if (file->dwarf)
+		dwarf_end(file->dwarf);
+	if (file->elf)
+		elf_end(file->elf);
+	free(file->sections.file);
 }
 
 static int add_unit(struct dwarf_reader *reader, size_t *room, struct unit unit)
@@ -194,14 +119,14 @@ static struct dwarf_reader *reader_open(const struct image *image)
 
 	if (!reader)
 		return NULL;
-	if (!open_dwarf(fd, &reader->elf, &reader->dwarf))
+	if (!dwarf_file_open(fd, &reader->main))
 		goto failed;
+	reader->dwarf = reader->main.dwarf;
 	if (priv->alternate_fd >= 0) {
-		if (!open_dwarf(priv->alternate_fd, &reader->alternate_elf, &reader->alternate))
+		if (!dwarf_file_open(priv->alternate_fd, &reader->alternate))
 			goto failed;
-		dwarf_setalt(reader->dwarf, reader->alternate);
+		dwarf_setalt(reader->dwarf, reader->alternate.dwarf);
 	}
-	reader->line_data = section_data(reader->elf, ".debug_line");
 	read_units(reader);
 	return reader;
 failed:
@@ -217,14 +142,8 @@ void dwarf_reader_free(struct dwarf_reader *reader)
 		intervals_free(&reader->units[i].functions);
 	free(reader->units);
 	intervals_free(&reader->covered);
-	if (reader->dwarf)
-		dwarf_end(reader->dwarf);
-	if (reader->alternate)
-		dwarf_end(reader->alternate);
-	if (reader->elf)
-		elf_end(reader->elf);
-	if (reader->alternate_elf)
-		elf_end(reader->alternate_elf);
+	dwarf_file_close(&reader->main);
+	dwarf_file_close(&reader->alternate);
 	free(reader);
 }
 

@@ -11,6 +11,24 @@
 
 #define NESTING_MOST 256u           /* entries inside entries */
 
+/* The DWARF of a file as an ELF file of our own making. */
+struct debug_sections {
+	uint8_t *file;              /* malloc'ed */
+	size_t size;
+	const uint8_t *line;        /* .debug_line in it */
+	size_t line_size;
+};
+
+/* 0 or -errno; not said. */
+int debug_sections_copy(int fd, struct debug_sections *copy);
+
+/* One file's DWARF, open. */
+struct dwarf_file {
+	struct debug_sections sections;
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
 struct unit {
 	Dwarf_Off die;              /* of the unit itself */
 	uint64_t size;              /* bytes in .debug_info: an upper limit of its entries */
@@ -22,9 +40,9 @@ struct unit {
 };
 
 struct dwarf_reader {
-	Elf *elf, *alternate_elf;
-	Dwarf *dwarf, *alternate;   /* the alternate is what dwz moved out, shared by several files */
-	Elf_Data *line_data;        /* .debug_line; NULL: none */
+	struct dwarf_file main;
+	struct dwarf_file alternate;/* what dwz moved out, shared by several files */
+	Dwarf *dwarf;               /* of main */
 	struct unit *units;         /* ascending by die */
 	size_t nunits;
 	struct intervals covered;   /* value: index of the unit */

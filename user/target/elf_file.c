@@ -38,6 +38,13 @@ static bool read_exactly(int fd, void *data, size_t size, uint64_t offset)
 	return true;
 }
 
+bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data)
+{
+	if (offset > elf->size || size > elf->size - offset)
+		return false;
+	return read_exactly(elf->fd, data, size, offset);
+}
+
 void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most)
 {
 	char *data;

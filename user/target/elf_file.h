@@ -28,6 +28,8 @@ struct elf_file {
 int elf_file_read(struct elf_file *elf, int fd);
 void elf_file_free(struct elf_file *elf);
 
+/* Exactly these bytes of the file into data; false: not in the file, or not readable. */
+bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data);
 /* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, no memory. */
 void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most);
 /* The content of a section; NULL where it has none in the file. */

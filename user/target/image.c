@@ -411,10 +411,10 @@ int image_open_file(struct image **image, const char *path)
 	char *absolute = realpath(path, NULL);
 	struct origin origin = { .path = absolute ? absolute : path, .owner = NULL };
 	struct stat status;
-	int fd, error;
+	int fd = absolute ? file_open_path(absolute) : -errno;
+	int error;
 
 	origin.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = absolute ? file_open_below(origin.root, absolute, NULL) : -errno;
 	if (fd < 0) {
 		error = fd;
 		if (error != -ENOEXEC)

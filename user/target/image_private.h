@@ -65,6 +65,8 @@ int minidebug_open(const struct elf_file *elf);
 int file_open_below(int root, const char *path, const struct process *owner);
 /* The same for a name in /proc/PID (exe, map_files/...). */
 int file_open_proc(const struct process *process, const char *name);
+/* The same for a path that our own user gave. */
+int file_open_path(const char *path);
 
 /* --- debug_file.c --- */
 
@@ -78,7 +80,7 @@ int debug_file_open(const struct elf_file *elf, const char *build_id, const char
 int alternate_file_open(const struct elf_file *elf, int root, const struct process *owner);
 /* The build-id in hex, malloc'ed; NULL: none. */
 char *elf_build_id(const struct elf_file *elf);
-/* Whether libdw can find something in it: .debug_info or .debug_line with content. */
+/* Whether it has a .debug_info with content. */
 bool elf_has_dwarf(const struct elf_file *elf);
 
 /* --- dwarf.c, inlined.c --- */

@@ -23,16 +23,16 @@
 /* Size of the line program at an offset of .debug_line, header included; 0: none there. */
 static uint64_t line_program_size(const struct dwarf_reader *reader, uint64_t offset)
 {
-	const Elf_Data *data = reader->line_data;
+	const struct debug_sections *sections = &reader->main.sections;
 	uint32_t length;
 	uint64_t length64;
 
-	if (!data || !data->d_buf || data->d_size < 12 || offset > data->d_size - 12)
+	if (sections->line_size < 12 || offset > sections->line_size - 12)
 		return 0;
-	memcpy(&length, (char *)data->d_buf + offset, sizeof(length));
+	memcpy(&length, sections->line + offset, sizeof(length));
 	if (length != UINT32_MAX)
 		return (uint64_t)length + 4;
-	memcpy(&length64, (char *)data->d_buf + offset + 4, sizeof(length64));
+	memcpy(&length64, sections->line + offset + 4, sizeof(length64));
 	return length64 > UINT64_MAX - 12 ? UINT64_MAX : length64 + 12;
 }
 

@@ -134,10 +134,10 @@ static int grow(struct mapping **mappings, size_t count, size_t *room)
 {
 	struct mapping *larger;
 
-	if (count < *room)
-		return 0;
 	if (count >= MAPS_MOST)
 		return -E2BIG;
+	if (count < *room)
+		return 0;
 	*room = *room ? *room * 2 : 64;
 	larger = realloc(*mappings, *room * sizeof(**mappings));
 	if (!larger)

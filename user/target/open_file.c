@@ -69,3 +69,10 @@ int file_open_proc(const struct process *process, const char *name)
 
 	return found < 0 ? -errno : open_for_reading(found, process);
 }
+
+int file_open_path(const char *path)
+{
+	int found = open(path, O_PATH | O_CLOEXEC);
+
+	return found < 0 ? -errno : open_for_reading(found, NULL);
+}
