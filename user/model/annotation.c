@@ -6,7 +6,7 @@
 
 static const char *const annotation_names[] = {
 	"bytes", "count", "size", "type", "peer", "root", "tag", "comm", "request", "status", "lock", "barrier", "ptr",
-	"name", "op", "named", "task", "worker", "node", "out", "skip", NULL
+	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "only", "out", "skip", NULL
 };
 
 static const struct decoder {
@@ -289,6 +289,51 @@ static void unknown_annotation(struct lexer *lexer, const char *at)
 		source_error(lexer->source, at, "unknown annotation %s: see docs/models.md for the list", lexer_show(lexer));
 }
 
+/* == N or != N */
+static bool condition_read(struct lexer *lexer, struct parameter *parameter)
+{
+	parameter->only_at = lexer->token.at;
+	if (lexer->token.kind == TOKEN_SAME) {
+		lexer_next(lexer);
+	} else if (lexer_take_mark(lexer, '!') && lexer_take_mark(lexer, '=')) {
+		parameter->only_negated = true;
+	} else {
+		source_error(lexer->source, parameter->only_at, "expected '== N' or '!= N' in @only");
+		return false;
+	}
+	if (!lexer_take_number(lexer, "the value", INT64_MIN, INT64_MAX, &parameter->only_number))
+		return false;
+	parameter->only_end = lexer->token.at;
+	return true;
+}
+
+/* @only(PATH == N), after 'only'. */
+static bool only_read(struct lexer *lexer, struct arena *arena, const char *at, struct parameter *parameter)
+{
+	struct annotation *a = &parameter->only;
+	bool some = false;
+
+	if (parameter->has_only || !lexer_take_mark(lexer, '(')) {
+		source_error(lexer->source, at, "expected one @only(PATH == N)");
+		return false;
+	}
+	parameter->has_only = true;
+	if (!path_read(lexer, &a->path, &some))
+		return false;
+	if (!some && lexer->token.kind == TOKEN_WORD) {
+		a->path.field = arena_copy(arena, lexer->token.at, lexer->token.length);
+		some = true;
+		lexer_next(lexer);
+	}
+	a->located = some;
+	if (!condition_read(lexer, parameter) || !annotation_check(lexer, at, parameter, a))
+		return false;
+	if (lexer_take_mark(lexer, ')'))
+		return true;
+	source_error(lexer->source, lexer->token.at, "expected ')' instead of %s", lexer_show(lexer));
+	return false;
+}
+
 /* After '@'. */
 static bool annotation_read(struct lexer *lexer, struct arena *arena, const char *at, struct parameter *parameter)
 {
@@ -298,6 +343,8 @@ static bool annotation_read(struct lexer *lexer, struct arena *arena, const char
 		return parameter->out = true;
 	if (lexer_take_word(lexer, "skip"))
 		return parameter->skip = true;
+	if (lexer_take_word(lexer, "only"))
+		return only_read(lexer, arena, at, parameter);
 	if (parameter->nannotations == ANNOTATIONS_MOST) {
 		source_error(lexer->source, at, "a parameter has at most %d annotations", ANNOTATIONS_MOST);
 		return false;

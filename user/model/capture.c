@@ -252,22 +252,25 @@ static int hand_over(struct plan *plan, struct capture *capture)
 	program->slots = slots_sent(plan);
 	program->entry_ops = plan->nentry;
 	program->return_ops = plan->nret;
-	program->flags = plan->wants.function->marks & MARK_ATOMIC ? GB_PROBE_NO_RETURN : 0;
+	program->flags = (plan->wants.function->marks & MARK_ATOMIC ? GB_PROBE_NO_RETURN : 0) |
+			 (plan->wants.function->marks & MARK_OPENS ? GB_PROBE_OPENS : 0);
 	memcpy(program->ops, plan->entry, plan->nentry * sizeof(*program->ops));
 	memcpy(program->ops + plan->nentry, plan->ret, plan->nret * sizeof(*program->ops));
 	capture->values = calloc(plan->wants.count ? plan->wants.count : 1, sizeof(*capture->values));
 	if (!capture->values)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->wants.count; i++) {
-		struct value *v = &capture->values[i];
+		struct want *want = &plan->wants.items[i];
+		struct value *v = want->is_only ? &capture->only : &capture->values[capture->nvalues++];
 
-		*v = plan->wants.items[i].value;
-		plan->wants.items[i].value.name = NULL;
-		capture->nvalues++;
+		*v = want->value;
+		want->value.name = NULL;
 		if (v->decoder && !(v->decoder = strdup(v->decoder)))
 			return -ENOMEM;
-		if (!has_slot(&plan->wants.items[i]))
+		if (!has_slot(want))
 			v->slot = v->null_slot = 0;
+		else if (v->at_return)
+			program->return_slots |= 1u << v->slot;
 	}
 	return 0;
 }
@@ -283,7 +286,9 @@ int model_function_capture(const struct function *function, const char *soname, 
 	plan->wants.function = function;
 	plan->wants.bound = function->parsed;
 	plan->wants.parsed = function->model->parsed;
-	plan->wants.soname = soname;
+	/* A file that is none of the model's libraries is the program: its layout is that. */
+	if (!function->model->in_program || model_matches_file(function->model, soname, NULL))
+		plan->wants.soname = soname;
 	wants_find(&plan->wants);
 	if (!plan->wants.failed) {
 		assign(plan);
@@ -306,5 +311,6 @@ void capture_free(struct capture *capture)
 	for (size_t i = 0; i < capture->nvalues; i++)
 		value_free(&capture->values[i]);
 	free(capture->values);
+	value_free(&capture->only);
 	memset(capture, 0, sizeof(*capture));
 }

@@ -40,7 +40,7 @@ enum mark {
 };
 
 /* How to print and compare the 64 bits of a value. */
-enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL };
+enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */, FORMS };
 
 /*
  * One value that a span carries. This is what the recording stores of it (value_encode() in
@@ -131,7 +131,7 @@ struct capture {
 	struct gb_probe program;
 	struct value *values;
 	size_t nvalues;
-	struct value only;   /* function->has_only: the value it looks at; also sent */
+	struct value only;   /* function->has_only: the value it looks at; sent, but none of `values` */
 };
 
 /*

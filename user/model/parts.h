@@ -162,6 +162,10 @@ struct parameter {
 	struct annotation annotations[ANNOTATIONS_MOST];
 	uint8_t nannotations;
 	bool out, skip;
+	bool has_only, only_negated;  /* @only(PATH == N): the path is only.path */
+	struct annotation only;
+	int64_t only_number;
+	const char *only_at, *only_end; /* the condition, in the source */
 };
 
 struct prototype {
@@ -169,8 +173,11 @@ struct prototype {
 	struct parameter result;
 	struct parameter *parameters;
 	unsigned nparameters;
+	bool records_result;     /* '->' */
 	bool uses_t;
+	const struct parameter *only; /* the one with @only; NULL: none */
 	const char *text;        /* as written, blanks joined; \1 stands for T, \2 for the symbol */
+	const char *signature;   /* where there is @only: all of it, without the condition */
 	const char *name_at, *name_end; /* the pattern of the name, in the source */
 };
 

@@ -76,7 +76,7 @@ static const char *name_start(const char *at, const char *end)
 {
 	while (end > at) {
 		if (end[-1] == '}') {
-			const char *open = end;
+			const char *open = end - 1;
 
 			while (open > at && *open != '{')
 				open--;
@@ -244,12 +244,8 @@ static bool tail_read(struct lexer *lexer, struct arena *arena, struct prototype
 
 	if (lexer->token.kind == TOKEN_ARROW) {
 		lexer_next(lexer);
-		if (!lexer_is_mark(lexer, '@')) {
-			source_error(lexer->source, lexer->token.at, "expected an annotation of the result instead of %s",
-				     lexer_show(lexer));
-			return false;
-		}
 		annotations_read(lexer, arena, &p->result);
+		p->records_result = true;
 		if (p->result.type.kind == TYPE_VOID && !p->result.type.pointers) {
 			source_error(lexer->source, at, "the function returns nothing: remove the '->'");
 			return false;
@@ -290,11 +286,32 @@ static void bare_name(struct prototype *p, const char *at, const char *end)
 	p->name_end = end;
 }
 
-static void find_t(struct prototype *p)
+/* The parameters that matter to the whole: T, and the one with @only. */
+static bool find_special(struct source *source, struct arena *arena, const char *at, const char *end, struct prototype *p)
 {
+	struct writing w = { .length = 0 };
+
 	p->uses_t = p->result.type.kind == TYPE_T;
-	for (unsigned i = 0; i < p->nparameters; i++)
+	for (unsigned i = 0; i < p->nparameters; i++) {
 		p->uses_t |= p->parameters[i].type.kind == TYPE_T;
+		if (!p->parameters[i].has_only)
+			continue;
+		if (p->only) {
+			source_error(source, p->parameters[i].at, "a second @only: a function has one");
+			return false;
+		}
+		p->only = &p->parameters[i];
+	}
+	if (p->result.has_only) {
+		source_error(source, p->result.at, "@only stands on a parameter, not on the result");
+		return false;
+	}
+	if (!p->only || !p->only->only_end)
+		return true;
+	write_piece(&w, at, p->only->only_at);
+	write_piece(&w, p->only->only_end, end);
+	p->signature = arena_copy(arena, w.text, w.length);
+	return p->signature;
 }
 
 struct prototype *prototype_read(struct source *source, struct arena *arena, const char *at, const char *end)
@@ -335,7 +352,8 @@ struct prototype *prototype_read(struct source *source, struct arena *arena, con
 		source_error(source, at, "the prototype is longer than %d bytes", MODEL_NAME_MOST);
 		return NULL;
 	}
-	find_t(p);
+	if (!find_special(source, arena, at, end, p))
+		return NULL;
 	p->text = arena_copy(arena, w.text, w.length);
 	return p->text ? p : NULL;
 }

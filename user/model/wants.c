@@ -43,7 +43,7 @@ static bool add_load(struct want *want, int32_t offset, uint8_t width, uint8_t f
 }
 
 /* Through `stars` pointers, the last to an object of its own C type. False: its type cannot be read. */
-static bool follow_stars(struct wants *wants, struct want *want, struct ctype type, unsigned stars)
+static bool follow_stars(const struct wants *wants, struct want *want, struct ctype type, unsigned stars)
 {
 	type = bound_type(wants, type);
 	while (stars--) {
@@ -78,7 +78,7 @@ static bool follow_path(struct want *want, const struct path *path)
 		v->form = FORM_UINT;
 	}
 	if (path->string) {
-		v->form = FORM_POINTER;
+		v->form = FORM_STRING;
 		v->number = path->string_offset;
 	}
 	want->kernel_decoder = path->kernel_decoder;
@@ -158,11 +158,26 @@ static char *value_name(const struct parameter *p, const struct annotation *a, c
 	return asprintf(&name, "%s.%s", p->name, suffix) < 0 ? NULL : name;
 }
 
-/* Bytes of what the function's first pointer to T points to. */
-static uint32_t element_size(const struct wants *wants)
+/* Does a parameter say the size of this side's elements? */
+static bool says_size(const struct parameter *p, enum side side)
+{
+	for (unsigned i = 0; i < p->nannotations; i++) {
+		const struct annotation *a = &p->annotations[i];
+
+		if ((a->meaning == MEANING_SIZE || a->meaning == MEANING_TYPE) && (a->side == side || a->side == SIDE_NONE))
+			return true;
+	}
+	return false;
+}
+
+/* Bytes of what the function's first pointer to T points to; 0 where @size or @type is to say it, known or not. */
+static uint32_t element_size(const struct wants *wants, enum side side)
 {
 	const struct prototype *p = wants->bound->prototype;
 
+	for (unsigned i = 0; i < p->nparameters; i++)
+		if (says_size(&p->parameters[i], side))
+			return 0;
 	for (unsigned i = 0; i < p->nparameters; i++) {
 		struct ctype type = p->parameters[i].type;
 
@@ -255,7 +270,7 @@ static void want_value(struct wants *wants, const struct arrival *arrival, const
 		want->value.none = a->none;
 	}
 	if (a && meaning == MEANING_COUNT)
-		want->value.element = a->element ? a->element : element_size(plan);
+		want->value.element = a->element ? a->element : element_size(wants, a->side);
 	if (!want->value.unobservable && !follow(wants, want, p->type, a, implied))
 		want->value.unobservable = true;
 }
@@ -336,22 +351,55 @@ static void want_result(struct wants *wants, bool hidden)
 	want_arrival(wants, &arrival);
 }
 
+/* The mark `one`: a count that is always 1. */
+static void want_one(struct wants *wants)
+{
+	struct want *want = want_add(wants, strdup("count"), MEANING_COUNT, (struct place){ .origin = FROM_NOWHERE });
+
+	if (!want)
+		return;
+	want->value.unobservable = false;
+	want->value.constant = true;
+	want->value.form = FORM_UINT;
+	want->value.width = GB_U64;
+	want->value.number = 1;
+	want->value.element = element_size(wants, SIDE_NONE);
+}
+
+/* What @only looks at comes first, so that it is never what is left out. */
+static void want_only(struct wants *wants, const struct arrival *arrivals)
+{
+	const struct prototype *p = wants->bound->prototype;
+
+	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++) {
+		if (!p->parameters[i].has_only)
+			continue;
+		want_value(wants, &arrivals[i], &p->parameters[i].only, true);
+		wants->items[0].is_only = true;
+	}
+}
+
 void wants_find(struct wants *wants)
 {
 	const struct prototype *p = wants->bound->prototype;
+	struct arrival arrivals[PARAMETERS_MOST] = { 0 };
 	struct handed handed = { .stack = FIRST_STACK };
 	struct ctype result = bound_type(wants, p->result.type);
+	unsigned marks = wants->function->marks;
 	/* A struct over 16 bytes comes back in memory whose address is a hidden first argument. */
 	bool hidden = !result.pointers && result.kind == TYPE_NAMED && passed_of(wants, result).how == PASS_MEMORY;
 
-	if (p->bare)
+	/* What closes a span has none of its own. */
+	if (p->bare || marks & MARK_CLOSES)
 		return;
 	handed.integers = hidden;
-	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++) {
-		struct arrival arrival = arrive(wants, &handed, &p->parameters[i]);
-
-		want_arrival(wants, &arrival);
-	}
-	if (!wants->failed && !(wants->function->marks & MARK_ATOMIC))
+	for (unsigned i = 0; i < p->nparameters; i++)
+		arrivals[i] = arrive(wants, &handed, &p->parameters[i]);
+	want_only(wants, arrivals);
+	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++)
+		want_arrival(wants, &arrivals[i]);
+	if (!wants->failed && marks & MARK_ONE)
+		want_one(wants);
+	if (!wants->failed && p->records_result)
 		want_result(wants, hidden);
 }

@@ -24,6 +24,7 @@ struct want {
 	struct step loads[LOADS_MOST];
 	uint8_t kernel_decoder;
 	bool keep_handle;    /* null_slot is where it starts from */
+	bool is_only;        /* what @only looks at: no value of the span */
 };
 
 struct wants {

@@ -1,0 +1,312 @@
+/* head.c - the statements of a model file, but for functions and facts. */
+#include <ctype.h>
+#include <string.h>
+
+#include "model/reader.h"
+
+const char *skip_blanks(const char *at, const char *end)
+{
+	while (at < end && *at == ' ')
+		at++;
+	return at;
+}
+
+bool next_word(struct statement *s, const char **word, size_t *length)
+{
+	s->at = skip_blanks(s->at, s->end);
+	*word = s->at;
+	while (s->at < s->end && *s->at != ' ')
+		s->at++;
+	*length = s->at - *word;
+	return *length;
+}
+
+char *keep_word(struct reader *r, const char *text, size_t length)
+{
+	if (length > MODEL_NAME_MOST) {
+		source_error(&r->source, text, "the name is longer than %d bytes", MODEL_NAME_MOST);
+		length = MODEL_NAME_MOST;
+	}
+	return arena_copy(&r->parsed->arena, text, length);
+}
+
+/* All words that are left, behind those already in `list` (may be NULL), as a NULL-terminated array. */
+static char **words_read(struct reader *r, struct statement *s, char **list, const char *what)
+{
+	struct statement copy = *s;
+	size_t count = 0, old = 0, length;
+	const char *word;
+
+	while (list && list[old])
+		old++;
+	while (next_word(&copy, &word, &length))
+		count++;
+	if (!count)
+		source_error(&r->source, s->at, "expected %s", what);
+	char **more = arena_get(&r->parsed->arena, (old + count + 1) * sizeof(*more));
+
+	if (!more)
+		return list;
+	if (old)
+		memcpy(more, list, old * sizeof(*more));
+	while (next_word(s, &word, &length))
+		more[old++] = keep_word(r, word, length);
+	return more;
+}
+
+static char *word_read(struct reader *r, struct statement *s, const char *what)
+{
+	const char *word;
+	size_t length;
+
+	if (!next_word(s, &word, &length)) {
+		source_error(&r->source, s->at, "expected %s", what);
+		return NULL;
+	}
+	return keep_word(r, word, length);
+}
+
+static void end_read(struct reader *r, struct statement *s)
+{
+	const char *word;
+	size_t length;
+
+	if (next_word(s, &word, &length))
+		source_error(&r->source, word, "unexpected text at the end of the statement: remove it");
+}
+
+bool is_plain_word(const char *word, bool capitals)
+{
+	if (!*word)
+		return false;
+	for (; *word; word++)
+		if (!isalnum((unsigned char)*word) && *word != '_' && (capitals || *word != '-'))
+			return false;
+		else if (capitals && islower((unsigned char)*word))
+			return false;
+	return true;
+}
+
+static bool number_read(struct reader *r, struct statement *s, int64_t least, int64_t most, int64_t *number)
+{
+	struct lexer lexer;
+
+	lexer_start(&lexer, &r->source, s->at, s->end);
+	if (!lexer_take_number(&lexer, "the number", least, most, number))
+		return false;
+	if (lexer.token.kind != TOKEN_END)
+		source_error(&r->source, lexer.token.at, "unexpected %s after the number", lexer_show(&lexer));
+	return true;
+}
+
+struct named *named_find(struct named *names, const char *name)
+{
+	struct named *found;
+
+	HASH_FIND_STR(names, name, found);
+	return found;
+}
+
+void named_add(struct reader *r, struct named **names, const char *name, uint32_t number)
+{
+	struct named *added = arena_get(&r->parsed->arena, sizeof(*added));
+
+	if (!added)
+		return;
+	added->name = name;
+	added->number = number;
+	HASH_ADD_KEYPTR(hh, *names, added->name, strlen(added->name), added);
+	if (!added->hh.tbl)
+		r->failed = true;
+}
+
+static void read_model(struct reader *r, struct statement *s)
+{
+	if (r->model->name) {
+		source_error(&r->source, s->start, "a second 'model': one file holds one model");
+		return;
+	}
+	r->model->name = word_read(r, s, "the model's name");
+	if (r->model->name && !is_plain_word(r->model->name, false))
+		source_error(&r->source, s->start, "a model's name has letters, digits, '_' and '-'");
+	end_read(r, s);
+}
+
+static void read_language(struct reader *r, struct statement *s)
+{
+	r->model->language = word_read(r, s, "the language, as in 'language SHMEM'");
+	if (r->model->language && !is_plain_word(r->model->language, true))
+		source_error(&r->source, s->start, "a language has capitals, digits and '_': events are named GASP_LANGUAGE_EVENT");
+	end_read(r, s);
+}
+
+static void read_numbers(struct reader *r, struct statement *s)
+{
+	int64_t number;
+
+	if (number_read(r, s, 0, UINT32_MAX - 2 * MODEL_FUNCTIONS_MOST, &number))
+		r->next_number = number;
+}
+
+static void read_number(struct reader *r, struct statement *s)
+{
+	char *event = word_read(r, s, "an event, as in 'number BARRIER 9'");
+	int64_t number;
+
+	if (!event || !number_read(r, s, 0, UINT32_MAX, &number))
+		return;
+	if (named_find(r->fixed, event))
+		source_error(&r->source, s->start, "the event has a number already");
+	else
+		named_add(r, &r->fixed, event, number);
+}
+
+static void read_library(struct reader *r, struct statement *s)
+{
+	struct statement copy = *s;
+	const char *word;
+	size_t length;
+
+	if (next_word(&copy, &word, &length) && length == 7 && !memcmp(word, "program", 7)) {
+		r->model->in_program = true;
+		end_read(r, &copy);
+		return;
+	}
+	r->model->library = words_read(r, s, r->model->library, "a library, as in 'library libmpi.so*', or 'library program'");
+}
+
+static void read_join(struct reader *r, struct statement *s)
+{
+	char *how = word_read(r, s, "'parallel' or 'alone'");
+
+	if (how && !strcmp(how, "alone"))
+		r->model->alone = true;
+	else if (how && strcmp(how, "parallel"))
+		source_error(&r->source, s->start, "expected 'join parallel' or 'join alone'");
+	end_read(r, s);
+}
+
+static void read_needs(struct reader *r, struct statement *s)
+{
+	r->model->needs = words_read(r, s, r->model->needs, "a symbol of the program");
+}
+
+static void read_rank(struct reader *r, struct statement *s)
+{
+	char *how = word_read(r, s, "'env', 'symbol' or 'plus'");
+	int64_t number;
+
+	if (!how)
+		return;
+	if (!strcmp(how, "env")) {
+		r->model->rank_env = words_read(r, s, r->model->rank_env, "an environment variable");
+	} else if (!strcmp(how, "symbol")) {
+		r->model->rank_symbol = word_read(r, s, "an int variable of the program");
+		end_read(r, s);
+	} else if (!strcmp(how, "plus")) {
+		if (number_read(r, s, -1000000, 1000000, &number))
+			r->model->rank_plus = number;
+	} else {
+		source_error(&r->source, s->start, "expected 'rank env NAME...', 'rank symbol NAME' or 'rank plus N'");
+	}
+}
+
+static void read_unit(struct reader *r, struct statement *s)
+{
+	r->model->unit = word_read(r, s, "a word, as in 'unit rank'");
+	end_read(r, s);
+}
+
+/* list NAME = ALTERNATIVES */
+static void read_list(struct reader *r, struct statement *s)
+{
+	struct lists *lists = &r->parsed->lists;
+	struct alternatives list = { .count = 0 }, *more;
+	const char *equal = memchr(s->at, '=', s->end - s->at);
+	struct statement head = { .at = s->at, .end = equal ? equal : s->end };
+	char *name = word_read(r, &head, "'list NAME = a,b,c'");
+
+	if (!name)
+		return;
+	if (!equal || !is_plain_word(name, false)) {
+		source_error(&r->source, s->start, "expected 'list NAME = a,b,c'");
+		return;
+	}
+	end_read(r, &head);
+	list.name = name;
+	for (size_t i = 0; i < lists->count; i++)
+		if (!strcmp(lists->lists[i].name, name)) {
+			source_error(&r->source, s->start, "a second list of this name");
+			return;
+		}
+	if (lists->count == MODEL_FACTS_MOST) {
+		source_error(&r->source, s->start, "a model has at most %d lists", MODEL_FACTS_MOST);
+		return;
+	}
+	if (!alternatives_read(&r->source, &r->parsed->arena, lists, equal + 1, s->end, &list))
+		return;
+	more = arena_get(&r->parsed->arena, (lists->count + 1) * sizeof(*more));
+	if (!more)
+		return;
+	if (lists->count)
+		memcpy(more, lists->lists, lists->count * sizeof(*more));
+	more[lists->count++] = list;
+	lists->lists = more;
+}
+
+/* layout GLOB... */
+static void read_layout(struct reader *r, struct statement *s)
+{
+	struct parsed_model *parsed = r->parsed;
+	struct layout *more;
+
+	if (parsed->nlayouts == MODEL_FACTS_MOST) {
+		source_error(&r->source, s->start, "a model has at most %d layouts", MODEL_FACTS_MOST);
+		return;
+	}
+	more = arena_get(&parsed->arena, (parsed->nlayouts + 1) * sizeof(*more));
+	if (!more)
+		return;
+	memcpy(more, parsed->layouts, parsed->nlayouts * sizeof(*more));
+	parsed->layouts = more;
+	more[parsed->nlayouts].globs = (const char **)words_read(r, s, NULL, "a library, as in 'layout libmpi.so.40'");
+	r->layout = parsed->nlayouts++;
+}
+
+static const struct {
+	const char *word;
+	void (*read)(struct reader *r, struct statement *s);
+} statements[] = {
+	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number },
+	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
+	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },
+};
+#define STATEMENTS (sizeof(statements) / sizeof(*statements))
+
+static void unknown_statement(struct reader *r, const char *word, size_t length)
+{
+	const char *names[STATEMENTS + 2] = { "type" };
+	const char *near;
+
+	for (size_t i = 0; i < STATEMENTS; i++)
+		names[i + 1] = statements[i].word;
+	near = name_nearest(word, length, names);
+	if (near)
+		source_error(&r->source, word, "unknown statement: did you mean '%s'?", near);
+	else
+		source_error(&r->source, word, "unknown statement: expected EVENT ROLE PROTOTYPE (the event in capitals), or one of those in docs/models.md");
+}
+
+void read_head(struct reader *r, struct statement *s, const char *word, size_t length)
+{
+	for (size_t i = 0; i < STATEMENTS; i++) {
+		if (strlen(statements[i].word) != length || memcmp(statements[i].word, word, length))
+			continue;
+		r->layout = 0;
+		if (!r->model->name && i)
+			source_error(&r->source, word, "the first statement must be 'model NAME'");
+		statements[i].read(r, s);
+		return;
+	}
+	unknown_statement(r, word, length);
+}

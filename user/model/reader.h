@@ -1,0 +1,55 @@
+/*
+ * reader.h - what head.c, functions.c and reader.c share: a model that is being read.
+ */
+#ifndef GASPBPF_MODEL_READER_H
+#define GASPBPF_MODEL_READER_H
+
+#include "model/parts.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* What is kept while reading, by name. */
+struct named {
+	const char *name;
+	uint32_t number;  /* of an event; of a symbol its first function's index */
+	UT_hash_handle hh;
+};
+
+struct reader {
+	struct source source;
+	struct model *model;
+	struct parsed_model *parsed;
+	size_t layout;             /* the open one; 0: none */
+	struct named *events, *fixed, *symbols;
+	uint32_t next_number;
+	bool regroup;              /* functions of one symbol may stand apart */
+	size_t room;               /* of model->functions */
+	bool failed;               /* out of memory */
+};
+
+/* A statement: the text behind its first word. */
+struct statement {
+	const char *start; /* the first word */
+	const char *at, *end;
+	int line;
+};
+
+const char *skip_blanks(const char *at, const char *end);
+/* The next word up to a blank; false at the end. */
+bool next_word(struct statement *s, const char **word, size_t *length);
+/* A copy in the model's arena; NULL: no memory. */
+char *keep_word(struct reader *r, const char *text, size_t length);
+/* A word that becomes part of other names and of options. */
+bool is_plain_word(const char *word, bool capitals);
+struct named *named_find(struct named *names, const char *name);
+void named_add(struct reader *r, struct named **names, const char *name, uint32_t number);
+
+/* A statement whose first word is `word`, and which is neither a fact nor a function. */
+void read_head(struct reader *r, struct statement *s, const char *word, size_t length);
+/* EVENT role [mark...] PROTOTYPE */
+void read_function(struct reader *r, struct statement *s, const char *word, size_t length);
+/* Afterwards: functions of one symbol stand together. */
+void group_functions(struct reader *r);
+
+#endif

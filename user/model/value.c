@@ -1,0 +1,305 @@
+/*
+ * value.c - from the words of a span to numbers, and to what a call moved. Works
+ * from `struct value` alone, so it reads old recordings as well as live spans.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/value.h"
+
+#define NAME_MOST 8192  /* bytes of a name in a recording */
+#define FIELDS_MOST 32768
+
+static int64_t extend(uint64_t word, uint8_t width)
+{
+	switch (width) {
+	case GB_U8:
+		return (uint8_t)word;
+	case GB_S8:
+		return (int8_t)word;
+	case GB_U16:
+		return (uint16_t)word;
+	case GB_S16:
+		return (int16_t)word;
+	case GB_U32:
+		return (uint32_t)word;
+	case GB_S32:
+		return (int32_t)word;
+	default:
+		return (int64_t)word;
+	}
+}
+
+static uint64_t bits(uint64_t word, unsigned low, unsigned count)
+{
+	word >>= low & 63;
+	return count < 64 ? word & ((UINT64_C(1) << count) - 1) : word;
+}
+
+/* GNU UPC's packed pointer-to-shared, address first: 34 bits of address, 10 of thread, 20 of phase. */
+static void decode_upc_packed(const struct value *v, struct value_reading *r)
+{
+	uint64_t word = (uint64_t)r->number;
+
+	r->decoded = true;
+	r->address = word >> 30;
+	r->thread = bits(word, 20, 10);
+	r->phase = bits(word, 0, 20);
+	if (v->meaning == MEANING_PEER || v->meaning == MEANING_ROOT)
+		r->number = (int64_t)r->thread;
+}
+
+/* Is there such a word, and was it read? */
+static bool was_sent(unsigned slot, unsigned nwords, uint32_t unread)
+{
+	return slot < nwords && slot < GB_SLOTS && !(unread >> slot & 1);
+}
+
+static bool is_null(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
+{
+	if (!v->has_null)
+		return false;
+	if (!was_sent(v->null_slot, nwords, unread))
+		return true;
+	return extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
+}
+
+struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
+				bool returned)
+{
+	struct value_reading r = { .known = false };
+	uint64_t word;
+
+	if (v->unobservable || (v->at_return && !returned))
+		return r;
+	if (v->constant) {
+		r.known = true;
+		r.number = v->number;
+		return r;
+	}
+	if (!was_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread))
+		return r;
+	r.number = extend(words[v->slot], v->width);
+	word = (uint64_t)r.number;
+	if (v->valid_count && bits(word, v->valid_low, v->valid_count) != v->valid_equals)
+		return (struct value_reading){ .known = false };
+	r.known = true;
+	if (v->bits_count)
+		r.number = (int64_t)bits(word, v->bits_low, v->bits_count);
+	r.number = (int64_t)((uint64_t)r.number + (uint64_t)v->number);
+	if (v->decoder && !strcmp(v->decoder, "upc_packed"))
+		decode_upc_packed(v, &r);
+	r.none = v->has_none && r.number == v->none;
+	return r;
+}
+
+/* A span, and what its values are worth. */
+struct sent {
+	enum role role;
+	const struct value *values;
+	size_t nvalues;
+	const uint64_t *words;
+	unsigned nwords;
+	uint32_t unread;
+	bool returned;
+};
+
+/* The side of a value that names none. */
+static enum side side_of(enum role role, enum side side)
+{
+	if (side != SIDE_NONE)
+		return side;
+	if (role == ROLE_PUT || role == ROLE_SET || role == ROLE_SEND)
+		return SIDE_SEND;
+	if (role == ROLE_GET || role == ROLE_RECV)
+		return SIDE_RECV;
+	return SIDE_NONE;
+}
+
+/*
+ * The first known number of that meaning and side; *present where there is such a value at all. `exactly`: a
+ * value that names no side does not stand for this one.
+ */
+static int64_t find(const struct sent *s, enum meaning meaning, enum side side, const struct value **found, bool *present)
+{
+	for (size_t i = 0; i < s->nvalues; i++) {
+		const struct value *v = &s->values[i];
+		struct value_reading r;
+
+		if (v->meaning != meaning || side_of(s->role, v->side) != side)
+			continue;
+		*present = true;
+		r = value_read(v, s->words, s->nwords, s->unread, s->returned);
+		if (!r.known || r.none)
+			continue;
+		if (found)
+			*found = v;
+		return r.number;
+	}
+	return -1;
+}
+
+/* Bytes of one element of this side: @size or @type of the side, else of none, else what the count says. */
+static int64_t element(const struct sent *s, enum side side, const struct value *count)
+{
+	const enum meaning meanings[] = { MEANING_SIZE, MEANING_TYPE };
+	const enum side sides[] = { side, SIDE_NONE };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			bool present = false;
+			int64_t size = find(s, meanings[j], sides[i], NULL, &present);
+
+			if (present)
+				return size;
+		}
+	return count->element ? (int64_t)count->element : -1;
+}
+
+/* What went one way; -1: unknown. *present: the values speak of this side. */
+static int64_t amount(const struct sent *s, enum side side, bool *present)
+{
+	const struct value *counted = NULL;
+	int64_t bytes, count, size, product;
+
+	*present = false;
+	bytes = find(s, MEANING_BYTES, side, NULL, present);
+	if (bytes >= 0)
+		return bytes;
+	count = find(s, MEANING_COUNT, side, &counted, present);
+	if (!counted || count < 0)
+		return -1;
+	size = element(s, side, counted);
+	if (size < 0 || __builtin_mul_overflow(count, size, &product))
+		return -1;
+	return product;
+}
+
+struct payload value_payload(enum role role, const struct value *values, size_t nvalues, const uint64_t *words,
+			     unsigned nwords, uint32_t unread, bool returned)
+{
+	const struct sent s = { role, values, nvalues, words, nwords, unread, returned };
+	bool sends, receives, neither;
+	struct payload p;
+
+	p.sent = amount(&s, SIDE_SEND, &sends);
+	p.received = amount(&s, SIDE_RECV, &receives);
+	p.bytes = amount(&s, SIDE_NONE, &neither);
+	if (neither)
+		return p;
+	if (!sends || !receives)
+		p.bytes = sends ? p.sent : p.received;
+	else if (p.sent < 0 || p.received < 0 || __builtin_add_overflow(p.sent, p.received, &p.bytes))
+		p.bytes = -1;
+	return p;
+}
+
+/* Flags of an encoded value. */
+enum { AT_RETURN = 1, UNOBSERVABLE = 2, CONSTANT = 4, HAS_NONE = 8, HAS_NULL = 16 };
+
+static void encode_fields(struct buffer *b, const struct value *v)
+{
+	buffer_put_string(b, v->name);
+	/* By name: the numbers of the enum may change between versions. */
+	buffer_put_string(b, meaning_name(v->meaning));
+	buffer_put_varint(b, v->side);
+	buffer_put_varint(b, v->form);
+	buffer_put_varint(b, (v->at_return ? AT_RETURN : 0) | (v->unobservable ? UNOBSERVABLE : 0) |
+			     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) | (v->has_null ? HAS_NULL : 0));
+	buffer_put_varint(b, v->slot);
+	buffer_put_varint(b, v->width);
+	buffer_put_varint(b, v->element);
+	buffer_put_signed(b, v->none);
+	buffer_put_signed(b, v->number);
+	buffer_put_varint(b, v->bits_low);
+	buffer_put_varint(b, v->bits_count);
+	buffer_put_varint(b, v->valid_low);
+	buffer_put_varint(b, v->valid_count);
+	buffer_put_varint(b, v->valid_equals);
+	buffer_put_varint(b, v->null_slot);
+	buffer_put_signed(b, v->null);
+	buffer_put_string(b, v->decoder);
+}
+
+void value_encode(struct buffer *buffer, const struct value *v)
+{
+	struct buffer fields = { .data = NULL };
+
+	encode_fields(&fields, v);
+	buffer_put_varint(buffer, fields.size);
+	if (fields.size)
+		buffer_put(buffer, fields.data, fields.size);
+	buffer->failed |= fields.failed;
+	buffer_free(&fields);
+}
+
+/* A number of at most `most`; anything else spoils the cursor. */
+static uint64_t bounded(struct cursor *c, uint64_t most)
+{
+	uint64_t number = cursor_varint(c);
+
+	if (number > most)
+		c->failed = true;
+	return number <= most ? number : 0;
+}
+
+static void decode_fields(struct cursor *c, struct value *v)
+{
+	char *meaning;
+	int known;
+	unsigned flags;
+
+	v->name = cursor_string(c, NAME_MOST);
+	meaning = cursor_string(c, NAME_MOST);
+	known = meaning_from_name(meaning);
+	v->meaning = known < 0 ? MEANING_PLAIN : known; /* of a later version */
+	free(meaning);
+	v->side = bounded(c, SIDE_RECV);
+	v->form = bounded(c, FORMS - 1);
+	flags = bounded(c, 255);
+	v->at_return = flags & AT_RETURN;
+	v->unobservable = flags & UNOBSERVABLE;
+	v->constant = flags & CONSTANT;
+	v->has_none = flags & HAS_NONE;
+	v->has_null = flags & HAS_NULL;
+	v->slot = bounded(c, GB_SLOTS - 1);
+	v->width = bounded(c, GB_U64);
+	v->element = bounded(c, UINT32_MAX);
+	v->none = cursor_signed(c);
+	v->number = cursor_signed(c);
+	v->bits_low = bounded(c, 63);
+	v->bits_count = bounded(c, 64);
+	v->valid_low = bounded(c, 63);
+	v->valid_count = bounded(c, 64);
+	v->valid_equals = cursor_varint(c);
+	v->null_slot = bounded(c, GB_SLOTS - 1);
+	v->null = cursor_signed(c);
+	v->decoder = cursor_string(c, NAME_MOST);
+	if (!v->name)
+		c->failed = true;
+}
+
+bool value_decode(struct cursor *cursor, struct value *v)
+{
+	uint64_t size = bounded(cursor, FIELDS_MOST);
+	struct cursor fields = { .failed = true };
+	const uint8_t *at = cursor->failed ? NULL : cursor_bytes(cursor, size);
+
+	memset(v, 0, sizeof(*v));
+	if (at) {
+		fields = (struct cursor){ .at = at, .end = at + size };
+		decode_fields(&fields, v);
+	}
+	if (!fields.failed)
+		return true;
+	cursor->failed = true;
+	value_free(v);
+	return false;
+}
+
+void value_free(struct value *v)
+{
+	free(v->name);
+	free(v->decoder);
+	memset(v, 0, sizeof(*v));
+}
