@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,7 +307,10 @@ int command_doctor(int argc, char **argv)
 		bad++;
 	for (size_t i = 0; models && i < o.pids.count; i++)
 		bad += check_target(models, o.pids.pids[i]);
-	printf(bad ? "%d thing%s to mend\n" : "all well\n", bad, bad == 1 ? "" : "s");
+	if (bad)
+		printf("%d thing%s to mend\n", bad, bad == 1 ? "" : "s");
+	else
+		printf("all well\n");
 	models_free(models);
 	free(o.pids.pids);
 	free(o.model_files.items);

@@ -44,6 +44,50 @@ static int set_program(struct kernel *kernel, const struct site *site)
 	return bpf_map_update_elem(fd, &site->id, &program, BPF_ANY) ? -errno : 0;
 }
 
+#define REFUSED (-524) /* ENOTSUPP: the kernel cannot put a probe on this instruction; not in errno.h */
+
+static void drop(struct link_request *request, unsigned long *offsets, uint64_t *cookies, size_t at)
+{
+	request->count--;
+	memmove(&offsets[at], &offsets[at + 1], (request->count - at) * sizeof(*offsets));
+	memmove(&cookies[at], &cookies[at + 1], (request->count - at) * sizeof(*cookies));
+}
+
+/* One link stands or falls as a whole. Finds, by halves, an instruction that the kernel refuses. */
+static size_t find_refused(struct kernel *kernel, const struct link_request *request)
+{
+	size_t low = 0, high = request->count, before = kernel->nlinks;
+
+	while (high - low > 1) {
+		struct link_request half = *request;
+
+		half.offsets += low;
+		half.cookies += low;
+		half.count = (high - low) / 2;
+		if (link_attach(kernel, &half) == REFUSED)
+			high = low + half.count;
+		else
+			low += half.count;
+		link_remove_from(kernel, before, NULL);
+	}
+	return low;
+}
+
+static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan, struct link_request *request,
+				  unsigned long *offsets, uint64_t *cookies)
+{
+	int err;
+
+	while ((err = request->count ? link_attach(kernel, request) : 0) == REFUSED) {
+		size_t bad = find_refused(kernel, request);
+
+		log_warn("%s is not observed: the kernel cannot put a probe on its first instruction",
+			 plan->sites[cookies[bad]].function->symbol);
+		drop(request, offsets, cookies, bad);
+	}
+	return err;
+}
+
 static bool call_only(const struct site *site)
 {
 	return site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
@@ -69,8 +113,8 @@ static int attach_kind(struct kernel *kernel, const struct plan *plan, const str
 	}
 	request.offsets = offsets;
 	request.cookies = cookies;
-	if (!err && request.count)
-		err = link_attach(kernel, &request);
+	if (!err)
+		err = attach_all_but_refused(kernel, plan, &request, offsets, cookies);
 	free(offsets);
 	free(cookies);
 	return err;

@@ -159,6 +159,22 @@ static enum site_class classify(const struct image *image, uint64_t offset)
 	return SITE_STEPPED;
 }
 
+/* Prefixes that arch/x86/kernel/uprobes.c refuses: lock, and the es, cs, ss and ds overrides. */
+static bool refused_prefix(const struct image *image, uint64_t offset)
+{
+	uint8_t b[4] = { 0 };
+
+	if (pread(image->fd, b, sizeof(b), offset) < 1)
+		return true;
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (b[i] == 0xf0 || b[i] == 0x26 || b[i] == 0x2e || b[i] == 0x36 || b[i] == 0x3e)
+			return true;
+		if (b[i] != 0x66 && b[i] != 0x67 && b[i] != 0xf2 && b[i] != 0xf3 && b[i] != 0x64 && b[i] != 0x65)
+			return false;
+	}
+	return true;
+}
+
 const char *site_class_name(enum site_class class)
 {
 	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
@@ -262,7 +278,7 @@ static int add_model_sites(struct plan *plan, const struct model *model, size_t 
 		int err;
 
 		n = same_symbol(model, at);
-		if (!symbol || symbol->ifunc || !symbol->offset)
+		if (!symbol || symbol->ifunc || !symbol->offset || refused_prefix(plan->images[image], symbol->offset))
 			continue;
 		known = site_at(plan, image, symbol->offset);
 		if (known) {
@@ -460,6 +476,7 @@ const char *absence_text(enum absence why)
 		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
 		[ABSENT_INDIRECT] = "an indirect function (IFUNC): its address is chosen when the program starts",
 		[ABSENT_OUTSIDE] = "its symbol does not lie in the file's code",
+		[ABSENT_INSTRUCTION] = "its first instruction (a lock prefix) cannot carry a probe",
 	};
 
 	return why < ABSENT_REASONS ? texts[why] : "?";
@@ -474,6 +491,8 @@ static enum absence why_absent(struct image *image, const struct function *f)
 		return ABSENT_INDIRECT;
 	if (symbol && !symbol->offset)
 		return ABSENT_OUTSIDE;
+	if (symbol && refused_prefix(image, symbol->offset))
+		return ABSENT_INSTRUCTION;
 	if (symbol)
 		return ABSENT_REASONS;
 	if (image->has_dwarf && image_inlined(image, f->symbol))

@@ -43,6 +43,7 @@ enum absence {
 	ABSENT_INLINED,      /* only inlined copies exist */
 	ABSENT_INDIRECT,     /* an IFUNC: the name stands for a choice made at run time */
 	ABSENT_OUTSIDE,      /* the symbol does not lie in the file's code */
+	ABSENT_INSTRUCTION,  /* its first instruction has a prefix (lock) that the kernel does not let a probe sit on */
 	ABSENT_REASONS
 };
 

@@ -1,0 +1,47 @@
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+import gaspbpf  # noqa: E402
+
+
+def pytest_collection_modifyitems(items):
+    if os.geteuid():
+        pytest.exit("the tests observe processes: run them as root, with scripts/check", 1)
+    if not gaspbpf.PROGRAM.exists() or not gaspbpf.WORKLOADS.exists():
+        pytest.exit("build first: scripts/check does", 1)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Starts jobs under test, and makes sure that none survives the test."""
+    jobs = []
+
+    def start(command, **keywords):
+        folder = tmp_path / f"job{len(jobs)}"
+        folder.mkdir()
+        jobs.append(gaspbpf.Job(command, folder, **keywords))
+        return jobs[-1]
+
+    yield start
+    for each in jobs:
+        each.kill()
+
+
+@pytest.fixture
+def observe():
+    """Starts observations, and makes sure that none survives the test."""
+    running = []
+
+    def start(*arguments, **keywords):
+        running.append(gaspbpf.Observation(*arguments, **keywords))
+        return running[-1]
+
+    yield start
+    for each in running:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()

@@ -1,0 +1,60 @@
+"""malloc and pthread: counts and bytes against the job's own, attached late, on every rung."""
+import json
+
+import pytest
+
+import gaspbpf
+
+EVENT_OF = {
+    "malloc": "GASP_C_MALLOC",
+    "calloc": "GASP_C_CALLOC",
+    "realloc": "GASP_C_REALLOC",
+    "free": "GASP_C_FREE",
+    "posix_memalign": "GASP_C_POSIX_MEMALIGN",
+    "aligned_alloc": "GASP_C_ALIGNED_ALLOC",
+    "pthread_mutex_lock": "GASP_PTHREAD_MUTEX_LOCK",
+    "pthread_mutex_trylock": "GASP_PTHREAD_MUTEX_TRYLOCK",
+    "pthread_mutex_unlock": "GASP_PTHREAD_MUTEX_UNLOCK",
+    "pthread_barrier_wait": "GASP_PTHREAD_BARRIER_WAIT",
+    "pthread_cond_wait": "GASP_PTHREAD_COND_WAIT",
+    "pthread_cond_signal": "GASP_PTHREAD_COND_SIGNAL",
+    "pthread_cond_broadcast": "GASP_PTHREAD_COND_BROADCAST",
+    "pthread_rwlock_rdlock": "GASP_PTHREAD_RWLOCK_RDLOCK",
+    "pthread_rwlock_wrlock": "GASP_PTHREAD_RWLOCK_WRLOCK",
+    "pthread_rwlock_unlock": "GASP_PTHREAD_RWLOCK_UNLOCK",
+}
+
+
+def unobserved_checksum(tmp_path, *arguments):
+    import subprocess
+    out = subprocess.run([gaspbpf.WORKLOADS / "threads", *arguments], capture_output=True, text=True, timeout=60,
+                         check=True).stdout
+    return [line for line in out.splitlines() if line.startswith("checksum")]
+
+
+@pytest.mark.parametrize("rung", ["session", "multi", "perf"])
+def test_counts_between_two_marks(job, observe, tmp_path, rung):
+    """Work before and after is done while nobody looks, or must not be counted: exactly the window comes out."""
+    arguments = ["--threads", "3", "--rounds", "50", "--warmup", "20", "--after", "20"]
+    threads = job([gaspbpf.WORKLOADS / "threads", *arguments]).wait_ready()
+    watcher = observe("-p", threads.pids()[0], "--json", "-o", tmp_path / "run.gasp", env={"GASPBPF_RUNG": rung})
+    threads.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    report = json.loads(out)
+    assert threads.end() == 0
+
+    truth = threads.truths()[0]["functions"]
+    seen = gaspbpf.events(report)
+    assert report["loss"]["lost"] == 0
+    for function, counted in truth.items():
+        event = EVENT_OF.get(function)
+        if not event or not counted["calls"]:
+            continue
+        assert seen[event]["calls"] == counted["calls"], function
+        if counted["bytes"]:
+            assert seen[event]["bytes"] == counted["bytes"], function
+    assert unobserved_checksum(tmp_path, *arguments) == [line for line in threads.output().splitlines()
+                                                        if line.startswith("checksum")]
+    again = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
+    assert again["events"] == report["events"]
