@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/job.h"
@@ -176,6 +177,26 @@ static int observe(struct job *job, struct process *process)
 	return err ? err : capture_add_process(job->capture, process);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* All probes are in: from here on calls are seen. */
+static void begin(struct job *job)
+{
+	struct def_run *run = &job->definitions.run;
+
+	run->start = clock_ns(CLOCK_MONOTONIC);
+	run->start_realtime = clock_ns(CLOCK_REALTIME);
+	for (size_t i = 0; i < job->definitions.nprocesses; i++)
+		job->definitions.processes[i].start = run->start;
+	kernel_set_active(job->kernel, true);
+}
+
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 {
 	int err;
@@ -197,7 +218,7 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 		err = -ESRCH;
 	}
 	if (!err)
-		kernel_set_active(job->kernel, true);
+		begin(job);
 	return err;
 }
 
@@ -294,7 +315,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
 	if (!err) {
-		kernel_set_active(job->kernel, true);
+		begin(job);
 		err = command_hold(job->command, &process, on_mapped, job);
 	}
 	if (process)

@@ -175,8 +175,7 @@ static void describe_run(struct def_run *run, int argc, char **argv)
 	run->version = strdup(GASPBPF_VERSION);
 	if (!uname(&system)) {
 		run->host = strdup(system.nodename);
-		if (asprintf(&run->kernel, "%s %s", system.sysname, system.release) < 0)
-			run->kernel = NULL;
+		run->kernel = strdup(system.release);
 	}
 	run->start = clock_ns(CLOCK_MONOTONIC);
 	run->start_realtime = clock_ns(CLOCK_REALTIME);
