@@ -6,6 +6,8 @@
  *
  * Link-time optimisation of gcc inlines when the abstract entries are long written, so they have no DW_AT_inline.
  * Its units are named "<artificial>": in those the inlined bodies themselves are visited, and name their origin.
+ *
+ * Entries that dwz moved to a file shared by several programs are not searched: they may be another program's.
  */
 #include <dwarf.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ const struct mapping *process_mapping_at(const struct process *process, uint64_t
 char *thread_name(pid_t pid, pid_t tid);
 
 /*
- * The ranks below a launcher (mpirun, oshrun, cafrun, a shell script around one): all processes below `pid`, at
+ * The ranks below a launcher, or below a shell script around one: all processes below `pid`, at
  * any depth, whose environment has one of the variables `rank_env` (NULL-terminated, may be NULL) that pid's own
  * environment has not. Empty where pid is a rank or a program of its own. A shell between launcher and
  * rank has the variable too and is among them: the caller keeps those that map something it knows. Processes
@@ -124,7 +124,7 @@ const struct symbol *image_symbol_at(const struct image *image, uint64_t offset)
  */
 bool image_inlined(struct image *image, const char *name);
 /*
- * Reads an int variable of this name from the process's memory (UPC's MYTHREAD). 0, -ENOENT: no such variable,
+ * Reads an int variable of this name from the process's memory. 0, -ENOENT: no such variable,
  * -ENOTSUP: each thread has its own, or -errno. Nothing is said.
  */
 int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
