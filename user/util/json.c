@@ -189,35 +189,65 @@ static inline bool is_plain(uint8_t byte)
 	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
+/* Whether eight bytes are all plain; may say no where they are. */
+static inline bool are_plain(const uint8_t *at)
+{
+	const uint64_t ones = 0x0101010101010101ULL, high = 0x8080808080808080ULL;
+	uint64_t x, quote, backslash, delete;
+
+	memcpy(&x, at, sizeof(x));
+	quote = x ^ ('"' * ones);
+	backslash = x ^ ('\\' * ones);
+	delete = x ^ (0x7f * ones);
+	return !((x | (x - 0x20 * ones) | (quote - ones) | (backslash - ones) | (delete - ones)) & high);
+}
+
+/* Copies bytes that stand for themselves, as far as the buffer has room; how many. */
+static size_t copy_plain(char *to, const uint8_t *at, size_t left, size_t room)
+{
+	size_t most = left < room ? left : room, done = 0;
+
+	while (done + 8 <= most && are_plain(at + done)) {
+		memcpy(to + done, at + done, 8);
+		done += 8;
+	}
+	while (done < most && is_plain(at[done])) {
+		to[done] = (char)at[done];
+		done++;
+	}
+	return done;
+}
+
 /* The string with its quotes. */
 static void put_string(struct json *j, const char *text)
 {
+	enum { MARGIN = 8 }; /* more than any escaped character takes */
 	const uint8_t *at = (const uint8_t *)text;
+	size_t left = strlen(text), length;
 
-	room(j, 8);
+	room(j, MARGIN + 1);
 	put(j, '"');
-	for (;;) {
-		char *to = j->buffer + j->used, *last = j->buffer + sizeof(j->buffer) - 8;
-		unsigned length;
-
-		while (to < last && is_plain(*at))
-			*to++ = (char)*at++;
-		j->used = (size_t)(to - j->buffer);
-		if (!*at)
-			break;
-		room(j, 8);
-		if (is_plain(*at))
-			continue;
-		length = *at < 0x80 ? 1 : utf8_length(at, strnlen((const char *)at, 4));
+	while (left) {
+		room(j, MARGIN + 1);
+		length = copy_plain(j->buffer + j->used, at, left, sizeof(j->buffer) - MARGIN - j->used);
+		j->used += length;
+		at += length;
+		left -= length;
+		room(j, MARGIN + 1);
+		if (!left || is_plain(*at))
+			continue; /* it was the buffer that ended */
+		length = *at < 0x80 ? 1 : utf8_length(at, left);
 		if (length > 1) {
 			memcpy(j->buffer + j->used, at, length);
 			j->used += length;
-			at += length;
 		} else {
-			put_escaped(j, *at++);
+			put_escaped(j, *at);
+			length = 1;
 		}
+		at += length;
+		left -= length;
 	}
-	room(j, 4);
+	room(j, MARGIN);
 	put(j, '"');
 }
 
@@ -242,15 +272,22 @@ void json_string(struct json *j, const char *text)
 		put_string(j, text);
 }
 
-/* There is room. */
+/* There is room. Two digits at a time: the divisions are what takes time. */
 static inline void put_uint(struct json *j, uint64_t value)
 {
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
+		"616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char digits[20];
 	unsigned at = sizeof(digits);
 
-	do
-		digits[--at] = (char)('0' + value % 10);
-	while (value /= 10);
+	while (value >= 10) {
+		at -= 2;
+		memcpy(digits + at, pairs + 2 * (value % 100), 2);
+		value /= 100;
+	}
+	if (value || at == sizeof(digits))
+		digits[--at] = (char)('0' + value);
 	memcpy(j->buffer + j->used, digits + at, sizeof(digits) - at);
 	j->used += sizeof(digits) - at;
 }
