@@ -95,6 +95,74 @@ static void drop_unknown(struct job *job)
 	job->nprocesses = job->npids = kept;
 }
 
+/* Is this the program of a runtime whose ranks are forked, each with its number in a variable? */
+static bool forks_ranks(const struct job *job, const struct image *image)
+{
+	for (size_t s = 0; image && s < job->plan->nsites; s++)
+		if (job->plan->sites[s].image == image && job->plan->sites[s].function->model->rank_symbol)
+			return true;
+	return false;
+}
+
+static const struct image *forking_program(const struct job *job, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+
+		if (forks_ranks(job, image))
+			return image;
+	}
+	return NULL;
+}
+
+/* Adds the children of a process that run its own program. *count: how many. */
+static int add_forked_of(struct job *job, pid_t pid, const struct image *program, size_t *count)
+{
+	pid_t *children;
+	size_t nchildren;
+	int err = process_descendants(pid, NULL, &children, &nchildren);
+
+	for (size_t i = 0; !err && i < nchildren; i++) {
+		err = add_process(job, children[i]);
+		if (err == -ESRCH) {
+			err = 0;
+			continue;
+		}
+		if (!err && forking_program(job, job->processes[job->nprocesses - 1]) == program)
+			++*count;
+		else if (!err)
+			process_close(job->processes[--job->nprocesses]), job->npids--;
+	}
+	free(children);
+	return err;
+}
+
+/*
+ * Ranks that were forked instead of launched: the process they came from only waits for them, so they are
+ * observed in its place.
+ */
+static int add_forked(struct job *job)
+{
+	size_t before = job->nprocesses;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < before; i++) {
+		const struct image *program = forking_program(job, job->processes[i]);
+		size_t count = 0;
+
+		if (program)
+			err = add_forked_of(job, job->processes[i]->pid, program, &count);
+		if (!count)
+			continue;
+		process_close(job->processes[i]);
+		job->processes[i] = job->processes[--job->nprocesses];
+		job->pids[i] = job->pids[--job->npids];
+	}
+	return err;
+}
+
 static int nothing_known(const struct job *job)
 {
 	if (job->nprocesses == 1)
@@ -118,6 +186,8 @@ int job_add_pids(struct job *job, const struct pid_list *list)
 		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
 	if (!err && !job->plan->nsites)
 		return nothing_known(job);
+	if (!err)
+		err = add_forked(job);
 	if (!err)
 		drop_unknown(job);
 	return err;

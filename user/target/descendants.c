@@ -154,7 +154,6 @@ static size_t keep_ranks(int proc, pid_t pid, const char *const *rank_env, pid_t
 
 int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, size_t *count)
 {
-	static const char *const none[] = { NULL };
 	struct family family = { 0 };
 	DIR *proc = opendir("/proc");
 	pid_t *found;
@@ -170,7 +169,8 @@ int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, si
 	found = error ? NULL : calloc(family.count + 1, sizeof(*found));
 	if (found) {
 		used = family_below(&family, pid, found);
-		used = keep_ranks(dirfd(proc), pid, rank_env ? rank_env : none, found, used);
+		if (rank_env)
+			used = keep_ranks(dirfd(proc), pid, rank_env, found, used);
 		qsort(found, used, sizeof(*found), by_pid);
 		*pids = found;
 		*count = used;

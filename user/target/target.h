@@ -62,7 +62,7 @@ char *thread_name(pid_t pid, pid_t tid);
 
 /*
  * The ranks below a launcher, or below a shell script around one: all processes below `pid`, at
- * any depth, whose environment has one of the variables `rank_env` (NULL-terminated, may be NULL) that pid's own
+ * any depth, whose environment has one of the variables `rank_env` (NULL-terminated; NULL: whatever its environment) that pid's own
  * environment has not. Empty where pid is a rank or a program of its own. A shell between launcher and
  * rank has the variable too and is among them: the caller keeps those that map something it knows. Processes
  * that a resource manager's daemon started on behalf of pid are not below it, so are not found.
