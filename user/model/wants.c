@@ -189,6 +189,14 @@ static uint32_t element_size(const struct wants *wants, enum side side)
 	return 0;
 }
 
+static bool says_any_size(const struct prototype *p)
+{
+	for (unsigned i = 0; i < p->nparameters; i++)
+		if (says_size(&p->parameters[i], SIDE_NONE))
+			return true;
+	return false;
+}
+
 static struct want *want_add(struct wants *wants, char *name, enum meaning meaning, struct place place)
 {
 	struct want *want = &wants->items[wants->count];
@@ -364,6 +372,10 @@ static void want_one(struct wants *wants)
 	want->value.width = GB_U64;
 	want->value.number = 1;
 	want->value.element = element_size(wants, SIDE_NONE);
+	/* No pointer to T and nothing else that says a size: then T itself is what moves. */
+	if (!want->value.element && wants->bound->prototype->uses_t && !says_any_size(wants->bound->prototype))
+		want->value.element = type_size(wants->parsed, wants->soname, (struct ctype){ .kind = TYPE_T },
+						&wants->bound->t);
 }
 
 /* What @only looks at comes first, so that it is never what is left out. */
