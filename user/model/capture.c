@@ -141,15 +141,40 @@ static void fetch_origins(struct plan *plan, enum origin which)
 	}
 }
 
+/* Does `longer` go on from where `shorter` ends? */
+static bool goes_on(const struct want *longer, const struct want *shorter)
+{
+	if (!has_slot(shorter) || shorter->kernel_decoder || !shorter->nloads || shorter->nloads >= longer->nloads ||
+	    shorter->value.at_return != longer->value.at_return || shorter->place.origin != longer->place.origin ||
+	    shorter->place.index != longer->place.index)
+		return false;
+	for (unsigned i = 0; i < shorter->nloads; i++)
+		if (shorter->loads[i].offset != longer->loads[i].offset || shorter->loads[i].width != longer->loads[i].width)
+			return false;
+	return true;
+}
+
+/* The value fetched before that leads furthest towards this one; NULL: none. */
+static const struct want *on_the_way(const struct plan *plan, const struct want *want)
+{
+	const struct want *best = NULL;
+
+	for (const struct want *w = plan->wants.items; w < want; w++)
+		if (goes_on(want, w) && (!best || w->nloads > best->nloads))
+			best = w;
+	return best;
+}
+
 /* The loads of one value. The last to follow a pointer takes its slot. */
 static void fetch(struct plan *plan, struct want *want)
 {
 	struct origin_slot *origin = origin_of(plan, want->place);
+	const struct want *way = on_the_way(plan, want);
 	bool at_return = want->value.at_return;
-	uint8_t slot, from = origin->slot;
+	uint8_t slot, from = way ? way->value.slot : origin->slot;
 
 	slot = --origin->pending || origin->kept ? slot_take(plan) : origin->slot;
-	for (unsigned i = 0; i < want->nloads; i++) {
+	for (unsigned i = way ? way->nloads : 0; i < want->nloads; i++) {
 		emit(plan, at_return, (struct gb_op){ .kind = GB_OP_LOAD, .slot = slot, .source = from,
 						      .width = want->loads[i].width, .offset = want->loads[i].offset });
 		from = slot;

@@ -163,16 +163,19 @@ static void read_number(struct reader *r, struct statement *s)
 
 static void read_library(struct reader *r, struct statement *s)
 {
-	struct statement copy = *s;
-	const char *word;
-	size_t length;
+	char **list = words_read(r, s, r->model->library, "a library, as in 'library libmpi.so*', or 'library program'");
+	char **to = list;
 
-	if (next_word(&copy, &word, &length) && length == 7 && !memcmp(word, "program", 7)) {
-		r->model->in_program = true;
-		end_read(r, &copy);
-		return;
+	/* `program` is no glob. */
+	for (char **from = list; from && *from; from++) {
+		if (strcmp(*from, "program"))
+			*to++ = *from;
+		else
+			r->model->in_program = true;
 	}
-	r->model->library = words_read(r, s, r->model->library, "a library, as in 'library libmpi.so*', or 'library program'");
+	if (to)
+		*to = NULL;
+	r->model->library = list;
 }
 
 static void read_join(struct reader *r, struct statement *s)

@@ -54,6 +54,14 @@ static void write_piece(struct writing *w, const char *at, const char *end)
 	}
 }
 
+static const char *find_character(const char *at, const char *end, char c)
+{
+	while (at < end && *at != c)
+		at++;
+	return at < end ? at : NULL;
+}
+
+/* The first outside of braces. */
 static const char *find_parenthesis(const char *at, const char *end)
 {
 	int depth = 0;
@@ -325,6 +333,10 @@ struct prototype *prototype_read(struct source *source, struct arena *arena, con
 		return NULL;
 	while (at < end && *at == ' ')
 		at++;
+	if (!open && find_character(at, end, '(')) {
+		source_error(source, find_character(at, end, '{'), "a '}' is missing");
+		return NULL;
+	}
 	if (!open) {
 		bare_name(p, at, end);
 		p->text = "\2";

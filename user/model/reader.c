@@ -57,7 +57,7 @@ static void complete(struct reader *r)
 
 	if (!model->name)
 		source_error(&r->source, r->source.clean, "no model here: the first statement must be 'model NAME'");
-	else if (!model->library && !model->in_program)
+	else if ((!model->library || !*model->library) && !model->in_program)
 		source_error(&r->source, r->source.clean, "where are the functions? add 'library GLOB...' or 'library program'");
 	if (model->name && !model->language) {
 		model->language = arena_copy(arena, model->name, strlen(model->name));
