@@ -30,8 +30,10 @@ static int refuse(pid_t pid, int error)
 		log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
 		return -ESRCH;
 	}
-	if (error == -EACCES || error == -EPERM)
+	if ((error == -EACCES || error == -EPERM) && geteuid())
 		log_error("%d: not permitted to look at it: run gaspbpf with sudo", pid);
+	else if (error == -EACCES || error == -EPERM)
+		log_error("%d: not permitted to look at it, not even for root: run gaspbpf outside of the container", pid);
 	else
 		log_error("%d: cannot be looked at: %s: try again", pid, strerror(-error));
 	return error;
