@@ -208,6 +208,21 @@ found:
 	return true;
 }
 
+/* Does the process map a file of this model? Others may only have been probed beforehand. */
+static bool maps_model(struct capture_session *s, const struct model *m, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(s->plan, mapping->device, mapping->inode) : NULL;
+
+		for (size_t k = 0; image && k < s->plan->nsites; k++)
+			if (s->plan->sites[k].image == image && s->plan->sites[k].function->model == m)
+				return true;
+	}
+	return false;
+}
+
 /* Of several runtimes in one process the one with the highest event numbers is the outermost: its word counts. */
 static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
 {
@@ -218,7 +233,7 @@ static void find_rank(struct capture_session *s, const struct process *process, 
 		uint32_t number = m->nfunctions ? m->functions[0].number : 0;
 		long rank;
 
-		if ((def->rank >= 0 && number < highest) || !rank_by_model(s, m, process, &rank))
+		if ((def->rank >= 0 && number < highest) || !maps_model(s, m, process) || !rank_by_model(s, m, process, &rank))
 			continue;
 		highest = number;
 		def->rank = rank;

@@ -333,11 +333,19 @@ static int on_mapped(void *context, struct process *process)
 }
 
 /*
- * mpirun, env, time: a command that is given another program to run. What it does itself is of no interest, so models that
- * join alone stay out of it unless asked for.
+ * A command that is given another program to run (env, time, a launcher of ranks), or a script. What it does itself is
+ * of no interest, so models that join alone stay out of it unless asked for; and what its children will map is not known
+ * yet, so known libraries are probed beforehand.
  */
 static bool is_launcher(char *const argv[])
 {
+	struct image *own;
+
+	if (strchr(argv[0], '/')) {
+		if (image_open_file(&own, argv[0]))
+			return true;
+		image_close(own);
+	}
 	for (size_t i = 1; argv[0] && argv[i]; i++) {
 		struct image *image;
 		bool program;
@@ -364,7 +372,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	job->plan->no_alone = is_launcher(argv);
 	job->attach.file = scope != SCOPE_PROCESS;
 	job->attach.file_alone = scope == SCOPE_FILE;
-	if (job->attach.file)
+	if (job->attach.file && job->plan->no_alone)
 		plan_known_libraries(job);
 	err = load(job, scope, ring_bytes);
 	if (!err)

@@ -152,7 +152,6 @@ int command_hold(pid_t pid, struct process **result, int (*mapped)(void *context
 	struct process *process;
 	uint64_t linker, program;
 	int signal = 0, stop, err;
-	bool entering = false;
 
 	stop = next_stop(pid, 0, &signal);
 	while (stop >= 0 && stop != STOP_EXEC)
@@ -167,6 +166,7 @@ int command_hold(pid_t pid, struct process **result, int (*mapped)(void *context
 	err = mapped(context, process);
 	program = process->nmappings ? process->mappings[0].inode : 0;
 	for (long step = 0; !err && linker && linker != program && step < STEPS_MOST; step++) {
+		struct __ptrace_syscall_info call;
 		struct user_regs_struct regs;
 
 		stop = next_stop(pid, PTRACE_SYSCALL, &signal);
@@ -174,12 +174,15 @@ int command_hold(pid_t pid, struct process **result, int (*mapped)(void *context
 			return stop;
 		if (stop != STOP_SYSCALL)
 			continue;
-		entering = !entering;
-		if (ptrace(PTRACE_GETREGS, pid, 0, &regs))
+		/* Not by counting: the first stop after an exec is the end of the exec itself. */
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(call), &call) < 0 ||
+		    ptrace(PTRACE_GETREGS, pid, 0, &regs))
 			return -ESRCH;
-		if (entering) {
-			if (!in_linker(process, linker, regs.rip))
+		if (call.op == PTRACE_SYSCALL_INFO_ENTRY) {
+			if (!in_linker(process, linker, regs.rip)) {
+				log_debug("%d: held at its first system call outside the linker, number %llu", pid, regs.orig_rax);
 				break;
+			}
 		} else if (regs.orig_rax == SYS_mmap && regs.r8 != (unsigned long)-1 && regs.rdx & 4 /* PROT_EXEC */) {
 			err = process_refresh(process);
 			if (!err)
