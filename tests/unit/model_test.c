@@ -731,6 +731,8 @@ static void mistakes_say_where_and_what_to_do(void **state)
 	complains("PUT put void f(int n @bytes(bits 3..70))", "37", "the last bit");
 	complains("Put put void f(void)", "1", "an event has capitals");
 	complains("model y", "1", "one file holds one model");
+	complains("PUT put void f(void *p @ptr(sise))", "16", "is no path");
+	complains("PUT put void f(struct s *p @ptr(sise))", "16", "no layout gives s.sise");
 	complains("X.size = *", "10", "cannot stand in a layout");
 }
 

@@ -141,7 +141,7 @@ static bool function_fill(struct reader *r, const struct shared *shared, const s
 /* A type that is passed by value must be known. */
 static bool check_type(struct reader *r, const struct parameter *p)
 {
-	if (p->type.kind != TYPE_NAMED || p->type.pointers || fact_type_known(r->parsed, p->type.name))
+	if (p->type.kind != TYPE_NAMED || p->type.pointers || fact_known(r->parsed, p->type.name, NULL))
 		return true;
 	source_error(&r->source, p->at, "unknown type '%.64s': declare how it is passed, as in 'type %.64s = ptr'",
 		     p->type.name, p->type.name);
@@ -152,10 +152,22 @@ static bool check_type(struct reader *r, const struct parameter *p)
 static void check_stars(struct reader *r, const struct parameter *p, unsigned stars)
 {
 	if (!stars || p->type.pointers > stars || p->type.kind == TYPE_INTEGER || p->type.kind == TYPE_T ||
-	    (p->type.kind == TYPE_NAMED && fact_type_known(r->parsed, p->type.name)))
+	    (p->type.kind == TYPE_NAMED && fact_known(r->parsed, p->type.name, NULL)))
 		return;
 	source_error(&r->source, p->at, "what '%s' points to is no integer or pointer: say where the value is, as in @ptr(+8 u64)",
 		     p->name);
+}
+
+/* A field that no layout has would be unknown for ever: that is a slip of the pen. */
+static void check_field(struct reader *r, const struct parameter *p, const char *field)
+{
+	if (!field)
+		return;
+	if (p->type.kind != TYPE_NAMED)
+		source_error(&r->source, p->at, "'%.64s' is no path: fields are of types that a layout describes", field);
+	else if (!fact_known(r->parsed, p->type.name, field))
+		source_error(&r->source, p->at, "no layout gives %.64s.%.64s: add a line '%.64s.%.64s = ...'", p->type.name, field,
+			     p->type.name, field);
 }
 
 static void check_parameter(struct reader *r, const struct parameter *p, unsigned marks)
@@ -176,12 +188,14 @@ static void check_parameter(struct reader *r, const struct parameter *p, unsigne
 		if (a->fixed != FIXED_NOT)
 			continue;
 		values = true;
+		check_field(r, p, a->path.field);
 		/* @type alone is a field where a layout has it */
 		if (a->located || (p->out && a->meaning != MEANING_TYPE))
 			check_stars(r, p, a->located ? a->path.stars : 1);
 	}
 	if (!values && p->out && !p->skip)
 		check_stars(r, p, 1);
+	check_field(r, p, p->has_only ? p->only.path.field : NULL);
 	if (p->has_only)
 		check_stars(r, p, p->only.path.stars);
 }

@@ -155,7 +155,9 @@ static void read_number(struct reader *r, struct statement *s)
 
 	if (!event || !number_read(r, s, 0, UINT32_MAX, &number))
 		return;
-	if (named_find(r->fixed, event))
+	if (HASH_COUNT(r->fixed) == MODEL_FACTS_MOST)
+		source_error(&r->source, s->start, "a model has at most %d fixed numbers", MODEL_FACTS_MOST);
+	else if (named_find(r->fixed, event))
 		source_error(&r->source, s->start, "the event has a number already");
 	else
 		named_add(r, &r->fixed, event, number);
@@ -274,6 +276,10 @@ static void read_layout(struct reader *r, struct statement *s)
 	parsed->layouts = more;
 	more[parsed->nlayouts].globs = (const char **)words_read(r, s, NULL, "a library, as in 'layout libmpi.so.40'");
 	r->layout = parsed->nlayouts++;
+	for (const char **glob = more[r->layout].globs; glob && *glob; glob++)
+		parsed->nfacts++;
+	if (parsed->nfacts > MODEL_FACTS_MOST)
+		source_error(&r->source, s->start, "a model has at most %d facts and libraries in layouts", MODEL_FACTS_MOST);
 }
 
 static const struct {

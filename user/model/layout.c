@@ -9,7 +9,7 @@ static struct fact *fact_add(struct source *source, struct parsed_model *parsed,
 {
 	struct fact *more;
 
-	if (parsed->nfacts == MODEL_FACTS_MOST) {
+	if (parsed->nfacts >= MODEL_FACTS_MOST) {
 		source_error(source, at, "a model has at most %d facts in layouts", MODEL_FACTS_MOST);
 		return NULL;
 	}
@@ -154,7 +154,10 @@ const struct fact *fact_type(const struct parsed_model *parsed, const char *sona
 	return fact;
 }
 
-bool fact_type_known(const struct parsed_model *parsed, const char *type)
+bool fact_known(const struct parsed_model *parsed, const char *type, const char *field)
 {
-	return fact_type(parsed, NULL, type);
+	for (size_t i = 0; i < parsed->nlayouts; i++)
+		if (find(&parsed->layouts[i], type, field))
+			return true;
+	return false;
 }

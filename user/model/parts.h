@@ -29,7 +29,7 @@
 #define MODEL_NAME_MOST 4096
 #define MODEL_LIST_MOST 10000
 #define MODEL_GROUPS_MOST 8
-#define MODEL_FACTS_MOST 1000
+#define MODEL_FACTS_MOST 1000 /* and numbers, lists, globs of layouts: each as many */
 #define MODEL_ERRORS_MOST 10
 #define PARAMETERS_MOST 64
 #define ANNOTATIONS_MOST 8
@@ -245,7 +245,8 @@ struct event_number {
 struct parsed_model {
 	struct arena arena;
 	struct layout *layouts;      /* the first is that of every library */
-	size_t nlayouts, nfacts;
+	size_t nlayouts;
+	size_t nfacts;               /* and globs, of all layouts */
 	struct lists lists;
 };
 
@@ -254,8 +255,8 @@ void fact_read(struct source *source, struct parsed_model *parsed, struct layout
 /* The facts that hold in a library: NULL where there is none. soname may be NULL. */
 const struct fact *fact_type(const struct parsed_model *parsed, const char *soname, const char *type);
 const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field);
-/* Any layout declares this type. */
-bool fact_type_known(const struct parsed_model *parsed, const char *type);
+/* Any layout states it; field NULL: declares the type. */
+bool fact_known(const struct parsed_model *parsed, const char *type, const char *field);
 
 /* How a type is passed where T is `t` and the library is `soname`. */
 struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
