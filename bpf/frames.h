@@ -44,7 +44,7 @@ struct thread_state {
 	__u32 lost;
 	__u32 depth;    /* frames in use */
 	__u32 pid, tid;
-	__u32 reserved;
+	bool ended;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
 

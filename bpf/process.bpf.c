@@ -102,6 +102,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		now = bpf_ktime_get_ns();
 		frames_close_all(t, now, GB_END_EXIT);
 		thread_ended(task, GB_LIFE_THREAD, now, t);
+		t->ended = true;
 	}
 	/* live has been counted down already: 0 means that this was the last thread. */
 	if (task->signal->live.counter || !bpf_map_lookup_elem(&targets, &pid))
@@ -121,7 +122,7 @@ int open_frames(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!t)
+	if (!t || t->ended) /* a zombie has told its end already */
 		return 0;
 	frames_close_all(t, stopped_at, GB_END_DETACH);
 	thread_ended(task, GB_LIFE_OPEN, stopped_at, t);

@@ -345,6 +345,9 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 		free(t);
 		return NULL;
 	}
+	/* A process that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
+	if (p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
+		describe_process(s, p);
 	t->pid = pid;
 	t->tid = tid;
 	t->next = 1;

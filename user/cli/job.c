@@ -341,9 +341,9 @@ static bool is_launcher(char *const argv[])
 {
 	struct image *own;
 
-	if (strchr(argv[0], '/')) {
+	if (strchr(argv[0], '/') && !access(argv[0], R_OK)) {
 		if (image_open_file(&own, argv[0]))
-			return true;
+			return true; /* a script */
 		image_close(own);
 	}
 	for (size_t i = 1; argv[0] && argv[i]; i++) {
