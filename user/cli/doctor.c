@@ -163,18 +163,12 @@ static bool try_rung(enum rung rung)
 	static const char *const since[RUNGS] = {
 		[RUNG_SESSION] = "Linux 6.13", [RUNG_MULTI] = "Linux 6.6", [RUNG_PERF] = "Linux 5.15",
 	};
-	struct kernel_options options = { 0 };
-	enum log_level level = log_get_level();
+	struct kernel_options options = { .quiet = true };
 	unsigned cost[SITE_CLASSES];
 	struct kernel *kernel;
-	bool works;
 
 	setenv("GASPBPF_RUNG", rung_name(rung), 1);
-	if (level < LOG_DEBUG)
-		log_set_level(LOG_ERROR - 1);
-	works = !kernel_load(&kernel, &options);
-	log_set_level(level);
-	if (!works) {
+	if (kernel_load(&kernel, &options)) {
 		say(NOTE, "%-7s not available here (%s and later): %s", rung_name(rung), since[rung], meanings[rung]);
 		return false;
 	}

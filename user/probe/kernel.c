@@ -361,8 +361,10 @@ static int choose_rungs(enum rung *first, enum rung *last)
 	return -EINVAL;
 }
 
-static void explain(int err)
+static void explain(int err, const struct kernel_options *options)
 {
+	if (options->quiet)
+		return;
 	if (err == -EPERM || err == -EACCES)
 		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'", strerror(-err));
 	else
@@ -389,7 +391,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 		goto fail;
 	err = make_rings(kernel, options->ring_bytes);
 	if (err) {
-		explain(err);
+		explain(err, options);
 		goto fail;
 	}
 	do {
@@ -398,7 +400,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	if (!err)
 		err = load_process(kernel, options);
 	if (err) {
-		explain(err);
+		explain(err, options);
 		goto fail;
 	}
 	*result = kernel;

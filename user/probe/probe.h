@@ -96,6 +96,7 @@ struct kernel_options {
 	bool filter;          /* links are not limited to a process: `targets` decides */
 	bool follow;          /* children of targets become targets */
 	uint64_t ring_bytes;  /* all span rings together; 0: default */
+	bool quiet;           /* only a try: failure is not said */
 };
 
 struct kernel;
