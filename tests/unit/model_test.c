@@ -886,6 +886,22 @@ static void every_shipped_model_loads(void **state)
 	models_free(set);
 }
 
+static void a_folder_without_models_is_refused(void **state)
+{
+	struct model_set *set;
+	char folder[] = "/tmp/model_test.XXXXXX";
+	int old = dup(2);
+
+	assert_non_null(mkdtemp(folder));
+	assert_non_null(freopen("/dev/null", "w", stderr));
+	assert_int_not_equal(models_load_folder(&set, folder), 0);
+	assert_null(set);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_not_equal(models_load_folder(&set, folder), 0);
+	dup2(old, 2);
+	close(old);
+}
+
 /* A small generator of its own, so that a failure can be repeated. */
 static uint32_t dice(uint64_t *seed, uint32_t sides)
 {
@@ -1046,6 +1062,7 @@ int main(void)
 		cmocka_unit_test(bounds_hold),
 		cmocka_unit_test(values_survive_storing),
 		cmocka_unit_test(every_shipped_model_loads),
+		cmocka_unit_test(a_folder_without_models_is_refused),
 		cmocka_unit_test(damaged_models_do_no_harm),
 		cmocka_unit_test(damaged_values_do_no_harm),
 		cmocka_unit_test(names_and_their_inverse),

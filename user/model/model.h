@@ -135,8 +135,8 @@ struct capture {
 };
 
 /*
- * Works out how to fetch the function's values; soname picks the layout and may
- * be NULL. Values that do not fit GB_SLOTS or GB_OPS are left out from the end,
+ * Works out how to fetch the function's values; soname (the base name of a file that has none) picks
+ * the layout and may be NULL: the program itself. Values that do not fit GB_SLOTS or GB_OPS are left out from the end,
  * with a warning. 0 or -ENOMEM. The caller frees with capture_free().
  */
 int model_function_capture(const struct function *function, const char *soname, struct capture *capture);

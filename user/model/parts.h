@@ -236,12 +236,6 @@ struct layout {
 	size_t nfacts;
 };
 
-struct event_number {
-	const char *event;
-	uint32_t number;
-	bool fixed;
-};
-
 struct parsed_model {
 	struct arena arena;
 	struct layout *layouts;      /* the first is that of every library */
