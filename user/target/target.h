@@ -61,11 +61,11 @@ const struct mapping *process_mapping_at(const struct process *process, uint64_t
 char *thread_name(pid_t pid, pid_t tid);
 
 /*
- * The ranks below a launcher, or below a shell script around one: all processes below `pid`, at
- * any depth, whose environment has one of the variables `rank_env` (NULL-terminated; NULL: whatever its environment) that pid's own
- * environment has not. Empty where pid is a rank or a program of its own. A shell between launcher and
- * rank has the variable too and is among them: the caller keeps those that map something it knows. Processes
- * that a resource manager's daemon started on behalf of pid are not below it, so are not found.
+ * The ranks below a launcher, or below a shell script around one: all processes below `pid`, at any depth, whose
+ * environment has one of the variables `rank_env` (NULL-terminated) that pid's own environment has not. Empty
+ * where pid is a rank or a program of its own. A shell between launcher and rank has the variable too and is
+ * among them: the caller keeps those that map something it knows. With rank_env NULL, all processes below pid.
+ * Processes that a resource manager's daemon started on behalf of pid are not below it, so are not found.
  * *pids is malloc'ed, in ascending order. 0 or -errno.
  */
 int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, size_t *count);
