@@ -263,21 +263,21 @@ contains
   subroutine atomically()
     integer(atomic_int_kind) :: value, old
     call atomic_add(counter[1], me)
-    call called("atomic_op")
+    call called_with("atomic_op", 4)
     call all_wait()
     call atomic_ref(value, counter[1])
-    call called("atomic_ref")
+    call called_with("atomic_ref", 4)
     call learn(int(value))
     call all_wait()
     call atomic_define(counter[right], int(me, atomic_int_kind))
-    call called("atomic_define")
+    call called_with("atomic_define", 4)
     ! OpenCoarrays 2.10.1 returns nothing from a fetch-and-add.
     old = 0
     call atomic_fetch_add(counter[right], 5_atomic_int_kind, old)
-    call called("atomic_op")
+    call called_with("atomic_op", 4)
     call learn(int(old))
     call atomic_cas(counter[right], old, int(me + 5, atomic_int_kind), 0_atomic_int_kind)
-    call called("atomic_cas")
+    call called_with("atomic_cas", 4)
     call learn(int(old))
     call all_wait()
   end subroutine
