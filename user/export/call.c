@@ -13,20 +13,6 @@ static struct value_reading read_value(const struct span *span, const struct val
 	return value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN);
 }
 
-static void put_decimal(char *text, uint64_t number, bool negative)
-{
-	char digits[24];
-	size_t at = sizeof(digits);
-
-	do
-		digits[--at] = '0' + number % 10;
-	while (number /= 10);
-	if (negative)
-		digits[--at] = '-';
-	memcpy(text, digits + at, sizeof(digits) - at);
-	text[sizeof(digits) - at] = '\0';
-}
-
 static void put_address(char *text, uint64_t number)
 {
 	unsigned length = number ? (67 - __builtin_clzll(number)) / 4 : 1;
@@ -38,37 +24,43 @@ static void put_address(char *text, uint64_t number)
 		text[--length] = "0123456789abcdef"[number & 15];
 }
 
-enum value_kind call_value(const struct span *span, const struct value *v, char text[VALUE_TEXT])
+void call_value(const struct span *span, const struct value *v, struct shown_value *shown)
 {
 	struct value_reading reading = read_value(span, v);
 
+	shown->number = reading.number;
 	if (!reading.known) {
-		strcpy(text, "unknown");
-		return VALUE_UNKNOWN;
+		shown->kind = VALUE_UNKNOWN;
+	} else if (reading.none) {
+		shown->kind = VALUE_WORD;
+		strcpy(shown->word, "none");
+	} else if (reading.decoded && v->meaning != MEANING_PEER && v->meaning != MEANING_ROOT) {
+		shown->kind = VALUE_WORD;
+		snprintf(shown->word, VALUE_TEXT, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, reading.thread,
+			 reading.phase, reading.address);
+	} else if (v->form == FORM_POINTER) {
+		shown->kind = VALUE_WORD;
+		put_address(shown->word, reading.number);
+	} else {
+		shown->kind = v->form == FORM_BOOL ? VALUE_TRUTH : v->form == FORM_UINT ? VALUE_UNSIGNED : VALUE_SIGNED;
 	}
-	if (reading.none) {
-		strcpy(text, "none");
-		return VALUE_WORD;
-	}
-	if (reading.decoded && v->meaning != MEANING_PEER) {
-		snprintf(text, VALUE_TEXT, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, reading.thread, reading.phase,
-			 reading.address);
-		return VALUE_WORD;
-	}
-	switch (v->form) {
-	case FORM_POINTER:
-		put_address(text, reading.number);
-		return VALUE_WORD;
-	case FORM_BOOL:
-		strcpy(text, reading.number ? "true" : "false");
-		return VALUE_TRUTH;
-	case FORM_UINT:
-		put_decimal(text, reading.number, false);
-		return VALUE_NUMBER;
+}
+
+const char *shown_text(struct shown_value *shown)
+{
+	switch (shown->kind) {
+	case VALUE_UNKNOWN:
+		return "unknown";
+	case VALUE_TRUTH:
+		return shown->number ? "true" : "false";
+	case VALUE_SIGNED:
+		snprintf(shown->word, VALUE_TEXT, "%" PRId64, shown->number);
+		return shown->word;
+	case VALUE_UNSIGNED:
+		snprintf(shown->word, VALUE_TEXT, "%" PRIu64, (uint64_t)shown->number);
+		return shown->word;
 	default:
-		put_decimal(text, reading.number < 0 ? -(uint64_t)reading.number : (uint64_t)reading.number,
-			    reading.number < 0);
-		return VALUE_NUMBER;
+		return shown->word;
 	}
 }
 

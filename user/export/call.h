@@ -10,13 +10,18 @@
 #define VALUE_TEXT 96
 
 /* How a value is written. */
-enum value_kind { VALUE_UNKNOWN, VALUE_NUMBER, VALUE_WORD, VALUE_TRUTH };
+enum value_kind { VALUE_UNKNOWN, VALUE_SIGNED, VALUE_UNSIGNED, VALUE_TRUTH, VALUE_WORD };
 
-/*
- * Value `v` of a call: text[] gets "123", "-1" (VALUE_NUMBER); "0x7f00", "none", "thread=1,phase=0,addr=0x10" (VALUE_WORD);
- * "true" or "false" (VALUE_TRUTH); "unknown" (VALUE_UNKNOWN).
- */
-enum value_kind call_value(const struct span *span, const struct value *v, char text[VALUE_TEXT]);
+struct shown_value {
+	enum value_kind kind;
+	int64_t number;          /* not for VALUE_UNKNOWN and VALUE_WORD; the bits of an unsigned one */
+	char word[VALUE_TEXT];   /* VALUE_WORD: "0x7f00", "none", "thread=1,phase=0,addr=0x10" */
+};
+
+/* Value `v` of a call. */
+void call_value(const struct span *span, const struct value *v, struct shown_value *shown);
+/* The same as a word: a number, "true", "false", "unknown" or shown->word; good as long as *shown is. */
+const char *shown_text(struct shown_value *shown);
 /* The value with this meaning, if the call tells it. */
 bool call_number(const struct span *span, const struct def_probe *probe, enum meaning meaning, int64_t *number);
 struct payload call_payload(const struct span *span, const struct def_probe *probe);

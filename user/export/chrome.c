@@ -245,20 +245,27 @@ static int learn_probe(struct chrome *c, uint32_t index)
 
 static void put_value(struct json *j, const char *key, const struct span *span, const struct value *v)
 {
-	char text[VALUE_TEXT];
-	enum value_kind kind = call_value(span, v, text);
+	struct shown_value shown;
 
+	call_value(span, v, &shown);
 	json_key(j, key);
-	if (kind == VALUE_UNKNOWN)
+	switch (shown.kind) {
+	case VALUE_UNKNOWN:
 		json_null(j);
-	else if (kind == VALUE_WORD)
-		json_string(j, text);
-	else if (kind == VALUE_TRUTH)
-		json_bool(j, *text == 't');
-	else if (*text == '-')
-		json_int(j, strtoll(text, NULL, 10));
-	else
-		json_uint(j, strtoull(text, NULL, 10));
+		break;
+	case VALUE_SIGNED:
+		json_int(j, shown.number);
+		break;
+	case VALUE_UNSIGNED:
+		json_uint(j, shown.number);
+		break;
+	case VALUE_TRUTH:
+		json_bool(j, shown.number);
+		break;
+	case VALUE_WORD:
+		json_string(j, shown.word);
+		break;
+	}
 }
 
 static void key_payload(struct json *j, const char *key, int64_t bytes)

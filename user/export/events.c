@@ -96,15 +96,15 @@ static void put_time(struct events *e, uint64_t time)
 static void put_values(struct buffer *b, const struct span *span, const struct def_probe *probe, bool at_end)
 {
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		char text[VALUE_TEXT];
+		struct shown_value shown;
 
 		if (probe->values[i].at_return && !at_end)
 			continue;
-		call_value(span, &probe->values[i], text);
+		call_value(span, &probe->values[i], &shown);
 		put_text(b, " ");
 		put_escaped(b, probe->values[i].name ? probe->values[i].name : "?");
 		put_text(b, "=");
-		put_text(b, text);
+		put_text(b, shown_text(&shown));
 	}
 }
 
