@@ -1,0 +1,60 @@
+"""OpenSHMEM: calls, those inside the library included, against a counting library; payload against the job's own."""
+import json
+import re
+import subprocess
+
+import gaspbpf
+import truth
+
+NAMED = {
+    "set_lock": "LOCK", "clear_lock": "UNLOCK", "test_lock": "LOCK_ATTEMPT", "ctx_create": "CTX_CREATE",
+    "ctx_destroy": "CTX_DESTROY", "my_pe": None, "n_pes": None,
+}
+
+
+def event_of(function):
+    """shmem_ctx_long_put -> GASP_SHMEM_PUT: families share an event."""
+    name = function.removeprefix("shmem_")
+    if name in NAMED:
+        return NAMED[name] and f"GASP_SHMEM_{NAMED[name]}"
+    name = re.sub(r"^(char|int|long|double)_", "", name.removeprefix("ctx_"))
+    if re.search(r"^(atomic_.*|fadd|finc|add|inc|cswap|swap)$", name):
+        return "GASP_SHMEM_ATOMIC"
+    if name.endswith("_to_all"):
+        return "GASP_SHMEM_REDUCE"
+    name = re.sub(r"^(put|get)(mem|8|16|32|64|128)", r"\1", name)
+    return f"GASP_SHMEM_{re.sub(r'(32|64)$', '', name).upper()}"
+
+
+JOB = ["shmem_job", "--rounds", "20", "--warmup", "1", "--after", "1"]
+
+
+def observed(job, observe, *between):
+    ring = job(["oshrun", "-n", "2", *between, gaspbpf.WORKLOADS / JOB[0], *JOB[1:]], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    watcher = observe("-p", ring.process.pid, "--json")
+    ring.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert ring.end() == 0, ring.output()
+    report = json.loads(out)
+    assert report["loss"]["lost"] == 0
+    return ring, report
+
+
+def test_calls_are_those_of_a_counting_library(job, observe, tmp_path):
+    """Allocation waits at a barrier and a barrier completes transfers: calls inside calls, and all of them count."""
+    _, report = observed(job, observe, *truth.counting("libcount_shmem.so", tmp_path))
+    tables = truth.windows(tmp_path, "shmem")
+    assert len(tables) == 2
+    assert truth.differences_in_calls(report, truth.by_event(tables, event_of), "SHMEM") == {}
+    assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1}
+
+
+def test_payload_is_the_jobs_own(job, observe):
+    ring, report = observed(job, observe)
+    counted = truth.by_event(truth.functions(ring), event_of)
+    assert counted["GASP_SHMEM_PUT"]["sent"] and counted["GASP_SHMEM_GET"]["received"] and counted["GASP_SHMEM_ATOMIC"]["bytes"]
+    assert truth.differences_in_bytes(report, counted) == {}
+    alone = subprocess.run(["oshrun", "-n", "2", str(gaspbpf.WORKLOADS / JOB[0]), *JOB[1:]], capture_output=True, text=True,
+                           env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
+    assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
