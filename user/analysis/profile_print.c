@@ -111,7 +111,7 @@ static void print_when(const struct printer *p)
 	if (run->kernel)
 		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
 	fputc('\n', p->out);
-	if (!run->finished && run->end)
+	if (!run->finished)
 		fprintf(p->out, "%sThe recording was cut: what follows is what was saved until then.%s\n", p->bold, p->plain);
 }
 
