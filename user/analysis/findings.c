@@ -11,8 +11,11 @@
  *   - at least two members, each with at least 3 calls of the event, their numbers of calls no further
  *     apart than a tenth (a late attach cuts one meeting for some);
  *   - no root: in a broadcast or a reduction one member is quick because of what it does;
- *   - the others wait on average at least 4 times as long as the one, and already the second shortest
+ *   - either the others wait on average at least 4 times as long as the one, and already the second shortest
  *     waits twice as long, so that it is one and not a few (two members: the factor of 4 decides);
+ *   - or, with three members and more, the others agree and the one stands apart: from it to the second shortest
+ *     is at least 3 times as far as from there to the longest. (So it is where all meet at several
+ *     places, of which only one follows the uneven work.) Then it must be worth 5 %;
  *   - the time that the others wait more than the one, in all calls of one member, is at least 1 %
  *     of the time observed: worth looking at.
  * Threads of one process that meet at different barrier objects are different teams.
@@ -35,6 +38,8 @@
 #define SECOND_FACTOR 2
 #define CALLS_APART 10        /* one in so many */
 #define WORTH_SHARE 100       /* one in so many of the time observed */
+#define APART_FACTOR 3
+#define APART_WORTH_SHARE 20
 #define HOT_SHARE 10          /* percent of the threads' time */
 
 struct member {
@@ -151,10 +156,19 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 			   format_time(they, others));
 }
 
+/* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */
+static bool stands_apart(const struct member *team, size_t count)
+{
+	uint64_t gap = team[1].mean - team[0].mean, spread = team[count - 1].mean - team[1].mean;
+
+	return count > 2 && gap >= APART_FACTOR * spread;
+}
+
 /* Looks at one team; `team` is sorted here. */
 static int judge_team(struct report *r, struct member *team, size_t count)
 {
-	uint64_t sum = 0, others, least, wall = r->end > r->start ? r->end - r->start : 0;
+	uint64_t sum = 0, others, least, worth, wall = r->end > r->start ? r->end - r->start : 0;
+	bool clear;
 
 	if (count < 2)
 		return 0;
@@ -166,11 +180,12 @@ static int judge_team(struct report *r, struct member *team, size_t count)
 	}
 	others = sum / (count - 1);
 	least = team[0].mean;
-	if (others < CLEAR_FACTOR * least || team[1].mean < SECOND_FACTOR * least)
-		return 0;
-	if ((others - least) * team[0].row->tally.timed < wall / WORTH_SHARE)
-		return 0;
-	return name_slow_thread(r, team, count, others);
+	worth = (others - least) * team[0].row->tally.timed;
+	if (others >= CLEAR_FACTOR * least && team[1].mean >= SECOND_FACTOR * least)
+		clear = worth >= wall / WORTH_SHARE;
+	else
+		clear = stands_apart(team, count) && worth >= wall / APART_WORTH_SHARE;
+	return clear ? name_slow_thread(r, team, count, others) : 0;
 }
 
 /* Order in which the members of a team stand together: by process and barrier object. */
