@@ -8,9 +8,11 @@
  * unless asked: there each process gets links of its own.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -360,6 +362,14 @@ static bool is_launcher(char *const argv[])
 	return false;
 }
 
+/* It is still held before its first instruction: better not started than running unobserved behind an error. */
+static void give_up_command(struct job *job)
+{
+	kill(job->command, SIGKILL);
+	waitpid(job->command, NULL, 0);
+	job->command = 0;
+}
+
 int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
 {
 	struct process *process = NULL;
@@ -383,8 +393,10 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 		return err;
 	}
 	job->pids = malloc(sizeof(*job->pids));
-	if (!job->pids)
+	if (!job->pids) {
+		give_up_command(job);
 		return -ENOMEM;
+	}
 	job->pids[0] = job->command;
 	job->npids = 1;
 	job->attach.pids = job->pids;
@@ -400,7 +412,10 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 		capture_add_process(job->capture, process);
 	if (err == -ESRCH)
 		err = 0; /* it has ended already: that is a run like any other */
-	command_release(job->command);
+	if (err)
+		give_up_command(job);
+	else
+		command_release(job->command);
 	return err;
 }
 
