@@ -217,11 +217,14 @@ static int trial_works(struct kernel *kernel)
 	return 0;
 }
 
+static int read_counts(const struct kernel *kernel, struct kernel_counts *counts);
+
 static void end_trial(struct kernel *kernel)
 {
 	uint32_t self = getpid();
 
 	link_remove_from(kernel, 0, NULL);
+	read_counts(kernel, &kernel->before);
 	ring_waiting(kernel, true);
 	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
 	forget_own_thread(kernel);
@@ -493,7 +496,7 @@ int kernel_send_open(struct kernel *kernel)
 	return err;
 }
 
-int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)
+static int read_counts(const struct kernel *kernel, struct kernel_counts *counts)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct gb_trouble *trouble;
@@ -515,5 +518,17 @@ int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts
 		counts->life_lost += trouble[i].life_lost;
 	}
 	free(trouble);
+	return err;
+}
+
+int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)
+{
+	const struct kernel_counts *before = &kernel->before;
+	int err = read_counts(kernel, counts);
+
+	counts->lost -= before->lost;
+	counts->no_memory -= before->no_memory;
+	counts->no_entry -= before->no_entry;
+	counts->life_lost -= before->life_lost;
 	return err;
 }

@@ -23,6 +23,7 @@ struct kernel {
 	int ring_fds[64];
 	unsigned rings;
 	size_t ring_bytes;     /* of one ring */
+	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;
 	size_t nlinks, room;
 };
