@@ -273,8 +273,9 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 {
 	int err;
 
-	job->attach.file = job->attach.file_alone =
-		scope == SCOPE_FILE || (scope == SCOPE_AUTO && job->npids > FEW_PROCESSES);
+	/* What everything maps is never probed for everybody unless asked: it would slow down the whole machine. */
+	job->attach.file_alone = scope == SCOPE_FILE;
+	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && job->npids > FEW_PROCESSES);
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
 	err = load(job, scope, ring_bytes);

@@ -217,7 +217,30 @@ static int trial_works(struct kernel *kernel)
 	return 0;
 }
 
-static int read_counts(const struct kernel *kernel, struct kernel_counts *counts);
+static int read_counts(const struct kernel *kernel, struct kernel_counts *counts)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct gb_trouble *trouble;
+	uint32_t zero = 0;
+	int err = 0;
+
+	memset(counts, 0, sizeof(*counts));
+	if (cpus < 1)
+		return -EINVAL;
+	trouble = calloc(cpus, sizeof(*trouble));
+	if (!trouble)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.trouble), &zero, trouble))
+		err = -errno;
+	for (int i = 0; i < cpus; i++) {
+		counts->lost += trouble[i].lost;
+		counts->no_memory += trouble[i].no_memory;
+		counts->no_entry += trouble[i].no_entry;
+		counts->life_lost += trouble[i].life_lost;
+	}
+	free(trouble);
+	return err;
+}
 
 static void end_trial(struct kernel *kernel)
 {
@@ -493,31 +516,6 @@ int kernel_send_open(struct kernel *kernel)
 		close(fd);
 	}
 	bpf_link__destroy(link);
-	return err;
-}
-
-static int read_counts(const struct kernel *kernel, struct kernel_counts *counts)
-{
-	int cpus = libbpf_num_possible_cpus();
-	struct gb_trouble *trouble;
-	uint32_t zero = 0;
-	int err = 0;
-
-	memset(counts, 0, sizeof(*counts));
-	if (cpus < 1)
-		return -EINVAL;
-	trouble = calloc(cpus, sizeof(*trouble));
-	if (!trouble)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.trouble), &zero, trouble))
-		err = -errno;
-	for (int i = 0; i < cpus; i++) {
-		counts->lost += trouble[i].lost;
-		counts->no_memory += trouble[i].no_memory;
-		counts->no_entry += trouble[i].no_entry;
-		counts->life_lost += trouble[i].life_lost;
-	}
-	free(trouble);
 	return err;
 }
 
