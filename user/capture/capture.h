@@ -32,6 +32,11 @@ int capture_add_process(struct capture_session *session, struct process *process
 int capture_refresh_process(struct capture_session *session, pid_t pid);
 /* The process as the session holds it; NULL: unknown. */
 struct process *capture_process(struct capture_session *session, pid_t pid);
+/*
+ * Notices processes whose end was not told: they ended before they became targets, or the record found no room.
+ * To be called now and then.
+ */
+void capture_check_processes(struct capture_session *session);
 /* The plan has new sites: define their probes. */
 int capture_define_probes(struct capture_session *session);
 

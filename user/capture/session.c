@@ -217,17 +217,32 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 	struct live_process *p = session_process(s, life->pid);
 	struct def_process *def;
 
-	if (!p || p->ended)
+	if (!p)
 		return;
-	p->ended = true;
 	def = &s->d->processes[p->index];
 	def->end = life->time;
 	def->exit_code = life->exit_code;
 	def->has_exit = true;
+	if (p->ended)
+		return;
+	p->ended = true;
 	if (s->totals.alive)
 		s->totals.alive--;
 	if (s->events.exited)
 		s->events.exited(s->events.context, life->pid, life->exit_code);
+}
+
+void capture_check_processes(struct capture_session *s)
+{
+	for (struct live_process *p = s->processes; p; p = p->hh.next) {
+		if (p->ended || (p->process && process_alive(p->process)))
+			continue;
+		p->ended = true;
+		if (!s->d->processes[p->index].end)
+			s->d->processes[p->index].end = s->d->processes[p->index].start;
+		if (s->totals.alive)
+			s->totals.alive--;
+	}
 }
 
 static void apply_early_life(struct capture_session *s, const struct gb_life *life)

@@ -201,6 +201,8 @@ static void on_fork(void *context, pid_t pid, pid_t parent)
 {
 	struct job *job = context;
 
+	if (!job->follow)
+		job->unfollowed++;
 	if (!job->follow || job->followed >= FOLLOWED_MOST)
 		return;
 	if (++job->followed == FOLLOWED_MOST)

@@ -23,6 +23,7 @@ struct job {
 	pid_t command;            /* started by us; 0: none */
 	bool follow;              /* children are observed too */
 	size_t followed;          /* children that got links of their own */
+	size_t unfollowed;        /* children that were started and are not observed */
 	unsigned cost_ns[SITE_CLASSES];
 };
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "cli/outputs.h"
-#include "util/files.h"
 #include "util/log.h"
 
 static bool has_suffix(const char *path, const char *suffix)
@@ -14,70 +13,76 @@ static bool has_suffix(const char *path, const char *suffix)
 	return n > m && !strcmp(path + n - m, suffix);
 }
 
-static int open_recording(struct outputs *outputs, const char *path, const struct caller *caller,
-			  const struct definitions *d)
+enum output_kind output_kind(const char *path)
 {
-	int fd;
+	if (has_suffix(path, ".gasp"))
+		return OUTPUT_RECORDING;
+	return exporter_for(path) ? OUTPUT_EXPORT : OUTPUT_UNKNOWN;
+}
 
-	if (outputs->writer) {
-		log_error("-o %s: one recording a run: 'cp' makes a second", log_safe(path));
-		return -EINVAL;
-	}
-	fd = path ? file_create(path, caller) : file_temporary();
+/* path NULL: an unnamed one, that the exports are made from. */
+static int open_recording(struct outputs *outputs, const char *path)
+{
+	int fd = path ? file_reserve(path, &outputs->caller, &outputs->recording_created) : file_temporary();
+
 	if (fd < 0)
 		return fd;
 	outputs->recording = path;
-	outputs->recording_fd = dup(fd);
-	if (outputs->recording_fd < 0) {
-		close(fd);
-		return -errno;
-	}
-	return recording_create(&outputs->writer, fd, path ?: "temporary recording", d);
-}
-
-static int open_export(struct outputs *outputs, const char *path, const struct caller *caller)
-{
-	const struct exporter *exporter = exporter_for(path);
-	struct export_target *grown;
-	int fd;
-
-	if (!exporter) {
-		log_error("-o %s: unknown kind of file: use .gasp for a recording, or one of:", log_safe(path));
-		for (size_t i = 0; exporters[i]; i++)
-			log_error("   %-16s %s", exporters[i]->suffixes, exporters[i]->help);
-		return -EINVAL;
-	}
-	fd = file_create(path, caller);
-	if (fd < 0)
-		return fd;
-	grown = realloc(outputs->exports, (outputs->nexports + 1) * sizeof(*grown));
-	if (!grown) {
-		close(fd);
-		return -ENOMEM;
-	}
-	outputs->exports = grown;
-	grown[outputs->nexports++] = (struct export_target){ .exporter = exporter, .path = path, .fd = fd };
+	outputs->recording_fd = fd;
 	return 0;
 }
 
-int outputs_open(struct outputs *outputs, const struct text_list *paths, const struct definitions *d)
+static int open_export(struct outputs *outputs, const char *path)
 {
-	struct caller caller;
-	int err = caller_find(&caller);
+	struct export_target *grown = realloc(outputs->exports, (outputs->nexports + 1) * sizeof(*grown));
+	struct export_target target = { .exporter = exporter_for(path), .path = path };
+
+	if (!grown)
+		return -ENOMEM;
+	outputs->exports = grown;
+	target.fd = file_reserve(path, &outputs->caller, &target.created);
+	if (target.fd < 0)
+		return target.fd;
+	grown[outputs->nexports++] = target;
+	return 0;
+}
+
+int outputs_open(struct outputs *outputs, const struct text_list *paths)
+{
+	int err = caller_find(&outputs->caller);
 
 	if (err)
 		return err;
-	outputs->recording_fd = -1;
 	outputs->profile = profile_new();
 	if (!outputs->profile)
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < paths->count; i++)
-		err = has_suffix(paths->items[i], ".gasp") ? open_recording(outputs, paths->items[i], &caller, d)
-							   : open_export(outputs, paths->items[i], &caller);
-	if (!err && outputs->nexports && !outputs->writer)
-		err = open_recording(outputs, NULL, &caller, d);
-	caller_free(&caller);
+		err = output_kind(paths->items[i]) == OUTPUT_RECORDING ? open_recording(outputs, paths->items[i])
+								       : open_export(outputs, paths->items[i]);
+	if (!err && outputs->nexports && outputs->recording_fd < 0)
+		err = open_recording(outputs, NULL);
 	return err;
+}
+
+void outputs_begin(struct outputs *outputs, const struct definitions *d)
+{
+	int fd;
+
+	outputs->begun = true;
+	for (size_t i = 0; i < outputs->nexports; i++)
+		if (ftruncate(outputs->exports[i].fd, 0))
+			log_warn("%s: cannot be emptied: %s", log_safe(outputs->exports[i].path), strerror(errno));
+	if (outputs->recording_fd < 0)
+		return;
+	fd = dup(outputs->recording_fd); /* the exports read what was recorded through the other one */
+	if (fd < 0 || ftruncate(fd, 0)) {
+		outputs->error = -errno;
+		log_error("%s: cannot be written: %s: nothing is recorded", log_safe(outputs->recording), strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	outputs->error = recording_create(&outputs->writer, fd, outputs->recording ?: "temporary recording", d);
 }
 
 void outputs_connect(struct outputs *outputs, struct capture_session *capture)
@@ -123,7 +128,7 @@ int outputs_finish(struct outputs *outputs, struct definitions *d)
 	int err;
 
 	if (!outputs->writer)
-		return 0;
+		return outputs->error;
 	d->loss.unwritten = recording_unwritten(outputs->writer);
 	err = recording_finish(outputs->writer);
 	outputs->writer = NULL;
@@ -135,14 +140,22 @@ int outputs_finish(struct outputs *outputs, struct definitions *d)
 	return err ?: d->loss.unwritten ? -ENOSPC : 0;
 }
 
+static void close_output(const struct outputs *outputs, const char *path, int fd, bool created)
+{
+	if (created && !outputs->begun)
+		file_give_back(path, &outputs->caller, fd);
+	close(fd);
+}
+
 void outputs_free(struct outputs *outputs)
 {
 	if (outputs->writer)
 		recording_finish(outputs->writer);
 	profile_free(outputs->profile);
 	for (size_t i = 0; i < outputs->nexports; i++)
-		close(outputs->exports[i].fd);
+		close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd, outputs->exports[i].created);
 	free(outputs->exports);
 	if (outputs->recording_fd >= 0)
-		close(outputs->recording_fd);
+		close_output(outputs, outputs->recording, outputs->recording_fd, outputs->recording_created);
+	caller_free(&outputs->caller);
 }

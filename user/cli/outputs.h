@@ -8,27 +8,39 @@
 #include "capture/capture.h"
 #include "cli/cli.h"
 #include "export/export.h"
+#include "util/files.h"
 
 struct export_target {
 	const struct exporter *exporter;
 	const char *path;
 	int fd;
+	bool created;                    /* the file is new */
 };
 
 struct outputs {
 	struct profile *profile;
 	struct recording_writer *writer; /* NULL where nothing is recorded */
 	const char *recording;           /* path; NULL: unnamed, for exports only */
-	int recording_fd;                /* a second handle on it, for the exports */
+	int recording_fd;                /* -1: none */
+	bool recording_created;
 	struct export_target *exports;
 	size_t nexports;
+	struct caller caller;
+	bool begun;
+	int error;                       /* the recording could not be begun */
 };
 
+enum output_kind { OUTPUT_UNKNOWN, OUTPUT_RECORDING, OUTPUT_EXPORT };
+/* By the suffix: .gasp records, the exporters' export. */
+enum output_kind output_kind(const char *path);
+
 /*
- * Opens all -o files, so that a mistake is told before anything is attached: .gasp records, other suffixes
- * export. 0 or -errno, said; -EINVAL for a suffix nobody knows.
+ * Opens all -o files, so that a mistake is told before anything is attached. What is in them stays until
+ * outputs_begin(); where the run does not come to that, files that are new are removed again. 0 or -errno, said.
  */
-int outputs_open(struct outputs *outputs, const struct text_list *paths, const struct definitions *d);
+int outputs_open(struct outputs *outputs, const struct text_list *paths);
+/* The run has begun: from here on the files are written. A failure is said, and told by outputs_finish(). */
+void outputs_begin(struct outputs *outputs, const struct definitions *d);
 void outputs_connect(struct outputs *outputs, struct capture_session *capture);
 /* What has come so far goes to disk: it survives a kill of gaspbpf. */
 void outputs_flush(struct outputs *outputs);

@@ -90,6 +90,23 @@ static int parse_scope(struct options *o, const char *text)
 	return -EINVAL;
 }
 
+static void check_output(const struct options *o, const char *path, struct argp_state *state)
+{
+	enum output_kind kind = output_kind(path);
+	char known[256] = ".gasp";
+
+	for (size_t i = 0; exporters[i]; i++) {
+		size_t used = strlen(known);
+
+		snprintf(known + used, sizeof(known) - used, " %s", exporters[i]->suffixes);
+	}
+	if (kind == OUTPUT_UNKNOWN)
+		argp_error(state, "-o %s: no kind of file has this suffix: these are known: %s", log_safe(path), known);
+	for (size_t i = 0; kind == OUTPUT_RECORDING && i < o->outputs.count; i++)
+		if (output_kind(o->outputs.items[i]) == kind)
+			argp_error(state, "-o %s: one recording a run: 'cp' makes a second", log_safe(path));
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -100,6 +117,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			exit(2);
 		break;
 	case 'o':
+		check_output(o, argument, state);
 		return -cli_append(&o->outputs, argument);
 	case 'd':
 		if (parse_time(argument, &o->duration) || !o->duration)
@@ -208,13 +226,15 @@ static void show_status(struct watch *w, uint64_t now)
 {
 	struct capture_totals totals = capture_totals(w->job->capture);
 	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE];
-	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9;
+	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9; /* s */
 	double share = totals.threads && elapsed > 0 ? imposed(w->job, &totals) / 1e7 / (elapsed * totals.threads) : 0;
 
+	w->shown = now;
+	if (w->options->quiet)
+		return;
 	log_status("%7.1f s  %s events  %s  lost %s  cost %.2f%% of %zu threads' time", elapsed,
 		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
 		   format_count(lost, totals.gaps), share, totals.threads);
-	w->shown = now;
 	w->spans_shown = totals.spans;
 }
 
@@ -252,8 +272,10 @@ static void watch_job(struct watch *w)
 			break;
 		if (w->options->duration && now - w->started >= w->options->duration)
 			break;
-		if (!w->options->quiet && now - w->shown >= STATUS_EVERY_NS)
+		if (now - w->shown >= STATUS_EVERY_NS) {
+			capture_check_processes(w->job->capture);
 			show_status(w, now);
+		}
 		if (now - w->flushed >= FLUSH_EVERY_NS) {
 			outputs_flush(w->outputs);
 			w->flushed = now;
@@ -285,6 +307,9 @@ static int leave(struct watch *w)
 	log_status("%s", "");
 	log_info("probes taken out in %.1f ms", (clock_ns(CLOCK_MONOTONIC) - before) / 1e6);
 	capture_finish(job->capture);
+	if (job->unfollowed)
+		log_warn("%zu process%s forked meanwhile and not observed: start the job with 'gaspbpf -- COMMAND' to follow all",
+			 job->unfollowed, job->unfollowed == 1 ? " was" : "es were");
 	run->finished = true;
 	return outputs_finish(w->outputs, &job->definitions);
 }
@@ -368,6 +393,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 				 : job_attach(job, o->scope, o->ring_bytes);
 	if (err)
 		return err;
+	outputs_begin(outputs, &job->definitions);
 	outputs_connect(outputs, job->capture);
 	say_start(&w);
 	watch_job(&w);
@@ -398,7 +424,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		err = job_add_pids(job, &o->pids);
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
-		err = outputs_open(outputs, &o->outputs, &job->definitions);
+		err = outputs_open(outputs, &o->outputs);
 	return err;
 }
 
