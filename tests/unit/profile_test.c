@@ -337,6 +337,35 @@ static void the_slow_rank_is_named(void **state)
 	run_close(&run);
 }
 
+/* Twelve meetings at which it is chance who comes last: the means differ, but nobody is named. */
+static void chance_is_not_blamed(void **state)
+{
+	unsigned blamed = 0;
+
+	srandom(5);
+	for (int round = 0; round < 200; round++) {
+		struct run run;
+		char *text;
+
+		run_open(&run, 4, 4);
+		for (uint64_t step = 1; step <= 12; step++) {
+			uint64_t arrived[4], last = 0;
+
+			for (int i = 0; i < 4; i++) {
+				arrived[i] = random() % (10 * MS);
+				last = arrived[i] > last ? arrived[i] : last;
+			}
+			for (int i = 0; i < 4; i++)
+				span(&run, i, BARRIER, 0, (1000 + 12 * step) * MS + arrived[i], (1000 + 12 * step) * MS + last, GB_END_RETURN);
+		}
+		text = text_of(&run, true, 0);
+		blamed += strstr(text, "slow_thread") != NULL;
+		free(text);
+		run_close(&run);
+	}
+	assert_true(blamed <= 1);
+}
+
 static void nobody_is_blamed_without_reason(void **state)
 {
 	struct run run;
@@ -417,6 +446,7 @@ int main(void)
 		cmocka_unit_test(random_trees_add_up),
 		cmocka_unit_test(the_slow_thread_is_named),
 		cmocka_unit_test(the_slow_rank_is_named),
+		cmocka_unit_test(chance_is_not_blamed),
 		cmocka_unit_test(nobody_is_blamed_without_reason),
 		cmocka_unit_test(unknown_bytes_are_not_zero),
 		cmocka_unit_test(tables_fit_eighty_columns),

@@ -16,6 +16,9 @@
  *   - or, with three members and more, the others agree and the one stands apart: from it to the second shortest
  *     is at least 3 times as far as from there to the longest. (So it is where all meet at several
  *     places, of which only one follows the uneven work.) Then it must be worth 5 %;
+ *   - it is more than chance. Where nobody is slow and it is chance who comes last, the means of a few waits differ too:
+ *     waits vary by about their mean, so the mean of n of them varies by that over the root of n, and the
+ *     distance must be three times as much; or not one wait of the one was as long as any of the others';
  *   - the time that the others wait more than the one, in all calls of one member, is at least 1 %
  *     of the time observed: worth looking at.
  * Threads of one process that meet at different barrier objects are different teams.
@@ -40,6 +43,7 @@
 #define WORTH_SHARE 100       /* one in so many of the time observed */
 #define APART_FACTOR 3
 #define APART_WORTH_SHARE 20
+#define CHANCE 3
 #define HOT_SHARE 10          /* percent of the threads' time */
 
 struct member {
@@ -164,6 +168,27 @@ static bool stands_apart(const struct member *team, size_t count)
 	return count > 2 && gap >= APART_FACTOR * spread;
 }
 
+/* True where its longest wait is shorter than any wait of the others. */
+static bool always_last(const struct member *team, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (team[i].row->tally.min <= team[0].row->tally.max)
+			return false;
+	}
+	return true;
+}
+
+/* Waits vary by about their mean, so the mean of n of them by the root of n less: three times that is no chance. */
+static bool may_be_chance(const struct member *team, size_t count, uint64_t others)
+{
+	uint64_t calls = team[0].row->tally.timed, least = team[0].mean;
+	double apart = others - least;
+
+	if (always_last(team, count))
+		return false;
+	return apart * apart * calls < CHANCE * CHANCE * (double)others * others;
+}
+
 /* Looks at one team; `team` is sorted here. */
 static int judge_team(struct report *r, struct member *team, size_t count)
 {
@@ -185,7 +210,7 @@ static int judge_team(struct report *r, struct member *team, size_t count)
 		clear = worth >= wall / WORTH_SHARE;
 	else
 		clear = stands_apart(team, count) && worth >= wall / APART_WORTH_SHARE;
-	return clear ? name_slow_thread(r, team, count, others) : 0;
+	return clear && !may_be_chance(team, count, others) ? name_slow_thread(r, team, count, others) : 0;
 }
 
 /* Order in which the members of a team stand together: by process and barrier object. */

@@ -155,7 +155,7 @@ struct report {
 	uint64_t wall;           /* ns: sum over the threads */
 	struct report_event *events; size_t nevents; /* by self, largest first */
 	struct tally *by_event;      /* by event index */
-	struct report_thread *threads; size_t nthreads; /* by process and first appearance; without idle ones */
+	struct report_thread *threads; size_t nthreads; /* by rank, process and tid; without idle ones */
 	struct site_row *sites; size_t nsites; /* by total, largest first */
 	struct row *rows;        size_t nrows;     /* the profile's, by thread and self */
 	struct finding *findings; size_t nfindings;

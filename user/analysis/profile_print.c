@@ -151,6 +151,14 @@ static bool moved(const struct tally *tally)
 	return tally->known_bytes || tally->known_sent || tally->known_received || tally->unknown_bytes;
 }
 
+/* There is more to say of its payload than the table of events does. */
+static bool has_payload_row(const struct printer *p, const struct tally *tally)
+{
+	bool narrow = p->style->width && p->style->width < WIDE;
+
+	return tally->known_sent || tally->known_received || tally->unknown_bytes || (narrow && tally->known_bytes);
+}
+
 static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
@@ -188,7 +196,7 @@ static void print_payload(const struct printer *p)
 	for (size_t i = 0; i < rows_shown(p, p->r->nevents); i++) {
 		const struct tally *tally = &p->r->events[i].tally;
 
-		if (!moved(tally))
+		if (!has_payload_row(p, tally))
 			continue;
 		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[i].event)));
 		table_cell(&t, "%s", format_count(text, tally->calls));

@@ -63,12 +63,23 @@ static void thread_groups(const struct thread_state *t, uint64_t *group)
 	}
 }
 
-static int by_process(const void *a, const void *b)
+static long rank_of(const struct definitions *d, const struct report_thread *row)
 {
-	const struct report_thread *x = a, *y = b;
+	return row->process < d->nprocesses ? d->processes[row->process].rank : -1;
+}
 
+static int by_rank_and_tid(const void *a, const void *b, void *context)
+{
+	const struct definitions *d = context;
+	const struct report_thread *x = a, *y = b;
+	uint32_t left = d->threads[x->thread].tid, right = d->threads[y->thread].tid;
+
+	if (rank_of(d, x) != rank_of(d, y))
+		return rank_of(d, x) < rank_of(d, y) ? -1 : 1;
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
+	if (left != right)
+		return left < right ? -1 : 1;
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
@@ -138,7 +149,7 @@ static void sum_threads(struct report *r)
 		row->outside = row->wall > inside ? row->wall - inside : 0;
 		r->wall += row->wall;
 	}
-	qsort(r->threads, r->nthreads, sizeof(*r->threads), by_process);
+	qsort_r(r->threads, r->nthreads, sizeof(*r->threads), by_rank_and_tid, (void *)r->d);
 }
 
 /* The sums of the kernel where the recording has them, else what was seen here. */
