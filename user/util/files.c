@@ -173,7 +173,20 @@ static void say_not_created(const char *path, const struct caller *caller, int e
 	log_error("%s: %s", log_safe(path), advice);
 }
 
-int file_create(const char *path, const struct caller *caller)
+/* As the caller. The first try tells whether the file is new. A descriptor or -errno. */
+static int open_output(const char *path, bool *created)
+{
+	/* O_NONBLOCK: a FIFO without a reader must not hold us. */
+	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, flags | O_EXCL, 0666);
+
+	*created = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, flags, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+int file_reserve(const char *path, const struct caller *caller, bool *created)
 {
 	struct disguise *was = malloc(sizeof(*was)); /* too large for a small stack */
 	struct stat status;
@@ -186,26 +199,50 @@ int file_create(const char *path, const struct caller *caller)
 	fd = -1;
 	error = -disguise_put_on(was, caller);
 	if (!error) {
-		/* O_NONBLOCK: a FIFO without a reader must not hold us. */
-		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+		fd = open_output(path, created);
 		if (fd < 0)
-			error = errno;
+			error = -fd;
 	}
 	disguise_take_off(was);
 	free(was);
 	if (!error && fstat(fd, &status))
 		error = errno;
-	/* Truncated only after a look: a device may react to being opened with O_TRUNC. */
 	if (!error && !S_ISREG(status.st_mode))
 		error = ENODEV;
-	if (!error && ftruncate(fd, 0))
-		error = errno;
 	if (!error && fcntl(fd, F_SETFL, 0) < 0)
 		error = errno;
 	if (!error)
 		return fd;
 	if (fd >= 0)
 		close(fd);
+	say_not_created(path, caller, error);
+	return -error;
+}
+
+void file_give_back(const char *path, const struct caller *caller, int fd)
+{
+	struct disguise *was = malloc(sizeof(*was));
+	struct stat here, there;
+
+	if (!was)
+		return;
+	if (!disguise_put_on(was, caller) && !fstat(fd, &here) && !lstat(path, &there) &&
+	    here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+		unlink(path);
+	disguise_take_off(was);
+	free(was);
+}
+
+int file_create(const char *path, const struct caller *caller)
+{
+	bool created;
+	int fd = file_reserve(path, caller, &created), error;
+
+	/* Truncated only after a look: a device may react to being opened with O_TRUNC. */
+	if (fd < 0 || !ftruncate(fd, 0))
+		return fd;
+	error = errno;
+	close(fd);
 	say_not_created(path, caller, error);
 	return -error;
 }

@@ -24,6 +24,10 @@ void caller_free(struct caller *caller);
  * wrong. A file descriptor or -errno.
  */
 int file_create(const char *path, const struct caller *caller);
+/* The same, but what is in the file stays for now: for a file that is named early and written later. *created: it is new. */
+int file_reserve(const char *path, const struct caller *caller, bool *created);
+/* Removes a file that was created and never written, if the path still leads to it. */
+void file_give_back(const char *path, const struct caller *caller, int fd);
 /* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */
 int file_temporary(void);
 /* All of it, again after EINTR and short writes. 0 or -errno. */
