@@ -40,8 +40,8 @@ struct frame {
 };
 
 struct thread_state {
-	__u32 sequence; /* of the last span, sent or lost */
-	__u32 lost;
+	__u64 sequence; /* of the last span, sent or lost */
+	__u64 lost;
 	__u32 depth;    /* frames in use */
 	__u32 pid, tid;
 	bool ended;

@@ -101,7 +101,7 @@ struct gb_span {
 	gb_u64 caller; /* return address: the call site is the instruction before it */
 	gb_u64 pid_tid; /* pid << 32 | tid */
 	gb_u32 probe;
-	gb_u32 sequence; /* per thread, from 1, counts lost spans too */
+	gb_u32 sequence; /* low half of the thread's count of calls, from 1; lost spans count too */
 	gb_u32 unread;   /* bit i: value[i] could not be read */
 	gb_u16 depth;    /* probed calls in progress on this thread below this one */
 	gb_u8 reason;    /* enum gb_end */
@@ -127,8 +127,8 @@ struct gb_life {
 	gb_u32 pid;
 	gb_u32 tid;
 	gb_u32 parent;
-	gb_u32 sequence; /* calls seen on this thread */
-	gb_u32 lost;     /* of those, spans that found no room in the ring */
+	gb_u64 sequence; /* calls seen on this thread */
+	gb_u64 lost;     /* of those, spans that found no room in the ring */
 	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
 	gb_u32 reserved;
 	char comm[GB_COMM];

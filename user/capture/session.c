@@ -33,7 +33,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 		.nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS,
 	};
 
-	t->next = raw->sequence + 1;
+	t->next++;
 	t->last_end = raw->end;
 	if (raw->probe < s->plan->nsites)
 		s->totals.by_class[s->plan->sites[raw->probe].class]++;
@@ -60,7 +60,8 @@ static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64
 
 /* --- order ------------------------------------------------------------- */
 
-static void keep_back(struct capture_session *s, struct live_thread *t, const struct gb_span *raw, size_t size)
+static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t sequence, const struct gb_span *raw,
+		      size_t size)
 {
 	size_t at = t->nearly;
 
@@ -75,9 +76,10 @@ static void keep_back(struct capture_session *s, struct live_thread *t, const st
 		t->early = grown;
 		t->room = room;
 	}
-	while (at && t->early[at - 1].span.sequence > raw->sequence)
+	while (at && t->early[at - 1].sequence > sequence)
 		at--;
 	memmove(&t->early[at + 1], &t->early[at], (t->nearly - at) * sizeof(*t->early));
+	t->early[at].sequence = sequence;
 	memcpy(&t->early[at].span, raw, size < sizeof(*raw) ? size : sizeof(*raw));
 	t->nearly++;
 	if (!t->listed) {
@@ -93,8 +95,8 @@ static void deliver_due(struct capture_session *s, struct live_thread *t)
 {
 	size_t n = 0;
 
-	while (n < t->nearly && t->early[n].span.sequence <= t->next) {
-		if (t->early[n].span.sequence == t->next)
+	while (n < t->nearly && t->early[n].sequence <= t->next) {
+		if (t->early[n].sequence == t->next)
 			deliver(s, t, &t->early[n].span);
 		n++;
 	}
@@ -110,6 +112,7 @@ static void take_span(void *context, const void *record, size_t size)
 	struct capture_session *s = context;
 	const struct gb_span *raw = record;
 	struct live_thread *t;
+	int32_t ahead;
 
 	if (size < GB_SPAN_HEADER || size < GB_SPAN_HEADER + raw->values * sizeof(raw->value[0]))
 		return;
@@ -118,20 +121,21 @@ static void take_span(void *context, const void *record, size_t size)
 		s->err = -ENOMEM;
 		return;
 	}
-	if (raw->sequence == t->next) {
+	ahead = (int32_t)(raw->sequence - (uint32_t)t->next);
+	if (!ahead) {
 		deliver(s, t, raw);
 		if (t->nearly)
 			deliver_due(s, t);
-	} else if (raw->sequence > t->next) {
-		keep_back(s, t, raw, size);
+	} else if (ahead > 0) {
+		keep_back(s, t, t->next + ahead, raw, size);
 	}
 }
 
 static void close_hole(struct capture_session *s, struct live_thread *t)
 {
-	const struct gb_span *first = &t->early[0].span;
+	const struct early *first = &t->early[0];
 
-	deliver_gap(s, t, first->sequence - t->next, first->end);
+	deliver_gap(s, t, first->sequence - t->next, first->span.end);
 	t->next = first->sequence;
 	deliver_due(s, t);
 }
@@ -208,8 +212,8 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	def->lost = life->lost;
 	def->counted = true;
 	if (def->lost != t->lost)
-		log_debug("thread %u: the kernel lost %u spans, the numbers say %llu", t->tid, life->lost,
-			  (unsigned long long)t->lost);
+		log_debug("thread %u: the kernel lost %llu spans, the numbers say %llu", t->tid,
+			  (unsigned long long)life->lost, (unsigned long long)t->lost);
 }
 
 static void end_process(struct capture_session *s, const struct gb_life *life)

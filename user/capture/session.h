@@ -14,13 +14,14 @@
 
 /* A span that came before one that ought to precede it. */
 struct early {
+	uint64_t sequence;
 	struct gb_span span;
 };
 
 struct live_thread {
 	uint32_t pid, tid;
 	uint32_t index;           /* in definitions */
-	uint32_t next;            /* the sequence number due */
+	uint64_t next;            /* the sequence number due; spans carry its low half */
 	uint64_t lost;            /* by gaps closed so far */
 	uint64_t last_end;        /* ns; of the last span delivered */
 	struct early *early;      /* sorted by sequence */
