@@ -154,7 +154,8 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
-	return add_finding(r, &finding, "%s (tid %u): the others wait for it in %s: it waits %s a call, the other %zu wait %s (mean)",
+	return add_finding(r, &finding, "%s (tid %u): the others wait for it in %s: it waits %s a call, "
+			   "the other %zu wait %s (mean)",
 			   report_thread_label(r, row->thread, label, sizeof(label)), t->tid,
 			   log_safe(report_event_name(r, row->event)), format_time(it, team[0].mean), count - 1,
 			   format_time(they, others));

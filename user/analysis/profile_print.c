@@ -255,7 +255,8 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 static void print_threads(const struct printer *p)
 {
 	static const struct column first[] = {
-		{ .title = "Thread", .left = true, .shrinks = true }, { .title = "tid" }, { .title = "Calls", .drop = 1 }, { .title = "Wall" },
+		{ .title = "Thread", .left = true, .shrinks = true }, { .title = "tid" },
+		{ .title = "Calls", .drop = 1 }, { .title = "Wall" },
 	};
 	size_t shown = rows_shown(p, p->r->nthreads);
 	bool used[GROUPS] = { false };
@@ -403,9 +404,12 @@ static void print_loss(const struct printer *p)
 	if (p->r->d->run.finished && loss->calls > p->r->calls)
 		print_unseen(p, loss->calls - p->r->calls, "call", "calls",
 			     "more were counted in the kernel than were delivered or lost");
-	print_unseen(p, all.open, "call was", "calls were", "in progress when the observation ended; their time counts up to then");
-	print_unseen(p, all.unwound, "call was", "calls were", "left by an exception or longjmp; their time counts up to then");
-	print_unseen(p, all.ended, "call", "calls", "did not return: the thread or program ended inside; their time counts up to then");
+	print_unseen(p, all.open, "call was", "calls were",
+		     "in progress when the observation ended; their time counts up to then");
+	print_unseen(p, all.unwound, "call was", "calls were",
+		     "left by an exception or longjmp; their time counts up to then");
+	print_unseen(p, all.ended, "call", "calls",
+		     "did not return: the thread or program ended inside; their time counts up to then");
 	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -241,6 +242,9 @@ static int load(struct job *job, enum scope scope, uint64_t ring_bytes)
 		return err;
 	if (kernel_calibrate(job->kernel, job->cost_ns))
 		log_info("the cost of a probe could not be measured");
+	for (int class = 0; class < SITE_CLASSES; class++)
+		job->definitions.run.cost_ns[class] = job->cost_ns[class];
+	job->definitions.run.rung = strdup(rung_name(kernel_rung(job->kernel)));
 	return capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
 }
 
@@ -365,6 +369,10 @@ static bool is_launcher(char *const argv[])
 	return false;
 }
 
+/* gaspbpf raises these for itself; the command shall have what it would have had. */
+static const int raised[] = { RLIMIT_MEMLOCK, RLIMIT_NOFILE };
+#define RAISED (sizeof(raised) / sizeof(raised[0]))
+
 /* It is still held before its first instruction: better not started than running unobserved behind an error. */
 static void give_up_command(struct job *job)
 {
@@ -376,11 +384,14 @@ static void give_up_command(struct job *job)
 int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
 {
 	struct process *process = NULL;
+	struct rlimit limits[RAISED];
 	struct caller caller;
 	int err = caller_find(&caller);
 
 	if (err)
 		return err;
+	for (size_t i = 0; i < RAISED; i++)
+		getrlimit(raised[i], &limits[i]);
 	job->follow = true;
 	job->plan->no_alone = is_launcher(argv);
 	job->attach.file = scope != SCOPE_PROCESS;
@@ -395,6 +406,8 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 		job->command = 0;
 		return err;
 	}
+	for (size_t i = 0; i < RAISED; i++)
+		prlimit(job->command, raised[i], &limits[i], NULL);
 	job->pids = malloc(sizeof(*job->pids));
 	if (!job->pids) {
 		give_up_command(job);

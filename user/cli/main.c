@@ -39,19 +39,32 @@ static int help(FILE *out)
 	return out == stderr ? 2 : 0;
 }
 
+static void ignore(int signal)
+{
+}
+
+/* Writing into a pipe that nobody reads is an error like others. By a handler: it does not pass on to a command that is started. */
+static void outlive_pipes(void)
+{
+	if (signal(SIGPIPE, ignore) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
-	static char name[64];
+	static char name[64], own[] = "gaspbpf";
 
 	argp_err_exit_status = 2;
 	argp_program_version = "gaspbpf " GASPBPF_VERSION;
-	signal(SIGPIPE, SIG_IGN);
+	outlive_pipes();
 	if (argc < 2)
 		return help(stderr);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
-	if (argv[1][0] == '-')
+	if (argv[1][0] == '-') {
+		argv[0] = own; /* what getopt puts before its messages */
 		return command_record(argc, argv);
+	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name))
 			continue;

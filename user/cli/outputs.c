@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,7 +75,7 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 			log_warn("%s: cannot be emptied: %s", log_safe(outputs->exports[i].path), strerror(errno));
 	if (outputs->recording_fd < 0)
 		return;
-	fd = dup(outputs->recording_fd); /* the exports read what was recorded through the other one */
+	fd = fcntl(outputs->recording_fd, F_DUPFD_CLOEXEC, 0); /* the exports read what was recorded through the other one */
 	if (fd < 0 || ftruncate(fd, 0)) {
 		outputs->error = -errno;
 		log_error("%s: cannot be written: %s: nothing is recorded", log_safe(outputs->recording), strerror(errno));

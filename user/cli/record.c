@@ -238,9 +238,9 @@ static void show_status(struct watch *w, uint64_t now)
 	w->spans_shown = totals.spans;
 }
 
-static void collect_command(struct watch *w)
+static void collect_command(struct watch *w, int options)
 {
-	if (w->job->command && !w->command_ended && waitpid(w->job->command, &w->command_status, WNOHANG) > 0)
+	if (w->job->command && !w->command_ended && waitpid(w->job->command, &w->command_status, options) > 0)
 		w->command_ended = true;
 }
 
@@ -252,7 +252,7 @@ static bool read_signals(struct watch *w)
 
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			collect_command(w);
+			collect_command(w, WNOHANG);
 		else
 			stop = true;
 	}
@@ -346,13 +346,15 @@ static int print_report(struct watch *w)
 
 static int block_signals(void)
 {
+	struct sigaction hangup;
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP); /* else under nohup, which means to stay */
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
@@ -399,7 +401,8 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	watch_job(&w);
 	err = leave(&w);
 	err = print_report(&w) ?: err;
-	collect_command(&w);
+	/* It tells its end before it is gone for good: giving back a large memory takes a while. */
+	collect_command(&w, job_alive(job) ? WNOHANG : 0);
 	if (w.command_ended && WIFEXITED(w.command_status))
 		*status = WEXITSTATUS(w.command_status);
 	else if (w.command_ended && WIFSIGNALED(w.command_status))

@@ -277,7 +277,8 @@ static void key_payload(struct json *j, const char *key, int64_t bytes)
 		json_int(j, bytes);
 }
 
-static void put_derived(struct chrome *c, const struct span *span, const struct def_probe *probe, const struct probe_text *text)
+static void put_derived(struct chrome *c, const struct span *span, const struct def_probe *probe,
+			const struct probe_text *text)
 {
 	struct json *j = &c->json;
 	const char *end = call_end(span), *caller = site_text(&c->sites, span->site);
@@ -305,7 +306,8 @@ static void put_derived(struct chrome *c, const struct span *span, const struct 
 		json_key_string(j, "end", end);
 }
 
-static void put_args(struct chrome *c, const struct span *span, const struct def_probe *probe, const struct probe_text *text)
+static void put_args(struct chrome *c, const struct span *span, const struct def_probe *probe,
+		     const struct probe_text *text)
 {
 	json_key(&c->json, "args");
 	json_object(&c->json);

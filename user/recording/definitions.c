@@ -43,7 +43,8 @@ enum field_type {
 const struct field run_fields[] = {
 	RUN(1, U64, start), RUN(2, U64, end), RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
 	RUN(5, STRING, command), RUN(6, STRING, host), RUN(7, STRING, kernel), RUN(8, STRING, version),
-	RUN(9, STRING, rung), RUN(10, BOOL, finished), END
+	RUN(9, STRING, rung), RUN(10, BOOL, finished),
+	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]), END
 };
 
 const struct field loss_fields[] = {
@@ -70,7 +71,7 @@ static const struct field probe_fields[] = {
 	PROBE(1, STRING, event), PROBE(2, U32, number), PROBE(3, STRING, model), PROBE(4, ROLE, role),
 	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
 	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
-	PROBE(12, VALUES, values), END
+	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), END
 };
 
 static const struct field site_fields[] = {

@@ -60,6 +60,7 @@ struct def_probe {
 	char *op;                /* NULL: none */
 	uint32_t image;          /* index */
 	uint64_t offset;         /* in the file */
+	uint32_t cost_ns;        /* what one observed call costs its thread, by the calibration; 0: not measured */
 	struct value *values;
 	uint32_t nvalues;
 };
@@ -84,6 +85,7 @@ struct def_run {
 	char *command;                       /* gaspbpf's own command line */
 	char *host, *kernel, *version;
 	char *rung;                          /* "session", "multi", "perf" */
+	uint32_t cost_ns[3];                 /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped instruction; 0: not measured */
 	bool finished;                       /* false: the recording was cut */
 };
 

@@ -19,9 +19,9 @@
  * nesting. A call goes to the first lane where it ends no later than the call
  * in progress there. One stack means one lane, which is found at once.
  *
- * Memory: one chunk and its sort keys, the calls in progress, a small struct per thread, and the late spans that the reader holds.
- * The number of lanes is limited, and a call that comes
- * too late is moved, so that a forged recording costs no more and promises no less than a real one.
+ * Memory: one chunk and its sort keys, the calls in progress, a small struct per thread, and the late spans that
+ * the reader holds. The number of lanes is limited, and a call that comes too late is moved, so that a forged
+ * recording costs no more and promises no less than a real one.
  */
 #include "timeline/timeline.h"
 
@@ -111,7 +111,8 @@ static void sort_keys(struct key *keys, size_t count)
 
 /* --- calls in progress -------------------------------------------------------- */
 
-static int say(struct timeline *t, enum event_type type, uint64_t time, const struct span *span, unsigned lane, unsigned level)
+static int say(struct timeline *t, enum event_type type, uint64_t time, const struct span *span, unsigned lane,
+	       unsigned level)
 {
 	struct event event = { .type = type, .time = time, .span = span, .lane = lane, .level = level };
 
