@@ -240,6 +240,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	}
 	if (depth > GB_DEPTH)
 		depth = GB_DEPTH;
+	barrier_var(depth); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
 	f = &t->frames[depth];
 	f->sp = sp;
 	f->span.pid_tid = pid_tid;
