@@ -305,7 +305,7 @@ int capture_add_process(struct capture_session *s, struct process *process)
 int capture_refresh_process(struct capture_session *s, pid_t pid)
 {
 	struct process *process;
-	int err = process_open(&process, pid);
+	int err = process_open_if_there(&process, pid);
 
 	return err ? err : capture_add_process(s, process);
 }
@@ -335,7 +335,7 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	if (!p) {
 		struct process *process = NULL;
 
-		process_open(&process, pid);
+		process_open_if_there(&process, pid);
 		p = new_process(s, pid, process);
 	}
 	t = p ? calloc(1, sizeof(*t)) : NULL;

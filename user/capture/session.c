@@ -227,6 +227,8 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 	def->end = life->time;
 	def->exit_code = life->exit_code;
 	def->has_exit = true;
+	if (!def->name) /* it lived too short to be looked at */
+		set_name(&def->name, life->comm);
 	if (p->ended)
 		return;
 	p->ended = true;

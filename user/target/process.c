@@ -24,10 +24,11 @@
 #define NAME_MOST 256
 
 /* Says why a process cannot be looked at, and gives the error to return. */
-static int refuse(pid_t pid, int error)
+static int refuse(const struct process *process, pid_t pid, int error)
 {
 	if (error == -ESRCH || error == -ENOENT) {
-		log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
+		if (!process->may_end)
+			log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
 		return -ESRCH;
 	}
 	if ((error == -EACCES || error == -EPERM) && geteuid())
@@ -86,21 +87,22 @@ static int open_group(struct process *process, pid_t pid)
 
 	process->proc_fd = pid > 0 ? open_folder(pid) : -ENOENT;
 	if (process->proc_fd == -ENOENT) {
-		log_error("%d: no such process: check the PID with ps", pid);
+		if (!process->may_end)
+			log_error("%d: no such process: check the PID with ps", pid);
 		return -ESRCH;
 	}
 	if (process->proc_fd < 0)
-		return refuse(pid, process->proc_fd);
+		return refuse(process, pid, process->proc_fd);
 	error = read_status(process->proc_fd, &group, &process->uid, &process->gid);
 	if (error)
-		return refuse(pid, error);
+		return refuse(process, pid, error);
 	process->pid = group;
 	if (group == pid)
 		return 0;
 	log_info("%d: is a thread of process %d, which is taken", pid, group);
 	close(process->proc_fd);
 	process->proc_fd = open_folder(group);
-	return process->proc_fd < 0 ? refuse(group, process->proc_fd) : 0;
+	return process->proc_fd < 0 ? refuse(process, group, process->proc_fd) : 0;
 }
 
 /* Refuses what has no program of its own, or no longer. */
@@ -110,13 +112,14 @@ static int check_state(struct process *process)
 	int error = proc_stat_read(process->proc_fd, "stat", &stat);
 
 	if (error)
-		return refuse(process->pid, error);
+		return refuse(process, process->pid, error);
 	if (stat.kernel_thread) {
 		log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID", process->pid);
 		return -EINVAL;
 	}
 	if (stat.state == 'Z' || stat.state == 'X') {
-		log_error("%d: has ended already (zombie): choose a running process", process->pid);
+		if (!process->may_end)
+			log_error("%d: has ended already (zombie): choose a running process", process->pid);
 		return -ESRCH;
 	}
 	process->parent = stat.parent;
@@ -134,7 +137,7 @@ static int check_program(const struct process *process)
 
 	fd = openat(process->proc_fd, "exe", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ESRCH ? refuse(process->pid, -ESRCH) : 0;
+		return errno == ESRCH ? refuse(process, process->pid, -ESRCH) : 0;
 	got = pread(fd, ident, sizeof(ident), 0);
 	close(fd);
 	if (got != (ssize_t)sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG))
@@ -213,19 +216,19 @@ static int read_process(struct process *process)
 
 	process->name = read_name(process->proc_fd, "comm");
 	if (!process->name)
-		return refuse(process->pid, -errno);
+		return refuse(process, process->pid, -errno);
 	error = process_refresh(process);
 	if (error == -E2BIG) {
 		log_error("%d: has more than %d mappings: too many to look at", process->pid, MAPS_MOST);
 		return error;
 	}
 	if (error)
-		return refuse(process->pid, error);
+		return refuse(process, process->pid, error);
 	process->command = read_command(process);
 	if (!process->command)
-		return refuse(process->pid, -errno);
+		return refuse(process, process->pid, -errno);
 	process->environment = proc_read(process->proc_fd, "environ", ENVIRONMENT_MOST, &process->environment_size);
-	return process->environment ? 0 : refuse(process->pid, -errno);
+	return process->environment ? 0 : refuse(process, process->pid, -errno);
 }
 
 /* The pidfd, and the proof that it is of the process whose folder is open. */
@@ -236,18 +239,19 @@ static int take_pidfd(struct process *process)
 
 	process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (process->pidfd < 0)
-		return refuse(process->pid, -errno);
+		return refuse(process, process->pid, -errno);
 	error = proc_stat_read(process->proc_fd, "stat", &stat);
-	return error ? refuse(process->pid, error) : 0;
+	return error ? refuse(process, process->pid, error) : 0;
 }
 
-int process_open(struct process **process, pid_t pid)
+static int open_process(struct process **process, pid_t pid, bool may_end)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	int error;
 
 	if (!p)
 		return -ENOMEM;
+	p->may_end = may_end;
 	p->pidfd = -1;
 	p->proc_fd = -1;
 	error = open_group(p, pid);
@@ -265,6 +269,16 @@ int process_open(struct process **process, pid_t pid)
 	}
 	*process = p;
 	return 0;
+}
+
+int process_open(struct process **process, pid_t pid)
+{
+	return open_process(process, pid, false);
+}
+
+int process_open_if_there(struct process **process, pid_t pid)
+{
+	return open_process(process, pid, true);
 }
 
 void process_close(struct process *process)

@@ -29,6 +29,7 @@ struct mapping {
 
 struct process {
 	pid_t pid;             /* thread group id */
+	bool may_end;          /* nobody asked for it by its number: its end is nothing to tell */
 	int pidfd;
 	int proc_fd;           /* /proc/PID of this very process, O_PATH: fails with ESRCH once it has ended */
 	uint64_t start_time;   /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
@@ -49,6 +50,8 @@ struct process {
  * The id of a thread means the process it belongs to. 0 or -errno (-ESRCH: gone).
  */
 int process_open(struct process **process, pid_t pid);
+/* The same for a process that nobody named: that it has ended already is nothing to tell. */
+int process_open_if_there(struct process **process, pid_t pid);
 /* Reads the mappings again. 0 or -errno; not said when the process has ended (-ESRCH). */
 int process_refresh(struct process *process);
 void process_close(struct process *process);
