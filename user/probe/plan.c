@@ -92,10 +92,12 @@ static bool model_applies(const struct plan *plan, const struct model *model, si
 {
 	const struct image *i = plan->images[image];
 
-	if (!model->in_program)
-		return model_matches_file(model, i->soname, base_name(i->path));
-	if (!i->is_program)
+	if (model_matches_file(model, i->soname, base_name(i->path)))
+		return true;
+	if (!model->in_program || !i->is_program)
 		return false;
+	if (!model->needs || !*model->needs)
+		return true;
 	for (char **need = model->needs; need && *need; need++)
 		if (image_symbol(i, *need))
 			return true;
