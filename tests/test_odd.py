@@ -67,7 +67,6 @@ def test_calls_too_deep_to_follow_are_still_counted(job, observe, own_functions)
     assert gaspbpf.events(report)["GASP_ODD_CLIMB"]["deep"] > 0
 
 
-@pytest.mark.xfail(strict=True, reason="return probes do not follow the return policy yet: the target is harmed")
 @pytest.mark.parametrize("program", ["throwing", "contexts"])
 def test_exceptions_and_stack_switches_do_no_harm(job, observe, own_functions, program):
     """An exception passes through probed functions; two stacks have calls of one function in progress."""
@@ -76,7 +75,6 @@ def test_exceptions_and_stack_switches_do_no_harm(job, observe, own_functions, p
     assert truth.differences_in_calls(report, counted, "ODD") == {}
 
 
-@pytest.mark.xfail(strict=True, reason="return probes do not follow the return policy yet: the target is harmed")
 def test_cancellation_unlocks(job, observe, monkeypatch):
     """A thread cancelled in pthread_cond_wait runs its destructors, which unlock what others wait for."""
     monkeypatch.setattr(gaspbpf, "PATIENCE", 10)

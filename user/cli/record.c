@@ -385,6 +385,18 @@ static void say_start(const struct watch *w)
 	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
 }
 
+/* Functions whose returns are left alone for the job's sake. */
+static void say_calls_only(const struct job *job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->plan->nsites; i++)
+		count += job->plan->sites[i].no_return != NULL;
+	if (count)
+		log_warn("of %zu functions only the calls are observed, not how long they take: watching their returns could harm this job: "
+			 "'gaspbpf list' says which and why", count);
+}
+
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .signals = block_signals() };
@@ -398,6 +410,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	outputs_begin(outputs, &job->definitions);
 	outputs_connect(outputs, job->capture);
 	say_start(&w);
+	say_calls_only(job);
 	watch_job(&w);
 	err = leave(&w);
 	err = print_report(&w) ?: err;

@@ -23,7 +23,7 @@ static struct gb_probe site_program(const struct site *site)
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
 			program.return_slots |= 1U << capture->values[v].slot;
-	if (marks & MARK_ATOMIC)
+	if (marks & MARK_ATOMIC || site->no_return)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	if (marks & MARK_OPENS)
 		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
@@ -90,7 +90,7 @@ static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan
 
 static bool call_only(const struct site *site)
 {
-	return site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+	return site->no_span || site->no_return || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
 }
 
 /* The sites of one image, with or without return probes. */

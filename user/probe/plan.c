@@ -14,7 +14,7 @@
 
 #include <uthash.h>
 
-#include "probe/probe.h"
+#include "probe/plan_private.h"
 #include "util/log.h"
 
 #define ALIASES_MOST 400 /* bytes of alias names kept for a site */
@@ -350,6 +350,7 @@ static int explore(struct plan *plan)
 			add_file_aliases(plan, image);
 	}
 	join_pairs(plan, first);
+	plan_choose_returns(plan);
 	return err;
 }
 

@@ -31,6 +31,7 @@ struct site {
 	enum site_class class;
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
+	const char *no_return;         /* why its return is not observed; NULL: it is (returns.c) */
 	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
 

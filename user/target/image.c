@@ -335,6 +335,7 @@ void image_close(struct image *image)
 		free(priv->names[i]);
 	free(priv->code);
 	free(priv->by_offset);
+	free(priv->imports);
 	inlined_names_free(priv->inlined);
 	if (priv->debug_fd >= 0)
 		close(priv->debug_fd);

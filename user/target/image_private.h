@@ -27,6 +27,8 @@ struct image_private {
 	char *names[NAME_TABLES]; /* the string tables that symbol names point into */
 	size_t nnames;
 	uint32_t *by_offset;      /* indices of symbols in ascending order of offset */
+	const char **imports;     /* undefined names of .dynsym, sorted; they point into `names` */
+	size_t nimports, imports_room;
 	int debug_fd;             /* separate debug file with the DWARF; -1: none */
 	int alternate_fd;         /* what dwz moved out of the DWARF into a file of its own; -1: none */
 	struct dwarf_reader *dwarf; /* NULL: not opened yet */

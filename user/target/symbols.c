@@ -93,6 +93,30 @@ static bool is_other_version(const struct table *table, const char *name, size_t
 	return at && at != name && at[1] != '@';
 }
 
+/* Takes the name of what the file expects from others. 0 or -ENOMEM. */
+static int take_import(struct table *table, const Elf64_Sym *entry)
+{
+	struct image_private *priv = private_of(table->image);
+	const char *name, **larger;
+	size_t room;
+
+	if (!table->dynamic || !entry->st_name || entry->st_name >= table->names_size)
+		return 0;
+	name = table->names + entry->st_name;
+	if (strnlen(name, NAME_LENGTH_MOST + 1) > NAME_LENGTH_MOST)
+		return 0;
+	if (priv->nimports == priv->imports_room) {
+		room = priv->imports_room ? priv->imports_room * 2 : 256;
+		larger = realloc(priv->imports, room * sizeof(*larger));
+		if (!larger)
+			return -ENOMEM;
+		priv->imports = larger;
+		priv->imports_room = room;
+	}
+	priv->imports[priv->nimports++] = name;
+	return 0;
+}
+
 /* Takes one entry where it is a function that can have a probe. 0, -E2BIG: enough, -ENOMEM. */
 static int take_entry(struct table *table, const Elf64_Sym *entry, size_t index)
 {
@@ -101,8 +125,9 @@ static int take_entry(struct table *table, const Elf64_Sym *entry, size_t index)
 	size_t length;
 	int error;
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || entry->st_shndx == SHN_UNDEF ||
-	    entry->st_name >= table->names_size ||
+	if (entry->st_shndx == SHN_UNDEF)
+		return take_import(table, entry);
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || entry->st_name >= table->names_size ||
 	    !code_offset_of(private_of(table->image), entry->st_value, &symbol.offset))
 		return 0;
 	symbol.name = table->names + entry->st_name;
@@ -285,10 +310,17 @@ static int by_offset(const void *left, const void *right, void *context)
 	return -compare_preference(a, b);
 }
 
+static int by_text(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
 int symbols_finish(struct image *image)
 {
 	struct image_private *priv = private_of(image);
 
+	if (priv->nimports)
+		qsort(priv->imports, priv->nimports, sizeof(*priv->imports), by_text);
 	if (!image->nsymbols)
 		return 0;
 	qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_name);
@@ -319,6 +351,13 @@ const struct symbol *image_symbol(const struct image *image, const char *name)
 	if (low == image->nsymbols || strcmp(image->symbols[low].name, name))
 		return NULL;
 	return &image->symbols[low];
+}
+
+bool image_imports(const struct image *image, const char *name)
+{
+	const struct image_private *priv = private_of(image);
+
+	return priv->nimports && bsearch(&name, priv->imports, priv->nimports, sizeof(*priv->imports), by_text);
 }
 
 /* How many symbols start at or before an offset. */

@@ -119,6 +119,8 @@ int image_open_file(struct image **image, const char *path);
 void image_close(struct image *image);
 /* By name, exported one preferred; NULL: none. */
 const struct symbol *image_symbol(const struct image *image, const char *name);
+/* Does the file take a function of this name from elsewhere: is it an undefined name in .dynsym? */
+bool image_imports(const struct image *image, const char *name);
 /* The function that holds a file offset, NULL: none. */
 const struct symbol *image_symbol_at(const struct image *image, uint64_t offset);
 /*
