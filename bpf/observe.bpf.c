@@ -209,6 +209,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	struct gb_probe *p;
 	struct frame *f;
 	__u64 sp = ctx->sp, pid_tid = bpf_get_current_pid_tgid();
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 depth, pid = pid_tid >> 32;
 
 	if (!active)
@@ -218,7 +219,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	p = bpf_map_lookup_elem(&probes, &id);
 	if (!p)
 		return 1;
-	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!t) {
 		t = thread_new();
 		if (!t)
@@ -261,7 +262,12 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (p->flags & GB_PROBE_CALLER)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();
-	if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN)) {
+	/*
+	 * The kernel follows GB_DEPTH returns at a time on a thread, those that a longjmp left behind included, and
+	 * silently leaves out further ones (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c).
+	 */
+	if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
+	    (p->flags & GB_PROBE_OPENS || task->utask->depth < GB_DEPTH)) {
 		if (p->flags & GB_PROBE_OPENS)
 			f->sp = ~0ULL;
 		t->depth = depth + 1;

@@ -69,7 +69,12 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+struct uprobe_task {
+	unsigned int depth; /* return probes in progress on this thread */
+};
+
 struct task_struct {
+	struct uprobe_task *utask;
 	int pid;
 	int tgid;
 	int exit_code;
