@@ -47,7 +47,19 @@ int cli_load_models(struct model_set **set, char *const *files, size_t nfiles)
 	return err;
 }
 
-int cli_parse_pids(struct pid_list *list, const char *text)
+int cli_append(struct text_list *list, char *item)
+{
+	char **grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	list->items = grown;
+	list->items[list->count++] = item;
+	return 0;
+}
+
+/* "17,4242": appends to the list. 0, -EINVAL (said) or -ENOMEM. */
+static int parse_pids(struct pid_list *list, const char *text)
 {
 	while (*text) {
 		char *end;
@@ -70,15 +82,48 @@ int cli_parse_pids(struct pid_list *list, const char *text)
 	return 0;
 }
 
-int cli_append(struct text_list *list, char *item)
-{
-	char **grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+enum { OPTION_MODEL_FILE = 256 };
 
-	if (!grown)
-		return -ENOMEM;
-	list->items = grown;
-	list->items[list->count++] = item;
-	return 0;
+static const struct argp_option choice_options[] = {
+	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
+	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
+	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
+	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
+	{ 0 }
+};
+
+static error_t parse_choice(int key, char *argument, struct argp_state *state)
+{
+	struct choice *choice = state->input;
+	char *joined;
+
+	switch (key) {
+	case 'p':
+		if (parse_pids(&choice->pids, argument))
+			exit(2);
+		return 0;
+	case 'm':
+		if (asprintf(&joined, "%s%s%s", choice->models ?: "", choice->models ? "," : "", argument) < 0)
+			return ENOMEM;
+		free(choice->models);
+		choice->models = joined;
+		return 0;
+	case OPTION_MODEL_FILE:
+		return -cli_append(&choice->model_files, argument);
+	case 'v':
+		log_set_level(log_get_level() + 1);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp choice_parser = { choice_options, parse_choice, NULL, NULL, NULL, NULL, NULL };
+
+void choice_free(struct choice *choice)
+{
+	free(choice->pids.pids);
+	free(choice->model_files.items);
+	free(choice->models);
 }
 
 unsigned cli_width(void)

@@ -22,18 +22,6 @@
 
 #define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
 
-struct options {
-	struct pid_list pids;
-	struct text_list model_files;
-};
-
-static const struct argp_option option_table[] = {
-	{ "pid", 'p', "PID[,PID...]", 0, "Look at these processes, too", 1 },
-	{ "model-file", 256, "FILE", 0, "Read one more model", 1 },
-	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words", 1 },
-	{ 0 }
-};
-
 static const char description[] =
 	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if observing cannot work."
 	"\v"
@@ -43,23 +31,14 @@ static const char description[] =
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-	struct options *o = state->input;
-
-	switch (key) {
-	case 'p':
-		if (cli_parse_pids(&o->pids, argument))
-			exit(2);
-		return 0;
-	case 256:
-		return -cli_append(&o->model_files, argument);
-	case 'v':
-		log_set_level(log_get_level() + 1);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = state->input;
+	return 0;
 }
 
-static const struct argp parser = { option_table, parse, NULL, description, NULL, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { NULL, parse, NULL, description, children, NULL, NULL };
 
 /* One line of findings. A `no` without which nothing works counts; a `note` does not. */
 enum answer { YES, NOTE, NO };
@@ -260,7 +239,7 @@ static int check_runtimes(const struct plan *plan)
 	return bad;
 }
 
-static int check_target(const struct model_set *models, pid_t pid)
+static int check_target(const struct model_set *models, const char *wish, pid_t pid)
 {
 	struct process *process;
 	struct plan *plan;
@@ -276,7 +255,7 @@ static int check_target(const struct model_set *models, pid_t pid)
 						  "(CVE-2025-21834): update the kernel")
 					: say(NOTE, "it has a seccomp filter; this kernel handles that");
 	check_checkpointer(process);
-	if (plan_new(&plan, models, NULL)) {
+	if (plan_new(&plan, models, wish)) {
 		bad++;
 	} else {
 		bad += plan_add_processes(plan, &process, 1) ? 1 : check_runtimes(plan);
@@ -288,7 +267,7 @@ static int check_target(const struct model_set *models, pid_t pid)
 
 int command_doctor(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct choice o = { 0 };
 	struct model_set *models = NULL;
 	int bad;
 
@@ -300,13 +279,12 @@ int command_doctor(int argc, char **argv)
 	if (cli_load_models(&models, o.model_files.items, o.model_files.count))
 		bad++;
 	for (size_t i = 0; models && i < o.pids.count; i++)
-		bad += check_target(models, o.pids.pids[i]);
+		bad += check_target(models, o.models, o.pids.pids[i]);
 	if (bad)
 		printf("%d thing%s to mend\n", bad, bad == 1 ? "" : "s");
 	else
 		printf("all well\n");
 	models_free(models);
-	free(o.pids.pids);
-	free(o.model_files.items);
+	choice_free(&o);
 	return bad ? 1 : 0;
 }

@@ -13,22 +13,17 @@
 #include "util/log.h"
 
 struct options {
-	struct pid_list pids;
-	struct text_list files, model_files;
-	char *models;
+	struct choice choice;
+	struct text_list files;
 	bool json, all, only_models;
 };
 
-enum { OPTION_MODEL_FILE = 256, OPTION_JSON, OPTION_MODELS };
+enum { OPTION_JSON = 300, OPTION_MODELS };
 
 static const struct argp_option option_table[] = {
-	{ "pid", 'p', "PID[,PID...]", 0, "Look at what these processes map", 1 },
-	{ "models", 'm', "MODEL[,MODEL...]", 0, "As for record: only these, or with + these besides the default", 1 },
-	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 1 },
 	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
 	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
-	{ "verbose", 'v', NULL, 0, "Say more", 1 },
 	{ 0 }
 };
 
@@ -46,15 +41,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	struct options *o = state->input;
 
 	switch (key) {
-	case 'p':
-		if (cli_parse_pids(&o->pids, argument))
-			exit(2);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
 		break;
-	case 'm':
-		o->models = argument;
-		break;
-	case OPTION_MODEL_FILE:
-		return -cli_append(&o->model_files, argument);
 	case 'a':
 		o->all = true;
 		break;
@@ -64,13 +53,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_JSON:
 		o->json = true;
 		break;
-	case 'v':
-		log_set_level(log_get_level() + 1);
-		break;
 	case ARGP_KEY_ARG:
 		return -cli_append(&o->files, argument);
 	case ARGP_KEY_END:
-		if (!o->only_models && !o->pids.count && !o->files.count)
+		if (!o->only_models && !o->choice.pids.count && !o->files.count)
 			argp_error(state, "nothing to look at: give -p PID or files");
 		break;
 	default:
@@ -79,7 +65,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--known", description, NULL, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--known", description, children, NULL, NULL };
 
 /* --- text -------------------------------------------------------------- */
 
@@ -245,10 +232,10 @@ static int look(const struct options *o, struct plan *plan)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < o->pids.count; i++) {
+	for (size_t i = 0; !err && i < o->choice.pids.count; i++) {
 		struct process *process;
 
-		err = process_open(&process, o->pids.pids[i]);
+		err = process_open(&process, o->choice.pids.pids[i]);
 		if (err)
 			break;
 		err = plan_add_processes(plan, &process, 1);
@@ -288,11 +275,11 @@ int command_list(int argc, char **argv)
 	int err;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
-	err = cli_load_models(&models, o.model_files.items, o.model_files.count);
+	err = cli_load_models(&models, o.choice.model_files.items, o.choice.model_files.count);
 	if (!err && o.only_models)
 		err = list_models(models);
 	else if (!err)
-		err = plan_new(&plan, models, o.models);
+		err = plan_new(&plan, models, o.choice.models);
 	if (plan) {
 		err = look(&o, plan);
 		if (!err)
@@ -300,8 +287,7 @@ int command_list(int argc, char **argv)
 	}
 	plan_free(plan);
 	models_free(models);
-	free(o.pids.pids);
 	free(o.files.items);
-	free(o.model_files.items);
+	choice_free(&o.choice);
 	return err ? 1 : 0;
 }

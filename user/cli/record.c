@@ -29,29 +29,24 @@
 #define FLUSH_EVERY_NS 2000000000ULL
 
 struct options {
-	struct pid_list pids;
+	struct choice choice;
 	char **command;
-	struct text_list outputs, model_files;
-	char *models;              /* -m, joined by commas */
+	struct text_list outputs;
 	uint64_t duration, ring_bytes;
 	enum scope scope;
 	bool quiet, json;
 };
 
-enum { OPTION_MODEL_FILE = 256, OPTION_SCOPE, OPTION_RINGS, OPTION_JSON };
+enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON };
 
 static const struct argp_option option_table[] = {
-	{ "pid", 'p', "PID[,PID...]", 0, "Observe these processes; a launcher's PID means all its ranks", 1 },
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
-	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
-	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
 	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
 	  "that maps the library (auto: the first for up to 4 processes)", 2 },
 	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
-	{ "verbose", 'v', NULL, 0, "Say more; -vv: libbpf's own messages too", 3 },
 	{ 0 }
 };
 
@@ -66,16 +61,6 @@ static const char description[] =
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
 	"  gaspbpf report run.gasp";
-
-static char *join(char *list, const char *more)
-{
-	char *joined;
-
-	if (asprintf(&joined, "%s%s%s", list ?: "", list ? "," : "", more) < 0)
-		joined = NULL;
-	free(list);
-	return joined;
-}
 
 static int parse_scope(struct options *o, const char *text)
 {
@@ -112,9 +97,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	struct options *o = state->input;
 
 	switch (key) {
-	case 'p':
-		if (cli_parse_pids(&o->pids, argument))
-			exit(2);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
 		break;
 	case 'o':
 		check_output(o, argument, state);
@@ -123,11 +107,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (parse_time(argument, &o->duration) || !o->duration)
 			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
 		break;
-	case 'm':
-		o->models = join(o->models, argument);
-		break;
-	case OPTION_MODEL_FILE:
-		return -cli_append(&o->model_files, argument);
 	case OPTION_SCOPE:
 		if (parse_scope(o, argument))
 			argp_error(state, "--scope=%s: use auto, process or file", log_safe(argument));
@@ -142,16 +121,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'q':
 		o->quiet = true;
 		break;
-	case 'v':
-		log_set_level(log_get_level() + 1);
-		break;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
-		if (!o->pids.count && !o->command)
+		if (!o->choice.pids.count && !o->command)
 			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
-		if (o->pids.count && o->command)
+		if (o->choice.pids.count && o->command)
 			argp_error(state, "give -p PID or a COMMAND, not both");
 		break;
 	default:
@@ -160,7 +136,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, NULL, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
 
@@ -427,7 +404,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 /* Everything that can be wrong is found here, before any probe is in. */
 static int prepare(struct options *o, struct job *job, struct outputs *outputs, int argc, char **argv)
 {
-	int err = cli_load_models(&job->models, o->model_files.items, o->model_files.count);
+	int err = cli_load_models(&job->models, o->choice.model_files.items, o->choice.model_files.count);
 
 	if (err)
 		return err;
@@ -435,9 +412,9 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		log_error("observing needs root: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 		return -EPERM;
 	}
-	err = plan_new(&job->plan, job->models, o->models);
+	err = plan_new(&job->plan, job->models, o->choice.models);
 	if (!err && !o->command)
-		err = job_add_pids(job, &o->pids);
+		err = job_add_pids(job, &o->choice.pids);
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
 		err = outputs_open(outputs, &o->outputs);
@@ -457,9 +434,7 @@ int command_record(int argc, char **argv)
 		err = run(&o, &job, &outputs, &status);
 	outputs_free(&outputs);
 	job_free(&job);
-	free(o.pids.pids);
+	choice_free(&o.choice);
 	free(o.outputs.items);
-	free(o.model_files.items);
-	free(o.models);
 	return err ? 1 : status;
 }
