@@ -28,6 +28,7 @@
 #define DEFAULT_RING_BYTES (32UL << 20)
 #define TRIALS 400  /* calls per round of the calibration */
 #define ROUNDS 3
+#define FILES_MOST (1UL << 18) /* descriptors: two for each function in each of a few processes */
 
 /* Nearly empty functions with the three kinds of first instruction. */
 __asm__(".text\n"
@@ -354,13 +355,13 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	int err;
 
 	kernel->rung = rung;
-	err = load_observe(kernel, options);
+	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
 		err = trial_works(kernel);
 	if (err) {
 		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
 		link_remove_from(kernel, 0, NULL);
-		observe_bpf__destroy(kernel->observe);
+		observe_bpf__destroy(kernel->observe); /* NULL: nothing */
 		kernel->observe = NULL;
 		return err;
 	}
@@ -391,16 +392,32 @@ static void explain(int err, const struct kernel_options *options)
 {
 	if (options->quiet)
 		return;
-	if (err == -EPERM || err == -EACCES)
+	if (err == -EPERM) /* EACCES is a verifier that says no, to root too */
 		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'", strerror(-err));
 	else
 		log_error("cannot observe anything on this kernel: %s: see 'gaspbpf doctor' for what is missing, "
 			  "or use -vv for the kernel's own words", strerror(-err));
 }
 
-int kernel_load(struct kernel **result, const struct kernel_options *options)
+/* Descriptors for two perf events a function. A command that we start gets the limits of our caller (util/files.h). */
+static void raise_limits(void)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit files = { FILES_MOST, FILES_MOST }, now;
+
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before Linux 5.11 maps count against it */
+	if (getrlimit(RLIMIT_NOFILE, &now) || now.rlim_cur >= FILES_MOST)
+		return;
+	if (now.rlim_max > files.rlim_max)
+		files.rlim_max = now.rlim_max;
+	if (!setrlimit(RLIMIT_NOFILE, &files))
+		return;
+	now.rlim_cur = now.rlim_max < FILES_MOST ? now.rlim_max : FILES_MOST;
+	setrlimit(RLIMIT_NOFILE, &now);
+}
+
+int kernel_load(struct kernel **result, const struct kernel_options *options)
+{
 	struct kernel *kernel = calloc(1, sizeof(*kernel));
 	enum rung rung, last;
 	int err;
@@ -411,7 +428,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
 	kernel->filter = options->filter;
 	libbpf_set_print(libbpf_says);
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before Linux 5.11 maps count against it */
+	raise_limits();
 	err = choose_rungs(&rung, &last);
 	if (err)
 		goto fail;

@@ -6,12 +6,9 @@
 
 #include "probe/probe.h"
 
-struct bpf_link;
-
-/* One attachment: a multi link's descriptor, or a perf event's link object. */
+/* One attachment. */
 struct held_link {
-	int fd;                /* multi and session rungs; -1: see perf */
-	struct bpf_link *perf;
+	int fd;        /* the BPF link; it holds all the rest */
 	size_t probes;
 };
 
@@ -23,6 +20,7 @@ struct kernel {
 	int ring_fds[64];
 	unsigned rings;
 	size_t ring_bytes;     /* of one ring */
+	uint32_t uprobe_type;  /* the kernel's number for perf events that are uprobes; 0: not read yet */
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;
 	size_t nlinks, room;
@@ -38,9 +36,11 @@ struct link_request {
 	bool call_only;        /* no return probes: no span of these ends by a return */
 };
 
+/* False where the kernel knows nothing of a rung: a quick look, so that no programs are loaded for it in vain. */
+bool link_possible(enum rung rung);
 /* Attaches on the kernel's rung and remembers the links. 0 or -errno, not said. */
 int link_attach(struct kernel *kernel, const struct link_request *request);
-/* Removes links kernel->links[from..). */
+/* Removes links kernel->links[from..), many at once. `progress` may be NULL. */
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t));
 
 #endif

@@ -2,14 +2,23 @@
  * link.c - one link for many probes.
  *
  * libbpf learned uprobe_multi in 1.3 and sessions in 1.6; Debian 12 has 1.1. The system call underneath is stable, so
- * it is used directly, with the kernel's numbers written out here and nowhere else. On kernels without
- * either (before 6.6) each probe is a perf event, through libbpf: two for a function, and slow to remove.
+ * it is used directly, with the kernel's numbers written out here and nowhere else.
+ *
+ * On kernels without either (before 6.6) each probe is a perf event, two for a function. The events are opened here
+ * too, for three reasons. They stay disabled: BPF programs run all the same, but the kernel has nothing to switch on
+ * and off whenever the target's thread is scheduled. The link holds its event, so a probe takes one
+ * descriptor and not two. And removing one waits for the kernel's grace periods, which many
+ * threads can do at the same time.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -71,27 +80,91 @@ static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_
 	return err;
 }
 
-static int perf_links(struct kernel *kernel, struct bpf_program *program, bool at_return,
-		      const struct link_request *request)
+static int read_uprobe_type(struct kernel *kernel)
+{
+	FILE *f;
+	int read;
+
+	if (kernel->uprobe_type)
+		return 0;
+	f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	if (!f)
+		return -EOPNOTSUPP;
+	read = fscanf(f, "%u", &kernel->uprobe_type);
+	fclose(f);
+	return read == 1 && kernel->uprobe_type ? 0 : -EOPNOTSUPP;
+}
+
+/* A uprobe as a perf event, in one process or (pid 0) in all. A descriptor or -errno. */
+static int open_event(const struct kernel *kernel, const char *path, unsigned long offset, pid_t pid, bool at_return)
+{
+	struct perf_event_attr attr = {
+		.type = kernel->uprobe_type, .size = sizeof(attr), .disabled = 1,
+		.config = at_return, /* format/retprobe of the PMU: config:0 */
+		.uprobe_path = (uintptr_t)path, .probe_offset = offset,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int perf_link(struct kernel *kernel, int program, const char *path, unsigned long offset, uint64_t cookie,
+		     pid_t pid, bool at_return)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
+	int event = open_event(kernel, path, offset, pid, at_return), fd, err;
+
+	if (event < 0)
+		return event;
+	fd = bpf_link_create(program, event, BPF_PERF_EVENT, &options);
+	close(event);
+	if (fd < 0)
+		return fd;
+	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1 });
+	if (err)
+		close(fd);
+	return err;
+}
+
+static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request)
 {
 	char path[64];
-	int err;
+	int err = read_uprobe_type(kernel);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
-	for (size_t i = 0; i < request->count; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = request->cookies[i], .retprobe = at_return);
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, request->pid ?: -1, path,
-									request->offsets[i], &options);
+	for (size_t i = 0; !err && i < request->count; i++)
+		err = perf_link(kernel, program, path, request->offsets[i], request->cookies[i], request->pid,
+				at_return);
+	return err;
+}
 
-		if (!link)
-			return -errno;
-		err = remember(kernel, (struct held_link){ .fd = -1, .perf = link, .probes = 1 });
-		if (err) {
-			bpf_link__destroy(link);
-			return err;
-		}
-	}
-	return 0;
+/* An empty program on something that is no file: a kernel that knows the kind of link says EBADF. */
+bool link_possible(enum rung rung)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	uint32_t type = rung == RUNG_SESSION ? TRACE_UPROBE_SESSION : TRACE_UPROBE_MULTI;
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type);
+	unsigned long offset = 0;
+	struct multi_attr attr = {
+		.attach_type = type, .path = (uintptr_t)"/", .offsets = (uintptr_t)&offset, .count = 1,
+	};
+	int program, fd, err;
+
+	if (rung == RUNG_PERF)
+		return true;
+	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", nothing, 2, &options);
+	if (program < 0)
+		return program == -EPERM; /* said where programs are loaded */
+	attr.prog_fd = program;
+	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
+	err = fd < 0 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	close(program);
+	return err == EBADF;
 }
 
 int link_attach(struct kernel *kernel, const struct link_request *request)
@@ -112,28 +185,66 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 			err = multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
 		break;
 	default:
-		err = request->call_only ? 0 : perf_links(kernel, o->progs.leave, true, request);
+		err = request->call_only ? 0 : perf_links(kernel, bpf_program__fd(o->progs.leave), true, request);
 		if (!err)
-			err = perf_links(kernel, o->progs.call, false, request);
+			err = perf_links(kernel, bpf_program__fd(o->progs.call), false, request);
 	}
 	if (err)
 		link_remove_from(kernel, before, NULL);
 	return err;
 }
 
+/* --- removing ---------------------------------------------------------- */
+
+#define CLOSERS 32        /* threads that remove links */
+#define LOOK_EVERY_MS 20
+
+struct closing {
+	const struct held_link *links;
+	size_t all;
+	atomic_size_t next, done;
+};
+
+static void *close_links(void *context)
+{
+	struct closing *c = context;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&c->next, 1)) < c->all) {
+		close(c->links[i].fd);
+		atomic_fetch_add(&c->done, 1);
+	}
+	return NULL;
+}
+
+static void watch_closing(struct closing *c, void (*progress)(size_t, size_t))
+{
+	const struct timespec pause = { .tv_nsec = LOOK_EVERY_MS * 1000000L };
+	size_t done;
+
+	while ((done = atomic_load(&c->done)) < c->all) {
+		if (progress)
+			progress(done, c->all);
+		nanosleep(&pause, NULL);
+	}
+}
+
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t))
 {
-	size_t all = kernel->nlinks - from;
+	struct closing c = { .links = kernel->links + from, .all = kernel->nlinks - from };
+	pthread_t threads[CLOSERS];
+	size_t nthreads = 0;
 
-	for (size_t done = 0; done < all; done++) {
-		struct held_link *link = &kernel->links[from + done];
-
-		if (link->perf)
-			bpf_link__destroy(link->perf);
-		else
-			close(link->fd);
-		if (progress)
-			progress(done + 1, all);
-	}
+	while (nthreads < CLOSERS && nthreads + 1 < c.all &&
+	       !pthread_create(&threads[nthreads], NULL, close_links, &c))
+		nthreads++;
+	if (nthreads)
+		watch_closing(&c, progress);
+	else
+		close_links(&c);
+	for (size_t i = 0; i < nthreads; i++)
+		pthread_join(threads[i], NULL);
+	if (progress && c.all)
+		progress(c.all, c.all);
 	kernel->nlinks = from;
 }

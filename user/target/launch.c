@@ -51,6 +51,8 @@ static void run_command(char *const argv[], const struct caller *caller, int gat
 		_exit(126);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	setrlimit(RLIMIT_NOFILE, &caller->files);
+	setrlimit(RLIMIT_MEMLOCK, &caller->locked);
 	become(caller);
 	execvp(argv[0], argv);
 	err = errno;

@@ -59,6 +59,8 @@ int caller_find(struct caller *caller)
 	uint32_t uid, gid;
 
 	*caller = (struct caller){ .uid = getuid(), .gid = getgid() };
+	getrlimit(RLIMIT_NOFILE, &caller->files);
+	getrlimit(RLIMIT_MEMLOCK, &caller->locked);
 	if (geteuid() == 0 && id_from_environment("SUDO_UID", &uid) &&
 	    !getpwuid_r(uid, &entry, storage, sizeof(storage), &found) && found) {
 		caller->uid = uid;

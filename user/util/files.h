@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 /* Who called: the user behind sudo (SUDO_UID, SUDO_GID, checked against passwd), else ourselves. */
@@ -14,6 +15,7 @@ struct caller {
 	gid_t gid;
 	char *name; /* login name; may be NULL */
 	char *home; /* may be NULL */
+	struct rlimit files, locked; /* our limits when we asked: those of a command started for the caller */
 };
 int caller_find(struct caller *caller);
 void caller_free(struct caller *caller);
