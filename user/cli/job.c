@@ -222,7 +222,7 @@ static void on_exec(void *context, pid_t pid)
 	if (capture_refresh_process(job->capture, pid))
 		return;
 	process = capture_process(job->capture, pid);
-	if (!process || plan_add_processes(job->plan, &process, 1) || job->plan->nsites == first)
+	if (!process || plan_add_processes(job->plan, &process, 1) || !plan_has_new(job->plan, first))
 		return;
 	if (!capture_define_probes(job->capture))
 		attach_sites(job->kernel, job->plan, first, &job->attach);
@@ -275,6 +275,14 @@ static void begin(struct job *job)
 	kernel_set_active(job->kernel, true);
 }
 
+static bool all_left_out(const struct job *job)
+{
+	for (size_t i = 0; i < job->plan->nsites; i++)
+		if (!attach_leaves_out(job->kernel, &job->attach, &job->plan->sites[i]))
+			return false;
+	return true;
+}
+
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 {
 	int err;
@@ -292,7 +300,10 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	}
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
-	if (!err && !attach_count(job->kernel)) {
+	if (!err && all_left_out(job)) {
+		log_error("nothing that the job maps imports any of the known functions: use --all-symbols");
+		err = -ENOENT;
+	} else if (!err && !attach_count(job->kernel)) {
 		log_error("the process ended before its probes were in: start it with 'gaspbpf -- COMMAND'");
 		err = -ESRCH;
 	}
@@ -335,7 +346,7 @@ static int on_mapped(void *context, struct process *process)
 	uint32_t first = job->plan->nsites;
 	int err = plan_add_processes(job->plan, &process, 1);
 
-	if (err || job->plan->nsites == first)
+	if (err || !plan_has_new(job->plan, first))
 		return err;
 	err = capture_define_probes(job->capture);
 	return err ? err : attach_sites(job->kernel, job->plan, first, &job->attach);

@@ -80,11 +80,11 @@ static const char *base_name(const char *path)
 static void print_site(const struct site *site)
 {
 	for (size_t k = 0; k < site->nfunctions; k++)
-		printf("  %-34s %-34s %-22s 0x%-8llx %-8s%s%s%s%s\n", site->function[k].event, site->function->symbol,
+		printf("  %-34s %-34s %-22s 0x%-8llx %-8s%s%s%s%s%s\n", site->function[k].event, site->function->symbol,
 		       log_safe(base_name(site->image->path)), (unsigned long long)site->offset,
 		       site_class_name(site->class), site->aliases ? "  = " : "",
 		       site->aliases ? log_safe(site->aliases) : "", site->no_return ? "  calls only: " : "",
-		       site->no_return ?: "");
+		       site->no_return ?: "", site->uncalled ? "  imported by nothing" : "");
 }
 
 static bool same_model(const struct function *function, const struct model *model)
@@ -176,6 +176,8 @@ static void json_site(struct json *j, const struct site *site, size_t meaning)
 	json_key_string(j, "file", site->image->path);
 	json_key_string(j, "build_id", site->image->build_id);
 	json_key_uint(j, "offset", site->offset);
+	json_key(j, "imported");
+	json_bool(j, !site->uncalled);
 	json_key_string(j, "class", site_class_name(site->class));
 	json_key_string(j, "no_return", site->no_return);
 	json_end_object(j);

@@ -34,16 +34,18 @@ struct options {
 	struct text_list outputs;
 	uint64_t duration, ring_bytes;
 	enum scope scope;
-	bool quiet, json;
+	bool quiet, json, all_symbols;
 };
 
-enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON };
+enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
 	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
 	  "that maps the library (auto: the first for up to 4 processes)", 2 },
+	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0, "Before Linux 6.6, where each probe is slow to put in and take out, observe "
+	  "also those functions of a large library that nothing in the job imports", 2 },
 	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
@@ -114,6 +116,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_RINGS:
 		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
 			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
+		break;
+	case OPTION_ALL_SYMBOLS:
+		o->all_symbols = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -339,11 +344,16 @@ static int block_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
+static bool left_out(const struct job *job, size_t site)
+{
+	return attach_leaves_out(job->kernel, &job->attach, &job->plan->sites[site]);
+}
+
 static void say_start(const struct watch *w)
 {
 	const struct job *job = w->job;
 	char costs[160] = "";
-	size_t n = 0;
+	size_t n = 0, observed = 0;
 
 	if (w->options->quiet)
 		return;
@@ -351,15 +361,27 @@ static void say_start(const struct watch *w)
 		size_t sites = 0;
 
 		for (size_t i = 0; i < job->plan->nsites; i++)
-			sites += (int)job->plan->sites[i].class == class;
+			sites += (int)job->plan->sites[i].class == class && !left_out(job, i);
+		observed += sites;
 		if (sites)
 			n += snprintf(costs + n, sizeof(costs) - n, "%s%zu at %u ns", n ? ", " : "", sites, job->cost_ns[class]);
 	}
 	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->npids, job->npids == 1 ? "" : "es",
-		job->plan->nsites);
+		observed);
 	for (size_t i = 0; i < job->plan->nchosen; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", job->plan->chosen[i]->name);
 	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
+}
+
+static void say_left_out(const struct job *job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->plan->nsites; i++)
+		count += left_out(job, i);
+	if (count)
+		log_warn("%zu functions are left out, since nothing that the job maps imports them and on this kernel each probe is slow "
+			 "to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them", count);
 }
 
 /* Functions whose returns are left alone for the job's sake. */
@@ -379,6 +401,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .signals = block_signals() };
 	int err = w.signals < 0 ? w.signals : 0;
 
+	job->attach.all_symbols = o->all_symbols;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
 				 : job_attach(job, o->scope, o->ring_bytes);
@@ -387,6 +410,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	outputs_begin(outputs, &job->definitions);
 	outputs_connect(outputs, job->capture);
 	say_start(&w);
+	say_left_out(job);
 	say_calls_only(job);
 	watch_job(&w);
 	err = leave(&w);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -93,19 +94,39 @@ static bool call_only(const struct site *site)
 	return site->no_span || site->no_return || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
 }
 
-/* The sites of one image, with or without return probes. */
-static int attach_kind(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
-		       pid_t pid, bool calls)
+bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site)
 {
-	struct link_request request = { .file_fd = image->fd, .pid = pid, .call_only = calls };
+	return site->uncalled && !scope->all_symbols && kernel->rung == RUNG_PERF;
+}
+
+/* What of the plan is to be put in now, and for whom. */
+struct wanted {
+	const struct plan *plan;
+	const struct attach_scope *scope;
+	const struct image *image;
+	uint32_t first;
+	pid_t pid;
+};
+
+static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
+{
+	return site->image == w->image && (site->id >= w->first || site->late) &&
+	       !(site->no_span && site->closes == NO_SITE) && !attach_leaves_out(kernel, w->scope, site);
+}
+
+/* The sites of one image, with or without return probes. */
+static int attach_kind(struct kernel *kernel, const struct wanted *w, bool calls)
+{
+	struct link_request request = { .file_fd = w->image->fd, .pid = w->pid, .call_only = calls };
+	const struct plan *plan = w->plan;
 	unsigned long *offsets = calloc(plan->nsites + 1, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->nsites + 1, sizeof(*cookies));
 	int err = offsets && cookies ? 0 : -ENOMEM;
 
-	for (size_t i = first; !err && i < plan->nsites; i++) {
+	for (size_t i = 0; !err && i < plan->nsites; i++) {
 		const struct site *site = &plan->sites[i];
 
-		if (site->image != image || call_only(site) != calls || (site->no_span && site->closes == NO_SITE))
+		if (call_only(site) != calls || !wants(kernel, w, site))
 			continue;
 		err = set_program(kernel, site);
 		offsets[request.count] = site->offset;
@@ -120,17 +141,16 @@ static int attach_kind(struct kernel *kernel, const struct plan *plan, const str
 	return err;
 }
 
-static int attach_from(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
-		       pid_t pid)
+static int attach_wanted(struct kernel *kernel, const struct wanted *w)
 {
-	int err = attach_kind(kernel, plan, image, first, pid, false);
+	int err = attach_kind(kernel, w, false);
 
 	if (!err)
-		err = attach_kind(kernel, plan, image, first, pid, true);
+		err = attach_kind(kernel, w, true);
 	if (err == -ESRCH)
-		log_info("%d: ended before its probes were in", pid);
+		log_info("%d: ended before its probes were in", w->pid);
 	else if (err)
-		log_error("%s: cannot put probes in: %s: see 'gaspbpf doctor'", log_safe(image->path), strerror(-err));
+		log_error("%s: cannot put probes in: %s: see 'gaspbpf doctor'", log_safe(w->image->path), strerror(-err));
 	return err;
 }
 
@@ -151,21 +171,27 @@ static bool for_everybody(const struct plan *plan, const struct image *image, co
 static int attach_to_image(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
 			   const struct attach_scope *scope)
 {
-	if (for_everybody(plan, image, scope))
-		return attach_from(kernel, plan, image, first, 0);
-	for (size_t p = 0; p < scope->npids; p++) {
-		int err = attach_from(kernel, plan, image, first, scope->pids[p]);
+	struct wanted w = { .plan = plan, .scope = scope, .image = image, .first = first };
 
+	if (for_everybody(plan, image, scope))
+		return attach_wanted(kernel, &w);
+	for (size_t p = 0; p < scope->npids; p++) {
+		int err;
+
+		w.pid = scope->pids[p];
+		err = attach_wanted(kernel, &w);
 		if (err && err != -ESRCH)
 			return err;
 	}
 	return 0;
 }
 
-int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, const struct attach_scope *scope)
+int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
-	size_t before = kernel->nlinks;
+	size_t before = kernel->nlinks, probes = attach_count(kernel);
+	struct timespec start, end;
 
+	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (size_t i = 0; i < plan->nimages; i++) {
 		int err = attach_to_image(kernel, plan, plan->images[i], first, scope);
 
@@ -174,17 +200,23 @@ int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first,
 			return err;
 		}
 	}
+	for (size_t i = 0; i < plan->nsites; i++)
+		plan->sites[i].late = false;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes,
+		 (end.tv_sec - start.tv_sec) * 1e3 + (end.tv_nsec - start.tv_nsec) / 1e6);
 	return 0;
 }
 
 int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope)
 {
 	for (size_t i = 0; i < plan->nimages; i++) {
+		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .pid = pid };
 		int err;
 
 		if (for_everybody(plan, plan->images[i], scope))
 			continue;
-		err = attach_from(kernel, plan, plan->images[i], 0, pid);
+		err = attach_wanted(kernel, &w);
 		if (err)
 			return err == -ESRCH ? 0 : err;
 	}

@@ -351,6 +351,7 @@ static int explore(struct plan *plan)
 	}
 	join_pairs(plan, first);
 	plan_choose_returns(plan);
+	plan_find_uncalled(plan, first);
 	return err;
 }
 
@@ -362,6 +363,11 @@ struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inod
 		if (plan->images[i]->inode == inode && plan->images[i]->device == device)
 			return plan->images[i];
 	return NULL;
+}
+
+bool plan_maps(const struct plan *plan, size_t image)
+{
+	return plan->work->mapped[image];
 }
 
 static int add_image(struct plan *plan, struct image *image, bool mapped)

@@ -8,5 +8,9 @@
 
 /* Decides for each site whether its return may be observed; fills site.no_return. */
 void plan_choose_returns(struct plan *plan);
+/* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled and site.late. */
+void plan_find_uncalled(struct plan *plan, uint32_t first);
+/* Does a process map this image (an index)? It may be there only as a file. */
+bool plan_maps(const struct plan *plan, size_t image);
 
 #endif

@@ -32,6 +32,9 @@ struct site {
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
 	const char *no_return;         /* why its return is not observed; NULL: it is (returns.c) */
+	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
+	bool late;                     /* was uncalled until a later file came, and has no probes yet */
+	size_t looked_at;              /* private to imports.c: images that are known not to import it */
 	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
 
@@ -79,6 +82,8 @@ int plan_add_processes(struct plan *plan, struct process *const *processes, size
  * chosen model applies to it. Files do not count when models that join alone ask for parallel ones.
  */
 int plan_add_file(struct plan *plan, const char *path, bool *known);
+/* Is there something that attach_sites(first) would put in? */
+bool plan_has_new(const struct plan *plan, uint32_t first);
 /* The functions that are not there; fills absents. */
 int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
@@ -142,10 +147,13 @@ struct attach_scope {
 	size_t npids;
 	bool file;       /* files of parallel runtimes: for everybody */
 	bool file_alone; /* files that everything maps (join alone): for everybody */
+	bool all_symbols;/* uncalled functions, too, where each probe is dear to remove */
 };
 
-/* Puts probes on the sites with ids in [first, plan->nsites). 0 or -errno, said; on failure none of them stays. */
-int attach_sites(struct kernel *kernel, const struct plan *plan, uint32_t first, const struct attach_scope *scope);
+/* Uncalled functions have no probes where each would be a perf event of its own, unless asked for. */
+bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site);
+/* Puts probes on the sites with ids in [first, plan->nsites) and on late ones. 0 or -errno, said; on failure none of them stays. */
+int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope);
 /* Probes of a process that has come later, where files are not for everybody. */
 int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
