@@ -248,9 +248,7 @@ static int look(const struct options *o, struct plan *plan)
 
 		err = plan_add_file(plan, o->files.items[i], &known);
 		if (err == -ENOEXEC)
-			log_error("%s: not an x86-64 ELF program or library", log_safe(o->files.items[i]));
-		else if (err)
-			log_error("%s: %s", log_safe(o->files.items[i]), strerror(-err));
+			log_error("%s: not an x86-64 ELF program or library: name one", log_safe(o->files.items[i]));
 	}
 	return err ?: plan_find_absent(plan);
 }
