@@ -368,7 +368,13 @@ int call(struct pt_regs *ctx)
 SEC("?uretprobe")
 int leave(struct pt_regs *ctx)
 {
-	return on_return(ctx, bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 only = cookie >> 32; /* the event's process; 0: all, or the link sees to it */
+
+	/* Linux 6.1 calls the return probes of an event that is for another process, too. */
+	if (only && only != bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	return on_return(ctx, cookie);
 }
 
 char LICENSE[] SEC("license") = "GPL";

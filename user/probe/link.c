@@ -111,7 +111,7 @@ static int open_event(const struct kernel *kernel, const char *path, unsigned lo
 static int perf_link(struct kernel *kernel, int program, const char *path, unsigned long offset, uint64_t cookie,
 		     pid_t pid, bool at_return)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | (uint64_t)pid << 32);
 	int event = open_event(kernel, path, offset, pid, at_return), fd, err;
 
 	if (event < 0)
