@@ -143,3 +143,8 @@ def breakpoints(pid):
 def events(report):
     """The event table of a JSON report, by name."""
     return {row["name"]: row for row in report["events"]}
+
+
+def compile_c(source, program, *options):
+    """Builds a small program that a test has written."""
+    subprocess.run(["cc", *options, "-o", str(program), str(source)], check=True, timeout=PATIENCE)

@@ -74,3 +74,39 @@ def test_loss_is_counted(job, observe):
     assert sum(row["calls"] for row in report["events"]) == report["loss"]["delivered"]
     assert "please report" not in errors
     assert status == 0
+
+
+def test_a_function_of_the_program(job, observe, tmp_path):
+    """-e: a prototype of the user's own, found in the program, with its arguments; an unknown one is told."""
+    source = tmp_path / "steps.c"
+    source.write_text("""
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int step(int number, const char *name) { __asm__ volatile("" ::: "memory"); return number + name[0]; }
+        int main(void)
+        {
+            int sum = 0;
+
+            while (access("go", F_OK))
+                usleep(10000);
+            for (int i = -3; i < 40; i++)
+                sum += step(i, "x");
+            printf("%d\\n", sum);
+            return 7;
+        }
+        """)
+    program = tmp_path / "steps"
+    gaspbpf.compile_c(source, program, "-O2", "-g")
+    steps = job([program], gate=False)
+    events = tmp_path / "run.events"
+    watcher = observe("-p", steps.process.pid, "-e", "int step(int number, const char *name)", "--json", "-o", events)
+    (steps.folder / "go").touch()
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    assert steps.process.wait() == 7
+    assert gaspbpf.events(json.loads(out))["GASP_USER_STEP"]["calls"] == 43
+    starts = [line for line in events.read_text().splitlines() if " START GASP_USER_STEP" in line]
+    assert [int(line.split("number=")[1].split()[0]) for line in starts] == list(range(-3, 40))
+    other = job([program], gate=False)
+    wrong = gaspbpf.run("-p", other.process.pid, "-e", "no_such_function")
+    assert wrong.returncode == 1 and "-e no_such_function: not exported" in wrong.stderr

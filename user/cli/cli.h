@@ -29,21 +29,25 @@ struct text_list {
 };
 int cli_append(struct text_list *list, char *item);
 
-/* Which processes and which models: the options -p, -m, --model-file and -v, which several commands share. */
+/* Which processes, models and functions: the options -p, -m, --model-file, -e and -v, which several commands share. */
 struct choice {
 	struct pid_list pids;
 	struct text_list model_files;
+	struct text_list functions; /* -e: prototypes or bare names */
 	char *models; /* all -m, joined by commas; NULL: none */
 };
 /* For argp's `children`; its input (state->child_inputs[0]) is a struct choice. */
 extern const struct argp choice_parser;
 void choice_free(struct choice *choice);
 
+/* The model that -e makes. */
+#define USER_MODEL "user"
+
 /*
  * The models of $GASPBPF_MODELS, else of models/ beside the program, else of the installed folder; then the
- * given files. 0 or -errno, said.
+ * files of --model-file; then the functions of -e, as a model of their own that takes part. 0 or -errno, said.
  */
-int cli_load_models(struct model_set **set, char *const *files, size_t nfiles);
+int cli_load_models(struct model_set **set, struct choice *choice);
 
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);

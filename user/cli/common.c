@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static char *beside_program(void)
 	return folder;
 }
 
-int cli_load_models(struct model_set **set, char *const *files, size_t nfiles)
+static int load_folder(struct model_set **set)
 {
 	const char *told = getenv("GASPBPF_MODELS");
 	char *beside = beside_program();
@@ -37,12 +38,69 @@ int cli_load_models(struct model_set **set, char *const *files, size_t nfiles)
 	else
 		err = models_load_folder(set, GASPBPF_DATA "/models");
 	free(beside);
-	for (size_t i = 0; !err && i < nfiles; i++) {
-		err = models_add_file(*set, files[i]);
-		if (err) {
-			models_free(*set);
-			*set = NULL;
-		}
+	return err;
+}
+
+/* "void my_phase(int step)" -> "MY_PHASE": the last name before the parenthesis, as an event is written. */
+static void print_event(FILE *out, const char *prototype)
+{
+	const char *end = prototype + strcspn(prototype, "("), *start;
+
+	while (end > prototype && isspace((unsigned char)end[-1]))
+		end--;
+	for (start = end; start > prototype && (isalnum((unsigned char)start[-1]) || strchr("_$.", start[-1])); start--)
+		;
+	for (; start < end; start++)
+		fputc(isalnum((unsigned char)*start) ? toupper((unsigned char)*start) : '_', out);
+}
+
+/* The functions of -e as the text of a model: they may be in the program or in any library that is mapped. */
+static int add_functions(struct model_set *set, const struct text_list *functions)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return -errno;
+	fputs("model " USER_MODEL "\nlanguage USER\nnumbers 0xC0000000\nlibrary program *\njoin alone\n", out);
+	for (size_t i = 0; i < functions->count; i++) {
+		print_event(out, functions->items[i]);
+		fprintf(out, " user %.*s\n", (int)strcspn(functions->items[i], "\n"), functions->items[i]);
+	}
+	err = fclose(out) ? -errno : models_add_text(set, "-e", text, size);
+	free(text);
+	return err;
+}
+
+/* What -e names takes part, whatever -m says. */
+static int wish_for_functions(struct choice *choice)
+{
+	char *wish;
+
+	if (asprintf(&wish, "%s%s+" USER_MODEL, choice->models ?: "", choice->models ? "," : "") < 0)
+		return -ENOMEM;
+	free(choice->models);
+	choice->models = wish;
+	return 0;
+}
+
+int cli_load_models(struct model_set **set, struct choice *choice)
+{
+	int err = load_folder(set);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < choice->model_files.count; i++)
+		err = models_add_file(*set, choice->model_files.items[i]);
+	if (!err && choice->functions.count)
+		err = add_functions(*set, &choice->functions);
+	if (!err && choice->functions.count)
+		err = wish_for_functions(choice);
+	if (err) {
+		models_free(*set);
+		*set = NULL;
 	}
 	return err;
 }
@@ -88,6 +146,8 @@ static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
+	{ "function", 'e', "PROTOTYPE", 0, "Observe this function of the program or a library, too, such as 'void my_phase(int step)'; "
+	  "a bare name will do; may repeat", 2 },
 	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
 	{ 0 }
 };
@@ -110,6 +170,8 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_MODEL_FILE:
 		return -cli_append(&choice->model_files, argument);
+	case 'e':
+		return -cli_append(&choice->functions, argument);
 	case 'v':
 		log_set_level(log_get_level() + 1);
 		return 0;
@@ -123,6 +185,7 @@ void choice_free(struct choice *choice)
 {
 	free(choice->pids.pids);
 	free(choice->model_files.items);
+	free(choice->functions.items);
 	free(choice->models);
 }
 

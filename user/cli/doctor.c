@@ -276,7 +276,7 @@ int command_doctor(int argc, char **argv)
 	bad = check_kernel() + check_lockdown() + check_rights() + check_namespace();
 	printf("ways of attaching, best first\n");
 	bad += check_rungs();
-	if (cli_load_models(&models, o.model_files.items, o.model_files.count))
+	if (cli_load_models(&models, &o))
 		bad++;
 	for (size_t i = 0; models && i < o.pids.count; i++)
 		bad += check_target(models, o.models, o.pids.pids[i]);

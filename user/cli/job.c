@@ -177,6 +177,24 @@ static int nothing_known(const struct job *job)
 	return -ENOENT;
 }
 
+/* A function that somebody named with -e must be somewhere; a spelling mistake is worth a word. */
+static int check_functions(struct job *job)
+{
+	const struct model *model = models_find(job->models, USER_MODEL);
+	int err = model ? plan_find_absent(job->plan) : 0;
+
+	for (size_t i = 0; !err && model && i < job->plan->nabsents; i++) {
+		const struct absent *absent = &job->plan->absents[i];
+
+		if (absent->function->model != model)
+			continue;
+		log_error("-e %s: %s: 'gaspbpf list -p PID -e ...' tells what was looked at", log_safe(absent->function->symbol),
+			  absence_text(absent->why));
+		return -ENOENT;
+	}
+	return err;
+}
+
 int job_add_pids(struct job *job, const struct pid_list *list)
 {
 	const char **rank_variables = plan_rank_variables(job->models);
@@ -189,6 +207,8 @@ int job_add_pids(struct job *job, const struct pid_list *list)
 		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
 	if (!err && !job->plan->nsites)
 		return nothing_known(job);
+	if (!err)
+		err = check_functions(job);
 	if (!err)
 		err = add_forked(job);
 	if (!err)

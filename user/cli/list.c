@@ -275,7 +275,7 @@ int command_list(int argc, char **argv)
 	int err;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
-	err = cli_load_models(&models, o.choice.model_files.items, o.choice.model_files.count);
+	err = cli_load_models(&models, &o.choice);
 	if (!err && o.only_models)
 		err = list_models(models);
 	else if (!err)

@@ -428,7 +428,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 /* Everything that can be wrong is found here, before any probe is in. */
 static int prepare(struct options *o, struct job *job, struct outputs *outputs, int argc, char **argv)
 {
-	int err = cli_load_models(&job->models, o->choice.model_files.items, o->choice.model_files.count);
+	int err = cli_load_models(&job->models, &o->choice);
 
 	if (err)
 		return err;

@@ -480,7 +480,7 @@ const char *absence_text(enum absence why)
 {
 	static const char *const texts[ABSENT_REASONS] = {
 		[ABSENT_NOT_MAPPED] = "library not mapped",
-		[ABSENT_NOT_EXPORTED] = "not exported by this version of the library",
+		[ABSENT_NOT_EXPORTED] = "not exported: the file has no function of this name",
 		[ABSENT_STRIPPED] = "not exported, and the file is stripped of its local symbols",
 		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
 		[ABSENT_INDIRECT] = "an indirect function (IFUNC): its address is chosen when the program starts",
@@ -524,13 +524,18 @@ static int find_absent_of(struct plan *plan, const struct model *model)
 {
 	for (size_t f = 0; f < model->nfunctions; f += same_symbol(model, f)) {
 		struct absent absent = { .function = &model->functions[f], .why = ABSENT_NOT_MAPPED };
+		enum absence why;
 		int err;
 
 		for (size_t i = 0; i < plan->nimages && absent.why != ABSENT_REASONS; i++) {
 			if (!model_applies(plan, model, i))
 				continue;
+			why = why_absent(plan->images[i], absent.function);
+			if (why == ABSENT_NOT_EXPORTED || why == ABSENT_STRIPPED)
+				if (absent.why != ABSENT_NOT_MAPPED)
+					continue; /* another file had more to say */
 			absent.image = plan->images[i];
-			absent.why = why_absent(plan->images[i], absent.function);
+			absent.why = why;
 		}
 		if (absent.why == ABSENT_REASONS)
 			continue;
