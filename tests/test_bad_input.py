@@ -125,6 +125,14 @@ def test_nothing_known_is_mapped(sleeper):
     refused(gaspbpf.run("-p", sleeper.pid, "-m", "mpi"), str(sleeper.pid), "no known runtime", "gaspbpf list -p")
 
 
+def test_a_command_that_maps_nothing_known(tmp_path):
+    """It runs on, for what it starts may map something; at the end the user is told why nothing is in the report."""
+    result = gaspbpf.run("-q", "-m", "mpi", "--", "sh", "-c", "exit 5")
+    assert result.returncode == 5
+    assert len(lines(result.stderr)) == 1 and "mapped no known runtime" in result.stderr, result.stderr
+    assert "No call was observed" in result.stdout
+
+
 def test_processes_that_end_while_gaspbpf_looks(tmp_path):
     """Whatever moment they end in: a report or one clear line, never a hang."""
     program = gaspbpf.WORKLOADS / "brief"

@@ -292,6 +292,9 @@ static int leave(struct watch *w)
 	if (job->unfollowed)
 		log_warn("%zu process%s forked meanwhile and not observed: start the job with 'gaspbpf -- COMMAND' to follow all",
 			 job->unfollowed, job->unfollowed == 1 ? " was" : "es were");
+	if (!job->plan->nsites)
+		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
+			 "what is looked for");
 	run->finished = true;
 	return outputs_finish(w->outputs, &job->definitions);
 }
@@ -365,6 +368,10 @@ static void say_start(const struct watch *w)
 		observed += sites;
 		if (sites)
 			n += snprintf(costs + n, sizeof(costs) - n, "%s%zu at %u ns", n ? ", " : "", sites, job->cost_ns[class]);
+	}
+	if (!observed) { /* only of a command, which may map something yet; of others it is an error */
+		fprintf(stderr, "gaspbpf: observing the command: it maps nothing known so far; ^C to stop\n");
+		return;
 	}
 	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->npids, job->npids == 1 ? "" : "es",
 		observed);
