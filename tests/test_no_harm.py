@@ -1,5 +1,6 @@
 """However gaspbpf goes, and whatever the job does meanwhile: the job is not harmed and nothing remains."""
 import json
+import os
 import re
 import signal
 import subprocess
@@ -94,6 +95,47 @@ def test_nohup_is_respected(job, tmp_path):
         watcher.wait()
     assert target.end() == 0
     assert gaspbpf.events(json.loads(out))["GASP_C_MALLOC"]["calls"] == truth.functions(target)[0]["malloc"]["calls"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_a_command_outlives_gaspbpf(job, tmp_path, how):
+    arguments = [gaspbpf.WORKLOADS / "threads", "--rounds", 200]
+    watcher = job([gaspbpf.PROGRAM, "-q", "-o", tmp_path / "run.gasp", "--", *arguments]).wait_ready()
+    pid, = watcher.pids()
+    assert pid != watcher.process.pid
+    probed = remains.places(pid)
+    assert remains.patched(pid, probed) == probed
+    watcher.process.send_signal(how)
+    status = watcher.process.wait(timeout=gaspbpf.PATIENCE)
+    assert status == (0 if how == signal.SIGTERM else -how), watcher.output()
+    gaspbpf.wait_for(lambda: not remains.patched(pid, probed), "the command's text to be whole", 20)
+    (watcher.gate / "go").touch()
+    (watcher.gate / "end").touch()
+    gaspbpf.wait_for(lambda: "checksum" in watcher.output(), "the command to end")
+    assert truth.checksum(watcher.output()) == alone(*arguments)[0]
+
+
+def test_gaspbpf_is_killed_while_it_starts_a_command(tmp_path):
+    """At whatever moment: the command runs, or has not been started; it never hangs half-started."""
+    for delay in range(10):
+        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "--", gaspbpf.WORKLOADS / "brief"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            watcher.wait(timeout=0.05 * delay)
+        except subprocess.TimeoutExpired:
+            pass
+        watcher.kill()
+        watcher.wait()
+
+        def all_gone():
+            try:
+                os.killpg(watcher.pid, 0)
+            except ProcessLookupError:
+                return True
+            return False
+
+        gaspbpf.wait_for(all_gone, "the command to end", 20)
+    remains.assert_no_orphans()
 
 
 # --- a thousand probes ----------------------------------------------------
