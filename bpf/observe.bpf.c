@@ -263,11 +263,11 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();
 	/*
-	 * The kernel follows GB_DEPTH returns at a time on a thread, those that a longjmp left behind included, and
+	 * The kernel follows 64 returns at a time on a thread, those that a longjmp left behind included, and
 	 * silently leaves out further ones (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c).
 	 */
 	if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
-	    (p->flags & GB_PROBE_OPENS || task->utask->depth < GB_DEPTH)) {
+	    (p->flags & GB_PROBE_OPENS || task->utask->depth <= GB_DEPTH)) {
 		if (p->flags & GB_PROBE_OPENS)
 			f->sp = ~0ULL;
 		t->depth = depth + 1;

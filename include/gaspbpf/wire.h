@@ -31,7 +31,12 @@ typedef __s32 gb_s32;
 #define GB_REGISTERS 6   /* integer argument registers: rdi rsi rdx rcx r8 r9 */
 #define GB_SLOTS 20      /* words that one call can carry */
 #define GB_OPS 32        /* steps of one capture program; a power of two */
-#define GB_DEPTH 64      /* calls in progress per thread; the kernel's own limit of nested return probes */
+/*
+ * Calls in progress that are followed on a thread. One less than the kernel's own limit of nested return probes: a
+ * thread that reaches that one, and leaves the calls by longjmp, gets no return probe any more, since the kernel
+ * looks at the limit before it clears what was left behind.
+ */
+#define GB_DEPTH 63
 #define GB_PROBES 8192   /* probes of one session */
 #define GB_COMM 16       /* TASK_COMM_LEN */
 
