@@ -151,11 +151,9 @@ static bool try_rung(enum rung rung)
 		say(NOTE, "%-7s not available here (%s and later): %s", rung_name(rung), since[rung], meanings[rung]);
 		return false;
 	}
-	if (kernel_calibrate(kernel, cost))
-		say(YES, "%-7s %s", rung_name(rung), meanings[rung]);
-	else
-		say(YES, "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped)", rung_name(rung),
-		    meanings[rung], cost[SITE_NOP5], cost[SITE_EMULATED], cost[SITE_STEPPED]);
+	kernel_cost(kernel, cost);
+	say(YES, "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped)", rung_name(rung), meanings[rung],
+	    cost[SITE_NOP5], cost[SITE_EMULATED], cost[SITE_STEPPED]);
 	kernel_free(kernel);
 	return true;
 }

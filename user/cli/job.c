@@ -260,8 +260,7 @@ static int load(struct job *job, enum scope scope, uint64_t ring_bytes)
 
 	if (err)
 		return err;
-	if (kernel_calibrate(job->kernel, job->cost_ns))
-		log_info("the cost of a probe could not be measured");
+	kernel_cost(job->kernel, job->cost_ns);
 	for (int class = 0; class < SITE_CLASSES; class++)
 		job->definitions.run.cost_ns[class] = job->cost_ns[class];
 	job->definitions.run.rung = strdup(rung_name(kernel_rung(job->kernel)));

@@ -254,15 +254,9 @@ static void end_trial(struct kernel *kernel)
 	forget_own_thread(kernel);
 }
 
-int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
+/* Times the trial functions while they are observed. */
+static void calibrate(struct kernel *kernel)
 {
-	uint32_t self = getpid();
-	uint8_t one = 1;
-	int err = attach_trial(kernel);
-
-	if (err)
-		return err;
-	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
 	kernel_set_active(kernel, true);
 	for (int class = 0; class < SITE_CLASSES; class++) {
 		uint64_t best = UINT64_MAX;
@@ -277,11 +271,14 @@ int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
 				best = start;
 			ring_waiting(kernel, true);
 		}
-		cost_ns[class] = best / TRIALS;
+		kernel->cost_ns[class] = best / TRIALS;
 	}
 	kernel_set_active(kernel, false);
-	end_trial(kernel);
-	return 0;
+}
+
+void kernel_cost(const struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
+{
+	memcpy(cost_ns, kernel->cost_ns, sizeof(kernel->cost_ns));
 }
 
 /* --- loading ----------------------------------------------------------- */
@@ -365,6 +362,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 		kernel->observe = NULL;
 		return err;
 	}
+	calibrate(kernel);
 	end_trial(kernel);
 	return 0;
 }

@@ -21,6 +21,7 @@ struct kernel {
 	unsigned rings;
 	size_t ring_bytes;     /* of one ring */
 	uint32_t uprobe_type;  /* the kernel's number for perf events that are uprobes; 0: not read yet */
+	unsigned cost_ns[SITE_CLASSES];
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;
 	size_t nlinks, room;

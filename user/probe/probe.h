@@ -132,8 +132,8 @@ struct kernel_counts {
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 
-/* ns that one call costs a thread at a site of this class, measured on this machine; 0: not measured. */
-int kernel_calibrate(struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
+/* ns that one call costs a thread at a site of this class, measured on this machine by kernel_load(). */
+void kernel_cost(const struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
 
 /* --- attach ------------------------------------------------------------ */
 
