@@ -13,11 +13,6 @@
 
 #define NAME_TABLES 4  /* .dynstr, .strtab, that of .gnu_debugdata, that of the debug file */
 
-/* An executable PT_LOAD: `size` bytes of the file at `offset`, meant for `address`. */
-struct code_segment {
-	uint64_t address, offset, size;
-};
-
 struct dwarf_reader;
 struct inlined_names;
 

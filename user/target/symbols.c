@@ -49,6 +49,12 @@ bool code_address_of(const struct image_private *priv, uint64_t offset, uint64_t
 	return false;
 }
 
+const struct code_segment *image_code(const struct image *image, size_t *count)
+{
+	*count = private_of(image)->ncode;
+	return private_of(image)->code;
+}
+
 /* --- reading ----------------------------------------------------------- */
 
 /* One symbol table on its way into the image. */

@@ -123,6 +123,11 @@ const struct symbol *image_symbol(const struct image *image, const char *name);
 bool image_imports(const struct image *image, const char *name);
 /* The function that holds a file offset, NULL: none. */
 const struct symbol *image_symbol_at(const struct image *image, uint64_t offset);
+/* An executable PT_LOAD: `size` bytes of the file at `offset`, meant for `address`. */
+struct code_segment {
+	uint64_t address, offset, size;
+};
+const struct code_segment *image_code(const struct image *image, size_t *count);
 /*
  * True where the image's DWARF has a function of this name that was inlined everywhere. The first call may take
  * seconds on a program with hundreds of MB of DWARF.
