@@ -6,7 +6,7 @@
 BUILD   := build
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
-PKGS    := libbpf libelf libdw liblzma libzstd zlib
+PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone
 prefix  ?= /usr/local
 
 CFLAGS   ?= -O2 -g

@@ -59,7 +59,7 @@ def places(pid, *options):
     """What gaspbpf would probe in a process: (file, offset) of each."""
     result = gaspbpf.run("list", "-p", pid, "--json", *options)
     assert result.returncode == 0, result.stderr
-    found = {(row["file"], row["offset"]) for row in json.loads(result.stdout)["found"]}
+    found = {(row["file"], row["probe_offset"]) for row in json.loads(result.stdout)["found"]}
     assert found
     return found
 

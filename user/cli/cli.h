@@ -29,12 +29,13 @@ struct text_list {
 };
 int cli_append(struct text_list *list, char *item);
 
-/* Which processes, models and functions: the options -p, -m, --model-file, -e and -v, which several commands share. */
+/* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several commands share. */
 struct choice {
 	struct pid_list pids;
 	struct text_list model_files;
 	struct text_list functions; /* -e: prototypes or bare names */
 	char *models; /* all -m, joined by commas; NULL: none */
+	bool at_entry; /* probes go to the first instruction */
 };
 /* For argp's `children`; its input (state->child_inputs[0]) is a struct choice. */
 extern const struct argp choice_parser;

@@ -140,7 +140,7 @@ static int parse_pids(struct pid_list *list, const char *text)
 	return 0;
 }
 
-enum { OPTION_MODEL_FILE = 256 };
+enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT };
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
@@ -148,6 +148,8 @@ static const struct argp_option choice_options[] = {
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
 	{ "function", 'e', "PROTOTYPE", 0, "Observe this function of the program or a library, too, such as 'void my_phase(int step)'; "
 	  "a bare name will do; may repeat", 2 },
+	{ "placement", OPTION_PLACEMENT, "fast|entry", 0, "Put probes on the first instruction that is cheap to observe, where that "
+	  "is safe (the default), or always on a function's first instruction", 2 },
 	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
 	{ 0 }
 };
@@ -172,6 +174,11 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		return -cli_append(&choice->model_files, argument);
 	case 'e':
 		return -cli_append(&choice->functions, argument);
+	case OPTION_PLACEMENT:
+		choice->at_entry = !strcmp(argument, "entry");
+		if (!choice->at_entry && strcmp(argument, "fast"))
+			argp_error(state, "--placement=%s: use fast or entry", log_safe(argument));
+		return 0;
 	case 'v':
 		log_set_level(log_get_level() + 1);
 		return 0;

@@ -6,30 +6,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/cli.h"
-#include "probe/probe.h"
-#include "util/json.h"
+#include "cli/list.h"
 #include "util/log.h"
 
 struct options {
 	struct choice choice;
 	struct text_list files;
-	bool json, all, only_models;
+	bool json, all, only_models, every;
+	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
-enum { OPTION_JSON = 300, OPTION_MODELS };
+enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY };
 
 static const struct argp_option option_table[] = {
 	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
 	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
+	{ "every-function", OPTION_EVERY, NULL, 0, "Where a probe would go in each function of the FILEs, known to a model or not", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
 	{ 0 }
 };
 
 static const char description[] =
-	"What could be observed in a process or a file: every known function with its file, offset and event, and each that is not there "
-	"with the reason. Nothing is attached."
+	"What could be observed in a process or a file: every known function with its event, its file and offset, how far from there its "
+	"probe is and on which instruction, what a call costs there, and each function that is not there with the reason. Nothing is attached."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
@@ -50,6 +51,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_MODELS:
 		o->only_models = true;
 		break;
+	case OPTION_EVERY:
+		o->every = true;
+		break;
 	case OPTION_JSON:
 		o->json = true;
 		break;
@@ -58,6 +62,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->only_models && !o->choice.pids.count && !o->files.count)
 			argp_error(state, "nothing to look at: give -p PID or files");
+		if (o->every && !o->files.count)
+			argp_error(state, "--every-function: give files");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -77,14 +83,49 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void print_site(const struct site *site)
+void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, const unsigned *cost_ns)
 {
-	for (size_t k = 0; k < site->nfunctions; k++)
-		printf("  %-34s %-34s %-22s 0x%-8llx %-8s%s%s%s%s%s\n", site->function[k].event, site->function->symbol,
-		       log_safe(base_name(site->image->path)), (unsigned long long)site->offset,
-		       site_class_name(site->class), site->aliases ? "  = " : "",
-		       site->aliases ? log_safe(site->aliases) : "", site->no_return ? "  calls only: " : "",
-		       site->no_return ?: "", site->uncalled ? "  imported by nothing" : "");
+	char text[200], distance[32], cost[32] = "";
+
+	snprintf(distance, sizeof(distance), "+%llu", (unsigned long long)(place->offset - start));
+	if (!place_text(image, place, text, sizeof(text)))
+		strcpy(text, "?");
+	if (cost_ns[place->class])
+		snprintf(cost, sizeof(cost), "%u ns", cost_ns[place->class]);
+	printf("0x%-8llx %-4s %-9s%-8s %-24s%s%s", (unsigned long long)start, distance,
+	       place->refused ? "refused" : site_class_name(place->class), cost, text, place->why ? "  stays there: " : "",
+	       place->why ?: "");
+}
+
+void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, const unsigned *cost_ns)
+{
+	char text[200];
+
+	json_key_uint(j, "probe_offset", place->offset);
+	json_key_string(j, "class", place->refused ? "refused" : site_class_name(place->class));
+	if (cost_ns[place->class])
+		json_key_uint(j, "expected_ns", cost_ns[place->class]);
+	json_key_string(j, "instruction", place_text(image, place, text, sizeof(text)) ? text : NULL);
+	json_key_string(j, "why_here", place->why);
+}
+
+static struct probe_place place_of(const struct site *site)
+{
+	return (struct probe_place){ .offset = site->probe_offset, .class = site->class, .why = site->why_here };
+}
+
+static void print_site(const struct site *site, const unsigned *cost_ns)
+{
+	struct probe_place place = place_of(site);
+
+	for (size_t k = 0; k < site->nfunctions; k++) {
+		printf("  %-34s %-34s %-22s ", site->function[k].event, site->function->symbol,
+		       log_safe(base_name(site->image->path)));
+		list_print_place(site->image, site->offset, &place, cost_ns);
+		printf("%s%s%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
+		       site->no_return ? "  calls only: " : "", site->no_return ?: "",
+		       site->uncalled ? "  imported by nothing" : "");
+	}
 }
 
 static bool same_model(const struct function *function, const struct model *model)
@@ -134,7 +175,7 @@ static bool is_chosen(const struct plan *plan, const struct model *model)
 	return false;
 }
 
-static void print_model(const struct plan *plan, const struct model *model, bool all)
+static void print_model(const struct options *o, const struct plan *plan, const struct model *model)
 {
 	size_t sites = 0;
 
@@ -144,8 +185,8 @@ static void print_model(const struct plan *plan, const struct model *model, bool
 	       is_chosen(plan, model) ? "" : model->alone ? ", not observed unless asked for with -m" : "");
 	for (size_t i = 0; i < plan->nsites; i++)
 		if (same_model(plan->sites[i].function, model))
-			print_site(&plan->sites[i]);
-	print_absents(plan, model, all);
+			print_site(&plan->sites[i], o->cost_ns);
+	print_absents(plan, model, o->all);
 }
 
 static void print_images(const struct plan *plan)
@@ -164,8 +205,12 @@ static void print_images(const struct plan *plan)
 
 /* --- JSON -------------------------------------------------------------- */
 
-static void json_site(struct json *j, const struct site *site, size_t meaning)
+static const char *const argument_registers[GB_REGISTERS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
+
+static void json_site(struct json *j, const struct site *site, size_t meaning, const unsigned *cost_ns)
 {
+	struct probe_place place = place_of(site);
+
 	json_object(j);
 	json_key_string(j, "event", site->function[meaning].event);
 	json_key_string(j, "model", site->function->model->name);
@@ -178,12 +223,18 @@ static void json_site(struct json *j, const struct site *site, size_t meaning)
 	json_key_uint(j, "offset", site->offset);
 	json_key(j, "imported");
 	json_bool(j, !site->uncalled);
-	json_key_string(j, "class", site_class_name(site->class));
+	list_json_place(j, site->image, &place, cost_ns);
+	json_key(j, "registers");
+	json_array(j);
+	for (unsigned i = 0; i < GB_REGISTERS; i++)
+		if (site->registers >> i & 1)
+			json_string(j, argument_registers[i]);
+	json_end_array(j);
 	json_key_string(j, "no_return", site->no_return);
 	json_end_object(j);
 }
 
-static int print_json(const struct plan *plan)
+static int print_json(const struct plan *plan, const unsigned *cost_ns)
 {
 	struct json *j = malloc(sizeof(*j));
 	int err;
@@ -196,7 +247,7 @@ static int print_json(const struct plan *plan)
 	json_array(j);
 	for (size_t i = 0; i < plan->nsites; i++)
 		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
-			json_site(j, &plan->sites[i], k);
+			json_site(j, &plan->sites[i], k, cost_ns);
 	json_end_array(j);
 	json_key(j, "absent");
 	json_array(j);
@@ -256,15 +307,27 @@ static int look(const struct options *o, struct plan *plan)
 static int show(const struct options *o, const struct plan *plan)
 {
 	if (o->json)
-		return print_json(plan);
+		return print_json(plan, o->cost_ns);
 	for (size_t i = 0; i < models_count(plan->models); i++)
 		if (is_chosen(plan, models_at(plan->models, i)))
-			print_model(plan, models_at(plan->models, i), o->all);
+			print_model(o, plan, models_at(plan->models, i));
 	for (size_t i = 0; i < models_count(plan->models); i++)
 		if (!is_chosen(plan, models_at(plan->models, i)))
-			print_model(plan, models_at(plan->models, i), o->all);
+			print_model(o, plan, models_at(plan->models, i));
 	print_images(plan);
 	return fflush(stdout) ? -errno : 0;
+}
+
+/* What a call costs at each class of place, on this machine. Only root can measure it, with probes in gaspbpf itself. */
+static void measure_costs(unsigned cost_ns[SITE_CLASSES])
+{
+	struct kernel_options options = { .ring_bytes = 1 << 20, .quiet = true };
+	struct kernel *kernel;
+
+	if (geteuid() || kernel_load(&kernel, &options))
+		return;
+	kernel_cost(kernel, cost_ns);
+	kernel_free(kernel);
 }
 
 int command_list(int argc, char **argv)
@@ -275,18 +338,26 @@ int command_list(int argc, char **argv)
 	int err;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	if (!o.only_models)
+		measure_costs(o.cost_ns);
+	if (o.every) {
+		err = list_every_function(&o.files, o.choice.at_entry, o.json, o.cost_ns);
+		goto out;
+	}
 	err = cli_load_models(&models, &o.choice);
 	if (!err && o.only_models)
 		err = list_models(models);
 	else if (!err)
 		err = plan_new(&plan, models, o.choice.models);
 	if (plan) {
+		plan->placing.at_entry = o.choice.at_entry;
 		err = look(&o, plan);
 		if (!err)
 			err = show(&o, plan);
 	}
 	plan_free(plan);
 	models_free(models);
+out:
 	free(o.files.items);
 	choice_free(&o.choice);
 	return err ? 1 : 0;

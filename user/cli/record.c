@@ -444,6 +444,8 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		return -EPERM;
 	}
 	err = plan_new(&job->plan, job->models, o->choice.models);
+	if (!err)
+		job->plan->placing.at_entry = o->choice.at_entry;
 	if (!err && !o->command)
 		err = job_add_pids(job, &o->choice.pids);
 	describe_run(&job->definitions.run, argc, argv);

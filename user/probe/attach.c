@@ -82,8 +82,8 @@ static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan
 	while ((err = request->count ? link_attach(kernel, request) : 0) == REFUSED) {
 		size_t bad = find_refused(kernel, request);
 
-		log_warn("%s is not observed: the kernel cannot put a probe on its first instruction",
-			 plan->sites[cookies[bad]].function->symbol);
+		log_warn("%s is not observed: the kernel cannot put a probe on the instruction at 0x%lx",
+			 plan->sites[cookies[bad]].function->symbol, offsets[bad]);
 		drop(request, offsets, cookies, bad);
 	}
 	return err;
@@ -129,7 +129,7 @@ static int attach_kind(struct kernel *kernel, const struct wanted *w, bool calls
 		if (call_only(site) != calls || !wants(kernel, w, site))
 			continue;
 		err = set_program(kernel, site);
-		offsets[request.count] = site->offset;
+		offsets[request.count] = site->probe_offset;
 		cookies[request.count++] = site->id;
 	}
 	request.offsets = offsets;

@@ -141,49 +141,6 @@ static int choose_models(struct plan *plan)
 
 /* --- sites ------------------------------------------------------------- */
 
-/* What the kernel does with this instruction, by its first bytes; see facts on emulation in arch/x86/kernel/uprobes.c. */
-static enum site_class classify(const struct image *image, uint64_t offset)
-{
-	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-	uint8_t b[5] = { 0 };
-
-	if (pread(image->fd, b, sizeof(b), offset) != sizeof(b))
-		return SITE_STEPPED;
-	if (!memcmp(b, nop5, sizeof(b)))
-		return SITE_NOP5;
-	if ((b[0] >= 0x50 && b[0] <= 0x57) ||             /* push */
-	    (b[0] == 0x41 && b[1] >= 0x50 && b[1] <= 0x57) ||
-	    b[0] == 0x90 ||                               /* nop */
-	    b[0] == 0xe8 || b[0] == 0xe9 || b[0] == 0xeb ||/* call, jmp */
-	    (b[0] & 0xf0) == 0x70 ||                      /* jcc */
-	    (b[0] == 0x0f && (b[1] & 0xf0) == 0x80))
-		return SITE_EMULATED;
-	return SITE_STEPPED;
-}
-
-/* Prefixes that arch/x86/kernel/uprobes.c refuses: lock, and the es, cs, ss and ds overrides. */
-static bool refused_prefix(const struct image *image, uint64_t offset)
-{
-	uint8_t b[4] = { 0 };
-
-	if (pread(image->fd, b, sizeof(b), offset) < 1)
-		return true;
-	for (size_t i = 0; i < sizeof(b); i++) {
-		if (b[i] == 0xf0 || b[i] == 0x26 || b[i] == 0x2e || b[i] == 0x36 || b[i] == 0x3e)
-			return true;
-		if (b[i] != 0x66 && b[i] != 0x67 && b[i] != 0xf2 && b[i] != 0xf3 && b[i] != 0x64 && b[i] != 0x65)
-			return false;
-	}
-	return true;
-}
-
-const char *site_class_name(enum site_class class)
-{
-	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
-
-	return class < SITE_CLASSES ? names[class] : "?";
-}
-
 static struct site *site_at(const struct plan *plan, size_t image, uint64_t offset)
 {
 	struct site_key key;
@@ -246,7 +203,7 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	site = &plan->sites[plan->nsites];
 	*site = (struct site){
 		.image = i, .offset = symbol->offset, .function = f, .nfunctions = n,
-		.class = classify(i, symbol->offset), .id = plan->nsites, .closes = NO_SITE,
+		.id = plan->nsites, .closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
 		.captures = calloc(n, sizeof(struct capture)),
 	};
@@ -280,7 +237,7 @@ static int add_model_sites(struct plan *plan, const struct model *model, size_t 
 		int err;
 
 		n = same_symbol(model, at);
-		if (!symbol || symbol->ifunc || !symbol->offset || refused_prefix(plan->images[image], symbol->offset))
+		if (!symbol || symbol->ifunc || !symbol->offset || plan_cannot_place(plan, plan->images[image], symbol))
 			continue;
 		known = site_at(plan, image, symbol->offset);
 		if (known) {
@@ -346,8 +303,10 @@ static int explore(struct plan *plan)
 			*done = true;
 			err = add_model_sites(plan, model, image);
 		}
-		if (!err && plan->nsites > before)
-			add_file_aliases(plan, image);
+		if (err || plan->nsites == before)
+			continue;
+		add_file_aliases(plan, image);
+		err = plan_place_sites(plan, plan->images[image], before);
 	}
 	join_pairs(plan, first);
 	plan_choose_returns(plan);
@@ -485,14 +444,14 @@ const char *absence_text(enum absence why)
 		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
 		[ABSENT_INDIRECT] = "an indirect function (IFUNC): its address is chosen when the program starts",
 		[ABSENT_OUTSIDE] = "its symbol does not lie in the file's code",
-		[ABSENT_INSTRUCTION] = "its first instruction (a lock prefix) cannot carry a probe",
+		[ABSENT_INSTRUCTION] = "its first instruction (a lock prefix) cannot carry a probe, and no other one will do",
 	};
 
 	return why < ABSENT_REASONS ? texts[why] : "?";
 }
 
 /* Why this image does not give the function; ABSENT_REASONS: it does. */
-static enum absence why_absent(struct image *image, const struct function *f)
+static enum absence why_absent(const struct plan *plan, struct image *image, const struct function *f)
 {
 	const struct symbol *symbol = image_symbol(image, f->symbol);
 
@@ -500,7 +459,7 @@ static enum absence why_absent(struct image *image, const struct function *f)
 		return ABSENT_INDIRECT;
 	if (symbol && !symbol->offset)
 		return ABSENT_OUTSIDE;
-	if (symbol && refused_prefix(image, symbol->offset))
+	if (symbol && plan_cannot_place(plan, image, symbol))
 		return ABSENT_INSTRUCTION;
 	if (symbol)
 		return ABSENT_REASONS;
@@ -530,7 +489,7 @@ static int find_absent_of(struct plan *plan, const struct model *model)
 		for (size_t i = 0; i < plan->nimages && absent.why != ABSENT_REASONS; i++) {
 			if (!model_applies(plan, model, i))
 				continue;
-			why = why_absent(plan->images[i], absent.function);
+			why = why_absent(plan, plan->images[i], absent.function);
 			if (why == ABSENT_NOT_EXPORTED || why == ABSENT_STRIPPED)
 				if (absent.why != ABSENT_NOT_MAPPED)
 					continue; /* another file had more to say */
@@ -588,6 +547,7 @@ int plan_new(struct plan **result, const struct model_set *models, const char *w
 	if (!plan)
 		return -ENOMEM;
 	plan->models = models;
+	plan->placing.nop5 = place_nop5_is_cheap();
 	plan->work = calloc(1, sizeof(*plan->work));
 	err = plan->work ? 0 : -ENOMEM;
 	if (!err && wish) {

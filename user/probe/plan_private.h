@@ -6,6 +6,10 @@
 
 #include "probe/probe.h"
 
+/* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
+int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
+/* True where the kernel lets no probe be anywhere in this function. */
+bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
 /* Decides for each site whether its return may be observed; fills site.no_return. */
 void plan_choose_returns(struct plan *plan);
 /* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled and site.late. */

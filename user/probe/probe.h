@@ -2,6 +2,7 @@
  * probe.h - the door of user/probe: which functions of a job are observed, and the observing itself.
  *
  *   plan    what could be probed in these processes, and why the rest cannot be
+ *   place   which instruction of a function carries the probe
  *   kernel  the loaded BPF programs and their maps, on the best rung this kernel has
  *   attach  one link per file and kind
  */
@@ -20,15 +21,38 @@
 /* What the kernel does with the instruction under a breakpoint; decides the cost of a hit. */
 enum site_class { SITE_NOP5, SITE_EMULATED, SITE_STEPPED, SITE_CLASSES };
 
-/* One place where a probe goes, whatever the number of names it has. */
+/* Where a function's probe goes. */
+struct place_wish {
+	const struct symbol *function;
+	uint8_t registers;     /* bit i: the probe reads the i-th integer argument register (rdi rsi rdx rcx r8 r9) */
+};
+
+#define PLACE_ALL_REGISTERS ((1U << GB_REGISTERS) - 1)
+
+struct probe_place {
+	uint64_t offset;       /* in the file: of the instruction under the breakpoint */
+	enum site_class class; /* of that instruction */
+	bool refused;          /* the kernel lets no probe be there */
+	const char *why;       /* why no cheaper instruction would do; NULL: there is none cheaper than this */
+};
+
+struct place_options {
+	bool at_entry;         /* always the first instruction */
+	bool nop5;             /* this kernel turns nops of 5 bytes into calls */
+};
+
+/* One function that is observed, whatever the number of names it has. */
 struct site {
 	struct image *image;
-	uint64_t offset;               /* in the file */
+	uint64_t offset;               /* in the file: of the function's start */
+	uint64_t probe_offset;         /* in the file: of the instruction under the breakpoint (place.c) */
+	enum site_class class;         /* of that instruction */
+	uint8_t registers;             /* argument registers that its captures read, as in struct place_wish */
+	const char *why_here;          /* why no cheaper instruction would do; NULL: there is none cheaper */
 	const struct function *function; /* what it means; with @only the first of its meanings */
 	size_t nfunctions;             /* function[0..nfunctions) are its meanings, see only in struct function */
 	char *aliases;                 /* further names, joined by blanks; NULL: none */
 	struct capture *captures;      /* nfunctions; the programs are alike, the values too */
-	enum site_class class;
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
 	const char *no_return;         /* why its return is not observed; NULL: it is (returns.c) */
@@ -47,7 +71,7 @@ enum absence {
 	ABSENT_INLINED,      /* only inlined copies exist */
 	ABSENT_INDIRECT,     /* an IFUNC: the name stands for a choice made at run time */
 	ABSENT_OUTSIDE,      /* the symbol does not lie in the file's code */
-	ABSENT_INSTRUCTION,  /* its first instruction has a prefix (lock) that the kernel does not let a probe sit on */
+	ABSENT_INSTRUCTION,  /* the kernel lets no probe sit on its first instruction (a lock prefix), and no other one will do */
 	ABSENT_REASONS
 };
 
@@ -65,6 +89,7 @@ struct plan {
 	struct site *sites;     size_t nsites;
 	struct absent *absents; size_t nabsents;
 	bool no_alone; /* models that join alone take part only where -m asks for them */
+	struct place_options placing;
 	struct plan_work *work; /* private to plan.c */
 };
 
@@ -89,6 +114,17 @@ int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
 const char *site_class_name(enum site_class class);
+
+/*
+ * Where the probes of functions of one image go (place.c). Many at one time cost hardly more than one, as all code of the
+ * image is searched for branches. 0 or -errno.
+ */
+int place_probes(const struct image *image, const struct place_wish *wishes, size_t count,
+		 const struct place_options *options, struct probe_place *places);
+/* True where this kernel turns a nop of 5 bytes under a probe into a call. */
+bool place_nop5_is_cheap(void);
+/* The instruction there, as a disassembler prints it; false: unknown. */
+bool place_text(const struct image *image, const struct probe_place *place, char *text, size_t room);
 /* In words, for people: why, and what follows from it. */
 const char *absence_text(enum absence why);
 /* The models' rank variables, NULL-terminated, malloc'ed array of borrowed strings. */

@@ -1,0 +1,459 @@
+/*
+ * branches.c - does anything jump there?
+ *
+ * A probe that is not on a function's first instruction relies on this: whoever gets to the probe has come through
+ * the first instruction. So no branch may lead in between, or to the probe itself. Branches come from four sides.
+ *
+ *   The function itself. It is decoded from its first to its last byte.
+ *
+ *   Far away: the function's own cold part, which compilers put elsewhere, and hand-written code that shares tails.
+ *   In stripped files nobody can tell where such code begins. But these branches have a target of 32 bits, so it is enough to
+ *   look at every byte of code as if a branch began there: that finds all of them, and since it also finds branches that are none,
+ *   a few functions are refused for nothing: one in ten thousand, going by chance.
+ *
+ *   Nearby: a branch of 8 bits from the function before or behind. No compiler does that, but people do. Code
+ *   before the function is decoded from a known function's start where one is near, else from a distance that lets the decoder
+ *   fall into step: instructions of x86 are found within a few, wherever one begins.
+ *
+ *   Through a register or memory. Where such a jump leads is not in the code, and there are two kinds. A jump table is read
+ *   with an index, and what is read is added to something, as a rule. A call through a pointer at a function's end is a
+ *   jump, too, but to what stands at a plain address in memory. A function with the first kind may have its endbr64 left
+ *   out at most. One with the second kind counts as others do. For either, nothing in the file may be the address of the
+ *   place in question: no word of 8 bytes anywhere in it (of 4 in a program that is loaded at a fixed address), which
+ *   covers tables of labels and the relocations that fill them, no lea, and no entry of a jump table (tables.c). The same is
+ *   asked where a function's branches lead to code elsewhere that has an indirect jump: in a stripped file that may be a
+ *   part of the function, though most often it is another one that it calls last.
+ *
+ * What a mistake would cost: at each instruction of compiled code the stack has one depth, however it was reached, and the places in
+ * question have the depth of the function's start. So a branch that was overlooked makes a loop look like calls, or hides a call,
+ * but a return address is where it is looked for, and the job runs on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probe/branches.h"
+#include "probe/tables.h"
+
+#define CODE_MOST (1ull << 30)  /* bytes of code between the first and the last range */
+#define CHUNK (1u << 20)
+#define SHORT_REACH 128         /* bytes that an 8-bit branch can lead to either side */
+#define LEAD 256                /* bytes before a function to begin decoding at */
+#define PART_INSTRUCTIONS 300   /* of a function's parts elsewhere */
+#define PART_BLOCKS 16
+#define RECENT 16
+
+/* --- from afar --------------------------------------------------------- */
+
+/* One bit for each address between the first and the last range. */
+struct bits {
+	uint64_t low, high;
+	uint8_t *wanted;  /* nothing must jump there ... */
+	uint8_t *pointed; /* ... and nothing point there */
+	uint8_t *hit;
+	const struct tables *tables; /* NULL: they do not matter */
+};
+
+static void set(uint8_t *bits, uint64_t at)
+{
+	bits[at / 8] |= 1u << at % 8;
+}
+
+static bool is_set(const uint8_t *bits, uint64_t at)
+{
+	return bits[at / 8] >> at % 8 & 1;
+}
+
+static void look_at(const uint8_t *bits, struct bits *b, uint64_t target)
+{
+	if (target >= b->low && target < b->high && is_set(bits, target - b->low))
+		set(b->hit, target - b->low);
+}
+
+static void look_at_entry(void *context, uint64_t target)
+{
+	struct bits *b = context;
+
+	look_at(b->pointed, b, target);
+}
+
+static void look_at_lea(struct bits *b, uint64_t target)
+{
+	look_at(b->pointed, b, target);
+	if (b->tables)
+		tables_entries(b->tables, target, look_at_entry, b);
+}
+
+/* Every branch that may begin in the first `own` of `size` bytes at `address`; and every lea. */
+static void scan_code(struct bits *b, const uint8_t *code, size_t size, size_t own, uint64_t address)
+{
+	for (size_t i = 0; i < own; i++) {
+		uint8_t next = i + 1 < size ? code[i + 1] : 0;
+		size_t opcode = 1;
+		int32_t displacement;
+		uint64_t target;
+
+		if (code[i] == 0x0f || code[i] == 0xc7 || code[i] == 0x8d) {
+			if (code[i] == 0x0f ? (next & 0xf0) != 0x80 : code[i] == 0xc7 ? next != 0xf8 : (next & 0xc7) != 0x05)
+				continue;
+			opcode = 2; /* jcc, xbegin, lea */
+		} else if (code[i] != 0xe8 && code[i] != 0xe9) { /* call, jmp */
+			continue;
+		}
+		if (size - i < opcode + sizeof(displacement))
+			continue;
+		memcpy(&displacement, code + i + opcode, sizeof(displacement));
+		target = address + i + opcode + sizeof(displacement) + (int64_t)displacement;
+		if (code[i] == 0x8d)
+			look_at_lea(b, target);
+		else
+			look_at(b->wanted, b, target);
+	}
+}
+
+/* Everything that may be an address. */
+static void scan_data(struct bits *b, const uint8_t *data, size_t size, size_t own, uint64_t address)
+{
+	size_t bytes = b->tables->fixed ? 4 : 8;
+
+	for (size_t i = 0; i < own && i + bytes <= size; i++) {
+		uint64_t word = 0;
+
+		memcpy(&word, data + i, bytes);
+		if (word - b->low < b->high - b->low)
+			look_at(b->pointed, b, word);
+	}
+}
+
+typedef void (*scan_fn)(struct bits *b, const uint8_t *bytes, size_t size, size_t own, uint64_t address);
+
+/* 0, -ENOMEM, or -EIO: not all could be read. */
+static int scan_part(struct bits *b, int fd, uint64_t offset, uint64_t size, uint64_t address, scan_fn scan)
+{
+	const size_t overlap = 7; /* the rest of a branch or an address that begins at the end of a chunk */
+	uint8_t *buffer = malloc(CHUNK + overlap);
+	int err = buffer ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; !err && at < size; at += CHUNK) {
+		uint64_t left = size - at;
+		size_t want = left < CHUNK + overlap ? left : CHUNK + overlap;
+
+		if (pread(fd, buffer, want, offset + at) != (ssize_t)want)
+			err = -EIO;
+		else
+			scan(b, buffer, want, left < CHUNK ? left : CHUNK, address + at);
+	}
+	free(buffer);
+	return err;
+}
+
+static int scan_file(struct bits *b, int fd)
+{
+	struct stat file;
+
+	if (fstat(fd, &file))
+		return -EIO;
+	return (uint64_t)file.st_size > CODE_MOST ? -EFBIG : scan_part(b, fd, 0, file.st_size, 0, scan_data);
+}
+
+static int scan_image(struct bits *b, const struct image *image)
+{
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+	uint64_t total = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		total += code[i].size;
+		err = code[i].size > CODE_MOST || total > CODE_MOST ? -EFBIG :
+		      scan_part(b, image->fd, code[i].offset, code[i].size, code[i].address, scan_code);
+	}
+	for (size_t i = 0; !err && i < image->nsymbols; i++)
+		look_at(b->wanted, b, image->symbols[i].address);
+	return err;
+}
+
+static bool bits_cover(struct bits *b, const struct quiet_range *ranges, size_t count)
+{
+	b->low = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		if (ranges[i].first < b->low)
+			b->low = ranges[i].first;
+		if (ranges[i].end > b->high)
+			b->high = ranges[i].end;
+	}
+	return b->low < b->high && b->high - b->low <= CODE_MOST;
+}
+
+static void want(struct bits *b, const struct quiet_range *range)
+{
+	for (uint64_t at = range->first; at < range->end; at++) {
+		set(b->wanted, at - b->low);
+		if (range->pointers)
+			set(b->pointed, at - b->low);
+	}
+}
+
+static int look_everywhere(struct bits *b, const struct image *image, const struct quiet_range *ranges, size_t count)
+{
+	size_t size = (b->high - b->low) / 8 + 1;
+	struct tables tables;
+	bool pointers = false;
+	int err = 0;
+
+	b->wanted = calloc(size, 1);
+	b->pointed = calloc(size, 1);
+	b->hit = calloc(size, 1);
+	if (!b->wanted || !b->pointed || !b->hit)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		want(b, &ranges[i]);
+		pointers |= ranges[i].pointers;
+	}
+	if (pointers) {
+		err = tables_open(&tables, image);
+		b->tables = &tables;
+	}
+	if (!err)
+		err = scan_image(b, image);
+	if (!err && pointers)
+		err = scan_file(b, image->fd);
+	b->tables = NULL;
+	return err;
+}
+
+int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count)
+{
+	struct bits b = { 0 };
+	int err = bits_cover(&b, ranges, count) ? look_everywhere(&b, image, ranges, count) : -EFBIG;
+
+	for (size_t i = 0; i < count; i++) {
+		ranges[i].broken = err;
+		for (uint64_t at = ranges[i].first; !ranges[i].broken && at < ranges[i].end; at++)
+			ranges[i].broken = is_set(b.hit, at - b.low);
+	}
+	free(b.wanted);
+	free(b.pointed);
+	free(b.hit);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* --- the function itself ----------------------------------------------- */
+
+/* Bytes of the function's segment at an address, malloc'ed; *size is cut to what is there. NULL: none. */
+static uint8_t *code_at(const struct image *image, uint64_t address, uint64_t *size)
+{
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = address - code[i].address;
+		uint8_t *bytes;
+
+		if (address < code[i].address || from >= code[i].size)
+			continue;
+		if (*size > code[i].size - from)
+			*size = code[i].size - from;
+		bytes = malloc(*size + 1);
+		if (bytes && pread(image->fd, bytes, *size, code[i].offset + from) != (ssize_t)*size) {
+			free(bytes);
+			return NULL;
+		}
+		return bytes;
+	}
+	return NULL;
+}
+
+/* The last instructions before one, without a branch in between: where a register that it uses may come from. */
+struct recent {
+	uint64_t at[RECENT];
+	unsigned count;
+};
+
+static void remember_recent(struct recent *recent, uint64_t at)
+{
+	if (recent->count == RECENT)
+		memmove(&recent->at[0], &recent->at[1], --recent->count * sizeof(recent->at[0]));
+	recent->at[recent->count++] = at;
+}
+
+static enum indirect kind_of_jump(const struct function_code *code, const uint8_t *bytes, const struct recent *recent, uint64_t at,
+				  unsigned length)
+{
+	unsigned reg;
+	enum jump_source source = instruction_jump_source(bytes + at, length, &reg);
+
+	for (unsigned i = recent->count; source == JUMP_REGISTER && i-- > 0;) {
+		uint64_t end = i + 1 < recent->count ? recent->at[i + 1] : at;
+		enum load load = instruction_load(code->decoder, bytes + recent->at[i], end - recent->at[i], reg);
+
+		if (load != LOAD_NOTHING)
+			source = load == LOAD_POINTER ? JUMP_POINTER : JUMP_COMPUTED;
+	}
+	return source == JUMP_POINTER ? INDIRECT_POINTER : INDIRECT_ANY;
+}
+
+/* One instruction on from *at. Its transfer; *target: of a branch or call; *indirect becomes worse where it is worse. */
+static enum transfer step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t *at,
+			  struct recent *recent, uint64_t *target, enum indirect *indirect, bool *always)
+{
+	unsigned length = instruction_length(code->decoder, bytes + *at, size - *at);
+	enum transfer transfer;
+	int64_t displacement;
+
+	if (!length) {
+		*at = size + 1;
+		return TRANSFER_NONE;
+	}
+	transfer = instruction_transfer(bytes + *at, length, &displacement, always);
+	if (transfer == TRANSFER_INDIRECT) {
+		enum indirect kind = kind_of_jump(code, bytes, recent, *at, length);
+
+		if (kind > *indirect)
+			*indirect = kind;
+	}
+	if (transfer == TRANSFER_NONE)
+		remember_recent(recent, *at);
+	else
+		recent->count = 0;
+	*at += length;
+	*target = start + *at + displacement;
+	return transfer;
+}
+
+/* A function's parts elsewhere: blocks still to be followed. */
+struct parts {
+	const struct function_code *code;
+	uint64_t blocks[PART_BLOCKS];
+	unsigned nblocks, instructions;
+	enum indirect indirect; /* the worst found; ANY where given up */
+};
+
+static const struct symbol *function_at(const struct image *image, uint64_t address)
+{
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (address >= code[i].address && address - code[i].address < code[i].size) {
+			const struct symbol *symbol = image_symbol_at(image, code[i].offset + (address - code[i].address));
+
+			return symbol && symbol->address == address && !strstr(symbol->name, ".cold") ? symbol : NULL;
+		}
+	}
+	return NULL;
+}
+
+static void add_block(struct parts *parts, uint64_t address)
+{
+	const struct function_code *f = parts->code;
+
+	if (address - f->address < f->size || function_at(f->image, address))
+		return; /* its own code, or another function: a tail call */
+	for (unsigned i = 0; i < parts->nblocks; i++)
+		if (parts->blocks[i] == address)
+			return;
+	if (parts->nblocks == PART_BLOCKS)
+		parts->indirect = INDIRECT_ANY;
+	else
+		parts->blocks[parts->nblocks++] = address;
+}
+
+static void follow_block(struct parts *parts, uint64_t address)
+{
+	uint64_t size = 4096, target;
+	uint8_t *bytes = code_at(parts->code->image, address, &size);
+	struct recent recent = { 0 };
+	bool always = false;
+
+	for (uint64_t at = 0; bytes && at < size && !always && parts->indirect != INDIRECT_ANY;) {
+		enum transfer transfer = step(parts->code, bytes, size, address, &at, &recent, &target, &parts->indirect, &always);
+
+		if (transfer == TRANSFER_BRANCH)
+			add_block(parts, target);
+		if (++parts->instructions > PART_INSTRUCTIONS)
+			parts->indirect = INDIRECT_ANY;
+	}
+	free(bytes);
+}
+
+bool branches_of_function(const struct function_code *code, uint64_t first, uint64_t end, enum indirect *indirect, bool *unknown)
+{
+	struct parts parts = { .code = code };
+	uint64_t size = code->size, target, at = 0;
+	uint8_t *bytes = size <= FUNCTION_MOST ? code_at(code->image, code->address, &size) : NULL;
+	enum indirect own = INDIRECT_NONE;
+	struct recent recent = { 0 };
+	bool found = false, always;
+
+	while (bytes && at < size) {
+		enum transfer transfer = step(code, bytes, size, code->address, &at, &recent, &target, &own, &always);
+
+		if (transfer == TRANSFER_BRANCH || transfer == TRANSFER_CALL)
+			found |= target >= first && target < end;
+		if (transfer == TRANSFER_BRANCH)
+			add_block(&parts, target);
+	}
+	for (unsigned i = 0; i < parts.nblocks && parts.indirect != INDIRECT_ANY; i++)
+		follow_block(&parts, parts.blocks[i]);
+	if (parts.indirect != INDIRECT_NONE && own == INDIRECT_NONE)
+		own = INDIRECT_POINTER;
+	*indirect = own;
+	*unknown = !bytes || size != code->size || at != size;
+	free(bytes);
+	return found;
+}
+
+/* --- from near --------------------------------------------------------- */
+
+/* True where a branch in the code from..to leads to first..end. Bytes that are no instruction are stepped over. */
+static bool sweep(const struct function_code *code, uint64_t from, uint64_t to, uint64_t first, uint64_t end)
+{
+	uint64_t size = to - from;
+	uint8_t *bytes = from < to ? code_at(code->image, from, &size) : NULL;
+	bool found = false;
+
+	for (uint64_t at = 0; bytes && at < size && !found;) {
+		unsigned length = instruction_length(code->decoder, bytes + at, size - at);
+		int64_t displacement;
+		bool always;
+
+		if (!length) {
+			at++;
+			continue;
+		}
+		if (instruction_transfer(bytes + at, length, &displacement, &always) == TRANSFER_BRANCH) {
+			uint64_t target = from + at + length + displacement;
+
+			found = target >= first && target < end;
+		}
+		at += length;
+	}
+	free(bytes);
+	return found;
+}
+
+/* Where to begin decoding so that one is in step well before the function. */
+static uint64_t lead_in(const struct function_code *code)
+{
+	size_t count;
+	const struct code_segment *segment = image_code(code->image, &count);
+	uint64_t before = code->offset < LEAD ? code->offset : LEAD;
+	const struct symbol *previous = before ? image_symbol_at(code->image, code->offset - 1) : NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (code->address >= segment[i].address && code->address - segment[i].address < segment[i].size &&
+		    before > code->address - segment[i].address)
+			before = code->address - segment[i].address;
+	if (previous && code->address > previous->address && code->address - previous->address <= before)
+		return previous->address;
+	return code->address - before;
+}
+
+bool branches_from_near(const struct function_code *code, uint64_t first, uint64_t end)
+{
+	return sweep(code, lead_in(code), code->address, first, end) ||
+	       sweep(code, code->address + code->size, end + SHORT_REACH + INSTRUCTION_MOST, first, end);
+}

@@ -1,0 +1,48 @@
+/*
+ * branches.h - private to user/probe: which parts of an image's code other code jumps into.
+ */
+#ifndef GASPBPF_PROBE_BRANCHES_H
+#define GASPBPF_PROBE_BRANCHES_H
+
+#include "probe/instruction.h"
+
+#define FUNCTION_MOST (256u << 10) /* bytes of a function that is decoded */
+
+/* Bytes first..end of an image, by address, that nothing must jump to. */
+struct quiet_range {
+	uint64_t first, end; /* end is not part of it */
+	bool pointers;       /* nothing must point to it, either */
+	bool broken;         /* something does */
+};
+
+/*
+ * Looks at all code and all symbols of the image: branches with a target of 32 bits anywhere, and functions that begin in a range; where
+ * `pointers` is set, also for whatever may be an address in the range, or the entry of a jump table that leads there,
+ * anywhere in the file. Sets `broken`, also where the
+ * file is too large to be looked at. 0 or -ENOMEM.
+ */
+int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count);
+
+/* A function's own code, and what is near. */
+struct function_code {
+	const struct image *image;
+	struct decoder *decoder;
+	uint64_t address, offset, size;
+};
+
+/* Jumps to an address that is not in the instruction. */
+enum indirect {
+	INDIRECT_NONE,
+	INDIRECT_POINTER, /* to what a pointer in memory says; or elsewhere, in code that may be a part of the function */
+	INDIRECT_ANY,     /* to what a jump table or a computation says, or who knows */
+};
+
+/*
+ * True where a branch of the function itself leads to first..end. *indirect: the worst that it
+ * has. *unknown: it has bytes that are no instruction, or more than FUNCTION_MOST.
+ */
+bool branches_of_function(const struct function_code *code, uint64_t first, uint64_t end, enum indirect *indirect, bool *unknown);
+/* True where a short branch from before or behind the function leads to first..end. */
+bool branches_from_near(const struct function_code *code, uint64_t first, uint64_t end);
+
+#endif

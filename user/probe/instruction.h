@@ -1,0 +1,61 @@
+/*
+ * instruction.h - private to user/probe: single x86-64 instructions, read from the bytes of a file.
+ */
+#ifndef GASPBPF_PROBE_INSTRUCTION_H
+#define GASPBPF_PROBE_INSTRUCTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/probe.h"
+
+#define INSTRUCTION_MOST 15 /* bytes of the longest one */
+
+struct decoder;
+/* 0, -ENOMEM or -ENOTSUP. */
+int decoder_new(struct decoder **decoder);
+void decoder_free(struct decoder *decoder);
+
+/* Length in bytes; 0: these bytes are no instruction, or not a whole one. */
+unsigned instruction_length(struct decoder *decoder, const uint8_t *code, size_t size);
+/* As a disassembler prints it (AT&T syntax); false: no instruction. */
+bool instruction_text(struct decoder *decoder, const uint8_t *code, size_t size, uint64_t address, char *text,
+		      size_t room);
+
+/* Where an instruction may go on but to the next one. */
+enum transfer {
+	TRANSFER_NONE,     /* nowhere */
+	TRANSFER_BRANCH,   /* also, or only, to a target that stands in it: jmp, jcc, loop, xbegin */
+	TRANSFER_CALL,     /* to a target that stands in it, and comes back */
+	TRANSFER_INDIRECT, /* jmp to an address in a register or in memory */
+	TRANSFER_END,      /* not to the next one: ret, ud2, hlt */
+};
+/* *displacement: from the end of the instruction to its target, for BRANCH and CALL; *always: it never falls through. */
+enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t *displacement, bool *always);
+
+/* What a jump to an address that is not in the instruction goes by. */
+enum jump_source {
+	JUMP_POINTER,  /* a word of memory: what a pointer to a function is, and what a jump table with an index is not */
+	JUMP_REGISTER, /* *reg: which one, 0 to 15 */
+	JUMP_COMPUTED, /* something else */
+};
+enum jump_source instruction_jump_source(const uint8_t *code, unsigned length, unsigned *reg);
+
+/* What an instruction does to a register. */
+enum load { LOAD_NOTHING, LOAD_POINTER, LOAD_OTHER };
+/* POINTER: it is loaded with a word of memory, found without an index; OTHER: it is changed in any other way. */
+enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigned length, unsigned reg);
+
+/* What the kernel does with it under a breakpoint. */
+enum site_class instruction_class(const uint8_t *code, unsigned length);
+/* True for prefixes with which the kernel takes no breakpoint at all. */
+bool instruction_refused(const uint8_t *code, size_t size);
+
+/*
+ * What would be lost if the probe on a call came only after this instruction; NULL: nothing. `registers`: what the probe reads, as
+ * in struct place_wish.
+ */
+const char *instruction_harm(struct decoder *decoder, const uint8_t *code, size_t size, uint8_t registers);
+
+#endif

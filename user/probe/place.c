@@ -1,0 +1,276 @@
+/*
+ * place.c - which instruction of a function carries the breakpoint.
+ *
+ * The kernel executes the instruction under a breakpoint in one of two ways. A few it emulates: a push, a nop, a jump or
+ * call to a relative target; a hit then costs about 0.2 us. For all others it lets the thread run a copy elsewhere and
+ * traps a second time: 1 to 2 us. What a function begins with is chance: endbr64 where it was compiled with
+ * -fcf-protection, test, mov or lea, or a push. So the probe goes to the first instruction that is emulated, if it makes
+ * no difference to the call: if everything before it
+ *
+ *   - leaves the stack pointer alone, so the return address is where it was, for the return probe to be set and the
+ *     caller to be read;
+ *   - leaves the registers alone whose arguments the probe reads;
+ *   - goes on to the next instruction and nowhere else;
+ *   - writes no memory. A store would happen as it always does. But recent kernels turn a nop of 5 bytes into a call, which writes below
+ *     the stack pointer, where a store may have put something (the red zone). Stores that early are rare;
+ *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector registers: a
+ *     probe changes neither.
+ *
+ * and if nothing jumps to where it would miss the probe, or hit it without a call (branches.c). The call is then seen some ns
+ * later than at the first instruction, and a fault in between is seen as no call.
+ *
+ * A breakpoint that does not begin an instruction crashes the job. Therefore every doubt means the first instruction: a byte that
+ * is no instruction, an unknown size, a jump table. A function with a jump table, or whose size is not known, may have its
+ * endbr64 left out and nothing else.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "probe/branches.h"
+#include "probe/plan_private.h"
+
+#define SEARCHED 64         /* bytes from a function's start */
+#define DECODED_MOST (32u << 20) /* bytes of functions that are decoded at one time: about 10 s */
+#define PAGE 4096
+
+static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+struct search {
+	const struct image *image;
+	const struct place_options *options;
+	struct decoder *decoder;
+	uint64_t decoded;      /* bytes so far */
+	struct quiet_range *ranges; /* of functions whose probe is to move ... */
+	size_t *owners;        /* ... and which they are */
+	size_t nranges;
+};
+
+/* The class of an instruction here, as it stands in the file. */
+static enum site_class class_at(const struct search *s, const uint8_t *code, unsigned length, uint64_t address)
+{
+	enum site_class class = instruction_class(code, length);
+
+	if (class == SITE_NOP5 && (!s->options->nop5 || address % PAGE + length > PAGE))
+		return SITE_STEPPED;
+	return class;
+}
+
+/* Finds the first cheap instruction; NULL: found, else why not. *at: its distance, *length: its bytes. */
+static const char *walk(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size, unsigned *at,
+			unsigned *length, enum site_class *class)
+{
+	for (*at = 0; *at < SEARCHED; *at += *length) {
+		const char *why;
+		bool always;
+		int64_t displacement;
+
+		*length = instruction_length(s->decoder, head + *at, size - *at);
+		if (!*length)
+			return "there is code that cannot be decoded";
+		*class = class_at(s, head + *at, *length, wish->function->address + *at);
+		/* A call before the stack is aligned is none that a compiler made: only where it comes first anyway. */
+		if (*class != SITE_STEPPED && (!*at ||
+		    instruction_transfer(head + *at, *length, &displacement, &always) != TRANSFER_CALL))
+			return NULL;
+		why = instruction_harm(s->decoder, head + *at, size - *at, wish->registers);
+		if (why)
+			return why;
+	}
+	return "there is no cheap instruction near its start";
+}
+
+/*
+ * Why a probe cannot move `distance` bytes into the function, as far as its own and nearby code tells; *pointers: it must be made sure
+ * of that nothing points to there, either.
+ */
+static const char *why_not_there(struct search *s, const struct symbol *symbol, const uint8_t *head, unsigned distance,
+				 unsigned length, bool *pointers)
+{
+	struct function_code code = {
+		.image = s->image, .decoder = s->decoder,
+		.address = symbol->address, .offset = symbol->offset, .size = symbol->size,
+	};
+	uint64_t first = symbol->address + 1, end = symbol->address + distance + length;
+	bool past_endbr = distance == sizeof(endbr64) && !memcmp(head, endbr64, sizeof(endbr64));
+	enum indirect indirect;
+	bool unknown;
+
+	*pointers = true;
+	if (symbol->size && distance + length > symbol->size)
+		return "it is shorter than that";
+	if (branches_from_near(&code, first, end))
+		return "a branch leads to code near its start";
+	if (!symbol->size)
+		return past_endbr ? NULL : "its size is not known";
+	if (symbol->size > FUNCTION_MOST || s->decoded > DECODED_MOST)
+		return past_endbr ? NULL : "there is too much code to look at";
+	s->decoded += symbol->size;
+	if (branches_of_function(&code, first, end, &indirect, &unknown))
+		return "a branch leads to code near its start";
+	if (unknown)
+		return "there is code that cannot be decoded";
+	*pointers = indirect != INDIRECT_NONE;
+	return indirect == INDIRECT_ANY && !past_endbr ? "it has a jump table" : NULL;
+}
+
+static void place_one(struct search *s, const struct place_wish *wish, size_t index, struct probe_place *place)
+{
+	const struct symbol *symbol = wish->function;
+	uint8_t head[SEARCHED + INSTRUCTION_MOST];
+	ssize_t size = pread(s->image->fd, head, sizeof(head), symbol->offset);
+	unsigned at = 0, length = 0;
+	enum site_class class;
+	bool pointers;
+
+	*place = (struct probe_place){ .offset = symbol->offset, .class = SITE_STEPPED };
+	if (size < 0)
+		size = 0;
+	place->refused = instruction_refused(head, size);
+	place->why = walk(s, wish, head, size, &at, &length, &class);
+	if (!place->why && !at) {
+		place->class = class;
+		return;
+	}
+	if (s->options->at_entry)
+		place->why = "not asked for";
+	if (!place->why)
+		place->why = why_not_there(s, symbol, head, at, length, &pointers);
+	if (place->why)
+		return;
+	s->owners[s->nranges] = index;
+	s->ranges[s->nranges++] = (struct quiet_range){ symbol->address + 1, symbol->address + at + length, pointers, false };
+	place->offset = symbol->offset + at;
+	place->class = class;
+}
+
+int place_probes(const struct image *image, const struct place_wish *wishes, size_t count,
+		 const struct place_options *options, struct probe_place *places)
+{
+	struct search s = { .image = image, .options = options };
+	int err = decoder_new(&s.decoder);
+
+	if (err)
+		return err;
+	s.ranges = calloc(count + 1, sizeof(*s.ranges));
+	s.owners = calloc(count + 1, sizeof(*s.owners));
+	err = s.ranges && s.owners ? 0 : -ENOMEM;
+	for (size_t i = 0; !err && i < count; i++)
+		place_one(&s, &wishes[i], i, &places[i]);
+	if (!err)
+		err = branches_from_afar(image, s.ranges, s.nranges);
+	for (size_t i = 0; !err && i < s.nranges; i++) {
+		struct probe_place *place = &places[s.owners[i]];
+
+		if (s.ranges[i].broken) {
+			place->offset = wishes[s.owners[i]].function->offset;
+			place->class = SITE_STEPPED;
+			place->why = "a branch, a symbol or a pointer leads to code near its start";
+		} else {
+			place->refused = false;
+		}
+	}
+	free(s.ranges);
+	free(s.owners);
+	decoder_free(s.decoder);
+	return err;
+}
+
+bool place_text(const struct image *image, const struct probe_place *place, char *text, size_t room)
+{
+	uint8_t code[INSTRUCTION_MOST];
+	ssize_t size = pread(image->fd, code, sizeof(code), place->offset);
+	struct decoder *decoder;
+	bool known;
+
+	if (size <= 0 || decoder_new(&decoder))
+		return false;
+	known = instruction_text(decoder, code, size, place->offset, text, room);
+	decoder_free(decoder);
+	return known;
+}
+
+/* --- for a plan -------------------------------------------------------- */
+
+const char *site_class_name(enum site_class class)
+{
+	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
+
+	return class < SITE_CLASSES ? names[class] : "?";
+}
+
+/*
+ * Linux 6.18. A wrong answer, as for a kernel that got it earlier by backport, costs some time at each hit and nothing else, so
+ * this is not found by trying.
+ */
+bool place_nop5_is_cheap(void)
+{
+	struct utsname system;
+	int major = 0, minor = 0;
+
+	if (uname(&system) || sscanf(system.release, "%d.%d", &major, &minor) != 2)
+		return false;
+	return major > 6 || (major == 6 && minor >= 18);
+}
+
+bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol)
+{
+	uint8_t head[INSTRUCTION_MOST];
+	ssize_t size = pread(image->fd, head, sizeof(head), symbol->offset);
+	struct place_wish wish = { .function = symbol, .registers = PLACE_ALL_REGISTERS };
+	struct probe_place place;
+
+	if (size > 0 && !instruction_refused(head, size))
+		return false;
+	return size <= 0 || place_probes(image, &wish, 1, &plan->placing, &place) || place.refused;
+}
+
+/* The argument registers that a capture program reads: see the slots in gaspbpf/wire.h. */
+static uint8_t registers_read(const struct gb_probe *program)
+{
+	unsigned steps = program->entry_ops + program->return_ops;
+	uint8_t read = 0, still = PLACE_ALL_REGISTERS; /* slots that still hold what was in their register */
+
+	for (unsigned i = 0; i < steps && i < GB_OPS; i++) {
+		const struct gb_op *op = &program->ops[i];
+
+		if ((op->kind == GB_OP_COPY || op->kind == GB_OP_LOAD || op->kind == GB_OP_DECODE) && op->source < GB_REGISTERS)
+			read |= still & 1U << op->source;
+		if (op->slot < GB_REGISTERS)
+			still &= ~(1U << op->slot);
+	}
+	for (unsigned slot = 0; slot < program->slots && slot < GB_REGISTERS; slot++)
+		read |= still & 1U << slot;
+	return read;
+}
+
+int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first)
+{
+	struct place_wish *wishes = calloc(plan->nsites, sizeof(*wishes));
+	struct probe_place *places = calloc(plan->nsites, sizeof(*places));
+	size_t count = plan->nsites - first;
+	int err = wishes && places ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		struct site *site = &plan->sites[first + i];
+
+		for (size_t k = 0; k < site->nfunctions; k++)
+			site->registers |= registers_read(&site->captures[k].program);
+		wishes[i] = (struct place_wish){ image_symbol(image, site->function->symbol), site->registers };
+	}
+	if (!err)
+		err = place_probes(image, wishes, count, &plan->placing, places);
+	for (size_t i = 0; !err && i < count; i++) {
+		struct site *site = &plan->sites[first + i];
+
+		site->probe_offset = places[i].offset;
+		site->class = places[i].class;
+		site->why_here = places[i].why;
+	}
+	free(wishes);
+	free(places);
+	return err;
+}
