@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 import gaspbpf
+import truth
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 SEARCHED = 64  # bytes
@@ -312,7 +313,7 @@ def write_model(folder, library, names):
     """A model that observes each function, with its duration and without arguments."""
     model = folder / "every.model"
     model.write_text(f"model every\nlanguage EVERY\nlibrary {library}\n" +
-                     "".join(f"F{i} function void {name}(void)\n" for i, name in enumerate(names)))
+                     "".join(f"F{i} function leaf void {name}(void)\n" for i, name in enumerate(names)))
     return model
 
 
@@ -471,6 +472,32 @@ def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     report = json.loads(observed.stdout[len(plain):])
     assert len(report["events"]) >= 15
     assert report["loss"]["lost"] == 0
+
+
+@pytest.mark.parametrize("rung", ["session", "multi"])
+def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, rung):
+    """A thousand functions at once, from MPI_Send to what Open MPI's parts call of each other; the job's own counts hold."""
+    folder = own_copy("libmpi.so.40")
+    names = exported(folder / "libmpi.so.40")
+    line = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5", "--warmup", "1", "--after", "1"]
+    environment = {**truth.ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
+    ring = job(line, ranks=2, env=environment).wait_ready()
+    watcher = observe("--model-file", write_model(tmp_path, "libmpi.so*", names), "-m", "every", "--json",
+                      "-p", ",".join(map(str, ring.pids())), env={"GASPBPF_RUNG": rung})
+    ring.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert ring.end() == 0, ring.output()
+    report = json.loads(out)
+    assert report["loss"]["lost"] == 0
+    seen = {names[int(name.rpartition("F")[2])].removeprefix("P"): row["calls"] for name, row in gaspbpf.events(report).items()}
+    counted = {name: row["calls"] for name, row in truth.by_event(truth.functions(ring), lambda name: name).items()
+               if name in ("MPI_Send", "MPI_Recv", "MPI_Barrier", "MPI_Bcast", "MPI_Put", "MPI_Wait")}
+    assert len(counted) > 4
+    assert {name: seen.get(name, 0) for name in counted} == counted
+    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE,
+                           check=True)
+    assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
 
 
 # --- shares, list, and the judge himself
