@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/files.h"
 #include "util/log.h"
 
 static void add_tally(struct tally *to, const struct tally *from)
@@ -235,13 +236,6 @@ char *report_thread_label(const struct report *r, uint32_t thread, char *buffer,
 	return buffer;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 char *report_site_label(const struct report *r, uint32_t site, char *buffer, size_t size)
 {
 	const struct def_site *s = site < r->d->nsites ? &r->d->sites[site] : NULL;
@@ -249,13 +243,13 @@ char *report_site_label(const struct report *r, uint32_t site, char *buffer, siz
 	if (!s)
 		snprintf(buffer, size, "?");
 	else if (s->file && s->function)
-		snprintf(buffer, size, "%s:%u in %s", log_safe(base_name(s->file)), s->line, log_safe(s->function));
+		snprintf(buffer, size, "%s:%u in %s", log_safe(path_base(s->file)), s->line, log_safe(s->function));
 	else if (s->file)
-		snprintf(buffer, size, "%s:%u", log_safe(base_name(s->file)), s->line);
+		snprintf(buffer, size, "%s:%u", log_safe(path_base(s->file)), s->line);
 	else if (s->function)
 		snprintf(buffer, size, "%s+0x%llx", log_safe(s->function), (unsigned long long)s->function_offset);
 	else if (s->image < r->d->nimages && r->d->images[s->image].path)
-		snprintf(buffer, size, "%s+0x%llx", log_safe(base_name(r->d->images[s->image].path)),
+		snprintf(buffer, size, "%s+0x%llx", log_safe(path_base(r->d->images[s->image].path)),
 			 (unsigned long long)s->offset);
 	else
 		snprintf(buffer, size, "0x%llx", (unsigned long long)s->address);

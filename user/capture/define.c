@@ -4,21 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "capture/session.h"
 #include "model/value.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define REFRESH_EVERY 100000000ULL /* ns between two looks at a process's mappings */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 static char *copy(const char *text)
 {
@@ -270,7 +262,7 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 	}
 	p->pid = pid;
 	p->process = process;
-	p->refreshed = now_ns();
+	p->refreshed = clock_monotonic();
 	s->d->processes[p->index].pid = pid;
 	s->d->processes[p->index].rank = -1;
 	s->d->processes[p->index].start = p->refreshed;
@@ -401,8 +393,8 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 	if (!p || !p->process)
 		return;
 	mapping = process_mapping_at(p->process, site->address);
-	if (!mapping && !p->ended && now_ns() - p->refreshed > REFRESH_EVERY) {
-		p->refreshed = now_ns();
+	if (!mapping && !p->ended && clock_monotonic() - p->refreshed > REFRESH_EVERY) {
+		p->refreshed = clock_monotonic();
 		if (process_refresh(p->process))
 			return;
 		mapping = process_mapping_at(p->process, site->address);

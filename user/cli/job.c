@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/job.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define FEW_PROCESSES 4   /* up to here each has its own links: no trap for bystanders, hits hardly dearer */
@@ -274,21 +274,13 @@ static int observe(struct job *job, struct process *process)
 	return err ? err : capture_add_process(job->capture, process);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /* All probes are in: from here on calls are seen. */
 static void begin(struct job *job)
 {
 	struct def_run *run = &job->definitions.run;
 
-	run->start = clock_ns(CLOCK_MONOTONIC);
-	run->start_realtime = clock_ns(CLOCK_REALTIME);
+	run->start = clock_monotonic();
+	run->start_realtime = clock_realtime();
 	for (size_t i = 0; i < job->definitions.nprocesses; i++)
 		job->definitions.processes[i].start = run->start;
 	kernel_set_active(job->kernel, true);

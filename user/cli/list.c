@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/list.h"
+#include "util/files.h"
 #include "util/log.h"
 
 struct options {
@@ -76,13 +77,6 @@ static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--kno
 
 /* --- text -------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, const unsigned *cost_ns)
 {
 	char text[200], distance[32], cost[32] = "";
@@ -120,7 +114,7 @@ static void print_site(const struct site *site, const unsigned *cost_ns)
 
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		printf("  %-34s %-34s %-22s ", site->function[k].event, site->function->symbol,
-		       log_safe(base_name(site->image->path)));
+		       log_safe(path_base(site->image->path)));
 		list_print_place(site->image, site->offset, &place, cost_ns);
 		printf("%s%s%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
 		       site->no_return ? "  calls only: " : "", site->no_return ?: "",
@@ -198,7 +192,7 @@ static void print_images(const struct plan *plan)
 		for (size_t s = 0; s < plan->nsites; s++)
 			sites += plan->sites[s].image == plan->images[i];
 		if (sites)
-			printf("  %-22s build-id %-40s %s\n", log_safe(base_name(plan->images[i]->path)),
+			printf("  %-22s build-id %-40s %s\n", log_safe(path_base(plan->images[i]->path)),
 			       plan->images[i]->build_id ?: "none", log_safe(plan->images[i]->path));
 	}
 }

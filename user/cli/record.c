@@ -16,11 +16,11 @@
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/job.h"
 #include "cli/outputs.h"
+#include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
 
@@ -146,14 +146,6 @@ static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND..."
 
 /* --- the run's own facts ----------------------------------------------- */
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 static char *command_line(int argc, char **argv)
 {
 	char *line = NULL, *longer;
@@ -177,8 +169,8 @@ static void describe_run(struct def_run *run, int argc, char **argv)
 		run->host = strdup(system.nodename);
 		run->kernel = strdup(system.release);
 	}
-	run->start = clock_ns(CLOCK_MONOTONIC);
-	run->start_realtime = clock_ns(CLOCK_REALTIME);
+	run->start = clock_monotonic();
+	run->start_realtime = clock_realtime();
 }
 
 /* --- watching ---------------------------------------------------------- */
@@ -243,13 +235,13 @@ static bool read_signals(struct watch *w)
 
 static void watch_job(struct watch *w)
 {
-	w->started = w->shown = w->flushed = clock_ns(CLOCK_MONOTONIC);
+	w->started = w->shown = w->flushed = clock_monotonic();
 	for (;;) {
 		uint64_t now;
 
 		capture_wait(w->job->capture, w->signals, DRAIN_EVERY_MS);
 		capture_drain(w->job->capture);
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
 			break;
 		if (w->options->duration && now - w->started >= w->options->duration)
@@ -280,14 +272,14 @@ static int leave(struct watch *w)
 	struct def_run *run = &job->definitions.run;
 	uint64_t before;
 
-	run->end = clock_ns(CLOCK_MONOTONIC);
-	run->end_realtime = clock_ns(CLOCK_REALTIME);
+	run->end = clock_monotonic();
+	run->end_realtime = clock_realtime();
 	kernel_set_active(job->kernel, false);
 	capture_drain(job->capture);
-	before = clock_ns(CLOCK_MONOTONIC);
+	before = clock_monotonic();
 	attach_remove_all(job->kernel, show_leaving);
 	log_status("%s", "");
-	log_info("probes taken out in %.1f ms", (clock_ns(CLOCK_MONOTONIC) - before) / 1e6);
+	log_info("probes taken out in %.1f ms", (clock_monotonic() - before) / 1e6);
 	capture_finish(job->capture);
 	if (job->unfollowed)
 		log_warn("%zu process%s forked meanwhile and not observed: start the job with 'gaspbpf -- COMMAND' to follow all",

@@ -2,6 +2,7 @@
  * call.c - a call in words: its values, its call site, how it ended.
  */
 #include "export/call.h"
+#include "util/files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -114,13 +115,6 @@ void site_texts_close(struct site_texts *sites)
 	sites->texts = NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static char *make_site_text(const struct definitions *d, const struct def_site *s)
 {
 	char *text;
@@ -133,7 +127,7 @@ static char *make_site_text(const struct definitions *d, const struct def_site *
 	else if (s->function)
 		length = asprintf(&text, "%s+0x%" PRIx64, s->function, s->function_offset);
 	else if (s->image < d->nimages && d->images[s->image].path)
-		length = asprintf(&text, "%s+0x%" PRIx64, base_name(d->images[s->image].path), s->offset);
+		length = asprintf(&text, "%s+0x%" PRIx64, path_base(d->images[s->image].path), s->offset);
 	else
 		length = asprintf(&text, "0x%" PRIx64, s->address);
 	return length < 0 ? NULL : text;

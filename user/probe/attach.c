@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "observe.skel.h"
 #include "probe/kernel_private.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 /* The site's capture program, with what only the plan knows. */
@@ -189,9 +189,8 @@ static int attach_to_image(struct kernel *kernel, const struct plan *plan, const
 int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
 	size_t before = kernel->nlinks, probes = attach_count(kernel);
-	struct timespec start, end;
+	uint64_t start = clock_monotonic();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (size_t i = 0; i < plan->nimages; i++) {
 		int err = attach_to_image(kernel, plan, plan->images[i], first, scope);
 
@@ -202,9 +201,8 @@ int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const
 	}
 	for (size_t i = 0; i < plan->nsites; i++)
 		plan->sites[i].late = false;
-	clock_gettime(CLOCK_MONOTONIC, &end);
 	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes,
-		 (end.tv_sec - start.tv_sec) * 1e3 + (end.tv_nsec - start.tv_nsec) / 1e6);
+		 (clock_monotonic() - start) / 1e6);
 	return 0;
 }
 

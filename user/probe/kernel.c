@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,6 +22,7 @@
 #include "observe.skel.h"
 #include "process.skel.h"
 #include "probe/kernel_private.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define DEFAULT_RING_BYTES (32UL << 20)
@@ -55,14 +55,6 @@ const char *rung_name(enum rung rung)
 	static const char *const names[RUNGS] = { "session", "multi", "perf" };
 
 	return rung < RUNGS ? names[rung] : "?";
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 /* --- rings ------------------------------------------------------------- */
@@ -262,11 +254,11 @@ static void calibrate(struct kernel *kernel)
 		uint64_t best = UINT64_MAX;
 
 		for (int round = 0; round < ROUNDS; round++) {
-			uint64_t start = now_ns();
+			uint64_t start = clock_monotonic();
 
 			for (int i = 0; i < TRIALS; i++)
 				trial_functions[class](i);
-			start = now_ns() - start;
+			start = clock_monotonic() - start;
 			if (start < best)
 				best = start;
 			ring_waiting(kernel, true);
@@ -510,7 +502,7 @@ int kernel_drop_target(struct kernel *kernel, pid_t pid)
 void kernel_set_active(struct kernel *kernel, bool active)
 {
 	if (!active && kernel->process)
-		kernel->process->bss->stopped_at = now_ns();
+		kernel->process->bss->stopped_at = clock_monotonic();
 	__atomic_store_n(&kernel->observe->bss->active, active, __ATOMIC_SEQ_CST);
 }
 

@@ -15,6 +15,7 @@
 #include <uthash.h>
 
 #include "probe/plan_private.h"
+#include "util/files.h"
 #include "util/log.h"
 
 #define ALIASES_MOST 400 /* bytes of alias names kept for a site */
@@ -81,18 +82,11 @@ static bool wished(const struct plan *plan, const struct model *model, bool *onl
 	return found;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 static bool model_applies(const struct plan *plan, const struct model *model, size_t image)
 {
 	const struct image *i = plan->images[image];
 
-	if (model_matches_file(model, i->soname, base_name(i->path)))
+	if (model_matches_file(model, i->soname, path_base(i->path)))
 		return true;
 	if (!model->in_program || !i->is_program)
 		return false;
@@ -210,7 +204,7 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	if (!site->captures)
 		return -ENOMEM;
 	for (size_t k = 0; k < n; k++) {
-		err = model_function_capture(&f[k], i->soname ?: base_name(i->path), &site->captures[k]);
+		err = model_function_capture(&f[k], i->soname ?: path_base(i->path), &site->captures[k]);
 		if (err)
 			return err;
 	}

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "recording/chunk.h"
@@ -24,6 +23,7 @@
 #include "recording/recording.h"
 #include "recording/span_code.h"
 #include "util/files.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define CUT_SIZE (1u << 20)      /* bytes of encoded spans after which a chunk ends */
@@ -255,14 +255,11 @@ static void encode_run(struct recording_writer *w, bool finished)
 {
 	struct def_run run = w->d->run; /* shares the strings */
 	struct def_loss loss = w->d->loss;
-	struct timespec now;
 
 	run.finished = finished;
 	if (finished && !run.end) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		run.end = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-		clock_gettime(CLOCK_REALTIME, &now);
-		run.end_realtime = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		run.end = clock_monotonic();
+		run.end_realtime = clock_realtime();
 	}
 	loss.unwritten = w->unwritten;
 	buffer_clear(&w->payload);

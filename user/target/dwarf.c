@@ -18,8 +18,8 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 
 #define UNITS_MOST (1u << 20)
@@ -28,10 +28,7 @@
 
 uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_monotonic() / 1000000;
 }
 
 /* --- opening ----------------------------------------------------------- */

@@ -350,3 +350,10 @@ char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
 		*size = used;
 	return data;
 }
+
+const char *path_base(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}

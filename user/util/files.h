@@ -37,4 +37,7 @@ int write_all(int fd, const void *data, size_t size);
 /* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most` bytes. size may be NULL. */
 char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 
+/* What comes after the last slash of a path; the path itself where nothing does. NULL for NULL. */
+const char *path_base(const char *path);
+
 #endif

@@ -1,0 +1,12 @@
+/*
+ * clock.h - the time, in ns.
+ */
+#ifndef GASPBPF_CLOCK_H
+#define GASPBPF_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_monotonic(void); /* ns, CLOCK_MONOTONIC: the time of all spans */
+uint64_t clock_realtime(void);  /* ns, CLOCK_REALTIME */
+
+#endif
