@@ -1,5 +1,4 @@
 """Coarray Fortran on OpenCoarrays, which runs on MPI: both layers against counting libraries in the same run."""
-import json
 import subprocess
 
 import gaspbpf
@@ -21,13 +20,7 @@ JOB = [gaspbpf.WORKLOADS / "caf_job", "--rounds", "20", "--warmup", "1", "--afte
 def observed(job, observe, *between):
     """cafrun is a script that starts mpiexec, which starts the images: its pid means them all."""
     ring = job(["cafrun", "-np", "2", *between, *JOB], ranks=2, env=truth.ENVIRONMENT).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json")
-    ring.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert ring.end() == 0, ring.output()
-    report = json.loads(out)
-    assert report["loss"]["lost"] == 0
+    report = truth.window(ring, observe)
     return ring, report
 
 

@@ -1,5 +1,4 @@
 """MPI on Open MPI and on MPICH: calls against a counting library in the same run, payload against the job's own."""
-import json
 import subprocess
 
 import pytest
@@ -28,13 +27,7 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, mpi):
     """Attached late to the ranks' pids; the library counts MPI_x and PMPI_x alike, whoever calls them."""
     line, ranks = command(mpi, *truth.counting(f"libcount_mpi_{mpi}.so", tmp_path))
     ring = job(line, ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
-    watcher = observe("-p", ",".join(map(str, ring.pids())), "--json")
-    ring.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert ring.end() == 0, ring.output()
-    report = json.loads(out)
-    assert report["loss"]["lost"] == 0
+    report = truth.window(ring, observe, ring.pids())
     assert sorted(thread["rank"] for thread in report["threads"] if thread["calls"]) == list(range(ranks))
     tables = truth.windows(tmp_path, "mpi")
     assert len(tables) == ranks
@@ -46,12 +39,7 @@ def test_payload_is_the_jobs_own(job, observe, mpi):
     """Attached to the launcher, which means its ranks; the job computes the same as when nobody looks."""
     line, ranks = command(mpi)
     ring = job(line, ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json")
-    ring.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert ring.end() == 0, ring.output()
-    report = json.loads(out)
+    report = truth.window(ring, observe)
     seen = gaspbpf.events(report)
     counted = truth.by_event(truth.functions(ring), event_of)
     apart = truth.by_event(truth.functions(ring), lambda function: function if " " in function else None)

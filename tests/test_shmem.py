@@ -1,5 +1,4 @@
 """OpenSHMEM: calls, those inside the library included, against a counting library; payload against the job's own."""
-import json
 import re
 import subprocess
 
@@ -31,13 +30,7 @@ JOB = ["shmem_job", "--rounds", "20", "--warmup", "1", "--after", "1"]
 
 def observed(job, observe, *between):
     ring = job(["oshrun", "-n", "2", *between, gaspbpf.WORKLOADS / JOB[0], *JOB[1:]], ranks=2, env=truth.ENVIRONMENT).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json")
-    ring.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert ring.end() == 0, ring.output()
-    report = json.loads(out)
-    assert report["loss"]["lost"] == 0
+    report = truth.window(ring, observe)
     return ring, report
 
 

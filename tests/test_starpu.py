@@ -26,13 +26,7 @@ def test_executions_and_transfers_are_starpus_own(job, observe, opencl):
                  "--opencl", str(int(opencl))]
     environment = {**truth.ENVIRONMENT, **(OPENCL if opencl else {})}
     tasks = job(arguments, env=environment).wait_ready()
-    watcher = observe("-p", tasks.process.pid, "--json")
-    tasks.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert tasks.end() == 0, tasks.output()
-    report = json.loads(out)
-    assert report["loss"]["lost"] == 0
+    report = truth.window(tasks, observe)
     own = tasks.truths()[0]
     assert calls(report, "CPU_EXEC") == executed(own["workers"], "CPU")
     assert calls(report, "GPU_EXEC") == executed(own["workers"], "OpenCL") == (own["functions"]["task scale"]["calls"] if opencl else 0)

@@ -1,5 +1,4 @@
 """UPC on the stand-in runtime (tests/workloads/upc): names from the program's own symbol table, packed pointers."""
-import json
 import re
 import subprocess
 
@@ -28,13 +27,7 @@ JOB = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "50", "--warmup", "
 def test_calls_and_payload_are_the_jobs_own(job, observe):
     """Attached to the monitor, the process that the threads were forked from and that is no thread itself."""
     ring = job(JOB, ranks=3).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json")
-    ring.work()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    assert ring.end() == 0, ring.output()
-    report = json.loads(out)
-    assert report["loss"]["lost"] == 0
+    report = truth.window(ring, observe)
     counted = truth.by_event(truth.functions(ring), event_of)
     assert truth.differences_in_calls(report, counted, "UPC") == {}
     assert truth.differences_in_bytes(report, counted) == {}

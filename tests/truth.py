@@ -6,6 +6,18 @@ import gaspbpf
 ENVIRONMENT = gaspbpf.environment_from(gaspbpf.TOP / "tests" / "workloads" / "env.sh")
 
 
+def window(job, observe, pids=None):
+    """Attaches to a job at its gate (to its first process, or these), lets it work, leaves, lets it end: the JSON report of exactly that work."""
+    watcher = observe("-p", ",".join(map(str, pids or [job.process.pid])), "--json")
+    job.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert job.end() == 0, job.output()
+    report = json.loads(out)
+    assert report["loss"]["lost"] == 0
+    return report
+
+
 def counting(library, folder):
     """What to put in front of a job so that a counting library is in it and writes to the folder."""
     return ["env", f"LD_PRELOAD={gaspbpf.WORKLOADS / library}", f"COUNT_FILE={folder / 'count'}"]
