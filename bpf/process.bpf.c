@@ -8,7 +8,7 @@
 #include "frames.h"
 
 const volatile bool follow; /* children of observed processes are observed too */
-__u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then */
+__u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
 {
@@ -25,6 +25,15 @@ static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
 	life->time = now;
 	life->kind = kind;
 	return life;
+}
+
+/* The thread's calls end here; those that outlived the observation ended with it. */
+static __always_inline void end_calls(struct thread_state *t, __u64 now, __u32 reason)
+{
+	if (stopped_at)
+		frames_close_all(t, stopped_at, GB_END_DETACH);
+	else
+		frames_close_all(t, now, reason);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -61,7 +70,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	now = bpf_ktime_get_ns();
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t)
-		frames_close_all(t, now, GB_END_EXEC);
+		end_calls(t, now, GB_END_EXEC);
 	life = life_new(GB_LIFE_EXEC, now);
 	if (!life)
 		return 0;
@@ -100,7 +109,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 	if (t) {
 		now = bpf_ktime_get_ns();
-		frames_close_all(t, now, GB_END_EXIT);
+		end_calls(t, now, GB_END_EXIT);
 		thread_ended(task, GB_LIFE_THREAD, now, t);
 		t->ended = true;
 	}

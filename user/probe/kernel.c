@@ -501,9 +501,10 @@ int kernel_drop_target(struct kernel *kernel, pid_t pid)
 
 void kernel_set_active(struct kernel *kernel, bool active)
 {
-	if (!active && kernel->process)
-		kernel->process->bss->stopped_at = clock_monotonic();
 	__atomic_store_n(&kernel->observe->bss->active, active, __ATOMIC_SEQ_CST);
+	/* After that: a return that was still seen took its time before, so no call ends later than this. */
+	if (kernel->process)
+		kernel->process->bss->stopped_at = active ? 0 : clock_monotonic();
 }
 
 int kernel_send_open(struct kernel *kernel)
