@@ -6,6 +6,7 @@
  * how the two ends of a call find each other.
  */
 #include "frames.h"
+#include "stacks.h"
 
 extern bool bpf_session_is_return(void) __ksym __weak; /* Linux 6.13, commit adf644ff8573 */
 
@@ -144,9 +145,29 @@ static __noinline int is_tail_call(__u64 sp)
 	return word == BPF_CORE_READ(area, vaddr);
 }
 
+/* Is this the stack that the thread has for its signal handlers (sigaltstack)? */
+static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
+{
+	return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
+/*
+ * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of its own interrupts
+ * calls on the other one, so those go on; but once the thread is back there, nothing of the handler's is left.
+ */
+static __always_inline bool has_passed(const struct task_struct *task, __u64 sp, __u64 frame_sp)
+{
+	bool handler = on_signal_stack(task, sp);
+
+	if (on_signal_stack(task, frame_sp) != handler)
+		return !handler;
+	return frame_sp < sp || (frame_sp == sp && !is_tail_call(sp));
+}
+
 /* Closes the frames that the stack pointer has passed. */
 static __noinline int close_passed(struct thread_state *t, __u64 sp)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 
 	if (!t)
@@ -154,9 +175,7 @@ static __noinline int close_passed(struct thread_state *t, __u64 sp)
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 top = t->depth - 1;
 
-		if (top >= GB_DEPTH)
-			break;
-		if (t->frames[top].sp > sp || (t->frames[top].sp == sp && is_tail_call(sp)))
+		if (top >= GB_DEPTH || !has_passed(task, sp, t->frames[top].sp))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
@@ -200,6 +219,23 @@ static __noinline struct thread_state *thread_new(void)
 	t->pid = pid_tid >> 32;
 	t->tid = (__u32)pid_tid;
 	return t;
+}
+
+/* Keeps a call by the place of its return address. 0, or 1: there is no room. */
+static __noinline int stack_begin(struct thread_state *t, struct frame *f)
+{
+	struct stack_place place = { 0 };
+	struct frame *left;
+
+	if (!t || !f)
+		return 1;
+	place.sp = f->sp;
+	place.pid = t->pid;
+	left = bpf_map_lookup_elem(&stacks, &place);
+	if (left)
+		stack_finish(t, left, f->span.start, GB_END_UNWOUND);
+	f->span.depth = 0;
+	return bpf_map_update_elem(&stacks, &place, f, BPF_ANY) != 0;
 }
 
 /* The call. Returns 1 where its return need not be seen. */
@@ -247,7 +283,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.pid_tid = pid_tid;
 	f->span.caller = 0;
 	f->span.probe = id;
-	f->span.unread = 0;
+	f->span.unread = p->unread;
 	f->span.depth = depth;
 	f->span.reason = GB_END_RETURN;
 	f->span.values = p->slots;
@@ -266,12 +302,15 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	 * The kernel follows 64 returns at a time on a thread, those that a longjmp left behind included, and
 	 * silently leaves out further ones (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c).
 	 */
-	if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
-	    (p->flags & GB_PROBE_OPENS || task->utask->depth <= GB_DEPTH)) {
+	if (p->flags & GB_PROBE_STACKS) {
+		if (!stack_begin(t, f))
+			return 1;
+	} else if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
+		   (p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) || task->utask->depth <= GB_DEPTH)) {
 		if (p->flags & GB_PROBE_OPENS)
 			f->sp = ~0ULL;
 		t->depth = depth + 1;
-		return p->flags & GB_PROBE_OPENS ? 1 : 0;
+		return p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) ? 1 : 0;
 	}
 	f->span.end = f->span.start;
 	f->span.reason = p->flags & GB_PROBE_NO_RETURN ? GB_END_ATOMIC : GB_END_DEPTH;
@@ -287,6 +326,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
  */
 static __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	if (!t)
 		return 1;
 	for (int i = 0; i < GB_DEPTH; i++) {
@@ -298,7 +339,7 @@ static __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, 
 		f = &t->frames[top];
 		if (f->sp == sp && f->span.probe == id)
 			return 0;
-		if (f->sp > sp && f->sp != ~0ULL)
+		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
@@ -348,6 +389,126 @@ unknown:
 	return 0;
 }
 
+/* Does a jcc with this condition jump? Its low bit turns the meaning round. */
+static __always_inline bool condition_holds(__u64 flags, __u32 condition)
+{
+	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
+	bool holds;
+
+	switch (condition >> 1) {
+	case 0: holds = overflow; break;
+	case 1: holds = carry; break;
+	case 2: holds = zero; break;
+	case 3: holds = carry || zero; break;
+	case 4: holds = sign; break;
+	case 5: holds = parity; break;
+	case 6: holds = sign != overflow; break;
+	default: holds = zero || sign != overflow;
+	}
+	return holds != (condition & 1);
+}
+
+/*
+ * Makes the frame of the call that ends here the topmost one: frames above it were left without a return. 0: found. If there is
+ * none, no call ends: code that functions share, or a call that began before the observation.
+ */
+static __noinline int find_begun(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
+{
+	__u32 found = GB_DEPTH;
+
+	if (!t)
+		return 1;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 at = t->depth - 1 - i;
+
+		if (at >= GB_DEPTH)
+			break;
+		if (t->frames[at].sp == sp && t->frames[at].span.probe == id) {
+			found = at;
+			break;
+		}
+	}
+	if (found == GB_DEPTH)
+		return 1;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 top = t->depth - 1;
+
+		if (top >= GB_DEPTH || top <= found)
+			break;
+		frame_close(t, now, GB_END_UNWOUND);
+	}
+	return 0;
+}
+
+/* What is known of a call only now that it ends; at a jump there is no result yet. */
+static __always_inline void end_frame(struct pt_regs *ctx, struct frame *f, const struct gb_probe *p, __u32 how)
+{
+	bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)f->sp);
+	if (how != GB_EXIT_RETURN)
+		f->span.unread |= p->return_slots;
+	else if (p->return_ops)
+		run_ops(f, p, p->entry_ops, p->return_ops, ctx);
+}
+
+/* A last instruction of a function whose calls are kept by stack. */
+static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_state *t, const struct gb_probe *p, __u32 id,
+					  __u32 how, __u64 now)
+{
+	struct stack_place place = { .sp = ctx->sp, .pid = t->pid };
+	struct frame *f = bpf_map_lookup_elem(&stacks, &place);
+
+	if (!f || f->span.probe != id)
+		return;
+	end_frame(ctx, f, p, how);
+	stack_finish(t, f, now, GB_END_RETURN);
+	bpf_map_delete_elem(&stacks, &place);
+}
+
+/* One of a function's last instructions. */
+static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
+{
+	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp;
+	__u32 top, pid = bpf_get_current_pid_tgid() >> 32;
+	struct thread_state *t;
+	struct gb_probe *p;
+	struct frame *f;
+
+	if (!active)
+		return 0;
+	if (how >= GB_EXIT_CONDITION && !condition_holds(ctx->flags, how & 15))
+		return 0;
+	p = bpf_map_lookup_elem(&probes, &id);
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!p)
+		return 0;
+	if (p->flags & GB_PROBE_STACKS) {
+		if (!t && (!filter_targets || bpf_map_lookup_elem(&targets, &pid)))
+			t = thread_new(); /* the call may have begun on another thread */
+		if (t)
+			on_stack_exit(ctx, t, p, id, how, now);
+		return 0;
+	}
+	if (!t)
+		return 0;
+	top = t->depth - 1;
+	if (top >= GB_DEPTH)
+		return 0;
+	f = &t->frames[top];
+	if (f->sp != sp || f->span.probe != id) {
+		if (find_begun(t, sp, id, now))
+			return 0;
+		top = t->depth - 1;
+		if (top >= GB_DEPTH)
+			return 0;
+		f = &t->frames[top];
+	}
+	end_frame(ctx, f, p, how);
+	f->span.end = now;
+	t->depth = top;
+	frame_send(t, f);
+	return 0;
+}
+
 SEC("?uprobe")
 int session(struct pt_regs *ctx)
 {
@@ -375,6 +536,14 @@ int leave(struct pt_regs *ctx)
 	if (only && only != bpf_get_current_pid_tgid() >> 32)
 		return 0;
 	return on_return(ctx, cookie);
+}
+
+SEC("?uprobe")
+int last(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	return on_exit(ctx, cookie, cookie >> 32);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -6,8 +6,10 @@
  * The maps are those of observe.bpf.c (user/probe/load.c joins them).
  */
 #include "frames.h"
+#include "stacks.h"
 
 const volatile bool follow; /* children of observed processes are observed too */
+bool stacks_used;           /* there are calls in `stacks` */
 __u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
@@ -34,6 +36,26 @@ static __always_inline void end_calls(struct thread_state *t, __u64 now, __u32 r
 		frames_close_all(t, stopped_at, GB_END_DETACH);
 	else
 		frames_close_all(t, now, reason);
+}
+
+/* The last thread of a process tells the calls that are kept by stack, whether it was observed itself or not. */
+static __always_inline struct thread_state *last_teller(struct task_struct *task, struct thread_state *t)
+{
+	if (t || !stacks_used || task->signal->live.counter)
+		return t;
+	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t) {
+		t->pid = task->tgid;
+		t->tid = task->pid;
+	}
+	return t;
+}
+
+/* The same for the process's calls that are kept by stack. */
+static __always_inline void end_stacks(struct task_struct *task, struct thread_state *t, __u64 now, __u32 reason)
+{
+	if (stacks_used && t)
+		stacks_end_all(t, task->tgid, stopped_at ?: now, stopped_at ? GB_END_DETACH : reason);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -71,6 +93,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t)
 		end_calls(t, now, GB_END_EXEC);
+	end_stacks(task, t, now, GB_END_EXEC);
 	life = life_new(GB_LIFE_EXEC, now);
 	if (!life)
 		return 0;
@@ -107,9 +130,12 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u32 pid = task->tgid;
 	__u64 now;
 
+	t = last_teller(task, t);
 	if (t) {
 		now = bpf_ktime_get_ns();
 		end_calls(t, now, GB_END_EXIT);
+		if (!task->signal->live.counter)
+			end_stacks(task, t, now, GB_END_EXIT);
 		thread_ended(task, GB_LIFE_THREAD, now, t);
 		t->ended = true;
 	}
@@ -134,6 +160,7 @@ int open_frames(struct bpf_iter__task *ctx)
 	if (!t || t->ended) /* a zombie has told its end already */
 		return 0;
 	frames_close_all(t, stopped_at, GB_END_DETACH);
+	end_stacks(task, t, stopped_at, GB_END_DETACH);
 	thread_ended(task, GB_LIFE_OPEN, stopped_at, t);
 	return 0;
 }

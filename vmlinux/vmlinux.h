@@ -75,6 +75,7 @@ struct uprobe_task {
 
 struct task_struct {
 	struct uprobe_task *utask;
+	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */
 	int pid;
 	int tgid;
 	int exit_code;

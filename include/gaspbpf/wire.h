@@ -79,7 +79,7 @@ struct gb_probe {
 	gb_u8 flags; /* GB_PROBE_* */
 	gb_u32 return_slots; /* bit i: slot i is filled at the return */
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
-	gb_u32 reserved;
+	gb_u32 unread;       /* bit i: slot i is never what it should be: the function's code does not follow the ABI */
 	struct gb_op ops[GB_OPS];
 };
 
@@ -87,6 +87,16 @@ struct gb_probe {
 #define GB_PROBE_OPENS 0x02     /* the span lasts until a closing probe is hit on the same thread */
 #define GB_PROBE_CLOSES 0x04    /* ends the span of probe `opener`; no span of its own */
 #define GB_PROBE_CALLER 0x08    /* read the return address at the call: this function may never return */
+#define GB_PROBE_EXITS 0x10     /* the end of a call is told by probes on the function's last instructions, not by a return probe */
+#define GB_PROBE_STACKS 0x20    /* with EXITS: a thread may change stacks within a call, and a stack its thread */
+
+/*
+ * What a probe on a last instruction has in the upper half of its cookie, above the number of the function's
+ * probe: a ret, a jump to another function, or such a jump under a condition, numbered as the processor does (the low four bits of a jcc).
+ */
+#define GB_EXIT_RETURN 1
+#define GB_EXIT_JUMP 2
+#define GB_EXIT_CONDITION 16
 
 /* Why a span ended. */
 enum gb_end {

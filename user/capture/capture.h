@@ -53,7 +53,7 @@ int capture_finish(struct capture_session *session);
 struct capture_totals {
 	uint64_t spans;       /* delivered */
 	uint64_t gaps;        /* spans known to be lost by their numbers */
-	uint64_t by_class[SITE_CLASSES]; /* spans by the class of their site: for the cost */
+	uint64_t cost;        /* ns; what the spans' probes took from their threads, by the calibration */
 	size_t threads;       /* seen so far */
 	size_t alive;         /* processes */
 };

@@ -105,7 +105,7 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->op = copy(f->op);
 	def->image = image;
 	def->offset = site->offset;
-	def->cost_ns = s->d->run.cost_ns[site->class];
+	def->cost_ns = site_cost(site, s->d->run.cost_ns);
 	return copy_values(def, &site->captures[meaning]);
 }
 

@@ -36,7 +36,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	t->next++;
 	t->last_end = raw->end;
 	if (raw->probe < s->plan->nsites)
-		s->totals.by_class[s->plan->sites[raw->probe].class]++;
+		s->totals.cost += site_cost(&s->plan->sites[raw->probe], s->d->run.cost_ns);
 	span.probe = session_probe(s, raw);
 	if (span.probe == NO_INDEX)
 		return; /* a call that is no event (@only) */

@@ -10,6 +10,7 @@
 #include <argp.h>
 
 #include "model/model.h"
+#include "probe/probe.h"
 
 /* Each takes the command's own arguments, argv[0] being "gaspbpf COMMAND". Exit status: 0, 1 error, 2 usage. */
 int command_record(int argc, char **argv);
@@ -35,8 +36,11 @@ struct choice {
 	struct text_list model_files;
 	struct text_list functions; /* -e: prototypes or bare names */
 	char *models; /* all -m, joined by commas; NULL: none */
+	enum returns_wish returns;
 	bool at_entry; /* probes go to the first instruction */
 };
+/* A plan as the options want it. 0 or -errno, said. */
+int cli_new_plan(struct plan **plan, const struct model_set *models, const struct choice *choice);
 /* For argp's `children`; its input (state->child_inputs[0]) is a struct choice. */
 extern const struct argp choice_parser;
 void choice_free(struct choice *choice);

@@ -140,7 +140,33 @@ static int parse_pids(struct pid_list *list, const char *text)
 	return 0;
 }
 
-enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT };
+int cli_new_plan(struct plan **plan, const struct model_set *models, const struct choice *choice)
+{
+	int err = plan_new(plan, models, choice->models);
+
+	if (!err) {
+		(*plan)->placing.at_entry = choice->at_entry;
+		(*plan)->returns = choice->returns;
+	}
+	return err;
+}
+
+static int parse_returns(enum returns_wish *wish, const char *text)
+{
+	if (!strcmp(text, "auto")) {
+		*wish = RETURNS_AUTO;
+		return 0;
+	}
+	for (int kind = 0; kind < RETURNS_KINDS; kind++) {
+		if (!strcmp(text, returns_name(kind))) {
+			*wish = RETURNS_ALL_TRAMPOLINE + kind;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS };
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
@@ -150,6 +176,9 @@ static const struct argp_option choice_options[] = {
 	  "a bare name will do; may repeat", 2 },
 	{ "placement", OPTION_PLACEMENT, "fast|entry", 0, "Put probes on the first instruction that is cheap to observe, where that "
 	  "is safe (the default), or always on a function's first instruction", 2 },
+	{ "returns", OPTION_RETURNS, "auto|trampoline|sites|none", 0, "How the end of a call is seen: by a return probe, which costs least but "
+	  "breaks jobs in which exceptions, cancellation or changes of stack pass through the function; by probes on the function's own last "
+	  "instructions; or not at all (auto: the first of these that cannot harm this job)", 2 },
 	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
 	{ 0 }
 };
@@ -178,6 +207,10 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		choice->at_entry = !strcmp(argument, "entry");
 		if (!choice->at_entry && strcmp(argument, "fast"))
 			argp_error(state, "--placement=%s: use fast or entry", log_safe(argument));
+		return 0;
+	case OPTION_RETURNS:
+		if (parse_returns(&choice->returns, argument))
+			argp_error(state, "--returns=%s: use auto, trampoline, sites or none", log_safe(argument));
 		return 0;
 	case 'v':
 		log_set_level(log_get_level() + 1);

@@ -37,6 +37,39 @@ static const struct symbol **functions_of(const struct image *image, size_t *cou
 	return symbols;
 }
 
+/* The instructions by which its calls end; see exits.c. */
+static void json_ends(struct json *j, const struct image *image, const struct symbol *symbol, const struct probe_place *place)
+{
+	struct site_exit *exits;
+	size_t count;
+	const char *why = exits_find(image, symbol, place->offset, &exits, &count);
+
+	json_key(j, "exits");
+	json_array(j);
+	for (size_t i = 0; i < count; i++) {
+		json_object(j);
+		json_key_uint(j, "offset", exits[i].offset);
+		json_key_string(j, "kind", exits[i].how == GB_EXIT_RETURN ? "ret" : exits[i].how == GB_EXIT_JUMP ? "jump" : "jump if");
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_key_string(j, "no_exits", why);
+	free(exits);
+}
+
+static void print_ends(const struct image *image, const struct symbol *symbol, const struct probe_place *place)
+{
+	struct site_exit *exits;
+	size_t count;
+	const char *why = exits_find(image, symbol, place->offset, &exits, &count);
+
+	if (why)
+		printf("  its ends cannot be probed: %s", why);
+	else
+		printf("  ends in %zu place%s", count, count == 1 ? "" : "s");
+	free(exits);
+}
+
 static void json_function(struct json *j, const struct image *image, const struct symbol *symbol,
 			  const struct probe_place *place, const unsigned *cost_ns)
 {
@@ -45,7 +78,8 @@ static void json_function(struct json *j, const struct image *image, const struc
 	json_key_uint(j, "address", symbol->address);
 	json_key_uint(j, "offset", symbol->offset);
 	json_key_uint(j, "size", symbol->size);
-	list_json_place(j, image, place, cost_ns);
+	list_json_place(j, image, place, cost_ns[place->class]);
+	json_ends(j, image, symbol, place);
 	json_end_object(j);
 }
 
@@ -53,7 +87,8 @@ static void print_function(const struct image *image, const struct symbol *symbo
 			   const unsigned *cost_ns)
 {
 	printf("  %-40s ", log_safe(symbol->name));
-	list_print_place(image, symbol->offset, place, cost_ns);
+	list_print_place(image, symbol->offset, place, cost_ns[place->class]);
+	print_ends(image, symbol, place);
 	printf("\n");
 }
 

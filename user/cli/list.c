@@ -77,28 +77,28 @@ static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--kno
 
 /* --- text -------------------------------------------------------------- */
 
-void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, const unsigned *cost_ns)
+void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, unsigned cost_ns)
 {
 	char text[200], distance[32], cost[32] = "";
 
 	snprintf(distance, sizeof(distance), "+%llu", (unsigned long long)(place->offset - start));
 	if (!place_text(image, place, text, sizeof(text)))
 		strcpy(text, "?");
-	if (cost_ns[place->class])
-		snprintf(cost, sizeof(cost), "%u ns", cost_ns[place->class]);
+	if (cost_ns)
+		snprintf(cost, sizeof(cost), "%u ns", cost_ns);
 	printf("0x%-8llx %-4s %-9s%-8s %-24s%s%s", (unsigned long long)start, distance,
 	       place->refused ? "refused" : site_class_name(place->class), cost, text, place->why ? "  stays there: " : "",
 	       place->why ?: "");
 }
 
-void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, const unsigned *cost_ns)
+void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, unsigned cost_ns)
 {
 	char text[200];
 
 	json_key_uint(j, "probe_offset", place->offset);
 	json_key_string(j, "class", place->refused ? "refused" : site_class_name(place->class));
-	if (cost_ns[place->class])
-		json_key_uint(j, "expected_ns", cost_ns[place->class]);
+	if (cost_ns)
+		json_key_uint(j, "expected_ns", cost_ns);
 	json_key_string(j, "instruction", place_text(image, place, text, sizeof(text)) ? text : NULL);
 	json_key_string(j, "why_here", place->why);
 }
@@ -108,6 +108,17 @@ static struct probe_place place_of(const struct site *site)
 	return (struct probe_place){ .offset = site->probe_offset, .class = site->class, .why = site->why_here };
 }
 
+/* How its end is seen, and why so. */
+static void print_returns(const struct site *site)
+{
+	printf("  returns: %s", returns_name(site->returns));
+	if (site->returns == RETURNS_SITES)
+		printf(" (%zu)", site->nexits);
+	printf(": %s", site->returns_why ?: "?");
+	if (site->no_exits && site->returns == RETURNS_NONE)
+		printf("; its ends cannot be probed: %s", site->no_exits);
+}
+
 static void print_site(const struct site *site, const unsigned *cost_ns)
 {
 	struct probe_place place = place_of(site);
@@ -115,9 +126,9 @@ static void print_site(const struct site *site, const unsigned *cost_ns)
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		printf("  %-34s %-34s %-22s ", site->function[k].event, site->function->symbol,
 		       log_safe(path_base(site->image->path)));
-		list_print_place(site->image, site->offset, &place, cost_ns);
-		printf("%s%s%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
-		       site->no_return ? "  calls only: " : "", site->no_return ?: "",
+		list_print_place(site->image, site->offset, &place, site_cost(site, cost_ns));
+		print_returns(site);
+		printf("%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
 		       site->uncalled ? "  imported by nothing" : "");
 	}
 }
@@ -217,14 +228,17 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_key_uint(j, "offset", site->offset);
 	json_key(j, "imported");
 	json_bool(j, !site->uncalled);
-	list_json_place(j, site->image, &place, cost_ns);
+	list_json_place(j, site->image, &place, site_cost(site, cost_ns));
 	json_key(j, "registers");
 	json_array(j);
 	for (unsigned i = 0; i < GB_REGISTERS; i++)
 		if (site->registers >> i & 1)
 			json_string(j, argument_registers[i]);
 	json_end_array(j);
-	json_key_string(j, "no_return", site->no_return);
+	json_key_string(j, "returns", returns_name(site->returns));
+	json_key_string(j, "returns_why", site->returns_why);
+	json_key_string(j, "no_exits", site->returns == RETURNS_NONE ? site->no_exits : NULL);
+	json_key_uint(j, "exits", site->returns == RETURNS_SITES ? site->nexits : 0);
 	json_end_object(j);
 }
 
@@ -342,9 +356,8 @@ int command_list(int argc, char **argv)
 	if (!err && o.only_models)
 		err = list_models(models);
 	else if (!err)
-		err = plan_new(&plan, models, o.choice.models);
+		err = cli_new_plan(&plan, models, &o.choice);
 	if (plan) {
-		plan->placing.at_entry = o.choice.at_entry;
 		err = look(&o, plan);
 		if (!err)
 			err = show(&o, plan);

@@ -8,10 +8,10 @@
 #include "probe/probe.h"
 #include "util/json.h"
 
-/* "0x1d1c0 +4 emulated 350 ns je 0x1d1e0", and why nothing cheaper where there is a reason. */
-void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, const unsigned *cost_ns);
+/* "0x1d1c0 +4 emulated 350 ns je 0x1d1e0", and why nothing cheaper where there is a reason. cost: of a call, ns; 0: not measured. */
+void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, unsigned cost);
 /* Keys of the object that is open: probe_offset, class, expected_ns (where measured), instruction, why_here. */
-void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, const unsigned *cost_ns);
+void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, unsigned cost);
 /* Each function of the files, with where its probe would go. 0 or -errno, said. */
 int list_every_function(const struct text_list *files, bool at_entry, bool json, const unsigned *cost_ns);
 

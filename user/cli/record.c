@@ -8,6 +8,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,22 +187,12 @@ struct watch {
 	bool command_ended;
 };
 
-/* The time the probes took from the job's threads so far, ns; the unit costs are those measured at the start. */
-static uint64_t imposed(const struct job *job, const struct capture_totals *totals)
-{
-	uint64_t sum = 0;
-
-	for (int class = 0; class < SITE_CLASSES; class++)
-		sum += totals->by_class[class] * job->cost_ns[class];
-	return sum;
-}
-
 static void show_status(struct watch *w, uint64_t now)
 {
 	struct capture_totals totals = capture_totals(w->job->capture);
 	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE];
 	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9; /* s */
-	double share = totals.threads && elapsed > 0 ? imposed(w->job, &totals) / 1e7 / (elapsed * totals.threads) : 0;
+	double share = totals.threads && elapsed > 0 ? totals.cost / 1e7 / (elapsed * totals.threads) : 0;
 
 	w->shown = now;
 	if (w->options->quiet)
@@ -301,8 +292,8 @@ static void say_cost(const struct watch *w)
 
 	getrusage(RUSAGE_SELF, &self);
 	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'), %.2f s of CPU for gaspbpf itself\n",
-		format_time(took, imposed(w->job, &totals)),
-		totals.threads && wall ? 100.0 * imposed(w->job, &totals) / wall / totals.threads : 0, totals.threads,
+		format_time(took, totals.cost),
+		totals.threads && wall ? 100.0 * totals.cost / wall / totals.threads : 0, totals.threads,
 		self.ru_utime.tv_sec + self.ru_stime.tv_sec + (self.ru_utime.tv_usec + self.ru_stime.tv_usec) / 1e6);
 }
 
@@ -344,23 +335,43 @@ static bool left_out(const struct job *job, size_t site)
 	return attach_leaves_out(job->kernel, &job->attach, &job->plan->sites[site]);
 }
 
+/* "12 at 350 ns, 2 at 2600 ns", the cheapest first. Returns how many functions that are. */
+static size_t describe_costs(const struct job *job, char *text, size_t room)
+{
+	size_t observed = 0, used = 0;
+	unsigned least = 0;
+
+	*text = '\0';
+	for (;;) {
+		unsigned cost = UINT_MAX;
+		size_t count = 0;
+
+		for (size_t i = 0; i < job->plan->nsites; i++) {
+			unsigned one = site_cost(&job->plan->sites[i], job->cost_ns);
+
+			if (left_out(job, i) || one < least || one > cost)
+				continue;
+			count = one < cost ? 1 : count + 1;
+			cost = one;
+		}
+		if (!count)
+			return observed;
+		if (used < room)
+			used += snprintf(text + used, room - used, "%s%zu at %u ns", used ? ", " : "", count, cost);
+		observed += count;
+		least = cost + 1;
+	}
+}
+
 static void say_start(const struct watch *w)
 {
 	const struct job *job = w->job;
-	char costs[160] = "";
-	size_t n = 0, observed = 0;
+	char costs[200];
+	size_t observed;
 
 	if (w->options->quiet)
 		return;
-	for (int class = 0; class < SITE_CLASSES; class++) {
-		size_t sites = 0;
-
-		for (size_t i = 0; i < job->plan->nsites; i++)
-			sites += (int)job->plan->sites[i].class == class && !left_out(job, i);
-		observed += sites;
-		if (sites)
-			n += snprintf(costs + n, sizeof(costs) - n, "%s%zu at %u ns", n ? ", " : "", sites, job->cost_ns[class]);
-	}
+	observed = describe_costs(job, costs, sizeof(costs));
 	if (!observed) { /* only of a command, which may map something yet; of others it is an error */
 		fprintf(stderr, "gaspbpf: observing the command: it maps nothing known so far; ^C to stop\n");
 		return;
@@ -389,7 +400,7 @@ static void say_calls_only(const struct job *job)
 	size_t count = 0;
 
 	for (size_t i = 0; i < job->plan->nsites; i++)
-		count += job->plan->sites[i].no_return != NULL;
+		count += job->plan->sites[i].returns == RETURNS_NONE && job->plan->sites[i].no_exits;
 	if (count)
 		log_warn("of %zu functions only the calls are observed, not how long they take: watching their returns could harm this job: "
 			 "'gaspbpf list' says which and why", count);
@@ -435,9 +446,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		log_error("observing needs root: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 		return -EPERM;
 	}
-	err = plan_new(&job->plan, job->models, o->choice.models);
-	if (!err)
-		job->plan->placing.at_entry = o->choice.at_entry;
+	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	if (!err && !o->command)
 		err = job_add_pids(job, &o->choice.pids);
 	describe_run(&job->definitions.run, argc, argv);

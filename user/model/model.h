@@ -101,6 +101,7 @@ struct model {
 	bool in_program;
 	bool alone;          /* join alone */
 	char **needs;        /* symbols, NULL-terminated */
+	char **hooks;        /* functions that give the runtime user code to run inside any other; NULL-terminated */
 	char **rank_env;     /* NULL-terminated */
 	char *rank_symbol;   /* NULL: none */
 	long rank_plus;

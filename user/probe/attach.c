@@ -24,8 +24,14 @@ static struct gb_probe site_program(const struct site *site)
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
 			program.return_slots |= 1U << capture->values[v].slot;
-	if (marks & MARK_ATOMIC || site->no_return)
+	if (marks & MARK_ATOMIC || site->returns == RETURNS_NONE)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
+	else if (site->returns == RETURNS_SITES)
+		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
+	if (site->foreign) {
+		program.entry_ops = program.return_ops = 0;
+		program.unread = (1U << program.slots) - 1;
+	}
 	if (marks & MARK_OPENS)
 		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
 	if (site->function->role == ROLE_EXIT)
@@ -47,11 +53,42 @@ static int set_program(struct kernel *kernel, const struct site *site)
 
 #define REFUSED (-524) /* ENOTSUPP: the kernel cannot put a probe on this instruction; not in errno.h */
 
-static void drop(struct link_request *request, unsigned long *offsets, uint64_t *cookies, size_t at)
+/* Parallel arrays for one link. */
+struct batch {
+	struct link_request request;
+	unsigned long *offsets;
+	uint64_t *cookies;
+	size_t room;
+};
+
+static int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
 {
-	request->count--;
-	memmove(&offsets[at], &offsets[at + 1], (request->count - at) * sizeof(*offsets));
-	memmove(&cookies[at], &cookies[at + 1], (request->count - at) * sizeof(*cookies));
+	if (b->request.count == b->room) {
+		size_t room = b->room ? b->room * 2 : 64;
+		unsigned long *offsets = realloc(b->offsets, room * sizeof(*offsets));
+		uint64_t *cookies;
+
+		if (!offsets)
+			return -ENOMEM;
+		b->offsets = offsets;
+		cookies = realloc(b->cookies, room * sizeof(*cookies));
+		if (!cookies)
+			return -ENOMEM;
+		b->cookies = cookies;
+		b->room = room;
+	}
+	b->offsets[b->request.count] = offset;
+	b->cookies[b->request.count++] = cookie;
+	b->request.offsets = b->offsets;
+	b->request.cookies = b->cookies;
+	return 0;
+}
+
+static void batch_drop(struct batch *b, size_t at)
+{
+	b->request.count--;
+	memmove(&b->offsets[at], &b->offsets[at + 1], (b->request.count - at) * sizeof(*b->offsets));
+	memmove(&b->cookies[at], &b->cookies[at + 1], (b->request.count - at) * sizeof(*b->cookies));
 }
 
 /* One link stands or falls as a whole. Finds, by halves, an instruction that the kernel refuses. */
@@ -74,24 +111,29 @@ static size_t find_refused(struct kernel *kernel, const struct link_request *req
 	return low;
 }
 
-static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan, struct link_request *request,
-				  unsigned long *offsets, uint64_t *cookies)
+static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan, struct batch *b)
 {
 	int err;
 
-	while ((err = request->count ? link_attach(kernel, request) : 0) == REFUSED) {
-		size_t bad = find_refused(kernel, request);
+	while ((err = b->request.count ? link_attach(kernel, &b->request) : 0) == REFUSED) {
+		size_t bad = find_refused(kernel, &b->request);
 
-		log_warn("%s is not observed: the kernel cannot put a probe on the instruction at 0x%lx",
-			 plan->sites[cookies[bad]].function->symbol, offsets[bad]);
-		drop(request, offsets, cookies, bad);
+		log_warn("%s is not observed%s: the kernel cannot put a probe on the instruction at 0x%lx",
+			 plan->sites[(uint32_t)b->cookies[bad]].function->symbol,
+			 b->request.kind == LINK_EXITS ? " to its end" : "", b->offsets[bad]);
+		batch_drop(b, bad);
 	}
 	return err;
 }
 
 static bool call_only(const struct site *site)
 {
-	return site->no_span || site->no_return || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+	return site->no_span || site->returns != RETURNS_TRAMPOLINE || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+}
+
+static bool has_exits(const struct site *site)
+{
+	return site->returns == RETURNS_SITES && !site->no_span && !(site->function->marks & (MARK_ATOMIC | MARK_OPENS));
 }
 
 bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site)
@@ -114,39 +156,52 @@ static bool wants(const struct kernel *kernel, const struct wanted *w, const str
 	       !(site->no_span && site->closes == NO_SITE) && !attach_leaves_out(kernel, w->scope, site);
 }
 
-/* The sites of one image, with or without return probes. */
-static int attach_kind(struct kernel *kernel, const struct wanted *w, bool calls)
+/* Has the link of this kind something of this site? */
+static bool takes_part(const struct site *site, int kind)
 {
-	struct link_request request = { .file_fd = w->image->fd, .pid = w->pid, .call_only = calls };
-	const struct plan *plan = w->plan;
-	unsigned long *offsets = calloc(plan->nsites + 1, sizeof(*offsets));
-	uint64_t *cookies = calloc(plan->nsites + 1, sizeof(*cookies));
-	int err = offsets && cookies ? 0 : -ENOMEM;
+	return kind == LINK_EXITS ? has_exits(site) : call_only(site) == (kind == LINK_CALLS);
+}
 
-	for (size_t i = 0; !err && i < plan->nsites; i++) {
-		const struct site *site = &plan->sites[i];
+static int add_to_batch(struct kernel *kernel, struct batch *b, const struct site *site)
+{
+	int err;
 
-		if (call_only(site) != calls || !wants(kernel, w, site))
-			continue;
+	if (b->request.kind != LINK_EXITS) {
 		err = set_program(kernel, site);
-		offsets[request.count] = site->probe_offset;
-		cookies[request.count++] = site->id;
+		return err ?: batch_add(b, site->probe_offset, site->id);
 	}
-	request.offsets = offsets;
-	request.cookies = cookies;
+	err = site->own_stacks ? kernel_use_stacks(kernel) : 0;
+	for (size_t i = 0; !err && i < site->nexits; i++)
+		err = batch_add(b, site->exits[i].offset, site->id | (uint64_t)site->exits[i].how << 32);
+	return err;
+}
+
+/* The sites of one image whose probes are of one kind. */
+static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
+{
+	struct batch b = { .request = { .file_fd = w->image->fd, .pid = w->pid, .kind = kind } };
+	const struct plan *plan = w->plan;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->nsites; i++)
+		if (takes_part(&plan->sites[i], kind) && wants(kernel, w, &plan->sites[i]))
+			err = add_to_batch(kernel, &b, &plan->sites[i]);
 	if (!err)
-		err = attach_all_but_refused(kernel, plan, &request, offsets, cookies);
-	free(offsets);
-	free(cookies);
+		err = attach_all_but_refused(kernel, plan, &b);
+	free(b.offsets);
+	free(b.cookies);
 	return err;
 }
 
 static int attach_wanted(struct kernel *kernel, const struct wanted *w)
 {
-	int err = attach_kind(kernel, w, false);
+	/* The ends first: a call whose end is not watched would stay open for ever. */
+	int err = attach_kind(kernel, w, LINK_EXITS);
 
 	if (!err)
-		err = attach_kind(kernel, w, true);
+		err = attach_kind(kernel, w, LINK_SPANS);
+	if (!err)
+		err = attach_kind(kernel, w, LINK_CALLS);
 	if (err == -ESRCH)
 		log_info("%d: ended before its probes were in", w->pid);
 	else if (err)
@@ -199,8 +254,10 @@ int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const
 			return err;
 		}
 	}
-	for (size_t i = 0; i < plan->nsites; i++)
+	for (size_t i = 0; i < plan->nsites; i++) {
 		plan->sites[i].late = false;
+		plan->sites[i].attached = !attach_leaves_out(kernel, scope, &plan->sites[i]);
+	}
 	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes,
 		 (clock_monotonic() - start) / 1e6);
 	return 0;

@@ -43,7 +43,6 @@
 #define LEAD 256                /* bytes before a function to begin decoding at */
 #define PART_INSTRUCTIONS 300   /* of a function's parts elsewhere */
 #define PART_BLOCKS 16
-#define RECENT 16
 
 /* --- from afar --------------------------------------------------------- */
 
@@ -242,8 +241,7 @@ int branches_from_afar(const struct image *image, struct quiet_range *ranges, si
 
 /* --- the function itself ----------------------------------------------- */
 
-/* Bytes of the function's segment at an address, malloc'ed; *size is cut to what is there. NULL: none. */
-static uint8_t *code_at(const struct image *image, uint64_t address, uint64_t *size)
+uint8_t *branches_code_at(const struct image *image, uint64_t address, uint64_t *size)
 {
 	size_t count;
 	const struct code_segment *code = image_code(image, &count);
@@ -266,12 +264,6 @@ static uint8_t *code_at(const struct image *image, uint64_t address, uint64_t *s
 	return NULL;
 }
 
-/* The last instructions before one, without a branch in between: where a register that it uses may come from. */
-struct recent {
-	uint64_t at[RECENT];
-	unsigned count;
-};
-
 static void remember_recent(struct recent *recent, uint64_t at)
 {
 	if (recent->count == RECENT)
@@ -283,21 +275,30 @@ static enum indirect kind_of_jump(const struct function_code *code, const uint8_
 				  unsigned length)
 {
 	unsigned reg;
-	enum jump_source source = instruction_jump_source(bytes + at, length, &reg);
 
-	for (unsigned i = recent->count; source == JUMP_REGISTER && i-- > 0;) {
-		uint64_t end = i + 1 < recent->count ? recent->at[i + 1] : at;
-		enum load load = instruction_load(code->decoder, bytes + recent->at[i], end - recent->at[i], reg);
-
-		if (load != LOAD_NOTHING)
-			source = load == LOAD_POINTER ? JUMP_POINTER : JUMP_COMPUTED;
+	switch (instruction_jump_source(bytes + at, length, &reg)) {
+	case JUMP_POINTER:
+		return INDIRECT_POINTER;
+	case JUMP_COMPUTED:
+		return INDIRECT_TABLE;
+	case JUMP_REGISTER:
+		break;
 	}
-	return source == JUMP_POINTER ? INDIRECT_POINTER : INDIRECT_ANY;
+	for (unsigned i = recent->count; i-- > 0;) {
+		uint64_t end = i + 1 < recent->count ? recent->at[i + 1] : at;
+
+		switch (instruction_load(code->decoder, bytes + recent->at[i], end - recent->at[i], reg)) {
+		case LOAD_NOTHING: continue;
+		case LOAD_POINTER: return INDIRECT_POINTER;
+		case LOAD_ENTRY: return INDIRECT_TABLE;
+		case LOAD_OTHER: return INDIRECT_ANY;
+		}
+	}
+	return INDIRECT_ANY;
 }
 
-/* One instruction on from *at. Its transfer; *target: of a branch or call; *indirect becomes worse where it is worse. */
-static enum transfer step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t *at,
-			  struct recent *recent, uint64_t *target, enum indirect *indirect, bool *always)
+enum transfer branches_step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t *at,
+			    struct recent *recent, uint64_t *target, enum indirect *indirect, bool *always)
 {
 	unsigned length = instruction_length(code->decoder, bytes + *at, size - *at);
 	enum transfer transfer;
@@ -364,12 +365,12 @@ static void add_block(struct parts *parts, uint64_t address)
 static void follow_block(struct parts *parts, uint64_t address)
 {
 	uint64_t size = 4096, target;
-	uint8_t *bytes = code_at(parts->code->image, address, &size);
+	uint8_t *bytes = branches_code_at(parts->code->image, address, &size);
 	struct recent recent = { 0 };
 	bool always = false;
 
 	for (uint64_t at = 0; bytes && at < size && !always && parts->indirect != INDIRECT_ANY;) {
-		enum transfer transfer = step(parts->code, bytes, size, address, &at, &recent, &target, &parts->indirect, &always);
+		enum transfer transfer = branches_step(parts->code, bytes, size, address, &at, &recent, &target, &parts->indirect, &always);
 
 		if (transfer == TRANSFER_BRANCH)
 			add_block(parts, target);
@@ -383,13 +384,13 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 {
 	struct parts parts = { .code = code };
 	uint64_t size = code->size, target, at = 0;
-	uint8_t *bytes = size <= FUNCTION_MOST ? code_at(code->image, code->address, &size) : NULL;
+	uint8_t *bytes = size <= FUNCTION_MOST ? branches_code_at(code->image, code->address, &size) : NULL;
 	enum indirect own = INDIRECT_NONE;
 	struct recent recent = { 0 };
 	bool found = false, always;
 
 	while (bytes && at < size) {
-		enum transfer transfer = step(code, bytes, size, code->address, &at, &recent, &target, &own, &always);
+		enum transfer transfer = branches_step(code, bytes, size, code->address, &at, &recent, &target, &own, &always);
 
 		if (transfer == TRANSFER_BRANCH || transfer == TRANSFER_CALL)
 			found |= target >= first && target < end;
@@ -412,7 +413,7 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 static bool sweep(const struct function_code *code, uint64_t from, uint64_t to, uint64_t first, uint64_t end)
 {
 	uint64_t size = to - from;
-	uint8_t *bytes = from < to ? code_at(code->image, from, &size) : NULL;
+	uint8_t *bytes = from < to ? branches_code_at(code->image, from, &size) : NULL;
 	bool found = false;
 
 	for (uint64_t at = 0; bytes && at < size && !found;) {

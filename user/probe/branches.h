@@ -34,8 +34,25 @@ struct function_code {
 enum indirect {
 	INDIRECT_NONE,
 	INDIRECT_POINTER, /* to what a pointer in memory says; or elsewhere, in code that may be a part of the function */
-	INDIRECT_ANY,     /* to what a jump table or a computation says, or who knows */
+	INDIRECT_TABLE,   /* to what a jump table says */
+	INDIRECT_ANY,     /* who knows */
 };
+
+/* The last instructions before one, without a branch in between: where a register that it uses may come from. */
+#define RECENT 16
+struct recent {
+	uint64_t at[RECENT];
+	unsigned count;
+};
+
+/*
+ * One instruction on from *at, in `size` bytes that begin at address `start`. *at > size: the bytes are no instruction. Returns
+ * where it may go on; *target: of a branch or call; *indirect becomes worse where an indirect jump is worse; *always: it never falls through.
+ */
+enum transfer branches_step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t *at,
+			    struct recent *recent, uint64_t *target, enum indirect *indirect, bool *always);
+/* Bytes of the image at a code address, malloc'ed; *size is cut to what its segment has. NULL: none. */
+uint8_t *branches_code_at(const struct image *image, uint64_t address, uint64_t *size);
 
 /*
  * True where a branch of the function itself leads to first..end. *indirect: the worst that it

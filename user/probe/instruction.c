@@ -171,6 +171,44 @@ enum jump_source instruction_jump_source(const uint8_t *code, unsigned length, u
 	return is_plain_memory(code, length, at + 1) ? JUMP_POINTER : JUMP_COMPUTED;
 }
 
+bool instruction_is_return(const uint8_t *code, unsigned length)
+{
+	unsigned at = skip_prefixes(code, length);
+
+	return at < length && (code[at] == 0xc3 || code[at] == 0xc2);
+}
+
+int instruction_condition(const uint8_t *code, unsigned length)
+{
+	unsigned at = skip_prefixes(code, length);
+
+	if (at < length && (code[at] & 0xf0) == 0x70)
+		return code[at] & 0x0f;
+	if (at + 1 < length && code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80)
+		return code[at + 1] & 0x0f;
+	return -1;
+}
+
+bool instruction_is_stub(const uint8_t *code, size_t size)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = 0;
+
+	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
+		at += sizeof(endbr64);
+	if (at < size && code[at] == 0xf2) /* bnd */
+		at++;
+	return at + 1 < size && code[at] == 0xff && code[at + 1] == 0x25;
+}
+
+bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target)
+{
+	if (length != 7 || (code[0] & 0xf8) != 0x48 || code[1] != 0x8d || (code[2] & 0xc7) != 0x05)
+		return false;
+	*target = address + length + read_displacement(code, length, 4);
+	return true;
+}
+
 /*
  * branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c, as of every kernel since 5.15: nop, jmp,
  * jcc and call to a relative target, push of a register. A 66 prefix is fine with nop only. A REX prefix makes
@@ -246,11 +284,11 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 
 	if (!i || cs_regs_access(decoder->handle, i, read, &nread, written, &nwritten) != CS_ERR_OK)
 		return LOAD_OTHER;
-	if (wide && code[1] == 0x8b && (unsigned)((code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)) == reg)
-		return is_plain_memory(code, length, 2) ? LOAD_POINTER : LOAD_OTHER;
+	if (wide && code[1] == 0x8b && (unsigned)((code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)) == reg && code[2] >> 6 != 3)
+		return is_plain_memory(code, length, 2) ? LOAD_POINTER : LOAD_ENTRY;
 	for (unsigned w = 0; w < nwritten; w++)
 		if (register_number(written[w]) == (int)reg)
-			return LOAD_OTHER;
+			return i->id == X86_INS_ADD || i->id == X86_INS_MOVSXD ? LOAD_ENTRY : LOAD_OTHER;
 	return LOAD_NOTHING;
 }
 

@@ -34,6 +34,15 @@ enum transfer {
 /* *displacement: from the end of the instruction to its target, for BRANCH and CALL; *always: it never falls through. */
 enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t *displacement, bool *always);
 
+/* A near return: what a function ends with. */
+bool instruction_is_return(const uint8_t *code, unsigned length);
+/* The condition of a jcc, as the kernel and the processor number it (0 to 15); -1: it is none. */
+int instruction_condition(const uint8_t *code, unsigned length);
+/* An entry of a procedure linkage table: a jump to where a word in memory says, and nothing else. */
+bool instruction_is_stub(const uint8_t *code, size_t size);
+/* lea of an address that stands in the instruction. *target: where, `address` being that of the instruction. */
+bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target);
+
 /* What a jump to an address that is not in the instruction goes by. */
 enum jump_source {
 	JUMP_POINTER,  /* a word of memory: what a pointer to a function is, and what a jump table with an index is not */
@@ -43,8 +52,11 @@ enum jump_source {
 enum jump_source instruction_jump_source(const uint8_t *code, unsigned length, unsigned *reg);
 
 /* What an instruction does to a register. */
-enum load { LOAD_NOTHING, LOAD_POINTER, LOAD_OTHER };
-/* POINTER: it is loaded with a word of memory, found without an index; OTHER: it is changed in any other way. */
+enum load { LOAD_NOTHING, LOAD_POINTER, LOAD_ENTRY, LOAD_OTHER };
+/*
+ * POINTER: it is loaded with a word of memory, found without an index; ENTRY: from memory with an index, or something is added to it,
+ * as where a jump table is read; OTHER: it is changed in any other way.
+ */
 enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigned length, unsigned reg);
 
 /* What the kernel does with it under a breakpoint. */

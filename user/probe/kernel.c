@@ -298,7 +298,11 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	if (kernel->rung == RUNG_SESSION) {
 		bpf_program__set_autoload(o->progs.session, true);
 		bpf_program__set_expected_attach_type(o->progs.session, 57);
-	} else {
+	}
+	bpf_program__set_autoload(o->progs.last, true);
+	if (kernel->rung != RUNG_PERF)
+		bpf_program__set_expected_attach_type(o->progs.last, 48);
+	if (kernel->rung != RUNG_SESSION) {
 		bpf_program__set_autoload(o->progs.call, true);
 		bpf_program__set_autoload(o->progs.leave, true);
 		if (kernel->rung == RUNG_MULTI) {
@@ -325,6 +329,7 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.lost_spans, bpf_map__fd(o->maps.lost_spans));
 	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
 	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
+	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
@@ -505,6 +510,13 @@ void kernel_set_active(struct kernel *kernel, bool active)
 	/* After that: a return that was still seen took its time before, so no call ends later than this. */
 	if (kernel->process)
 		kernel->process->bss->stopped_at = active ? 0 : clock_monotonic();
+}
+
+int kernel_use_stacks(struct kernel *kernel)
+{
+	if (kernel->process)
+		kernel->process->bss->stacks_used = true;
+	return 0;
 }
 
 int kernel_send_open(struct kernel *kernel)

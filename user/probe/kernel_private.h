@@ -34,8 +34,11 @@ struct link_request {
 	const unsigned long *offsets;
 	const uint64_t *cookies;
 	size_t count;
-	bool call_only;        /* no return probes: no span of these ends by a return */
+	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
+
+/* From now on calls may be kept by stack (bpf/stacks.h). 0. */
+int kernel_use_stacks(struct kernel *kernel);
 
 /* False where the kernel knows nothing of a rung: a quick look, so that no programs are loaded for it in vain. */
 bool link_possible(enum rung rung);

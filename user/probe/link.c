@@ -111,7 +111,8 @@ static int open_event(const struct kernel *kernel, const char *path, unsigned lo
 static int perf_link(struct kernel *kernel, int program, const char *path, unsigned long offset, uint64_t cookie,
 		     pid_t pid, bool at_return)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | (uint64_t)pid << 32);
+	uint64_t only = at_return ? (uint64_t)pid << 32 : 0; /* see `leave` in bpf/observe.bpf.c */
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | only);
 	int event = open_event(kernel, path, offset, pid, at_return), fd, err;
 
 	if (event < 0)
@@ -167,28 +168,39 @@ bool link_possible(enum rung rung)
 	return err == EBADF;
 }
 
-int link_attach(struct kernel *kernel, const struct link_request *request)
+static int spans_link(struct kernel *kernel, const struct link_request *request)
 {
 	struct observe_bpf *o = kernel->observe;
-	size_t before = kernel->nlinks;
-	int err;
+	bool calls_only = request->kind == LINK_CALLS;
+	int err = 0;
 
 	switch (kernel->rung) {
 	case RUNG_SESSION:
-		err = multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request);
-		break;
+		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request);
 	case RUNG_MULTI:
 		/* The return first: a call whose return is not watched would stay open for ever. */
-		err = request->call_only ? 0 : multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI,
-							  MULTI_RETURN, request);
-		if (!err)
-			err = multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
-		break;
+		if (!calls_only)
+			err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN, request);
+		return err ?: multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
 	default:
-		err = request->call_only ? 0 : perf_links(kernel, bpf_program__fd(o->progs.leave), true, request);
-		if (!err)
-			err = perf_links(kernel, bpf_program__fd(o->progs.call), false, request);
+		if (!calls_only)
+			err = perf_links(kernel, bpf_program__fd(o->progs.leave), true, request);
+		return err ?: perf_links(kernel, bpf_program__fd(o->progs.call), false, request);
 	}
+}
+
+int link_attach(struct kernel *kernel, const struct link_request *request)
+{
+	int program = bpf_program__fd(kernel->observe->progs.last);
+	size_t before = kernel->nlinks;
+	int err;
+
+	if (request->kind != LINK_EXITS)
+		err = spans_link(kernel, request);
+	else if (kernel->rung == RUNG_PERF)
+		err = perf_links(kernel, program, false, request);
+	else
+		err = multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request);
 	if (err)
 		link_remove_from(kernel, before, NULL);
 	return err;

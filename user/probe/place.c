@@ -114,7 +114,7 @@ static const char *why_not_there(struct search *s, const struct symbol *symbol, 
 	if (unknown)
 		return "there is code that cannot be decoded";
 	*pointers = indirect != INDIRECT_NONE;
-	return indirect == INDIRECT_ANY && !past_endbr ? "it has a jump table" : NULL;
+	return indirect >= INDIRECT_TABLE && !past_endbr ? "it has a jump table" : NULL;
 }
 
 static void place_one(struct search *s, const struct place_wish *wish, size_t index, struct probe_place *place)

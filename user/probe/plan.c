@@ -303,7 +303,8 @@ static int explore(struct plan *plan)
 		err = plan_place_sites(plan, plan->images[image], before);
 	}
 	join_pairs(plan, first);
-	plan_choose_returns(plan);
+	if (!err)
+		err = plan_choose_returns(plan);
 	plan_find_uncalled(plan, first);
 	return err;
 }
@@ -568,6 +569,7 @@ void plan_free(struct plan *plan)
 			capture_free(&plan->sites[i].captures[k]);
 		free(plan->sites[i].captures);
 		free(plan->sites[i].aliases);
+		free(plan->sites[i].exits);
 	}
 	for (size_t i = 0; i < plan->nimages; i++)
 		image_close(plan->images[i]);
@@ -585,5 +587,6 @@ void plan_free(struct plan *plan)
 	free(plan->images);
 	free(plan->sites);
 	free(plan->absents);
+	returns_free(plan);
 	free(plan);
 }

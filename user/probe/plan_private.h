@@ -10,8 +10,11 @@
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
 /* True where the kernel lets no probe be anywhere in this function. */
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
-/* Decides for each site whether its return may be observed; fills site.no_return. */
-void plan_choose_returns(struct plan *plan);
+/* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0 or -ENOMEM. */
+int plan_choose_returns(struct plan *plan);
+void returns_free(struct plan *plan);
+/* Has the image code that sets the stack pointer as no compiler does (switches.c)? */
+bool image_switches_stacks(const struct image *image);
 /* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled and site.late. */
 void plan_find_uncalled(struct plan *plan, uint32_t first);
 /* Does a process map this image (an index)? It may be there only as a file. */

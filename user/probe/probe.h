@@ -41,6 +41,21 @@ struct place_options {
 	bool nop5;             /* this kernel turns nops of 5 bytes into calls */
 };
 
+/* How the end of a call is seen (returns.c). */
+enum returns {
+	RETURNS_TRAMPOLINE, /* by a return probe: the kernel's trampoline stands in the place of the return address */
+	RETURNS_SITES,      /* by probes on the function's own last instructions: dearer, but the stack is not touched */
+	RETURNS_NONE,       /* not at all: the call is an event without duration */
+	RETURNS_KINDS
+};
+
+/* A last instruction of a function (exits.c). */
+struct site_exit {
+	uint64_t offset;       /* in the file */
+	uint32_t how;          /* GB_EXIT_* */
+	enum site_class class;
+};
+
 /* One function that is observed, whatever the number of names it has. */
 struct site {
 	struct image *image;
@@ -55,7 +70,15 @@ struct site {
 	struct capture *captures;      /* nfunctions; the programs are alike, the values too */
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
-	const char *no_return;         /* why its return is not observed; NULL: it is (returns.c) */
+	enum returns returns;          /* how its end is seen ... */
+	const char *returns_why;       /* ... and why so */
+	bool own_stacks;               /* a thread may change stacks within it; with RETURNS_SITES */
+	bool foreign;                  /* its code does not follow the C ABI: nothing is known of its arguments */
+	struct site_exit *exits;       /* RETURNS_SITES: all of them */
+	size_t nexits;
+	const char *no_exits;          /* why these cannot be told, so that RETURNS_NONE had to do */
+	bool attached;                 /* its probes are in */
+	bool endangered;               /* since then something has come that makes its return probe dangerous (attach.c) */
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
 	bool late;                     /* was uncalled until a later file came, and has no probes yet */
 	size_t looked_at;              /* private to imports.c: images that are known not to import it */
@@ -75,6 +98,9 @@ enum absence {
 	ABSENT_REASONS
 };
 
+/* --returns: what the job's facts say, or one way for all functions. */
+enum returns_wish { RETURNS_AUTO, RETURNS_ALL_TRAMPOLINE, RETURNS_ALL_SITES, RETURNS_ALL_NONE };
+
 /* A known function that cannot be probed. */
 struct absent {
 	const struct function *function;
@@ -90,6 +116,9 @@ struct plan {
 	struct absent *absents; size_t nabsents;
 	bool no_alone; /* models that join alone take part only where -m asks for them */
 	struct place_options placing;
+	enum returns_wish returns;
+	struct returns_work *returns_work; /* private to returns.c */
+	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */
 	struct plan_work *work; /* private to plan.c */
 };
 
@@ -114,6 +143,9 @@ int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
 const char *site_class_name(enum site_class class);
+const char *returns_name(enum returns returns);
+/* ns that one call of the site's function costs, by the calibration kernel_cost(). */
+unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]);
 
 /*
  * Where the probes of functions of one image go (place.c). Many at one time cost hardly more than one, as all code of the
@@ -121,6 +153,12 @@ const char *site_class_name(enum site_class class);
  */
 int place_probes(const struct image *image, const struct place_wish *wishes, size_t count,
 		 const struct place_options *options, struct probe_place *places);
+/*
+ * All instructions by which calls of this function end: its returns and its last jumps, in the parts of it that were put elsewhere, too.
+ * *exits is malloc'ed, in ascending order of offset. NULL: found, else why they cannot be told. probe_offset: of the probe on its call.
+ */
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset,
+		       struct site_exit **exits, size_t *count);
 /* True where this kernel turns a nop of 5 bytes under a probe into a call. */
 bool place_nop5_is_cheap(void);
 /* The instruction there, as a disassembler prints it; false: unknown. */

@@ -1,65 +1,312 @@
 /*
- * returns.c - where a return probe could harm the job.
+ * returns.c - how the end of a call is seen without harm to the job.
  *
  * A return probe puts the kernel's trampoline in the place of the return address on the target's stack. As long as
  * every call simply returns, nobody notices. But an unwinder that walks over the frame finds no way on: a C++
  * exception ends in std::terminate, a cancelled thread skips its destructors and leaves its mutex locked for
- * ever. And a thread that switches stacks inside the function confuses the kernel's list of return addresses, which is one a
- * thread: it crashes.
+ * ever, backtrace() ends early. And a thread that switches stacks inside the function confuses the kernel's list of return addresses,
+ * which is one a thread: it crashes.
  *
- * So the return is not observed where such a thing can happen while the function is in progress: the call is then an event without
- * duration, and `gaspbpf list` says why. What can happen is told by the functions that the program and its libraries import. A runtime's
- * own imports do not count against it: it does not throw through itself.
+ * So a function has a return probe (trampoline) only where no such thing can happen while it is in progress. Elsewhere its own last
+ * instructions are probed (sites, see exits.c): each costs a single step, but the stack stays what it is. Where these cannot all
+ * be told, only calls are observed (none).
+ *
+ * What can happen is told by the functions that the program and its libraries import; by marks in the model: leaf (calls nobody),
+ * callback (calls user code), cancel (a thread may be cancelled in it); by the model's hooks: whoever imports one gives the
+ * runtime code of its own, to be run in any of its functions; and for stacks, by the code itself (switches.c). A runtime's own imports
+ * count for its own functions only: it does not throw through itself, but may switch stacks inside.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/plan_private.h"
 
 struct hazard {
-	const char *import;  /* whoever imports this can do it */
-	unsigned marks;      /* functions with one of these marks are in danger */
-	bool user;           /* so are functions of the program itself */
+	const char *import;  /* whoever imports or has this can do it */
+	unsigned marks;      /* functions with one of these marks are in danger; user functions always */
+	bool everywhere;     /* where the program or who calls the function imports it: all functions but leaves */
+	bool stacks;         /* it is about changing stacks */
 	const char *why;
 };
 
+static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
+
 static const struct hazard hazards[] = {
-	{ "pthread_cancel", MARK_CANCEL, false, "threads may be cancelled inside it (pthread_cancel is imported)" },
-	{ "__cxa_throw", MARK_CALLBACK, true, "an exception may pass through it (__cxa_throw is imported)" },
-	{ "_Unwind_RaiseException", MARK_CALLBACK, true, "an exception may pass through it (_Unwind_RaiseException is imported)" },
-	{ "swapcontext", MARK_CALLBACK, true, "a thread may switch stacks inside it (swapcontext is imported)" },
+	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, true, false, "threads may be cancelled inside it (pthread_cancel is imported)" },
+	{ "pthread_exit", MARK_CALLBACK, false, false, "a thread may end inside it (pthread_exit is imported)" },
+	{ "__cxa_throw", MARK_CALLBACK, false, false, "an exception may pass through it (__cxa_throw is imported)" },
+	{ "_Unwind_RaiseException", MARK_CALLBACK, false, false, "an exception may pass through it (_Unwind_RaiseException is imported)" },
+	{ "_Unwind_ForcedUnwind", MARK_CALLBACK, false, false, "an exception may pass through it (_Unwind_ForcedUnwind is imported)" },
+	{ "backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (backtrace is imported)" },
+	{ "_Unwind_Backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (_Unwind_Backtrace is imported)" },
+	{ "_ULx86_64_step", MARK_CALLBACK, false, false, "somebody may look up the stack from it (libunwind is used)" },
+	{ "unw_backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (libunwind is used)" },
+	{ "swapcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (swapcontext is imported)" },
+	{ "setcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (setcontext is imported)" },
+	{ "jump_fcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (jump_fcontext is imported)" },
+	{ "co_switch", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (co_switch is imported)" },
+	{ "ABT_init", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (ABT_init is imported)" },
+	{ "qthread_initialize", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (qthread_initialize is imported)" },
+	{ "pth_init", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (pth_init is imported)" },
 };
 
-static bool has_sites(const struct plan *plan, const struct image *image)
+/* What is known of an image, worked out once. */
+enum { UNKNOWN, NO, YES };
+
+struct returns_work {
+	uint8_t *switches; /* by image */
+	size_t nswitches;
+};
+
+const char *returns_name(enum returns returns)
+{
+	static const char *const names[RETURNS_KINDS] = { "trampoline", "sites", "none" };
+
+	return returns < RETURNS_KINDS ? names[returns] : "?";
+}
+
+unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES])
+{
+	unsigned cost = cost_ns[site->class];
+
+	/* A ret is stepped; all else in a return costs what an emulated hit does, as it is part of the calibrated call. */
+	if (site->returns == RETURNS_SITES && cost && cost_ns[SITE_STEPPED] > cost_ns[SITE_EMULATED])
+		cost += cost_ns[SITE_STEPPED] - cost_ns[SITE_EMULATED];
+	return cost;
+}
+
+/* --- facts about the process ------------------------------------------- */
+
+static bool is_user(const struct function *f)
+{
+	return f->role == ROLE_FUNCTION || f->role == ROLE_USER;
+}
+
+/* Does the image hold a runtime's functions? */
+static bool is_runtime(const struct plan *plan, const struct image *image)
 {
 	for (size_t i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].image == image && plan->sites[i].function->role != ROLE_FUNCTION)
+		if (plan->sites[i].image == image && !is_user(plan->sites[i].function))
 			return true;
 	return false;
 }
 
+static bool has(const struct image *image, const char *name)
+{
+	return image_imports(image, name) || (image->is_program && image_symbol(image, name));
+}
+
+/* Does anybody but a runtime import, or have, a function of this name? */
 static bool imported(const struct plan *plan, const char *name)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (image_imports(plan->images[i], name) &&
-		    (plan->images[i]->is_program || !has_sites(plan, plan->images[i])))
+		if (has(plan->images[i], name) && (plan->images[i]->is_program || !is_runtime(plan, plan->images[i])))
 			return true;
 	return false;
 }
 
-static bool endangers(const struct hazard *hazard, const struct function *f)
+/* Does the program, or a library that calls this very function, import a function of this name? */
+static bool imported_by_client(const struct plan *plan, const struct site *site, const char *name)
 {
-	if (f->marks & MARK_LEAF)
-		return false;
-	return f->marks & hazard->marks || (hazard->user && (f->role == ROLE_FUNCTION || f->role == ROLE_USER));
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+
+		if (image != site->image && has(image, name) && (image->is_program || image_imports(image, site->function->symbol)))
+			return true;
+	}
+	return false;
 }
 
-void plan_choose_returns(struct plan *plan)
+static bool is_hooked(const struct plan *plan, const struct model *model)
 {
-	for (size_t h = 0; h < sizeof(hazards) / sizeof(hazards[0]); h++) {
-		if (!imported(plan, hazards[h].import))
-			continue;
-		for (size_t i = 0; i < plan->nsites; i++)
-			if (!plan->sites[i].no_return && endangers(&hazards[h], plan->sites[i].function))
-				plan->sites[i].no_return = hazards[h].why;
+	for (char **hook = model->hooks; hook && *hook; hook++)
+		for (size_t i = 0; i < plan->nimages; i++)
+			if (image_imports(plan->images[i], *hook) &&
+			    (plan->images[i]->is_program || !is_runtime(plan, plan->images[i])))
+				return true;
+	return false;
+}
+
+static bool has_user_site(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image && is_user(plan->sites[i].function))
+			return true;
+	return false;
+}
+
+/* Has the program, or a file whose functions somebody named, code that changes stacks? */
+static bool switches_by_code(struct plan *plan)
+{
+	struct returns_work *work = plan->returns_work;
+
+	if (work->nswitches < plan->nimages) {
+		uint8_t *grown = realloc(work->switches, plan->nimages);
+
+		if (!grown)
+			return true;
+		memset(grown + work->nswitches, UNKNOWN, plan->nimages - work->nswitches);
+		work->switches = grown;
+		work->nswitches = plan->nimages;
 	}
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+
+		if (!image->is_program && !has_user_site(plan, image))
+			continue;
+		if (image->language == IMAGE_GO)
+			return true;
+		if (work->switches[i] == UNKNOWN)
+			work->switches[i] = image_switches_stacks(image) ? YES : NO;
+		if (work->switches[i] == YES)
+			return true;
+	}
+	return false;
+}
+
+/* --- the choice -------------------------------------------------------- */
+
+/* Facts that do not change from function to function. */
+struct facts {
+	bool imported[sizeof(hazards) / sizeof(hazards[0])];
+	const struct model **hooked;
+	size_t nhooked;
+	int switches;      /* UNKNOWN until somebody asks */
+};
+
+/* Can code of the user's run inside it? */
+static bool runs_user_code(const struct facts *facts, const struct function *f)
+{
+	if (is_user(f) || f->marks & MARK_CALLBACK)
+		return true;
+	for (size_t i = 0; i < facts->nhooked; i++)
+		if (facts->hooked[i] == f->model)
+			return true;
+	return false;
+}
+
+static bool endangers(const struct plan *plan, const struct facts *facts, size_t h, const struct site *site)
+{
+	const struct hazard *hazard = &hazards[h];
+	const struct function *f = site->function;
+
+	if (facts->imported[h] && (f->marks & hazard->marks || runs_user_code(facts, f)))
+		return true;
+	if (hazard->stacks && !site->image->is_program && image_imports(site->image, hazard->import))
+		return true;
+	return hazard->everywhere && facts->imported[h] && imported_by_client(plan, site, hazard->import);
+}
+
+/* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
+static const char *danger(struct plan *plan, struct facts *facts, const struct site *site, bool *stacks)
+{
+	const char *why = NULL;
+
+	*stacks = false;
+	if (site->function->marks & MARK_LEAF)
+		return plan->guarded ? "a seccomp filter kills who returns through a trampoline on this kernel" : NULL;
+	for (size_t h = 0; h < sizeof(hazards) / sizeof(hazards[0]); h++) {
+		if (!endangers(plan, facts, h, site))
+			continue;
+		if (!why || (hazards[h].stacks && !*stacks))
+			why = hazards[h].why;
+		*stacks |= hazards[h].stacks;
+	}
+	if (!*stacks && runs_user_code(facts, site->function)) {
+		if (facts->switches == UNKNOWN)
+			facts->switches = switches_by_code(plan) ? YES : NO;
+		*stacks = facts->switches == YES;
+		if (*stacks)
+			why = switch_code;
+	}
+	if (!why && plan->guarded)
+		why = "a seccomp filter kills who returns through a trampoline on this kernel";
+	return why;
+}
+
+/* Probes on the function's ends, where they can be told; else none. */
+static void choose_sites(struct site *site, bool stacks)
+{
+	const struct symbol *symbol = image_symbol(site->image, site->function->symbol);
+
+	if (!site->exits && !site->no_exits)
+		site->no_exits = symbol ? exits_find(site->image, symbol, site->probe_offset, &site->exits, &site->nexits)
+					: "its symbol is gone";
+	site->own_stacks = stacks;
+	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
+}
+
+static void choose(struct plan *plan, struct facts *facts, struct site *site)
+{
+	bool stacks;
+	const char *why;
+
+	site->foreign = site->image->language == IMAGE_GO;
+	if (site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS)) {
+		site->returns = RETURNS_NONE;
+		site->returns_why = site->function->marks & MARK_ATOMIC ? "its event has no duration" : "another function ends what it begins";
+		return;
+	}
+	if (site->foreign) {
+		site->returns = RETURNS_NONE;
+		site->returns_why = "Go moves its stacks";
+		return;
+	}
+	why = danger(plan, facts, site, &stacks);
+	if (plan->returns == RETURNS_ALL_SITES || (plan->returns == RETURNS_AUTO && why)) {
+		choose_sites(site, stacks);
+		site->returns_why = plan->returns == RETURNS_AUTO ? why : "asked for";
+		return;
+	}
+	site->returns = plan->returns == RETURNS_ALL_NONE ? RETURNS_NONE : RETURNS_TRAMPOLINE;
+	if (plan->returns != RETURNS_AUTO)
+		site->returns_why = "asked for";
+	else
+		site->returns_why = site->function->marks & MARK_LEAF ? "it calls nobody's code" :
+				    "nobody unwinds or switches stacks here";
+}
+
+static int find_facts(const struct plan *plan, struct facts *facts)
+{
+	for (size_t h = 0; h < sizeof(hazards) / sizeof(hazards[0]); h++)
+		facts->imported[h] = imported(plan, hazards[h].import);
+	facts->hooked = calloc(plan->nchosen + 1, sizeof(*facts->hooked));
+	if (!facts->hooked)
+		return -ENOMEM;
+	for (size_t m = 0; m < plan->nchosen; m++)
+		if (is_hooked(plan, plan->chosen[m]))
+			facts->hooked[facts->nhooked++] = plan->chosen[m];
+	return 0;
+}
+
+int plan_choose_returns(struct plan *plan)
+{
+	struct facts facts = { 0 };
+
+	if (!plan->returns_work)
+		plan->returns_work = calloc(1, sizeof(*plan->returns_work));
+	if (!plan->returns_work || find_facts(plan, &facts))
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+		enum returns before = site->returns;
+
+		if (site->attached && (before != RETURNS_TRAMPOLINE || site->endangered))
+			continue; /* what is in stays; it does no harm, or it has been looked after */
+		choose(plan, &facts, site);
+		if (!site->attached || site->returns == before)
+			continue;
+		site->endangered = true;
+		site->returns = before;
+	}
+	free(facts.hooked);
+	return 0;
+}
+
+void returns_free(struct plan *plan)
+{
+	if (plan->returns_work)
+		free(plan->returns_work->switches);
+	free(plan->returns_work);
 }

@@ -29,6 +29,9 @@ struct image_private {
 	struct dwarf_reader *dwarf; /* NULL: not opened yet */
 	bool dwarf_failed;        /* do not try again */
 	struct inlined_names *inlined; /* NULL: not read yet */
+	struct unwind_range *unwind; /* sorted by address */
+	size_t nunwind;
+	bool unwind_read;
 };
 
 static inline struct image_private *private_of(const struct image *image)

@@ -128,6 +128,15 @@ struct code_segment {
 	uint64_t address, offset, size;
 };
 const struct code_segment *image_code(const struct image *image, size_t *count);
+/* A stretch of code that the file's .eh_frame describes as one: a function, or a part that was put elsewhere. */
+struct unwind_range {
+	uint64_t address, size;
+	bool continued;        /* its first instruction runs inside a frame that is set up already: no function begins here */
+};
+/* All of them, in ascending order; NULL: none known. The image keeps them. */
+const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count);
+/* The one that holds a code address; NULL: none. */
+const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address);
 /*
  * True where the image's DWARF has a function of this name that was inlined everywhere. The first call may take
  * seconds on a program with hundreds of MB of DWARF.

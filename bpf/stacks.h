@@ -1,0 +1,63 @@
+/*
+ * stacks.h - calls in progress where a thread has many stacks.
+ *
+ * Programs with user-level threads (ucontext, fibers, coroutines) change stacks inside a function, and go on with another call of the
+ * same function there; they may even finish a call on another thread than the one that began it. A stack of frames for each
+ * thread would be wrong then. But the place of a call's return address is its own, in the whole process, for as long as the
+ * call is in progress. So calls of such functions are kept in one map by process and stack pointer. When one is found in the place of a
+ * new call, it has been left without a return.
+ *
+ * The span goes to the thread that finishes the call. It has depth 0: what contains what cannot be told.
+ */
+#ifndef GASPBPF_STACKS_H
+#define GASPBPF_STACKS_H
+
+#include "frames.h"
+
+struct stack_place {
+	__u64 sp;
+	__u32 pid;
+	__u32 zero;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct stack_place);
+	__type(value, struct frame);
+} stacks SEC(".maps");
+
+/* Sends a call that is over, as the current thread's. The frame's memory is of the map, or of the thread's own. */
+static __always_inline void stack_finish(struct thread_state *t, struct frame *f, __u64 now, __u32 reason)
+{
+	f->span.end = now;
+	f->span.reason = reason;
+	f->span.pid_tid = (__u64)t->pid << 32 | t->tid;
+	frame_send(t, f);
+}
+
+/* Calls of a process that end with it. */
+struct stacks_end {
+	struct thread_state *t; /* whose they become */
+	__u64 now;
+	__u32 pid, reason;
+};
+
+static long end_one(void *map, const struct stack_place *place, struct frame *f, struct stacks_end *end)
+{
+	if (place->pid == end->pid && end->t) {
+		stack_finish(end->t, f, end->now, end->reason);
+		bpf_map_delete_elem(&stacks, place);
+	}
+	return 0;
+}
+
+static __always_inline void stacks_end_all(struct thread_state *t, __u32 pid, __u64 now, __u32 reason)
+{
+	struct stacks_end end = { .t = t, .now = now, .pid = pid, .reason = reason };
+
+	bpf_for_each_map_elem(&stacks, end_one, &end, 0);
+}
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * exits.c - the instructions by which a call ends.
+ *
+ * A return probe exchanges the return address on the stack, and some jobs do not bear that (returns.c). A plain probe on
+ * each of the function's own `ret` instructions touches nothing. It needs to know all of them, and there are three difficulties.
+ *
+ * Where they are. The function is decoded from its first to its last byte; a branch that leads into the middle of an instruction
+ * would mean that the decoder is out of step, and the function is refused. Compilers put seldom used parts elsewhere, so each
+ * branch that leaves the function is followed: code that has a name ending in ".cold", or that .eh_frame describes as
+ * running inside a frame that is set up already, or that jumps back into the function, is a part of it and is decoded
+ * in the same way. The entries of the jump tables that the function uses are looked at for the same reason.
+ *
+ * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. What leads to the start of another function, or
+ * to a stub of the linkage table, or through a pointer, is such a jump, and the call is over there; what g takes is not part of it,
+ * and its result is not seen. A conditional jump ends the call only where the condition holds, which the kernel side
+ * works out from the flags. A jump that may be either is refused.
+ *
+ * Others that come by. A ret in a part that two functions share, or a jump that is no end after all, is hit without a call of
+ * this function having been where the stack pointer is. The kernel side compares that and takes no notice.
+ * So a place too many costs time; one too few would leave a call open until its frame is found to be gone, as `unwound`.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/branches.h"
+#include "probe/plan_private.h"
+#include "probe/tables.h"
+
+#define EXITS_MOST 64 /* of one function */
+#define PIECES_MOST 16
+#define TARGETS_MOST 4096
+#define HEAD 16             /* bytes of a branch's target that are looked at */
+
+/* A stretch of the function's code. */
+struct piece {
+	uint64_t start, size;
+	uint8_t *bytes;
+	uint8_t *begins;    /* by byte: an instruction begins here */
+};
+
+struct search {
+	const struct image *image;
+	struct function_code code;
+	const struct symbol *function;
+	uint64_t probe_offset;
+	struct piece pieces[PIECES_MOST];
+	size_t npieces;
+	uint64_t *targets;  /* of branches that stay inside */
+	size_t ntargets;
+	struct site_exit exits[EXITS_MOST];
+	size_t nexits;
+	bool has_table;
+	const char *why;    /* the search has failed */
+};
+
+static const char many_parts[] = "it has too many parts";
+static const char unknown_jump[] = "nobody can tell where one of its jumps leads";
+
+static const struct piece *piece_at(const struct search *s, uint64_t address)
+{
+	for (size_t i = 0; i < s->npieces; i++)
+		if (address - s->pieces[i].start < s->pieces[i].size)
+			return &s->pieces[i];
+	return NULL;
+}
+
+static void add_piece(struct search *s, uint64_t start, uint64_t size)
+{
+	struct piece *piece = &s->pieces[s->npieces];
+	uint64_t have = size;
+
+	if (s->npieces == PIECES_MOST || size > FUNCTION_MOST) {
+		s->why = size > FUNCTION_MOST ? "there is too much code to look at" : many_parts;
+		return;
+	}
+	*piece = (struct piece){ .start = start, .size = size };
+	s->npieces++;
+	piece->bytes = branches_code_at(s->image, start, &have);
+	piece->begins = calloc(size + 1, 1);
+	if (!piece->bytes || !piece->begins || have != size)
+		s->why = "its code cannot be read";
+}
+
+/* The offset in the file of a code address; the address is known to be code. */
+static uint64_t offset_of(const struct search *s, uint64_t address)
+{
+	size_t count;
+	const struct code_segment *code = image_code(s->image, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (address - code[i].address < code[i].size)
+			return code[i].offset + (address - code[i].address);
+	return 0;
+}
+
+static bool is_code(const struct search *s, uint64_t address)
+{
+	return offset_of(s, address) != 0;
+}
+
+static void add_exit(struct search *s, const struct piece *piece, uint64_t at, uint64_t next, uint32_t how)
+{
+	uint64_t offset = offset_of(s, piece->start + at);
+
+	if (instruction_refused(piece->bytes + at, next - at))
+		s->why = "the kernel lets no probe be where it ends";
+	else if (offset == s->probe_offset)
+		s->why = "it ends at the instruction where its call is observed";
+	else if (s->nexits == EXITS_MOST)
+		s->why = "it ends in too many places";
+	else
+		s->exits[s->nexits++] = (struct site_exit){ offset, how,
+			instruction_class(piece->bytes + at, next - at) };
+}
+
+/* --- branches that leave ----------------------------------------------- */
+
+enum destination { KNOWN, ELSEWHERE, PART, NOWHERE };
+
+static bool is_cold(const struct symbol *symbol)
+{
+	return symbol && strstr(symbol->name, ".cold");
+}
+
+/* Does code in this range jump back into the middle of the function? */
+static bool comes_back(struct search *s, const struct unwind_range *range)
+{
+	uint64_t size = range->size, target, at = 0;
+	uint8_t *bytes = size <= FUNCTION_MOST ? branches_code_at(s->image, range->address, &size) : NULL;
+	struct recent recent = { 0 };
+	enum indirect indirect = INDIRECT_NONE;
+	bool back = false, always;
+
+	while (bytes && at < size && !back) {
+		enum transfer transfer = branches_step(&s->code, bytes, size, range->address, &at, &recent, &target, &indirect, &always);
+		const struct piece *into = transfer == TRANSFER_BRANCH ? piece_at(s, target) : NULL;
+
+		back = into && target != s->code.address;
+	}
+	free(bytes);
+	return back;
+}
+
+/* Where a branch out of the known parts leads; adds the part that it belongs to, if it is one. */
+static enum destination destination_of(struct search *s, uint64_t target)
+{
+	const struct unwind_range *range = image_unwind_range_at(s->image, target);
+	const struct symbol *symbol;
+	uint64_t room = HEAD;
+	uint8_t *head;
+	bool stub;
+
+	if (!is_code(s, target))
+		return NOWHERE;
+	symbol = image_symbol_at(s->image, offset_of(s, target));
+	if (is_cold(symbol)) {
+		add_piece(s, range ? range->address : symbol->address, range ? range->size : symbol->size);
+		return PART;
+	}
+	if (symbol && symbol->address == target)
+		return ELSEWHERE;
+	head = branches_code_at(s->image, target, &room);
+	stub = head && instruction_is_stub(head, room);
+	free(head);
+	if (stub)
+		return ELSEWHERE;
+	if (symbol || !range)
+		return NOWHERE; /* into the middle of a function; or code that nothing describes */
+	if (!range->continued && range->address == target && !comes_back(s, range))
+		return ELSEWHERE;
+	add_piece(s, range->address, range->size);
+	return PART;
+}
+
+static void remember_target(struct search *s, uint64_t target)
+{
+	if (s->ntargets == TARGETS_MOST)
+		s->why = "it has too many branches";
+	else
+		s->targets[s->ntargets++] = target;
+}
+
+static void take_branch(struct search *s, size_t piece, uint64_t at, uint64_t next, uint64_t target, bool always)
+{
+	const uint8_t *code = s->pieces[piece].bytes + at;
+	int condition = instruction_condition(code, next - at);
+
+	if (piece_at(s, target))
+		remember_target(s, target);
+	/* A jump to the function's own start is a last call of itself: it comes by the probe there again. */
+	switch (target == s->code.address ? ELSEWHERE : piece_at(s, target) ? KNOWN : destination_of(s, target)) {
+	case KNOWN:
+		break;
+	case PART:
+		remember_target(s, target);
+		break;
+	case ELSEWHERE:
+		if (!always && condition < 0)
+			s->why = unknown_jump;
+		else
+			add_exit(s, &s->pieces[piece], at, next, always ? GB_EXIT_JUMP : GB_EXIT_CONDITION + condition);
+		break;
+	case NOWHERE:
+		s->why = "it jumps into code that is not known to be its own";
+	}
+}
+
+/* --- parts ------------------------------------------------------------- */
+
+static void take_indirect(struct search *s, size_t piece, uint64_t at, uint64_t next, enum indirect kind)
+{
+	if (kind == INDIRECT_TABLE)
+		s->has_table = true;
+	else if (kind == INDIRECT_POINTER)
+		add_exit(s, &s->pieces[piece], at, next, GB_EXIT_JUMP);
+	else
+		s->why = unknown_jump;
+}
+
+static void sweep(struct search *s, size_t piece)
+{
+	struct piece *p = &s->pieces[piece];
+	struct recent recent = { 0 };
+	uint64_t at = 0, before, target;
+
+	while (!s->why && at < p->size) {
+		enum indirect indirect = INDIRECT_NONE;
+		enum transfer transfer;
+		bool always = false;
+
+		before = at;
+		transfer = branches_step(&s->code, p->bytes, p->size, p->start, &at, &recent, &target, &indirect, &always);
+		if (at > p->size) {
+			s->why = "there is code that cannot be decoded";
+			return;
+		}
+		p->begins[before] = 1;
+		if (transfer == TRANSFER_BRANCH)
+			take_branch(s, piece, before, at, target, always);
+		else if (transfer == TRANSFER_INDIRECT)
+			take_indirect(s, piece, before, at, indirect);
+		else if (transfer == TRANSFER_END && instruction_is_return(p->bytes + before, at - before))
+			add_exit(s, p, before, at, GB_EXIT_RETURN);
+	}
+}
+
+/* Is this the name of a part of the function? */
+static bool is_part_by_name(const struct search *s, const struct symbol *symbol)
+{
+	size_t length = strlen(s->function->name);
+
+	return is_cold(symbol) && !strncmp(symbol->name, s->function->name, length) && symbol->name[length] == '.';
+}
+
+/* An entry of a table that may be one of ours: what it leads to is a part only if it cannot be anything else. */
+static void look_at_entry(void *context, uint64_t target)
+{
+	struct search *s = context;
+	const struct unwind_range *range;
+	const struct symbol *symbol;
+
+	if (s->why || piece_at(s, target) || !is_code(s, target))
+		return;
+	range = image_unwind_range_at(s->image, target);
+	symbol = image_symbol_at(s->image, offset_of(s, target));
+	if (range && (is_part_by_name(s, symbol) || (range->continued && (!symbol || is_cold(symbol)) && comes_back(s, range))))
+		add_piece(s, range->address, range->size);
+}
+
+static void look_at_tables(struct search *s)
+{
+	struct tables tables;
+	size_t pieces = s->npieces;
+
+	if (tables_open(&tables, s->image)) {
+		s->why = unknown_jump;
+		return;
+	}
+	for (size_t i = 0; i < pieces; i++) {
+		uint64_t target;
+
+		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++)
+			if (s->pieces[i].begins[at] &&
+			    instruction_lea(s->pieces[i].bytes + at, 7, s->pieces[i].start + at, &target))
+				tables_entries(&tables, target, look_at_entry, s);
+	}
+}
+
+static void check_targets(struct search *s)
+{
+	for (size_t i = 0; !s->why && i < s->ntargets; i++) {
+		const struct piece *piece = piece_at(s, s->targets[i]);
+
+		if (!piece || !piece->begins[s->targets[i] - piece->start])
+			s->why = "one of its branches leads into the middle of an instruction";
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct site_exit *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void search(struct search *s)
+{
+	const struct unwind_range *range = image_unwind_range_at(s->image, s->function->address);
+	uint64_t size = s->function->size;
+	size_t swept = 0;
+
+	if (!size && range && range->address == s->function->address)
+		size = range->size;
+	if (!size) {
+		s->why = "its size is not known";
+		return;
+	}
+	add_piece(s, s->function->address, size);
+	do {
+		for (; !s->why && swept < s->npieces; swept++)
+			sweep(s, swept);
+		if (!s->why && s->has_table)
+			look_at_tables(s);
+	} while (!s->why && swept < s->npieces);
+	check_targets(s);
+}
+
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, struct site_exit **exits,
+		       size_t *count)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	const char *why = "there is no memory";
+
+	*exits = NULL;
+	*count = 0;
+	if (!s)
+		return why;
+	*s = (struct search){ .image = image, .function = function, .probe_offset = probe_offset, .code = {
+		.image = image, .address = function->address, .offset = function->offset, .size = function->size } };
+	s->targets = malloc(TARGETS_MOST * sizeof(*s->targets));
+	if (s->targets && !decoder_new(&s->code.decoder)) {
+		search(s);
+		qsort(s->exits, s->nexits, sizeof(*s->exits), by_offset);
+		why = s->why;
+		*exits = why ? NULL : malloc((s->nexits + 1) * sizeof(**exits));
+		if (*exits) {
+			memcpy(*exits, s->exits, s->nexits * sizeof(**exits));
+			*count = s->nexits;
+		} else if (!why) {
+			why = "there is no memory";
+		}
+	}
+	for (size_t i = 0; i < s->npieces; i++) {
+		free(s->pieces[i].bytes);
+		free(s->pieces[i].begins);
+	}
+	decoder_free(s->code.decoder);
+	free(s->targets);
+	free(s);
+	return why;
+}

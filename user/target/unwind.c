@@ -1,0 +1,262 @@
+/*
+ * unwind.c - the pieces of code that .eh_frame knows.
+ *
+ * A compiler may put the parts of a function that are seldom run elsewhere ("cold"). In a stripped file no symbol tells what
+ * such a part is. But an unwinder must find its way through it, so it has an entry of its own in .eh_frame, and that
+ * entry tells one thing more: code that begins in the middle of a function runs inside a frame that is set up
+ * already, so its description starts with where that frame is. A function's starts with nothing, since at its first instruction
+ * nothing has happened yet.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/image_private.h"
+
+#define EH_FRAME_MOST (256ull << 20)
+#define RANGES_MOST (1u << 22)
+
+/* What the entries of one CIE have in common. */
+struct common {
+	Dwarf_Off offset;
+	bool usable;
+	bool augmented;    /* each entry has its own augmentation data, its size first */
+	uint8_t encoding;  /* DW_EH_PE_* of addresses */
+};
+
+struct section {
+	Elf_Data data;
+	uint64_t address;
+	const unsigned char *ident;
+	struct common common;
+	struct unwind_range *ranges;
+	size_t nranges, room;
+};
+
+static bool read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	unsigned shift = 0;
+
+	*value = 0;
+	while (*at < end && shift < 64) {
+		uint8_t byte = *(*at)++;
+
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static size_t encoded_size(uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr: case DW_EH_PE_udata8: case DW_EH_PE_sdata8: return 8;
+	case DW_EH_PE_udata4: case DW_EH_PE_sdata4: return 4;
+	case DW_EH_PE_udata2: case DW_EH_PE_sdata2: return 2;
+	default: return 0;
+	}
+}
+
+/* One number of the sizes that occur, signed where its encoding says so. */
+static bool read_encoded(const uint8_t **at, const uint8_t *end, uint8_t encoding, uint64_t *value)
+{
+	size_t size = encoded_size(encoding);
+	bool is_signed = encoding & DW_EH_PE_signed;
+	uint64_t raw = 0;
+
+	if (!size || (size_t)(end - *at) < size)
+		return false;
+	memcpy(&raw, *at, size);
+	*at += size;
+	if (is_signed && size == 4)
+		raw = (int64_t)(int32_t)raw;
+	else if (is_signed && size == 2)
+		raw = (int64_t)(int16_t)raw;
+	*value = raw;
+	return true;
+}
+
+/* The personality routine: an encoding and an address, of no interest. */
+static bool skip_personality(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t address;
+	uint8_t encoding;
+
+	if (*at == end)
+		return false;
+	encoding = *(*at)++;
+	return read_encoded(at, end, encoding, &address);
+}
+
+/* The 'R' of a CIE's augmentation: how its entries write addresses. */
+static void read_augmentation(const Dwarf_CIE *cie, struct common *common)
+{
+	const uint8_t *at = cie->augmentation_data, *end = at ? at + cie->augmentation_data_size : NULL;
+	const char *letter = cie->augmentation;
+
+	common->encoding = DW_EH_PE_absptr;
+	common->augmented = *letter == 'z';
+	common->usable = common->augmented || !*letter;
+	for (letter += common->augmented; common->usable && *letter; letter++) {
+		switch (*letter) {
+		case 'R':
+			common->usable = at < end;
+			common->encoding = at < end ? *at++ : 0;
+			break;
+		case 'L':
+			common->usable = at < end;
+			at++;
+			break;
+		case 'P':
+			common->usable = skip_personality(&at, end);
+			break;
+		case 'S': case 'B':
+			break;
+		default:
+			common->usable = false;
+		}
+	}
+}
+
+static const struct common *common_at(struct section *s, Dwarf_Off offset)
+{
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+
+	if (s->common.offset == offset)
+		return &s->common;
+	s->common = (struct common){ .offset = offset };
+	if (!dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry) && dwarf_cfi_cie_p(&entry))
+		read_augmentation(&entry.cie, &s->common);
+	return &s->common;
+}
+
+/* Do these instructions say where the frame is before they advance by a single byte of code? */
+static bool begins_in_frame(const uint8_t *at, const uint8_t *end)
+{
+	uint64_t skipped;
+
+	while (at < end) {
+		uint8_t op = *at++;
+
+		if (op == DW_CFA_def_cfa || op == DW_CFA_def_cfa_offset || op == DW_CFA_def_cfa_expression)
+			return true;
+		if (op >> 6 == 2) { /* DW_CFA_offset: a register was saved */
+			if (!read_uleb(&at, end, &skipped))
+				return false;
+			continue;
+		}
+		if (op != DW_CFA_nop)
+			return false;
+	}
+	return false;
+}
+
+static void add_range(struct section *s, struct unwind_range range)
+{
+	if (s->nranges == s->room) {
+		size_t room = s->room ? s->room * 2 : 256;
+		struct unwind_range *grown = s->nranges < RANGES_MOST ? realloc(s->ranges, room * sizeof(*grown)) : NULL;
+
+		if (!grown)
+			return;
+		s->ranges = grown;
+		s->room = room;
+	}
+	s->ranges[s->nranges++] = range;
+}
+
+static void add_entry(struct section *s, const Dwarf_FDE *fde)
+{
+	const struct common *common = common_at(s, fde->CIE_pointer);
+	const uint8_t *at = fde->start, *end = fde->end;
+	uint64_t where = s->address + (at - (const uint8_t *)s->data.d_buf), skipped;
+	struct unwind_range range;
+
+	if (!common->usable || (common->encoding & 0x70 && (common->encoding & 0x70) != DW_EH_PE_pcrel))
+		return;
+	if (!read_encoded(&at, end, common->encoding, &range.address) ||
+	    !read_encoded(&at, end, common->encoding & 0x07, &range.size) || !range.size)
+		return;
+	if (common->encoding & DW_EH_PE_pcrel)
+		range.address += where;
+	if (common->augmented) {
+		if (!read_uleb(&at, end, &skipped) || skipped > (size_t)(end - at))
+			return;
+		at += skipped;
+	}
+	range.continued = begins_in_frame(at, end);
+	add_range(s, range);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct unwind_range *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void read_section(struct section *s)
+{
+	Dwarf_Off offset = 0, next;
+	Dwarf_CFI_Entry entry;
+	int result;
+
+	while (!(result = dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry)) || result < 0) {
+		if (result < 0 && next <= offset)
+			break;
+		if (!result && !dwarf_cfi_cie_p(&entry))
+			add_entry(s, &entry.fde);
+		offset = next;
+	}
+	if (s->nranges)
+		qsort(s->ranges, s->nranges, sizeof(*s->ranges), by_address);
+}
+
+const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count)
+{
+	struct image_private *priv = private_of(image);
+	const Elf64_Shdr *header;
+	struct elf_file elf;
+
+	if (!priv->unwind_read && !elf_file_read(&elf, image->fd)) {
+		struct section s = { .ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1 };
+
+		header = elf_section(&elf, ".eh_frame");
+		s.data.d_buf = header ? elf_section_bytes(&elf, header, EH_FRAME_MOST) : NULL;
+		if (s.data.d_buf) {
+			s.data.d_type = ELF_T_BYTE;
+			s.data.d_version = EV_CURRENT;
+			s.data.d_size = header->sh_size;
+			s.address = header->sh_addr;
+			read_section(&s);
+			free(s.data.d_buf);
+		}
+		priv->unwind = s.ranges;
+		priv->nunwind = s.nranges;
+		elf_file_free(&elf);
+	}
+	priv->unwind_read = true;
+	*count = priv->nunwind;
+	return priv->unwind;
+}
+
+const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address)
+{
+	size_t count, low = 0;
+	const struct unwind_range *ranges = image_unwind_ranges(image, &count);
+
+	for (size_t high = count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address - ranges[low - 1].address < ranges[low - 1].size ? &ranges[low - 1] : NULL;
+}
