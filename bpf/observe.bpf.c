@@ -440,10 +440,26 @@ static __noinline int find_begun(struct thread_state *t, __u64 sp, __u32 id, __u
 	return 0;
 }
 
+/*
+ * A return probe of somebody else at the instruction of our probe replaces the return address in this process, too, even if
+ * it is for another process. We leave it alone by intention here, so it is worth a word.
+ */
+static __always_inline void look_for_trampoline(const struct frame *f)
+{
+	struct gb_trouble *seen;
+	__u64 caller;
+
+	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller)
+		return;
+	seen = trouble_here();
+	if (seen)
+		seen->trampolines++;
+}
+
 /* What is known of a call only now that it ends; at a jump there is no result yet. */
 static __always_inline void end_frame(struct pt_regs *ctx, struct frame *f, const struct gb_probe *p, __u32 how)
 {
-	bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)f->sp);
+	look_for_trampoline(f);
 	if (how != GB_EXIT_RETURN)
 		f->span.unread |= p->return_slots;
 	else if (p->return_ops)
@@ -460,7 +476,7 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 	if (!f || f->span.probe != id)
 		return;
 	end_frame(ctx, f, p, how);
-	stack_finish(t, f, now, GB_END_RETURN);
+	stack_finish(t, f, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
 	bpf_map_delete_elem(&stacks, &place);
 }
 
@@ -503,6 +519,8 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 		f = &t->frames[top];
 	}
 	end_frame(ctx, f, p, how);
+	if (how != GB_EXIT_RETURN)
+		f->span.reason = GB_END_TAIL;
 	f->span.end = now;
 	t->depth = top;
 	frame_send(t, f);

@@ -107,6 +107,8 @@ enum gb_end {
 	GB_END_DEPTH,      /* nested too deep: the call is counted, its end was not observed */
 	GB_END_DETACH,     /* still in progress when observation ended */
 	GB_END_ATOMIC,     /* only the call is observed: start == end */
+	GB_END_TAIL,       /* its last act was a jump to another function, and what that did is not part of the span */
+	GB_ENDS
 };
 
 /* One finished call, as it comes out of a ring: the header, then `values` words. */
@@ -155,6 +157,7 @@ struct gb_trouble {
 	gb_u64 no_memory;  /* calls not seen: no memory for the thread's state */
 	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
 	gb_u64 life_lost;  /* control records that found no room */
+	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */
 };
 
 #endif

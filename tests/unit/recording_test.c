@@ -132,7 +132,7 @@ static void finish_span(struct job *job, uint32_t thread, uint64_t start, uint16
 	span->sequence = ++job->sequence[thread];
 	span->depth = depth;
 	if (!below(20)) {
-		span->reason = (uint8_t)below(GB_END_ATOMIC + 1);
+		span->reason = (uint8_t)below(GB_ENDS);
 		span->unread = (uint32_t)below(1 << GB_SLOTS);
 	}
 	span->nwords = (uint8_t)(span->probe % (GB_SLOTS + 1));
@@ -611,7 +611,7 @@ static int count_span(void *context, const struct definitions *d, const struct s
 	assert_true(span->thread < d->nthreads && span->probe < d->nprobes && span->nwords <= GB_SLOTS);
 	assert_true(span->site < d->nsites || span->site == NO_INDEX);
 	assert_true(d->threads[span->thread].process < d->nprocesses);
-	assert_true(span->end >= span->start && span->reason <= GB_END_ATOMIC);
+	assert_true(span->end >= span->start && span->reason < GB_ENDS);
 	++*count;
 	return 0;
 }

@@ -442,6 +442,8 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->open++;
 	else if (reason == GB_END_DEPTH)
 		tally->deep++;
+	else if (reason == GB_END_TAIL)
+		tally->tails++;
 }
 
 static int profile_span(void *context, const struct definitions *d, const struct span *span)

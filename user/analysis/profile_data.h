@@ -25,6 +25,7 @@ struct tally {
 	uint64_t time;           /* sum of all durations: mean = time / timed */
 	uint64_t min, max;       /* valid where timed is not 0 */
 	uint64_t unwound;        /* left by longjmp or an exception */
+	uint64_t tails;          /* ended in a jump to another function, whose time is not part of theirs */
 	uint64_t ended;          /* the thread or program ended inside */
 	uint64_t open;           /* in progress when the observation ended */
 	uint64_t deep;           /* nested too deep: the duration is unknown */

@@ -137,6 +137,7 @@ static void put_tally(struct json *j, const struct tally *t)
 	json_key_uint(j, "ended", t->ended);
 	json_key_uint(j, "open", t->open);
 	json_key_uint(j, "deep", t->deep);
+	json_key_uint(j, "tails", t->tails);
 }
 
 static int by_event(const void *a, const void *b)

@@ -396,6 +396,7 @@ static void print_loss(const struct printer *p)
 		all.ended += p->r->events[i].tally.ended;
 		all.unwound += p->r->events[i].tally.unwound;
 		all.deep += p->r->events[i].tally.deep;
+		all.tails += p->r->events[i].tally.tails;
 	}
 	fprintf(p->out, "\n%slost %s of %s %s%s", p->r->lost ? p->bold : "", format_count(lost, p->r->lost),
 		format_count(calls, p->r->calls), p->r->calls == 1 ? "call" : "calls", p->r->lost ? p->plain : "");
@@ -411,6 +412,7 @@ static void print_loss(const struct printer *p)
 	print_unseen(p, all.ended, "call", "calls",
 		     "did not return: the thread or program ended inside; their time counts up to then");
 	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
+	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
 	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");

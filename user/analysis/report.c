@@ -26,6 +26,7 @@ static void add_tally(struct tally *to, const struct tally *from)
 	to->ended += from->ended;
 	to->open += from->open;
 	to->deep += from->deep;
+	to->tails += from->tails;
 	to->bytes += from->bytes;
 	to->sent += from->sent;
 	to->received += from->received;

@@ -11,7 +11,7 @@
 
 static struct value_reading read_value(const struct span *span, const struct value *v)
 {
-	return value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN);
+	return value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
 }
 
 static void put_address(char *text, uint64_t number)
@@ -83,14 +83,14 @@ bool call_number(const struct span *span, const struct def_probe *probe, enum me
 struct payload call_payload(const struct span *span, const struct def_probe *probe)
 {
 	return value_payload(probe->role, probe->values, probe->nvalues, span->words, span->nwords, span->unread,
-			     span->reason == GB_END_RETURN);
+			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
 }
 
 const char *call_end(const struct span *span)
 {
 	static const char *const names[] = {
 		[GB_END_UNWOUND] = "unwound", [GB_END_EXIT] = "exit", [GB_END_EXEC] = "exec", [GB_END_DEPTH] = "depth",
-		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic",
+		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic", [GB_END_TAIL] = "tail",
 	};
 
 	if (span->reason == GB_END_RETURN)

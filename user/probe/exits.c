@@ -10,10 +10,10 @@
  * running inside a frame that is set up already, or that jumps back into the function, is a part of it and is decoded
  * in the same way. The entries of the jump tables that the function uses are looked at for the same reason.
  *
- * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. What leads to the start of another function, or
- * to a stub of the linkage table, or through a pointer, is such a jump, and the call is over there; what g takes is not part of it,
- * and its result is not seen. A conditional jump ends the call only where the condition holds, which the kernel side
- * works out from the flags. A jump that may be either is refused.
+ * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. Where g is a function of the same file that nobody else can
+ * name, its ends are ours, too. What leads elsewhere, to a stub of the linkage table or through a pointer, is taken as the
+ * end of the call (GB_END_TAIL); what g takes is not part of it, and its result is not seen. A conditional jump ends the call only where
+ * the condition holds, which the kernel side works out from the flags. A jump that may be either is refused.
  *
  * Others that come by. A ret in a part that two functions share, or a jump that is no end after all, is hit without a call of
  * this function having been where the stack pointer is. The kernel side compares that and takes no notice.
@@ -30,6 +30,7 @@
 #define EXITS_MOST 64 /* of one function */
 #define PIECES_MOST 16
 #define TARGETS_MOST 4096
+#define LAST_CALLS_MOST 3  /* one after the other */
 #define HEAD 16             /* bytes of a branch's target that are looked at */
 
 /* A stretch of the function's code. */
@@ -51,6 +52,7 @@ struct search {
 	struct site_exit exits[EXITS_MOST];
 	size_t nexits;
 	bool has_table;
+	unsigned depth;     /* of last calls */
 	const char *why;    /* the search has failed */
 };
 
@@ -115,6 +117,33 @@ static void add_exit(struct search *s, const struct piece *piece, uint64_t at, u
 }
 
 /* --- branches that leave ----------------------------------------------- */
+
+static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset, unsigned depth);
+static void search_free(struct search *s);
+static void search(struct search *s);
+
+/* The ends of a local function that is called last; false: they cannot be told. */
+static bool take_ends_of(struct search *s, uint64_t address)
+{
+	const struct unwind_range *range = image_unwind_range_at(s->image, address);
+	struct symbol local = { .name = "", .address = address, .offset = offset_of(s, address), .size = range ? range->size : 0 };
+	const struct symbol *symbol = image_symbol_at(s->image, local.offset);
+	struct search *last;
+	bool taken;
+
+	if ((symbol && symbol->address == address && symbol->dynamic) || !range || range->address != address ||
+	    address == s->code.address || s->depth == LAST_CALLS_MOST)
+		return false;
+	last = search_new(s->image, &local, s->probe_offset, s->depth + 1);
+	if (!last)
+		return false;
+	search(last);
+	taken = !last->why && s->nexits + last->nexits <= EXITS_MOST;
+	for (size_t i = 0; taken && i < last->nexits; i++)
+		s->exits[s->nexits++] = last->exits[i];
+	search_free(last);
+	return taken;
+}
 
 enum destination { KNOWN, ELSEWHERE, PART, NOWHERE };
 
@@ -196,6 +225,8 @@ static void take_branch(struct search *s, size_t piece, uint64_t at, uint64_t ne
 		remember_target(s, target);
 		break;
 	case ELSEWHERE:
+		if (take_ends_of(s, target))
+			break;
 		if (!always && condition < 0)
 			s->why = unknown_jump;
 		else
@@ -326,31 +357,8 @@ static void search(struct search *s)
 	check_targets(s);
 }
 
-const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, struct site_exit **exits,
-		       size_t *count)
+static void search_free(struct search *s)
 {
-	struct search *s = calloc(1, sizeof(*s));
-	const char *why = "there is no memory";
-
-	*exits = NULL;
-	*count = 0;
-	if (!s)
-		return why;
-	*s = (struct search){ .image = image, .function = function, .probe_offset = probe_offset, .code = {
-		.image = image, .address = function->address, .offset = function->offset, .size = function->size } };
-	s->targets = malloc(TARGETS_MOST * sizeof(*s->targets));
-	if (s->targets && !decoder_new(&s->code.decoder)) {
-		search(s);
-		qsort(s->exits, s->nexits, sizeof(*s->exits), by_offset);
-		why = s->why;
-		*exits = why ? NULL : malloc((s->nexits + 1) * sizeof(**exits));
-		if (*exits) {
-			memcpy(*exits, s->exits, s->nexits * sizeof(**exits));
-			*count = s->nexits;
-		} else if (!why) {
-			why = "there is no memory";
-		}
-	}
 	for (size_t i = 0; i < s->npieces; i++) {
 		free(s->pieces[i].bytes);
 		free(s->pieces[i].begins);
@@ -358,5 +366,48 @@ const char *exits_find(const struct image *image, const struct symbol *function,
 	decoder_free(s->code.decoder);
 	free(s->targets);
 	free(s);
+}
+
+static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset, unsigned depth)
+{
+	struct search *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct search){ .image = image, .function = function, .probe_offset = probe_offset, .depth = depth, .code = {
+		.image = image, .address = function->address, .offset = function->offset, .size = function->size } };
+	s->targets = malloc(TARGETS_MOST * sizeof(*s->targets));
+	if (s->targets && !decoder_new(&s->code.decoder))
+		return s;
+	search_free(s);
+	return NULL;
+}
+
+/* Without those that were found twice. */
+static const char *copy_exits(const struct search *s, struct site_exit **exits, size_t *count)
+{
+	*exits = malloc((s->nexits + 1) * sizeof(**exits));
+	if (!*exits)
+		return "there is no memory";
+	for (size_t i = 0; i < s->nexits; i++)
+		if (!*count || (*exits)[*count - 1].offset != s->exits[i].offset)
+			(*exits)[(*count)++] = s->exits[i];
+	return NULL;
+}
+
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, struct site_exit **exits,
+		       size_t *count)
+{
+	struct search *s = search_new(image, function, probe_offset, 0);
+	const char *why = "there is no memory";
+
+	*exits = NULL;
+	*count = 0;
+	if (!s)
+		return why;
+	search(s);
+	qsort(s->exits, s->nexits, sizeof(*s->exits), by_offset);
+	why = s->why ?: copy_exits(s, exits, count);
+	search_free(s);
 	return why;
 }

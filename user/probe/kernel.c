@@ -230,6 +230,7 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 		counts->no_memory += trouble[i].no_memory;
 		counts->no_entry += trouble[i].no_entry;
 		counts->life_lost += trouble[i].life_lost;
+		counts->trampolines += trouble[i].trampolines;
 	}
 	free(trouble);
 	return err;

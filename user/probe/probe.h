@@ -202,7 +202,7 @@ void kernel_set_active(struct kernel *kernel, bool active);
 int kernel_send_open(struct kernel *kernel);
 /* Sums over CPUs. */
 struct kernel_counts {
-	uint64_t lost, no_memory, no_entry, life_lost;
+	uint64_t lost, no_memory, no_entry, life_lost, trampolines;
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 

@@ -25,31 +25,30 @@
 struct hazard {
 	const char *import;  /* whoever imports or has this can do it */
 	unsigned marks;      /* functions with one of these marks are in danger; user functions always */
-	bool everywhere;     /* where the program or who calls the function imports it: all functions but leaves */
-	bool stacks;         /* it is about changing stacks */
+	enum {
+		ANYBODY = 1,     /* ... all functions but leaves, where the program or who calls the function imports it */
+		HOOKED = 2,      /* ... all functions but leaves of a model whose hooks are used by code that knows exceptions */
+		STACKS = 4,      /* it is about changing stacks */
+	} how;
 	const char *why;
 };
 
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
+static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
+
+#define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (" name " is imported)" }
+#define LOOK(name)   { name, MARK_CALLBACK, 0, "somebody may look up the stack from it (" name " is imported)" }
+#define SWITCH(name) { name, MARK_CALLBACK, STACKS, "a thread may switch stacks inside it (" name " is imported)" }
 
 static const struct hazard hazards[] = {
-	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, true, false, "threads may be cancelled inside it (pthread_cancel is imported)" },
-	{ "pthread_exit", MARK_CALLBACK, false, false, "a thread may end inside it (pthread_exit is imported)" },
-	{ "__cxa_throw", MARK_CALLBACK, false, false, "an exception may pass through it (__cxa_throw is imported)" },
-	{ "_Unwind_RaiseException", MARK_CALLBACK, false, false, "an exception may pass through it (_Unwind_RaiseException is imported)" },
-	{ "_Unwind_ForcedUnwind", MARK_CALLBACK, false, false, "an exception may pass through it (_Unwind_ForcedUnwind is imported)" },
-	{ "backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (backtrace is imported)" },
-	{ "_Unwind_Backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (_Unwind_Backtrace is imported)" },
-	{ "_ULx86_64_step", MARK_CALLBACK, false, false, "somebody may look up the stack from it (libunwind is used)" },
-	{ "unw_backtrace", MARK_CALLBACK, false, false, "somebody may look up the stack from it (libunwind is used)" },
-	{ "swapcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (swapcontext is imported)" },
-	{ "setcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (setcontext is imported)" },
-	{ "jump_fcontext", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (jump_fcontext is imported)" },
-	{ "co_switch", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (co_switch is imported)" },
-	{ "ABT_init", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (ABT_init is imported)" },
-	{ "qthread_initialize", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (qthread_initialize is imported)" },
-	{ "pth_init", MARK_CALLBACK, false, true, "a thread may switch stacks inside it (pth_init is imported)" },
+	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, ANYBODY, "threads may be cancelled inside it (pthread_cancel is imported)" },
+	{ "pthread_exit", MARK_CALLBACK, 0, "a thread may end inside it (pthread_exit is imported)" },
+	THROW("__cxa_throw"), THROW("_Unwind_RaiseException"), THROW("_Unwind_ForcedUnwind"),
+	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
+	SWITCH("swapcontext"), SWITCH("setcontext"), SWITCH("jump_fcontext"), SWITCH("co_switch"), SWITCH("pth_init"),
+	SWITCH("ABT_init"), SWITCH("qthread_initialize"),
 };
+#define HAZARDS (sizeof(hazards) / sizeof(hazards[0]))
 
 /* What is known of an image, worked out once. */
 enum { UNKNOWN, NO, YES };
@@ -118,12 +117,22 @@ static bool imported_by_client(const struct plan *plan, const struct site *site,
 	return false;
 }
 
+/* Does its code know exceptions: could one come out of a function of its own? */
+static bool knows_exceptions(const struct image *image)
+{
+	static const char *const names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (image_imports(image, names[i]))
+			return true;
+	return false;
+}
+
 static bool is_hooked(const struct plan *plan, const struct model *model)
 {
 	for (char **hook = model->hooks; hook && *hook; hook++)
 		for (size_t i = 0; i < plan->nimages; i++)
-			if (image_imports(plan->images[i], *hook) &&
-			    (plan->images[i]->is_program || !is_runtime(plan, plan->images[i])))
+			if (image_imports(plan->images[i], *hook) && knows_exceptions(plan->images[i]))
 				return true;
 	return false;
 }
@@ -169,19 +178,16 @@ static bool switches_by_code(struct plan *plan)
 
 /* Facts that do not change from function to function. */
 struct facts {
-	bool imported[sizeof(hazards) / sizeof(hazards[0])];
+	bool imported[HAZARDS];
 	const struct model **hooked;
 	size_t nhooked;
 	int switches;      /* UNKNOWN until somebody asks */
 };
 
-/* Can code of the user's run inside it? */
-static bool runs_user_code(const struct facts *facts, const struct function *f)
+static bool hooked(const struct facts *facts, const struct model *model)
 {
-	if (is_user(f) || f->marks & MARK_CALLBACK)
-		return true;
 	for (size_t i = 0; i < facts->nhooked; i++)
-		if (facts->hooked[i] == f->model)
+		if (facts->hooked[i] == model)
 			return true;
 	return false;
 }
@@ -191,38 +197,37 @@ static bool endangers(const struct plan *plan, const struct facts *facts, size_t
 	const struct hazard *hazard = &hazards[h];
 	const struct function *f = site->function;
 
-	if (facts->imported[h] && (f->marks & hazard->marks || runs_user_code(facts, f)))
+	if (facts->imported[h] && (is_user(f) || f->marks & hazard->marks))
 		return true;
-	if (hazard->stacks && !site->image->is_program && image_imports(site->image, hazard->import))
-		return true;
-	return hazard->everywhere && facts->imported[h] && imported_by_client(plan, site, hazard->import);
+	if (hazard->how & HOOKED)
+		return facts->imported[h] && hooked(facts, f->model);
+	if (hazard->how & STACKS) /* a runtime with user-level threads inside */
+		return !site->image->is_program && image_imports(site->image, hazard->import);
+	return hazard->how & ANYBODY && facts->imported[h] && imported_by_client(plan, site, hazard->import);
 }
 
 /* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
 static const char *danger(struct plan *plan, struct facts *facts, const struct site *site, bool *stacks)
 {
+	const struct function *f = site->function;
 	const char *why = NULL;
 
 	*stacks = false;
-	if (site->function->marks & MARK_LEAF)
-		return plan->guarded ? "a seccomp filter kills who returns through a trampoline on this kernel" : NULL;
-	for (size_t h = 0; h < sizeof(hazards) / sizeof(hazards[0]); h++) {
+	for (size_t h = 0; !(f->marks & MARK_LEAF) && h < HAZARDS; h++) {
 		if (!endangers(plan, facts, h, site))
 			continue;
-		if (!why || (hazards[h].stacks && !*stacks))
+		if (!why || (hazards[h].how & STACKS && !*stacks))
 			why = hazards[h].why;
-		*stacks |= hazards[h].stacks;
+		*stacks |= (hazards[h].how & STACKS) != 0;
 	}
-	if (!*stacks && runs_user_code(facts, site->function)) {
+	if (!*stacks && (is_user(f) || f->marks & MARK_CALLBACK)) {
 		if (facts->switches == UNKNOWN)
 			facts->switches = switches_by_code(plan) ? YES : NO;
 		*stacks = facts->switches == YES;
 		if (*stacks)
 			why = switch_code;
 	}
-	if (!why && plan->guarded)
-		why = "a seccomp filter kills who returns through a trampoline on this kernel";
-	return why;
+	return why ?: plan->guarded ? filter_kills : NULL;
 }
 
 /* Probes on the function's ends, where they can be told; else none. */
@@ -269,7 +274,7 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 
 static int find_facts(const struct plan *plan, struct facts *facts)
 {
-	for (size_t h = 0; h < sizeof(hazards) / sizeof(hazards[0]); h++)
+	for (size_t h = 0; h < HAZARDS; h++)
 		facts->imported[h] = imported(plan, hazards[h].import);
 	facts->hooked = calloc(plan->nchosen + 1, sizeof(*facts->hooked));
 	if (!facts->hooked)

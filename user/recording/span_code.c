@@ -291,7 +291,7 @@ static const char *get_fields(const uint8_t **at, const struct span_bounds *boun
 		span->reason = *(*at)++;
 		unread = get(at);
 		span->unread = (uint32_t)unread;
-		if (span->reason > GB_END_ATOMIC || unread >> GB_SLOTS)
+		if (span->reason >= GB_ENDS || unread >> GB_SLOTS)
 			return "a span has an unknown end";
 	}
 	if (flags & HAS_SEQUENCE)

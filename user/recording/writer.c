@@ -450,7 +450,7 @@ static bool is_sound(const struct definitions *d, const struct span *span)
 {
 	return span->thread < d->nthreads && span->probe < d->nprobes &&
 	       (span->site < d->nsites || span->site == NO_INDEX) && span->nwords <= GB_SLOTS &&
-	       span->reason <= GB_END_ATOMIC && !(span->unread >> GB_SLOTS) && span->end >= span->start;
+	       span->reason < GB_ENDS && !(span->unread >> GB_SLOTS) && span->end >= span->start;
 }
 
 int recording_span(struct recording_writer *w, const struct span *span)
