@@ -146,12 +146,15 @@ struct wanted {
 	const struct plan *plan;
 	const struct attach_scope *scope;
 	const struct image *image;
-	uint32_t first;
+	uint32_t first;   /* sites from here on ... */
+	uint32_t before;  /* ... up to here; 0: all, and late ones */
 	pid_t pid;
 };
 
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
+	if (w->before && (site->id >= w->before || !site->attached))
+		return false;
 	return site->image == w->image && (site->id >= w->first || site->late) &&
 	       !(site->no_span && site->closes == NO_SITE) && !attach_leaves_out(kernel, w->scope, site);
 }
@@ -241,11 +244,86 @@ static int attach_to_image(struct kernel *kernel, const struct plan *plan, const
 	return 0;
 }
 
+/* --- exchange ---------------------------------------------------------- */
+
+static bool has_endangered(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image && plan->sites[i].endangered)
+			return true;
+	return false;
+}
+
+/* Takes the links of one image out. Their processes, each once, are left in `pids`, which has room for all. */
+static size_t take_out(struct kernel *kernel, const struct image *image, pid_t *pids)
+{
+	size_t kept = 0, npids = 0, all = kernel->nlinks;
+
+	for (size_t i = 0; i < all; i++) {
+		struct held_link link = kernel->links[i];
+		size_t p = 0;
+
+		if (link.file_fd != image->fd) {
+			kernel->links[i] = kernel->links[kept];
+			kernel->links[kept++] = link;
+			continue;
+		}
+		while (p < npids && pids[p] != link.pid)
+			p++;
+		if (p == npids)
+			pids[npids++] = link.pid;
+	}
+	link_remove_from(kernel, kept, NULL);
+	return npids;
+}
+
+/*
+ * A library that came later (dlopen) can throw, or switch stacks: return probes that were harmless until now come out, and other
+ * probes go in. Calls in progress lose their end.
+ */
+static int exchange(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first, const struct attach_scope *scope)
+{
+	pid_t *pids = calloc(kernel->nlinks + 1, sizeof(*pids));
+	size_t npids = pids ? take_out(kernel, image, pids) : 0;
+	int err = pids ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image)
+			plan->sites[i].endangered = false;
+	for (size_t p = 0; !err && p < npids; p++) {
+		struct wanted w = { .plan = plan, .scope = scope, .image = image, .before = first, .pid = pids[p] };
+
+		err = attach_wanted(kernel, &w);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	free(pids);
+	return err;
+}
+
+static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
+{
+	size_t count = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < plan->nsites; i++)
+		count += plan->sites[i].endangered;
+	for (size_t i = 0; !err && i < plan->nimages; i++)
+		if (has_endangered(plan, plan->images[i]))
+			err = exchange(kernel, plan, plan->images[i], first, scope);
+	if (count)
+		log_info("%zu return probes have been exchanged: a library that came later makes them dangerous", count);
+	return err;
+}
+
 int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
-	size_t before = kernel->nlinks, probes = attach_count(kernel);
 	uint64_t start = clock_monotonic();
+	int exchanged = exchange_endangered(kernel, plan, first, scope);
+	size_t before = kernel->nlinks, probes = attach_count(kernel);
 
+	if (exchanged)
+		return exchanged;
 	for (size_t i = 0; i < plan->nimages; i++) {
 		int err = attach_to_image(kernel, plan, plan->images[i], first, scope);
 

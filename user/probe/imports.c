@@ -73,7 +73,7 @@ void plan_find_uncalled(struct plan *plan, uint32_t first)
 bool plan_has_new(const struct plan *plan, uint32_t first)
 {
 	for (size_t i = 0; i < plan->nsites && i < first; i++)
-		if (plan->sites[i].late)
+		if (plan->sites[i].late || plan->sites[i].endangered)
 			return true;
 	return plan->nsites > first;
 }

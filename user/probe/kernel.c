@@ -1,19 +1,14 @@
 /*
  * kernel.c - loads the BPF programs on the best rung that really works here.
  *
- * What a kernel can do is found by doing it: load, attach to a function of our own, call it,
- * and look for the span. Version numbers lie (distributions backport), and so do feature bits. The same trial
- * calls, timed, are the calibration: what one observed call costs on this machine.
+ * What a kernel can do is found by doing it (trial.c): load, attach to a function of our own, call it,
+ * and look for the span. Version numbers lie (distributions backport), and so do feature bits.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -26,29 +21,7 @@
 #include "util/log.h"
 
 #define DEFAULT_RING_BYTES (32UL << 20)
-#define TRIALS 400  /* calls per round of the calibration */
-#define ROUNDS 3
 #define FILES_MOST (1UL << 18) /* descriptors: two for each function in each of a few processes */
-
-/* Nearly empty functions with the three kinds of first instruction. */
-__asm__(".text\n"
-	".globl gaspbpf_trial_nop5\n.type gaspbpf_trial_nop5,@function\n"
-	"gaspbpf_trial_nop5: .byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.size gaspbpf_trial_nop5,.-gaspbpf_trial_nop5\n"
-	".globl gaspbpf_trial_push\n.type gaspbpf_trial_push,@function\n"
-	"gaspbpf_trial_push: push %rbp\npop %rbp\nret\n.size gaspbpf_trial_push,.-gaspbpf_trial_push\n"
-	".globl gaspbpf_trial_step\n.type gaspbpf_trial_step,@function\n"
-	"gaspbpf_trial_step: mov %rdi,%rax\nret\n.size gaspbpf_trial_step,.-gaspbpf_trial_step\n");
-void gaspbpf_trial_nop5(long);
-void gaspbpf_trial_push(long);
-void gaspbpf_trial_step(long);
-
-static void (*const trial_functions[SITE_CLASSES])(long) = {
-	[SITE_NOP5] = gaspbpf_trial_nop5,
-	[SITE_EMULATED] = gaspbpf_trial_push,
-	[SITE_STEPPED] = gaspbpf_trial_step,
-};
-
-#define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
 
 const char *rung_name(enum rung rung)
 {
@@ -97,119 +70,6 @@ static int fill_rings(struct kernel *kernel)
 	return 0;
 }
 
-/* The bytes waiting in a ring; with discard they are dropped. Only for the trial, before anybody reads. */
-static long ring_waiting(struct kernel *kernel, bool discard)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	long waiting = 0;
-
-	for (unsigned i = 0; i < kernel->rings; i++) {
-		unsigned long *consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, kernel->ring_fds[i], 0);
-		unsigned long *producer = mmap(NULL, page, PROT_READ, MAP_SHARED, kernel->ring_fds[i], page);
-
-		if (consumer != MAP_FAILED && producer != MAP_FAILED) {
-			unsigned long end = __atomic_load_n(producer, __ATOMIC_ACQUIRE);
-
-			waiting += end - *consumer;
-			if (discard)
-				__atomic_store_n(consumer, end, __ATOMIC_RELEASE);
-		}
-		if (consumer != MAP_FAILED)
-			munmap(consumer, page);
-		if (producer != MAP_FAILED)
-			munmap(producer, page);
-	}
-	return waiting;
-}
-
-/* --- trial ------------------------------------------------------------- */
-
-struct own_code {
-	uintptr_t address;
-	unsigned long offset;
-};
-
-static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct own_code *own = context;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_LOAD && own->address >= start && own->address < start + p->p_filesz) {
-			own->offset = own->address - start + p->p_offset;
-			return 1;
-		}
-	}
-	return 0;
-}
-
-/* Observes our own trial functions. Returns 0 when every kind is in. */
-static int attach_trial(struct kernel *kernel)
-{
-	unsigned long offsets[SITE_CLASSES];
-	uint64_t cookies[SITE_CLASSES];
-	struct gb_probe program = { .slots = 1 };
-	struct link_request request = {
-		.pid = getpid(), .offsets = offsets, .cookies = cookies, .count = SITE_CLASSES,
-	};
-	int err;
-
-	for (int class = 0; class < SITE_CLASSES; class++) {
-		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
-		uint32_t id = TRIAL_PROBE(class);
-
-		if (!dl_iterate_phdr(find_own_code, &own))
-			return -ENOENT;
-		offsets[class] = own.offset;
-		cookies[class] = id;
-		if (bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY))
-			return -errno;
-	}
-	request.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	if (request.file_fd < 0)
-		return -errno;
-	err = link_attach(kernel, &request);
-	close(request.file_fd);
-	return err;
-}
-
-static void forget_own_thread(struct kernel *kernel)
-{
-	int pidfd = syscall(SYS_pidfd_open, getpid(), 0);
-
-	if (pidfd < 0)
-		return;
-	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.threads), &pidfd);
-	close(pidfd);
-}
-
-/* One call of each trial function must leave three spans. */
-static int trial_works(struct kernel *kernel)
-{
-	const long span = 8 + GB_SPAN_HEADER + 8; /* with the ring's own header */
-	uint32_t self = getpid();
-	uint8_t one = 1;
-	long got;
-	int err = attach_trial(kernel);
-
-	if (err)
-		return err;
-	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
-	kernel_set_active(kernel, true);
-	for (int class = 0; class < SITE_CLASSES; class++)
-		trial_functions[class](0);
-	kernel_set_active(kernel, false);
-	got = ring_waiting(kernel, true);
-	if (got != SITE_CLASSES * span) {
-		log_debug("rung %s: the trial left %ld bytes instead of %ld", rung_name(kernel->rung), got,
-			  SITE_CLASSES * span);
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
 static int read_counts(const struct kernel *kernel, struct kernel_counts *counts)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -234,39 +94,6 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 	}
 	free(trouble);
 	return err;
-}
-
-static void end_trial(struct kernel *kernel)
-{
-	uint32_t self = getpid();
-
-	link_remove_from(kernel, 0, NULL);
-	read_counts(kernel, &kernel->before);
-	ring_waiting(kernel, true);
-	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
-	forget_own_thread(kernel);
-}
-
-/* Times the trial functions while they are observed. */
-static void calibrate(struct kernel *kernel)
-{
-	kernel_set_active(kernel, true);
-	for (int class = 0; class < SITE_CLASSES; class++) {
-		uint64_t best = UINT64_MAX;
-
-		for (int round = 0; round < ROUNDS; round++) {
-			uint64_t start = clock_monotonic();
-
-			for (int i = 0; i < TRIALS; i++)
-				trial_functions[class](i);
-			start = clock_monotonic() - start;
-			if (start < best)
-				best = start;
-			ring_waiting(kernel, true);
-		}
-		kernel->cost_ns[class] = best / TRIALS;
-	}
-	kernel_set_active(kernel, false);
 }
 
 void kernel_cost(const struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
@@ -352,7 +179,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	kernel->rung = rung;
 	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
-		err = trial_works(kernel);
+		err = trial_run(kernel);
 	if (err) {
 		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
 		link_remove_from(kernel, 0, NULL);
@@ -360,8 +187,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 		kernel->observe = NULL;
 		return err;
 	}
-	calibrate(kernel);
-	end_trial(kernel);
+	read_counts(kernel, &kernel->before);
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 struct held_link {
 	int fd;        /* the BPF link; it holds all the rest */
 	size_t probes;
+	int file_fd;   /* of the image that it is in; only a mark here */
+	pid_t pid;     /* 0: every process */
 };
 
 struct kernel {
@@ -36,6 +38,9 @@ struct link_request {
 	size_t count;
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
+
+/* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
+int trial_run(struct kernel *kernel);
 
 /* From now on calls may be kept by stack (bpf/stacks.h). 0. */
 int kernel_use_stacks(struct kernel *kernel);

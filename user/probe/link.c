@@ -74,7 +74,8 @@ static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_
 	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
 	if (fd < 0)
 		return -errno;
-	err = remember(kernel, (struct held_link){ .fd = fd, .probes = request->count });
+	err = remember(kernel, (struct held_link){ .fd = fd, .probes = request->count, .file_fd = request->file_fd,
+						 .pid = request->pid });
 	if (err)
 		close(fd);
 	return err;
@@ -108,12 +109,13 @@ static int open_event(const struct kernel *kernel, const char *path, unsigned lo
 	return fd < 0 ? -errno : fd;
 }
 
-static int perf_link(struct kernel *kernel, int program, const char *path, unsigned long offset, uint64_t cookie,
-		     pid_t pid, bool at_return)
+static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *request, size_t i, bool at_return)
 {
+	uint64_t cookie = request->cookies[i];
+	pid_t pid = request->pid;
 	uint64_t only = at_return ? (uint64_t)pid << 32 : 0; /* see `leave` in bpf/observe.bpf.c */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | only);
-	int event = open_event(kernel, path, offset, pid, at_return), fd, err;
+	int event = open_event(kernel, path, request->offsets[i], pid, at_return), fd, err;
 
 	if (event < 0)
 		return event;
@@ -121,7 +123,7 @@ static int perf_link(struct kernel *kernel, int program, const char *path, unsig
 	close(event);
 	if (fd < 0)
 		return fd;
-	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1 });
+	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1, .file_fd = request->file_fd, .pid = pid });
 	if (err)
 		close(fd);
 	return err;
@@ -134,8 +136,7 @@ static int perf_links(struct kernel *kernel, int program, bool at_return, const 
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
 	for (size_t i = 0; !err && i < request->count; i++)
-		err = perf_link(kernel, program, path, request->offsets[i], request->cookies[i], request->pid,
-				at_return);
+		err = perf_link(kernel, program, path, request, i, at_return);
 	return err;
 }
 

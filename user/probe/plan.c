@@ -36,6 +36,7 @@ struct plan_work {
 	char *wish;             /* of -m; NULL: default */
 	bool *explored;         /* [image * models + model]: sites of this pair are in */
 	size_t explored_images;
+	bool filters_tried;     /* plan->guarded is known */
 	bool *mapped;           /* [image]: a process maps it, it is not only a file */
 };
 
@@ -398,6 +399,11 @@ int plan_add_processes(struct plan *plan, struct process *const *processes, size
 {
 	for (size_t i = 0; i < count; i++) {
 		int err = add_mapped(plan, processes[i]);
+
+		if (processes[i]->filtered && !plan->work->filters_tried) {
+			plan->work->filters_tried = true;
+			plan->guarded = trial_filter_kills();
+		}
 
 		if (err && err != -ESRCH)
 			return err;

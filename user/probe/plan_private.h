@@ -12,6 +12,8 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
 /* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0 or -ENOMEM. */
 int plan_choose_returns(struct plan *plan);
+/* Does a return probe kill a process with a strict seccomp filter on this kernel? Found by trying (trial.c). */
+bool trial_filter_kills(void);
 void returns_free(struct plan *plan);
 /* Has the image code that sets the stack pointer as no compiler does (switches.c)? */
 bool image_switches_stacks(const struct image *image);

@@ -78,7 +78,7 @@ struct site {
 	size_t nexits;
 	const char *no_exits;          /* why these cannot be told, so that RETURNS_NONE had to do */
 	bool attached;                 /* its probes are in */
-	bool endangered;               /* since then something has come that makes its return probe dangerous (attach.c) */
+	bool endangered;               /* since then its return probe has become dangerous: it must come out (attach.c) */
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
 	bool late;                     /* was uncalled until a later file came, and has no probes yet */
 	size_t looked_at;              /* private to imports.c: images that are known not to import it */
@@ -136,7 +136,7 @@ int plan_add_processes(struct plan *plan, struct process *const *processes, size
  * chosen model applies to it. Files do not count when models that join alone ask for parallel ones.
  */
 int plan_add_file(struct plan *plan, const char *path, bool *known);
-/* Is there something that attach_sites(first) would put in? */
+/* Is there something that attach_sites(first) would put in, or exchange? */
 bool plan_has_new(const struct plan *plan, uint32_t first);
 /* The functions that are not there; fills absents. */
 int plan_find_absent(struct plan *plan);

@@ -295,15 +295,11 @@ int plan_choose_returns(struct plan *plan)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
-		enum returns before = site->returns;
 
-		if (site->attached && (before != RETURNS_TRAMPOLINE || site->endangered))
-			continue; /* what is in stays; it does no harm, or it has been looked after */
+		if (site->attached && site->returns != RETURNS_TRAMPOLINE)
+			continue; /* what is in stays: it does no harm */
 		choose(plan, &facts, site);
-		if (!site->attached || site->returns == before)
-			continue;
-		site->endangered = true;
-		site->returns = before;
+		site->endangered = site->attached && site->returns != RETURNS_TRAMPOLINE;
 	}
 	free(facts.hooked);
 	return 0;

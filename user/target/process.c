@@ -51,11 +51,12 @@ static int open_folder(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Thread group and owner, from /proc/PID/status. */
-static int read_status(int folder, pid_t *group, uid_t *uid, gid_t *gid)
+/* Thread group, owner and seccomp mode, from /proc/PID/status. */
+static int read_status(struct process *process, pid_t *group)
 {
-	char *text = proc_read(folder, "status", 65536, NULL), *at;
+	char *text = proc_read(process->proc_fd, "status", 65536, NULL), *at;
 	unsigned real_uid = 0, real_gid = 0;
+	int seccomp = 0;
 	int tgid = 0, found = 0;
 
 	if (!text)
@@ -70,12 +71,15 @@ static int read_status(int folder, pid_t *group, uid_t *uid, gid_t *gid)
 	at = strstr(text, "\nGid:");
 	if (at)
 		found += sscanf(at, "\nGid: %u", &real_gid);
+	at = strstr(text, "\nSeccomp:");
+	if (at && sscanf(at, "\nSeccomp: %d", &seccomp) == 1)
+		process->filtered = seccomp != 0;
 	free(text);
 	if (found != 3)
 		return -ESRCH;
 	*group = tgid;
-	*uid = real_uid;
-	*gid = real_gid;
+	process->uid = real_uid;
+	process->gid = real_gid;
 	return 0;
 }
 
@@ -93,7 +97,7 @@ static int open_group(struct process *process, pid_t pid)
 	}
 	if (process->proc_fd < 0)
 		return refuse(process, pid, process->proc_fd);
-	error = read_status(process->proc_fd, &group, &process->uid, &process->gid);
+	error = read_status(process, &group);
 	if (error)
 		return refuse(process, pid, error);
 	process->pid = group;

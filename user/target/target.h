@@ -36,6 +36,7 @@ struct process {
 	pid_t parent;
 	uid_t uid;
 	gid_t gid;
+	bool filtered;         /* its system calls are filtered (seccomp) */
 	char *name;            /* comm */
 	char *command;         /* argv joined by blanks */
 	struct mapping *mappings;

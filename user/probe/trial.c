@@ -1,0 +1,271 @@
+/*
+ * trial.c - observed calls of our own: what works on this kernel, and what it costs.
+ *
+ * The trial functions are as small as can be, one for each class of instruction under a breakpoint. If their calls leave the right spans,
+ * the rung works; the same calls, timed, are the calibration: what one observed call costs on this machine. What return probes do
+ * to a process with a seccomp filter is tried on a child.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "observe.skel.h"
+#include "probe/kernel_private.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define TRIALS 400  /* calls per round of the calibration */
+#define ROUNDS 3
+
+/* Nearly empty functions with the three kinds of first instruction. */
+__asm__(".text\n"
+	".globl gaspbpf_trial_nop5\n.type gaspbpf_trial_nop5,@function\n"
+	"gaspbpf_trial_nop5: .byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.size gaspbpf_trial_nop5,.-gaspbpf_trial_nop5\n"
+	".globl gaspbpf_trial_push\n.type gaspbpf_trial_push,@function\n"
+	"gaspbpf_trial_push: push %rbp\npop %rbp\nret\n.size gaspbpf_trial_push,.-gaspbpf_trial_push\n"
+	".globl gaspbpf_trial_step\n.type gaspbpf_trial_step,@function\n"
+	"gaspbpf_trial_step: mov %rdi,%rax\nret\n.size gaspbpf_trial_step,.-gaspbpf_trial_step\n");
+void gaspbpf_trial_nop5(long);
+void gaspbpf_trial_push(long);
+void gaspbpf_trial_step(long);
+
+static void (*const trial_functions[SITE_CLASSES])(long) = {
+	[SITE_NOP5] = gaspbpf_trial_nop5,
+	[SITE_EMULATED] = gaspbpf_trial_push,
+	[SITE_STEPPED] = gaspbpf_trial_step,
+};
+
+#define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
+
+/* The bytes waiting in a ring; with discard they are dropped. Only for the trial, before anybody reads. */
+static long ring_waiting(struct kernel *kernel, bool discard)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	long waiting = 0;
+
+	for (unsigned i = 0; i < kernel->rings; i++) {
+		unsigned long *consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, kernel->ring_fds[i], 0);
+		unsigned long *producer = mmap(NULL, page, PROT_READ, MAP_SHARED, kernel->ring_fds[i], page);
+
+		if (consumer != MAP_FAILED && producer != MAP_FAILED) {
+			unsigned long end = __atomic_load_n(producer, __ATOMIC_ACQUIRE);
+
+			waiting += end - *consumer;
+			if (discard)
+				__atomic_store_n(consumer, end, __ATOMIC_RELEASE);
+		}
+		if (consumer != MAP_FAILED)
+			munmap(consumer, page);
+		if (producer != MAP_FAILED)
+			munmap(producer, page);
+	}
+	return waiting;
+}
+
+struct own_code {
+	uintptr_t address;
+	unsigned long offset;
+};
+
+static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct own_code *own = context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && own->address >= start && own->address < start + p->p_filesz) {
+			own->offset = own->address - start + p->p_offset;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Observes our own trial functions in a process of ours. Returns 0 when every kind is in. */
+static int attach_trial(struct kernel *kernel, pid_t pid)
+{
+	unsigned long offsets[SITE_CLASSES];
+	uint64_t cookies[SITE_CLASSES];
+	struct gb_probe program = { .slots = 1 };
+	struct link_request request = {
+		.pid = pid, .offsets = offsets, .cookies = cookies, .count = SITE_CLASSES,
+	};
+	int err;
+
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
+		uint32_t id = TRIAL_PROBE(class);
+
+		if (!dl_iterate_phdr(find_own_code, &own))
+			return -ENOENT;
+		offsets[class] = own.offset;
+		cookies[class] = id;
+		if (bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY))
+			return -errno;
+	}
+	request.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (request.file_fd < 0)
+		return -errno;
+	err = link_attach(kernel, &request);
+	close(request.file_fd);
+	return err;
+}
+
+static void forget_own_thread(struct kernel *kernel)
+{
+	int pidfd = syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (pidfd < 0)
+		return;
+	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.threads), &pidfd);
+	close(pidfd);
+}
+
+/* One call of each trial function must leave three spans. */
+static int trial_works(struct kernel *kernel)
+{
+	const long span = 8 + GB_SPAN_HEADER + 8; /* with the ring's own header */
+	uint32_t self = getpid();
+	uint8_t one = 1;
+	long got;
+	int err = attach_trial(kernel, getpid());
+
+	if (err)
+		return err;
+	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
+	kernel_set_active(kernel, true);
+	for (int class = 0; class < SITE_CLASSES; class++)
+		trial_functions[class](0);
+	kernel_set_active(kernel, false);
+	got = ring_waiting(kernel, true);
+	if (got != SITE_CLASSES * span) {
+		log_debug("rung %s: the trial left %ld bytes instead of %ld", rung_name(kernel->rung), got,
+			  SITE_CLASSES * span);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static void end_trial(struct kernel *kernel)
+{
+	uint32_t self = getpid();
+
+	link_remove_from(kernel, 0, NULL);
+	ring_waiting(kernel, true);
+	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
+	forget_own_thread(kernel);
+}
+
+/* Times the trial functions while they are observed. */
+static void calibrate(struct kernel *kernel)
+{
+	kernel_set_active(kernel, true);
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		uint64_t best = UINT64_MAX;
+
+		for (int round = 0; round < ROUNDS; round++) {
+			uint64_t start = clock_monotonic();
+
+			for (int i = 0; i < TRIALS; i++)
+				trial_functions[class](i);
+			start = clock_monotonic() - start;
+			if (start < best)
+				best = start;
+			ring_waiting(kernel, true);
+		}
+		kernel->cost_ns[class] = best / TRIALS;
+	}
+	kernel_set_active(kernel, false);
+}
+
+int trial_run(struct kernel *kernel)
+{
+	int err = trial_works(kernel);
+
+	if (!err) {
+		calibrate(kernel);
+		end_trial(kernel);
+	}
+	return err;
+}
+
+/* --- seccomp ----------------------------------------------------------- */
+
+#define URETPROBE 335 /* the system call by which the trampoline enters the kernel: Linux 6.11, commit 190fec72df4a */
+
+/*
+ * From Linux 6.11 on, until it was mended (6.13.3, 6.12.14, commit cf6cb56ef244), seccomp filters judged this system
+ * call, which no program makes and so no strict filter allows.
+ */
+static void call_behind_filter(int gate)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, URETPROBE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
+	char go;
+
+	if (read(gate, &go, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(1);
+	trial_functions[SITE_EMULATED](0);
+	_exit(0);
+}
+
+/* True where the child came to harm. Where it cannot be tried, the answer is the careful one. */
+static bool try_filter(struct kernel *kernel, pid_t child, int gate)
+{
+	char go = 1;
+	int status, err;
+
+	err = attach_trial(kernel, child);
+	kernel_set_active(kernel, true);
+	if (err || write(gate, &go, 1) != 1)
+		kill(child, SIGKILL);
+	if (waitpid(child, &status, 0) < 0)
+		return true;
+	kernel_set_active(kernel, false);
+	link_remove_from(kernel, 0, NULL);
+	log_debug("a child with a seccomp filter returned through a trampoline: status %x", status);
+	return err || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+bool trial_filter_kills(void)
+{
+	struct kernel_options options = { .ring_bytes = 4096, .quiet = true };
+	struct kernel *kernel;
+	bool kills = true;
+	int gate[2];
+	pid_t child;
+
+	if (geteuid() || kernel_load(&kernel, &options))
+		return true;
+	if (!pipe2(gate, O_CLOEXEC)) {
+		child = fork();
+		if (!child)
+			call_behind_filter(gate[0]);
+		if (child > 0)
+			kills = try_filter(kernel, child, gate[1]);
+		close(gate[0]);
+		close(gate[1]);
+	}
+	kernel_free(kernel);
+	return kills;
+}
