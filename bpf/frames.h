@@ -23,6 +23,9 @@
  * The call site is not read at the entry: at the return the instruction pointer is the
  * return address, for nothing. A call that does not return has no call site (caller 0), unless its probe asks
  * for it (GB_PROBE_CALLER).
+ *
+ * Functions that are not static are verified once, for whatever arguments, and not anew in each round of each
+ * loop that calls them: that is the difference between 50 ms and more than a second until a job is joined.
  */
 #ifndef GASPBPF_FRAMES_H
 #define GASPBPF_FRAMES_H
@@ -107,7 +110,7 @@ static __always_inline struct gb_trouble *trouble_here(void)
 }
 
 /* Sends a finished frame. The reader wakes by its own timer; a ring that fills up wakes it earlier. */
-static __noinline int frame_send(struct thread_state *t, struct frame *f)
+__noinline int frame_send(struct thread_state *t, struct frame *f)
 {
 	__u32 shard = bpf_get_smp_processor_id() & ring_mask;
 	__u32 probe;
@@ -141,7 +144,7 @@ static __noinline int frame_send(struct thread_state *t, struct frame *f)
 }
 
 /* Closes the topmost frame, for a reason other than its return. */
-static __noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
+__noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
 {
 	struct frame *f;
 	__u32 depth;

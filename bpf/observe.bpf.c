@@ -83,7 +83,7 @@ static __always_inline int read_word(__u64 address, __u32 width, __u64 *word)
 }
 
 /* One step of a capture program. A slot that cannot be filled is marked as unread. */
-static __always_inline void run_op(struct frame *f, const struct gb_op *op, struct pt_regs *ctx)
+static __always_inline void run_op(struct frame *f, const struct gb_op *op, __u64 ax, __u64 dx)
 {
 	__u64 word = 0, from;
 	__u32 slot, source;
@@ -106,10 +106,10 @@ static __always_inline void run_op(struct frame *f, const struct gb_op *op, stru
 		err = f->span.unread >> source & 1 ? -1 : read_word(from + op->offset, op->width, &word);
 		break;
 	case GB_OP_RESULT:
-		word = extend(ctx->ax, op->width);
+		word = extend(ax, op->width);
 		break;
 	case GB_OP_RESULT2:
-		word = extend(ctx->dx, op->width);
+		word = extend(dx, op->width);
 		break;
 	case GB_OP_DECODE:
 		err = op->offset == GB_DECODE_GFC_BYTES ? decode_gfc_bytes(from, &word) : -1;
@@ -122,19 +122,22 @@ static __always_inline void run_op(struct frame *f, const struct gb_op *op, stru
 		f->span.unread &= ~(1U << slot);
 }
 
-/* The steps first..first+count of a capture program. */
-static __noinline int run_ops(struct frame *f, const struct gb_probe *p, __u32 first, __u32 count,
-			      struct pt_regs *ctx)
+/* The steps of a capture program for the call, or for the return, with what it returned. */
+__noinline int run_ops(struct frame *f, const struct gb_probe *p, bool at_return, __u64 ax, __u64 dx)
 {
+	__u32 first, count;
+
 	if (!f || !p)
 		return 0;
+	first = at_return ? p->entry_ops : 0;
+	count = at_return ? p->return_ops : p->entry_ops;
 	for (__u32 i = 0; i < GB_OPS && i < count; i++)
-		run_op(f, &p->ops[(first + i) & (GB_OPS - 1)], ctx);
+		run_op(f, &p->ops[(first + i) & (GB_OPS - 1)], ax, dx);
 	return 0;
 }
 
 /* True where the word on top of the stack is the kernel's own return trampoline: a tail call. */
-static __noinline int is_tail_call(__u64 sp)
+__noinline int is_tail_call(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
@@ -165,7 +168,7 @@ static __always_inline bool has_passed(const struct task_struct *task, __u64 sp,
 }
 
 /* Closes the frames that the stack pointer has passed. */
-static __noinline int close_passed(struct thread_state *t, __u64 sp)
+__noinline int close_passed(struct thread_state *t, __u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
@@ -183,7 +186,7 @@ static __noinline int close_passed(struct thread_state *t, __u64 sp)
 }
 
 /* What a hit on a closing probe ends: the topmost frame of its opener. */
-static __noinline int close_opened(struct thread_state *t, __u32 opener)
+__noinline int close_opened(struct thread_state *t, __u32 opener)
 {
 	__u64 now = bpf_ktime_get_ns();
 
@@ -221,7 +224,7 @@ static __noinline struct thread_state *thread_new(void)
 	return t;
 }
 
-/* Keeps a call by the place of its return address. 0, or 1: there is no room. */
+/* Keeps a call by the place of its return address. 0, or 1: there is no room. Static, since Linux 6.1 puts only what it knows to be of a map into one. */
 static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 {
 	struct stack_place place = { 0 };
@@ -294,7 +297,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.value[4] = ctx->r8;
 	f->span.value[5] = ctx->r9;
 	if (p->entry_ops)
-		run_ops(f, p, 0, p->entry_ops, ctx);
+		run_ops(f, p, false, 0, 0);
 	if (p->flags & GB_PROBE_CALLER)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();
@@ -324,7 +327,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
  * Makes the frame of this return the topmost one. Frames above it are of calls that were left without a
  * return, and of openers that were never closed. 0: found.
  */
-static __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
+__noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
@@ -378,7 +381,7 @@ static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
 	f->span.end = now;
 	f->span.caller = ctx->ip;
 	if (p->return_ops)
-		run_ops(f, p, p->entry_ops, p->return_ops, ctx);
+		run_ops(f, p, true, ctx->ax, ctx->dx);
 	t->depth = top;
 	frame_send(t, f);
 	return 0;
@@ -412,7 +415,7 @@ static __always_inline bool condition_holds(__u64 flags, __u32 condition)
  * Makes the frame of the call that ends here the topmost one: frames above it were left without a return. 0: found. If there is
  * none, no call ends: code that functions share, or a call that began before the observation.
  */
-static __noinline int find_begun(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
+__noinline int find_begun(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
 	__u32 found = GB_DEPTH;
 
@@ -463,7 +466,7 @@ static __always_inline void end_frame(struct pt_regs *ctx, struct frame *f, cons
 	if (how != GB_EXIT_RETURN)
 		f->span.unread |= p->return_slots;
 	else if (p->return_ops)
-		run_ops(f, p, p->entry_ops, p->return_ops, ctx);
+		run_ops(f, p, true, ctx->ax, ctx->dx);
 }
 
 /* A last instruction of a function whose calls are kept by stack. */

@@ -23,6 +23,7 @@
 
 #include "observe.skel.h"
 #include "probe/kernel_private.h"
+#include "probe/plan_private.h"
 #include "util/clock.h"
 #include "util/log.h"
 
