@@ -247,7 +247,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	struct thread_state *t;
 	struct gb_probe *p;
 	struct frame *f;
-	__u64 sp = ctx->sp, pid_tid = bpf_get_current_pid_tgid();
+	__u64 sp, pid_tid = bpf_get_current_pid_tgid();
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 depth, pid = pid_tid >> 32;
 
@@ -258,6 +258,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	p = bpf_map_lookup_elem(&probes, &id);
 	if (!p)
 		return 1;
+	sp = ctx->sp + p->pushed; /* as at the function's first instruction */
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!t) {
 		t = thread_new();

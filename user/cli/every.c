@@ -102,7 +102,7 @@ static int show_file(const struct image *image, const struct place_options *opti
 	int err = symbols && wishes && places ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++)
-		wishes[i] = (struct place_wish){ symbols[i], PLACE_ALL_REGISTERS };
+		wishes[i] = (struct place_wish){ .function = symbols[i], .registers = PLACE_ALL_REGISTERS };
 	if (!err)
 		err = place_probes(image, wishes, count, options, places);
 	if (j) {

@@ -20,6 +20,7 @@ static struct gb_probe site_program(const struct site *site)
 	struct gb_probe program = capture->program;
 	unsigned marks = site->function->marks;
 
+	program.pushed = site->pushed;
 	program.return_slots = 0;
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)

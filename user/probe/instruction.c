@@ -231,6 +231,13 @@ enum site_class instruction_class(const uint8_t *code, unsigned length)
 	return SITE_STEPPED;
 }
 
+bool instruction_is_push(const uint8_t *code, unsigned length)
+{
+	if (length == 2 && code[0] == 0x41)
+		return code[1] >= 0x50 && code[1] <= 0x57;
+	return length == 1 && code[0] >= 0x50 && code[0] <= 0x57;
+}
+
 /* is_prefix_bad() in arch/x86/kernel/uprobes.c: lock, and the es, cs, ss and ds overrides. */
 bool instruction_refused(const uint8_t *code, size_t size)
 {

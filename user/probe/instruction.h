@@ -61,6 +61,8 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 
 /* What the kernel does with it under a breakpoint. */
 enum site_class instruction_class(const uint8_t *code, unsigned length);
+/* push of a general register, which moves the stack pointer by 8 bytes and changes nothing else. */
+bool instruction_is_push(const uint8_t *code, unsigned length);
 /* True for prefixes with which the kernel takes no breakpoint at all. */
 bool instruction_refused(const uint8_t *code, size_t size);
 

@@ -16,7 +16,11 @@
  *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector registers: a
  *     probe changes neither.
  *
- * and if nothing jumps to where it would miss the probe, or hit it without a call (branches.c). The call is then seen some ns
+ * A probe that has no return probe beside it may also come after pushes of registers: the kernel side adds what was pushed. That is used to
+ * keep it away from where return probes are. For the kernel sets a return probe's trampoline in every process that hits the
+ * breakpoint, whichever process the probe is meant for, so somebody else's would act in this process, too.
+ *
+ * All this if nothing jumps to where it would miss the probe, or hit it without a call (branches.c). The call is then seen some ns
  * later than at the first instruction, and a fault in between is seen as no call.
  *
  * A breakpoint that does not begin an instruction crashes the job. Therefore every doubt means the first instruction: a byte that
@@ -84,6 +88,42 @@ static const char *walk(const struct search *s, const struct place_wish *wish, c
 }
 
 /*
+ * The same for a probe that keeps away from return probes: the first cheap instruction that is none of theirs, else the first one.
+ * Returns false where there is none.
+ */
+static bool walk_aside(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size, unsigned *found,
+		       unsigned *length, struct probe_place *place)
+{
+	unsigned at, pushed = 0, step;
+
+	*length = 0;
+	for (at = 0; at < SEARCHED; at += step) {
+		enum site_class class;
+		int64_t displacement;
+		bool always;
+
+		step = instruction_length(s->decoder, head + at, size - at);
+		if (!step || instruction_transfer(head + at, step, &displacement, &always) == TRANSFER_CALL)
+			break;
+		class = instruction_class(head + at, step) == SITE_EMULATED ? SITE_EMULATED : SITE_STEPPED;
+		if (at && wish->function->offset + at != wish->avoid && !instruction_refused(head + at, step) &&
+		    (!*length || class == SITE_EMULATED)) {
+			*found = at;
+			*length = step;
+			place->class = class;
+			place->pushed = pushed;
+			if (class == SITE_EMULATED)
+				break;
+		}
+		if (instruction_is_push(head + at, step))
+			pushed += 8;
+		else if (instruction_harm(s->decoder, head + at, size - at, wish->registers))
+			break;
+	}
+	return *length;
+}
+
+/*
  * Why a probe cannot move `distance` bytes into the function, as far as its own and nearby code tells; *pointers: it must be made sure
  * of that nothing points to there, either.
  */
@@ -117,11 +157,19 @@ static const char *why_not_there(struct search *s, const struct symbol *symbol, 
 	return indirect >= INDIRECT_TABLE && !past_endbr ? "it has a jump table" : NULL;
 }
 
+/* Where the place of a function's probe is to be, if nothing jumps there. */
+static void claim(struct search *s, const struct symbol *symbol, size_t index, unsigned at, unsigned length, bool pointers)
+{
+	s->owners[s->nranges] = index;
+	s->ranges[s->nranges++] = (struct quiet_range){ symbol->address + 1, symbol->address + at + length, pointers, false };
+}
+
 static void place_one(struct search *s, const struct place_wish *wish, size_t index, struct probe_place *place)
 {
 	const struct symbol *symbol = wish->function;
 	uint8_t head[SEARCHED + INSTRUCTION_MOST];
 	ssize_t size = pread(s->image->fd, head, sizeof(head), symbol->offset);
+	struct probe_place aside = { 0 };
 	unsigned at = 0, length = 0;
 	enum site_class class;
 	bool pointers;
@@ -130,6 +178,15 @@ static void place_one(struct search *s, const struct place_wish *wish, size_t in
 	if (size < 0)
 		size = 0;
 	place->refused = instruction_refused(head, size);
+	if (wish->aside) {
+		if (!walk_aside(s, wish, head, size, &at, &length, &aside) || why_not_there(s, symbol, head, at, length, &pointers))
+			return;
+		claim(s, symbol, index, at, length, pointers);
+		place->offset = symbol->offset + at;
+		place->class = aside.class;
+		place->pushed = aside.pushed;
+		return;
+	}
 	place->why = walk(s, wish, head, size, &at, &length, &class);
 	if (!place->why && !at) {
 		place->class = class;
@@ -141,8 +198,7 @@ static void place_one(struct search *s, const struct place_wish *wish, size_t in
 		place->why = why_not_there(s, symbol, head, at, length, &pointers);
 	if (place->why)
 		return;
-	s->owners[s->nranges] = index;
-	s->ranges[s->nranges++] = (struct quiet_range){ symbol->address + 1, symbol->address + at + length, pointers, false };
+	claim(s, symbol, index, at, length, pointers);
 	place->offset = symbol->offset + at;
 	place->class = class;
 }
@@ -168,6 +224,7 @@ int place_probes(const struct image *image, const struct place_wish *wishes, siz
 		if (s.ranges[i].broken) {
 			place->offset = wishes[s.owners[i]].function->offset;
 			place->class = SITE_STEPPED;
+			place->pushed = 0;
 			place->why = "a branch, a symbol or a pointer leads to code near its start";
 		} else {
 			place->refused = false;
@@ -247,6 +304,49 @@ static uint8_t registers_read(const struct gb_probe *program)
 	return read;
 }
 
+static bool ends_at(const struct site *site, uint64_t offset)
+{
+	for (size_t i = 0; i < site->nexits; i++)
+		if (site->exits[i].offset == offset)
+			return true;
+	return false;
+}
+
+/* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such a place. */
+int plan_place_aside(struct plan *plan, const struct image *image)
+{
+	struct place_wish *wishes = calloc(plan->nsites + 1, sizeof(*wishes));
+	struct probe_place *places = calloc(plan->nsites + 1, sizeof(*places));
+	struct site **sites = calloc(plan->nsites + 1, sizeof(*sites));
+	size_t count = 0;
+	int err = wishes && places && sites ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+		const struct symbol *symbol = site->image == image ? image_symbol(image, site->function->symbol) : NULL;
+
+		if (!symbol || site->aside || site->attached || (site->returns != RETURNS_SITES && !site->no_exits))
+			continue;
+		site->aside = true;
+		sites[count] = site;
+		wishes[count++] = (struct place_wish){ symbol, site->registers, true, site->probe_offset };
+	}
+	if (!err && count && !plan->placing.at_entry)
+		err = place_probes(image, wishes, count, &plan->placing, places);
+	for (size_t i = 0; !err && i < count && !plan->placing.at_entry; i++) {
+		if (places[i].offset == sites[i]->offset || ends_at(sites[i], places[i].offset))
+			continue; /* there is no other place */
+		sites[i]->probe_offset = places[i].offset;
+		sites[i]->class = places[i].class;
+		sites[i]->pushed = places[i].pushed;
+		sites[i]->why_here = NULL;
+	}
+	free(wishes);
+	free(places);
+	free(sites);
+	return err;
+}
+
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first)
 {
 	struct place_wish *wishes = calloc(plan->nsites, sizeof(*wishes));
@@ -259,7 +359,7 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 
 		for (size_t k = 0; k < site->nfunctions; k++)
 			site->registers |= registers_read(&site->captures[k].program);
-		wishes[i] = (struct place_wish){ image_symbol(image, site->function->symbol), site->registers };
+		wishes[i] = (struct place_wish){ .function = image_symbol(image, site->function->symbol), .registers = site->registers };
 	}
 	if (!err)
 		err = place_probes(image, wishes, count, &plan->placing, places);

@@ -306,6 +306,8 @@ static int explore(struct plan *plan)
 	join_pairs(plan, first);
 	if (!err)
 		err = plan_choose_returns(plan);
+	for (size_t image = 0; !err && image < plan->nimages; image++)
+		err = plan_place_aside(plan, plan->images[image]);
 	plan_find_uncalled(plan, first);
 	return err;
 }

@@ -8,6 +8,7 @@
 
 /* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
+int plan_place_aside(struct plan *plan, const struct image *image);
 /* True where the kernel lets no probe be anywhere in this function. */
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
 /* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0 or -ENOMEM. */

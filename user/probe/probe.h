@@ -25,6 +25,12 @@ enum site_class { SITE_NOP5, SITE_EMULATED, SITE_STEPPED, SITE_CLASSES };
 struct place_wish {
 	const struct symbol *function;
 	uint8_t registers;     /* bit i: the probe reads the i-th integer argument register (rdi rsi rdx rcx r8 r9) */
+	/*
+	 * For probes on calls only: not on the first instruction, nor on this one (in the file), if there is another. Return probes are
+	 * there, maybe of other tracers and for other processes, and would act in this process, too, if it had a breakpoint on them.
+	 */
+	bool aside;
+	uint64_t avoid;
 };
 
 #define PLACE_ALL_REGISTERS ((1U << GB_REGISTERS) - 1)
@@ -32,6 +38,7 @@ struct place_wish {
 struct probe_place {
 	uint64_t offset;       /* in the file: of the instruction under the breakpoint */
 	enum site_class class; /* of that instruction */
+	unsigned pushed;       /* bytes that the function has pushed before it; 0 unless `aside` was wished for */
 	bool refused;          /* the kernel lets no probe be there */
 	const char *why;       /* why no cheaper instruction would do; NULL: there is none cheaper than this */
 };
@@ -62,6 +69,8 @@ struct site {
 	uint64_t offset;               /* in the file: of the function's start */
 	uint64_t probe_offset;         /* in the file: of the instruction under the breakpoint (place.c) */
 	enum site_class class;         /* of that instruction */
+	unsigned pushed;               /* bytes on the stack there, besides the return address */
+	bool aside;                    /* it has been looked for a place where no return probes are */
 	uint8_t registers;             /* argument registers that its captures read, as in struct place_wish */
 	const char *why_here;          /* why no cheaper instruction would do; NULL: there is none cheaper */
 	const struct function *function; /* what it means; with @only the first of its meanings */
