@@ -15,7 +15,9 @@
  * cannot be in progress any more. Equal sp happens for a tail call (the inner function has the
  * outer's return address) and for a fresh call from the same depth after a longjmp. In the tail
  * call the word at sp is the kernel's return trampoline, in the fresh call it is a real address: that
- * decides, at the cost of a read in this rare case only.
+ * decides, at the cost of a read in this rare case only. Where the outer function has no return probe, the word is
+ * the return address of its call, unchanged; the same address with a function that is in progress there
+ * already is the same call made again.
  *
  * A frame begins with the very bytes that are sent (struct gb_span), so finishing a call is one
  * bpf_ringbuf_output() of exactly the words in use.
@@ -40,6 +42,7 @@
 struct frame {
 	struct gb_span span;
 	__u64 sp; /* at the function's first instruction; ~0: closed by another probe, not by a return */
+	bool exits; /* its end is told by the function's last instructions: no trampoline is at sp */
 };
 
 struct thread_state {
@@ -48,6 +51,7 @@ struct thread_state {
 	__u32 depth;    /* frames in use */
 	__u32 pid, tid;
 	bool ended;
+	__u64 ax, dx;   /* of the return that is being looked at */
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
 

@@ -154,6 +154,28 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
 	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
+/* At the same place as the topmost frame a call begins. Has that frame been left, or is this its last call? */
+static __always_inline bool is_left(struct thread_state *t, __u32 top, __u64 sp, __u32 id)
+{
+	__u64 caller = 0;
+
+	if (top >= GB_DEPTH)
+		return false;
+	if (!t->frames[top].exits)
+		return !is_tail_call(sp);
+	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)sp) || caller != t->frames[top].span.caller)
+		return true;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 at = top - i;
+
+		if (at >= GB_DEPTH || t->frames[at].sp != sp)
+			break;
+		if (t->frames[at].span.probe == id)
+			return true;
+	}
+	return false;
+}
+
 /*
  * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of its own interrupts
  * calls on the other one, so those go on; but once the thread is back there, nothing of the handler's is left.
@@ -164,11 +186,11 @@ static __always_inline bool has_passed(const struct task_struct *task, __u64 sp,
 
 	if (on_signal_stack(task, frame_sp) != handler)
 		return !handler;
-	return frame_sp < sp || (frame_sp == sp && !is_tail_call(sp));
+	return frame_sp < sp;
 }
 
-/* Closes the frames that the stack pointer has passed. */
-__noinline int close_passed(struct thread_state *t, __u64 sp)
+/* Closes the frames that the stack pointer, at a call of probe `id`, has passed. */
+__noinline int close_passed(struct thread_state *t, __u64 sp, __u32 id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
@@ -178,7 +200,9 @@ __noinline int close_passed(struct thread_state *t, __u64 sp)
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 top = t->depth - 1;
 
-		if (top >= GB_DEPTH || !has_passed(task, sp, t->frames[top].sp))
+		if (top >= GB_DEPTH)
+			break;
+		if (!has_passed(task, sp, t->frames[top].sp) && (t->frames[top].sp != sp || !is_left(t, top, sp, id)))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
@@ -235,8 +259,9 @@ static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 	place.sp = f->sp;
 	place.pid = t->pid;
 	left = bpf_map_lookup_elem(&stacks, &place);
-	if (left)
-		stack_finish(t, left, f->span.start, GB_END_UNWOUND);
+	if (left) /* another function with the same return address: its last call */
+		stack_finish(t, left, f->span.start, left->span.probe != f->span.probe && left->span.caller == f->span.caller ?
+			     GB_END_TAIL : GB_END_UNWOUND);
 	f->span.depth = 0;
 	return bpf_map_update_elem(&stacks, &place, f, BPF_ANY) != 0;
 }
@@ -267,7 +292,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	}
 	depth = t->depth;
 	if (depth && depth <= GB_DEPTH && t->frames[depth - 1].sp <= sp) {
-		close_passed(t, sp);
+		close_passed(t, sp, id);
 		depth = t->depth;
 	}
 	if (p->flags & GB_PROBE_CLOSES) {
@@ -284,6 +309,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	barrier_var(depth); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
 	f = &t->frames[depth];
 	f->sp = sp;
+	f->exits = p->flags & GB_PROBE_EXITS;
 	f->span.pid_tid = pid_tid;
 	f->span.caller = 0;
 	f->span.probe = id;
@@ -413,38 +439,6 @@ static __always_inline bool condition_holds(__u64 flags, __u32 condition)
 }
 
 /*
- * Makes the frame of the call that ends here the topmost one: frames above it were left without a return. 0: found. If there is
- * none, no call ends: code that functions share, or a call that began before the observation.
- */
-__noinline int find_begun(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
-{
-	__u32 found = GB_DEPTH;
-
-	if (!t)
-		return 1;
-	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 at = t->depth - 1 - i;
-
-		if (at >= GB_DEPTH)
-			break;
-		if (t->frames[at].sp == sp && t->frames[at].span.probe == id) {
-			found = at;
-			break;
-		}
-	}
-	if (found == GB_DEPTH)
-		return 1;
-	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 top = t->depth - 1;
-
-		if (top >= GB_DEPTH || top <= found)
-			break;
-		frame_close(t, now, GB_END_UNWOUND);
-	}
-	return 0;
-}
-
-/*
  * A return probe of somebody else at the instruction of our probe replaces the return address in this process, too, even if
  * it is for another process. We leave it alone by intention here, so it is worth a word.
  */
@@ -461,25 +455,79 @@ static __always_inline void look_for_trampoline(const struct frame *f)
 }
 
 /* What is known of a call only now that it ends; at a jump there is no result yet. */
-static __always_inline void end_frame(struct pt_regs *ctx, struct frame *f, const struct gb_probe *p, __u32 how)
+__noinline int end_frame(struct frame *f, __u32 how, __u64 ax, __u64 dx)
 {
+	struct gb_probe *p;
+	__u32 id;
+
+	if (!f)
+		return 0;
 	look_for_trampoline(f);
-	if (how != GB_EXIT_RETURN)
+	id = f->span.probe;
+	p = bpf_map_lookup_elem(&probes, &id);
+	if (p && how != GB_EXIT_RETURN)
 		f->span.unread |= p->return_slots;
-	else if (p->return_ops)
-		run_ops(f, p, true, ctx->ax, ctx->dx);
+	else if (p && p->return_ops)
+		run_ops(f, p, true, ax, dx);
+	return 0;
+}
+
+/* Ends the topmost frame: one that ends at sp, or one above that was left without a return. */
+__noinline int end_top(struct thread_state *t, __u64 sp, __u64 now, __u32 how)
+{
+	struct frame *f;
+	__u32 top;
+
+	if (!t)
+		return 0;
+	top = t->depth - 1;
+	if (top >= GB_DEPTH)
+		return 0;
+	f = &t->frames[top];
+	if (f->sp == sp) {
+		end_frame(f, how, t->ax, t->dx);
+		frame_close(t, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
+	} else {
+		frame_close(t, now, GB_END_UNWOUND);
+	}
+	return 0;
+}
+
+/*
+ * The lowest of the frames that end here: a ret ends all calls whose return address is at sp, the outer ones of last calls, too; a
+ * jump those from probe `id` on. GB_DEPTH: none; code that functions share, or a call that began before the observation.
+ */
+__noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id, bool any)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 found = GB_DEPTH;
+
+	if (!t)
+		return GB_DEPTH;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 at = t->depth - 1 - i;
+		struct frame *f;
+
+		if (at >= GB_DEPTH)
+			break;
+		f = &t->frames[at];
+		if (f->sp == sp && f->exits && (any || f->span.probe == id))
+			found = at;
+		else if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
+			break;
+	}
+	return found;
 }
 
 /* A last instruction of a function whose calls are kept by stack. */
-static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_state *t, const struct gb_probe *p, __u32 id,
-					  __u32 how, __u64 now)
+static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_state *t, __u32 id, __u32 how, __u64 now)
 {
 	struct stack_place place = { .sp = ctx->sp, .pid = t->pid };
 	struct frame *f = bpf_map_lookup_elem(&stacks, &place);
 
 	if (!f || f->span.probe != id)
 		return;
-	end_frame(ctx, f, p, how);
+	end_frame(f, how, ctx->ax, ctx->dx);
 	stack_finish(t, f, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
 	bpf_map_delete_elem(&stacks, &place);
 }
@@ -488,10 +536,9 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 {
 	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp;
-	__u32 top, pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 found, pid = bpf_get_current_pid_tgid() >> 32;
 	struct thread_state *t;
 	struct gb_probe *p;
-	struct frame *f;
 
 	if (!active)
 		return 0;
@@ -505,29 +552,16 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 		if (!t && (!filter_targets || bpf_map_lookup_elem(&targets, &pid)))
 			t = thread_new(); /* the call may have begun on another thread */
 		if (t)
-			on_stack_exit(ctx, t, p, id, how, now);
+			on_stack_exit(ctx, t, id, how, now);
 		return 0;
 	}
-	if (!t)
+	found = t ? find_ended(t, sp, id, how == GB_EXIT_RETURN) : GB_DEPTH;
+	if (!t || found >= GB_DEPTH)
 		return 0;
-	top = t->depth - 1;
-	if (top >= GB_DEPTH)
-		return 0;
-	f = &t->frames[top];
-	if (f->sp != sp || f->span.probe != id) {
-		if (find_begun(t, sp, id, now))
-			return 0;
-		top = t->depth - 1;
-		if (top >= GB_DEPTH)
-			return 0;
-		f = &t->frames[top];
-	}
-	end_frame(ctx, f, p, how);
-	if (how != GB_EXIT_RETURN)
-		f->span.reason = GB_END_TAIL;
-	f->span.end = now;
-	t->depth = top;
-	frame_send(t, f);
+	t->ax = ctx->ax;
+	t->dx = ctx->dx;
+	for (int i = 0; i < GB_DEPTH && t->depth > found; i++)
+		end_top(t, sp, now, how);
 	return 0;
 }
 

@@ -339,7 +339,7 @@ int plan_place_aside(struct plan *plan, const struct image *image)
 		sites[i]->probe_offset = places[i].offset;
 		sites[i]->class = places[i].class;
 		sites[i]->pushed = places[i].pushed;
-		sites[i]->why_here = NULL;
+		sites[i]->why_here = places[i].class == SITE_STEPPED ? "return probes may be on the cheaper ones" : NULL;
 	}
 	free(wishes);
 	free(places);

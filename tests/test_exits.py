@@ -1,0 +1,194 @@
+"""Where functions end, judged by objdump; and jobs all of whose returns are seen that way (--returns=sites).
+
+A return that was overlooked leaves its call open until the frame is found to be gone: it shows as `unwound`. A probe that is
+not on an instruction crashes the job.
+"""
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import gaspbpf
+from test_placement import (BRANCH, BUILDS, LIBRARIES, OPENMP, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, exported,
+                            own_copy, places, write_model)
+
+RETURN = re.compile(r"^(?:bnd |repz |rep |repnz )*ret")
+INDIRECT = re.compile(r"^(?:bnd )*jmp\s+\*")
+
+
+class Judge:
+    """All code of a file as objdump sees it: which instruction is where."""
+
+    def __init__(self, file, rows):
+        self.rows = [row for row in rows if row["size"]]
+        self.text = {}
+        self.by_offset = {}
+        low = min(row["address"] for row in self.rows)
+        high = max(row["address"] + row["size"] for row in self.rows)
+        for address, _, text in disassemble(file, low, high):
+            self.text[address] = text.split("#")[0].strip()
+        self.shifts = sorted((row["offset"], row["address"] - row["offset"]) for row in self.rows)
+
+    def address(self, row, end):
+        return end["offset"] + row["address"] - row["offset"]
+
+    def faults(self):
+        for row in self.rows:
+            if not row["no_exits"]:
+                yield from (f"{row['symbol']}: {fault}" for fault in self.faults_of(row))
+
+    def faults_of(self, row):
+        ends = {self.address(row, end): end["kind"] for end in row["exits"]}
+        inside = range(row["address"], row["address"] + row["size"])
+        for address, kind in ends.items():
+            text = self.text.get(address)
+            if text is None:
+                if address in inside:
+                    yield f"{address:#x} is not the start of an instruction"
+            elif kind == "ret" and not RETURN.match(text):
+                yield f"{text} at {address:#x} is no return"
+            elif kind == "jump" and not (INDIRECT.match(text) or re.match(r"(bnd )?jmp ", text)):
+                yield f"{text} at {address:#x} is no jump"
+            elif kind == "jump if" and not re.match(r"(bnd )?j(?!mp)\w+ ", text):
+                yield f"{text} at {address:#x} is no conditional jump"
+        for address in inside:
+            text = self.text.get(address, "")
+            if RETURN.match(text) and address not in ends:
+                yield f"the return at {address:#x} was overlooked"
+            match = BRANCH.match(text)
+            if match and match[1].startswith("j") and address not in ends:
+                yield from self.left_by(row, int(match[2], 16), ends)
+
+    def left_by(self, row, target, ends):
+        """A jump out that is no end must lead to code whose returns are among the ends, or from where there is a way back."""
+        if row["address"] <= target < row["address"] + row["size"] or target not in self.text:
+            return
+        for address in range(target, target + 4096):
+            text = self.text.get(address)
+            if text is None:
+                continue
+            if RETURN.match(text):
+                if address not in ends:
+                    yield f"the return at {address:#x}, after a jump to {target:#x}, was overlooked"
+                return
+            if re.match(r"(bnd |notrack )*jmp|ud2|hlt", text):
+                return
+
+
+@pytest.mark.parametrize("name, least", [
+    ("libc.so.6", 90), ("libgomp.so.1", 80), ("libmpi.so.40", 95), ("liboshmem.so.40", 95), ("libstarpu-1.3.so.9", 90),
+    ("libcaf_openmpi.so.3", 80), ("libmpich.so.12", 90), ("libstdc++.so.6", 90)])
+def test_every_function_of_a_library(name, least):
+    file = LIBRARIES / name
+    if not file.exists():
+        pytest.skip(f"no {file}")
+    rows = places(file)
+    faults = list(Judge(file, rows).faults())
+    assert not faults, "\n".join(faults[:20])
+    told = 100 * sum(not row["no_exits"] for row in rows) / len(rows)
+    print(f"{name}: the ends of {told:.1f} % of {len(rows)} functions are known")
+    assert told >= least
+
+
+def test_the_judge_sees_an_overlooked_return():
+    file = LIBRARIES / "libgomp.so.1"
+    rows = places(file)
+    several = [row for row in rows if sum(end["kind"] == "ret" for end in row["exits"]) > 1]
+    for row in several:
+        row["exits"].remove(next(end for end in row["exits"] if end["kind"] == "ret"))
+    accused = {fault.split(":")[0] for fault in Judge(file, rows).faults()}
+    assert len(accused) >= 0.9 * len(several) > 10
+
+
+@pytest.mark.parametrize("compiler", BUILDS, ids=" ".join)
+def test_own_program(tmp_path, compiler):
+    """Every call of every function is counted once, and each that was seen to begin is seen to end."""
+    program = build(compiler, tmp_path, SOURCE)
+    if not program:
+        pytest.skip("cannot be built here")
+    rows = {row["symbol"]: row for row in places(program)}
+    plain = subprocess.run([program], capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
+    model = write_model(tmp_path, "program", OWN)
+    seen = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, cwd=tmp_path)
+    assert seen.returncode == 0, seen.stderr
+    printed, report = seen.stdout.split("\n", 1)
+    assert printed == plain
+    events = {OWN[int(name.rpartition("F")[2])]: row for name, row in gaspbpf.events(json.loads(report)).items()}
+    again = {"gcd", *back_to_start(program, rows.values())}
+    for name in OWN:
+        row = events.get(name, {"calls": 0, "unwound": 0, "open": 0, "ended": 0})
+        if compiler[0] == "gcc":
+            assert row["calls"] == TRUTH[name] or (name in again and row["calls"] > TRUTH[name]), name
+        assert (row["unwound"], row["open"], row["ended"]) == (0, 0, 0), name
+    if compiler[0] != "gcc":
+        default = counts(program, tmp_path)
+        assert (printed, {name: events[name]["calls"] if name in events else 0 for name in OWN}) == default
+    unknown = [name for name in OWN if "where its call is observed" not in (rows.get(name, {}).get("no_exits") or "where its call is observed")]
+    assert set(unknown) <= {"machine", "through"}  # where their jumps lead only the registers know
+
+
+@pytest.mark.parametrize("rung", ["session", "multi"])
+def test_openmp_under_probes_on_all_ends_of_libgomp(tmp_path, own_copy, rung):
+    program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
+    assert program
+    folder = own_copy("libgomp.so.1")
+    model = write_model(tmp_path, "libgomp.so*", exported(folder / "libgomp.so.1"))
+    environment = {"LD_LIBRARY_PATH": str(folder), "GASPBPF_RUNG": rung}
+    plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, env=environment)
+    assert observed.returncode == 0, observed.stderr
+    assert observed.stdout.startswith(plain)
+    report = json.loads(observed.stdout[len(plain):])
+    assert report["loss"]["lost"] == 0
+    assert len(report["events"]) >= 15
+    assert sum(row["unwound"] for row in gaspbpf.events(report).values()) == 0
+
+
+CONDITIONAL = r"""
+# long even(long n) and long odd(long n): each ends in a conditional jump to the other. Every kind of condition is met in turn.
+	.text
+	.globl pick
+	.type pick, @function
+pick:
+	push %rbx
+	pop %rbx
+	cmp %rsi, %rdi
+	j{condition} taken
+	mov $1, %eax
+	ret
+	.size pick, .-pick
+	.globl taken
+	.type taken, @function
+taken:
+	mov $2, %eax
+	ret
+	.size taken, .-taken
+"""
+
+CONDITIONAL_MAIN = r"""
+#include <stdio.h>
+long pick(long a, long b);
+int main(void) {
+	static const long numbers[] = { -9223372036854775807L, -5, -1, 0, 1, 2, 3, 255, 256, 9223372036854775807L };
+	long taken = 0, n = sizeof(numbers) / sizeof(*numbers);
+	for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) taken += pick(numbers[i], numbers[j]) == 2;
+	printf("%ld\n", taken);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("condition", "o no b ae e ne be a s ns p np l ge le g".split())
+def test_a_conditional_last_jump(tmp_path, condition):
+    """What the processor does with the flags, gaspbpf works out: as many calls end in the jump as the program says."""
+    (tmp_path / "pick.s").write_text(CONDITIONAL.replace("{condition}", condition))
+    (tmp_path / "main.c").write_text(CONDITIONAL_MAIN)
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-o", program, tmp_path / "main.c", tmp_path / "pick.s", "-Wl,-z,noexecstack"], check=True)
+    seen = gaspbpf.run("-m", "user", "-e", "long pick(long a, long b)", "-q", "--json", "--returns=sites", "--", program)
+    assert seen.returncode == 0, seen.stderr
+    taken, report = seen.stdout.split("\n", 1)
+    row = gaspbpf.events(json.loads(report))["GASP_USER_PICK"]
+    assert (row["calls"], row["tails"], row["unwound"]) == (100, int(taken), 0)
