@@ -1,0 +1,124 @@
+/*
+ * values.h - runs a probe's capture program (struct gb_probe in gaspbpf/wire.h): the words that a call carries.
+ */
+#ifndef GASPBPF_VALUES_H
+#define GASPBPF_VALUES_H
+
+#include "frames.h"
+
+/* The payload of a gfortran array descriptor: elem_len x product of the extents (libgfortran.h, GCC 8 and later). */
+static __noinline int decode_gfc_bytes(__u64 descriptor, __u64 *result)
+{
+	struct {
+		__u64 base, offset, elem_len;
+		__u32 version;
+		__s8 rank, type;
+		__s16 attribute;
+		__u64 span;
+	} head;
+	struct {
+		__s64 stride, lower, upper;
+	} dim;
+	__u64 bytes;
+
+	if (!result)
+		return -1;
+	if (bpf_probe_read_user(&head, sizeof(head), (void *)descriptor))
+		return -1;
+	if (head.rank < 0 || head.rank > 15)
+		return -1;
+	bytes = head.elem_len;
+	for (int i = 0; i < 15; i++) {
+		if (i >= head.rank)
+			break;
+		if (bpf_probe_read_user(&dim, sizeof(dim), (void *)(descriptor + 40 + i * 24)))
+			return -1;
+		bytes *= dim.upper >= dim.lower ? dim.upper - dim.lower + 1 : 0;
+	}
+	*result = bytes;
+	return 0;
+}
+
+static __always_inline __u64 extend(__u64 word, __u32 width)
+{
+	switch (width) {
+	case GB_U8: return (__u8)word;
+	case GB_S8: return (__s64)(__s8)word;
+	case GB_U16: return (__u16)word;
+	case GB_S16: return (__s64)(__s16)word;
+	case GB_U32: return (__u32)word;
+	case GB_S32: return (__s64)(__s32)word;
+	}
+	return word;
+}
+
+static __always_inline int read_word(__u64 address, __u32 width, __u64 *word)
+{
+	__u64 raw = 0;
+	long err;
+
+	switch (width) {
+	case GB_U8: case GB_S8: err = bpf_probe_read_user(&raw, 1, (void *)address); break;
+	case GB_U16: case GB_S16: err = bpf_probe_read_user(&raw, 2, (void *)address); break;
+	case GB_U32: case GB_S32: err = bpf_probe_read_user(&raw, 4, (void *)address); break;
+	default: err = bpf_probe_read_user(&raw, 8, (void *)address);
+	}
+	*word = extend(raw, width);
+	return err;
+}
+
+/* One step of a capture program. A slot that cannot be filled is marked as unread. */
+static __always_inline void run_op(struct frame *f, const struct gb_op *op, __u64 ax, __u64 dx)
+{
+	__u64 word = 0, from;
+	__u32 slot, source;
+	int err = 0;
+
+	slot = op->slot;
+	source = op->source;
+	if (slot >= GB_SLOTS || source >= GB_SLOTS)
+		return;
+	from = f->span.value[source];
+	switch (op->kind) {
+	case GB_OP_STACK:
+		err = read_word(f->sp + op->offset, op->width, &word);
+		break;
+	case GB_OP_COPY:
+		word = extend(from, op->width);
+		err = f->span.unread >> source & 1;
+		break;
+	case GB_OP_LOAD:
+		err = f->span.unread >> source & 1 ? -1 : read_word(from + op->offset, op->width, &word);
+		break;
+	case GB_OP_RESULT:
+		word = extend(ax, op->width);
+		break;
+	case GB_OP_RESULT2:
+		word = extend(dx, op->width);
+		break;
+	case GB_OP_DECODE:
+		err = op->offset == GB_DECODE_GFC_BYTES ? decode_gfc_bytes(from, &word) : -1;
+		break;
+	}
+	f->span.value[slot] = word;
+	if (err)
+		f->span.unread |= 1U << slot;
+	else
+		f->span.unread &= ~(1U << slot);
+}
+
+/* The steps of a capture program for the call, or for the return, with what it returned. */
+__noinline int run_ops(struct frame *f, const struct gb_probe *p, bool at_return, __u64 ax, __u64 dx)
+{
+	__u32 first, count;
+
+	if (!f || !p)
+		return 0;
+	first = at_return ? p->entry_ops : 0;
+	count = at_return ? p->return_ops : p->entry_ops;
+	for (__u32 i = 0; i < GB_OPS && i < count; i++)
+		run_op(f, &p->ops[(first + i) & (GB_OPS - 1)], ax, dx);
+	return 0;
+}
+
+#endif
