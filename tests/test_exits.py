@@ -192,3 +192,149 @@ def test_a_conditional_last_jump(tmp_path, condition):
     taken, report = seen.stdout.split("\n", 1)
     row = gaspbpf.events(json.loads(report))["GASP_USER_PICK"]
     assert (row["calls"], row["tails"], row["unwound"]) == (100, int(taken), 0)
+
+
+KEEPER = r"""
+# long keeper(long n): saves registers, uses them, and restores them. check() says in bits which of them came back wrong.
+	.text
+	.globl keeper
+	.type keeper, @function
+keeper:
+	push %r13
+	push %r12
+	push %rbx
+	mov $0x5555, %r12d
+	mov $0x6666, %ebx
+	mov $0x7777, %r13d
+	lea 1(%rdi), %rax
+	pop %rbx
+	pop %r12
+	pop %r13
+	ret
+	.size keeper, .-keeper
+	.globl check
+	.type check, @function
+check:
+	push %rbx
+	push %r12
+	push %r13
+	mov $0x11, %ebx
+	mov $0x22, %r12d
+	mov $0x33, %r13d
+	call keeper
+	xor %eax, %eax
+	cmp $0x11, %rbx
+	setne %al
+	cmp $0x22, %r12
+	je 1f
+	or $2, %eax
+1:	cmp $0x33, %r13
+	je 2f
+	or $4, %eax
+2:	pop %r13
+	pop %r12
+	pop %rbx
+	ret
+	.size check, .-check
+"""
+
+KEEPER_MAIN = r"""
+#include <stdio.h>
+#include <unistd.h>
+int check(void);
+/* Calls until its standard input ends; then says how often, and how often a register was lost. */
+int main(void) {
+	long calls = 0, lost = 0;
+	char end;
+	printf("ready\n");
+	fflush(stdout);
+	while (read(0, &end, 1) == 1) { for (int i = 0; i < 50; i++, calls++) lost += check() != 0; printf("done\n"); fflush(stdout); }
+	printf("%ld %ld\n", calls, lost);
+	return 0;
+}
+"""
+
+
+class Keeper:
+    """A process that calls keeper() 50 times whenever it is asked."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def call(self):
+        self.process.stdin.write("x")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+    def end(self):
+        self.process.stdin.close()
+        calls, lost = map(int, self.process.stdout.readline().split())
+        assert self.process.wait() == 0
+        return calls, lost
+
+
+@pytest.fixture
+def keepers(tmp_path):
+    (tmp_path / "keeper.s").write_text(KEEPER)
+    (tmp_path / "main.c").write_text(KEEPER_MAIN)
+    program = tmp_path / "keeper"
+    subprocess.run(["gcc", "-o", program, tmp_path / "main.c", tmp_path / "keeper.s", "-Wl,-z,noexecstack"], check=True)
+    started = [Keeper(program) for _ in range(3)]
+    yield started
+    for keeper in started:
+        keeper.process.kill()
+        keeper.process.wait()
+
+
+def keep(observe, returns, rung, *processes):
+    return observe("-p", ",".join(str(each.process.pid) for each in processes), "-m", "user", "-e", "long keeper(long n)", "--json",
+                   f"--returns={returns}", "--scope=process", env={"GASPBPF_RUNG": rung})
+
+
+@pytest.mark.parametrize("rung", ["session", "multi", "perf"])
+@pytest.mark.parametrize("returns", ["trampoline", "sites", "none"])
+def test_processes_that_are_observed_together_lose_nothing(keepers, observe, returns, rung):
+    """A link for one process is visited by the hits of all others. What it does there must do no harm."""
+    watcher = keep(observe, returns, rung, *keepers)
+    for _ in range(4):
+        for keeper in keepers:
+            keeper.call()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    row = gaspbpf.events(json.loads(out))["GASP_USER_KEEPER"]
+    assert (row["calls"], row["unwound"]) == (600, 0)
+    assert [keeper.end() for keeper in keepers] == [(200, 0)] * 3
+
+
+@pytest.mark.parametrize("rung", ["session", "multi", "perf"])
+@pytest.mark.parametrize("careful", ["sites", "none"])
+def test_another_observer_with_return_probes(keepers, observe, careful, rung):
+    """One observer puts return probes into one process, the other one spares the other process that: neither meets the other's."""
+    first = keep(observe, "trampoline", rung, keepers[0])
+    second = keep(observe, careful, rung, keepers[1])
+    for _ in range(4):
+        for keeper in keepers:
+            keeper.call()
+    status, out, errors = second.stop()
+    assert status == 0, errors
+    assert gaspbpf.events(json.loads(out))["GASP_USER_KEEPER"]["calls"] == 200
+    assert "another tracer" not in errors
+    status, out, errors = first.stop()
+    assert status == 0, errors
+    row = gaspbpf.events(json.loads(out))["GASP_USER_KEEPER"]
+    assert (row["calls"], row["unwound"]) == (200, 0)
+    assert [keeper.end() for keeper in keepers] == [(200, 0)] * 3
+
+
+def test_another_observer_at_the_same_instruction_is_told(keepers, observe, tmp_path):
+    """Placed at the very first instruction, both are at the same one: the job is not harmed by that, but it is said."""
+    options = ["-m", "user", "-e", "long keeper(long n)", "--json", "--scope=process", "--placement=entry"]
+    first = observe("-p", str(keepers[0].process.pid), *options, "--returns=trampoline")
+    second = observe("-p", str(keepers[1].process.pid), *options, "--returns=sites")
+    keepers[1].call()
+    status, out, errors = second.stop()
+    assert status == 0 and gaspbpf.events(json.loads(out))["GASP_USER_KEEPER"]["calls"] == 50
+    assert "another tracer's return probes" in errors and "50 calls" in errors
+    assert first.stop()[0] == 0
+    assert [keeper.end() for keeper in keepers] == [(0, 0), (50, 0), (0, 0)]

@@ -123,20 +123,15 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	o->rodata->ring_mask = kernel->rings - 1;
 	o->rodata->wakeup_bytes = kernel->ring_bytes / 4;
 	o->rodata->filter_targets = options->filter;
-	if (kernel->rung == RUNG_SESSION) {
-		bpf_program__set_autoload(o->progs.session, true);
-		bpf_program__set_expected_attach_type(o->progs.session, 57);
-	}
+	bpf_program__set_autoload(o->progs.call, true);
 	bpf_program__set_autoload(o->progs.last, true);
-	if (kernel->rung != RUNG_PERF)
-		bpf_program__set_expected_attach_type(o->progs.last, 48);
-	if (kernel->rung != RUNG_SESSION) {
-		bpf_program__set_autoload(o->progs.call, true);
-		bpf_program__set_autoload(o->progs.leave, true);
-		if (kernel->rung == RUNG_MULTI) {
-			bpf_program__set_expected_attach_type(o->progs.call, 48);
-			bpf_program__set_expected_attach_type(o->progs.leave, 48);
-		}
+	bpf_program__set_autoload(o->progs.session, kernel->rung == RUNG_SESSION);
+	bpf_program__set_autoload(o->progs.leave, kernel->rung != RUNG_SESSION);
+	bpf_program__set_expected_attach_type(o->progs.session, TRACE_UPROBE_SESSION);
+	if (kernel->rung != RUNG_PERF) {
+		bpf_program__set_expected_attach_type(o->progs.call, TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(o->progs.leave, TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(o->progs.last, TRACE_UPROBE_MULTI);
 	}
 	err = observe_bpf__load(o);
 	return err ? err : fill_rings(kernel);

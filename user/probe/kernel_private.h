@@ -6,6 +6,10 @@
 
 #include "probe/probe.h"
 
+/* Attach types that Debian 12's headers do not know. */
+#define TRACE_UPROBE_MULTI 48   /* Linux 6.6, commit 89ae89f53d20 */
+#define TRACE_UPROBE_SESSION 57 /* Linux 6.13, commit d920179b3d48 */
+
 /* One attachment. */
 struct held_link {
 	int fd;        /* the BPF link; it holds all the rest */

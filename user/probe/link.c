@@ -28,8 +28,6 @@
 #include "probe/kernel_private.h"
 
 #define LINK_CREATE 28          /* BPF_LINK_CREATE */
-#define TRACE_UPROBE_MULTI 48   /* Linux 6.6, commit 89ae89f53d20 */
-#define TRACE_UPROBE_SESSION 57 /* Linux 6.13, commit d920179b3d48 */
 #define MULTI_RETURN 1          /* BPF_F_UPROBE_MULTI_RETURN */
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads for uprobe_multi. */
@@ -177,6 +175,12 @@ static int spans_link(struct kernel *kernel, const struct link_request *request)
 
 	switch (kernel->rung) {
 	case RUNG_SESSION:
+		/*
+		 * Calls only: never by a session link, though its program could decline the return. Where the link is for one process, the
+		 * kernel does not ask the program about hits in others, and sets the trampoline there.
+		 */
+		if (calls_only)
+			return multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
 		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request);
 	case RUNG_MULTI:
 		/* The return first: a call whose return is not watched would stay open for ever. */
