@@ -38,7 +38,7 @@ install_packages() {
 as_owner() {
     local owner
     owner=$(stat -c %U "$top")
-    if [ "$owner" = root ] || [ "$owner" = UNKNOWN ]; then
+    if [ "$(id -u)" -ne 0 ] || [ "$owner" = root ] || [ "$owner" = UNKNOWN ]; then
         "$@"
     else
         runuser -u "$owner" -- "$@"
