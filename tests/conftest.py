@@ -8,11 +8,25 @@ sys.path.insert(0, os.path.dirname(__file__))
 import gaspbpf  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
+
+
 def pytest_collection_modifyitems(items):
     if os.geteuid():
         pytest.exit("the tests observe processes: run them as root, with scripts/check", 1)
     if not gaspbpf.PROGRAM.exists() or not gaspbpf.WORKLOADS.exists():
         pytest.exit("build first: scripts/check does", 1)
+
+
+@pytest.fixture(params=gaspbpf.RUNGS)
+def rung(request, monkeypatch):
+    """Runs a test once on each rung of the attach ladder that this kernel has; gaspbpf is told by the environment.
+
+    On perf each probe takes about 0.1 s to remove, which nothing makes quicker: test there with few of them.
+    """
+    monkeypatch.setenv("GASPBPF_RUNG", request.param)
+    return request.param
 
 
 @pytest.fixture

@@ -171,6 +171,7 @@ def test_list_of_what_is_no_program(file, word):
 
 # --- doctor ---------------------------------------------------------------
 
+@pytest.mark.guest
 def test_doctor(job):
     target = job([gaspbpf.WORKLOADS / "threads"]).wait_ready()
     result = gaspbpf.run("doctor", "-p", target.process.pid)
@@ -242,6 +243,8 @@ EXACT = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "pthr
          "pthread_barrier_wait", "pthread_cond_wait", "pthread_cond_signal", "pthread_rwlock_rdlock", "pthread_mutex_trylock"]
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_a_command_is_seen_from_its_first_call_to_its_last(tmp_path):
     """Every call there was, by a counter inside the command, from its start to its end."""
     result = gaspbpf.run("-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "threads", "--rounds", 20,

@@ -13,6 +13,10 @@ LIBRARIES = {
 }
 
 
+# Open MPI on each rung, MPICH on the best
+MPI_AND_RUNG = [*(pytest.param("openmpi", rung, marks=pytest.mark.guest) for rung in gaspbpf.RUNGS), ("mpich", gaspbpf.RUNGS[0])]
+
+
 def event_of(function):
     return f"GASP_{function.upper()}" if function.startswith("MPI_") else None
 
@@ -22,24 +26,24 @@ def command(mpi, *between):
     return [*launcher, *between, gaspbpf.WORKLOADS / f"mpi_job_{mpi}", "--rounds", rounds, "--warmup", "1", "--after", "1"], ranks
 
 
-@pytest.mark.parametrize("mpi", LIBRARIES)
-def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, mpi):
+@pytest.mark.parametrize("mpi, rung", MPI_AND_RUNG, indirect=["rung"])
+def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, mpi, rung):
     """Attached late to the ranks' pids; the library counts MPI_x and PMPI_x alike, whoever calls them."""
     line, ranks = command(mpi, *truth.counting(f"libcount_mpi_{mpi}.so", tmp_path))
     ring = job(line, ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
-    report = truth.window(ring, observe, ring.pids())
+    report = truth.window(ring, observe, ring.pids(), truth.sparing(rung))
     assert sorted(thread["rank"] for thread in report["threads"] if thread["calls"]) == list(range(ranks))
     tables = truth.windows(tmp_path, "mpi")
     assert len(tables) == ranks
     assert truth.differences_in_calls(report, truth.by_event(tables, event_of), "MPI") == {}
 
 
-@pytest.mark.parametrize("mpi", LIBRARIES)
-def test_payload_is_the_jobs_own(job, observe, mpi):
+@pytest.mark.parametrize("mpi, rung", MPI_AND_RUNG, indirect=["rung"])
+def test_payload_is_the_jobs_own(job, observe, mpi, rung):
     """Attached to the launcher, which means its ranks; the job computes the same as when nobody looks."""
     line, ranks = command(mpi)
     ring = job(line, ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
-    report = truth.window(ring, observe)
+    report = truth.window(ring, observe, options=truth.sparing(rung))
     seen = gaspbpf.events(report)
     counted = truth.by_event(truth.functions(ring), event_of)
     apart = truth.by_event(truth.functions(ring), lambda function: function if " " in function else None)

@@ -13,8 +13,8 @@ import remains
 import truth
 
 ROUNDS = 30000  # about a second of work for `threads` when nobody looks
-RUNGS = {"session": [], "multi": [], "perf": ["-m", "c"]}  # a perf event takes its time to remove
-LEAVING = [(rung, how) for rung in RUNGS for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+OPTIONS = {"perf": ["-m", "c"]}  # a perf event takes its time to remove
+LEAVING = [(rung, how) for rung in gaspbpf.RUNGS for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
            if rung != "perf" or how in (signal.SIGINT, signal.SIGKILL)]
 
 
@@ -29,13 +29,14 @@ def threads_alone():
     return alone(gaspbpf.WORKLOADS / "threads", "--rounds", ROUNDS)
 
 
-def in_mid_flight(job, observe, rung, *options):
+def in_mid_flight(job, observe, rung, recording):
     """A job under load with gaspbpf on it: returns both, and the places that are probed."""
     target = job([gaspbpf.WORKLOADS / "threads", "--rounds", ROUNDS]).wait_ready()
     pid = target.process.pid
-    probed = remains.places(pid, *RUNGS[rung])
+    options = OPTIONS.get(rung, [])
+    probed = remains.places(pid, *options)
     assert remains.patched(pid, probed) == set()
-    watcher = observe("-p", pid, *RUNGS[rung], *options, env={"GASPBPF_RUNG": rung})
+    watcher = observe("-p", pid, *options, "-o", recording)
     assert remains.patched(pid, probed) == probed, "this is how breakpoints look: the check below sees them"
     (target.gate / "go").touch()
     gaspbpf.wait_for(lambda: gaspbpf.breakpoints(pid), "the job to run over a breakpoint")
@@ -44,9 +45,10 @@ def in_mid_flight(job, observe, rung, *options):
     return target, watcher, probed
 
 
-@pytest.mark.parametrize("rung, how", LEAVING, ids=[f"{rung}-{how.name}" for rung, how in LEAVING])
+@pytest.mark.guest
+@pytest.mark.parametrize("rung, how", LEAVING, indirect=["rung"], ids=[f"{rung}-{how.name}" for rung, how in LEAVING])
 def test_leaving_in_mid_flight(job, observe, threads_alone, tmp_path, rung, how):
-    target, watcher, probed = in_mid_flight(job, observe, rung, "-o", tmp_path / "run.gasp")
+    target, watcher, probed = in_mid_flight(job, observe, rung, tmp_path / "run.gasp")
     held = remains.held_by(watcher.process.pid)
     assert {kind for kind, _ in held} == {"prog", "link"}
     status, out, errors = watcher.stop(how)
@@ -97,7 +99,7 @@ def test_nohup_is_respected(job, tmp_path):
     assert gaspbpf.events(json.loads(out))["GASP_C_MALLOC"]["calls"] == truth.functions(target)[0]["malloc"]["calls"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.guest)], ids=lambda how: how.name)
 def test_a_command_outlives_gaspbpf(job, tmp_path, how):
     arguments = [gaspbpf.WORKLOADS / "threads", "--rounds", 200]
     watcher = job([gaspbpf.PROGRAM, "-q", "-o", tmp_path / "run.gasp", "--", *arguments]).wait_ready()
@@ -115,6 +117,7 @@ def test_a_command_outlives_gaspbpf(job, tmp_path, how):
     assert truth.checksum(watcher.output()) == alone(*arguments)[0]
 
 
+@pytest.mark.guest
 def test_gaspbpf_is_killed_while_it_starts_a_command(tmp_path):
     """At whatever moment: the command runs, or has not been started; it never hangs half-started."""
     for delay in range(10):
@@ -159,7 +162,7 @@ def thousand(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("rung", ["session", "multi"])
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_a_thousand_probes_leave_within_a_second(observe, thousand, rung):
     with subprocess.Popen([thousand / "thousand"], stdout=subprocess.PIPE) as target:
         try:
@@ -167,8 +170,7 @@ def test_a_thousand_probes_leave_within_a_second(observe, thousand, rung):
             options = ["-m", "thousand", "--model-file", thousand / "thousand.model"]
             probed = remains.places(target.pid, *options)
             assert len(probed) == FUNCTIONS
-            watcher = observe("-v", "-q", "-p", target.pid, *options, "-o", thousand / f"{rung}.gasp",
-                              env={"GASPBPF_RUNG": rung}, ready=None)
+            watcher = observe("-v", "-q", "-p", target.pid, *options, "-o", thousand / f"{rung}.gasp", ready=None)
             gaspbpf.wait_for(lambda: remains.patched(target.pid, probed) == probed, "the probes to be in")
             gaspbpf.wait_for(lambda: gaspbpf.breakpoints(target.pid), "a hit")
             status, _, errors = watcher.stop()
@@ -201,6 +203,8 @@ def test_a_command_finds_the_world_as_it_was(tmp_path):
     assert result.stdout.startswith(expected.stdout), result.stdout
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 @pytest.mark.parametrize("depth", [40, 200])
 def test_deep_recursion_and_longjmp(tmp_path, depth):
     """What a longjmp leaves is told as such, each call; the job's own count is the truth."""
@@ -220,6 +224,8 @@ def test_deep_recursion_and_longjmp(tmp_path, depth):
             assert set(ends) == {"unwound" if function == "leap" else "return"}
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_forks_and_execs_of_a_command(tmp_path):
     """Each child is seen from its first instruction, and again after it has become another program."""
     pattern = tmp_path / "truth.%d"
@@ -237,6 +243,7 @@ def test_forks_and_execs_of_a_command(tmp_path):
     assert gaspbpf.events(report)["GASP_PTHREAD_MUTEX_LOCK"]["calls"] >= locks
 
 
+@pytest.mark.guest
 def test_a_job_that_becomes_another_program(job, observe, tmp_path):
     """Attached with -p: calls up to the exec, then the other program, unharmed; and the end of it ends gaspbpf."""
     target = job([gaspbpf.WORKLOADS / "ending", "--how", 4, "--seconds", 0.2]).wait_ready()
@@ -250,7 +257,8 @@ def test_a_job_that_becomes_another_program(job, observe, tmp_path):
     assert report["processes"][0]["status"] == 0
 
 
-@pytest.mark.parametrize("how, status", [(0, 0), (1, 7), (3, -signal.SIGSEGV)], ids=["return", "_exit(7)", "crash"])
+@pytest.mark.parametrize("how, status", [(0, 0), (1, 7), pytest.param(3, -signal.SIGSEGV, marks=pytest.mark.guest)],
+                         ids=["return", "_exit(7)", "crash"])
 def test_the_end_of_the_job_ends_gaspbpf(job, observe, how, status):
     target = job([gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", 0.1]).wait_ready()
     watcher = observe("-p", target.process.pid)

@@ -51,6 +51,8 @@ def observed(job, observe, program, *options, arguments=()):
     return target, report
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_longjmp_unwinds_calls(job, observe, own_functions):
     target, report = observed(job, observe, "deep", *own_functions)
     counted = truth.by_event(truth.functions(target), EVENT_OF.get)
@@ -60,6 +62,8 @@ def test_longjmp_unwinds_calls(job, observe, own_functions):
     assert seen["GASP_ODD_CLIMB"]["unwound"] == 0
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_calls_too_deep_to_follow_are_still_counted(job, observe, own_functions):
     target, report = observed(job, observe, "deep", *own_functions, arguments=["--depth", "200"])
     counted = truth.by_event(truth.functions(target), EVENT_OF.get)
@@ -67,6 +71,8 @@ def test_calls_too_deep_to_follow_are_still_counted(job, observe, own_functions)
     assert gaspbpf.events(report)["GASP_ODD_CLIMB"]["deep"] > 0
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 @pytest.mark.parametrize("program", ["throwing", "contexts"])
 def test_exceptions_and_stack_switches_do_no_harm(job, observe, own_functions, program):
     """An exception passes through probed functions; two stacks have calls of one function in progress."""
@@ -75,10 +81,10 @@ def test_exceptions_and_stack_switches_do_no_harm(job, observe, own_functions, p
     assert truth.differences_in_calls(report, counted, "ODD") == {}
 
 
-def test_cancellation_unlocks(job, observe, monkeypatch):
-    """A thread cancelled in pthread_cond_wait runs its destructors, which unlock what others wait for."""
-    monkeypatch.setattr(gaspbpf, "PATIENCE", 10)
-    monkeypatch.setattr(gaspbpf.wait_for, "__defaults__", (10,))
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
+def test_cancellation_unlocks(job, observe):
+    """A thread cancelled in pthread_cond_wait runs its destructors, which unlock what others wait for (for ever, if not)."""
     observed(job, observe, "throwing")
 
 
@@ -98,6 +104,7 @@ def test_hostile_thread_names(job, observe, tmp_path):
     assert all(expected[tid] in labels[tid] for tid in expected)
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize("program, said", [
     ("elf32", "32-bit"),
     ("static_stripped", "stripped"),
@@ -115,14 +122,18 @@ def test_what_cannot_be_observed_is_refused_in_words(program, said):
             target.kill()
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_a_program_that_lives_a_millisecond(tmp_path):
-    result = gaspbpf.run("-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "brief")
+    result = gaspbpf.run("-m", "c", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "brief")
     assert result.returncode == 0, result.stderr
     seen = gaspbpf.events(json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout))
     assert (seen["GASP_C_MALLOC"]["calls"], seen["GASP_C_MALLOC"]["bytes"]) == (100, 6400)
     assert seen["GASP_C_FREE"]["calls"] == 100
 
 
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
 def test_a_family_that_forks_is_seen_from_each_childs_first_instruction(tmp_path):
     """One breakpoint for all processes (--scope file): children that live a millisecond, one after the other."""
     result = gaspbpf.run("--scope", "file", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "brief", "20")

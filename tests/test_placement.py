@@ -454,13 +454,13 @@ def own_copy(tmp_path):
     return copy
 
 
-@pytest.mark.parametrize("rung", ["session", "multi", "perf"])
+@pytest.mark.guest
 def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
     assert program
     folder = own_copy("libgomp.so.1")
     model = write_model(tmp_path, "libgomp.so*", exported(folder / "libgomp.so.1"))
-    environment = {"LD_LIBRARY_PATH": str(folder), "GASPBPF_RUNG": rung}
+    environment = {"LD_LIBRARY_PATH": str(folder)}
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     listed = json.loads(gaspbpf.run("list", "--model-file", model, "-m", "every", "--json", folder / "libgomp.so.1").stdout)["found"]
     assert share(listed) >= 85
@@ -474,7 +474,7 @@ def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     assert report["loss"]["lost"] == 0
 
 
-@pytest.mark.parametrize("rung", ["session", "multi"])
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, rung):
     """A thousand functions at once, from MPI_Send to what Open MPI's parts call of each other; the job's own counts hold."""
     folder = own_copy("libmpi.so.40")
@@ -483,7 +483,7 @@ def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, run
     environment = {**truth.ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
     ring = job(line, ranks=2, env=environment).wait_ready()
     watcher = observe("--model-file", write_model(tmp_path, "libmpi.so*", names), "-m", "every", "--json",
-                      "-p", ",".join(map(str, ring.pids())), env={"GASPBPF_RUNG": rung})
+                      "-p", ",".join(map(str, ring.pids())))
     ring.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors

@@ -2,6 +2,8 @@
 import re
 import subprocess
 
+import pytest
+
 import gaspbpf
 import truth
 
@@ -28,14 +30,18 @@ def event_of(function):
 JOB = ["shmem_job", "--rounds", "20", "--warmup", "1", "--after", "1"]
 
 
-def observed(job, observe, *between):
+def observed(job, observe, *between, options=()):
     ring = job(["oshrun", "-n", "2", *between, gaspbpf.WORKLOADS / JOB[0], *JOB[1:]], ranks=2, env=truth.ENVIRONMENT).wait_ready()
-    report = truth.window(ring, observe)
+    report = truth.window(ring, observe, options=options)
     return ring, report
 
 
-def test_calls_are_those_of_a_counting_library(job, observe, tmp_path):
-    """Allocation waits at a barrier and a barrier completes transfers: calls inside calls, and all of them count."""
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
+def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
+    """Allocation waits at a barrier and a barrier completes transfers: calls inside calls, and all of them count.
+
+    Not on perf, where functions that only the library itself calls are left out: there the payload must do.
+    """
     _, report = observed(job, observe, *truth.counting("libcount_shmem.so", tmp_path))
     tables = truth.windows(tmp_path, "shmem")
     assert len(tables) == 2
@@ -43,8 +49,9 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path):
     assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1}
 
 
-def test_payload_is_the_jobs_own(job, observe):
-    ring, report = observed(job, observe)
+@pytest.mark.guest
+def test_payload_is_the_jobs_own(job, observe, rung):
+    ring, report = observed(job, observe, options=truth.sparing(rung))
     counted = truth.by_event(truth.functions(ring), event_of)
     assert counted["GASP_SHMEM_PUT"]["sent"] and counted["GASP_SHMEM_GET"]["received"] and counted["GASP_SHMEM_ATOMIC"]["bytes"]
     assert truth.differences_in_bytes(report, counted) == {}

@@ -6,9 +6,9 @@ import gaspbpf
 ENVIRONMENT = gaspbpf.environment_from(gaspbpf.TOP / "tests" / "workloads" / "env.sh")
 
 
-def window(job, observe, pids=None):
+def window(job, observe, pids=None, options=()):
     """Attaches to a job at its gate (to its first process, or these), lets it work, leaves, lets it end: the JSON report of exactly that work."""
-    watcher = observe("-p", ",".join(map(str, pids or [job.process.pid])), "--json")
+    watcher = observe("-p", ",".join(map(str, pids or [job.process.pid])), "--json", *options)
     job.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
@@ -16,6 +16,11 @@ def window(job, observe, pids=None):
     report = json.loads(out)
     assert report["loss"]["lost"] == 0
     return report
+
+
+def sparing(rung):
+    """Options for a job of few ranks: on the rung where each probe takes its time to remove, not one for each rank."""
+    return ["--scope", "file"] if rung == "perf" else []
 
 
 def counting(library, folder):
