@@ -129,13 +129,13 @@ def test_own_program(tmp_path, compiler):
     assert set(unknown) <= {"machine", "through"}  # where their jumps lead only the registers know
 
 
-@pytest.mark.parametrize("rung", ["session", "multi"])
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_openmp_under_probes_on_all_ends_of_libgomp(tmp_path, own_copy, rung):
     program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
     assert program
     folder = own_copy("libgomp.so.1")
     model = write_model(tmp_path, "libgomp.so*", exported(folder / "libgomp.so.1"))
-    environment = {"LD_LIBRARY_PATH": str(folder), "GASPBPF_RUNG": rung}
+    environment = {"LD_LIBRARY_PATH": str(folder)}
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, env=environment)
     assert observed.returncode == 0, observed.stderr
