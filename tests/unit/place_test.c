@@ -184,7 +184,7 @@ static void place(struct place_options options)
 	struct place_wish wishes[TRIALS];
 
 	for (size_t i = 0; i < TRIALS; i++) {
-		wishes[i] = (struct place_wish){ image_symbol(image, trials[i].name), trials[i].registers };
+		wishes[i] = (struct place_wish){ .function = image_symbol(image, trials[i].name), .registers = trials[i].registers };
 		assert_non_null(wishes[i].function);
 	}
 	assert_int_equal(place_probes(image, wishes, TRIALS, &options, places), 0);
@@ -237,7 +237,7 @@ static void test_without_nop5(void **state)
 
 static void test_unknown_size(void **state)
 {
-	struct place_wish wishes[UNSIZED] = { { image_symbol(image, "unsized"), 0 }, { image_symbol(image, "unsized_endbr"), 0 } };
+	struct place_wish wishes[UNSIZED] = { { .function = image_symbol(image, "unsized") }, { .function = image_symbol(image, "unsized_endbr") } };
 	struct place_options options = { 0 };
 	struct probe_place found[UNSIZED];
 
@@ -264,7 +264,7 @@ static void test_lies(void **state)
 	struct probe_place found[5];
 
 	for (int i = 0; i < 5; i++)
-		wishes[i] = (struct place_wish){ &lies[i], ALL };
+		wishes[i] = (struct place_wish){ .function = &lies[i], .registers = ALL };
 	assert_int_equal(place_probes(image, wishes, 5, &options, found), 0);
 	assert_int_equal(found[0].offset, lies[0].offset + 4); /* past its endbr64 */
 	for (int i = 1; i < 5; i++)
