@@ -214,7 +214,7 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 /* --- removing ---------------------------------------------------------- */
 
 #define CLOSERS 32        /* threads that remove links */
-#define LOOK_EVERY_MS 20
+#define LOOK_EVERY_MS 10
 
 struct closing {
 	const struct held_link *links;
@@ -249,11 +249,11 @@ static void watch_closing(struct closing *c, void (*progress)(size_t, size_t))
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t))
 {
 	struct closing c = { .links = kernel->links + from, .all = kernel->nlinks - from };
+	size_t wanted = c.all < 2 ? 0 : c.all < CLOSERS ? c.all : CLOSERS, nthreads = 0;
 	pthread_t threads[CLOSERS];
-	size_t nthreads = 0;
 
-	while (nthreads < CLOSERS && nthreads + 1 < c.all &&
-	       !pthread_create(&threads[nthreads], NULL, close_links, &c))
+	/* Even of two links each is removed at the same time: it is the grace period that takes long, not the probes. */
+	while (nthreads < wanted && !pthread_create(&threads[nthreads], NULL, close_links, &c))
 		nthreads++;
 	if (nthreads)
 		watch_closing(&c, progress);
