@@ -17,7 +17,8 @@ import observers  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
 
 PARTS = {
-    "sites": costs.sites, "pairs": costs.pairs, "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
+    "sites": costs.sites, "pairs": costs.pairs,
+    "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
 
 
@@ -67,8 +68,8 @@ def machine(options):
     cpu = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
                 if line.startswith("model name")), platform.machine())
     tools = {"bpftrace": shutil.which("bpftrace"), "perf": shutil.which("perf")}
-    return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2), "rungs": options.rungs,
-            "absent": [name for name, path in tools.items() if not path]}
+    return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
+            "rungs": options.rungs, "absent": [name for name, path in tools.items() if not path]}
 
 
 def print_machine(facts):

@@ -62,14 +62,15 @@ def policies(rung, make):
     if not observers.has_returns_option():
         missing = {f"gaspbpf {rung}, {policy}": "this gaspbpf has no --returns" for policy in ("sites", "none")}
         return {f"gaspbpf {rung}": make(rung)} | (missing if rung == RUNGS[0] else {})
-    return {f"gaspbpf {rung}, {policy}": make(rung, f"--returns={policy}") for policy in ("trampoline", "sites", "none")}
+    return {f"gaspbpf {rung}, {policy}": make(rung, f"--returns={policy}")
+            for policy in ("trampoline", "sites", "none")}
 
 
 def sites(options, progress):
     table = Table("Sites: one call", list(SITES.values()), "ns for a call",
                   "A function that does nothing, by the instruction its probe meets; gaspbpf moves its probe behind endbr64 and "
-                  "test, and the empty ones are there, too; +0 is the first instruction. trampoline, sites, none: how gaspbpf sees "
-                  "the return (--returns). Best round, and how far the median is above it.", label=38)
+                  "test, and the empty ones are there, too; +0 is the first instruction. trampoline, sites, none: how gaspbpf "
+                  "sees the return (--returns). Best round, and how far the median is above it.", label=38)
     with Job() as job:
         places = observers.places_in(job, SITES, *SITE_MODEL)
         table.note("gaspbpf's places: " + ", ".join(f"{SITES[place.function]} +{place.probe - place.start}" for place in places))
@@ -108,8 +109,8 @@ def private_libc():
 
 def pairs(options, progress):
     table = Table("malloc+free, lock+unlock: a pair of calls", list(PAIR_NAMES.values()), "ns for two calls",
-                  "The functions of libc, of a copy of it that only this process maps. bpftrace: start time in a map, duration into a "
-                  "histogram; perf record: an event for each call and each return, into a file.", label=50)
+                  "The functions of libc, of a copy of it that only this process maps. bpftrace: start time in a map, "
+                  "duration into a histogram; perf record: an event for each call and each return, into a file.", label=50)
     with Job(LD_LIBRARY_PATH=str(private_libc())) as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         places = observers.places_in(job, [name for names in PAIRS.values() for name in names], *PAIR_MODELS)
         if any(not place.file.startswith(str(BUILD)) for place in places):

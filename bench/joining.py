@@ -1,4 +1,4 @@
-"""Joining and leaving: how long it takes, whom it touches besides the observed processes, and what probes cost that are never hit."""
+"""Joining and leaving: how long it takes, whom it touches besides the observed, and what probes cost that are never hit."""
 import contextlib
 import os
 import pathlib
@@ -93,9 +93,9 @@ def attach_and_leave(options, progress):
     except Absent as reason:
         return absent_table(title, "ms", reason)
     table = Table(title, ["functions", "links", "attach", "detach", "to start", "to end"], "ms",
-                  "attach, detach: as gaspbpf -v says; to start: from the command to its first probes, all included; to end: from ^C "
-                  "to its end, report included. The process's scope; 'file' is for everybody who maps the library. A perf event is a link "
-                  "for each end of each function.", label=24)
+                  "attach, detach: as gaspbpf -v says; to start: from the command to its first probes, all included; to "
+                  "end: from ^C to its end, report included. Process scope; 'file' is for everybody who maps the library. "
+                  "A perf event is a link for each end of each function.", label=24)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = shmem_functions(job)
         kinds = {f"{rung}{scope}": (rung, ["-m", "shmem", *more], rows) for rung in RUNGS[:2]
@@ -123,8 +123,9 @@ def attach_and_leave(options, progress):
 def scope(options, progress):
     columns = [f"{count} observed" for count in SCOPES]
     table = Table("Scope: one call while further processes are observed", columns, "ns for a call",
-                  "One process calls, the others idle; all are observed. Under file scope one link serves all of them, under process "
-                  "scope each has its own, and each hit visits all. The bystander maps the same file and is not observed.", label=36)
+                  "One process calls, the others idle; all are observed. Under file scope one link serves all of them, "
+                  "under process scope each has its own, and each hit visits all. The bystander maps the same file and is "
+                  "not observed.", label=36)
     with contextlib.ExitStack() as stack:
         jobs = [stack.enter_context(Job()) for _ in range(max(SCOPES))]
         bystander = stack.enter_context(Job())
@@ -139,8 +140,8 @@ def scope(options, progress):
                         in_scope(table, (rung, which, count), jobs, bystander, place, options)
     for rung in options.rungs:
         one, all_of_them = (table.get(f"{rung}, file", columns[at]) for at in (0, -1))
-        table.target(f"{rung}, file scope: {max(SCOPES)} processes at most {SCOPE_FACTOR} times one", f"{all_of_them / one:.2f} times",
-                     all_of_them <= SCOPE_FACTOR * one)
+        table.target(f"{rung}, file scope: {max(SCOPES)} processes at most {SCOPE_FACTOR} times one",
+                     f"{all_of_them / one:.2f} times", all_of_them <= SCOPE_FACTOR * one)
         touched = [note for note in table.notes if note.startswith(f"{rung}, process scope: the bystander has")]
         table.target(f"{rung}, process scope: no breakpoint in a bystander", touched[0] if touched else "none", not touched)
     return table
@@ -170,9 +171,9 @@ def switches(options, progress):
     except Absent as reason:
         return absent_table(title, "ns", reason)
     table = Table(title, ["round trip", "functions"], "ns for two switches",
-                  "Two threads of a process on one CPU hand a byte to and fro through pipes. Observed are functions of OpenSHMEM, which "
-                  "are mapped and never called. A perf event weighs on each switch of the process's main thread; 'free': the "
-                  "process was allowed on all CPUs when the events were made, 'bound': only on the one.", label=56)
+                  "Two threads of a process on one CPU hand a byte to and fro through pipes. Observed are functions of "
+                  "OpenSHMEM, which are mapped and never called. A perf event weighs on each switch of the process's main thread; "
+                  "'free': the process was allowed on all CPUs when the events were made, 'bound': only on the one.", label=56)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         found = shmem_functions(job)
         places, many, few = as_places(found), some_functions(folder, found, MANY), some_functions(folder, found, FEW)
@@ -182,7 +183,7 @@ def switches(options, progress):
         for name in ("free", "bound"):
             rows[f"gaspbpf perf, {name}"] = (lambda: Gaspbpf(job, places[:3], few, "perf"), FEW)
         rows["empty entry+return, perf events of the usual kind"] = (lambda: Empty(job, places[:FEW], "uprobe-pair"), FEW)
-        for turn in range(2 * options.passes):
+        for turn in range(4 * options.passes):  # many: these differ by less than a machine does from minute to minute
             for label, (observer, count) in rows.items():
                 dear = "perf" in label
                 if dear and turn >= DEAR_TURNS:
@@ -199,7 +200,7 @@ def round_trips(table, label, job, observer, count, bound, options):
             observer.__enter__()
         try:
             with bound_to_one(job):
-                table.add(label, "round trip", timed(job, "switch", 2 * options.rounds))
+                table.add(label, "round trip", timed(job, "switch", 6 * options.rounds))
         finally:
             observer.__exit__(None, None, None)
         table.add(label, "functions", count)
@@ -224,5 +225,5 @@ def judge_switches(table):
     for rung in RUNGS[:2]:
         observed = table.get(f"gaspbpf {rung}", "round trip")
         more = observed and 100 * (observed / alone - 1)
-        table.target(f"gaspbpf {rung}: a context switch at most {SWITCH_PERCENT} % dearer", "not available" if more is None else f"{more:+.1f} %",
-                     None if more is None else more <= SWITCH_PERCENT)
+        table.target(f"gaspbpf {rung}: a context switch at most {SWITCH_PERCENT} % dearer",
+                     "not available" if more is None else f"{more:+.1f} %", None if more is None else more <= SWITCH_PERCENT)

@@ -47,7 +47,8 @@ class Times:
         return statistics.median(self.values) / self.best - 1
 
     def as_json(self):
-        return {"best": self.best, "median": statistics.median(self.values), "worst": max(self.values), "rounds": len(self.values)}
+        return {"best": self.best, "median": statistics.median(self.values), "worst": max(self.values),
+                "rounds": len(self.values)}
 
 
 class Job:

@@ -4,9 +4,9 @@
         job.loop(...)
     observer.seen      {function: calls}, or None where nothing counts
 
-`places` are the functions to observe: Place(file, function, event, offset of its start, offset of gaspbpf's probe). Each observer is limited
-to the job's own process, and is in when its context begins: breakpoints are looked for, and the observer's own word is
-waited for where it gives one.
+`places` are the functions to observe: Place(file, function, event, offset of its start, offset of gaspbpf's probe). Each
+observer is limited to the job's own process, and is in when its context begins: breakpoints are looked for, and the
+observer's own word is waited for where it gives one.
 """
 import collections
 import contextlib
@@ -143,9 +143,8 @@ class Gaspbpf(Observer):
         self.report = None
         self.errors = ""
 
-    def offsets(self):
-        at_entry = "--placement=entry" in self.options
-        return [place.start if at_entry else place.probe for place in self.places]
+    def wait_in(self):
+        """It has said that it observes; and its places depend on its options."""
 
     def start(self):
         self.process = subprocess.Popen([GASPBPF, "record", "-p", ",".join(map(str, self.pids)), "--json", "-v", *self.options],
@@ -179,7 +178,8 @@ class Bpftrace(Observer):
         for place in self.places:
             script += (f"uprobe:{place.file}:{place.function} {{ @start_{place.function}[tid] = nsecs; }}\n"
                        f"uretprobe:{place.file}:{place.function} /@start_{place.function}[tid]/ {{\n"
-                       f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]); delete(@start_{place.function}[tid]); }}\n")
+                       f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]);\n"
+                       f"  delete(@start_{place.function}[tid]); }}\n")
         self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), "-e", script],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in self.process.stdout:
@@ -212,6 +212,7 @@ class PerfRecord(Observer):
         """Uprobe events, as `perf probe` makes them."""
         lines = [f"{kind}:{self.GROUP}/{place.function}{end} {place.file}:{offset:#x}" for place, offset in
                  zip(self.places, self.offsets()) for kind, end in (("p", "_call"), ("r", "_return"))]
+        self.forget()  # what a killed benchmark left
         self.folder.callback(self.forget)
         for line in lines:
             self.tell(line)

@@ -43,7 +43,8 @@ class Table:
         def value(cell):
             return cell.as_json() if isinstance(cell, Times) else cell
         rows = [{"row": label, "not_available": row.removeprefix("not available: ")} if isinstance(row, str) else
-                {"row": label, **{column: value(cell) for column, cell in zip(self.columns, row)}} for label, row in self.rows.items()]
+                {"row": label, **{column: value(cell) for column, cell in zip(self.columns, row)}}
+                for label, row in self.rows.items()]
         return {"title": self.title, "unit": self.unit, "rows": rows, "notes": self.notes,
                 "targets": [{"target": what, "value": value, "met": met} for what, value, met in self.targets]}
 
