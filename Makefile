@@ -1,6 +1,7 @@
 # make            builds ./gaspbpf
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
+# make bench      measures what observing costs (as root; bench/README.md)
 # make V=1        shows the commands
 
 BUILD   := build
@@ -66,6 +67,8 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 
 workloads:
 	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)
+
+include bench/rules.mk
 
 install: gaspbpf
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf

@@ -27,6 +27,7 @@ struct kernel {
 	unsigned rings;
 	size_t ring_bytes;     /* of one ring */
 	uint32_t uprobe_type;  /* the kernel's number for perf events that are uprobes; 0: not read yet */
+	unsigned next_cpu;     /* whose turn it is to have a perf event: see link.c */
 	unsigned cost_ns[SITE_CLASSES];
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;

@@ -5,14 +5,16 @@
  * it is used directly, with the kernel's numbers written out here and nowhere else.
  *
  * On kernels without either (before 6.6) each probe is a perf event, two for a function. The events are opened here
- * too, for three reasons. They stay disabled: BPF programs run all the same, but the kernel has nothing to switch on
- * and off whenever the target's thread is scheduled. The link holds its event, so a probe takes one
+ * too, for four reasons. They stay disabled: BPF programs run all the same, but the kernel has nothing to switch on
+ * and off whenever the target's thread is scheduled. They are given to CPUs where that thread does not run, so
+ * that it need not even look at them then. The link holds its event, so a probe takes one
  * descriptor and not two. And removing one waits for the kernel's grace periods, which many
  * threads can do at the same time.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,15 +96,34 @@ static int read_uprobe_type(struct kernel *kernel)
 	return read == 1 && kernel->uprobe_type ? 0 : -EOPNOTSUPP;
 }
 
+/*
+ * The CPU for an event of a process. On a uprobe BPF programs run wherever it is hit; the CPU only decides when the event is
+ * looked at: as often as the main thread is scheduled there (about 10 ns for each; 400 functions made a context
+ * switch five times as dear). So one where it may not run, as a bound rank's neighbours; else all in turn.
+ */
+static int idle_cpu(struct kernel *kernel, pid_t pid)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	unsigned cpu = kernel->next_cpu++;
+	cpu_set_t allowed;
+
+	if (cpus < 1 || sched_getaffinity(pid, sizeof(allowed), &allowed))
+		return -1; /* any */
+	for (long i = 0; i < cpus; i++)
+		if (!CPU_ISSET((cpu + i) % cpus, &allowed))
+			return (cpu + i) % cpus;
+	return cpu % cpus;
+}
+
 /* A uprobe as a perf event, in one process or (pid 0) in all. A descriptor or -errno. */
-static int open_event(const struct kernel *kernel, const char *path, unsigned long offset, pid_t pid, bool at_return)
+static int open_event(struct kernel *kernel, const char *path, unsigned long offset, pid_t pid, bool at_return)
 {
 	struct perf_event_attr attr = {
 		.type = kernel->uprobe_type, .size = sizeof(attr), .disabled = 1,
 		.config = at_return, /* format/retprobe of the PMU: config:0 */
 		.uprobe_path = (uintptr_t)path, .probe_offset = offset,
 	};
-	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? idle_cpu(kernel, pid) : 0, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -214,7 +235,7 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 /* --- removing ---------------------------------------------------------- */
 
 #define CLOSERS 32        /* threads that remove links */
-#define LOOK_EVERY_MS 20
+#define LOOK_EVERY_MS 10
 
 struct closing {
 	const struct held_link *links;
@@ -249,11 +270,11 @@ static void watch_closing(struct closing *c, void (*progress)(size_t, size_t))
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t))
 {
 	struct closing c = { .links = kernel->links + from, .all = kernel->nlinks - from };
+	size_t wanted = c.all < 2 ? 0 : c.all < CLOSERS ? c.all : CLOSERS, nthreads = 0;
 	pthread_t threads[CLOSERS];
-	size_t nthreads = 0;
 
-	while (nthreads < CLOSERS && nthreads + 1 < c.all &&
-	       !pthread_create(&threads[nthreads], NULL, close_links, &c))
+	/* Even of two links each is removed at the same time: it is the grace period that takes long, not the probes. */
+	while (nthreads < wanted && !pthread_create(&threads[nthreads], NULL, close_links, &c))
 		nthreads++;
 	if (nthreads)
 		watch_closing(&c, progress);

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""make bench: what observing costs, measured on this machine. See bench/README.md."""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import costs  # noqa: E402
+import joining  # noqa: E402
+import observers  # noqa: E402
+from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
+
+PARTS = {
+    "sites": costs.sites, "pairs": costs.pairs,
+    "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench", description="Measures what observing costs on this machine. Needs root.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {' '.join(PARTS)} (default: all)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
+    options = parser.parse_args()
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"{part}: no such part: use {' '.join(PARTS)}")
+    options.rounds, options.passes = (8, 1) if options.quick else (15, 3)
+    return options
+
+
+def need_machine():
+    """Root, the programs, and tracefs: where that is not mounted, in a mount namespace that ends with us."""
+    if os.geteuid():
+        sys.exit("bench: observing needs root: sudo make bench")
+    if not all(path.exists() for path in (GASPBPF, JOB)):
+        sys.exit("bench: build first: make bench does")
+    if (observers.TRACEFS / "uprobe_events").exists() or not observers.TRACEFS.is_dir() or "GASPBPF_BENCH_APART" in os.environ:
+        return
+    os.environ["GASPBPF_BENCH_APART"] = "1"
+    mount = f"mount -t tracefs tracefs {observers.TRACEFS} 2>/dev/null; exec \"$@\""
+    os.execvp("unshare", ["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, *sys.argv])
+
+
+def rungs_here():
+    """Ways of attaching that work on this kernel, the best first."""
+    found = []
+    with Job() as job:
+        for rung in observers.RUNGS:
+            try:
+                observers.gaspbpf_json("-p", job.pid, "-q", "-d", "1ms", "--json", *costs.SITE_MODEL, env={"GASPBPF_RUNG": rung})
+            except Absent as reason:
+                why = str(reason)
+                continue
+            found.append(rung)
+    if not found:
+        sys.exit(f"bench: gaspbpf observes nothing here: {why}")
+    return found
+
+
+def machine(options):
+    cpu = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+                if line.startswith("model name")), platform.machine())
+    tools = {"bpftrace": shutil.which("bpftrace"), "perf": shutil.which("perf")}
+    return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
+            "rungs": options.rungs, "absent": [name for name, path in tools.items() if not path]}
+
+
+def print_machine(facts):
+    print(f"Linux {facts['kernel']}, {facts['cpus']} CPUs: {facts['cpu']}, load {facts['load']}")
+    print(f"rung: {facts['rungs'][0]}; those that work here: {', '.join(facts['rungs'])}")
+    for name in facts["absent"]:
+        print(f"absent: {name}: scripts/bench installs it")
+
+
+def progress(text):
+    """A line that is written over; nothing where nobody looks."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text[:99]}")
+        sys.stderr.flush()
+
+
+def main():
+    options = arguments()
+    need_machine()
+    BUILD.mkdir(exist_ok=True)
+    options.rungs = rungs_here()
+    facts = machine(options)
+    if not options.json:
+        print_machine(facts)
+    tables = {}
+    for part in options.parts or PARTS:
+        tables[part] = PARTS[part](options, progress)
+        progress("")
+        if not options.json:
+            tables[part].print()
+            sys.stdout.flush()
+    if options.json:
+        print(json.dumps({"machine": facts, "tables": {part: table.as_json() for part, table in tables.items()}}, indent=1))
+    missed = [what for table in tables.values() for what, _, met in table.targets if met is False]
+    if not options.json:
+        print(f"\nmissed: {len(missed)} of {sum(len(table.targets) for table in tables.values())} targets")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+/*
+ * A function for each kind of place that a probe can have. They do nothing, so that what is timed is the probe.
+ *
+ *   site_nop5     a nop of 5 bytes: since Linux 6.18 the kernel makes a call of it
+ *   site_push     a push: the kernel emulates it
+ *   site_endbr    endbr64, which is single-stepped, and behind it a push: gaspbpf moves its probe there
+ *   site_test     test, which is single-stepped, and behind it a jump: the same (glibc's free() begins so)
+ *   site_step     stepped, and nothing cheaper near
+ */
+	.macro	function name
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	.endm
+
+	.macro	done name
+	ret
+	.size	\name, . - \name
+	.endm
+
+	.text
+	function site_nop5
+	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+	done	site_nop5
+
+	function site_push
+	push	%rbp
+	pop	%rbp
+	done	site_push
+
+	function site_endbr
+	endbr64
+	push	%rbp
+	pop	%rbp
+	done	site_endbr
+
+	function site_test
+	test	%rdi, %rdi
+	je	1f
+	nop
+1:
+	done	site_test
+
+	function site_step
+	mov	%rdi, %rax
+	done	site_step
+
+	.section .note.GNU-stack, "", @progbits
