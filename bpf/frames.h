@@ -15,9 +15,8 @@
  * cannot be in progress any more. Equal sp happens for a tail call (the inner function has the
  * outer's return address) and for a fresh call from the same depth after a longjmp. In the tail
  * call the word at sp is the kernel's return trampoline, in the fresh call it is a real address: that
- * decides, at the cost of a read in this rare case only. Where the outer function has no return probe, the word is
- * the return address of its call, unchanged; the same address with a function that is in progress there
- * already is the same call made again.
+ * decides, at the cost of a read in this rare case only. Where the outer function has no return probe, its tail call to
+ * another observed function has ended it already (user/probe/exits.c).
  *
  * A frame begins with the very bytes that are sent (struct gb_span), so finishing a call is one
  * bpf_ringbuf_output() of exactly the words in use.

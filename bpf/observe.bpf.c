@@ -40,28 +40,6 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
 	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
-/* At the same place as the topmost frame a call begins. Has that frame been left, or is this its last call? */
-static __always_inline bool is_left(struct thread_state *t, __u32 top, __u64 sp, __u32 id)
-{
-	__u64 caller = 0;
-
-	if (top >= GB_DEPTH)
-		return false;
-	if (!t->frames[top].exits)
-		return !is_tail_call(sp);
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)sp) || caller != t->frames[top].span.caller)
-		return true;
-	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 at = top - i;
-
-		if (at >= GB_DEPTH || t->frames[at].sp != sp)
-			break;
-		if (t->frames[at].span.probe == id)
-			return true;
-	}
-	return false;
-}
-
 /*
  * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of its own interrupts
  * calls on the other one, so those go on; but once the thread is back there, nothing of the handler's is left.
@@ -75,8 +53,8 @@ static __always_inline bool has_passed(const struct task_struct *task, __u64 sp,
 	return frame_sp < sp;
 }
 
-/* Closes the frames that the stack pointer, at a call of probe `id`, has passed. */
-__noinline int close_passed(struct thread_state *t, __u64 sp, __u32 id)
+/* Closes the frames that the stack pointer has passed. */
+__noinline int close_passed(struct thread_state *t, __u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
@@ -88,7 +66,8 @@ __noinline int close_passed(struct thread_state *t, __u64 sp, __u32 id)
 
 		if (top >= GB_DEPTH)
 			break;
-		if (!has_passed(task, sp, t->frames[top].sp) && (t->frames[top].sp != sp || !is_left(t, top, sp, id)))
+		if (!has_passed(task, sp, t->frames[top].sp) &&
+		    (t->frames[top].sp != sp || (!t->frames[top].exits && is_tail_call(sp))))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
@@ -145,9 +124,8 @@ static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 	place.sp = f->sp;
 	place.pid = t->pid;
 	left = bpf_map_lookup_elem(&stacks, &place);
-	if (left) /* another function with the same return address: its last call */
-		stack_finish(t, left, f->span.start, left->span.probe != f->span.probe && left->span.caller == f->span.caller ?
-			     GB_END_TAIL : GB_END_UNWOUND);
+	if (left)
+		stack_finish(t, left, f->span.start, GB_END_UNWOUND);
 	f->span.depth = 0;
 	return bpf_map_update_elem(&stacks, &place, f, BPF_ANY) != 0;
 }
@@ -178,7 +156,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	}
 	depth = t->depth;
 	if (depth && depth <= GB_DEPTH && t->frames[depth - 1].sp <= sp) {
-		close_passed(t, sp, id);
+		close_passed(t, sp);
 		depth = t->depth;
 	}
 	if (p->flags & GB_PROBE_CLOSES) {
@@ -380,13 +358,11 @@ __noinline int end_top(struct thread_state *t, __u64 sp, __u64 now, __u32 how)
 }
 
 /*
- * The lowest of the frames that end here: a ret ends all calls whose return address is at sp, the outer ones of last calls, too; a
- * jump those from probe `id` on. GB_DEPTH: none; code that functions share, or a call that began before the observation.
+ * The frame of the call that ends here. GB_DEPTH: none; code that functions share, or a call that began before the observation.
  */
-__noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id, bool any)
+__noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 found = GB_DEPTH;
 
 	if (!t)
 		return GB_DEPTH;
@@ -397,12 +373,12 @@ __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id, bool any
 		if (at >= GB_DEPTH)
 			break;
 		f = &t->frames[at];
-		if (f->sp == sp && f->exits && (any || f->span.probe == id))
-			found = at;
-		else if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
+		if (f->sp == sp && f->span.probe == id)
+			return at;
+		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
 			break;
 	}
-	return found;
+	return GB_DEPTH;
 }
 
 /* A last instruction of a function whose calls are kept by stack. */
@@ -441,7 +417,7 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 			on_stack_exit(ctx, t, id, how, now);
 		return 0;
 	}
-	found = t ? find_ended(t, sp, id, how == GB_EXIT_RETURN) : GB_DEPTH;
+	found = t ? find_ended(t, sp, id) : GB_DEPTH;
 	if (!t || found >= GB_DEPTH)
 		return 0;
 	t->ax = ctx->ax;

@@ -216,11 +216,6 @@ def test_only_the_calls(tmp_path):
     assert {how for event, ends in seen.ends.items() for how in ends if event.startswith("GASP_USER_")} == {"atomic"}
 
 
-# Several session links on one place: the program of the link that is for another process does not say that no return is wanted.
-two_processes = pytest.mark.xfail(reason="a second observed process brings return probes to the first", strict=False)
-
-
-@two_processes
 def test_two_jobs_at_once(job, observe, tmp_path):
     """Each process has a link of its own on the same places."""
     targets = [job([HARM / "exceptions_O2"]).wait_ready() for _ in range(2)]
@@ -319,7 +314,6 @@ def summed(folder):
     return lines, [f"function {name} calls {total[name, 0]} returns {total[name, 1]}" for name, which in total if which == 0]
 
 
-@two_processes
 @pytest.mark.parametrize("rung", RUNGS)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_mpi_calls_that_throw(tmp_path, monkeypatch, mpi, rung):

@@ -42,7 +42,7 @@ static void json_ends(struct json *j, const struct image *image, const struct sy
 {
 	struct site_exit *exits;
 	size_t count;
-	const char *why = exits_find(image, symbol, place->offset, &exits, &count);
+	const char *why = exits_find(image, symbol, place->offset, NULL, &exits, &count);
 
 	json_key(j, "exits");
 	json_array(j);
@@ -61,7 +61,7 @@ static void print_ends(const struct image *image, const struct symbol *symbol, c
 {
 	struct site_exit *exits;
 	size_t count;
-	const char *why = exits_find(image, symbol, place->offset, &exits, &count);
+	const char *why = exits_find(image, symbol, place->offset, NULL, &exits, &count);
 
 	if (why)
 		printf("  its ends cannot be probed: %s", why);

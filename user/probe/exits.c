@@ -11,7 +11,7 @@
  * in the same way. The entries of the jump tables that the function uses are looked at for the same reason.
  *
  * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. Where g is a function of the same file that nobody else can
- * name, its ends are ours, too. What leads elsewhere, to a stub of the linkage table or through a pointer, is taken as the
+ * name, and is not observed itself, its ends are ours, too. What leads elsewhere, to a stub of the linkage table or through a pointer, is taken as the
  * end of the call (GB_END_TAIL); what g takes is not part of it, and its result is not seen. A conditional jump ends the call only where
  * the condition holds, which the kernel side works out from the flags. A jump that may be either is refused.
  *
@@ -51,6 +51,7 @@ struct search {
 	size_t ntargets;
 	struct site_exit exits[EXITS_MOST];
 	size_t nexits;
+	const struct observed *observed;
 	bool has_table;
 	unsigned depth;     /* of last calls */
 	const char *why;    /* the search has failed */
@@ -131,12 +132,15 @@ static bool take_ends_of(struct search *s, uint64_t address)
 	struct search *last;
 	bool taken;
 
+	if (s->observed && s->observed->is(s->observed->context, local.offset))
+		return false;
 	if ((symbol && symbol->address == address && symbol->dynamic) || !range || range->address != address ||
 	    address == s->code.address || s->depth == LAST_CALLS_MOST)
 		return false;
 	last = search_new(s->image, &local, s->probe_offset, s->depth + 1);
 	if (!last)
 		return false;
+	last->observed = s->observed;
 	search(last);
 	taken = !last->why && s->nexits + last->nexits <= EXITS_MOST;
 	for (size_t i = 0; taken && i < last->nexits; i++)
@@ -395,8 +399,8 @@ static const char *copy_exits(const struct search *s, struct site_exit **exits, 
 	return NULL;
 }
 
-const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, struct site_exit **exits,
-		       size_t *count)
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, const struct observed *observed,
+		       struct site_exit **exits, size_t *count)
 {
 	struct search *s = search_new(image, function, probe_offset, 0);
 	const char *why = "there is no memory";
@@ -405,6 +409,7 @@ const char *exits_find(const struct image *image, const struct symbol *function,
 	*count = 0;
 	if (!s)
 		return why;
+	s->observed = observed;
 	search(s);
 	qsort(s->exits, s->nexits, sizeof(*s->exits), by_offset);
 	why = s->why ?: copy_exits(s, exits, count);

@@ -162,11 +162,18 @@ unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]
  */
 int place_probes(const struct image *image, const struct place_wish *wishes, size_t count,
 		 const struct place_options *options, struct probe_place *places);
+/* Which functions are observed, by their offset in the file. */
+struct observed {
+	bool (*is)(void *context, uint64_t offset);
+	void *context;
+};
+
 /*
  * All instructions by which calls of this function end: its returns and its last jumps, in the parts of it that were put elsewhere, too.
- * *exits is malloc'ed, in ascending order of offset. NULL: found, else why they cannot be told. probe_offset: of the probe on its call.
+ * *exits is malloc'ed, in ascending order of offset. NULL: found, else why they cannot be told. probe_offset: of the probe on its call;
+ * observed: other functions, NULL: none.
  */
-const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset,
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, const struct observed *observed,
 		       struct site_exit **exits, size_t *count);
 /* True where this kernel turns a nop of 5 bytes under a probe into a call. */
 bool place_nop5_is_cheap(void);

@@ -230,13 +230,30 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 	return why ?: plan->guarded ? filter_kills : NULL;
 }
 
-/* Probes on the function's ends, where they can be told; else none. */
-static void choose_sites(struct site *site, bool stacks)
+struct observed_here {
+	const struct plan *plan;
+	const struct image *image;
+};
+
+static bool is_observed(void *context, uint64_t offset)
 {
+	const struct observed_here *here = context;
+
+	for (size_t i = 0; i < here->plan->nsites; i++)
+		if (here->plan->sites[i].image == here->image && here->plan->sites[i].offset == offset)
+			return true;
+	return false;
+}
+
+/* Probes on the function's ends, where they can be told; else none. */
+static void choose_sites(const struct plan *plan, struct site *site, bool stacks)
+{
+	struct observed_here here = { plan, site->image };
+	struct observed observed = { is_observed, &here };
 	const struct symbol *symbol = image_symbol(site->image, site->function->symbol);
 
 	if (!site->exits && !site->no_exits)
-		site->no_exits = symbol ? exits_find(site->image, symbol, site->probe_offset, &site->exits, &site->nexits)
+		site->no_exits = symbol ? exits_find(site->image, symbol, site->probe_offset, &observed, &site->exits, &site->nexits)
 					: "its symbol is gone";
 	site->own_stacks = stacks;
 	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
@@ -260,7 +277,7 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 	}
 	why = danger(plan, facts, site, &stacks);
 	if (plan->returns == RETURNS_ALL_SITES || (plan->returns == RETURNS_AUTO && why)) {
-		choose_sites(site, stacks);
+		choose_sites(plan, site, stacks);
 		site->returns_why = plan->returns == RETURNS_AUTO ? why : "asked for";
 		return;
 	}
