@@ -80,7 +80,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 {
 	__u32 pid = task->tgid;
 	struct thread_state *t;
@@ -97,9 +97,32 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	life = life_new(GB_LIFE_EXEC, now);
 	if (!life)
 		return 0;
-	life->pid = life->tid = pid;
+	life->pid = pid;
+	life->tid = old_pid; /* of the thread that called exec; it is the first one now */
 	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
 	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/* The place where a dynamic linker tells debuggers that its list of objects changes, or has changed. */
+SEC("uprobe")
+int linker(struct pt_regs *ctx)
+{
+	__u64 pid_tid = bpf_get_current_pid_tgid();
+	__u32 pid = pid_tid >> 32, distance = bpf_get_attach_cookie(ctx), state = 0;
+	struct gb_life *life;
+
+	if (stopped_at || !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	if (distance)
+		bpf_probe_read_user(&state, sizeof(state), (void *)(ctx->ip + distance));
+	life = life_new(GB_LIFE_LINKER, bpf_ktime_get_ns());
+	if (!life)
+		return 0;
+	life->changing = state;
+	life->pid = pid;
+	life->tid = (__u32)pid_tid;
+	bpf_ringbuf_submit(life, state ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

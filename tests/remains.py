@@ -8,7 +8,7 @@ import subprocess
 import gaspbpf
 
 BPFTOOL = shutil.which("bpftool") or "/usr/sbin/bpftool"
-PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_frames"}
+PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_frames", "linker"}
 
 
 def _listed(kind):

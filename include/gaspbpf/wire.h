@@ -132,7 +132,7 @@ struct gb_span {
 /* Process life, on the control ring. */
 enum gb_life_kind {
 	GB_LIFE_FORK = 1, /* pid is the new child of parent */
-	GB_LIFE_EXEC,     /* pid runs a new program */
+	GB_LIFE_EXEC,     /* pid runs a new program; tid is the thread that asked for it */
 	GB_LIFE_THREAD,   /* tid of pid ended; sequence and lost are its final counts */
 	GB_LIFE_EXIT,     /* pid ended */
 	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
@@ -148,7 +148,7 @@ struct gb_life {
 	gb_u64 sequence; /* calls seen on this thread */
 	gb_u64 lost;     /* of those, spans that found no room in the ring */
 	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
-	gb_u32 reserved;
+	gb_u32 changing;  /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
 	char comm[GB_COMM];
 };
 

@@ -12,8 +12,9 @@
 
 /* What happens to the observed processes, told while draining. Any may be NULL. */
 struct capture_events {
-	void (*forked)(void *context, pid_t pid, pid_t parent);
-	void (*execed)(void *context, pid_t pid);
+	void (*forked)(void *context, pid_t pid, pid_t parent, uint64_t time); /* ns */
+	void (*execed)(void *context, pid_t pid, bool other_thread, uint64_t time); /* other_thread: not the first one called exec */
+	void (*mapped)(void *context, pid_t pid, uint64_t time); /* its dynamic linker has mapped or unmapped objects */
 	void (*exited)(void *context, pid_t pid, int exit_code); /* as wait(2) gives it */
 	void *context;
 };
@@ -28,8 +29,17 @@ void capture_add_sink(struct capture_session *session, const struct span_sink *s
 
 /* The process is observed from now on: defines it. The session owns the process from here. */
 int capture_add_process(struct capture_session *session, struct process *process);
-/* Its program has changed (exec): looks at it again. */
-int capture_refresh_process(struct capture_session *session, pid_t pid);
+/* A child of an observed process, from this time on (ns); it need not be looked at yet. 0 or -ENOMEM. */
+int capture_add_child(struct capture_session *session, pid_t pid, pid_t parent, uint64_t time);
+/*
+ * Looks at it again. changed: it has become another program, and is known not to have run since (else the kernel tells). 0 or
+ * -errno (-ESRCH: ended, not said).
+ */
+int capture_refresh_process(struct capture_session *session, pid_t pid, bool changed);
+/* It stands still with all its libraries mapped: the linker's sign that they are is nothing new. */
+void capture_settle_process(struct capture_session *session, pid_t pid);
+/* The plan knows more than when it was looked at: finds its rank again. */
+void capture_describe_process(struct capture_session *session, pid_t pid);
 /* The process as the session holds it; NULL: unknown. */
 struct process *capture_process(struct capture_session *session, pid_t pid);
 /*
@@ -37,6 +47,8 @@ struct process *capture_process(struct capture_session *session, pid_t pid);
  * To be called now and then.
  */
 void capture_check_processes(struct capture_session *session);
+/* The file has other contents now: what is mapped of it from now on is another image. */
+void capture_forget_image(struct capture_session *session, const struct image *image);
 /* The plan has new sites: define their probes. */
 int capture_define_probes(struct capture_session *session);
 

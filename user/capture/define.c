@@ -281,25 +281,89 @@ struct live_process *session_process(struct capture_session *s, uint32_t pid)
 	return p;
 }
 
+/* What is mapped where is known anew. keep: what was known is of the layout before. */
+static void set_process(struct capture_session *s, struct live_process *p, struct process *process, bool keep)
+{
+	if (keep) {
+		process_close(p->before);
+		p->before = p->process;
+	} else {
+		process_close(p->process);
+	}
+	p->process = process;
+	p->stale = false;
+	p->refreshed = clock_monotonic();
+	describe_process(s, p);
+}
+
 int capture_add_process(struct capture_session *s, struct process *process)
 {
 	struct live_process *p = session_process(s, process->pid);
 
-	if (p) {
-		process_close(p->process);
-		p->process = process;
-		describe_process(s, p);
-		return 0;
-	}
-	return new_process(s, process->pid, process) ? 0 : -ENOMEM;
+	if (p)
+		set_process(s, p, process, false);
+	return p || new_process(s, process->pid, process) ? 0 : -ENOMEM;
 }
 
-int capture_refresh_process(struct capture_session *s, pid_t pid)
+int capture_refresh_process(struct capture_session *s, pid_t pid, bool changed)
 {
+	struct live_process *p = session_process(s, pid);
 	struct process *process;
 	int err = process_open_if_there(&process, pid);
 
-	return err ? err : capture_add_process(s, process);
+	if (err)
+		return err;
+	if (p)
+		set_process(s, p, process, changed);
+	return p || new_process(s, pid, process) ? 0 : -ENOMEM;
+}
+
+void capture_describe_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p)
+		describe_process(s, p);
+}
+
+bool session_is_there(struct capture_session *s, struct live_process *p)
+{
+	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid, false);
+}
+
+/* Its number belongs to another process now. What is defined stays. */
+static void drop_process(struct capture_session *s, struct live_process *p)
+{
+	if (!p->ended && s->totals.alive)
+		s->totals.alive--;
+	if (p->pid < s->threads_room && s->threads[p->pid])
+		session_end_thread(s, s->threads[p->pid]);
+	HASH_DEL(s->processes, p);
+	process_close(p->process);
+	process_close(p->before);
+	free(p);
+}
+
+int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p && (p->ended || (p->process && !process_alive(p->process)))) {
+		drop_process(s, p);
+		p = NULL;
+	}
+	if (p) {
+		if (parent && !s->d->processes[p->index].parent)
+			s->d->processes[p->index].parent = parent;
+		return 0;
+	}
+	p = new_process(s, pid, NULL);
+	if (!p)
+		return -ENOMEM;
+	p->born = time;
+	s->d->processes[p->index].start = time;
+	s->d->processes[p->index].parent = parent;
+	return 0;
 }
 
 struct process *capture_process(struct capture_session *s, pid_t pid)
@@ -307,6 +371,69 @@ struct process *capture_process(struct capture_session *s, pid_t pid)
 	struct live_process *p = session_process(s, pid);
 
 	return p ? p->process : NULL;
+}
+
+/* --- what is mapped where ---------------------------------------------- */
+
+void capture_settle_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p)
+		p->settled = true;
+}
+
+bool session_expected(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_process *p = session_process(s, life->pid);
+	bool expected = life->changing;
+
+	if (!p)
+		return expected;
+	if (!life->changing && p->settled && life->time > p->refreshed)
+		expected = true; /* the last sign of its start */
+	if (life->time > p->refreshed)
+		p->settled = false;
+	return expected;
+}
+
+void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+	struct process *process = NULL;
+
+	if (!p)
+		return;
+	if (p->changed_pass == s->pass) {
+		p->stale = true;
+		return;
+	}
+	p->layout++;
+	p->changed = time;
+	p->changed_pass = s->pass;
+	if (p->refreshed > time)
+		return; /* it stood still when it was looked at, after the change */
+	process_open_if_there(&process, pid);
+	set_process(s, p, process, true);
+}
+
+/* The process as it was in this layout; NULL: not known. */
+static struct process *laid_out(struct live_process *p, uint32_t layout)
+{
+	if (layout + 1 == p->layout)
+		return p->before;
+	if (layout != p->layout || !p->process)
+		return NULL;
+	if (p->stale && !process_refresh(p->process))
+		p->refreshed = clock_monotonic();
+	p->stale = false;
+	return p->process;
+}
+
+/* The layout in which a call ended. */
+static uint32_t layout_at(const struct live_process *p, uint64_t time)
+{
+	return p->layout && time < p->changed ? p->layout - 1 : p->layout;
 }
 
 /* --- threads ----------------------------------------------------------- */
@@ -324,12 +451,10 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	if (t)
 		session_end_thread(s, t); /* its end was lost; the number belongs to another now */
 	p = session_process(s, pid);
-	if (!p) {
-		struct process *process = NULL;
-
-		process_open_if_there(&process, pid);
-		p = new_process(s, pid, process);
-	}
+	if (!p)
+		p = new_process(s, pid, NULL);
+	if (p && !p->process && !p->ended)
+		capture_refresh_process(s, pid, false);
 	t = p ? calloc(1, sizeof(*t)) : NULL;
 	if (!t)
 		return NULL;
@@ -384,24 +509,28 @@ void session_name_threads(struct capture_session *s)
 
 /* --- call sites -------------------------------------------------------- */
 
-static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p)
+/* The mapping that holds the site, in this layout; a library that came without a word is looked for once in a while. */
+static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout)
+{
+	struct process *process = laid_out(p, layout);
+	const struct mapping *mapping = process ? process_mapping_at(process, site->address) : NULL;
+
+	if (mapping || process != p->process || !process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
+		return mapping;
+	p->refreshed = clock_monotonic();
+	return process_refresh(process) ? NULL : process_mapping_at(process, site->address);
+}
+
+static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
 {
 	const struct mapping *mapping;
 	struct known_image *known;
 
 	site->image = NO_INDEX;
-	if (!p || !p->process)
-		return;
-	mapping = process_mapping_at(p->process, site->address);
-	if (!mapping && !p->ended && clock_monotonic() - p->refreshed > REFRESH_EVERY) {
-		p->refreshed = clock_monotonic();
-		if (process_refresh(p->process))
-			return;
-		mapping = process_mapping_at(p->process, site->address);
-	}
+	mapping = p ? site_mapping(site, p, layout) : NULL;
 	if (!mapping || !mapping->inode)
 		return;
-	known = mapped_image(s, p->process, mapping);
+	known = mapped_image(s, layout == p->layout ? p->process : p->before, mapping);
 	if (!known)
 		return;
 	site->offset = site->address - mapping->start + mapping->offset;
@@ -410,7 +539,7 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 	site->image = known->index;
 }
 
-static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, uint32_t pid)
+static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct live_process *p)
 {
 	struct site_record *record = calloc(1, sizeof(*record));
 
@@ -424,27 +553,37 @@ static uint32_t new_call_site(struct capture_session *s, const struct site_key *
 	}
 	s->d->sites[record->site].process = key->process;
 	s->d->sites[record->site].address = key->address;
-	place_site(s, &s->d->sites[record->site], session_process(s, pid));
+	place_site(s, &s->d->sites[record->site], p, key->layout);
 	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
 	return record->site;
 }
 
-uint32_t session_site(struct capture_session *s, uint32_t process_index, uint32_t pid, uint64_t caller)
+uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end)
 {
-	uint32_t slot = (caller ^ (caller >> 12) ^ process_index * 31) & (SITE_CACHE - 1), site;
-	struct site_key key = { .address = caller, .process = process_index };
+	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };
+	struct live_process *p = session_process(s, t->pid);
 	struct site_record *record;
+	uint32_t slot, site;
 
-	if (s->cache[slot].address == caller && s->cache[slot].process == process_index)
+	if (p)
+		key.layout = layout_at(p, end);
+	slot = (caller ^ (caller >> 12) ^ key.process * 31) & (SITE_CACHE - 1);
+	if (!memcmp(&s->cache[slot].key, &key, sizeof(key)))
 		return s->cache[slot].site;
 	HASH_FIND(hh, s->sites, &key, sizeof(key), record);
-	site = record ? record->site : new_call_site(s, &key, pid);
+	site = record ? record->site : new_call_site(s, &key, p);
 	if (site != NO_INDEX) {
-		s->cache[slot].address = caller;
-		s->cache[slot].process = process_index;
+		s->cache[slot].key = key;
 		s->cache[slot].site = site;
 	}
 	return site;
+}
+
+void capture_forget_image(struct capture_session *s, const struct image *image)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].image == image)
+			s->images[i].device = s->images[i].inode = 0;
 }
 
 void session_free_definitions(struct capture_session *s)
@@ -459,6 +598,7 @@ void session_free_definitions(struct capture_session *s)
 	HASH_ITER(hh, s->processes, p, next) {
 		HASH_DEL(s->processes, p);
 		process_close(p->process);
+		process_close(p->before);
 		free(p);
 	}
 	HASH_ITER(hh, s->sites, r, after) {

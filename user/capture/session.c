@@ -41,7 +41,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	if (span.probe == NO_INDEX)
 		return; /* a call that is no event (@only) */
 	s->totals.spans++;
-	span.site = raw->caller ? session_site(s, s->d->threads[t->index].process, t->pid, raw->caller) : NO_INDEX;
+	span.site = raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
 	for (size_t i = 0; i < s->nsinks; i++)
 		s->sinks[i].span(s->sinks[i].context, s->d, &span);
@@ -221,7 +221,7 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 	struct live_process *p = session_process(s, life->pid);
 	struct def_process *def;
 
-	if (!p)
+	if (!p || life->time < p->born)
 		return;
 	def = &s->d->processes[p->index];
 	def->end = life->time;
@@ -241,7 +241,7 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 void capture_check_processes(struct capture_session *s)
 {
 	for (struct live_process *p = s->processes; p; p = p->hh.next) {
-		if (p->ended || (p->process && process_alive(p->process)))
+		if (p->ended || session_is_there(s, p))
 			continue;
 		p->ended = true;
 		if (!s->d->processes[p->index].end)
@@ -253,10 +253,24 @@ void capture_check_processes(struct capture_session *s)
 
 static void apply_early_life(struct capture_session *s, const struct gb_life *life)
 {
-	if (life->kind == GB_LIFE_FORK && s->events.forked)
-		s->events.forked(s->events.context, life->pid, life->parent);
-	else if (life->kind == GB_LIFE_EXEC && s->events.execed)
-		s->events.execed(s->events.context, life->pid);
+	switch (life->kind) {
+	case GB_LIFE_FORK:
+		if (s->events.forked)
+			s->events.forked(s->events.context, life->pid, life->parent, life->time);
+		break;
+	case GB_LIFE_EXEC:
+		session_change_layout(s, life->pid, life->time);
+		if (s->events.execed)
+			s->events.execed(s->events.context, life->pid, life->tid != life->pid, life->time);
+		break;
+	case GB_LIFE_LINKER:
+		if (session_expected(s, life))
+			break;
+		session_change_layout(s, life->pid, life->time);
+		if (s->events.mapped)
+			s->events.mapped(s->events.context, life->pid, life->time);
+		break;
+	}
 }
 
 static void apply_late_life(struct capture_session *s, const struct gb_life *life)

@@ -34,15 +34,27 @@ struct live_thread {
 struct live_process {
 	uint32_t pid;
 	uint32_t index;           /* in definitions */
-	struct process *process;  /* NULL: ended before it could be looked at */
+	struct process *process;  /* NULL: not looked at yet, or it ended before that */
 	uint64_t refreshed;       /* ns; when the mappings were last read */
+	/*
+	 * A call site is an address, and what lies there changes with exec, dlclose and dlopen. Each change begins a new layout; calls
+	 * that ended before the last change belong to the one before it.
+	 */
+	uint32_t layout;
+	uint64_t changed;         /* ns; when the last one began */
+	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
+	bool settled;             /* its linker has yet to say that what is known already is all */
+	bool stale;               /* process has the mappings of the layout's beginning: there have been further changes */
+	struct process *before;   /* with the mappings of the layout before; NULL: none */
+	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
 	bool ended;
 	UT_hash_handle hh;
 };
 
 struct site_key {
 	uint64_t address;
-	uint64_t process;         /* index in definitions */
+	uint32_t process;         /* index in definitions */
+	uint32_t layout;          /* of the process */
 };
 
 struct site_record {
@@ -82,8 +94,8 @@ struct capture_session {
 	uint32_t nfirst;
 	struct site_record *sites;
 	struct {
-		uint64_t address;
-		uint32_t process, site;
+		struct site_key key;
+		uint32_t site;
 	} cache[SITE_CACHE];
 	struct known_image *images;
 	size_t nimages;
@@ -99,7 +111,13 @@ struct capture_session {
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
 struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid);
 void session_end_thread(struct capture_session *s, struct live_thread *t);
-uint32_t session_site(struct capture_session *s, uint32_t process_index, uint32_t pid, uint64_t caller);
+uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+/* Has the process not ended, as far as can be seen? */
+bool session_is_there(struct capture_session *s, struct live_process *p);
+/* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */
+bool session_expected(struct capture_session *s, const struct gb_life *life);
+/* The process's mappings change at this time. */
+void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
 /* The definition that this call is an event of; NO_INDEX: none (@only). */
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
 void session_name_threads(struct capture_session *s);

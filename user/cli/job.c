@@ -1,27 +1,20 @@
 /*
  * job.c - which processes are observed, from the first look to the end.
  *
- * Two ways in: processes that run already (-p), and a command that we start. A command's children belong to it, so they are
- * followed: the kernel side adds each fork to the targets by itself, and libraries of parallel
- * runtimes are probed before anybody maps them, for everybody who will (file scope; others pay one
- * trap a call and no more). What everything maps, libc above all, is never probed for everybody
- * unless asked: there each process gets links of its own.
+ * Two ways in: processes that run already (-p), here, and a command that we start (command.c). What comes of them later is for
+ * follow.c.
  */
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "cli/command.h"
+#include "cli/follow.h"
 #include "cli/job.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #define FEW_PROCESSES 4   /* up to here each has its own links: no trap for bystanders, hits hardly dearer */
-#define FOLLOWED_MOST 64  /* children with links of their own */
 
 /* --- processes that run already ---------------------------------------- */
 
@@ -216,50 +209,21 @@ int job_add_pids(struct job *job, const struct pid_list *list)
 	return err;
 }
 
-/* --- following --------------------------------------------------------- */
-
-static void on_fork(void *context, pid_t pid, pid_t parent)
-{
-	struct job *job = context;
-
-	if (!job->follow)
-		job->unfollowed++;
-	if (!job->follow || job->followed >= FOLLOWED_MOST)
-		return;
-	if (++job->followed == FOLLOWED_MOST)
-		log_warn("more than %d child processes: functions of the C library are not observed in further ones: use --scope=file",
-			 FOLLOWED_MOST);
-	attach_process(job->kernel, job->plan, pid, &job->attach);
-}
-
-/* A followed process has become another program: it may map files that nobody has looked at. */
-static void on_exec(void *context, pid_t pid)
-{
-	struct job *job = context;
-	uint32_t first = job->plan->nsites;
-	struct process *process;
-
-	if (capture_refresh_process(job->capture, pid))
-		return;
-	process = capture_process(job->capture, pid);
-	if (!process || plan_add_processes(job->plan, &process, 1) || !plan_has_new(job->plan, first))
-		return;
-	if (!capture_define_probes(job->capture))
-		attach_sites(job->kernel, job->plan, first, &job->attach);
-}
-
 /* --- attaching --------------------------------------------------------- */
 
-static int load(struct job *job, enum scope scope, uint64_t ring_bytes)
+int job_load(struct job *job, uint64_t ring_bytes)
 {
 	struct kernel_options options = {
-		.filter = job->attach.file || job->attach.file_alone, .follow = job->follow, .ring_bytes = ring_bytes,
+		.filter = job->attach.file || job->attach.file_alone, .follow = true, .ring_bytes = ring_bytes,
 	};
-	struct capture_events events = { .forked = on_fork, .execed = on_exec, .context = job };
-	int err = kernel_load(&job->kernel, &options);
+	struct capture_events events;
+	int err = follow_new(&job->follow, job);
 
+	if (!err)
+		err = kernel_load(&job->kernel, &options);
 	if (err)
 		return err;
+	events = follow_events(job->follow);
 	kernel_cost(job->kernel, job->cost_ns);
 	for (int class = 0; class < SITE_CLASSES; class++)
 		job->definitions.run.cost_ns[class] = job->cost_ns[class];
@@ -274,8 +238,7 @@ static int observe(struct job *job, struct process *process)
 	return err ? err : capture_add_process(job->capture, process);
 }
 
-/* All probes are in: from here on calls are seen. */
-static void begin(struct job *job)
+void job_begin(struct job *job)
 {
 	struct def_run *run = &job->definitions.run;
 
@@ -294,6 +257,17 @@ static bool all_left_out(const struct job *job)
 	return true;
 }
 
+/* Libraries that these processes load from now on are told; those that came in just now are looked for once. */
+static void watch_loading(struct job *job)
+{
+	bool added;
+
+	for (size_t i = 0; i < job->npids; i++) {
+		follow_linker(job->follow, job->pids[i]);
+		follow_look(job->follow, job->pids[i], false, &added);
+	}
+}
+
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 {
 	int err;
@@ -303,7 +277,7 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && job->npids > FEW_PROCESSES);
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
-	err = load(job, scope, ring_bytes);
+	err = job_load(job, ring_bytes);
 	for (size_t i = 0; !err && i < job->nprocesses; i++) {
 		err = observe(job, job->processes[i]);
 		if (!err)
@@ -318,142 +292,11 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 		log_error("the process ended before its probes were in: start it with 'gaspbpf -- COMMAND'");
 		err = -ESRCH;
 	}
-	if (!err)
-		begin(job);
-	return err;
-}
-
-/* --- a command of our own ---------------------------------------------- */
-
-/* The libraries that the dynamic linker knows (ldconfig's list) and a parallel model describes. */
-static void plan_known_libraries(struct job *job)
-{
-	FILE *list = popen("/sbin/ldconfig -p 2>/dev/null", "re");
-	char line[1024], *arrow, *name;
-	bool known;
-
-	while (list && fgets(line, sizeof(line), list)) {
-		line[strcspn(line, "\n")] = 0;
-		arrow = strstr(line, " => ");
-		if (!arrow || !strstr(line, "x86-64"))
-			continue;
-		name = line + strspn(line, " \t");
-		name[strcspn(name, " ")] = 0;
-		for (size_t m = 0; m < models_count(job->models); m++) {
-			const struct model *model = models_at(job->models, m);
-
-			if (!model->alone && !model->in_program && model_matches_file(model, name, name))
-				plan_add_file(job->plan, arrow + 4, &known);
-		}
-	}
-	if (list)
-		pclose(list);
-}
-
-/* The held command has mapped something: probes into it, before it runs. */
-static int on_mapped(void *context, struct process *process)
-{
-	struct job *job = context;
-	uint32_t first = job->plan->nsites;
-	int err = plan_add_processes(job->plan, &process, 1);
-
-	if (err || !plan_has_new(job->plan, first))
-		return err;
-	err = capture_define_probes(job->capture);
-	return err ? err : attach_sites(job->kernel, job->plan, first, &job->attach);
-}
-
-/*
- * A command that is given another program to run (env, time, a launcher of ranks), or a script. What it does itself is
- * of no interest, so models that join alone stay out of it unless asked for; and what its children will map is not known
- * yet, so known libraries are probed beforehand.
- */
-static bool is_launcher(char *const argv[])
-{
-	struct image *own;
-
-	if (strchr(argv[0], '/') && !access(argv[0], R_OK)) {
-		if (image_open_file(&own, argv[0]))
-			return true; /* a script */
-		image_close(own);
-	}
-	for (size_t i = 1; argv[0] && argv[i]; i++) {
-		struct image *image;
-		bool program;
-
-		if (access(argv[i], X_OK) || image_open_file(&image, argv[i]))
-			continue;
-		program = image->is_program;
-		image_close(image);
-		if (program)
-			return true;
-	}
-	return false;
-}
-
-/* gaspbpf raises these for itself; the command shall have what it would have had. */
-static const int raised[] = { RLIMIT_MEMLOCK, RLIMIT_NOFILE };
-#define RAISED (sizeof(raised) / sizeof(raised[0]))
-
-/* It is still held before its first instruction: better not started than running unobserved behind an error. */
-static void give_up_command(struct job *job)
-{
-	kill(job->command, SIGKILL);
-	waitpid(job->command, NULL, 0);
-	job->command = 0;
-}
-
-int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
-{
-	struct process *process = NULL;
-	struct rlimit limits[RAISED];
-	struct caller caller;
-	int err = caller_find(&caller);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < RAISED; i++)
-		getrlimit(raised[i], &limits[i]);
-	job->follow = true;
-	job->plan->no_alone = is_launcher(argv);
-	job->attach.file = scope != SCOPE_PROCESS;
-	job->attach.file_alone = scope == SCOPE_FILE;
-	if (job->attach.file && job->plan->no_alone)
-		plan_known_libraries(job);
-	err = load(job, scope, ring_bytes);
-	if (!err)
-		err = command_start(&job->command, argv, &caller);
-	caller_free(&caller);
-	if (err) {
-		job->command = 0;
-		return err;
-	}
-	for (size_t i = 0; i < RAISED; i++)
-		prlimit(job->command, raised[i], &limits[i], NULL);
-	job->pids = malloc(sizeof(*job->pids));
-	if (!job->pids) {
-		give_up_command(job);
-		return -ENOMEM;
-	}
-	job->pids[0] = job->command;
-	job->npids = 1;
-	job->attach.pids = job->pids;
-	job->attach.npids = 1;
-	err = kernel_add_target(job->kernel, job->command);
-	if (!err)
-		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
+	job->nobserved = job->npids;
 	if (!err) {
-		begin(job);
-		err = command_hold(job->command, &process, on_mapped, job);
+		job_begin(job);
+		watch_loading(job);
 	}
-	if (process)
-		capture_add_process(job->capture, process);
-	if (err == -ESRCH)
-		err = 0; /* it has ended already: that is a run like any other */
-	if (err)
-		give_up_command(job);
-	else
-		command_release(job->command);
 	return err;
 }
 
@@ -467,6 +310,8 @@ void job_free(struct job *job)
 	for (size_t i = 0; i < job->nprocesses; i++)
 		if (job->processes[i])
 			process_close(job->processes[i]);
+	command_let_go(job, false);
+	follow_free(job->follow);
 	capture_close(job->capture);
 	kernel_free(job->kernel);
 	definitions_free(&job->definitions);

@@ -16,14 +16,17 @@ struct job {
 	struct definitions definitions;
 	struct capture_session *capture;
 	struct attach_scope attach;
-	pid_t *pids;              /* observed at the start */
+	pid_t *pids;              /* observed at the start; from then on those with links of their own */
 	size_t npids;
 	struct process **processes; /* looked at, not yet given to the capture */
 	size_t nprocesses;
+	size_t nobserved;         /* processes at the start */
+	struct follow *follow;    /* what comes after the start */
 	pid_t command;            /* started by us; 0: none */
-	bool follow;              /* children are observed too */
-	size_t followed;          /* children that got links of their own */
-	size_t unfollowed;        /* children that were started and are not observed */
+	bool hold_children;       /* of the command, so that nothing of them is missed */
+	struct hold *hold;        /* NULL: nothing is held */
+	bool command_ended;
+	int command_status;       /* then; as wait(2) gives it */
 	unsigned cost_ns[SITE_CLASSES];
 };
 
@@ -31,8 +34,10 @@ struct job {
 int job_add_pids(struct job *job, const struct pid_list *list);
 /* Loads the kernel side and puts the probes in. 0 or -errno, said. */
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes);
-/* Starts a command under observation: held until its probes are in, then let go. 0 or -errno, said. */
-int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes);
+/* Loads the kernel side for job->attach: no probe is in yet. 0 or -errno, said. */
+int job_load(struct job *job, uint64_t ring_bytes);
+/* From here on calls are seen. */
+void job_begin(struct job *job);
 /* True while something is left to observe. */
 bool job_alive(const struct job *job);
 void job_free(struct job *job);

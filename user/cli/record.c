@@ -13,12 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/command.h"
+#include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
 #include "util/clock.h"
@@ -35,10 +38,10 @@ struct options {
 	struct text_list outputs;
 	uint64_t duration, ring_bytes;
 	enum scope scope;
-	bool quiet, json, all_symbols;
+	bool quiet, json, all_symbols, no_hold;
 };
 
-enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS };
+enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
@@ -47,6 +50,8 @@ static const struct argp_option option_table[] = {
 	  "that maps the library (auto: the first for up to 4 processes)", 2 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0, "Before Linux 6.6, where each probe is slow to put in and take out, observe "
 	  "also those functions of a large library that nothing in the job imports", 2 },
+	{ "no-hold", OPTION_NO_HOLD, NULL, 0, "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
+	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal", 2 },
 	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
@@ -56,8 +61,8 @@ static const struct argp_option option_table[] = {
 static const char description[] =
 	"Join a running parallel job, see its GASP events, leave with a report.\n\n"
 	"Finds every parallel runtime that the processes map and observes its functions until ^C, the end of the job, or -d. "
-	"Then prints the profile. A COMMAND is started as the user who called sudo, and held until its probes are in; gaspbpf then "
-	"ends with the command's exit status."
+	"Then prints the profile. A COMMAND is started as the user who called sudo, and it and its children are held (by ptrace) until "
+	"their probes are in; gaspbpf then ends with the command's exit status."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf -p 4242\n"
@@ -121,6 +126,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_ALL_SYMBOLS:
 		o->all_symbols = true;
 		break;
+	case OPTION_NO_HOLD:
+		o->no_hold = true;
+		break;
 	case OPTION_JSON:
 		o->json = true;
 		break;
@@ -181,10 +189,9 @@ struct watch {
 	struct outputs *outputs;
 	const struct options *options;
 	int signals;               /* signalfd */
+	int wake;                  /* epoll: signals, held processes, changed files */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
-	int command_status;        /* of the command, as wait(2) gives it */
-	bool command_ended;
 };
 
 static void show_status(struct watch *w, uint64_t now)
@@ -193,20 +200,20 @@ static void show_status(struct watch *w, uint64_t now)
 	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE];
 	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9; /* s */
 	double share = totals.threads && elapsed > 0 ? totals.cost / 1e7 / (elapsed * totals.threads) : 0;
+	struct follow_account came = follow_account(w->job->follow);
+	char later[80] = "", blind[FORMAT_SIZE];
 
 	w->shown = now;
 	if (w->options->quiet)
 		return;
-	log_status("%7.1f s  %s events  %s  lost %s  cost %.2f%% of %zu threads' time", elapsed,
+	if (came.late)
+		snprintf(later, sizeof(later), "  +%zu processes, blind up to %s", came.processes, format_time(blind, came.longest));
+	else if (came.processes)
+		snprintf(later, sizeof(later), "  +%zu processes", came.processes);
+	log_status("%7.1f s  %s events  %s  lost %s  cost %.2f%% of %zu threads' time%s", elapsed,
 		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
-		   format_count(lost, totals.gaps), share, totals.threads);
+		   format_count(lost, totals.gaps), share, totals.threads, later);
 	w->spans_shown = totals.spans;
-}
-
-static void collect_command(struct watch *w, int options)
-{
-	if (w->job->command && !w->command_ended && waitpid(w->job->command, &w->command_status, options) > 0)
-		w->command_ended = true;
 }
 
 /* True when a signal asks to stop. */
@@ -215,12 +222,8 @@ static bool read_signals(struct watch *w)
 	struct signalfd_siginfo info;
 	bool stop = false;
 
-	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			collect_command(w, WNOHANG);
-		else
-			stop = true;
-	}
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info))
+		stop = true;
 	return stop;
 }
 
@@ -230,8 +233,11 @@ static void watch_job(struct watch *w)
 	for (;;) {
 		uint64_t now;
 
-		capture_wait(w->job->capture, w->signals, DRAIN_EVERY_MS);
+		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
+		command_serve(w->job); /* first: they stand still */
 		capture_drain(w->job->capture);
+		follow_changed_files(w->job->follow);
+		follow_catch_up(w->job->follow);
 		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
 			break;
@@ -257,6 +263,22 @@ static void show_leaving(size_t done, size_t all)
 		log_status("taking probes out: %zu of %zu", done, all);
 }
 
+/* What came after the start. That nothing was missed of a command goes without saying. */
+static void say_later(const struct job *job)
+{
+	struct follow_account came = follow_account(job->follow);
+	char longest[FORMAT_SIZE], total[FORMAT_SIZE];
+
+	if (came.late)
+		log_warn("%zu process%s forked meanwhile; probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these "
+			 "blind windows were missed: the longest was %s, all together %s%s", came.processes,
+			 came.processes == 1 ? " was" : "es were", came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest),
+			 format_time(total, came.total), job->command ? "" : ": 'gaspbpf -- COMMAND' holds children until their probes are in");
+	else if (came.processes && !job->command)
+		log_warn("%zu process%s forked meanwhile and observed from the first instruction", came.processes,
+			 came.processes == 1 ? " was" : "es were");
+}
+
 static int leave(struct watch *w)
 {
 	struct job *job = w->job;
@@ -266,15 +288,14 @@ static int leave(struct watch *w)
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
 	kernel_set_active(job->kernel, false);
+	command_let_go(job, !job_alive(job));
 	capture_drain(job->capture);
 	before = clock_monotonic();
 	attach_remove_all(job->kernel, show_leaving);
 	log_status("%s", "");
 	log_info("probes taken out in %.1f ms", (clock_monotonic() - before) / 1e6);
 	capture_finish(job->capture);
-	if (job->unfollowed)
-		log_warn("%zu process%s forked meanwhile and not observed: start the job with 'gaspbpf -- COMMAND' to follow all",
-			 job->unfollowed, job->unfollowed == 1 ? " was" : "es were");
+	say_later(job);
 	if (!job->plan->nsites)
 		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
 			 "what is looked for");
@@ -323,7 +344,6 @@ static int block_signals(void)
 	sigaddset(&set, SIGTERM);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP); /* else under nohup, which means to stay */
-	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -376,7 +396,7 @@ static void say_start(const struct watch *w)
 		fprintf(stderr, "gaspbpf: observing the command: it maps nothing known so far; ^C to stop\n");
 		return;
 	}
-	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->npids, job->npids == 1 ? "" : "es",
+	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved, job->nobserved == 1 ? "" : "es",
 		observed);
 	for (size_t i = 0; i < job->plan->nchosen; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", job->plan->chosen[i]->name);
@@ -406,12 +426,28 @@ static void say_calls_only(const struct job *job)
 			 "'gaspbpf list' says which and why", count);
 }
 
+/* One descriptor for all that may come between two looks at the rings. */
+static int open_wake(const struct watch *w)
+{
+	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow) };
+	int wake = epoll_create1(EPOLL_CLOEXEC);
+
+	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.fd = fds[i] };
+
+		if (fds[i] >= 0)
+			epoll_ctl(wake, EPOLL_CTL_ADD, fds[i], &event);
+	}
+	return wake;
+}
+
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .signals = block_signals() };
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;
+	job->hold_children = !o->no_hold;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
 				 : job_attach(job, o->scope, o->ring_bytes);
@@ -422,16 +458,17 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	say_start(&w);
 	say_left_out(job);
 	say_calls_only(job);
+	w.wake = open_wake(&w);
 	watch_job(&w);
 	err = leave(&w);
 	err = print_report(&w) ?: err;
-	/* It tells its end before it is gone for good: giving back a large memory takes a while. */
-	collect_command(&w, job_alive(job) ? WNOHANG : 0);
-	if (w.command_ended && WIFEXITED(w.command_status))
-		*status = WEXITSTATUS(w.command_status);
-	else if (w.command_ended && WIFSIGNALED(w.command_status))
-		*status = 128 + WTERMSIG(w.command_status);
+	command_let_go(job, false); /* it may have ended meanwhile */
+	if (job->command_ended && WIFEXITED(job->command_status))
+		*status = WEXITSTATUS(job->command_status);
+	else if (job->command_ended && WIFSIGNALED(job->command_status))
+		*status = 128 + WTERMSIG(job->command_status);
 	close(w.signals);
+	close(w.wake);
 	return err;
 }
 

@@ -222,7 +222,7 @@ static bool only_alone(const struct plan *plan, const struct image *image)
 	return true;
 }
 
-static bool for_everybody(const struct plan *plan, const struct image *image, const struct attach_scope *scope)
+bool attach_for_everybody(const struct plan *plan, const struct image *image, const struct attach_scope *scope)
 {
 	return only_alone(plan, image) ? scope->file_alone : scope->file;
 }
@@ -232,7 +232,7 @@ static int attach_to_image(struct kernel *kernel, const struct plan *plan, const
 {
 	struct wanted w = { .plan = plan, .scope = scope, .image = image, .first = first };
 
-	if (for_everybody(plan, image, scope))
+	if (attach_for_everybody(plan, image, scope))
 		return attach_wanted(kernel, &w);
 	for (size_t p = 0; p < scope->npids; p++) {
 		int err;
@@ -348,11 +348,11 @@ int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, co
 		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .pid = pid };
 		int err;
 
-		if (for_everybody(plan, plan->images[i], scope))
+		if (attach_for_everybody(plan, plan->images[i], scope))
 			continue;
 		err = attach_wanted(kernel, &w);
 		if (err)
-			return err == -ESRCH ? 0 : err;
+			return err;
 	}
 	return 0;
 }
@@ -360,6 +360,7 @@ int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, co
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all))
 {
 	link_remove_from(kernel, 0, progress);
+	dismiss_wait(kernel);
 }
 
 size_t attach_count(const struct kernel *kernel)

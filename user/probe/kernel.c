@@ -156,6 +156,8 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
+	if (kernel->rung != RUNG_PERF)
+		bpf_program__set_expected_attach_type(p->progs.linker, 48);
 	err = process_bpf__load(p);
 	if (err)
 		return err;
@@ -277,6 +279,7 @@ void kernel_free(struct kernel *kernel)
 	if (kernel->observe) {
 		kernel_set_active(kernel, false);
 		link_remove_from(kernel, 0, NULL);
+		dismiss_wait(kernel);
 	}
 	process_bpf__destroy(kernel->process);
 	observe_bpf__destroy(kernel->observe);

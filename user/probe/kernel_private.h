@@ -32,6 +32,7 @@ struct kernel {
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;
 	size_t nlinks, room;
+	struct dismissal *dismissal; /* private to dismiss.c */
 };
 
 /* What one attach call puts in: parallel arrays of file offsets and cookies. */
@@ -56,5 +57,11 @@ bool link_possible(enum rung rung);
 int link_attach(struct kernel *kernel, const struct link_request *request);
 /* Removes links kernel->links[from..), many at once. `progress` may be NULL. */
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t));
+
+/* The linker's program (bpf/process.bpf.c) instead of those for calls. These links count as no probes. */
+int link_attach_linker(struct kernel *kernel, const struct link_request *request);
+
+/* dismiss.c: removes links in the background; what has been dismissed is gone when this returns. */
+void dismiss_wait(struct kernel *kernel);
 
 #endif

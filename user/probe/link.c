@@ -27,6 +27,7 @@
 #include <bpf/libbpf.h>
 
 #include "observe.skel.h"
+#include "process.skel.h"
 #include "probe/kernel_private.h"
 
 #define LINK_CREATE 28          /* BPF_LINK_CREATE */
@@ -229,6 +230,18 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 		err = multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request);
 	if (err)
 		link_remove_from(kernel, before, NULL);
+	return err;
+}
+
+int link_attach_linker(struct kernel *kernel, const struct link_request *request)
+{
+	int program = bpf_program__fd(kernel->process->progs.linker);
+	size_t before = kernel->nlinks;
+	int err = kernel->rung == RUNG_PERF ? perf_links(kernel, program, false, request)
+					    : multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request);
+
+	for (size_t i = before; !err && i < kernel->nlinks; i++)
+		kernel->links[i].probes = 0;
 	return err;
 }
 

@@ -244,8 +244,24 @@ struct attach_scope {
 bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site);
 /* Puts probes on the sites with ids in [first, plan->nsites) and on late ones. 0 or -errno, said; on failure none of them stays. */
 int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope);
-/* Probes of a process that has come later, where files are not for everybody. */
+/* Are probes in this file for everybody? */
+bool attach_for_everybody(const struct plan *plan, const struct image *image, const struct attach_scope *scope);
+/* Probes of a process that has come later, where files are not for everybody. 0 or -errno, said (-ESRCH: ended, not said). */
 int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope);
+/*
+ * Does each process need links of its own: does the plan have functions of models that take part, in files that are not for
+ * everybody?
+ */
+bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope);
+/*
+ * Tells when the dynamic linker that the process maps adds or removes objects (struct capture_events). 0, -ENOENT where it
+ * maps none that says so, or -errno, not said. Nothing where the process has this already.
+ */
+int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process);
+/* Takes out, in the background, what was put in for one process alone. */
+void attach_remove_process(struct kernel *kernel, pid_t pid);
+/* Takes out what was put into one file, at once. */
+void attach_remove_image(struct kernel *kernel, const struct image *image);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all));
 size_t attach_count(const struct kernel *kernel); /* probes attached, per link */

@@ -143,6 +143,8 @@ const struct unwind_range *image_unwind_range_at(const struct image *image, uint
  * seconds on a program with hundreds of MB of DWARF.
  */
 bool image_inlined(struct image *image, const char *name);
+/* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own. Nothing is said. */
+int image_variable(const struct image *image, const char *name, uint64_t *address);
 /*
  * Reads an int variable of this name from the process's memory. 0, -ENOENT: no such variable,
  * -ENOTSUP: each thread has its own, or -errno. Nothing is said.
@@ -167,18 +169,48 @@ void source_location_free(struct source_location *location);
 /* --- commands ---------------------------------------------------------- */
 
 /*
- * Starts a command as the caller (not as root where sudo was used), stopped. 0 or -errno, said. The
- * command is our child: collect it with waitpid().
+ * A command and all that comes of it, held so that nothing of it is missed (hold.c). What it does is told by notices; the process that
+ * a notice is about stands still until it is answered.
  */
-int command_start(pid_t *pid, char *const argv[], const struct caller *caller);
+enum hold_kind {
+	HOLD_BORN,   /* a process has been forked and has not run yet */
+	HOLD_LOOK,   /* it has become another program, or its linker has mapped a file, that nobody has looked at */
+	HOLD_READY,  /* its libraries are mapped, none of its own code has run */
+	HOLD_ENDED,  /* the command has ended; needs no answer */
+};
+
+struct hold_notice {
+	enum hold_kind kind;
+	pid_t pid;
+	uint64_t ticket;    /* for the answer */
+	int status;         /* HOLD_ENDED: as wait(2) gives it */
+	bool program;       /* HOLD_LOOK, HOLD_READY: the first one since it became another program */
+	bool other_thread;  /* then: exec was called by a thread that was not the first: links to the process are void */
+};
+
+enum hold_answer {
+	HOLD_ON,            /* goes on, held */
+	HOLD_RELEASE,       /* to HOLD_READY: needs no holding any more */
+	HOLD_RELEASE_ALL,   /* neither does anything else of the command */
+};
+
+struct hold;
+
 /*
- * Lets it map its libraries, and no more: `mapped` is called once for the program and again after each file
- * of code that the dynamic linker maps, before anything in it runs. Ends with the process held before its first
- * instruction outside the linker's own. *process is the caller's. 0, -ESRCH when it ended, or what `mapped` returned.
+ * Starts a command as the caller (not as root where sudo was used); it stands before its first instruction, and the first
+ * notice is about it. follow: its children are held too. 0 or -errno, said.
  */
-int command_hold(pid_t pid, struct process **process, int (*mapped)(void *context, struct process *process),
-		 void *context);
-/* Lets it run, on its own. */
-void command_release(pid_t pid);
+int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct caller *caller, bool follow);
+/* Readable while there are notices. */
+int hold_fd(const struct hold *hold);
+bool hold_next(struct hold *hold, struct hold_notice *notice);
+void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer);
+/* Is this process held at present? */
+bool hold_has(struct hold *hold, pid_t pid);
+/*
+ * Lets everything run on, at once. True where the command has ended and that has not been told yet: *status, as wait(2) gives it.
+ * Else its end is from now on for the caller to collect with waitpid(). NULL is allowed.
+ */
+bool hold_end(struct hold *hold, int *status);
 
 #endif

@@ -86,15 +86,22 @@ static int load_bias(const struct image *image, const struct process *process, u
 	return -ENOENT;
 }
 
-int image_read_int(const struct image *image, const struct process *process, const char *name, int *value)
+int image_variable(const struct image *image, const char *name, uint64_t *address)
 {
 	const struct image_private *priv = private_of(image);
-	struct iovec local = { .iov_base = value, .iov_len = sizeof(*value) }, remote = { .iov_len = sizeof(*value) };
-	uint64_t address = 0, bias;
-	int error = find_in_file(image->fd, name, &address);
+	int error = find_in_file(image->fd, name, address);
 
 	if (error == -ENOENT && priv->debug_fd >= 0)
-		error = find_in_file(priv->debug_fd, name, &address);
+		error = find_in_file(priv->debug_fd, name, address);
+	return error;
+}
+
+int image_read_int(const struct image *image, const struct process *process, const char *name, int *value)
+{
+	struct iovec local = { .iov_base = value, .iov_len = sizeof(*value) }, remote = { .iov_len = sizeof(*value) };
+	uint64_t address = 0, bias;
+	int error = image_variable(image, name, &address);
+
 	if (!error)
 		error = load_bias(image, process, &bias);
 	if (error)

@@ -1,0 +1,257 @@
+/*
+ * command.c - a command that we start, and all that comes of it.
+ *
+ * Its children belong to it. The kernel side adds each fork to the targets by itself, and libraries of parallel runtimes are probed for everybody who maps
+ * them (file scope; others pay one trap a call and no more). What everything maps, libc above all, is never probed for everybody unless asked: there each
+ * process gets links of its own.
+ *
+ * So that nothing is missed, all of it is held (user/target/hold.c): a child stands still at its birth where it needs links of its own, and after an
+ * exec, or when its linker maps a file that nobody has looked at, until the probes are in. The rule for letting go: a process is held as long as something that it or
+ * its children do could be missed without. Once it maps a parallel runtime that is probed for everybody, and no model that takes part needs links
+ * to single processes, it runs on alone: its forks are followed by the kernel, and only an exec of something unknown, or dlopen of it, would come late (follow.c tells).
+ * A launcher maps no runtime and stays held. Links that such a process has from an earlier life, as a shell say, are taken out then.
+ *
+ * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are let go.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/follow.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* --- what it will map -------------------------------------------------- */
+
+/* The libraries that the dynamic linker knows (ldconfig's list) and a parallel model describes. */
+static void plan_known_libraries(struct job *job)
+{
+	FILE *list = popen("/sbin/ldconfig -p 2>/dev/null", "re");
+	char line[1024], *arrow, *name;
+	bool known;
+
+	while (list && fgets(line, sizeof(line), list)) {
+		line[strcspn(line, "\n")] = 0;
+		arrow = strstr(line, " => ");
+		if (!arrow || !strstr(line, "x86-64"))
+			continue;
+		name = line + strspn(line, " \t");
+		name[strcspn(name, " ")] = 0;
+		for (size_t m = 0; m < models_count(job->models); m++) {
+			const struct model *model = models_at(job->models, m);
+
+			if (!model->alone && !model->in_program && model_matches_file(model, name, name))
+				plan_add_file(job->plan, arrow + 4, &known);
+		}
+	}
+	if (list)
+		pclose(list);
+}
+
+/*
+ * A command that is given another program to run (env, time, a launcher of ranks), or a script. What it does itself is
+ * of no interest, so models that join alone stay out of it unless asked for; and what its children will map is not known
+ * yet, so known libraries are probed beforehand.
+ */
+static bool is_launcher(char *const argv[])
+{
+	struct image *own;
+
+	if (strchr(argv[0], '/') && !access(argv[0], R_OK)) {
+		if (image_open_file(&own, argv[0]))
+			return true; /* a script */
+		image_close(own);
+	}
+	for (size_t i = 1; argv[0] && argv[i]; i++) {
+		struct image *image;
+		bool program;
+
+		if (access(argv[i], X_OK) || image_open_file(&image, argv[i]))
+			continue;
+		program = image->is_program;
+		image_close(image);
+		if (program)
+			return true;
+	}
+	return false;
+}
+
+/* --- what held processes wait for -------------------------------------- */
+
+/* Does it map a parallel runtime whose probes are for everybody? */
+static bool maps_runtime(const struct job *job, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+
+		for (size_t s = 0; image && s < job->plan->nsites; s++)
+			if (job->plan->sites[s].image == image && !job->plan->sites[s].function->model->alone)
+				return attach_for_everybody(job->plan, image, &job->attach);
+	}
+	return false;
+}
+
+/* Only the program itself counts: libraries that could trace, were they asked to, are in many launchers. */
+static bool is_debugger(const struct job *job, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image->is_program && image_imports(image, "ptrace"))
+			return true;
+	}
+	return false;
+}
+
+static enum hold_answer decide(struct job *job, pid_t pid)
+{
+	const struct process *process = capture_process(job->capture, pid);
+
+	if (!process)
+		return HOLD_ON;
+	if (job->hold_children && is_debugger(job, process)) {
+		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may come late "
+			 "from here on", pid, log_safe(process->name));
+		job->hold_children = false;
+		return HOLD_RELEASE_ALL;
+	}
+	if (!maps_runtime(job, process) || attach_needs_own(job->plan, &job->attach))
+		return HOLD_ON;
+	follow_take_own(job->follow, pid);
+	follow_linker(job->follow, pid);
+	return HOLD_RELEASE;
+}
+
+/* One look at a process that stands still. 0 or -errno. */
+static int look(struct job *job, const struct hold_notice *notice)
+{
+	bool added;
+	int err;
+
+	if (notice->other_thread)
+		follow_take_own(job->follow, notice->pid);
+	err = follow_look(job->follow, notice->pid, notice->program, &added);
+	if (!err)
+		err = follow_give_own(job->follow, notice->pid);
+	if (notice->kind == HOLD_LOOK)
+		follow_linker(job->follow, notice->pid);
+	return err;
+}
+
+/* *ready: the command itself is about to run. 0, or -errno that concerns the command itself before that. */
+static int serve_one(struct job *job, const struct hold_notice *notice, bool *ready)
+{
+	enum hold_answer answer = HOLD_ON;
+	int err = 0;
+
+	switch (notice->kind) {
+	case HOLD_ENDED:
+		job->command_ended = *ready = true;
+		job->command_status = notice->status;
+		return 0;
+	case HOLD_BORN:
+		capture_add_child(job->capture, notice->pid, 0, clock_monotonic());
+		capture_refresh_process(job->capture, notice->pid, false);
+		follow_give_own(job->follow, notice->pid);
+		break;
+	case HOLD_LOOK:
+		err = look(job, notice);
+		break;
+	case HOLD_READY:
+		err = look(job, notice);
+		capture_settle_process(job->capture, notice->pid);
+		answer = job->hold_children ? decide(job, notice->pid) : HOLD_RELEASE;
+		break;
+	}
+	if (err && err != -ESRCH && !*ready)
+		return err;
+	*ready |= notice->kind == HOLD_READY;
+	hold_answer(job->hold, notice, answer);
+	return 0;
+}
+
+void command_serve(struct job *job)
+{
+	struct hold_notice notice;
+	bool ready = true;
+
+	while (job->hold && hold_next(job->hold, &notice))
+		serve_one(job, &notice, &ready);
+}
+
+/* Until the command is about to run. 0 or -errno. */
+static int serve_until_ready(struct job *job)
+{
+	struct pollfd wait = { .fd = hold_fd(job->hold), .events = POLLIN };
+	struct hold_notice notice;
+	bool ready = false;
+	int err = 0;
+
+	while (!err && !ready) {
+		while (!err && !ready && hold_next(job->hold, &notice))
+			err = serve_one(job, &notice, &ready);
+		if (!err && !ready)
+			poll(&wait, 1, -1);
+	}
+	return err;
+}
+
+void command_let_go(struct job *job, bool wait)
+{
+	if (hold_end(job->hold, &job->command_status))
+		job->command_ended = true;
+	job->hold = NULL;
+	if (job->command && !job->command_ended && waitpid(job->command, &job->command_status, wait ? 0 : WNOHANG) > 0)
+		job->command_ended = true;
+}
+
+/* It is still held before its first instruction: better not started than running unobserved behind an error. */
+static void give_up_command(struct job *job)
+{
+	kill(job->command, SIGKILL);
+	command_let_go(job, true);
+	job->command = 0;
+}
+
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
+{
+	struct caller caller;
+	int err = caller_find(&caller);
+
+	if (err)
+		return err;
+	job->plan->no_alone = is_launcher(argv);
+	job->attach.file = scope != SCOPE_PROCESS;
+	job->attach.file_alone = scope == SCOPE_FILE;
+	if (job->attach.file && job->plan->no_alone)
+		plan_known_libraries(job);
+	err = job_load(job, ring_bytes);
+	if (!err)
+		err = hold_start(&job->hold, &job->command, argv, &caller, job->hold_children);
+	caller_free(&caller);
+	if (err) {
+		job->command = 0;
+		return err;
+	}
+	job->nobserved = 1;
+	err = kernel_add_target(job->kernel, job->command);
+	if (!err)
+		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
+	if (!err) {
+		job_begin(job);
+		err = serve_until_ready(job);
+	}
+	if (err)
+		give_up_command(job);
+	return err;
+}

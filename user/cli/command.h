@@ -1,0 +1,16 @@
+/*
+ * command.h - a command that gaspbpf starts, and holds until its probes are in.
+ */
+#ifndef GASPBPF_COMMAND_H
+#define GASPBPF_COMMAND_H
+
+#include "cli/job.h"
+
+/* Starts a command under observation: held until its probes are in, then let go. 0 or -errno, said. */
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes);
+/* Answers what held processes wait for. */
+void command_serve(struct job *job);
+/* Lets all that is held run on. With wait, waits for the command's end; its status is in job->command_status then. */
+void command_let_go(struct job *job, bool wait);
+
+#endif

@@ -1,0 +1,401 @@
+/*
+ * follow.c - children, other programs, libraries loaded later, files that change.
+ *
+ * Who sees what, from when on:
+ *
+ *   fork      The kernel side makes each child of an observed process a target before it runs (bpf/process.bpf.c). Where probes are for everybody who maps
+ *             the file, nothing is missed. Where each process has links of its own, the child of a held process stands still until it has them (command.c); any other
+ *             child gets them when the fork is told, and until then it is not seen.
+ *   exec      Links go with the process, and probes with the file: a program that maps nothing unknown is seen from its first call. What is unknown is looked for
+ *             while the process is held, or else when the exec is told. If not the first thread called exec, links are void and are made anew.
+ *   dlopen    Known files are armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is
+ *             probed in each process, and its mappings are looked through when it is given. A static program and musl have no such sign.
+ *
+ * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to account: how
+ * often, the longest, the sum. It is told at the end.
+ *
+ * Processes are looked at by number, which may belong to another one by then: what started later than the event is
+ * another process, and links to one that has ended meanwhile are removed at once.
+ *
+ * A file that is written over in place keeps its number, and the kernel would go on to put breakpoints at places of the old contents into
+ * whoever maps the new one: that breaks it. So each observed file is watched, and a change takes the probes out; the file is new to the next look.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/job.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define YOUNG_NS 20000000ULL     /* processes that live shorter get no probe on their linker */
+#define YOUNG_MOST 4096
+#define MANY_OWN 64              /* processes with links of their own: from here on calls become dear */
+
+/* An event that calls for a look. */
+struct pending {
+	pid_t pid;
+	uint64_t since;         /* ns; the first of them */
+	bool other_thread;
+	bool young;             /* only for the linker's sake, and not before it has lived a while */
+};
+
+struct watched {
+	int wd;
+	struct image *image;
+};
+
+struct follow {
+	struct job *job;
+	struct pending *pending;
+	size_t npending, room;
+	int inotify;
+	struct watched *watched;
+	size_t nwatched;
+	size_t images_seen;     /* of the plan: watched, or not worth it */
+	struct follow_account account;
+	bool said_many;
+};
+
+int follow_new(struct follow **result, struct job *job)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+
+	*result = f;
+	if (!f)
+		return -ENOMEM;
+	f->job = job;
+	f->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	return 0;
+}
+
+void follow_free(struct follow *f)
+{
+	if (!f)
+		return;
+	if (f->inotify >= 0)
+		close(f->inotify);
+	free(f->watched);
+	free(f->pending);
+	free(f);
+}
+
+struct follow_account follow_account(const struct follow *f)
+{
+	return f->account;
+}
+
+/* --- files that change ------------------------------------------------- */
+
+int follow_fd(const struct follow *f)
+{
+	return f->inotify;
+}
+
+static bool has_sites(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image)
+			return true;
+	return false;
+}
+
+/* Watches the images that have come since the last time. */
+static void watch_images(struct follow *f)
+{
+	struct plan *plan = f->job->plan;
+
+	for (; f->inotify >= 0 && f->images_seen < plan->nimages; f->images_seen++) {
+		struct image *image = plan->images[f->images_seen];
+		struct watched *grown;
+		char path[40];
+		int wd;
+
+		if (!has_sites(plan, image))
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->fd);
+		wd = inotify_add_watch(f->inotify, path, IN_MODIFY);
+		grown = wd < 0 ? NULL : realloc(f->watched, (f->nwatched + 1) * sizeof(*grown));
+		if (!grown)
+			continue;
+		f->watched = grown;
+		grown[f->nwatched++] = (struct watched){ wd, image };
+	}
+}
+
+static void drop_changed(struct follow *f, int wd)
+{
+	for (size_t i = 0; i < f->nwatched; i++) {
+		struct image *image = f->watched[i].image;
+
+		if (f->watched[i].wd != wd)
+			continue;
+		inotify_rm_watch(f->inotify, wd);
+		f->watched[i] = f->watched[--f->nwatched];
+		attach_remove_image(f->job->kernel, image);
+		capture_forget_image(f->job->capture, image);
+		image->device = image->inode = 0; /* what is mapped under this number from now on is another image */
+		log_warn("%s: was written over while it was observed: its probes are out, they were meant for what was there before; "
+			 "programs that are started from now on are observed again", log_safe(image->path));
+		return;
+	}
+}
+
+void follow_changed_files(struct follow *f)
+{
+	char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t got;
+
+	while (f->inotify >= 0 && (got = read(f->inotify, buffer, sizeof(buffer))) > 0) {
+		for (char *at = buffer; at < buffer + got;) {
+			const struct inotify_event *event = (const struct inotify_event *)at;
+
+			if (event->mask & IN_MODIFY)
+				drop_changed(f, event->wd);
+			at += sizeof(*event) + event->len;
+		}
+	}
+}
+
+/* --- links of single processes ----------------------------------------- */
+
+static bool has_own(const struct job *job, pid_t pid)
+{
+	for (size_t i = 0; i < job->npids; i++)
+		if (job->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int list_own(struct job *job, pid_t pid)
+{
+	pid_t *pids = realloc(job->pids, (job->npids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return -ENOMEM;
+	pids[job->npids++] = pid;
+	job->pids = pids;
+	job->attach.pids = pids;
+	job->attach.npids = job->npids;
+	return 0;
+}
+
+int follow_give_own(struct follow *f, pid_t pid)
+{
+	struct job *job = f->job;
+	int err;
+
+	if (has_own(job, pid) || !attach_needs_own(job->plan, &job->attach))
+		return 0;
+	err = attach_process(job->kernel, job->plan, pid, &job->attach);
+	if (!err)
+		err = list_own(job, pid);
+	if (err)
+		attach_remove_process(job->kernel, pid);
+	if (!err && job->npids > MANY_OWN && !f->said_many) {
+		f->said_many = true;
+		log_warn("more than %d processes with probes of their own: each makes every call of all others dearer: --scope=file has one probe for all",
+			 MANY_OWN);
+	}
+	return err;
+}
+
+void follow_take_own(struct follow *f, pid_t pid)
+{
+	struct job *job = f->job;
+
+	attach_remove_process(job->kernel, pid);
+	for (size_t i = 0; i < job->npids; i++) {
+		if (job->pids[i] != pid)
+			continue;
+		job->pids[i] = job->pids[--job->npids];
+		job->attach.npids = job->npids;
+		break;
+	}
+}
+
+void follow_linker(struct follow *f, pid_t pid)
+{
+	struct process *process = capture_process(f->job->capture, pid);
+
+	if (process)
+		attach_linker(f->job->kernel, f->job->plan, process);
+}
+
+/* --- looking ----------------------------------------------------------- */
+
+int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
+{
+	struct job *job = f->job;
+	uint32_t first = job->plan->nsites;
+	struct process *process;
+	int err;
+
+	*added = false;
+	follow_changed_files(f);
+	err = capture_refresh_process(job->capture, pid, changed);
+	process = err ? NULL : capture_process(job->capture, pid);
+	if (!process)
+		return err ?: -ESRCH;
+	err = plan_add_processes(job->plan, &process, 1);
+	watch_images(f);
+	if (err || !plan_has_new(job->plan, first))
+		return err;
+	*added = true;
+	err = capture_define_probes(job->capture);
+	if (!err)
+		err = attach_sites(job->kernel, job->plan, first, &job->attach);
+	if (!err)
+		capture_describe_process(job->capture, pid);
+	return err;
+}
+
+/* Is this the process that the event was about, or one that has its number since? */
+static bool is_same(const struct process *process, uint64_t event)
+{
+	struct timespec boot;
+	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - clock_monotonic();
+	return started <= event + asleep;
+}
+
+static void came_late(struct follow *f, uint64_t since)
+{
+	uint64_t window = clock_monotonic() - since;
+
+	f->account.late++;
+	f->account.total += window;
+	if (window > f->account.longest)
+		f->account.longest = window;
+}
+
+/* A process that is not held: makes good what the event changed. */
+static void look_late(struct follow *f, const struct pending *event)
+{
+	struct job *job = f->job;
+	bool added, own = !has_own(job, event->pid) && attach_needs_own(job->plan, &job->attach), known;
+	struct process *process;
+
+	if (event->other_thread) {
+		follow_take_own(f, event->pid);
+		own = attach_needs_own(job->plan, &job->attach);
+	}
+	if (follow_look(f, event->pid, false, &added))
+		added = false;
+	process = capture_process(job->capture, event->pid);
+	known = process && is_same(process, event->since);
+	if (known && own)
+		own = !follow_give_own(f, event->pid);
+	if (!known || !process_alive(process))
+		follow_take_own(f, event->pid); /* nobody's, or a stranger's */
+	else if (added || own)
+		came_late(f, event->since);
+}
+
+/* --- events ------------------------------------------------------------ */
+
+static struct pending *pending_of(struct follow *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->npending; i++)
+		if (f->pending[i].pid == pid)
+			return &f->pending[i];
+	return NULL;
+}
+
+static void call_for_look(struct follow *f, struct pending event)
+{
+	struct pending *known = pending_of(f, event.pid), *grown;
+
+	if (known) {
+		known->other_thread |= event.other_thread;
+		if (known->young && !event.young)
+			known->since = event.since;
+		known->young &= event.young;
+		return;
+	}
+	if (event.young && f->npending >= YOUNG_MOST)
+		return;
+	if (f->npending == f->room) {
+		size_t room = f->room ? f->room * 2 : 64;
+
+		grown = realloc(f->pending, room * sizeof(*grown));
+		if (!grown)
+			return;
+		f->pending = grown;
+		f->room = room;
+	}
+	f->pending[f->npending++] = event;
+}
+
+static bool is_held(const struct job *job, pid_t pid)
+{
+	return job->hold && hold_has(job->hold, pid);
+}
+
+static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct follow *f = context;
+	bool held = is_held(f->job, pid) || is_held(f->job, parent);
+
+	f->account.processes++;
+	capture_add_child(f->job->capture, pid, parent, time);
+	call_for_look(f, (struct pending){
+		.pid = pid, .since = time, .young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
+	});
+}
+
+static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
+{
+	struct follow *f = context;
+	bool held = is_held(f->job, pid);
+
+	call_for_look(f, (struct pending){ .pid = pid, .since = time, .young = held, .other_thread = other_thread && !held });
+}
+
+static void on_mapped(void *context, pid_t pid, uint64_t time)
+{
+	call_for_look(context, (struct pending){ .pid = pid, .since = time });
+}
+
+static void on_end(void *context, pid_t pid, int exit_code)
+{
+	struct follow *f = context;
+	struct pending *pending = pending_of(f, pid);
+
+	follow_take_own(f, pid);
+	if (pending)
+		*pending = f->pending[--f->npending];
+}
+
+struct capture_events follow_events(struct follow *f)
+{
+	return (struct capture_events){
+		.forked = on_fork, .execed = on_exec, .mapped = on_mapped, .exited = on_end, .context = f,
+	};
+}
+
+void follow_catch_up(struct follow *f)
+{
+	uint64_t now = clock_monotonic();
+
+	for (size_t i = 0; i < f->npending;) {
+		struct pending event = f->pending[i];
+
+		if (event.young && now - event.since < YOUNG_NS) {
+			i++;
+			continue;
+		}
+		f->pending[i] = f->pending[--f->npending];
+		look_late(f, &event);
+		/* From here on its linker tells of more; what came before that, the second look finds. */
+		follow_linker(f, event.pid);
+		event.other_thread = false;
+		look_late(f, &event);
+	}
+}

@@ -1,0 +1,202 @@
+/*
+ * dismiss.c - takes out probes of processes and files that have gone, in the background.
+ *
+ * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all others, and
+ * holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's grace
+ * periods, tens of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do it that wait for
+ * nothing else; those waits overlap.
+ */
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/kernel_private.h"
+#include "util/log.h"
+
+#define CLOSERS 16
+
+struct dismissal {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	int *fds;
+	size_t count, room;
+	bool end;
+	pthread_t threads[CLOSERS];
+	unsigned nthreads;
+};
+
+static void *close_dismissed(void *context)
+{
+	struct dismissal *d = context;
+
+	pthread_mutex_lock(&d->lock);
+	for (;;) {
+		int fd;
+
+		while (!d->count && !d->end)
+			pthread_cond_wait(&d->more, &d->lock);
+		if (!d->count)
+			break;
+		fd = d->fds[--d->count];
+		pthread_mutex_unlock(&d->lock);
+		close(fd);
+		pthread_mutex_lock(&d->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+static struct dismissal *dismissal_of(struct kernel *kernel)
+{
+	struct dismissal *d = kernel->dismissal;
+
+	if (d)
+		return d;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->more, NULL);
+	while (d->nthreads < CLOSERS && !pthread_create(&d->threads[d->nthreads], NULL, close_dismissed, d))
+		d->nthreads++;
+	kernel->dismissal = d;
+	return d;
+}
+
+static void dismiss(struct kernel *kernel, int fd)
+{
+	struct dismissal *d = dismissal_of(kernel);
+
+	if (!d || !d->nthreads) {
+		close(fd);
+		return;
+	}
+	pthread_mutex_lock(&d->lock);
+	if (d->count == d->room) {
+		size_t room = d->room ? d->room * 2 : 64;
+		int *grown = realloc(d->fds, room * sizeof(*grown));
+
+		if (!grown) {
+			pthread_mutex_unlock(&d->lock);
+			close(fd);
+			return;
+		}
+		d->fds = grown;
+		d->room = room;
+	}
+	d->fds[d->count++] = fd;
+	pthread_cond_signal(&d->more);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void dismiss_wait(struct kernel *kernel)
+{
+	struct dismissal *d = kernel->dismissal;
+
+	if (!d)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->end = true;
+	pthread_cond_broadcast(&d->more);
+	pthread_mutex_unlock(&d->lock);
+	for (unsigned i = 0; i < d->nthreads; i++)
+		pthread_join(d->threads[i], NULL);
+	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->more);
+	free(d->fds);
+	free(d);
+	kernel->dismissal = NULL;
+}
+
+void attach_remove_process(struct kernel *kernel, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < kernel->nlinks; i++) {
+		if (kernel->links[i].pid == pid)
+			dismiss(kernel, kernel->links[i].fd);
+		else
+			kernel->links[kept++] = kernel->links[i];
+	}
+	kernel->nlinks = kept;
+}
+
+/* Not in the background: the breakpoints must be gone before anybody runs over them. */
+void attach_remove_image(struct kernel *kernel, const struct image *image)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < kernel->nlinks; i++) {
+		struct held_link link = kernel->links[i];
+
+		if (link.file_fd != image->fd) { /* those that stay come first */
+			kernel->links[i] = kernel->links[kept];
+			kernel->links[kept++] = link;
+		}
+	}
+	link_remove_from(kernel, kept, NULL);
+}
+
+bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope)
+{
+	for (size_t i = 0; i < plan->nsites; i++) {
+		const struct site *site = &plan->sites[i];
+		bool takes_part = false;
+
+		for (size_t m = 0; m < plan->nchosen && !takes_part; m++)
+			takes_part = plan->chosen[m] == site->function->model;
+		if (takes_part && !attach_for_everybody(plan, site->image, scope))
+			return true;
+	}
+	return false;
+}
+
+static bool has_linker(const struct kernel *kernel, const struct image *image, pid_t pid)
+{
+	for (size_t i = 0; i < kernel->nlinks; i++)
+		if (!kernel->links[i].probes && kernel->links[i].pid == pid && kernel->links[i].file_fd == image->fd)
+			return true;
+	return false;
+}
+
+/*
+ * From the sign to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows its own address, so that
+ * is all the kernel side needs.
+ */
+static uint64_t state_distance(const struct image *linker, const struct symbol *sign)
+{
+	uint64_t variable;
+
+	if (image_variable(linker, "_r_debug", &variable))
+		return 0;
+	variable += offsetof(struct r_debug, r_state);
+	return variable > sign->address && variable - sign->address < INT32_MAX ? variable - sign->address : 0;
+}
+
+int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process)
+{
+	uint64_t cookie;
+
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(plan, mapping->device, mapping->inode) : NULL;
+		const struct symbol *symbol = image && !image->is_program ? image_symbol(image, "_dl_debug_state") : NULL;
+		unsigned long offset = symbol ? symbol->offset : 0;
+		struct link_request request = {
+			.pid = process->pid, .offsets = &offset, .cookies = &cookie, .count = 1, .kind = LINK_CALLS,
+		};
+
+		if (!symbol || !offset || symbol->ifunc)
+			continue;
+		if (has_linker(kernel, image, process->pid))
+			return 0;
+		request.file_fd = image->fd;
+		cookie = state_distance(image, symbol);
+		return link_attach_linker(kernel, &request);
+	}
+	return -ENOENT;
+}

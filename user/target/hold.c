@@ -1,0 +1,462 @@
+/*
+ * hold.c - holds a command with all its children, so that none of them runs before its probes are in.
+ *
+ * Problem: a child may live for a millisecond. Told of its birth, its exec, or a library that it maps, one comes too late with the probes
+ * unless the child stands still meanwhile. So the command is traced as a debugger would (ptrace), forks followed: a child stops at its birth,
+ * and after an exec its dynamic linker is watched until all libraries are mapped (step.c).
+ *
+ * Nothing else is made of it. No address and no register in the job is changed; signals go on to where they were sent; a process that is stopped by job
+ * control stays stopped (PTRACE_LISTEN); who waits for whom stays as it is. If gaspbpf dies at any
+ * moment, the kernel lets all of it run on: that is why the processes are seized and never killed with us, and why no process is ever stopped by a signal.
+ *
+ * Who is held, and for how long. A process whose probes are all for everybody who maps the file needs no holding for their sake:
+ * its children have them too. So once it maps a runtime that is observed that way, and nothing is observed by links to
+ * single processes, it is let go as soon as its libraries are mapped (the caller decides): ranks run without a tracer. Launchers and scripts stay held, since what
+ * they will start is not known. A held process pays as under `strace -f -e trace=none`: a stop for each fork, exec, new thread and signal, two
+ * for each system call of the linker after an exec, nothing else.
+ *
+ * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of a wild job.
+ * What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one process waits for that,
+ * the others go on. And leaving is one step: the kernel lets go of all that a thread traces when the thread ends, whatever state they are in.
+ * The thread is the command's parent, too, so it alone waits for it.
+ *
+ * Where it stops: a child made with CLONE_UNTRACED is not held. A program that wants to trace others itself cannot while it or they are held:
+ * the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
+ */
+#include "target/hold_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/proc.h"
+#include "util/log.h"
+
+#define SYSCALL_STOP (SIGTRAP | 0x80)
+#define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+#define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+
+static void ring_bell(int fd)
+{
+	uint64_t one = 1;
+
+	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static void silence_bell(int fd)
+{
+	uint64_t rung;
+
+	while (read(fd, &rung, sizeof(rung)) < 0 && errno == EINTR)
+		;
+}
+
+/* --- tracees ----------------------------------------------------------- */
+
+static struct tracee *find(struct hold *hold, pid_t tid)
+{
+	struct tracee *t;
+
+	HASH_FIND_INT(hold->tracees, &tid, t);
+	return t;
+}
+
+static struct tracee *find_or_add(struct hold *hold, pid_t tid)
+{
+	struct tracee *t = find(hold, tid);
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	pthread_mutex_lock(&hold->lock);
+	HASH_ADD_INT(hold->tracees, tid, t);
+	pthread_mutex_unlock(&hold->lock);
+	return t;
+}
+
+static void forget(struct hold *hold, struct tracee *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&hold->lock);
+	HASH_DEL(hold->tracees, t);
+	pthread_mutex_unlock(&hold->lock);
+	free(t);
+}
+
+/* Lets it run on from this stop. That it has been killed meanwhile is told by its end. */
+void hold_resume(struct hold *hold, struct tracee *t)
+{
+	int request = t->stepping ? PTRACE_SYSCALL : PTRACE_CONT;
+	long signal = t->signal;
+
+	if (t->leaving || hold->all_leave)
+		request = PTRACE_DETACH;
+	else if (t->group_stop)
+		request = PTRACE_LISTEN;
+	t->signal = 0;
+	t->group_stop = false;
+	ptrace(request, t->tid, 0, request == PTRACE_LISTEN ? 0 : signal);
+	if (request == PTRACE_DETACH)
+		forget(hold, t);
+}
+
+/* --- notices and answers ----------------------------------------------- */
+
+static void tell(struct hold *hold, const struct hold_notice *notice)
+{
+	struct question *question = calloc(1, sizeof(*question));
+
+	if (!question)
+		return;
+	question->notice = *notice;
+	pthread_mutex_lock(&hold->lock);
+	*hold->last_question = question;
+	hold->last_question = &question->next;
+	pthread_mutex_unlock(&hold->lock);
+	ring_bell(hold->told);
+}
+
+/* The tracee stands still until this is answered. */
+void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
+{
+	t->waiting = true;
+	t->ticket = notice.ticket = ++hold->tickets;
+	notice.pid = t->tid;
+	tell(hold, &notice);
+}
+
+bool hold_next(struct hold *hold, struct hold_notice *notice)
+{
+	struct question *question;
+
+	pthread_mutex_lock(&hold->lock);
+	question = hold->first_question;
+	if (question) {
+		hold->first_question = question->next;
+		if (!hold->first_question)
+			hold->last_question = &hold->first_question;
+	} else {
+		silence_bell(hold->told);
+	}
+	pthread_mutex_unlock(&hold->lock);
+	if (!question)
+		return false;
+	*notice = question->notice;
+	free(question);
+	return true;
+}
+
+void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer)
+{
+	struct reply *reply = notice->kind == HOLD_ENDED ? NULL : calloc(1, sizeof(*reply));
+
+	if (!reply)
+		return;
+	*reply = (struct reply){ .pid = notice->pid, .ticket = notice->ticket, .answer = answer };
+	pthread_mutex_lock(&hold->lock);
+	reply->next = hold->replies;
+	hold->replies = reply;
+	pthread_mutex_unlock(&hold->lock);
+	ring_bell(hold->woken);
+}
+
+/* From now on each is let go at its next stop; those that run are made to stop for it. */
+static void let_all_leave(struct hold *hold)
+{
+	struct tracee *t, *next;
+
+	hold->all_leave = true;
+	HASH_ITER(hh, hold->tracees, t, next)
+		if (t->seen && !t->waiting)
+			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+}
+
+static void take_reply(struct hold *hold, const struct reply *reply)
+{
+	struct tracee *t = find(hold, reply->pid);
+
+	if (reply->answer == HOLD_RELEASE_ALL && !hold->all_leave)
+		let_all_leave(hold);
+	if (!t || !t->waiting || t->ticket != reply->ticket)
+		return; /* it was killed while it waited */
+	t->waiting = false;
+	if (t->stepping || t->ready)
+		step_answered(hold, t, reply->answer);
+	else
+		hold_resume(hold, t);
+}
+
+static void take_replies(struct hold *hold)
+{
+	struct reply *reply, *next;
+
+	pthread_mutex_lock(&hold->lock);
+	reply = hold->replies;
+	hold->replies = NULL;
+	pthread_mutex_unlock(&hold->lock);
+	for (; reply; reply = next) {
+		next = reply->next;
+		take_reply(hold, reply);
+		free(reply);
+	}
+}
+
+/* --- stops ------------------------------------------------------------- */
+
+/* Only the first thread of a process has a pidfd for it. */
+static bool is_process(pid_t tid)
+{
+	int fd = syscall(SYS_pidfd_open, tid, 0);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void begin_tracee(struct hold *hold, struct tracee *t)
+{
+	t->seen = true;
+	t->pid = is_process(t->tid) ? t->tid : 0;
+	if (t->pid)
+		hold_ask(hold, t, (struct hold_notice){ .kind = HOLD_BORN });
+	else
+		hold_resume(hold, t);
+}
+
+/* The thread that called exec has the first one's number now; its own is gone. */
+static struct tracee *unite(struct hold *hold, struct tracee *t)
+{
+	unsigned long caller = 0;
+
+	if (!ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &caller) && caller && (pid_t)caller != t->tid) {
+		forget(hold, find(hold, caller));
+		return t;
+	}
+	return NULL;
+}
+
+static void on_event(struct hold *hold, struct tracee *t, int event)
+{
+	unsigned long child = 0;
+
+	switch (event) {
+	case PTRACE_EVENT_EXEC:
+		t->pid = t->tid;
+		t->seen = true;
+		t->waiting = false;
+		step_begin(hold, t, unite(hold, t) != NULL);
+		return;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		/* It may have stopped already; else whoever asks shall know that it is held. */
+		if (!ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &child) && child)
+			find_or_add(hold, child);
+		break;
+	}
+	hold_resume(hold, t);
+}
+
+static void on_stop(struct hold *hold, pid_t tid, int status)
+{
+	struct tracee *t = find_or_add(hold, tid);
+	int event = status >> 16, signal = WSTOPSIG(status);
+
+	if (!t) { /* no memory: better not observed than standing still for ever */
+		ptrace(PTRACE_DETACH, tid, 0, event ? 0 : signal);
+		return;
+	}
+	if (event == PTRACE_EVENT_STOP)
+		t->group_stop = signal != SIGTRAP;
+	else if (!event && signal != SYSCALL_STOP)
+		t->signal = signal;
+	if (hold->all_leave)
+		hold_resume(hold, t);
+	else if (!t->seen && event != PTRACE_EVENT_EXEC)
+		begin_tracee(hold, t);
+	else if (event && event != PTRACE_EVENT_STOP)
+		on_event(hold, t, event);
+	else if (signal == SYSCALL_STOP && t->stepping)
+		step_syscall(hold, t);
+	else
+		hold_resume(hold, t);
+}
+
+static void collect(struct hold *hold)
+{
+	int status;
+	pid_t tid;
+
+	while ((tid = waitpid(-1, &status, WNOHANG | __WALL | __WNOTHREAD)) > 0) {
+		if (WIFSTOPPED(status)) {
+			on_stop(hold, tid, status);
+			continue;
+		}
+		forget(hold, find(hold, tid));
+		if (tid == hold->command)
+			tell(hold, &(struct hold_notice){ .kind = HOLD_ENDED, .pid = tid, .status = status });
+	}
+}
+
+/* --- the thread -------------------------------------------------------- */
+
+static void start(struct hold *hold)
+{
+	struct tracee *t;
+
+	hold->started = command_start(&hold->command, hold->argv, hold->caller, hold->follow ? OPTIONS_FOLLOW : OPTIONS);
+	t = hold->started ? NULL : find_or_add(hold, hold->command);
+	if (t) {
+		t->pid = t->tid;
+		t->seen = true;
+	}
+	ring_bell(hold->began);
+	if (t)
+		step_begin(hold, t, false); /* it stands at the end of its exec */
+}
+
+static void *serve(void *context)
+{
+	struct hold *hold = context;
+	struct pollfd wait[] = { { .fd = hold->children, .events = POLLIN }, { .fd = hold->woken, .events = POLLIN } };
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	start(hold);
+	while (!hold->started && !end) {
+		collect(hold);
+		poll(wait, 2, -1);
+		while (read(hold->children, &info, sizeof(info)) == sizeof(info))
+			;
+		silence_bell(hold->woken);
+		take_replies(hold);
+		pthread_mutex_lock(&hold->lock);
+		end = hold->end;
+		pthread_mutex_unlock(&hold->lock);
+	}
+	return NULL; /* and with the thread goes every hold it has */
+}
+
+static int open_bells(struct hold *hold)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	if (pthread_sigmask(SIG_BLOCK, &child, NULL))
+		return -EINVAL;
+	hold->children = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+	hold->told = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	hold->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	hold->began = eventfd(0, EFD_CLOEXEC);
+	return hold->children < 0 || hold->told < 0 || hold->woken < 0 || hold->began < 0 ? -errno : 0;
+}
+
+static void hold_free(struct hold *hold)
+{
+	struct tracee *t, *next;
+	struct reply *reply;
+
+	while ((reply = hold->replies)) {
+		hold->replies = reply->next;
+		free(reply);
+	}
+	HASH_ITER(hh, hold->tracees, t, next) {
+		HASH_DEL(hold->tracees, t);
+		free(t);
+	}
+	step_forget(hold);
+	for (size_t i = 0; i < 4; i++) {
+		int fd = (int[]){ hold->children, hold->told, hold->woken, hold->began }[i];
+
+		if (fd >= 0)
+			close(fd);
+	}
+	pthread_mutex_destroy(&hold->lock);
+	free(hold);
+}
+
+int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struct caller *caller, bool follow)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+	int err;
+
+	*result = NULL;
+	if (!hold)
+		return -ENOMEM;
+	hold->argv = argv;
+	hold->caller = caller;
+	hold->follow = follow;
+	hold->last_question = &hold->first_question;
+	hold->children = hold->told = hold->woken = hold->began = -1;
+	pthread_mutex_init(&hold->lock, NULL);
+	err = open_bells(hold);
+	if (!err)
+		err = -pthread_create(&hold->thread, NULL, serve, hold);
+	if (err) {
+		log_error("cannot start the command: %s", strerror(-err));
+		hold_free(hold);
+		return err;
+	}
+	silence_bell(hold->began); /* blocks until it is rung */
+	if (hold->started) {
+		err = hold->started;
+		pthread_join(hold->thread, NULL);
+		hold_free(hold);
+		return err;
+	}
+	*pid = hold->command;
+	*result = hold;
+	return 0;
+}
+
+int hold_fd(const struct hold *hold)
+{
+	return hold->told;
+}
+
+bool hold_has(struct hold *hold, pid_t pid)
+{
+	bool has;
+
+	pthread_mutex_lock(&hold->lock);
+	has = find(hold, pid);
+	pthread_mutex_unlock(&hold->lock);
+	return has;
+}
+
+bool hold_end(struct hold *hold, int *status)
+{
+	struct hold_notice notice;
+	bool ended = false;
+
+	if (!hold)
+		return false;
+	pthread_mutex_lock(&hold->lock);
+	hold->end = true;
+	pthread_mutex_unlock(&hold->lock);
+	ring_bell(hold->woken);
+	pthread_join(hold->thread, NULL);
+	while (hold_next(hold, &notice)) {
+		if (notice.kind != HOLD_ENDED)
+			continue;
+		ended = true;
+		*status = notice.status;
+	}
+	hold_free(hold);
+	return ended;
+}

@@ -1,0 +1,92 @@
+/*
+ * hold_private.h - what the files that hold a command share: launch.c, hold.c, step.c.
+ */
+#ifndef GASPBPF_HOLD_PRIVATE_H
+#define GASPBPF_HOLD_PRIVATE_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "target/target.h"
+
+/* A file of code that some process of the command has mapped, as stat(2) tells it apart. */
+struct held_file {
+	struct {
+		uint64_t device, inode;
+	} key;
+	uint64_t size, changed; /* bytes; ns: tells a file that was written over */
+	bool looked_at;         /* no need to ask about it any more */
+	UT_hash_handle hh;
+};
+
+/* A thread that we hold. */
+struct tracee {
+	pid_t tid, pid;
+	bool seen;              /* has stopped for the first time */
+	bool waiting;           /* stands still until the answer with this ticket */
+	uint64_t ticket;
+	bool group_stop;        /* stands still for a SIGSTOP or the like: must not be made to run */
+	int signal;             /* to be delivered when it runs on */
+	bool leaving;           /* is let go at this stop */
+	/* From an exec to the end of the linker's work: */
+	bool stepping;
+	bool ready;             /* that is over, and the caller is asked */
+	bool told;              /* the caller knows of this exec */
+	bool other_thread;      /* it was called by a thread that was not the first */
+	long steps;
+	uint64_t linker_start, linker_end;
+	struct held_file *mapping;  /* in the midst of mmap() */
+	struct held_file *asked[2]; /* what the question is about; NULL: nothing */
+	UT_hash_handle hh;
+};
+
+struct question {
+	struct hold_notice notice;
+	struct question *next;
+};
+
+struct reply {
+	pid_t pid;
+	uint64_t ticket;
+	enum hold_answer answer;
+	struct reply *next;
+};
+
+struct hold {
+	pthread_t thread;
+	char *const *argv;       /* until the command is started */
+	const struct caller *caller;
+	bool follow;
+	pid_t command;
+	int started;             /* 0 or -errno */
+	int began;               /* eventfd: command and started are valid */
+	int children;            /* signalfd: SIGCHLD */
+	int told;                /* eventfd: notices */
+	int woken;               /* eventfd: replies, or the end */
+
+	pthread_mutex_t lock;    /* for all below; only our thread changes tracees */
+	struct tracee *tracees;  /* by tid */
+	struct question *first_question, **last_question;
+	struct reply *replies;
+	bool end;
+	uint64_t tickets;
+
+	struct held_file *files; /* our thread's own */
+	bool all_leave;          /* so is this */
+};
+
+/* launch.c: forks, takes hold, and lets it become the command. 0 or -errno, said. */
+int command_start(pid_t *pid, char *const argv[], const struct caller *caller, unsigned options);
+
+/* hold.c */
+void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice);
+void hold_resume(struct hold *hold, struct tracee *t);
+
+/* step.c: the tracee has become another program; it stands at a system call; the question was answered. Each makes it go on, or asks. */
+void step_begin(struct hold *hold, struct tracee *t, bool other_thread);
+void step_syscall(struct hold *hold, struct tracee *t);
+void step_answered(struct hold *hold, struct tracee *t, enum hold_answer answer);
+void step_forget(struct hold *hold);
+
+#endif
