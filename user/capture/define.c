@@ -348,7 +348,8 @@ int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64
 {
 	struct live_process *p = session_process(s, pid);
 
-	if (p && (p->ended || (p->process && !process_alive(p->process)))) {
+	/* Told twice, by the kernel and by whoever held it at its birth; it may have ended in between. */
+	if (p && p->born < time && (p->ended || (p->process && !process_alive(p->process)))) {
 		drop_process(s, p);
 		p = NULL;
 	}

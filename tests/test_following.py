@@ -1,0 +1,296 @@
+"""Children, other programs, libraries that come later: nothing is missed of a command, and of -p what is missed is said.
+
+Each process of the jobs in tests/workloads/follow appends what it has called to one file; the report must have exactly that.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import gaspbpf
+import remains
+import truth
+
+FOLLOW = gaspbpf.WORKLOADS / "follow"
+MODEL = """
+model    calls
+language CALLS
+library  libcalls.so*
+STEP     function  leaf  void calls_step(int number)
+"""
+RUNGS = ["session", "multi", "perf"]
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    """A runtime that only LD_LIBRARY_PATH leads to, in a private copy: the options that describe it, and the environment."""
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    for file in FOLLOW.iterdir():
+        shutil.copy(file, folder)
+    (tmp_path / "calls.model").write_text(MODEL)
+
+    class Runtime:
+        path = folder
+        options = ["--model-file", tmp_path / "calls.model"]
+        truth_file = tmp_path / "calls.truth"
+        env = {"LD_LIBRARY_PATH": str(folder), "FOLLOW_TRUTH": str(truth_file)}
+
+        def counted(self):
+            """Calls by process."""
+            calls = {}
+            for line in self.truth_file.read_text().splitlines():
+                pid, number = map(int, line.split())
+                calls[pid] = calls.get(pid, 0) + number
+            return calls
+
+    return Runtime()
+
+
+def json_of(result):
+    assert "{\n" in result.stdout, result.stderr
+    return json.loads(result.stdout[result.stdout.index("{\n"):])
+
+
+def calls_by_process(report, event="GASP_CALLS_STEP"):
+    pid_of = {thread["tid"]: thread["pid"] for thread in report["threads"]}
+    calls = {}
+    for row in report["by_thread"]:
+        if row["name"] == event:
+            calls[pid_of[row["tid"]]] = calls.get(pid_of[row["tid"]], 0) + row["calls"]
+    return calls
+
+
+def alone(command, env):
+    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env={**os.environ, **env})
+    return result.stdout, result.returncode
+
+
+def exact(runtime, command, *options, rung="session", expected=None):
+    """Runs a command under observation; the report has each process's own count, and the job printed what it prints alone."""
+    alone_out, alone_status = alone(command, runtime.env)
+    runtime.truth_file.write_text("")
+    result = gaspbpf.run("-q", "--json", *runtime.options, *options, "--", *command, env={**runtime.env, "GASPBPF_RUNG": rung})
+    assert result.returncode == alone_status, result.stderr
+    assert result.stdout.startswith(alone_out)
+    report = json_of(result)
+    assert report["loss"]["lost"] == 0
+    counted = runtime.counted()
+    if expected:
+        assert len(counted) == expected
+    assert calls_by_process(report) == counted, result.stderr
+    return report, result.stderr
+
+
+# --- a command misses nothing ----------------------------------------------
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_script_that_runs_fifty_programs(runtime, rung):
+    """Each lives for a millisecond and maps a library that nobody knows before the first of them maps it."""
+    script = runtime.path / "script"
+    script.write_text(f"#!/bin/sh\nfor i in $(seq 50); do {runtime.path}/step $i; done\nexit 5\n")
+    script.chmod(0o755)
+    report, errors = exact(runtime, [script], rung=rung, expected=50)
+    assert "late" not in errors
+    commands = {process["pid"]: process["command"] for process in report["processes"]}
+    assert {pid: commands[pid] for pid in runtime.counted()} == {
+        pid: f"{runtime.path}/step {calls - 1}" for pid, calls in runtime.counted().items()}
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "vfork", "clone", "silent", "daemon", "thread", "stop"])
+@pytest.mark.parametrize("scope", ["file", "process"])
+def test_every_way_to_start_a_program(runtime, how, scope):
+    exact(runtime, [runtime.path / "tree", how, 3, runtime.path / "step", 20], "--scope", scope, "-m", "calls", expected=3)
+
+
+@pytest.mark.parametrize("how", ["vfork", "thread"])
+@pytest.mark.parametrize("rung", ["multi", "perf"])
+def test_ways_to_start_a_program_on_older_kernels(runtime, how, rung):
+    exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls", rung=rung, expected=2)
+
+
+@pytest.mark.parametrize("scope", ["file", "process"])
+def test_ranks_that_fork(runtime, scope):
+    """The forked ones map the same, and never exec."""
+    exact(runtime, [runtime.path / "step", 10, 20], "--scope", scope, "-m", "calls", expected=21)
+
+
+@pytest.mark.parametrize("rung, children", [("session", 200), ("multi", 30), ("perf", 3)])
+def test_malloc_of_children_that_fork_without_exec(tmp_path, rung, children):
+    """Each child has links of its own, however many there have been."""
+    result = gaspbpf.run("-q", "--json", "-m", "c", "--", gaspbpf.WORKLOADS / "brief", children, env={"GASPBPF_RUNG": rung})
+    assert result.returncode == 0, result.stderr
+    report = json_of(result)
+    calls = calls_by_process(report, "GASP_C_MALLOC")
+    assert len(calls) == children and set(calls.values()) == {100}
+    assert report["loss"]["lost"] == 0
+
+
+def test_two_hundred_threads_and_a_child(tmp_path):
+    result = gaspbpf.run("-q", "--json", "-m", "c", "--", FOLLOW / "crowd", 200)
+    assert result.returncode == 0, result.stderr
+    report = json_of(result)
+    own = [row["calls"] for row in report["by_thread"] if row["name"] == "GASP_C_MALLOC"]
+    assert own.count(10) >= 200, own
+    tids = {row["tid"] for row in report["by_thread"]}
+    assert len(tids) >= 201
+
+
+def test_ranks_run_without_a_tracer(runtime):
+    """What maps the runtime is let go; what starts it stays held."""
+    script = f"{runtime.path}/tree fork 1 /bin/sh -c 'grep TracerPid /proc/self/status; exit 0'; " \
+             f"LD_PRELOAD=libcalls.so grep TracerPid /proc/self/status"
+    result = gaspbpf.run("-q", *runtime.options, "-m", "calls", "--", "sh", "-c", script, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    tracers = [int(number) for number in re.findall(r"^TracerPid:\s*(\d+)$", result.stdout, re.MULTILINE)]
+    assert len(tracers) == 2 and tracers[0] and not tracers[1], result.stdout
+
+
+def test_a_job_that_traces_its_own_child(runtime):
+    """A debugger in the job can do its work: everything is let go before it runs, which is said."""
+    _, errors = exact(runtime, [runtime.path / "tracer", runtime.path / "step", 10])
+    assert "may trace other processes" in errors
+
+
+def test_no_hold_says_what_it_missed(runtime):
+    result = gaspbpf.run("-q", "--json", "--no-hold", *runtime.options, "--", runtime.path / "tree", "fork", 20,
+                         runtime.path / "step", 20000, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    counted, seen = runtime.counted(), calls_by_process(json_of(result))
+    assert sum(counted.values()) == 20 * 20001
+    assert all(seen[pid] <= counted[pid] for pid in seen)
+    if sum(seen.values()) != sum(counted.values()):
+        assert re.search(r"20 processes were forked meanwhile; probes came late \d+ times?.*the longest was [\d.]+ [mu]?s", result.stderr)
+
+
+@pytest.mark.parametrize("implementation", ["openmpi", "mpich"])
+def test_ranks_under_a_launcher_with_a_private_library(tmp_path, implementation):
+    """libmpi is known by LD_LIBRARY_PATH alone; the job is over in a moment, MPI_Init is the first that it calls."""
+    job = gaspbpf.WORKLOADS / f"mpi_job_{implementation}"
+    name = "libmpi.so.40" if implementation == "openmpi" else "libmpich.so.12"
+    loaded = subprocess.run(["ldd", job], capture_output=True, text=True, check=True).stdout
+    library, = re.findall(rf"{re.escape(name)} => (\S+)", loaded)
+    shutil.copy(os.path.realpath(library), tmp_path / name)
+    counter = gaspbpf.WORKLOADS / f"libcount_mpi_{implementation}.so"
+    result = gaspbpf.run("-q", "--json", "--", f"mpirun.{implementation}", "-n", 2, "env", f"LD_LIBRARY_PATH={tmp_path}",
+                         f"LD_PRELOAD={counter}", f"COUNT_FILE={tmp_path / 'count'}", job, "--rounds", 2,
+                         env={**truth.ENVIRONMENT, **gaspbpf.MPI_ENVIRONMENT})
+    assert result.returncode == 0, result.stderr
+    report = json_of(result)
+    files = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("count.mpi*"))]
+    assert len(files) == 2
+    seen = gaspbpf.events(report)
+    for function in ("MPI_Init", "MPI_Init_thread", "MPI_Send", "MPI_Recv", "MPI_Barrier", "MPI_Bcast", "MPI_Finalize"):
+        counted = sum(file["whole"].get(function, {"calls": 0})["calls"] for file in files)
+        row = seen.get(f"GASP_{function.upper()}", {"calls": 0})
+        assert row["calls"] == counted, function
+    assert {process["rank"] for process in report["processes"] if process["rank"] is not None and process["rank"] >= 0} == {0, 1}
+
+
+# --- and harms nothing -----------------------------------------------------
+
+def all_gone(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_gaspbpf_is_killed_while_children_are_held(runtime):
+    """At any moment: all of the job runs on to its end, as if nobody had been there."""
+    for delay in range(12):
+        runtime.truth_file.write_text("")
+        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "30",
+                                    runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   start_new_session=True, env={**os.environ, **runtime.env}, text=True)
+        try:
+            gaspbpf.wait_for(lambda: runtime.truth_file.read_text().count("\n") >= 2 * delay + 1 or watcher.poll() is not None, "the job to be under way")
+            watcher.kill()
+            out, _ = watcher.communicate(timeout=gaspbpf.PATIENCE)
+            gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
+        finally:
+            watcher.kill()
+            watcher.wait()
+        assert "exit 3\n" * 30 + "checksum 30 rounds 30" in out
+        assert set(runtime.counted().values()) == {11} and len(runtime.counted()) == 30
+    remains.assert_no_orphans()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
+def test_leaving_while_children_are_held(runtime, how):
+    """gaspbpf leaves with its report; the job, which the signal was not sent to, goes on."""
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "40",
+                                runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True, env={**os.environ, **runtime.env}, text=True)
+    try:
+        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5, "the job to be under way")
+        watcher.send_signal(how)
+        out, errors = watcher.communicate(timeout=gaspbpf.PATIENCE)
+        gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
+    finally:
+        watcher.kill()
+        watcher.wait()
+    assert watcher.returncode == 0, errors
+    assert "Observed for" in out and "GASP_CALLS_STEP" in out
+    assert out.count("exit 3\n") == 40
+    assert len(runtime.counted()) == 40
+
+
+def test_interrupted_at_the_terminal(runtime):
+    """^C goes to all: the job ends of it, and gaspbpf reports."""
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "100000",
+                                runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True, env={**os.environ, **runtime.env}, text=True)
+    try:
+        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5, "the job to be under way")
+        os.killpg(watcher.pid, signal.SIGINT)
+        out, errors = watcher.communicate(timeout=gaspbpf.PATIENCE)
+        gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
+    finally:
+        watcher.kill()
+        watcher.wait()
+    assert watcher.returncode in (0, 128 + signal.SIGINT), errors
+    assert "GASP_CALLS_STEP" in out
+
+
+def test_job_control(runtime):
+    """A held job is stopped and continued as any other."""
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "-m", "c", "--", gaspbpf.WORKLOADS / "ending", "--seconds", "0.5"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True)
+    try:
+        def child():
+            return re.findall(r"\d+", pathlib.Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text() or "") or \
+                [pid for task in pathlib.Path(f"/proc/{watcher.pid}/task").iterdir() for pid in (task / "children").read_text().split()]
+        pid = int(gaspbpf.wait_for(child, "the command")[0])
+        gaspbpf.wait_for(lambda: "ending" in pathlib.Path(f"/proc/{pid}/comm").read_text(), "the exec")
+        os.kill(pid, signal.SIGSTOP)
+        state = lambda: re.search(r"^State:\s*(\w)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]
+        gaspbpf.wait_for(lambda: state() in "tT", "it to stop")
+        time.sleep(1)
+        assert state() in "tT" and watcher.poll() is None
+        os.kill(pid, signal.SIGCONT)
+        out, errors = watcher.communicate(timeout=gaspbpf.PATIENCE)
+    finally:
+        watcher.kill()
+        watcher.wait()
+    assert watcher.returncode == 0, errors
+
+
+def test_a_setuid_program_stays_one(tmp_path):
+    """Held by root, who may: it gets the rights that it would have had."""
+    folder = pathlib.Path("/tmp") / f"gaspbpf-setuid.{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    try:
+        shutil.copy("/usr/bin/id", folder / "id")
+        os.chmod(folder / "id", 0o4755)
+        result = gaspbpf.run("-q", "--", "sh", "-c", f"{folder}/id -u; id -u", env={"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"})
+    finally:
+        shutil.rmtree(folder)
+    assert result.stdout.splitlines()[:2] == ["0", "65534"], result.stdout + result.stderr
