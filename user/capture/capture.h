@@ -38,6 +38,8 @@ int capture_add_child(struct capture_session *session, pid_t pid, pid_t parent, 
 int capture_refresh_process(struct capture_session *session, pid_t pid, bool changed);
 /* It stands still with all its libraries mapped: the linker's sign that they are is nothing new. */
 void capture_settle_process(struct capture_session *session, pid_t pid);
+/* Has it been looked at since this time (ns)? */
+bool capture_looked_since(struct capture_session *session, pid_t pid, uint64_t time);
 /* The plan knows more than when it was looked at: finds its rank again. */
 void capture_describe_process(struct capture_session *session, pid_t pid);
 /* The process as the session holds it; NULL: unknown. */

@@ -318,6 +318,13 @@ int capture_refresh_process(struct capture_session *s, pid_t pid, bool changed)
 	return p || new_process(s, pid, process) ? 0 : -ENOMEM;
 }
 
+bool capture_looked_since(struct capture_session *s, pid_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p && p->process && p->refreshed > time;
+}
+
 void capture_describe_process(struct capture_session *s, pid_t pid)
 {
 	struct live_process *p = session_process(s, pid);

@@ -259,9 +259,9 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 			s->events.forked(s->events.context, life->pid, life->parent, life->time);
 		break;
 	case GB_LIFE_EXEC:
-		session_change_layout(s, life->pid, life->time);
 		if (s->events.execed)
 			s->events.execed(s->events.context, life->pid, life->tid != life->pid, life->time);
+		session_change_layout(s, life->pid, life->time);
 		break;
 	case GB_LIFE_LINKER:
 		if (session_expected(s, life))

@@ -128,7 +128,7 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 	if (!maps_runtime(job, process) || attach_needs_own(job->plan, &job->attach))
 		return HOLD_ON;
 	follow_take_own(job->follow, pid);
-	follow_linker(job->follow, pid);
+	follow_linker(job->follow, pid, pid == job->command);
 	return HOLD_RELEASE;
 }
 
@@ -144,7 +144,7 @@ static int look(struct job *job, const struct hold_notice *notice)
 	if (!err)
 		err = follow_give_own(job->follow, notice->pid);
 	if (notice->kind == HOLD_LOOK)
-		follow_linker(job->follow, notice->pid);
+		follow_linker(job->follow, notice->pid, notice->pid == job->command);
 	return err;
 }
 
@@ -233,7 +233,8 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	job->plan->no_alone = is_launcher(argv);
 	job->attach.file = scope != SCOPE_PROCESS;
 	job->attach.file_alone = scope == SCOPE_FILE;
-	if (job->attach.file && job->plan->no_alone)
+	/* Of children that nobody holds, it is better to know beforehand what they may map. */
+	if (!job->hold_children && job->attach.file && job->plan->no_alone)
 		plan_known_libraries(job);
 	err = job_load(job, ring_bytes);
 	if (!err)

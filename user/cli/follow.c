@@ -9,7 +9,8 @@
  *   exec      Links go with the process, and probes with the file: a program that maps nothing unknown is seen from its first call. What is unknown is looked for
  *             while the process is held, or else when the exec is told. If not the first thread called exec, links are void and are made anew.
  *   dlopen    Known files are armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is
- *             probed in each process, and its mappings are looked through when it is given. A static program and musl have no such sign.
+ *             probed in each process, and its mappings are looked through when it is given. A static program and musl have no such sign. A
+ *             process that lives for less than YOUNG_NS has no probe there unless it was looked at for other reasons; nor have children before Linux 6.6.
  *
  * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to account: how
  * often, the longest, the sum. It is told at the end.
@@ -218,12 +219,14 @@ void follow_take_own(struct follow *f, pid_t pid)
 	}
 }
 
-void follow_linker(struct follow *f, pid_t pid)
+bool follow_linker(struct follow *f, pid_t pid, bool at_start)
 {
 	struct process *process = capture_process(f->job->capture, pid);
 
-	if (process)
-		attach_linker(f->job->kernel, f->job->plan, process);
+	/* Where a probe takes long to remove, and others wait for that, short-lived children would be held up for it. */
+	if (!at_start && kernel_rung(f->job->kernel) == RUNG_PERF)
+		return false;
+	return process && attach_linker(f->job->kernel, f->job->plan, process) > 0;
 }
 
 /* --- looking ----------------------------------------------------------- */
@@ -279,23 +282,24 @@ static void came_late(struct follow *f, uint64_t since)
 static void look_late(struct follow *f, const struct pending *event)
 {
 	struct job *job = f->job;
-	bool added, own = !has_own(job, event->pid) && attach_needs_own(job->plan, &job->attach), known;
+	bool added = false, own = !has_own(job, event->pid) && attach_needs_own(job->plan, &job->attach), known;
 	struct process *process;
 
 	if (event->other_thread) {
 		follow_take_own(f, event->pid);
 		own = attach_needs_own(job->plan, &job->attach);
 	}
-	if (follow_look(f, event->pid, false, &added))
-		added = false;
+	known = !follow_look(f, event->pid, false, &added);
 	process = capture_process(job->capture, event->pid);
-	known = process && is_same(process, event->since);
+	known = known && process && is_same(process, event->since);
 	if (known && own)
 		own = !follow_give_own(f, event->pid);
-	if (!known || !process_alive(process))
+	if (!known || !process_alive(process)) {
 		follow_take_own(f, event->pid); /* nobody's, or a stranger's */
-	else if (added || own)
+		f->account.unseen += !event->young;
+	} else if (added || own) {
 		came_late(f, event->since);
+	}
 }
 
 /* --- events ------------------------------------------------------------ */
@@ -338,10 +342,16 @@ static bool is_held(const struct job *job, pid_t pid)
 	return job->hold && hold_has(job->hold, pid);
 }
 
+/* It stands still, or stood still when it was looked at after this event: nothing of it is late. */
+static bool was_held(const struct job *job, pid_t pid, uint64_t time)
+{
+	return is_held(job, pid) || capture_looked_since(job->capture, pid, time);
+}
+
 static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
 {
 	struct follow *f = context;
-	bool held = is_held(f->job, pid) || is_held(f->job, parent);
+	bool held = was_held(f->job, pid, time) || is_held(f->job, parent);
 
 	f->account.processes++;
 	capture_add_child(f->job->capture, pid, parent, time);
@@ -353,7 +363,7 @@ static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
 static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 {
 	struct follow *f = context;
-	bool held = is_held(f->job, pid);
+	bool held = was_held(f->job, pid, time);
 
 	call_for_look(f, (struct pending){ .pid = pid, .since = time, .young = held, .other_thread = other_thread && !held });
 }
@@ -393,9 +403,11 @@ void follow_catch_up(struct follow *f)
 		}
 		f->pending[i] = f->pending[--f->npending];
 		look_late(f, &event);
-		/* From here on its linker tells of more; what came before that, the second look finds. */
-		follow_linker(f, event.pid);
+		/* From here on its linker tells of more; what came before that, a second look finds. */
+		if (!follow_linker(f, event.pid, false))
+			continue;
 		event.other_thread = false;
+		event.young = true;
 		look_late(f, &event);
 	}
 }

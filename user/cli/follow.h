@@ -19,6 +19,7 @@ struct follow_account {
 	size_t processes;          /* that were forked meanwhile */
 	size_t late;               /* times that probes came late: after a fork, an exec, a library loaded */
 	uint64_t longest, total;   /* ns; from then until they were in */
+	size_t unseen;             /* times that a process had ended before it could be looked at */
 };
 
 /* 0 or -ENOMEM. */
@@ -36,8 +37,8 @@ int follow_look(struct follow *follow, pid_t pid, bool changed, bool *added);
 int follow_give_own(struct follow *follow, pid_t pid);
 /* It has them no more. */
 void follow_take_own(struct follow *follow, pid_t pid);
-/* Tells when the process loads libraries, if its linker says so. */
-void follow_linker(struct follow *follow, pid_t pid);
+/* Tells when the process loads libraries, if its linker says so. at_start: it is observed from the start. True: from now on. */
+bool follow_linker(struct follow *follow, pid_t pid, bool at_start);
 /* Readable when a file that is observed has been changed. */
 int follow_fd(const struct follow *follow);
 /* Takes the probes out of files that have been changed: they were meant for what was there before. */

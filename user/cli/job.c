@@ -263,7 +263,7 @@ static void watch_loading(struct job *job)
 	bool added;
 
 	for (size_t i = 0; i < job->npids; i++) {
-		follow_linker(job->follow, job->pids[i]);
+		follow_linker(job->follow, job->pids[i], true);
 		follow_look(job->follow, job->pids[i], false, &added);
 	}
 }

@@ -179,6 +179,7 @@ static uint64_t state_distance(const struct image *linker, const struct symbol *
 int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process)
 {
 	uint64_t cookie;
+	int err;
 
 	for (size_t m = 0; m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
@@ -196,7 +197,8 @@ int attach_linker(struct kernel *kernel, const struct plan *plan, const struct p
 			return 0;
 		request.file_fd = image->fd;
 		cookie = state_distance(image, symbol);
-		return link_attach_linker(kernel, &request);
+		err = link_attach_linker(kernel, &request);
+		return err ? err : 1;
 	}
 	return -ENOENT;
 }

@@ -254,8 +254,8 @@ int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, co
  */
 bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope);
 /*
- * Tells when the dynamic linker that the process maps adds or removes objects (struct capture_events). 0, -ENOENT where it
- * maps none that says so, or -errno, not said. Nothing where the process has this already.
+ * Tells when the dynamic linker that the process maps adds or removes objects (struct capture_events). 1, 0 where that was
+ * so already, -ENOENT where it maps no linker that says so, or -errno, not said.
  */
 int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process);
 /* Takes out, in the background, what was put in for one process alone. */
