@@ -291,7 +291,6 @@ static void set_process(struct capture_session *s, struct live_process *p, struc
 		process_close(p->process);
 	}
 	p->process = process;
-	p->stale = false;
 	p->refreshed = clock_monotonic();
 	describe_process(s, p);
 }
@@ -409,39 +408,22 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 {
 	struct live_process *p = session_process(s, pid);
 	struct process *process = NULL;
+	bool first;
 
 	if (!p)
 		return;
-	if (p->changed_pass == s->pass) {
-		p->stale = true;
-		return;
-	}
-	p->layout++;
-	p->changed = time;
+	first = p->changed_pass != s->pass;
 	p->changed_pass = s->pass;
+	p->settling = time;
+	if (first) {
+		p->layout++;
+		p->changed = time;
+	}
 	if (p->refreshed > time)
-		return; /* it stood still when it was looked at, after the change */
+		return; /* it was looked at after this change */
 	process_open_if_there(&process, pid);
-	set_process(s, p, process, true);
-}
-
-/* The process as it was in this layout; NULL: not known. */
-static struct process *laid_out(struct live_process *p, uint32_t layout)
-{
-	if (layout + 1 == p->layout)
-		return p->before;
-	if (layout != p->layout || !p->process)
-		return NULL;
-	if (p->stale && !process_refresh(p->process))
-		p->refreshed = clock_monotonic();
-	p->stale = false;
-	return p->process;
-}
-
-/* The layout in which a call ended. */
-static uint32_t layout_at(const struct live_process *p, uint64_t time)
-{
-	return p->layout && time < p->changed ? p->layout - 1 : p->layout;
+	set_process(s, p, process, first);
+	session_drain_control(s); /* what has changed up to this look */
 }
 
 /* --- threads ----------------------------------------------------------- */
@@ -517,28 +499,56 @@ void session_name_threads(struct capture_session *s)
 
 /* --- call sites -------------------------------------------------------- */
 
-/* The mapping that holds the site, in this layout; a library that came without a word is looked for once in a while. */
-static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout)
+static const struct mapping *mapping_in(const struct process *process, uint64_t address)
 {
-	struct process *process = laid_out(p, layout);
-	const struct mapping *mapping = process ? process_mapping_at(process, site->address) : NULL;
+	return process ? process_mapping_at(process, address) : NULL;
+}
 
-	if (mapping || process != p->process || !process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->inode == b->inode && a->device == b->device && a->start - a->offset == b->start - b->offset;
+}
+
+/* The layout in which a call ended. */
+static uint32_t layout_at(const struct live_process *p, uint64_t time)
+{
+	if (!p->layout || time >= p->settling)
+		return p->layout;
+	return time < p->changed ? p->layout - 1 : p->layout | UNSETTLED;
+}
+
+/*
+ * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came without a word is
+ * looked for once in a while.
+ */
+static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout, struct process **owner)
+{
+	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
+
+	*owner = p->process;
+	if (layout == (p->layout | UNSETTLED))
+		return same_mapping(mapping, before) ? mapping : NULL;
+	if (layout != p->layout) {
+		*owner = p->before;
+		return layout + 1 == p->layout ? before : NULL;
+	}
+	if (mapping || !p->process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
 		return mapping;
 	p->refreshed = clock_monotonic();
-	return process_refresh(process) ? NULL : process_mapping_at(process, site->address);
+	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
 }
 
 static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
 {
+	struct process *owner = NULL;
 	const struct mapping *mapping;
 	struct known_image *known;
 
 	site->image = NO_INDEX;
-	mapping = p ? site_mapping(site, p, layout) : NULL;
+	mapping = p ? site_mapping(site, p, layout, &owner) : NULL;
 	if (!mapping || !mapping->inode)
 		return;
-	known = mapped_image(s, layout == p->layout ? p->process : p->before, mapping);
+	known = mapped_image(s, owner, mapping);
 	if (!known)
 		return;
 	site->offset = site->address - mapping->start + mapping->offset;

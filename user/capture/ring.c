@@ -42,11 +42,16 @@ void ring_close(struct ring *ring)
 	ring->consumer = NULL;
 }
 
-bool ring_drain(struct ring *ring, void (*take)(void *context, const void *record, size_t size), void *context)
+unsigned long ring_filled(const struct ring *ring)
 {
-	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE), at = *ring->consumer;
+	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+}
 
-	while (at < end) {
+bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size), void *context)
+{
+	unsigned long at = *ring->consumer;
+
+	while (at < limit) {
 		const uint32_t *head = (const uint32_t *)(ring->data + (at & (ring->bytes - 1)));
 		uint32_t length = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 
@@ -58,5 +63,5 @@ bool ring_drain(struct ring *ring, void (*take)(void *context, const void *recor
 		at += (length + RECORD_HEAD + 7) & ~7UL;
 		__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
 	}
-	return at >= end;
+	return at >= limit;
 }

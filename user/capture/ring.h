@@ -2,7 +2,7 @@
  * ring.h - reading a BPF ring buffer. Private to user/capture.
  *
  * libbpf's reader drains a ring until it is empty, which a busy producer never lets it be, so other rings
- * overflow meanwhile. This one stops where the producer was when it began.
+ * overflow meanwhile. This one stops where it is told to.
  */
 #ifndef GASPBPF_RING_H
 #define GASPBPF_RING_H
@@ -22,10 +22,12 @@ struct ring {
 int ring_open(struct ring *ring, int fd, size_t bytes);
 void ring_close(struct ring *ring);
 
+/* How far the kernel has come: a limit for ring_drain(). */
+unsigned long ring_filled(const struct ring *ring);
 /*
- * Hands every record that was complete when the call began to `take`. Returns true when all of them were
- * read, false when one is still being written (it and those behind it come next time).
+ * Hands every record up to the limit to `take`. Returns true when all of them were read, false when one is
+ * still being written (it and those behind it come next time).
  */
-bool ring_drain(struct ring *ring, void (*take)(void *context, const void *record, size_t size), void *context);
+bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size), void *context);
 
 #endif

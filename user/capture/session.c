@@ -10,8 +10,10 @@
  * is kept back. A hole that is still there after a later complete pass over all rings cannot be a
  * matter of order any more: the records between were lost, and become a gap.
  *
- * Control records (thread and process ends) are read before the spans of a pass and applied after them:
- * a thread's spans are in the rings before its end is told.
+ * Control records are of two kinds. Ends of threads and processes are applied after the spans of a pass, and only those that were read before it
+ * was fixed how far the pass goes: a thread's spans are in the rings before its end is told. What changes the meaning of spans (fork, exec, libraries)
+ * is applied before them, and everything is read up to a moment after the last span of the pass: so a span never meets a process
+ * of which a change is still to be told.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -293,21 +295,37 @@ static void apply_late_life(struct capture_session *s, const struct gb_life *lif
 	}
 }
 
+void session_drain_control(struct capture_session *s)
+{
+	ring_drain(&s->control, ring_filled(&s->control), take_life, s);
+}
+
 int capture_drain(struct capture_session *s)
 {
+	unsigned long limits[64];
 	bool complete = true;
+	size_t before, kept = 0;
 
 	s->pass++;
-	s->nlife = 0;
-	ring_drain(&s->control, take_life, s);
-	for (size_t i = 0; i < s->nlife; i++)
-		apply_early_life(s, &s->life[i]);
+	session_drain_control(s);
+	before = s->nlife;
 	for (unsigned i = 0; i < s->nrings; i++)
-		complete &= ring_drain(&s->rings[i], take_span, s);
+		limits[i] = ring_filled(&s->rings[i]);
+	session_drain_control(s);
+	for (; s->nearly_life < s->nlife; s->nearly_life++) {
+		struct gb_life life = s->life[s->nearly_life]; /* the list may grow meanwhile */
+
+		apply_early_life(s, &life);
+	}
+	for (unsigned i = 0; i < s->nrings; i++)
+		complete &= ring_drain(&s->rings[i], limits[i], take_span, s);
 	if (complete && s->waiting)
 		close_old_holes(s, false);
-	for (size_t i = 0; i < s->nlife; i++)
+	for (size_t i = 0; i < before; i++)
 		apply_late_life(s, &s->life[i]);
+	for (size_t i = before; i < s->nlife; i++)
+		s->life[kept++] = s->life[i];
+	s->nlife = s->nearly_life = kept;
 	return s->err;
 }
 

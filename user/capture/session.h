@@ -41,20 +41,21 @@ struct live_process {
 	 * that ended before the last change belong to the one before it.
 	 */
 	uint32_t layout;
-	uint64_t changed;         /* ns; when the last one began */
+	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */
 	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
 	bool settled;             /* its linker has yet to say that what is known already is all */
-	bool stale;               /* process has the mappings of the layout's beginning: there have been further changes */
 	struct process *before;   /* with the mappings of the layout before; NULL: none */
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
 	bool ended;
 	UT_hash_handle hh;
 };
 
+#define UNSETTLED (1U << 31)
+
 struct site_key {
 	uint64_t address;
 	uint32_t process;         /* index in definitions */
-	uint32_t layout;          /* of the process */
+	uint32_t layout;          /* of the process; UNSETTLED is added between its changes */
 };
 
 struct site_record {
@@ -100,12 +101,16 @@ struct capture_session {
 	struct known_image *images;
 	size_t nimages;
 
-	struct gb_life *life;     /* of this pass, applied after its spans */
+	struct gb_life *life;     /* of this pass, and ends for the next one */
 	size_t nlife, life_room;
+	size_t nearly_life;       /* of those, applied as far as they come before spans */
 	struct capture_totals totals;
 	uint64_t gaps;
 	int err;                  /* -ENOMEM, once it has happened */
 };
+
+/* session.c */
+void session_drain_control(struct capture_session *s);
 
 /* define.c */
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
