@@ -153,8 +153,8 @@ def test_ranks_run_without_a_tracer(runtime):
 
 
 def test_a_job_that_traces_its_own_child(runtime):
-    """A debugger in the job can do its work: everything is let go before it runs, which is said."""
-    _, errors = exact(runtime, [runtime.path / "tracer", runtime.path / "step", 10])
+    """A debugger in the job can do its work: everything is let go before it runs, which is said. What was known by then is still seen."""
+    _, errors = exact(runtime, ["sh", "-c", f"{runtime.path}/step 10; {runtime.path}/tracer {runtime.path}/step 10"], "-m", "calls", expected=2)
     assert "may trace other processes" in errors
 
 
@@ -294,3 +294,201 @@ def test_a_setuid_program_stays_one(tmp_path):
     finally:
         shutil.rmtree(folder)
     assert result.stdout.splitlines()[:2] == ["0", "65534"], result.stdout + result.stderr
+
+
+# --- processes that run already --------------------------------------------
+
+class Gated:
+    """A `step` at its gate, started by some command line."""
+
+    def __init__(self, runtime, command, gate, folder=None):
+        self.gate = gate
+        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+                                        env={**os.environ, **runtime.env, "FOLLOW_GATE": str(folder or gate)})
+        gaspbpf.wait_for(lambda: self.there("ready"), "the job to reach its gate")
+
+    def there(self, what):
+        return pathlib.Path(f"{self.gate}.{what}").exists()
+
+    def work(self):
+        pathlib.Path(f"{self.gate}.go").touch()
+        gaspbpf.wait_for(lambda: self.there("done"), "the job to do its work")
+
+    def end(self):
+        pathlib.Path(f"{self.gate}.end").touch()
+        self.process.wait(timeout=gaspbpf.PATIENCE)
+        return self.process.returncode
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+@pytest.fixture
+def gated(runtime, tmp_path):
+    started = []
+
+    def start(command, folder=None):
+        started.append(Gated(runtime, command, tmp_path / f"gate{len(started)}", folder))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+
+
+def joined(runtime, observe, target, pid, *options):
+    """Joins a job at its gate, lets it do its work, leaves: the report, and what was said."""
+    watcher = observe(*runtime.options, "--json", "-p", pid, *options)
+    target.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert target.end() == 3
+    report = json.loads(out)
+    assert report["loss"]["lost"] == 0
+    return report, errors
+
+
+@pytest.mark.parametrize("scope", ["file", "process"])
+def test_children_forked_while_joined(runtime, gated, observe, scope):
+    """One probe for all sees all of them; with links of their own they are seen late, and how late is said."""
+    target = gated([runtime.path / "step", 1000, 20])
+    report, errors = joined(runtime, observe, target, target.process.pid, "--scope", scope, "-m", "calls")
+    counted, seen = runtime.counted(), calls_by_process(report)
+    assert len(counted) == 21
+    assert {process["pid"] for process in report["processes"]} == set(counted)
+    assert seen[target.process.pid] == 1000
+    if scope == "file":
+        assert seen == counted
+        assert "20 processes were forked meanwhile and observed from the first instruction" in errors
+    else:
+        assert all(calls <= counted[pid] for pid, calls in seen.items())
+        assert "20 processes were forked meanwhile" in errors
+        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s, all together|ended before it could be looked at", errors)
+
+
+# --- libraries that come and go --------------------------------------------
+
+def sites(report, event="GASP_CALLS_STEP"):
+    """Calls by source line."""
+    lines = {}
+    for site in gaspbpf.events(report)[event]["sites"]:
+        line = f"{os.path.basename(site['file'])}:{site['line']}" if site.get("file") else None
+        lines[line] = lines.get(line, 0) + site["calls"]
+    return lines
+
+
+def loaded(runtime, job, observe, *arguments, rung="session"):
+    target = job([runtime.path / "loader", *arguments], env=runtime.env).wait_ready()
+    watcher = observe(*runtime.options, "--json", "-m", "c,calls", "-p", target.process.pid, env={"GASPBPF_RUNG": rung})
+    target.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert target.end() == 0
+    report = json.loads(out)
+    assert report["loss"]["lost"] == 0
+    return target, report, errors
+
+
+@pytest.mark.parametrize("rung", ["session", "perf"])
+def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
+    """Nobody knew it. The job pauses after each loading, so only the blind window, which is told, lies before its first call."""
+    target, report, errors = loaded(runtime, job, observe, "--first", 0, "--rounds", 3, "--pause-us", 700000, rung=rung)
+    assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 3 * (3 + 5), errors
+    assert re.search(r"probes came late 1 time.*the longest was [\d.]+ [mu]?s", errors)
+    assert sites(report) == {"plugin.c:9": 9, "plugin.c:18": 15}
+    assert "same place 3 of 3" in target.output()
+
+
+def test_libraries_that_take_each_others_place(runtime, job, observe):
+    """In a tight loop: every call is seen; what cannot be placed for sure is not placed."""
+    target, report, errors = loaded(runtime, job, observe, "--first", 1, "--rounds", 500)
+    assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 500 * (3 + 5)
+    assert "late" not in errors
+    assert "same place 500 of 500" in target.output()
+    lines = sites(report)
+    assert set(lines) <= {None, "plugin.c:9", "plugin.c:18"}
+    assert lines.get("plugin.c:9", 0) <= 1500 and lines.get("plugin.c:18", 0) <= 2500
+
+
+# --- other namespaces, other files, other processes ------------------------
+
+PRIVATE = "mount --bind {folder}/other/libcalls.so {folder}/libcalls.so && "
+
+
+def other_copy(runtime):
+    (runtime.path / "other").mkdir()
+    shutil.copy(runtime.path / "libcalls.so", runtime.path / "other")
+    return PRIVATE.format(folder=runtime.path)
+
+
+@pytest.mark.parametrize("namespaces", ["-m", "-mpf", "-mnpf"])
+def test_a_command_in_other_namespaces(runtime, namespaces):
+    """Its library is not the one that the same path leads to out here."""
+    script = other_copy(runtime) + f"for i in 1 2 3; do {runtime.path}/step 7; done; exit 0"
+    alone_out, status = alone(["unshare", namespaces, "sh", "-c", script], runtime.env)
+    assert status == 0, alone_out
+    runtime.truth_file.write_text("")
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", namespaces, "sh", "-c", script, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    calls = calls_by_process(json_of(result))
+    assert list(calls.values()) == [8, 8, 8]
+    if "p" not in namespaces:
+        assert calls == runtime.counted()
+
+
+@pytest.mark.parametrize("namespaces", ["-m", "-mpf"])
+def test_joining_in_other_namespaces(runtime, gated, observe, namespaces):
+    script = other_copy(runtime) + f"{runtime.path}/step 50"
+    target = gated(["unshare", namespaces, "sh", "-c", script + "; exit 3"])
+    pid, = [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/exe")
+            if os.path.realpath(path) == str(runtime.path / "step")]
+    report, _ = joined(runtime, observe, target, pid, "-m", "calls")
+    assert calls_by_process(report) == {pid: 50}
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_files_that_are_gone(runtime, gated, observe, change):
+    """Program and library have been deleted, or others have taken their names, while the job runs."""
+    target = gated([runtime.path / "step", 50])
+    for name in ("libcalls.so", "step"):
+        if change == "removed":
+            (runtime.path / name).unlink()
+        else:
+            shutil.copy("/bin/true", runtime.path / "new")
+            os.replace(runtime.path / "new", runtime.path / name)
+    report, _ = joined(runtime, observe, target, target.process.pid, "-m", "calls")
+    assert calls_by_process(report) == {target.process.pid: 50}
+
+
+OTHER = """
+long calls_other(long n);
+long calls_other(long n) { long s = 1; for (long i = 0; i < n; i++) s = s * 31 + i; return s; }
+void calls_step(int number);
+void calls_step(int number) { static volatile long sum; sum += calls_other(number + 40); }
+"""
+
+
+@pytest.mark.parametrize("scope", ["file", "process"])
+def test_a_library_that_is_written_over_between_two_runs(runtime, tmp_path, scope):
+    """The same file, other contents: probes for the old ones would break the new one."""
+    (tmp_path / "other.c").write_text(OTHER)
+    gaspbpf.compile_c(tmp_path / "other.c", runtime.path / "next.so", "-O2", "-fPIC", "-shared", "-Wl,-soname,libcalls.so")
+    script = f"{runtime.path}/step 5; cat {runtime.path}/next.so > {runtime.path}/libcalls.so; {runtime.path}/step 6; {runtime.path}/step 7; exit 0"
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--scope", scope, "-m", "calls", "--", "sh", "-c", script, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    assert sorted(runtime.counted().values()) == [6, 7, 8]
+    assert calls_by_process(json_of(result)) == runtime.counted()
+    assert "libcalls.so: was written over" in result.stderr
+
+
+def test_a_pid_that_is_used_again(runtime):
+    """Three processes with one number in their own namespace: three processes."""
+    script = f"for i in 1 2 3; do echo 300 > /proc/sys/kernel/ns_last_pid; {runtime.path}/step 7$i; done; exit 0"
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", "-pf", "--mount-proc", "sh", "-c", script, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    assert runtime.counted() == {301: 72 + 73 + 74}
+    assert sorted(calls_by_process(json_of(result)).values()) == [72, 73, 74]

@@ -1,5 +1,5 @@
 /*
- * define.c - processes, threads, probes and call sites, as the spans first name them.
+ * define.c - processes, threads and probes, as the spans first name them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,6 @@
 #include "model/value.h"
 #include "util/clock.h"
 #include "util/log.h"
-
-#define REFRESH_EVERY 100000000ULL /* ns between two looks at a process's mappings */
 
 static char *copy(const char *text)
 {
@@ -30,7 +28,7 @@ static struct known_image *add_known(struct capture_session *s, struct known_ima
 	return &grown[s->nimages++];
 }
 
-static uint32_t define_image(struct capture_session *s, const struct image *image)
+uint32_t session_define_image(struct capture_session *s, const struct image *image)
 {
 	uint32_t index = definitions_add_image(s->d);
 
@@ -51,8 +49,7 @@ static struct known_image *known_image(struct capture_session *s, uint64_t devic
 }
 
 /* The file behind a mapping, opened while the process still offers it. */
-static struct known_image *mapped_image(struct capture_session *s, struct process *process,
-					const struct mapping *mapping)
+struct known_image *session_image(struct capture_session *s, struct process *process, const struct mapping *mapping)
 {
 	struct known_image *known = known_image(s, mapping->device, mapping->inode);
 	struct known_image fresh = { .device = mapping->device, .inode = mapping->inode, .index = NO_INDEX };
@@ -66,6 +63,13 @@ static struct known_image *mapped_image(struct capture_session *s, struct proces
 			fresh.image = NULL;
 	}
 	return add_known(s, fresh);
+}
+
+void capture_forget_image(struct capture_session *s, const struct image *image)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].image == image)
+			s->images[i].device = s->images[i].inode = 0;
 }
 
 /* --- probes ------------------------------------------------------------ */
@@ -119,7 +123,7 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	if (!known)
 		return -ENOMEM;
 	if (known->index == NO_INDEX)
-		known->index = define_image(s, site->image);
+		known->index = session_define_image(s, site->image);
 	s->first_probe[site->id] = s->d->nprobes;
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		int err = define_probe(s, site, k, known->index);
@@ -497,112 +501,7 @@ void session_name_threads(struct capture_session *s)
 	}
 }
 
-/* --- call sites -------------------------------------------------------- */
-
-static const struct mapping *mapping_in(const struct process *process, uint64_t address)
-{
-	return process ? process_mapping_at(process, address) : NULL;
-}
-
-static bool same_mapping(const struct mapping *a, const struct mapping *b)
-{
-	return a && b && a->inode == b->inode && a->device == b->device && a->start - a->offset == b->start - b->offset;
-}
-
-/* The layout in which a call ended. */
-static uint32_t layout_at(const struct live_process *p, uint64_t time)
-{
-	if (!p->layout || time >= p->settling)
-		return p->layout;
-	return time < p->changed ? p->layout - 1 : p->layout | UNSETTLED;
-}
-
-/*
- * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came without a word is
- * looked for once in a while.
- */
-static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout, struct process **owner)
-{
-	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
-
-	*owner = p->process;
-	if (layout == (p->layout | UNSETTLED))
-		return same_mapping(mapping, before) ? mapping : NULL;
-	if (layout != p->layout) {
-		*owner = p->before;
-		return layout + 1 == p->layout ? before : NULL;
-	}
-	if (mapping || !p->process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
-		return mapping;
-	p->refreshed = clock_monotonic();
-	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
-}
-
-static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
-{
-	struct process *owner = NULL;
-	const struct mapping *mapping;
-	struct known_image *known;
-
-	site->image = NO_INDEX;
-	mapping = p ? site_mapping(site, p, layout, &owner) : NULL;
-	if (!mapping || !mapping->inode)
-		return;
-	known = mapped_image(s, owner, mapping);
-	if (!known)
-		return;
-	site->offset = site->address - mapping->start + mapping->offset;
-	if (known->index == NO_INDEX && known->image)
-		known->index = define_image(s, known->image);
-	site->image = known->index;
-}
-
-static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct live_process *p)
-{
-	struct site_record *record = calloc(1, sizeof(*record));
-
-	if (!record)
-		return NO_INDEX;
-	record->key = *key;
-	record->site = definitions_add_site(s->d);
-	if (record->site == NO_INDEX) {
-		free(record);
-		return NO_INDEX;
-	}
-	s->d->sites[record->site].process = key->process;
-	s->d->sites[record->site].address = key->address;
-	place_site(s, &s->d->sites[record->site], p, key->layout);
-	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
-	return record->site;
-}
-
-uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end)
-{
-	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };
-	struct live_process *p = session_process(s, t->pid);
-	struct site_record *record;
-	uint32_t slot, site;
-
-	if (p)
-		key.layout = layout_at(p, end);
-	slot = (caller ^ (caller >> 12) ^ key.process * 31) & (SITE_CACHE - 1);
-	if (!memcmp(&s->cache[slot].key, &key, sizeof(key)))
-		return s->cache[slot].site;
-	HASH_FIND(hh, s->sites, &key, sizeof(key), record);
-	site = record ? record->site : new_call_site(s, &key, p);
-	if (site != NO_INDEX) {
-		s->cache[slot].key = key;
-		s->cache[slot].site = site;
-	}
-	return site;
-}
-
-void capture_forget_image(struct capture_session *s, const struct image *image)
-{
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].image == image)
-			s->images[i].device = s->images[i].inode = 0;
-}
+/* --- the end ------------------------------------------------------------ */
 
 void session_free_definitions(struct capture_session *s)
 {

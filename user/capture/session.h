@@ -116,17 +116,22 @@ void session_drain_control(struct capture_session *s);
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
 struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid);
 void session_end_thread(struct capture_session *s, struct live_thread *t);
-uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+/* The file behind a mapping, opened while the process still offers it; NULL: no memory. */
+struct known_image *session_image(struct capture_session *s, struct process *process, const struct mapping *mapping);
+uint32_t session_define_image(struct capture_session *s, const struct image *image);
+/* The definition that this call is an event of; NO_INDEX: none (@only). */
+uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
+void session_name_threads(struct capture_session *s);
 /* Has the process not ended, as far as can be seen? */
 bool session_is_there(struct capture_session *s, struct live_process *p);
 /* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */
 bool session_expected(struct capture_session *s, const struct gb_life *life);
 /* The process's mappings change at this time. */
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
-/* The definition that this call is an event of; NO_INDEX: none (@only). */
-uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
-void session_name_threads(struct capture_session *s);
 void session_free_definitions(struct capture_session *s);
+
+/* sites.c */
+uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
 
 /* locate.c */
 int session_locate(struct capture_session *s);

@@ -137,9 +137,8 @@ static void drop_changed(struct follow *f, int wd)
 			continue;
 		inotify_rm_watch(f->inotify, wd);
 		f->watched[i] = f->watched[--f->nwatched];
-		attach_remove_image(f->job->kernel, image);
+		attach_forget_image(f->job->kernel, image);
 		capture_forget_image(f->job->capture, image);
-		image->device = image->inode = 0; /* what is mapped under this number from now on is another image */
 		log_warn("%s: was written over while it was observed: its probes are out, they were meant for what was there before; "
 			 "programs that are started from now on are observed again", log_safe(image->path));
 		return;

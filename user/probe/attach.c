@@ -156,7 +156,8 @@ static bool wants(const struct kernel *kernel, const struct wanted *w, const str
 {
 	if (w->before && (site->id >= w->before || !site->attached))
 		return false;
-	return site->image == w->image && (site->id >= w->first || site->late) &&
+	/* No inode: the file was written over, its sites are of what was there before (attach_forget_image). */
+	return site->image == w->image && site->image->inode && (site->id >= w->first || site->late) &&
 	       !(site->no_span && site->closes == NO_SITE) && !attach_leaves_out(kernel, w->scope, site);
 }
 

@@ -125,7 +125,7 @@ void attach_remove_process(struct kernel *kernel, pid_t pid)
 }
 
 /* Not in the background: the breakpoints must be gone before anybody runs over them. */
-void attach_remove_image(struct kernel *kernel, const struct image *image)
+static void remove_image(struct kernel *kernel, const struct image *image)
 {
 	size_t kept = 0;
 
@@ -140,6 +140,12 @@ void attach_remove_image(struct kernel *kernel, const struct image *image)
 	link_remove_from(kernel, kept, NULL);
 }
 
+void attach_forget_image(struct kernel *kernel, struct image *image)
+{
+	remove_image(kernel, image);
+	image->device = image->inode = 0;
+}
+
 bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope)
 {
 	for (size_t i = 0; i < plan->nsites; i++) {
@@ -148,7 +154,7 @@ bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope)
 
 		for (size_t m = 0; m < plan->nchosen && !takes_part; m++)
 			takes_part = plan->chosen[m] == site->function->model;
-		if (takes_part && !attach_for_everybody(plan, site->image, scope))
+		if (takes_part && site->image->inode && !attach_for_everybody(plan, site->image, scope))
 			return true;
 	}
 	return false;

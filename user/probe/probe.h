@@ -260,8 +260,11 @@ bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope)
 int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
-/* Takes out what was put into one file, at once. */
-void attach_remove_image(struct kernel *kernel, const struct image *image);
+/*
+ * Takes out what was put into a file, at once, for good: it has other contents now. The image stays in the plan, without its identity, so
+ * that the file is a new one to plan_add_processes().
+ */
+void attach_forget_image(struct kernel *kernel, struct image *image);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all));
 size_t attach_count(const struct kernel *kernel); /* probes attached, per link */

@@ -1,0 +1,113 @@
+/*
+ * sites.c - where a call comes from: an address, at a time, in a process.
+ *
+ * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change begins a new layout of the process
+ * (session_change_layout()), whose mappings are read as soon as it is told; those of the layout before are kept, for calls that ended before
+ * the change. Of several changes at one go only the mappings before the first and after the last are known: a call
+ * in between is located where both agree, else it has no place. So a call may come from an unknown place, never from a wrong one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/session.h"
+#include "util/clock.h"
+
+#define REFRESH_EVERY 100000000ULL /* ns between two looks at a process's mappings */
+
+static const struct mapping *mapping_in(const struct process *process, uint64_t address)
+{
+	return process ? process_mapping_at(process, address) : NULL;
+}
+
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->inode == b->inode && a->device == b->device && a->start - a->offset == b->start - b->offset;
+}
+
+/* The layout in which a call ended. */
+static uint32_t layout_at(const struct live_process *p, uint64_t time)
+{
+	if (!p->layout || time >= p->settling)
+		return p->layout;
+	return time < p->changed ? p->layout - 1 : p->layout | UNSETTLED;
+}
+
+/*
+ * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came without a word is
+ * looked for once in a while.
+ */
+static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout, struct process **owner)
+{
+	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
+
+	*owner = p->process;
+	if (layout == (p->layout | UNSETTLED))
+		return same_mapping(mapping, before) ? mapping : NULL;
+	if (layout != p->layout) {
+		*owner = p->before;
+		return layout + 1 == p->layout ? before : NULL;
+	}
+	if (mapping || !p->process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
+		return mapping;
+	p->refreshed = clock_monotonic();
+	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
+}
+
+static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
+{
+	struct process *owner = NULL;
+	const struct mapping *mapping;
+	struct known_image *known;
+
+	site->image = NO_INDEX;
+	mapping = p ? site_mapping(site, p, layout, &owner) : NULL;
+	if (!mapping || !mapping->inode)
+		return;
+	known = session_image(s, owner, mapping);
+	if (!known)
+		return;
+	site->offset = site->address - mapping->start + mapping->offset;
+	if (known->index == NO_INDEX && known->image)
+		known->index = session_define_image(s, known->image);
+	site->image = known->index;
+}
+
+static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct live_process *p)
+{
+	struct site_record *record = calloc(1, sizeof(*record));
+
+	if (!record)
+		return NO_INDEX;
+	record->key = *key;
+	record->site = definitions_add_site(s->d);
+	if (record->site == NO_INDEX) {
+		free(record);
+		return NO_INDEX;
+	}
+	s->d->sites[record->site].process = key->process;
+	s->d->sites[record->site].address = key->address;
+	place_site(s, &s->d->sites[record->site], p, key->layout);
+	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
+	return record->site;
+}
+
+uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end)
+{
+	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };
+	struct live_process *p = session_process(s, t->pid);
+	struct site_record *record;
+	uint32_t slot, site;
+
+	if (p)
+		key.layout = layout_at(p, end);
+	slot = (caller ^ (caller >> 12) ^ key.process * 31) & (SITE_CACHE - 1);
+	if (!memcmp(&s->cache[slot].key, &key, sizeof(key)))
+		return s->cache[slot].site;
+	HASH_FIND(hh, s->sites, &key, sizeof(key), record);
+	site = record ? record->site : new_call_site(s, &key, p);
+	if (site != NO_INDEX) {
+		s->cache[slot].key = key;
+		s->cache[slot].site = site;
+	}
+	return site;
+}
