@@ -341,6 +341,16 @@ bool session_is_there(struct capture_session *s, struct live_process *p)
 	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid, false);
 }
 
+void session_end_process(struct capture_session *s, struct live_process *p)
+{
+	p->ended = true;
+	if (s->totals.alive)
+		s->totals.alive--;
+	process_close(p->process);
+	process_close(p->before);
+	p->process = p->before = NULL;
+}
+
 /* Its number belongs to another process now. What is defined stays. */
 static void drop_process(struct capture_session *s, struct live_process *p)
 {

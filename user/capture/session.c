@@ -233,9 +233,7 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 		set_name(&def->name, life->comm);
 	if (p->ended)
 		return;
-	p->ended = true;
-	if (s->totals.alive)
-		s->totals.alive--;
+	session_end_process(s, p);
 	if (s->events.exited)
 		s->events.exited(s->events.context, life->pid, life->exit_code);
 }
@@ -245,11 +243,9 @@ void capture_check_processes(struct capture_session *s)
 	for (struct live_process *p = s->processes; p; p = p->hh.next) {
 		if (p->ended || session_is_there(s, p))
 			continue;
-		p->ended = true;
+		session_end_process(s, p);
 		if (!s->d->processes[p->index].end)
 			s->d->processes[p->index].end = s->d->processes[p->index].start;
-		if (s->totals.alive)
-			s->totals.alive--;
 	}
 }
 

@@ -122,6 +122,8 @@ uint32_t session_define_image(struct capture_session *s, const struct image *ima
 /* The definition that this call is an event of; NO_INDEX: none (@only). */
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
 void session_name_threads(struct capture_session *s);
+/* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
+void session_end_process(struct capture_session *s, struct live_process *p);
 /* Has the process not ended, as far as can be seen? */
 bool session_is_there(struct capture_session *s, struct live_process *p);
 /* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */

@@ -230,6 +230,18 @@ bool follow_linker(struct follow *f, pid_t pid, bool at_start)
 
 /* --- looking ----------------------------------------------------------- */
 
+/* Is everything that it maps in the plan, because another process has mapped it before? */
+static bool maps_only_known(const struct plan *plan, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+
+		if (mapping->executable && mapping->inode && !plan_image(plan, mapping->device, mapping->inode))
+			return false;
+	}
+	return true;
+}
+
 int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 {
 	struct job *job = f->job;
@@ -243,6 +255,9 @@ int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 	process = err ? NULL : capture_process(job->capture, pid);
 	if (!process)
 		return err ?: -ESRCH;
+	/* Else the plan may have files that nobody has mapped so far (command.c): that one does is news. */
+	if (job->hold && job->hold_children && maps_only_known(job->plan, process))
+		return 0;
 	err = plan_add_processes(job->plan, &process, 1);
 	watch_images(f);
 	if (err || !plan_has_new(job->plan, first))

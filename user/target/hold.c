@@ -320,7 +320,10 @@ static void start(struct hold *hold)
 
 	hold->started = command_start(&hold->command, hold->argv, hold->caller, hold->follow ? OPTIONS_FOLLOW : OPTIONS);
 	t = hold->started ? NULL : find_or_add(hold, hold->command);
-	if (t) {
+	if (!t && !hold->started) {
+		hold->started = -ENOMEM;
+		kill(hold->command, SIGKILL);
+	} else if (t) {
 		t->pid = t->tid;
 		t->seen = true;
 	}
