@@ -43,6 +43,7 @@ struct pending {
 	uint64_t since;         /* ns; the first of them */
 	bool other_thread;
 	bool young;             /* only for the linker's sake, and not before it has lived a while */
+	bool held;              /* it gets all it needs when it asks (command.c) */
 };
 
 struct watched {
@@ -292,11 +293,17 @@ static void came_late(struct follow *f, uint64_t since)
 		f->account.longest = window;
 }
 
-/* A process that is not held: makes good what the event changed. */
+static bool is_held(const struct job *job, pid_t pid)
+{
+	return job->hold && hold_has(job->hold, pid);
+}
+
+/* Makes good what the event changed while nobody stood still for it. */
 static void look_late(struct follow *f, const struct pending *event)
 {
 	struct job *job = f->job;
-	bool added = false, own = !has_own(job, event->pid) && attach_needs_own(job->plan, &job->attach), known;
+	bool added = false, known, own = !has_own(job, event->pid) && !event->held &&
+					 attach_needs_own(job->plan, &job->attach);
 	struct process *process;
 
 	if (event->other_thread) {
@@ -335,6 +342,7 @@ static void call_for_look(struct follow *f, struct pending event)
 		if (known->young && !event.young)
 			known->since = event.since;
 		known->young &= event.young;
+		known->held &= event.held;
 		return;
 	}
 	if (event.young && f->npending >= YOUNG_MOST)
@@ -351,11 +359,6 @@ static void call_for_look(struct follow *f, struct pending event)
 	f->pending[f->npending++] = event;
 }
 
-static bool is_held(const struct job *job, pid_t pid)
-{
-	return job->hold && hold_has(job->hold, pid);
-}
-
 /* It stands still, or stood still when it was looked at after this event: nothing of it is late. */
 static bool was_held(const struct job *job, pid_t pid, uint64_t time)
 {
@@ -370,7 +373,8 @@ static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
 	f->account.processes++;
 	capture_add_child(f->job->capture, pid, parent, time);
 	call_for_look(f, (struct pending){
-		.pid = pid, .since = time, .young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
+		.pid = pid, .since = time, .held = held,
+		.young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
 	});
 }
 
@@ -379,7 +383,7 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time);
 
-	call_for_look(f, (struct pending){ .pid = pid, .since = time, .young = held, .other_thread = other_thread && !held });
+	call_for_look(f, (struct pending){ .pid = pid, .since = time, .young = held, .held = held, .other_thread = other_thread && !held });
 }
 
 static void on_mapped(void *context, pid_t pid, uint64_t time)
@@ -416,7 +420,9 @@ void follow_catch_up(struct follow *f)
 			continue;
 		}
 		f->pending[i] = f->pending[--f->npending];
-		look_late(f, &event);
+		event.held &= f->job->hold_children;
+		if (!event.held)
+			look_late(f, &event);
 		/* From here on its linker tells of more; what came before that, a second look finds. */
 		if (!follow_linker(f, event.pid, false))
 			continue;
