@@ -13,7 +13,7 @@ import truth
 HARM = gaspbpf.WORKLOADS / "harm"
 
 # A perf event takes its time to remove: no model's functions there but those that a test is about.
-RUNGS = {"session": [], "multi": [], "perf": ["-m", "shmem"]}  # there are no such functions
+RUNGS = {"session": [], "multi": [], "perf": ["-m", "user"]}  # there are no such functions
 COMPILED = ["O0", "O1", "O2", "O3", "Os", "clang", "clang_stripped"]
 
 # What each function returns for its arguments: a return that was taken for another call's would not agree.
