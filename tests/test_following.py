@@ -24,8 +24,6 @@ language CALLS
 library  libcalls.so*
 STEP     function  leaf  void calls_step(int number)
 """
-RUNGS = ["session", "multi", "perf"]
-
 
 @pytest.fixture
 def runtime(tmp_path):
@@ -72,11 +70,11 @@ def alone(command, env):
     return result.stdout, result.returncode
 
 
-def exact(runtime, command, *options, rung="session", expected=None):
+def exact(runtime, command, *options, expected=None):
     """Runs a command under observation; the report has each process's own count, and the job printed what it prints alone."""
     alone_out, alone_status = alone(command, runtime.env)
     runtime.truth_file.write_text("")
-    result = gaspbpf.run("-q", "--json", *runtime.options, *options, "--", *command, env={**runtime.env, "GASPBPF_RUNG": rung})
+    result = gaspbpf.run("-q", "--json", *runtime.options, *options, "--", *command, env=runtime.env)
     assert result.returncode == alone_status, result.stderr
     assert result.stdout.startswith(alone_out)
     report = json_of(result)
@@ -90,13 +88,13 @@ def exact(runtime, command, *options, rung="session", expected=None):
 
 # --- a command misses nothing ----------------------------------------------
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.guest
 def test_a_script_that_runs_fifty_programs(runtime, rung):
     """Each lives for a millisecond and maps a library that nobody knows before the first of them maps it."""
     script = runtime.path / "script"
     script.write_text(f"#!/bin/sh\nfor i in $(seq 50); do {runtime.path}/step $i; done\nexit 5\n")
     script.chmod(0o755)
-    report, errors = exact(runtime, [script], rung=rung, expected=50)
+    report, errors = exact(runtime, [script], expected=50)
     assert "late" not in errors
     commands = {process["pid"]: process["command"] for process in report["processes"]}
     assert {pid: commands[pid] for pid in runtime.counted()} == {
@@ -109,10 +107,10 @@ def test_every_way_to_start_a_program(runtime, how, scope):
     exact(runtime, [runtime.path / "tree", how, 3, runtime.path / "step", 20], "--scope", scope, "-m", "calls", expected=3)
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize("how", ["vfork", "thread"])
-@pytest.mark.parametrize("rung", ["multi", "perf"])
-def test_ways_to_start_a_program_on_older_kernels(runtime, how, rung):
-    exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls", rung=rung, expected=2)
+def test_links_of_its_own_for_each_process(runtime, how, rung):
+    exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls", expected=2)
 
 
 @pytest.mark.parametrize("scope", ["file", "process"])
@@ -121,10 +119,11 @@ def test_ranks_that_fork(runtime, scope):
     exact(runtime, [runtime.path / "step", 10, 20], "--scope", scope, "-m", "calls", expected=21)
 
 
-@pytest.mark.parametrize("rung, children", [("session", 200), ("multi", 30), ("perf", 3)])
-def test_malloc_of_children_that_fork_without_exec(tmp_path, rung, children):
+@pytest.mark.guest
+def test_malloc_of_children_that_fork_without_exec(rung):
     """Each child has links of its own, however many there have been."""
-    result = gaspbpf.run("-q", "--json", "-m", "c", "--", gaspbpf.WORKLOADS / "brief", children, env={"GASPBPF_RUNG": rung})
+    children = {"session": 200, "multi": 30, "perf": 3}[rung]
+    result = gaspbpf.run("-q", "--json", "-m", "c", "--", gaspbpf.WORKLOADS / "brief", children)
     assert result.returncode == 0, result.stderr
     report = json_of(result)
     calls = calls_by_process(report, "GASP_C_MALLOC")
@@ -382,9 +381,9 @@ def sites(report, event="GASP_CALLS_STEP"):
     return lines
 
 
-def loaded(runtime, job, observe, *arguments, rung="session"):
+def loaded(runtime, job, observe, *arguments):
     target = job([runtime.path / "loader", *arguments], env=runtime.env).wait_ready()
-    watcher = observe(*runtime.options, "--json", "-m", "c,calls", "-p", target.process.pid, env={"GASPBPF_RUNG": rung})
+    watcher = observe(*runtime.options, "--json", "-m", "calls", "-e", "job_more", "-p", target.process.pid)
     target.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
@@ -394,14 +393,18 @@ def loaded(runtime, job, observe, *arguments, rung="session"):
     return target, report, errors
 
 
-@pytest.mark.parametrize("rung", ["session", "perf"])
+@pytest.mark.guest
 def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
-    """Nobody knew it. The job pauses after each loading, so only the blind window, which is told, lies before its first call."""
-    target, report, errors = loaded(runtime, job, observe, "--first", 0, "--rounds", 3, "--pause-us", 700000, rung=rung)
-    assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 3 * (3 + 5), errors
-    assert re.search(r"probes came late 1 time.*the longest was [\d.]+ [mu]?s", errors)
-    assert sites(report) == {"plugin.c:9": 9, "plugin.c:18": 15}
+    """Nobody knew it. The job pauses after each loading: where the blind window, which is told, was shorter, nothing was missed."""
+    target, report, errors = loaded(runtime, job, observe, "--first", 0, "--rounds", 3, "--pause-us", 700000)
+    window = re.search(r"probes came late 1 time.*the longest was ([\d.]+) ([mu]?s)", errors)
+    assert window, errors
     assert "same place 3 of 3" in target.output()
+    if float(window[1]) * {"s": 1, "ms": 1e-3, "us": 1e-6}[window[2]] > 0.7:
+        assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] < 3 * (3 + 5)
+        return
+    assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 3 * (3 + 5)
+    assert sites(report) == {"plugin.c:9": 9, "plugin.c:18": 15}
 
 
 def test_libraries_that_take_each_others_place(runtime, job, observe):

@@ -10,10 +10,10 @@
  * is kept back. A hole that is still there after a later complete pass over all rings cannot be a
  * matter of order any more: the records between were lost, and become a gap.
  *
- * Control records are of two kinds. Ends of threads and processes are applied after the spans of a pass, and only those that were read before it
- * was fixed how far the pass goes: a thread's spans are in the rings before its end is told. What changes the meaning of spans (fork, exec, libraries)
- * is applied before them, and everything is read up to a moment after the last span of the pass: so a span never meets a process
- * of which a change is still to be told.
+ * Control records are of two kinds. Ends of threads and processes are applied after the spans of a pass, and only those that
+ * were read before it was fixed how far the pass goes: a thread's spans are in the rings before its end is told. What changes
+ * the meaning of spans (fork, exec, libraries) is applied before them, and everything is read up to a moment after the last
+ * span of the pass: so a span never meets a process of which a change is still to be told.
  */
 #include <errno.h>
 #include <stdio.h>

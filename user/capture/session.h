@@ -37,8 +37,8 @@ struct live_process {
 	struct process *process;  /* NULL: not looked at yet, or it ended before that */
 	uint64_t refreshed;       /* ns; when the mappings were last read */
 	/*
-	 * A call site is an address, and what lies there changes with exec, dlclose and dlopen. Each change begins a new layout; calls
-	 * that ended before the last change belong to the one before it.
+	 * A call site is an address, and what lies there changes with exec, dlclose and dlopen. Each change begins a new
+	 * layout; calls that ended before the last change belong to the one before it.
 	 */
 	uint32_t layout;
 	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */

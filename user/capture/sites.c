@@ -1,10 +1,11 @@
 /*
  * sites.c - where a call comes from: an address, at a time, in a process.
  *
- * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change begins a new layout of the process
- * (session_change_layout()), whose mappings are read as soon as it is told; those of the layout before are kept, for calls that ended before
- * the change. Of several changes at one go only the mappings before the first and after the last are known: a call
- * in between is located where both agree, else it has no place. So a call may come from an unknown place, never from a wrong one.
+ * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change begins a
+ * new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of the layout
+ * before are kept, for calls that ended before the change. Of several changes at one go only the mappings before the first and
+ * after the last are known: a call in between is located where both agree, else it has no place. So a call may come from an
+ * unknown place, never from a wrong one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,8 @@ static uint32_t layout_at(const struct live_process *p, uint64_t time)
 }
 
 /*
- * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came without a word is
- * looked for once in a while.
+ * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came
+ * without a word is looked for once in a while.
  */
 static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout, struct process **owner)
 {

@@ -1,17 +1,20 @@
 /*
  * command.c - a command that we start, and all that comes of it.
  *
- * Its children belong to it. The kernel side adds each fork to the targets by itself, and libraries of parallel runtimes are probed for everybody who maps
- * them (file scope; others pay one trap a call and no more). What everything maps, libc above all, is never probed for everybody unless asked: there each
- * process gets links of its own.
+ * Its children belong to it. The kernel side adds each fork to the targets by itself, and libraries of parallel runtimes are
+ * probed for everybody who maps them (file scope; others pay one trap a call and no more). What everything maps, libc above
+ * all, is never probed for everybody unless asked: there each process gets links of its own.
  *
- * So that nothing is missed, all of it is held (user/target/hold.c): a child stands still at its birth where it needs links of its own, and after an
- * exec, or when its linker maps a file that nobody has looked at, until the probes are in. The rule for letting go: a process is held as long as something that it or
- * its children do could be missed without. Once it maps a parallel runtime that is probed for everybody, and no model that takes part needs links
- * to single processes, it runs on alone: its forks are followed by the kernel, and only an exec of something unknown, or dlopen of it, would come late (follow.c tells).
- * A launcher maps no runtime and stays held. Links that such a process has from an earlier life, as a shell say, are taken out then.
+ * So that nothing is missed, all of it is held (user/target/hold.c): a child stands still at its birth where it needs links of
+ * its own, and after an exec, or when its linker maps a file that nobody has looked at, until the probes are in. The rule for
+ * letting go: a process is held as long as something that it or its children do could be missed without. Once it maps a
+ * parallel runtime that is probed for everybody, and no model that takes part needs links to single processes, it runs on
+ * alone: its forks are followed by the kernel, and only an exec of something unknown, or dlopen of it, would come late
+ * (follow.c tells). A launcher maps no runtime and stays held. Links that such a process has from an earlier life, as a shell
+ * say, are taken out then.
  *
- * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are let go.
+ * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are
+ * let go.
  */
 #include <errno.h>
 #include <poll.h>
@@ -120,8 +123,8 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 	if (!process)
 		return HOLD_ON;
 	if (job->hold_children && is_debugger(job, process)) {
-		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may come late "
-			 "from here on", pid, log_safe(process->name));
+		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
+			 "come late from here on", pid, log_safe(process->name));
 		job->hold_children = false;
 		return HOLD_RELEASE_ALL;
 	}

@@ -3,23 +3,27 @@
  *
  * Who sees what, from when on:
  *
- *   fork      The kernel side makes each child of an observed process a target before it runs (bpf/process.bpf.c). Where probes are for everybody who maps
- *             the file, nothing is missed. Where each process has links of its own, the child of a held process stands still until it has them (command.c); any other
- *             child gets them when the fork is told, and until then it is not seen.
- *   exec      Links go with the process, and probes with the file: a program that maps nothing unknown is seen from its first call. What is unknown is looked for
- *             while the process is held, or else when the exec is told. If not the first thread called exec, links are void and are made anew.
- *   dlopen    Known files are armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is
- *             probed in each process, and its mappings are looked through when it is given. A static program and musl have no such sign. A
- *             process that lives for less than YOUNG_NS has no probe there unless it was looked at for other reasons; nor have children before Linux 6.6.
+ *   fork      The kernel side makes each child of an observed process a target before it runs (bpf/process.bpf.c). Where probes
+ *             are for everybody who maps the file, nothing is missed. Where each process has links of its own, the child of a
+ *             held process stands still until it has them (command.c); any other child gets them when the fork is told, and
+ *             until then it is not seen.
+ *   exec      Links go with the process, and probes with the file: a program that maps nothing unknown is seen from its first
+ *             call. What is unknown is looked for while the process is held, or else when the exec is told. If not the first
+ *             thread called exec, links are void and are made anew.
+ *   dlopen    Known files are armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is probed
+ *             in each process, and its mappings are looked through when it is given. A static program and musl have no such
+ *             sign. A process that lives for less than YOUNG_NS has no probe there unless it was looked at for other reasons;
+ *             nor have children before Linux 6.6.
  *
- * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to account: how
- * often, the longest, the sum. It is told at the end.
+ * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to
+ * account: how often, the longest, the sum. It is told at the end.
  *
  * Processes are looked at by number, which may belong to another one by then: what started later than the event is
  * another process, and links to one that has ended meanwhile are removed at once.
  *
- * A file that is written over in place keeps its number, and the kernel would go on to put breakpoints at places of the old contents into
- * whoever maps the new one: that breaks it. So each observed file is watched, and a change takes the probes out; the file is new to the next look.
+ * A file that is written over in place keeps its number, and the kernel would go on to put breakpoints at places of the old
+ * contents into whoever maps the new one: that breaks it. So each observed file is watched, and a change takes the probes out;
+ * the file is new to the next look.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -199,8 +203,8 @@ int follow_give_own(struct follow *f, pid_t pid)
 		attach_remove_process(job->kernel, pid);
 	if (!err && job->npids > MANY_OWN && !f->said_many) {
 		f->said_many = true;
-		log_warn("more than %d processes with probes of their own: each makes every call of all others dearer: --scope=file has one probe for all",
-			 MANY_OWN);
+		log_warn("more than %d processes with probes of their own: each makes every call of all others dearer: --scope=file has "
+			 "one probe for all", MANY_OWN);
 	}
 	return err;
 }
@@ -383,7 +387,9 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time);
 
-	call_for_look(f, (struct pending){ .pid = pid, .since = time, .young = held, .held = held, .other_thread = other_thread && !held });
+	call_for_look(f, (struct pending){
+		.pid = pid, .since = time, .young = held, .held = held, .other_thread = other_thread && !held,
+	});
 }
 
 static void on_mapped(void *context, pid_t pid, uint64_t time)

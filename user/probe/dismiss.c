@@ -1,10 +1,10 @@
 /*
  * dismiss.c - takes out probes of processes and files that have gone, in the background.
  *
- * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all others, and
- * holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's grace
- * periods, tens of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do it that wait for
- * nothing else; those waits overlap.
+ * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all others,
+ * and holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's grace periods, tens
+ * of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do it that wait for nothing
+ * else; those waits overlap.
  */
 #include <errno.h>
 #include <link.h>
@@ -169,8 +169,8 @@ static bool has_linker(const struct kernel *kernel, const struct image *image, p
 }
 
 /*
- * From the sign to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows its own address, so that
- * is all the kernel side needs.
+ * From the sign to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows its own address,
+ * so that is all the kernel side needs.
  */
 static uint64_t state_distance(const struct image *linker, const struct symbol *sign)
 {

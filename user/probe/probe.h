@@ -26,8 +26,9 @@ struct place_wish {
 	const struct symbol *function;
 	uint8_t registers;     /* bit i: the probe reads the i-th integer argument register (rdi rsi rdx rcx r8 r9) */
 	/*
-	 * For probes on calls only: not on the first instruction, nor on this one (in the file), if there is another. Return probes are
-	 * there, maybe of other tracers and for other processes, and would act in this process, too, if it had a breakpoint on them.
+	 * For probes on calls only: not on the first instruction, nor on this one (in the file), if there is another. Return
+	 * probes are there, maybe of other tracers and for other processes, and would act in this process, too, if it had a
+	 * breakpoint on them.
 	 */
 	bool aside;
 	uint64_t avoid;
@@ -169,9 +170,9 @@ struct observed {
 };
 
 /*
- * All instructions by which calls of this function end: its returns and its last jumps, in the parts of it that were put elsewhere, too.
- * *exits is malloc'ed, in ascending order of offset. NULL: found, else why they cannot be told. probe_offset: of the probe on its call;
- * observed: other functions, NULL: none.
+ * All instructions by which calls of this function end: its returns and its last jumps, in the parts of it that were put
+ * elsewhere, too. *exits is malloc'ed, in ascending order of offset. NULL: found, else why they cannot be told. probe_offset:
+ * of the probe on its call; observed: other functions, NULL: none.
  */
 const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, const struct observed *observed,
 		       struct site_exit **exits, size_t *count);
@@ -261,8 +262,8 @@ int attach_linker(struct kernel *kernel, const struct plan *plan, const struct p
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
 /*
- * Takes out what was put into a file, at once, for good: it has other contents now. The image stays in the plan, without its identity, so
- * that the file is a new one to plan_add_processes().
+ * Takes out what was put into a file, at once, for good: it has other contents now. The image stays in the plan, without its
+ * identity, so that the file is a new one to plan_add_processes().
  */
 void attach_forget_image(struct kernel *kernel, struct image *image);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */

@@ -1,27 +1,29 @@
 /*
  * hold.c - holds a command with all its children, so that none of them runs before its probes are in.
  *
- * Problem: a child may live for a millisecond. Told of its birth, its exec, or a library that it maps, one comes too late with the probes
- * unless the child stands still meanwhile. So the command is traced as a debugger would (ptrace), forks followed: a child stops at its birth,
- * and after an exec its dynamic linker is watched until all libraries are mapped (step.c).
+ * Problem: a child may live for a millisecond. Told of its birth, its exec, or a library that it maps, one comes too late with
+ * the probes unless the child stands still meanwhile. So the command is traced as a debugger would (ptrace), forks followed: a
+ * child stops at its birth, and after an exec its dynamic linker is watched until all libraries are mapped (step.c).
  *
- * Nothing else is made of it. No address and no register in the job is changed; signals go on to where they were sent; a process that is stopped by job
- * control stays stopped (PTRACE_LISTEN); who waits for whom stays as it is. If gaspbpf dies at any
- * moment, the kernel lets all of it run on: that is why the processes are seized and never killed with us, and why no process is ever stopped by a signal.
+ * Nothing else is made of it. No address and no register in the job is changed; signals go on to where they were sent; a
+ * process that is stopped by job control stays stopped (PTRACE_LISTEN); who waits for whom stays as it is. If gaspbpf dies at
+ * any moment, the kernel lets all of it run on: that is why the processes are seized and never killed with us, and why no
+ * process is ever stopped by a signal.
  *
- * Who is held, and for how long. A process whose probes are all for everybody who maps the file needs no holding for their sake:
- * its children have them too. So once it maps a runtime that is observed that way, and nothing is observed by links to
- * single processes, it is let go as soon as its libraries are mapped (the caller decides): ranks run without a tracer. Launchers and scripts stay held, since what
- * they will start is not known. A held process pays as under `strace -f -e trace=none`: a stop for each fork, exec, new thread and signal, two
- * for each system call of the linker after an exec, nothing else.
+ * Who is held, and for how long. A process whose probes are all for everybody who maps the file needs no holding for their
+ * sake: its children have them too. So once it maps a runtime that is observed that way, and nothing is observed by links to
+ * single processes, it is let go as soon as its libraries are mapped (the caller decides): ranks run without a tracer.
+ * Launchers and scripts stay held, since what they will start is not known. A held process pays as under `strace -f -e
+ * trace=none`: a stop for each fork, exec, new thread and signal, two for each system call of the linker after an exec, nothing
+ * else.
  *
- * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of a wild job.
- * What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one process waits for that,
- * the others go on. And leaving is one step: the kernel lets go of all that a thread traces when the thread ends, whatever state they are in.
- * The thread is the command's parent, too, so it alone waits for it.
+ * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of a wild
+ * job. What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one process waits for
+ * that, the others go on. And leaving is one step: the kernel lets go of all that a thread traces when the thread ends,
+ * whatever state they are in. The thread is the command's parent, too, so it alone waits for it.
  *
- * Where it stops: a child made with CLONE_UNTRACED is not held. A program that wants to trace others itself cannot while it or they are held:
- * the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
+ * Where it stops: a child made with CLONE_UNTRACED is not held. A program that wants to trace others itself cannot while it or
+ * they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
  */
 #include "target/hold_private.h"
 

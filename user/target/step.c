@@ -1,21 +1,22 @@
 /*
  * step.c - from an exec to the moment when all libraries are mapped.
  *
- * Problem: when a program has just been exec'ed its libraries are not mapped yet: the dynamic linker maps them, then runs their constructors,
- * then jumps to the program. The first call must be seen, so the probes must be in before the constructors. No address in the
- * process may be patched for this: were gaspbpf killed meanwhile, the process would die of it.
+ * Problem: when a program has just been exec'ed its libraries are not mapped yet: the dynamic linker maps them, then runs their
+ * constructors, then jumps to the program. The first call must be seen, so the probes must be in before the constructors. No
+ * address in the process may be patched for this: were gaspbpf killed meanwhile, the process would die of it.
  *
- * So the process is stepped from system call to system call. Each time the linker has mapped executable code of a file that nobody has
- * looked at, the caller is asked to. The first system call that is not made by the linker itself ends the stepping: by then every library that the
- * program needs is mapped, and between the linker's last mapping and the first constructor lie further
- * system calls of its own (mprotect, munmap), at which it could be asked; but it is asked at the mapping itself, so constructors come later in any case.
+ * So the process is stepped from system call to system call. Each time the linker has mapped executable code of a file that
+ * nobody has looked at, the caller is asked to. The first system call that is not made by the linker itself ends the stepping,
+ * and the caller is asked once more, about the process as a whole. By then every library that the program needs is mapped. With
+ * the GNU C library that call is one of its own preparations, before any constructor (since 2.32); with older ones it may come
+ * after constructors, but not after the looks at the mappings.
  *
- * Most files are known after the first few programs of a job, and then nobody is asked: probes that are for everybody go with the file, and those of a
+ * Most files are known after the first few programs of a job: probes that are for everybody go with the file, and those of a
  * single process with its link, whatever it maps. A file that was written over in place is another file with an old number: the
  * caller is asked before it is mapped, so that probes meant for the old contents are gone by then.
  *
- * A static program starts in its own code and is not stepped. Where linker and C library are one file (musl) every
- * system call is made from there: after STEPS_MOST the stepping ends by itself.
+ * A static program starts in its own code and is not stepped. Where linker and C library are one file (musl) every system call
+ * is made from there: after STEPS_MOST the stepping ends by itself.
  */
 #include "target/hold_private.h"
 

@@ -169,8 +169,8 @@ void source_location_free(struct source_location *location);
 /* --- commands ---------------------------------------------------------- */
 
 /*
- * A command and all that comes of it, held so that nothing of it is missed (hold.c). What it does is told by notices; the process that
- * a notice is about stands still until it is answered.
+ * A command and all that comes of it, held so that nothing of it is missed (hold.c). What it does is told by notices; the
+ * process that a notice is about stands still until it is answered.
  */
 enum hold_kind {
 	HOLD_BORN,   /* a process has been forked and has not run yet */
