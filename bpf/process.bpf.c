@@ -91,8 +91,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 		return 0;
 	now = bpf_ktime_get_ns();
 	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (t)
+	if (t) {
 		end_calls(t, now, GB_END_EXEC);
+		t->tid = task->pid; /* another one than before, where not the first thread called exec */
+	}
 	end_stacks(task, t, now, GB_END_EXEC);
 	life = life_new(GB_LIFE_EXEC, now);
 	if (!life)

@@ -165,8 +165,8 @@ def test_no_hold_says_what_it_missed(runtime):
     assert sum(counted.values()) == 20 * 20001
     assert all(seen[pid] <= counted[pid] for pid in seen)
     if sum(seen.values()) != sum(counted.values()):
-        assert re.search(r"20 processes were forked meanwhile; (probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? one had ended)",
-                         result.stderr)
+        assert "20 processes were forked meanwhile" in result.stderr
+        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? a new process had ended", result.stderr)
 
 
 @pytest.mark.parametrize("implementation", ["openmpi", "mpich"])

@@ -39,6 +39,7 @@
 
 #define YOUNG_NS 20000000ULL     /* processes that live shorter get no probe on their linker */
 #define YOUNG_MOST 4096
+#define LINKERS_OF_PERF 4        /* processes whose linkers are probed where each probe is a perf event */
 #define MANY_OWN 64              /* processes with links of their own: from here on calls become dear */
 
 /* An event that calls for a look. */
@@ -227,8 +228,11 @@ bool follow_linker(struct follow *f, pid_t pid, bool at_start)
 {
 	struct process *process = capture_process(f->job->capture, pid);
 
-	/* Where a probe takes long to remove, and others wait for that, short-lived children would be held up for it. */
-	if (!at_start && kernel_rung(f->job->kernel) == RUNG_PERF)
+	/*
+	 * Where a probe takes long to remove, and others wait for that: short-lived children would be held up for it, and leaving
+	 * many processes would take long for the sake of something rare.
+	 */
+	if (kernel_rung(f->job->kernel) == RUNG_PERF && (!at_start || f->job->npids > LINKERS_OF_PERF))
 		return false;
 	return process && attach_linker(f->job->kernel, f->job->plan, process) > 0;
 }

@@ -271,15 +271,15 @@ static void say_later(const struct job *job)
 	const char *were = came.processes == 1 ? " was" : "es were";
 	char longest[FORMAT_SIZE], total[FORMAT_SIZE];
 
+	if (came.processes && (came.late || came.unseen || !job->command))
+		log_warn("%zu process%s forked meanwhile%s", came.processes, were,
+			 came.late || came.unseen ? "" : " and observed from the first instruction");
 	if (came.late)
-		log_warn("%zu process%s forked meanwhile; probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these "
-			 "blind windows were missed: the longest was %s, all together %s%s", came.processes, were, came.late,
-			 came.late == 1 ? "" : "s", format_time(longest, came.longest), format_time(total, came.total), advice);
+		log_warn("probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these blind windows were missed: "
+			 "the longest was %s, all together %s%s", came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest), format_time(total, came.total), advice);
 	if (came.unseen)
-		log_warn("%zu process%s forked meanwhile; %zu time%s one had ended before it could be looked at: what it called in files "
-			 "that were not known yet was missed%s", came.processes, were, came.unseen, came.unseen == 1 ? "" : "s", advice);
-	if (came.processes && !came.late && !came.unseen && !job->command)
-		log_warn("%zu process%s forked meanwhile and observed from the first instruction", came.processes, were);
+		log_warn("%zu time%s a new process had ended before it could be looked at: what it called in files that were not known yet was "
+			 "missed%s", came.unseen, came.unseen == 1 ? "" : "s", advice);
 }
 
 static int leave(struct watch *w)
