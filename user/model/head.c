@@ -201,6 +201,11 @@ static void read_hooks(struct reader *r, struct statement *s)
 	r->model->hooks = words_read(r, s, r->model->hooks, "a function that takes user code");
 }
 
+static void read_switches(struct reader *r, struct statement *s)
+{
+	r->model->switches = words_read(r, s, r->model->switches, "a function that switches stacks");
+}
+
 static void read_rank(struct reader *r, struct statement *s)
 {
 	char *how = word_read(r, s, "'env', 'symbol' or 'plus'");
@@ -294,6 +299,7 @@ static const struct {
 	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number },
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
+	{ "switches", read_switches },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 

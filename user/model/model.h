@@ -102,6 +102,7 @@ struct model {
 	bool alone;          /* join alone */
 	char **needs;        /* symbols, NULL-terminated */
 	char **hooks;        /* functions that give the runtime user code to run inside any other; NULL-terminated */
+	char **switches;     /* functions of anybody's that switch a thread to another stack; NULL-terminated */
 	char **rank_env;     /* NULL-terminated */
 	char *rank_symbol;   /* NULL: none */
 	long rank_plus;

@@ -28,25 +28,22 @@ struct hazard {
 	enum {
 		ANYBODY = 1,     /* ... all functions but leaves, where the program or who calls the function imports it */
 		HOOKED = 2,      /* ... all functions but leaves of a model whose hooks are used by code that knows exceptions */
-		STACKS = 4,      /* it is about changing stacks */
 	} how;
 	const char *why;
 };
 
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
+static const char switch_import[] = "a thread may switch stacks inside it (a function for that is imported)";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
 #define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (" name " is imported)" }
 #define LOOK(name)   { name, MARK_CALLBACK, 0, "somebody may look up the stack from it (" name " is imported)" }
-#define SWITCH(name) { name, MARK_CALLBACK, STACKS, "a thread may switch stacks inside it (" name " is imported)" }
 
 static const struct hazard hazards[] = {
 	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, ANYBODY, "threads may be cancelled inside it (pthread_cancel is imported)" },
 	{ "pthread_exit", MARK_CALLBACK, 0, "a thread may end inside it (pthread_exit is imported)" },
 	THROW("__cxa_throw"), THROW("_Unwind_RaiseException"), THROW("_Unwind_ForcedUnwind"),
 	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
-	SWITCH("swapcontext"), SWITCH("setcontext"), SWITCH("jump_fcontext"), SWITCH("co_switch"), SWITCH("pth_init"),
-	SWITCH("ABT_init"), SWITCH("qthread_initialize"),
 };
 #define HAZARDS (sizeof(hazards) / sizeof(hazards[0]))
 
@@ -181,7 +178,8 @@ struct facts {
 	bool imported[HAZARDS];
 	const struct model **hooked;
 	size_t nhooked;
-	int switches;      /* UNKNOWN until somebody asks */
+	bool switch_imported;
+	int switches;      /* by code of the program's own; UNKNOWN until somebody asks */
 };
 
 static bool hooked(const struct facts *facts, const struct model *model)
@@ -201,32 +199,46 @@ static bool endangers(const struct plan *plan, const struct facts *facts, size_t
 		return true;
 	if (hazard->how & HOOKED)
 		return facts->imported[h] && hooked(facts, f->model);
-	if (hazard->how & STACKS) /* a runtime with user-level threads inside */
-		return !site->image->is_program && image_imports(site->image, hazard->import);
 	return hazard->how & ANYBODY && facts->imported[h] && imported_by_client(plan, site, hazard->import);
+}
+
+/* Does the site's own library run user-level threads inside? */
+static bool switches_inside(const struct plan *plan, const struct site *site)
+{
+	for (size_t m = 0; !site->image->is_program && m < models_count(plan->models); m++)
+		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
+			if (image_imports(site->image, *name))
+				return true;
+	return false;
+}
+
+/* Why a thread may go on on another stack inside the function; NULL: it cannot. */
+static const char *switch_danger(struct plan *plan, struct facts *facts, const struct site *site)
+{
+	const struct function *f = site->function;
+
+	if (f->marks & MARK_LEAF)
+		return NULL;
+	if (switches_inside(plan, site))
+		return switch_import;
+	if (!is_user(f) && !(f->marks & MARK_CALLBACK))
+		return NULL;
+	if (facts->switch_imported)
+		return switch_import;
+	if (facts->switches == UNKNOWN)
+		facts->switches = switches_by_code(plan) ? YES : NO;
+	return facts->switches == YES ? switch_code : NULL;
 }
 
 /* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
 static const char *danger(struct plan *plan, struct facts *facts, const struct site *site, bool *stacks)
 {
-	const struct function *f = site->function;
-	const char *why = NULL;
+	const char *why = switch_danger(plan, facts, site);
 
-	*stacks = false;
-	for (size_t h = 0; !(f->marks & MARK_LEAF) && h < HAZARDS; h++) {
-		if (!endangers(plan, facts, h, site))
-			continue;
-		if (!why || (hazards[h].how & STACKS && !*stacks))
+	*stacks = why != NULL;
+	for (size_t h = 0; !why && !(site->function->marks & MARK_LEAF) && h < HAZARDS; h++)
+		if (endangers(plan, facts, h, site))
 			why = hazards[h].why;
-		*stacks |= (hazards[h].how & STACKS) != 0;
-	}
-	if (!*stacks && (is_user(f) || f->marks & MARK_CALLBACK)) {
-		if (facts->switches == UNKNOWN)
-			facts->switches = switches_by_code(plan) ? YES : NO;
-		*stacks = facts->switches == YES;
-		if (*stacks)
-			why = switch_code;
-	}
 	return why ?: plan->guarded ? filter_kills : NULL;
 }
 
@@ -296,6 +308,9 @@ static int find_facts(const struct plan *plan, struct facts *facts)
 	facts->hooked = calloc(plan->nchosen + 1, sizeof(*facts->hooked));
 	if (!facts->hooked)
 		return -ENOMEM;
+	for (size_t m = 0; m < models_count(plan->models); m++)
+		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
+			facts->switch_imported |= imported(plan, *name);
 	for (size_t m = 0; m < plan->nchosen; m++)
 		if (is_hooked(plan, plan->chosen[m]))
 			facts->hooked[facts->nhooked++] = plan->chosen[m];
