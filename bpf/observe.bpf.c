@@ -1,9 +1,10 @@
 /*
  * observe.bpf.c - one probe hit: the call, the return, the span.
  *
- * Three ways of attaching lead here (user/probe/attach.c): a session program sees call and return on
- * one link; the pair `call` and `leave` serves uprobe_multi links and perf events. frames.h tells
- * how the two ends of a call find each other.
+ * Where a return probe does no harm, a session program sees call and return on one link; the pair `call` and `leave` serves
+ * uprobe_multi links and perf events. Elsewhere `call` is alone, or the function's last instructions have `last`
+ * (user/probe/returns.c tells which). frames.h tells how the two ends of a call find each other, stacks.h how they
+ * do where a thread has several stacks; values.h fetches what a call carries.
  */
 #include "frames.h"
 #include "stacks.h"

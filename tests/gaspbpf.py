@@ -96,6 +96,15 @@ class Observation:
         return self.process.returncode, out.decode(errors="replace"), self.errors.decode(errors="replace")
 
 
+def kill_group(process):
+    """Ends a process that leads a session of its own, with all that it started there."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
 class Job:
     """A job under test at its gate."""
 
@@ -143,11 +152,7 @@ class Job:
         return [json.loads(path.read_text()) for path in sorted(self.folder.glob("truth*"))]
 
     def kill(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
+        kill_group(self.process)
         self.log.close()
 
 

@@ -11,8 +11,8 @@ import subprocess
 import pytest
 
 import gaspbpf
-from test_placement import (BRANCH, BUILDS, LIBRARIES, OPENMP, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, exported,
-                            own_copy, places, write_model)
+from test_placement import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, openmp_job, own_copy,
+                            places, write_model)
 
 RETURN = re.compile(r"^(?:bnd |repz |rep |repnz )*ret")
 INDIRECT = re.compile(r"^(?:bnd )*jmp\s+\*")
@@ -131,12 +131,8 @@ def test_own_program(tmp_path, compiler):
 
 @pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_openmp_under_probes_on_all_ends_of_libgomp(tmp_path, own_copy, rung):
-    program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
-    assert program
-    folder = own_copy("libgomp.so.1")
-    model = write_model(tmp_path, "libgomp.so*", exported(folder / "libgomp.so.1"))
+    program, plain, model, folder = openmp_job(tmp_path, own_copy)
     environment = {"LD_LIBRARY_PATH": str(folder)}
-    plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, env=environment)
     assert observed.returncode == 0, observed.stderr
     assert observed.stdout.startswith(plain)

@@ -320,11 +320,7 @@ class Gated:
         return self.process.returncode
 
     def kill(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
+        gaspbpf.kill_group(self.process)
 
 
 @pytest.fixture

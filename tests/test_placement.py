@@ -454,14 +454,20 @@ def own_copy(tmp_path):
     return copy
 
 
-@pytest.mark.guest
-def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
+def openmp_job(tmp_path, own_copy):
+    """The program, what it prints alone, a model with each function of libgomp, and the folder with a copy of that for its environment."""
     program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
     assert program
     folder = own_copy("libgomp.so.1")
     model = write_model(tmp_path, "libgomp.so*", exported(folder / "libgomp.so.1"))
-    environment = {"LD_LIBRARY_PATH": str(folder)}
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return program, plain, model, folder
+
+
+@pytest.mark.guest
+def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
+    program, plain, model, folder = openmp_job(tmp_path, own_copy)
+    environment = {"LD_LIBRARY_PATH": str(folder)}
     listed = json.loads(gaspbpf.run("list", "--model-file", model, "-m", "every", "--json", folder / "libgomp.so.1").stdout)["found"]
     assert share(listed) >= 85
     # There the kernel takes a minute to remove 800 probes: functions that the program does not import are left out.
