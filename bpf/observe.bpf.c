@@ -178,7 +178,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.pid_tid = pid_tid;
 	f->span.caller = 0;
 	f->span.probe = id;
-	f->span.unread = p->unread;
+	f->span.unread = 0;
 	f->span.depth = depth;
 	f->span.reason = GB_END_RETURN;
 	f->span.values = p->slots;

@@ -79,7 +79,6 @@ struct gb_probe {
 	gb_u8 flags; /* GB_PROBE_* */
 	gb_u32 return_slots; /* bit i: slot i is filled at the return */
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
-	gb_u32 unread;       /* bit i: slot i is never what it should be: the function's code does not follow the ABI */
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	struct gb_op ops[GB_OPS];
 };

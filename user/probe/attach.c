@@ -29,10 +29,6 @@ static struct gb_probe site_program(const struct site *site)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
-	if (site->foreign) {
-		program.entry_ops = program.return_ops = 0;
-		program.unread = (1U << program.slots) - 1;
-	}
 	if (marks & MARK_OPENS)
 		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
 	if (site->function->role == ROLE_EXIT)
@@ -175,7 +171,9 @@ static int add_to_batch(struct kernel *kernel, struct batch *b, const struct sit
 		err = set_program(kernel, site);
 		return err ?: batch_add(b, site->probe_offset, site->id);
 	}
-	err = site->own_stacks ? kernel_use_stacks(kernel) : 0;
+	if (site->own_stacks)
+		kernel_use_stacks(kernel);
+	err = 0;
 	for (size_t i = 0; !err && i < site->nexits; i++)
 		err = batch_add(b, site->exits[i].offset, site->id | (uint64_t)site->exits[i].how << 32);
 	return err;

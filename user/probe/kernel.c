@@ -337,11 +337,10 @@ void kernel_set_active(struct kernel *kernel, bool active)
 		kernel->process->bss->stopped_at = active ? 0 : clock_monotonic();
 }
 
-int kernel_use_stacks(struct kernel *kernel)
+void kernel_use_stacks(struct kernel *kernel)
 {
 	if (kernel->process)
 		kernel->process->bss->stacks_used = true;
-	return 0;
 }
 
 int kernel_send_open(struct kernel *kernel)

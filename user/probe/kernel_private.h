@@ -48,8 +48,8 @@ struct link_request {
 /* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel);
 
-/* From now on calls may be kept by stack (bpf/stacks.h). 0. */
-int kernel_use_stacks(struct kernel *kernel);
+/* From now on calls may be kept by stack (bpf/stacks.h). */
+void kernel_use_stacks(struct kernel *kernel);
 
 /* False where the kernel knows nothing of a rung: a quick look, so that no programs are loaded for it in vain. */
 bool link_possible(enum rung rung);

@@ -83,7 +83,6 @@ struct site {
 	enum returns returns;          /* how its end is seen ... */
 	const char *returns_why;       /* ... and why so */
 	bool own_stacks;               /* a thread may change stacks within it; with RETURNS_SITES */
-	bool foreign;                  /* its code does not follow the C ABI: nothing is known of its arguments */
 	struct site_exit *exits;       /* RETURNS_SITES: all of them */
 	size_t nexits;
 	const char *no_exits;          /* why these cannot be told, so that RETURNS_NONE had to do */

@@ -276,13 +276,12 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 	bool stacks;
 	const char *why;
 
-	site->foreign = site->image->language == IMAGE_GO;
 	if (site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS)) {
 		site->returns = RETURNS_NONE;
 		site->returns_why = site->function->marks & MARK_ATOMIC ? "its event has no duration" : "another function ends what it begins";
 		return;
 	}
-	if (site->foreign) {
+	if (site->image->language == IMAGE_GO) {
 		site->returns = RETURNS_NONE;
 		site->returns_why = "Go moves its stacks";
 		return;
