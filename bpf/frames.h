@@ -42,11 +42,13 @@ struct frame {
 	struct gb_span span;
 	__u64 sp; /* at the function's first instruction; ~0: closed by another probe, not by a return */
 	bool exits; /* its end is told by the function's last instructions: no trampoline is at sp */
+	bool summed;/* it becomes no span (sums.h) */
 };
 
 struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
+	__u64 born;     /* ns; of its first call */
 	__u32 depth;    /* frames in use */
 	__u32 pid, tid;
 	bool ended;
@@ -60,6 +62,14 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/* The capture programs, by probe. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GB_PROBES);
+	__type(key, __u32);
+	__type(value, struct gb_probe);
+} probes SEC(".maps");
 
 /* Spans: one ring for each group of CPUs; the rings are made and sized by user space. */
 struct {
@@ -77,14 +87,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } control SEC(".maps");
-
-/* Spans that found no room, per probe. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, GB_PROBES);
-	__type(key, __u32);
-	__type(value, __u64);
-} lost_spans SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -112,17 +114,22 @@ static __always_inline struct gb_trouble *trouble_here(void)
 	return bpf_map_lookup_elem(&trouble, &zero);
 }
 
+#include "sums.h"
+
 /* Sends a finished frame. The reader wakes by its own timer; a ring that fills up wakes it earlier. */
 __noinline int frame_send(struct thread_state *t, struct frame *f)
 {
 	__u32 shard = bpf_get_smp_processor_id() & ring_mask;
-	__u32 probe;
-	__u64 flags = BPF_RB_NO_WAKEUP, size, *lost;
+	__u64 flags = BPF_RB_NO_WAKEUP, size;
 	struct gb_trouble *missed;
 	void *ring;
 
 	if (!t || !f)
 		return 0;
+	if (f->summed) {
+		sum_add(t, f, false);
+		return 0;
+	}
 	f->span.sequence = ++t->sequence;
 	ring = bpf_map_lookup_elem(&rings, &shard);
 	if (!ring)
@@ -138,10 +145,7 @@ __noinline int frame_send(struct thread_state *t, struct frame *f)
 		missed = trouble_here();
 		if (missed)
 			missed->lost++;
-		probe = f->span.probe;
-		lost = bpf_map_lookup_elem(&lost_spans, &probe);
-		if (lost)
-			(*lost)++;
+		sum_add(t, f, true);
 	}
 	return 0;
 }
@@ -149,8 +153,9 @@ __noinline int frame_send(struct thread_state *t, struct frame *f)
 /* Closes the topmost frame, for a reason other than its return. */
 __noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
 {
+	struct gb_probe *p;
 	struct frame *f;
-	__u32 depth;
+	__u32 depth, id;
 
 	if (!t)
 		return 0;
@@ -160,6 +165,13 @@ __noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
 		return 0;
 	}
 	f = &t->frames[depth];
+	id = f->span.probe;
+	p = reason == GB_END_UNWOUND ? bpf_map_lookup_elem(&probes, &id) : 0;
+	if (p && p->out_since && p->out_since < now) {
+		/* It may have returned since, unseen. */
+		now = p->out_since > f->span.start ? p->out_since : f->span.start;
+		reason = GB_END_DETACH;
+	}
 	f->span.end = now;
 	f->span.reason = reason;
 	t->depth = depth;

@@ -12,14 +12,6 @@
 
 extern bool bpf_session_is_return(void) __ksym __weak; /* Linux 6.13, commit adf644ff8573 */
 
-/* The capture programs, by probe. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GB_PROBES);
-	__type(key, __u32);
-	__type(value, struct gb_probe);
-} probes SEC(".maps");
-
 const volatile bool filter_targets; /* look the process up in `targets` */
 bool active;                        /* observation is on */
 
@@ -79,9 +71,17 @@ __noinline int close_passed(struct thread_state *t, __u64 sp)
 __noinline int close_opened(struct thread_state *t, __u32 opener)
 {
 	__u64 now = bpf_ktime_get_ns();
+	__u32 at = GB_DEPTH;
 
 	if (!t)
 		return 0;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		at = t->depth - 1 - i;
+		if (at >= GB_DEPTH || t->frames[at].span.probe == opener)
+			break;
+	}
+	if (at >= GB_DEPTH)
+		return 1;
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 top = t->depth - 1;
 
@@ -111,6 +111,7 @@ static __noinline struct thread_state *thread_new(void)
 	}
 	t->pid = pid_tid >> 32;
 	t->tid = (__u32)pid_tid;
+	t->born = bpf_ktime_get_ns();
 	return t;
 }
 
@@ -161,12 +162,16 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		depth = t->depth;
 	}
 	if (p->flags & GB_PROBE_CLOSES) {
-		if (close_opened(t, p->opener)) {
+		if (close_opened(t, p->opener) && !(p->flags & GB_PROBE_SAMPLED)) {
 			struct gb_trouble *missed = trouble_here();
 
 			if (missed)
 				missed->no_entry++;
 		}
+		return 1;
+	}
+	if (is_skipped(p)) {
+		sum_skip(t, id);
 		return 1;
 	}
 	if (depth > GB_DEPTH)
@@ -175,6 +180,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f = &t->frames[depth];
 	f->sp = sp;
 	f->exits = p->flags & GB_PROBE_EXITS;
+	f->summed = p->flags & GB_PROBE_SUMMED;
 	f->span.pid_tid = pid_tid;
 	f->span.caller = 0;
 	f->span.probe = id;
@@ -241,16 +247,43 @@ __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 n
 	return 1;
 }
 
+/*
+ * The frame of the call that ends here. GB_DEPTH: none; code that functions share, or a call that began before the observation.
+ */
+__noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!t)
+		return GB_DEPTH;
+	for (int i = 0; i < GB_DEPTH; i++) {
+		__u32 at = t->depth - 1 - i;
+		struct frame *f;
+
+		if (at >= GB_DEPTH)
+			break;
+		f = &t->frames[at];
+		if (f->sp == sp && f->span.probe == id)
+			return at;
+		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
+			break;
+	}
+	return GB_DEPTH;
+}
+
 static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
 {
 	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8;
-	struct thread_state *t;
 	struct gb_trouble *missed;
+	struct thread_state *t;
 	struct gb_probe *p;
 	struct frame *f;
 	__u32 top;
 
 	if (!active)
+		return 0;
+	p = bpf_map_lookup_elem(&probes, &id);
+	if (!p)
 		return 0;
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	if (!t)
@@ -260,6 +293,8 @@ static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
 		goto unknown;
 	f = &t->frames[top];
 	if (f->sp != sp || f->span.probe != id) {
+		if (p->flags & GB_PROBE_SAMPLED && find_ended(t, sp, id) >= GB_DEPTH)
+			return 0; /* of a call that was only counted; what is in progress is no matter of its */
 		if (find_returned(t, sp, id, now))
 			goto unknown;
 		top = t->depth - 1;
@@ -267,9 +302,6 @@ static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
 			goto unknown;
 		f = &t->frames[top];
 	}
-	p = bpf_map_lookup_elem(&probes, &id);
-	if (!p)
-		return 0;
 	f->span.end = now;
 	f->span.caller = ctx->ip;
 	if (p->return_ops)
@@ -278,7 +310,7 @@ static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
 	frame_send(t, f);
 	return 0;
 unknown:
-	missed = trouble_here();
+	missed = p->flags & GB_PROBE_SAMPLED ? 0 : trouble_here();
 	if (missed)
 		missed->no_entry++;
 	return 0;
@@ -356,30 +388,6 @@ __noinline int end_top(struct thread_state *t, __u64 sp, __u64 now, __u32 how)
 		frame_close(t, now, GB_END_UNWOUND);
 	}
 	return 0;
-}
-
-/*
- * The frame of the call that ends here. GB_DEPTH: none; code that functions share, or a call that began before the observation.
- */
-__noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!t)
-		return GB_DEPTH;
-	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 at = t->depth - 1 - i;
-		struct frame *f;
-
-		if (at >= GB_DEPTH)
-			break;
-		f = &t->frames[at];
-		if (f->sp == sp && f->span.probe == id)
-			return at;
-		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
-			break;
-	}
-	return GB_DEPTH;
 }
 
 /* A last instruction of a function whose calls are kept by stack. */

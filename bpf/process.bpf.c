@@ -47,6 +47,7 @@ static __always_inline struct thread_state *last_teller(struct task_struct *task
 	if (t) {
 		t->pid = task->tgid;
 		t->tid = task->pid;
+		t->born = bpf_ktime_get_ns();
 	}
 	return t;
 }

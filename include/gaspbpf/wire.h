@@ -80,6 +80,8 @@ struct gb_probe {
 	gb_u32 return_slots; /* bit i: slot i is filled at the return */
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
+	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
+	gb_u64 out_since;    /* changes under way: ns; its probes are being taken out, calls in progress end here; 0: they are in */
 	struct gb_op ops[GB_OPS];
 };
 
@@ -89,6 +91,11 @@ struct gb_probe {
 #define GB_PROBE_CALLER 0x08    /* read the return address at the call: this function may never return */
 #define GB_PROBE_EXITS 0x10     /* the end of a call is told by probes on the function's last instructions, not by a return probe */
 #define GB_PROBE_STACKS 0x20    /* with EXITS: a thread may change stacks within a call, and a stack its thread */
+
+#define GB_PROBE_SAMPLED 0x40   /* `skip` has been used: a return may be of a call that was only counted */
+#define GB_PROBE_SUMMED 0x80    /* its calls become no spans: struct gb_sum has them */
+
+#define GB_SKIP_ALL 0xffffffffu /* gb_probe.skip: every call is only counted */
 
 /*
  * What a probe on a last instruction has in the upper half of its cookie, above the number of the function's
@@ -128,6 +135,30 @@ struct gb_span {
 
 #define GB_SPAN_HEADER 48 /* bytes before value[] */
 
+/*
+ * Calls that became no span, by thread and probe. Together with the spans that were delivered it is all calls:
+ * calls = spans + lost + summed + skipped.
+ */
+struct gb_sum_place {
+	gb_u64 born;  /* ns; when the thread's first call was seen: tids are used again */
+	gb_u32 tid;
+	gb_u32 probe;
+};
+
+#define GB_BUCKETS 40 /* durations: [i] of 2^i ns up to twice that; 0 ns is in [0]; the last one, from 9.2 minutes, has no end */
+
+struct gb_sum {
+	gb_u32 pid;
+	gb_u32 zero;
+	gb_u64 lost;    /* their spans found no room in the ring; these count in the thread's sequence */
+	gb_u64 summed;  /* by intention: GB_PROBE_SUMMED */
+	gb_u64 skipped; /* only counted: gb_probe.skip */
+	gb_u64 timed;   /* of those lost or summed: whose duration is known, and in what follows */
+	gb_u64 total;   /* ns */
+	gb_u64 min, max;/* ns; valid where timed is not 0 */
+	gb_u64 bucket[GB_BUCKETS];
+};
+
 /* Process life, on the control ring. */
 enum gb_life_kind {
 	GB_LIFE_FORK = 1, /* pid is the new child of parent */
@@ -155,6 +186,7 @@ struct gb_life {
 struct gb_trouble {
 	gb_u64 lost;       /* spans that found no room in the ring */
 	gb_u64 no_memory;  /* calls not seen: no memory for the thread's state */
+	gb_u64 no_sum;     /* calls that are in no span and, for want of memory, in no sum */
 	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
 	gb_u64 life_lost;  /* control records that found no room */
 	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */

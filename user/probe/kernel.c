@@ -88,6 +88,7 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 	for (int i = 0; i < cpus; i++) {
 		counts->lost += trouble[i].lost;
 		counts->no_memory += trouble[i].no_memory;
+		counts->no_sum += trouble[i].no_sum;
 		counts->no_entry += trouble[i].no_entry;
 		counts->life_lost += trouble[i].life_lost;
 		counts->trampolines += trouble[i].trampolines;
@@ -149,7 +150,8 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.threads, bpf_map__fd(o->maps.threads));
 	bpf_map__reuse_fd(p->maps.rings, bpf_map__fd(o->maps.rings));
 	bpf_map__reuse_fd(p->maps.control, bpf_map__fd(o->maps.control));
-	bpf_map__reuse_fd(p->maps.lost_spans, bpf_map__fd(o->maps.lost_spans));
+	bpf_map__reuse_fd(p->maps.probes, bpf_map__fd(o->maps.probes));
+	bpf_map__reuse_fd(p->maps.sums, bpf_map__fd(o->maps.sums));
 	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
 	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
 	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
@@ -370,6 +372,7 @@ int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts
 
 	counts->lost -= before->lost;
 	counts->no_memory -= before->no_memory;
+	counts->no_sum -= before->no_sum;
 	counts->no_entry -= before->no_entry;
 	counts->life_lost -= before->life_lost;
 	return err;

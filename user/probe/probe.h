@@ -218,7 +218,7 @@ void kernel_set_active(struct kernel *kernel, bool active);
 int kernel_send_open(struct kernel *kernel);
 /* Sums over CPUs. */
 struct kernel_counts {
-	uint64_t lost, no_memory, no_entry, life_lost, trampolines;
+	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines;
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 
