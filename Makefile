@@ -15,7 +15,7 @@ CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes 
 CFLAGS   += -fstack-protector-strong -D_FORTIFY_SOURCE=2
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflags $(PKGS))
 CPPFLAGS += -DGASPBPF_VERSION='"0.1"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
-LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread
+LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
 
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
 

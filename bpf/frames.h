@@ -166,10 +166,10 @@ __noinline int frame_close(struct thread_state *t, __u64 now, __u32 reason)
 	}
 	f = &t->frames[depth];
 	id = f->span.probe;
-	p = reason == GB_END_UNWOUND ? bpf_map_lookup_elem(&probes, &id) : 0;
-	if (p && p->out_since && p->out_since < now) {
+	p = reason == GB_END_RETURN || reason == GB_END_TAIL ? 0 : bpf_map_lookup_elem(&probes, &id);
+	if (p && f->span.start < p->out_at && p->out_at < now) {
 		/* It may have returned since, unseen. */
-		now = p->out_since > f->span.start ? p->out_since : f->span.start;
+		now = p->out_at;
 		reason = GB_END_DETACH;
 	}
 	f->span.end = now;

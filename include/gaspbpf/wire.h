@@ -81,7 +81,7 @@ struct gb_probe {
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
-	gb_u64 out_since;    /* changes under way: ns; its probes are being taken out, calls in progress end here; 0: they are in */
+	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
 	struct gb_op ops[GB_OPS];
 };
 

@@ -110,6 +110,7 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->image = image;
 	def->offset = site->offset;
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);
+	def->floor_ns = site_cost(site, s->d->run.floor_ns);
 	return copy_values(def, &site->captures[meaning]);
 }
 

@@ -7,7 +7,7 @@
 #include <uthash.h>
 
 #include "capture/capture.h"
-#include "capture/ring.h"
+#include "util/ring.h"
 
 #define SINKS 4
 #define SITE_CACHE 4096 /* recently used call sites; a power of two */

@@ -143,7 +143,7 @@ static bool try_rung(enum rung rung)
 		[RUNG_SESSION] = "Linux 6.13", [RUNG_MULTI] = "Linux 6.6", [RUNG_PERF] = "Linux 5.15",
 	};
 	struct kernel_options options = { .quiet = true };
-	unsigned cost[SITE_CLASSES];
+	struct probe_costs costs;
 	struct kernel *kernel;
 
 	setenv("GASPBPF_RUNG", rung_name(rung), 1);
@@ -151,9 +151,10 @@ static bool try_rung(enum rung rung)
 		say(NOTE, "%-7s not available here (%s and later): %s", rung_name(rung), since[rung], meanings[rung]);
 		return false;
 	}
-	kernel_cost(kernel, cost);
-	say(YES, "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped)", rung_name(rung), meanings[rung],
-	    cost[SITE_NOP5], cost[SITE_EMULATED], cost[SITE_STEPPED]);
+	kernel_costs(kernel, &costs);
+	say(YES, "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped); only counted %u, %u, %u; every span is longer by %u, %u, %u", rung_name(rung), meanings[rung],
+	    costs.call[SITE_NOP5], costs.call[SITE_EMULATED], costs.call[SITE_STEPPED], costs.skipped[SITE_NOP5], costs.skipped[SITE_EMULATED],
+	    costs.skipped[SITE_STEPPED], costs.floor[SITE_NOP5], costs.floor[SITE_EMULATED], costs.floor[SITE_STEPPED]);
 	kernel_free(kernel);
 	return true;
 }

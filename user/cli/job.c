@@ -224,9 +224,12 @@ int job_load(struct job *job, uint64_t ring_bytes)
 	if (err)
 		return err;
 	events = follow_events(job->follow);
-	kernel_cost(job->kernel, job->cost_ns);
-	for (int class = 0; class < SITE_CLASSES; class++)
-		job->definitions.run.cost_ns[class] = job->cost_ns[class];
+	kernel_costs(job->kernel, &job->costs);
+	for (int class = 0; class < SITE_CLASSES; class++) {
+		job->definitions.run.cost_ns[class] = job->costs.call[class];
+		job->definitions.run.skipped_ns[class] = job->costs.skipped[class];
+		job->definitions.run.floor_ns[class] = job->costs.floor[class];
+	}
 	job->definitions.run.rung = strdup(rung_name(kernel_rung(job->kernel)));
 	return capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
 }

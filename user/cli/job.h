@@ -27,7 +27,7 @@ struct job {
 	struct hold *hold;        /* NULL: nothing is held */
 	bool command_ended;
 	int command_status;       /* then; as wait(2) gives it */
-	unsigned cost_ns[SITE_CLASSES];
+	struct probe_costs costs;
 };
 
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */

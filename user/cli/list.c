@@ -330,11 +330,13 @@ static int show(const struct options *o, const struct plan *plan)
 static void measure_costs(unsigned cost_ns[SITE_CLASSES])
 {
 	struct kernel_options options = { .ring_bytes = 1 << 20, .quiet = true };
+	struct probe_costs costs;
 	struct kernel *kernel;
 
 	if (geteuid() || kernel_load(&kernel, &options))
 		return;
-	kernel_cost(kernel, cost_ns);
+	kernel_costs(kernel, &costs);
+	memcpy(cost_ns, costs.call, sizeof(costs.call));
 	kernel_free(kernel);
 }
 

@@ -370,7 +370,7 @@ static size_t describe_costs(const struct job *job, char *text, size_t room)
 		size_t count = 0;
 
 		for (size_t i = 0; i < job->plan->nsites; i++) {
-			unsigned one = site_cost(&job->plan->sites[i], job->cost_ns);
+			unsigned one = site_cost(&job->plan->sites[i], job->costs.call);
 
 			if (left_out(job, i) || one < least || one > cost)
 				continue;

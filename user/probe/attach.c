@@ -21,6 +21,9 @@ static struct gb_probe site_program(const struct site *site)
 	unsigned marks = site->function->marks;
 
 	program.pushed = site->pushed;
+	program.out_at = site->out_at;
+	if (site->level.level != LEVEL_ALL)
+		program.skip = site->level.level == LEVEL_OUT ? GB_SKIP_ALL : site->level.every - 1;
 	program.return_slots = 0;
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
@@ -37,10 +40,14 @@ static struct gb_probe site_program(const struct site *site)
 		program.flags |= GB_PROBE_CLOSES;
 		program.opener = site->closes;
 	}
+	if (site->sampled)
+		program.flags |= GB_PROBE_SAMPLED;
+	if (site->level.level == LEVEL_SUMMED)
+		program.flags |= GB_PROBE_SUMMED;
 	return program;
 }
 
-static int set_program(struct kernel *kernel, const struct site *site)
+int attach_program(struct kernel *kernel, const struct site *site)
 {
 	struct gb_probe program = site_program(site);
 	int fd = bpf_map__fd(kernel->observe->maps.probes);
@@ -143,6 +150,7 @@ struct wanted {
 	const struct plan *plan;
 	const struct attach_scope *scope;
 	const struct image *image;
+	const struct site *only; /* NULL: all */
 	uint32_t first;   /* sites from here on ... */
 	uint32_t before;  /* ... up to here; 0: all, and late ones */
 	pid_t pid;
@@ -150,6 +158,8 @@ struct wanted {
 
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
+	if ((w->only && site != w->only) || site->level.level == LEVEL_OUT)
+		return false;
 	if (w->before && (site->id >= w->before || !site->attached))
 		return false;
 	/* No inode: the file was written over, its sites are of what was there before (attach_forget_image). */
@@ -168,7 +178,7 @@ static int add_to_batch(struct kernel *kernel, struct batch *b, const struct sit
 	int err;
 
 	if (b->request.kind != LINK_EXITS) {
-		err = set_program(kernel, site);
+		err = attach_program(kernel, site);
 		return err ?: batch_add(b, site->probe_offset, site->id);
 	}
 	if (site->own_stacks)
@@ -179,16 +189,36 @@ static int add_to_batch(struct kernel *kernel, struct batch *b, const struct sit
 	return err;
 }
 
+/* A link for this site alone. */
+static int attach_apart(struct kernel *kernel, const struct plan *plan, const struct site *site, struct link_request request)
+{
+	struct batch b = { .request = request };
+	int err;
+
+	b.request.apart = true;
+	err = add_to_batch(kernel, &b, site);
+	if (!err)
+		err = attach_all_but_refused(kernel, plan, &b);
+	free(b.offsets);
+	free(b.cookies);
+	return err;
+}
+
 /* The sites of one image whose probes are of one kind. */
 static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
 {
-	struct batch b = { .request = { .file_fd = w->image->fd, .pid = w->pid, .kind = kind } };
+	const struct link_request request = { .file_fd = w->image->fd, .pid = w->pid, .kind = kind };
+	struct batch b = { .request = request };
 	const struct plan *plan = w->plan;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < plan->nsites; i++)
-		if (takes_part(&plan->sites[i], kind) && wants(kernel, w, &plan->sites[i]))
-			err = add_to_batch(kernel, &b, &plan->sites[i]);
+	for (size_t i = 0; !err && i < plan->nsites; i++) {
+		const struct site *site = &plan->sites[i];
+
+		if (!takes_part(site, kind) || !wants(kernel, w, site))
+			continue;
+		err = w->scope->apart && !site->uncalled ? attach_apart(kernel, plan, site, request) : add_to_batch(kernel, &b, site);
+	}
 	if (!err)
 		err = attach_all_but_refused(kernel, plan, &b);
 	free(b.offsets);
@@ -226,22 +256,27 @@ bool attach_for_everybody(const struct plan *plan, const struct image *image, co
 	return only_alone(plan, image) ? scope->file_alone : scope->file;
 }
 
-static int attach_to_image(struct kernel *kernel, const struct plan *plan, const struct image *image, uint32_t first,
-			   const struct attach_scope *scope)
+/* For everybody, or for each process of the scope. */
+static int attach_for_all(struct kernel *kernel, struct wanted w)
 {
-	struct wanted w = { .plan = plan, .scope = scope, .image = image, .first = first };
-
-	if (attach_for_everybody(plan, image, scope))
+	if (attach_for_everybody(w.plan, w.image, w.scope))
 		return attach_wanted(kernel, &w);
-	for (size_t p = 0; p < scope->npids; p++) {
+	for (size_t p = 0; p < w.scope->npids; p++) {
 		int err;
 
-		w.pid = scope->pids[p];
+		w.pid = w.scope->pids[p];
 		err = attach_wanted(kernel, &w);
 		if (err && err != -ESRCH)
 			return err;
 	}
 	return 0;
+}
+
+int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site, const struct attach_scope *scope)
+{
+	struct wanted w = { .plan = plan, .scope = scope, .image = site->image, .only = site };
+
+	return attach_for_all(kernel, w);
 }
 
 /* --- exchange ---------------------------------------------------------- */
@@ -325,7 +360,8 @@ int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const
 	if (exchanged)
 		return exchanged;
 	for (size_t i = 0; i < plan->nimages; i++) {
-		int err = attach_to_image(kernel, plan, plan->images[i], first, scope);
+		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .first = first };
+		int err = attach_for_all(kernel, w);
 
 		if (err) {
 			link_remove_from(kernel, before, NULL);

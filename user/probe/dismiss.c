@@ -23,6 +23,7 @@ struct dismissal {
 	pthread_cond_t more;
 	int *fds;
 	size_t count, room;
+	size_t closing;   /* being closed just now */
 	bool end;
 	pthread_t threads[CLOSERS];
 	unsigned nthreads;
@@ -41,9 +42,11 @@ static void *close_dismissed(void *context)
 		if (!d->count)
 			break;
 		fd = d->fds[--d->count];
+		d->closing++;
 		pthread_mutex_unlock(&d->lock);
 		close(fd);
 		pthread_mutex_lock(&d->lock);
+		d->closing--;
 	}
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
@@ -109,6 +112,33 @@ void dismiss_wait(struct kernel *kernel)
 	free(d->fds);
 	free(d);
 	kernel->dismissal = NULL;
+}
+
+bool dismiss_done(struct kernel *kernel)
+{
+	struct dismissal *d = kernel->dismissal;
+	bool done = true;
+
+	if (!d)
+		return true;
+	pthread_mutex_lock(&d->lock);
+	done = !d->count && !d->closing;
+	pthread_mutex_unlock(&d->lock);
+	return done;
+}
+
+size_t dismiss_site(struct kernel *kernel, uint32_t site)
+{
+	size_t kept = 0, all = kernel->nlinks;
+
+	for (size_t i = 0; i < all; i++) {
+		if (kernel->links[i].site == site)
+			dismiss(kernel, kernel->links[i].fd);
+		else
+			kernel->links[kept++] = kernel->links[i];
+	}
+	kernel->nlinks = kept;
+	return all - kept;
 }
 
 void attach_remove_process(struct kernel *kernel, pid_t pid)

@@ -97,9 +97,9 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 	return err;
 }
 
-void kernel_cost(const struct kernel *kernel, unsigned cost_ns[SITE_CLASSES])
+void kernel_costs(const struct kernel *kernel, struct probe_costs *costs)
 {
-	memcpy(cost_ns, kernel->cost_ns, sizeof(kernel->cost_ns));
+	*costs = kernel->costs;
 }
 
 /* --- loading ----------------------------------------------------------- */

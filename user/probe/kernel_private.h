@@ -16,6 +16,7 @@ struct held_link {
 	size_t probes;
 	int file_fd;   /* of the image that it is in; only a mark here */
 	pid_t pid;     /* 0: every process */
+	uint32_t site; /* the only one that it is for; NO_SITE: several */
 };
 
 struct kernel {
@@ -28,7 +29,7 @@ struct kernel {
 	size_t ring_bytes;     /* of one ring */
 	uint32_t uprobe_type;  /* the kernel's number for perf events that are uprobes; 0: not read yet */
 	unsigned next_cpu;     /* whose turn it is to have a perf event: see link.c */
-	unsigned cost_ns[SITE_CLASSES];
+	struct probe_costs costs;
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct held_link *links;
 	size_t nlinks, room;
@@ -42,6 +43,7 @@ struct link_request {
 	const unsigned long *offsets;
 	const uint64_t *cookies;
 	size_t count;
+	bool apart;            /* all of one site, which may be taken out alone */
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
 
@@ -63,5 +65,13 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 
 /* dismiss.c: removes links in the background; what has been dismissed is gone when this returns. */
 void dismiss_wait(struct kernel *kernel);
+/* Dismisses the links that are this site's alone. How many that were. */
+size_t dismiss_site(struct kernel *kernel, uint32_t site);
+/* Is everything gone that was dismissed? */
+bool dismiss_done(struct kernel *kernel);
+/* Puts the site's capture program, with its level, into the kernel. 0 or -errno, not said. (attach.c) */
+int attach_program(struct kernel *kernel, const struct site *site);
+/* Puts the probes of this site in again, for all whom the scope names. 0 or -errno, said. (attach.c) */
+int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site, const struct attach_scope *scope);
 
 #endif

@@ -76,7 +76,7 @@ static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_
 	if (fd < 0)
 		return -errno;
 	err = remember(kernel, (struct held_link){ .fd = fd, .probes = request->count, .file_fd = request->file_fd,
-						 .pid = request->pid });
+						 .pid = request->pid, .site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE });
 	if (err)
 		close(fd);
 	return err;
@@ -143,7 +143,8 @@ static int perf_link(struct kernel *kernel, int program, const char *path, const
 	close(event);
 	if (fd < 0)
 		return fd;
-	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1, .file_fd = request->file_fd, .pid = pid });
+	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1, .file_fd = request->file_fd, .pid = pid,
+						 .site = request->apart ? (uint32_t)cookie : NO_SITE });
 	if (err)
 		close(fd);
 	return err;

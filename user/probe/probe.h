@@ -64,6 +64,22 @@ struct site_exit {
 	enum site_class class;
 };
 
+/* How much of a function's calls is followed. Each level costs the job less than the one before. */
+enum level {
+	LEVEL_ALL,      /* every call is a span */
+	LEVEL_SAMPLED,  /* one in so many; the others are counted, and their returns are not waited for */
+	LEVEL_SUMMED,   /* no spans: calls are counted, some of them timed, in the kernel */
+	LEVEL_OUT,      /* its probes are out: nothing is known of its calls */
+	LEVELS
+};
+
+struct site_level {
+	enum level level;
+	unsigned every; /* one call in so many is followed: a power of two; 1 on LEVEL_ALL, 0 on LEVEL_OUT */
+};
+
+#define SAMPLE_MOST 1024  /* rarer is hardly cheaper: the trap at each call remains */
+
 /* One function that is observed, whatever the number of names it has. */
 struct site {
 	struct image *image;
@@ -90,6 +106,9 @@ struct site {
 	bool endangered;               /* since then its return probe has become dangerous: it must come out (attach.c) */
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
 	bool late;                     /* was uncalled until a later file came, and has no probes yet */
+	struct site_level level;       /* how much of its calls is followed (levels.c) */
+	uint64_t out_at;               /* ns; when its probes were last taken out; 0: never */
+	bool sampled;                  /* calls of it have been only counted */
 	size_t looked_at;              /* private to imports.c: images that are known not to import it */
 	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
@@ -153,7 +172,7 @@ int plan_find_absent(struct plan *plan);
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
 const char *site_class_name(enum site_class class);
 const char *returns_name(enum returns returns);
-/* ns that one call of the site's function costs, by the calibration kernel_cost(). */
+/* ns that one call of the site's function costs, by the calibration kernel_costs(): .call, or .skipped for a call that is only counted. */
 unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]);
 
 /*
@@ -222,8 +241,13 @@ struct kernel_counts {
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 
-/* ns that one call costs a thread at a site of this class, measured on this machine by kernel_load(). */
-void kernel_cost(const struct kernel *kernel, unsigned cost_ns[SITE_CLASSES]);
+/* What probes cost, measured on this machine by kernel_load(), by the class of the instruction under them. ns; 0: not measured. */
+struct probe_costs {
+	unsigned call[SITE_CLASSES];    /* an observed call costs its thread so much */
+	unsigned skipped[SITE_CLASSES]; /* a call that is only counted */
+	unsigned floor[SITE_CLASSES];   /* the measured duration of a call that does nothing: a part of the cost that lies inside each span */
+};
+void kernel_costs(const struct kernel *kernel, struct probe_costs *costs);
 
 /* --- attach ------------------------------------------------------------ */
 
@@ -238,6 +262,7 @@ struct attach_scope {
 	bool file;       /* files of parallel runtimes: for everybody */
 	bool file_alone; /* files that everything maps (join alone): for everybody */
 	bool all_symbols;/* uncalled functions, too, where each probe is dear to remove */
+	bool apart;      /* each called function has links of its own, so that it can be taken out alone (levels.c) */
 };
 
 /* Uncalled functions have no probes where each would be a perf event of its own, unless asked for. */
@@ -258,6 +283,16 @@ bool attach_needs_own(const struct plan *plan, const struct attach_scope *scope)
  * so already, -ENOENT where it maps no linker that says so, or -errno, not said.
  */
 int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process);
+/* Can its calls be sampled or summed? Not where its span ends at another function's probe. */
+bool level_possible(const struct site *site, enum level level);
+/*
+ * From now on so much of the site's calls is followed; with LEVEL_OUT its probes come out in the background, with another level they
+ * are put in again where they were out. The scope is the one it was attached with, and `apart`. -EBUSY: probes are still being taken out,
+ * try later; other -errno are said.
+ */
+int level_set(struct kernel *kernel, struct plan *plan, struct site *site, struct site_level level, const struct attach_scope *scope);
+/* "all calls", "1 call in 64", "counts only", "out". */
+const char *level_text(struct site_level level, char *text, size_t room);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
 /*

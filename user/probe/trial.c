@@ -26,6 +26,7 @@
 #include "probe/plan_private.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/ring.h"
 
 #define TRIALS 400  /* calls per round of the calibration */
 #define ROUNDS 3
@@ -50,27 +51,35 @@ static void (*const trial_functions[SITE_CLASSES])(long) = {
 
 #define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
 
-/* The bytes waiting in a ring; with discard they are dropped. Only for the trial, before anybody reads. */
-static long ring_waiting(struct kernel *kernel, bool discard)
+/* What waits in the rings. */
+struct waiting {
+	unsigned spans;
+	uint64_t shortest;  /* ns; UINT64_MAX: there is none */
+};
+
+static void take_span(void *context, const void *record, size_t size)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	long waiting = 0;
+	const struct gb_span *span = record;
+	struct waiting *waiting = context;
+
+	if (size < GB_SPAN_HEADER)
+		return;
+	waiting->spans++;
+	if (span->end - span->start < waiting->shortest)
+		waiting->shortest = span->end - span->start;
+}
+
+/* Empties the rings. Only for the trial, before anybody else reads. */
+static struct waiting drain_rings(struct kernel *kernel)
+{
+	struct waiting waiting = { .shortest = UINT64_MAX };
 
 	for (unsigned i = 0; i < kernel->rings; i++) {
-		unsigned long *consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, kernel->ring_fds[i], 0);
-		unsigned long *producer = mmap(NULL, page, PROT_READ, MAP_SHARED, kernel->ring_fds[i], page);
+		struct ring ring = { 0 };
 
-		if (consumer != MAP_FAILED && producer != MAP_FAILED) {
-			unsigned long end = __atomic_load_n(producer, __ATOMIC_ACQUIRE);
-
-			waiting += end - *consumer;
-			if (discard)
-				__atomic_store_n(consumer, end, __ATOMIC_RELEASE);
-		}
-		if (consumer != MAP_FAILED)
-			munmap(consumer, page);
-		if (producer != MAP_FAILED)
-			munmap(producer, page);
+		if (!ring_open(&ring, kernel->ring_fds[i], kernel->ring_bytes))
+			ring_drain(&ring, ring_filled(&ring), take_span, &waiting);
+		ring_close(&ring);
 	}
 	return waiting;
 }
@@ -96,12 +105,18 @@ static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+static int set_trial_skip(struct kernel *kernel, uint32_t id, uint32_t skip)
+{
+	struct gb_probe program = { .slots = 1, .skip = skip, .flags = GB_PROBE_SAMPLED };
+
+	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY);
+}
+
 /* Observes our own trial functions in a process of ours. Returns 0 when every kind is in. */
 static int attach_trial(struct kernel *kernel, pid_t pid)
 {
 	unsigned long offsets[SITE_CLASSES];
 	uint64_t cookies[SITE_CLASSES];
-	struct gb_probe program = { .slots = 1 };
 	struct link_request request = {
 		.pid = pid, .offsets = offsets, .cookies = cookies, .count = SITE_CLASSES,
 	};
@@ -115,7 +130,7 @@ static int attach_trial(struct kernel *kernel, pid_t pid)
 			return -ENOENT;
 		offsets[class] = own.offset;
 		cookies[class] = id;
-		if (bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY))
+		if (set_trial_skip(kernel, id, 0))
 			return -errno;
 	}
 	request.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -139,10 +154,9 @@ static void forget_own_thread(struct kernel *kernel)
 /* One call of each trial function must leave three spans. */
 static int trial_works(struct kernel *kernel)
 {
-	const long span = 8 + GB_SPAN_HEADER + 8; /* with the ring's own header */
 	uint32_t self = getpid();
 	uint8_t one = 1;
-	long got;
+	struct waiting got;
 	int err = attach_trial(kernel, getpid());
 
 	if (err)
@@ -152,10 +166,9 @@ static int trial_works(struct kernel *kernel)
 	for (int class = 0; class < SITE_CLASSES; class++)
 		trial_functions[class](0);
 	kernel_set_active(kernel, false);
-	got = ring_waiting(kernel, true);
-	if (got != SITE_CLASSES * span) {
-		log_debug("rung %s: the trial left %ld bytes instead of %ld", rung_name(kernel->rung), got,
-			  SITE_CLASSES * span);
+	got = drain_rings(kernel);
+	if (got.spans != SITE_CLASSES) {
+		log_debug("rung %s: the trial left %u spans instead of %u", rung_name(kernel->rung), got.spans, SITE_CLASSES);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -166,29 +179,43 @@ static void end_trial(struct kernel *kernel)
 	uint32_t self = getpid();
 
 	link_remove_from(kernel, 0, NULL);
-	ring_waiting(kernel, true);
+	drain_rings(kernel);
 	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
 	forget_own_thread(kernel);
 }
 
-/* Times the trial functions while they are observed. */
+/* ns that a call of a trial function takes now. */
+static unsigned time_trial(struct kernel *kernel, int class, unsigned *floor)
+{
+	uint64_t best = UINT64_MAX, shortest = UINT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t start = clock_monotonic();
+		struct waiting waiting;
+
+		for (int i = 0; i < TRIALS; i++)
+			trial_functions[class](i);
+		start = clock_monotonic() - start;
+		if (start < best)
+			best = start;
+		waiting = drain_rings(kernel);
+		if (waiting.shortest < shortest)
+			shortest = waiting.shortest;
+	}
+	*floor = shortest == UINT64_MAX ? 0 : shortest;
+	return best / TRIALS;
+}
+
+/* Times the trial functions while they are observed, and while they are only counted. */
 static void calibrate(struct kernel *kernel)
 {
 	kernel_set_active(kernel, true);
 	for (int class = 0; class < SITE_CLASSES; class++) {
-		uint64_t best = UINT64_MAX;
+		unsigned none;
 
-		for (int round = 0; round < ROUNDS; round++) {
-			uint64_t start = clock_monotonic();
-
-			for (int i = 0; i < TRIALS; i++)
-				trial_functions[class](i);
-			start = clock_monotonic() - start;
-			if (start < best)
-				best = start;
-			ring_waiting(kernel, true);
-		}
-		kernel->cost_ns[class] = best / TRIALS;
+		kernel->costs.call[class] = time_trial(kernel, class, &kernel->costs.floor[class]);
+		set_trial_skip(kernel, TRIAL_PROBE(class), GB_SKIP_ALL);
+		kernel->costs.skipped[class] = time_trial(kernel, class, &none);
 	}
 	kernel_set_active(kernel, false);
 }

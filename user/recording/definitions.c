@@ -44,7 +44,9 @@ const struct field run_fields[] = {
 	RUN(1, U64, start), RUN(2, U64, end), RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
 	RUN(5, STRING, command), RUN(6, STRING, host), RUN(7, STRING, kernel), RUN(8, STRING, version),
 	RUN(9, STRING, rung), RUN(10, BOOL, finished),
-	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]), END
+	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]),
+	RUN(14, U32, skipped_ns[0]), RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
+	RUN(17, U32, floor_ns[0]), RUN(18, U32, floor_ns[1]), RUN(19, U32, floor_ns[2]), END
 };
 
 const struct field loss_fields[] = {
@@ -71,7 +73,7 @@ static const struct field probe_fields[] = {
 	PROBE(1, STRING, event), PROBE(2, U32, number), PROBE(3, STRING, model), PROBE(4, ROLE, role),
 	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
 	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
-	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), END
+	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), PROBE(14, U32, floor_ns), END
 };
 
 static const struct field site_fields[] = {

@@ -61,6 +61,7 @@ struct def_probe {
 	uint32_t image;          /* index */
 	uint64_t offset;         /* in the file */
 	uint32_t cost_ns;        /* what one observed call costs its thread, by the calibration; 0: not measured */
+	uint32_t floor_ns;       /* so much of each span is the probe's own time, by the calibration; 0: not measured */
 	struct value *values;
 	uint32_t nvalues;
 };
@@ -86,6 +87,8 @@ struct def_run {
 	char *host, *kernel, *version;
 	char *rung;                          /* "session", "multi", "perf" */
 	uint32_t cost_ns[3];                 /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped instruction; 0: not measured */
+	uint32_t skipped_ns[3];              /* the same of a call that is only counted */
+	uint32_t floor_ns[3];                /* the same calls' measured duration: so much of each span is of the probe's making */
 	bool finished;                       /* false: the recording was cut */
 };
 

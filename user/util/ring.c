@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/ring.h"
+#include "util/ring.h"
 
 /* The head of a record, include/uapi/linux/bpf.h BPF_RINGBUF_*: length with two flags, page offset. */
 #define RECORD_HEAD 8

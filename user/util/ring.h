@@ -1,5 +1,5 @@
 /*
- * ring.h - reading a BPF ring buffer. Private to user/capture.
+ * ring.h - reading a BPF ring buffer. 
  *
  * libbpf's reader drains a ring until it is empty, which a busy producer never lets it be, so other rings
  * overflow meanwhile. This one stops where it is told to.

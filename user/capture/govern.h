@@ -1,0 +1,47 @@
+/*
+ * govern.h - keeps what observing costs below a limit. Private to user/capture; govern.c has the method.
+ *
+ * It knows nothing of kernels and probes: it is told what was called how often, and says how much of each function's calls is to be
+ * followed from now on.
+ */
+#ifndef GASPBPF_GOVERN_H
+#define GASPBPF_GOVERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/probe.h"
+
+struct governor;
+
+/* A change, and why. */
+struct governed_step {
+	uint32_t site;
+	struct site_level level;
+	uint32_t thread;   /* whose time it was about; NO_INDEX: nobody's, the load has fallen */
+	double share;      /* of that thread's time in probes, just before */
+};
+
+struct governor_options {
+	double budget;     /* share of each thread's time that probes may take: 0.02 is 2 % */
+	/* ns that one call of the site costs its thread: followed, or only counted. */
+	unsigned (*cost)(void *context, uint32_t site, bool skipped);
+	bool (*possible)(void *context, uint32_t site, enum level level);
+	/* Does it. 0; -EBUSY: not now; other -errno: it cannot be done, said. */
+	int (*set)(void *context, const struct governed_step *step);
+	void *context;
+};
+
+/* NULL: out of memory. */
+struct governor *governor_new(const struct governor_options *options);
+void governor_free(struct governor *governor);
+/* Calls of a site on a thread (an index of any kind) since the last time this was told. -ENOMEM: it did not take notice. */
+int governor_count(struct governor *governor, uint32_t thread, uint32_t site, uint64_t followed, uint64_t skipped);
+void governor_forget_thread(struct governor *governor, uint32_t thread);
+/* Looks at what has been told since the last look, and decides. now: ns. To be called often: every 20 ms. */
+void governor_look(struct governor *governor, uint64_t now);
+/* Has anything been changed that is not all calls? */
+bool governor_is_acting(const struct governor *governor);
+
+#endif
