@@ -49,6 +49,7 @@ struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
 	__u64 born;     /* ns; of its first call */
+	__u64 sums;     /* entries of this thread in `sums` */
 	__u32 depth;    /* frames in use */
 	__u32 pid, tid;
 	bool ended;

@@ -59,6 +59,37 @@ static __always_inline void end_stacks(struct task_struct *task, struct thread_s
 		stacks_end_all(t, task->tgid, stopped_at ?: now, stopped_at ? GB_END_DETACH : reason);
 }
 
+static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __u32 kind, __u64 now,
+					 struct thread_state *t)
+{
+	struct gb_life *life = life_new(kind, now);
+
+	if (!life)
+		return;
+	life->pid = task->tgid;
+	life->tid = tid;
+	if (t) {
+		life->sequence = t->sequence;
+		life->lost = t->lost;
+		life->born = t->born;
+		life->sums = t->sums;
+	}
+	if (kind == GB_LIFE_EXIT)
+		/* An exit of the whole group (exit_group, a signal) has its code there. */
+		life->exit_code = task->signal->group_exit_code ?: task->exit_code;
+	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
+	bpf_ringbuf_submit(life, kind == GB_LIFE_EXIT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+/* Not the first thread called exec: it has the first one's number from now on, and is another thread to everybody. */
+static __always_inline void begin_anew(struct task_struct *task, struct thread_state *t, __u64 now, __u32 old_tid)
+{
+	thread_ended(task, old_tid, GB_LIFE_THREAD, now, t);
+	t->tid = task->pid;
+	t->sequence = t->lost = t->sums = 0;
+	t->born = now;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -92,11 +123,11 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 		return 0;
 	now = bpf_ktime_get_ns();
 	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (t) {
+	if (t)
 		end_calls(t, now, GB_END_EXEC);
-		t->tid = task->pid; /* another one than before, where not the first thread called exec */
-	}
 	end_stacks(task, t, now, GB_END_EXEC);
+	if (t && old_pid != task->pid)
+		begin_anew(task, t, now, old_pid);
 	life = life_new(GB_LIFE_EXEC, now);
 	if (!life)
 		return 0;
@@ -129,26 +160,6 @@ int linker(struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline void thread_ended(struct task_struct *task, __u32 kind, __u64 now,
-					 struct thread_state *t)
-{
-	struct gb_life *life = life_new(kind, now);
-
-	if (!life)
-		return;
-	life->pid = task->tgid;
-	life->tid = task->pid;
-	if (t) {
-		life->sequence = t->sequence;
-		life->lost = t->lost;
-	}
-	if (kind == GB_LIFE_EXIT)
-		/* An exit of the whole group (exit_group, a signal) has its code there. */
-		life->exit_code = task->signal->group_exit_code ?: task->exit_code;
-	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
-	bpf_ringbuf_submit(life, kind == GB_LIFE_EXIT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
-}
-
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -162,14 +173,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		end_calls(t, now, GB_END_EXIT);
 		if (!task->signal->live.counter)
 			end_stacks(task, t, now, GB_END_EXIT);
-		thread_ended(task, GB_LIFE_THREAD, now, t);
+		thread_ended(task, task->pid, GB_LIFE_THREAD, now, t);
 		t->ended = true;
 	}
 	/* live has been counted down already: 0 means that this was the last thread. */
 	if (task->signal->live.counter || !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);
-	thread_ended(task, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
+	thread_ended(task, task->pid, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
 	return 0;
 }
 
@@ -187,7 +198,7 @@ int open_frames(struct bpf_iter__task *ctx)
 		return 0;
 	frames_close_all(t, stopped_at, GB_END_DETACH);
 	end_stacks(task, t, stopped_at, GB_END_DETACH);
-	thread_ended(task, GB_LIFE_OPEN, stopped_at, t);
+	thread_ended(task, task->pid, GB_LIFE_OPEN, stopped_at, t);
 	return 0;
 }
 

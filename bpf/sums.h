@@ -21,7 +21,7 @@ struct {
 static const struct gb_sum no_calls;
 
 /* The thread's sum of a probe's calls; a new one where there is none. */
-static __always_inline struct gb_sum *sum_of(const struct thread_state *t, __u32 probe)
+static __always_inline struct gb_sum *sum_of(struct thread_state *t, __u32 probe)
 {
 	struct gb_sum_place place = { .born = t->born, .tid = t->tid, .probe = probe };
 	struct gb_sum *sum = bpf_map_lookup_elem(&sums, &place);
@@ -33,6 +33,7 @@ static __always_inline struct gb_sum *sum_of(const struct thread_state *t, __u32
 	sum = bpf_map_lookup_elem(&sums, &place);
 	if (sum) {
 		sum->pid = t->pid;
+		t->sums++;
 		return sum;
 	}
 	missed = trouble_here();

@@ -179,6 +179,8 @@ struct gb_life {
 	gb_u64 lost;     /* of those, spans that found no room in the ring */
 	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
 	gb_u32 changing;  /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
+	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
+	gb_u64 sums;      /* probes of which it has a sum */
 	char comm[GB_COMM];
 };
 

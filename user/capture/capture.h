@@ -64,13 +64,38 @@ int capture_drain(struct capture_session *session);
  */
 int capture_finish(struct capture_session *session);
 
+/*
+ * Reads the kernel's sums of calls that became no span into definitions, totals and threads. Cheap where there are none; to be
+ * called after capture_drain(), now and then. 0 or -errno, not said.
+ */
+int capture_read_sums(struct capture_session *session);
+
 struct capture_totals {
 	uint64_t spans;       /* delivered */
 	uint64_t gaps;        /* spans known to be lost by their numbers */
-	uint64_t cost;        /* ns; what the spans' probes took from their threads, by the calibration */
+	uint64_t lost;        /* the same by the kernel's sums, when they were read last */
+	uint64_t summed, skipped; /* calls that were no spans by intention, likewise */
+	uint64_t cost;        /* ns; what the probes of spans and of lost or summed calls took from their threads, by the calibration */
 	size_t threads;       /* seen so far */
 	size_t alive;         /* processes */
 };
 struct capture_totals capture_totals(const struct capture_session *session);
+
+/* What became of a thread's calls at one site; all but the spans as of the last capture_read_sums(). */
+struct capture_calls {
+	uint64_t spans, lost, summed, skipped;
+};
+
+/* A thread that has not ended, as far as is known. */
+struct capture_thread {
+	uint32_t pid, tid;
+	uint32_t thread;      /* index in definitions */
+	uint64_t cost;        /* ns, as in capture_totals; without calls that were skipped */
+	const struct capture_calls *calls; /* by site id of the plan; sites from ncalls on: none */
+	size_t ncalls;
+};
+/* Shows all of them, the latest first. What a thread points to is good until the next drain. */
+void capture_visit_threads(const struct capture_session *session,
+			   void (*visit)(void *context, const struct capture_thread *thread), void *context);
 
 #endif

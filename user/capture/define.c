@@ -2,6 +2,7 @@
  * define.c - processes, threads and probes, as the spans first name them.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,8 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	if (known->index == NO_INDEX)
 		known->index = session_define_image(s, site->image);
 	s->first_probe[site->id] = s->d->nprobes;
+	s->any_probe[site->id] = NO_INDEX;
+	s->costs[site->id] = site_cost(site, s->d->run.cost_ns);
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		int err = define_probe(s, site, k, known->index);
 
@@ -135,13 +138,23 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	return 0;
 }
 
-int capture_define_probes(struct capture_session *s)
+static int grow(void *array, size_t count, size_t size)
 {
-	uint32_t *grown = realloc(s->first_probe, (s->plan->nsites + 1) * sizeof(*grown));
+	void **data = array, *grown = realloc(*data, count * size);
 
 	if (!grown)
 		return -ENOMEM;
-	s->first_probe = grown;
+	*data = grown;
+	return 0;
+}
+
+int capture_define_probes(struct capture_session *s)
+{
+	size_t room = s->plan->nsites + 1;
+
+	if (grow(&s->first_probe, room, sizeof(*s->first_probe)) || grow(&s->any_probe, room, sizeof(*s->any_probe)) ||
+	    grow(&s->costs, room, sizeof(*s->costs)))
+		return -ENOMEM;
 	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
 		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
 
@@ -170,6 +183,61 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 			return s->first_probe[raw->probe] + k;
 	}
 	return NO_INDEX;
+}
+
+static bool has_event(const struct site *site, size_t count, const char *event)
+{
+	for (size_t k = 0; k < count; k++)
+		if (!strcmp(site->function[k].event, event))
+			return true;
+	return false;
+}
+
+/* "A|B": the event of a call that may be each of them. */
+static char *any_event(const struct site *site)
+{
+	char *text = NULL, *longer;
+
+	for (size_t k = 0; k < site->nfunctions; k++) {
+		const char *event = site->function[k].event;
+
+		if (has_event(site, k, event))
+			continue;
+		if (asprintf(&longer, "%s%s%s", text ?: "", text ? "|" : "", event) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+		if (!text)
+			return NULL;
+	}
+	return text;
+}
+
+uint32_t session_any_probe(struct capture_session *s, uint32_t id)
+{
+	const struct site *site = &s->plan->sites[id];
+	uint32_t first = s->first_probe[id], index;
+	struct def_probe *def;
+
+	if (site->nfunctions == 1)
+		return first;
+	if (s->any_probe[id] != NO_INDEX)
+		return s->any_probe[id];
+	index = definitions_add_probe(s->d);
+	if (index == NO_INDEX)
+		return index;
+	def = &s->d->probes[index];
+	*def = s->d->probes[first]; /* but for what it owns */
+	def->event = any_event(site);
+	def->model = copy(def->model);
+	def->symbol = copy(def->symbol);
+	def->aliases = copy(def->aliases);
+	def->prototype = copy(def->prototype);
+	def->op = NULL;
+	def->values = NULL;
+	def->nvalues = 0;
+	s->any_probe[id] = index;
+	return index;
 }
 
 /* --- processes --------------------------------------------------------- */
@@ -479,6 +547,11 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	s->d->threads[t->index].name = thread_name(pid, tid);
 	s->threads[tid] = t;
 	s->totals.threads++;
+	t->next_live = s->live;
+	t->live = &s->live;
+	if (s->live)
+		s->live->live = &t->next_live;
+	s->live = t;
 	return t;
 }
 
@@ -490,7 +563,11 @@ void session_end_thread(struct capture_session *s, struct live_thread *t)
 			break;
 		}
 	}
+	*t->live = t->next_live;
+	if (t->next_live)
+		t->next_live->live = t->live;
 	s->threads[t->tid] = NULL;
+	free(t->calls);
 	free(t->early);
 	free(t);
 }
@@ -519,9 +596,8 @@ void session_free_definitions(struct capture_session *s)
 	struct live_process *p, *next;
 	struct site_record *r, *after;
 
-	for (uint32_t tid = 0; s->threads && tid < s->threads_room && s->totals.threads; tid++)
-		if (s->threads[tid])
-			session_end_thread(s, s->threads[tid]);
+	while (s->live)
+		session_end_thread(s, s->live);
 	free(s->threads);
 	HASH_ITER(hh, s->processes, p, next) {
 		HASH_DEL(s->processes, p);
@@ -538,4 +614,7 @@ void session_free_definitions(struct capture_session *s)
 			image_close(s->images[i].image);
 	free(s->images);
 	free(s->first_probe);
+	free(s->any_probe);
+	free(s->costs);
+	session_free_sums(s);
 }

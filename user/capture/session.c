@@ -37,8 +37,12 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 
 	t->next++;
 	t->last_end = raw->end;
-	if (raw->probe < s->plan->nsites)
-		s->totals.cost += site_cost(&s->plan->sites[raw->probe], s->d->run.cost_ns);
+	if (raw->probe < s->nfirst) {
+		t->cost += s->costs[raw->probe];
+		s->totals.cost += s->costs[raw->probe];
+		if (raw->probe < t->ncalls || session_fit_calls(t, raw->probe))
+			t->calls[raw->probe].spans++;
+	}
 	span.probe = session_probe(s, raw);
 	if (span.probe == NO_INDEX)
 		return; /* a call that is no event (@only) */
@@ -197,7 +201,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	struct live_thread *t;
 	struct def_thread *def;
 
-	if (!life->sequence)
+	if (!life->sequence && !life->sums)
 		return;
 	t = session_thread(s, life->pid, life->tid);
 	if (!t)
@@ -213,6 +217,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	def->calls = life->sequence;
 	def->lost = life->lost;
 	def->counted = true;
+	session_sum_thread(s, t, life);
 	if (def->lost != t->lost)
 		log_debug("thread %u: the kernel lost %llu spans, the numbers say %llu", t->tid,
 			  (unsigned long long)life->lost, (unsigned long long)t->lost);
@@ -322,6 +327,7 @@ int capture_drain(struct capture_session *s)
 	for (size_t i = before; i < s->nlife; i++)
 		s->life[kept++] = s->life[i];
 	s->nlife = s->nearly_life = kept;
+	session_make_room(s);
 	return s->err;
 }
 
@@ -350,10 +356,15 @@ int capture_finish(struct capture_session *s)
 	capture_drain(s);
 	capture_drain(s);
 	close_old_holes(s, true);
+	err = capture_read_sums(s);
+	if (err)
+		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));
 	session_name_threads(s);
 	s->d->loss.delivered = s->totals.spans;
 	s->d->loss.lost = s->totals.gaps;
-	s->d->loss.calls = s->totals.spans + s->totals.gaps;
+	s->d->loss.summed = s->totals.summed;
+	s->d->loss.skipped = s->totals.skipped;
+	s->d->loss.calls = s->totals.spans + s->totals.gaps + s->totals.summed + s->totals.skipped;
 	if (!kernel_read_counts(s->kernel, &counts)) {
 		s->d->loss.no_memory = counts.no_memory;
 		s->d->loss.no_entry = counts.no_entry;
@@ -361,6 +372,12 @@ int capture_finish(struct capture_session *s)
 			log_warn("another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
 				 "gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",
 				 (unsigned long long)counts.trampolines);
+		if (counts.no_sum)
+			log_warn("%llu calls are in no span and, for want of memory, in no sum: they are missing in the profile",
+				 (unsigned long long)counts.no_sum);
+		if (s->totals.lost + counts.no_sum < s->totals.gaps)
+			log_warn("%llu spans were lost, of which the kernel's sums have %llu: please report this",
+				 (unsigned long long)s->totals.gaps, (unsigned long long)s->totals.lost);
 		if (counts.lost != s->totals.gaps)
 			log_warn("the kernel lost %llu spans, their numbers say %llu: please report this",
 				 (unsigned long long)counts.lost, (unsigned long long)s->totals.gaps);

@@ -24,6 +24,11 @@ struct live_thread {
 	uint64_t next;            /* the sequence number due; spans carry its low half */
 	uint64_t lost;            /* by gaps closed so far */
 	uint64_t last_end;        /* ns; of the last span delivered */
+	uint64_t born;            /* ns; as in gb_sum_place; 0: it had no reason yet to tell */
+	uint64_t cost;            /* ns; what its probes took from it, by the calibration */
+	struct capture_calls *calls; /* by site id */
+	size_t ncalls;
+	struct live_thread *next_live, **live; /* list of all; what points to this one */
 	struct early *early;      /* sorted by sequence */
 	size_t nearly, room;
 	uint64_t waiting_since;   /* the pass in which the hole before early[0] was first seen */
@@ -89,9 +94,12 @@ struct capture_session {
 	struct live_thread **threads; /* by tid; pid_max entries, of which few are ever touched */
 	uint32_t threads_room;
 	struct live_thread *waiting;
+	struct live_thread *live;
 	struct live_process *processes;
 
 	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
+	uint32_t *any_probe;      /* the same where it is not known which of the site's events a call is */
+	unsigned *costs;          /* ns; what one call of the site takes, by the calibration */
 	uint32_t nfirst;
 	struct site_record *sites;
 	struct {
@@ -104,8 +112,10 @@ struct capture_session {
 	struct gb_life *life;     /* of this pass, and ends for the next one */
 	size_t nlife, life_room;
 	size_t nearly_life;       /* of those, applied as far as they come before spans */
+	struct sum_thread *sum_threads; /* by (born, tid) */
+	struct sum_record *sums;  /* by (thread, site) */
+	size_t ended_sums;        /* entries in the kernel of threads that have ended */
 	struct capture_totals totals;
-	uint64_t gaps;
 	int err;                  /* -ENOMEM, once it has happened */
 };
 
@@ -121,6 +131,8 @@ struct known_image *session_image(struct capture_session *s, struct process *pro
 uint32_t session_define_image(struct capture_session *s, const struct image *image);
 /* The definition that this call is an event of; NO_INDEX: none (@only). */
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
+/* The definition of a call at a site of which nothing else is known; one for all meanings where it has several. NO_INDEX: no memory. */
+uint32_t session_any_probe(struct capture_session *s, uint32_t site);
 void session_name_threads(struct capture_session *s);
 /* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
 void session_end_process(struct capture_session *s, struct live_process *p);
@@ -134,6 +146,15 @@ void session_free_definitions(struct capture_session *s);
 
 /* sites.c */
 uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+
+/* sums.c */
+/* The kernel's last word on a thread: t is the one that it calls so. */
+void session_sum_thread(struct capture_session *s, struct live_thread *t, const struct gb_life *life);
+/* Room for calls at this site. False: no memory. */
+bool session_fit_calls(struct live_thread *t, uint32_t site);
+/* Reads the sums while threads that have ended take much of the kernel's map. */
+void session_make_room(struct capture_session *s);
+void session_free_sums(struct capture_session *s);
 
 /* locate.c */
 int session_locate(struct capture_session *s);

@@ -245,6 +245,7 @@ static void watch_job(struct watch *w)
 			break;
 		if (now - w->shown >= STATUS_EVERY_NS) {
 			capture_check_processes(w->job->capture);
+			capture_read_sums(w->job->capture);
 			show_status(w, now);
 		}
 		if (now - w->flushed >= FLUSH_EVERY_NS) {

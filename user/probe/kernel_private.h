@@ -50,6 +50,9 @@ struct link_request {
 /* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel);
 
+/* Empties the map of sums. (sums.c) */
+void kernel_forget_all_sums(const struct kernel *kernel);
+
 /* From now on calls may be kept by stack (bpf/stacks.h). */
 void kernel_use_stacks(struct kernel *kernel);
 

@@ -249,6 +249,13 @@ struct probe_costs {
 };
 void kernel_costs(const struct kernel *kernel, struct probe_costs *costs);
 
+/* Is handed one entry of what the kernel keeps of calls that became no span. */
+typedef void (*kernel_sum)(void *context, const struct gb_sum_place *place, const struct gb_sum *sum);
+/* All entries, in no order; one system call where there is none. The map must not be changed meanwhile. 0 or -errno, not said. */
+int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context);
+/* The thread has ended and its sum is known: makes room in the map. */
+void kernel_forget_sum(const struct kernel *kernel, const struct gb_sum_place *place);
+
 /* --- attach ------------------------------------------------------------ */
 
 /*

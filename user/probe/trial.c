@@ -182,6 +182,7 @@ static void end_trial(struct kernel *kernel)
 	drain_rings(kernel);
 	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
 	forget_own_thread(kernel);
+	kernel_forget_all_sums(kernel); /* of calls that a small ring had no room for */
 }
 
 /* ns that a call of a trial function takes now. */

@@ -16,6 +16,7 @@
 
 #define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */
 #define VALUES_MOST 256   /* values of a probe */
+#define COUNT_BITS 56     /* of a number of calls: more are none, and sums of them cannot overflow */
 
 enum field_type {
 	FIELD_END,
@@ -29,6 +30,7 @@ enum field_type {
 	FIELD_BOOL,
 	FIELD_ROLE,     /* stored by name */
 	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
+	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
 };
 
 #define RUN(n, t, member) { n, FIELD_##t, offsetof(struct def_run, member) }
@@ -38,6 +40,7 @@ enum field_type {
 #define IMAGE(n, t, member) { n, FIELD_##t, offsetof(struct def_image, member) }
 #define PROBE(n, t, member) { n, FIELD_##t, offsetof(struct def_probe, member) }
 #define SITE(n, t, member) { n, FIELD_##t, offsetof(struct def_site, member) }
+#define SUM(n, t, member) { n, FIELD_##t, offsetof(struct def_sum, member) }
 #define END { 0, FIELD_END, 0 }
 
 const struct field run_fields[] = {
@@ -51,7 +54,7 @@ const struct field run_fields[] = {
 
 const struct field loss_fields[] = {
 	LOSS(1, calls), LOSS(2, delivered), LOSS(3, lost), LOSS(4, no_memory), LOSS(5, no_entry),
-	LOSS(6, unwritten), END
+	LOSS(6, unwritten), LOSS(7, summed), LOSS(8, skipped), END
 };
 
 static const struct field process_fields[] = {
@@ -82,6 +85,11 @@ static const struct field site_fields[] = {
 	SITE(9, U32, line), SITE(10, U32, column), END
 };
 
+static const struct field sum_fields[] = {
+	SUM(1, INDEX, thread), SUM(2, INDEX, probe), SUM(3, U64, lost), SUM(4, U64, summed), SUM(5, U64, skipped),
+	SUM(6, U64, timed), SUM(7, U64, total), SUM(8, U64, min), SUM(9, U64, max), SUM(10, BUCKETS, bucket), END
+};
+
 #define KIND(type, entries, entry, most, fields) \
 	{ type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), sizeof(struct entry), most, fields }
 
@@ -91,9 +99,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_THREADS, threads, def_thread, 1 << 22, thread_fields),
 	KIND(CHUNK_PROBES, probes, def_probe, 1 << 16, probe_fields),
 	KIND(CHUNK_SITES, sites, def_site, 1 << 22, site_fields),
+	KIND(CHUNK_SUMS, sums, def_sum, 1 << 20, sum_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -174,6 +183,11 @@ uint32_t definitions_add_probe(struct definitions *d)
 uint32_t definitions_add_site(struct definitions *d)
 {
 	return add(d, &kinds[KIND_SITE]);
+}
+
+uint32_t definitions_add_sum(struct definitions *d)
+{
+	return add(d, &kinds[KIND_SUM]);
 }
 
 static void free_values(struct def_probe *probe)
@@ -266,6 +280,25 @@ static void put_values(struct buffer *out, uint8_t number, const struct def_prob
 	buffer_free(&bytes);
 }
 
+static void put_buckets(struct buffer *out, uint8_t number, const uint64_t *bucket)
+{
+	struct buffer bytes = { 0 };
+	unsigned first = 0, end = GB_BUCKETS;
+
+	while (first < end && !bucket[first])
+		first++;
+	while (end > first && !bucket[end - 1])
+		end--;
+	if (first == end)
+		return;
+	buffer_put_varint(&bytes, first);
+	while (first < end)
+		buffer_put_varint(&bytes, bucket[first++]);
+	out->failed |= bytes.failed;
+	put_bytes(out, number, bytes.data, bytes.size);
+	buffer_free(&bytes);
+}
+
 /* A member that is a number, as it stands in the file; false where it has its default. */
 static bool get_number(const struct field *field, const void *entry, uint64_t *number)
 {
@@ -322,6 +355,9 @@ void entry_encode(struct buffer *out, const struct field *fields, const void *en
 			break;
 		case FIELD_VALUES:
 			put_values(out, fields->number, entry);
+			break;
+		case FIELD_BUCKETS:
+			put_buckets(out, fields->number, ((const struct def_sum *)entry)->bucket);
 			break;
 		default:
 			if (get_number(fields, entry, &number))
@@ -386,6 +422,18 @@ static const char *take_value(struct cursor *bytes, struct def_probe *probe)
 	return NULL;
 }
 
+static const char *take_buckets(struct cursor *bytes, uint64_t *bucket)
+{
+	uint64_t at = cursor_varint(bytes);
+
+	while (!bytes->failed && bytes->at < bytes->end) {
+		if (at >= GB_BUCKETS)
+			return "a histogram has too many columns";
+		bucket[at++] = cursor_varint(bytes);
+	}
+	return bytes->failed ? "a histogram is bad" : NULL;
+}
+
 static const char *take_number(const struct field *field, struct cursor *bytes, void *entry)
 {
 	uint64_t number = cursor_varint(bytes);
@@ -428,6 +476,8 @@ static const char *take_field(const struct field *field, struct cursor *bytes, v
 		return NULL;
 	case FIELD_VALUES:
 		return take_value(bytes, entry);
+	case FIELD_BUCKETS:
+		return take_buckets(bytes, ((struct def_sum *)entry)->bucket);
 	default:
 		return take_number(field, bytes, entry);
 	}
@@ -473,6 +523,20 @@ static const char *check_probe(const struct def_probe *probe, const struct defin
 	return NULL;
 }
 
+static const char *check_sum(const struct def_sum *sum, const struct definitions *d)
+{
+	uint64_t all = sum->lost | sum->summed | sum->skipped | sum->timed;
+	unsigned i;
+
+	if (sum->thread >= d->nthreads)
+		return "a sum refers to no thread";
+	if (sum->probe >= d->nprobes)
+		return "a sum refers to no probe";
+	for (i = 0; i < GB_BUCKETS; i++)
+		all |= sum->bucket[i];
+	return all >> COUNT_BITS ? "a sum counts more calls than there can be" : NULL;
+}
+
 const char *entry_check(const struct kind *kind, const struct definitions *d, const void *entry)
 {
 	const struct def_site *site = entry;
@@ -484,6 +548,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return NULL;
 	case KIND_PROBE:
 		return check_probe(entry, d);
+	case KIND_SUM:
+		return check_sum(entry, d);
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

@@ -79,6 +79,8 @@ static uint32_t add_entry(const struct kind *kind, struct definitions *d)
 		return definitions_add_image(d);
 	case CHUNK_PROBES:
 		return definitions_add_probe(d);
+	case CHUNK_SUMS:
+		return definitions_add_sum(d);
 	default:
 		return definitions_add_site(d);
 	}
@@ -93,6 +95,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_image image;
 		struct def_probe probe;
 		struct def_site site;
+		struct def_sum sum;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);
@@ -103,7 +106,10 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		return "a definition does not fit";
 	if (index > kind_count(kind, &r->d))
 		return "a definition is missing";
-	r->definition_bytes += ENTRY_COST + length;
+	if (kind->type != CHUNK_SUMS)
+		r->definition_bytes += ENTRY_COST + length;
+	else if (index == kind_count(kind, &r->d))
+		r->definition_bytes += kind->size; /* all of it; a later state of it, every two seconds, takes no more */
 	if (r->definition_bytes > DEFINITIONS_MOST)
 		return "there are too many definitions";
 	wrong = entry_decode(&fields, kind->fields, kind->size, &entry);

@@ -79,6 +79,22 @@ struct def_site {
 	uint32_t line, column;   /* 0: unknown */
 };
 
+/*
+ * Calls of one thread and probe that became no span: the kernel counted them and timed those whose end it saw. Together with the
+ * spans that is all calls: calls = spans + lost + summed + skipped. In a recording that was cut it is as of the last flush.
+ */
+struct def_sum {
+	uint32_t thread;         /* index */
+	uint32_t probe;          /* index; one of its own (def_probe.event "A|B") where what the call means was in the lost span */
+	uint64_t lost;           /* their spans found no room in a ring */
+	uint64_t summed;         /* by intention, to keep the cost low: timed, but no span */
+	uint64_t skipped;        /* likewise, and only counted */
+	uint64_t timed;          /* of those lost or summed: in what follows */
+	uint64_t total;          /* ns */
+	uint64_t min, max;       /* ns; valid where timed is not 0 */
+	uint64_t bucket[GB_BUCKETS]; /* of those timed, by duration (wire.h) */
+};
+
 /* Facts of the whole run. All times ns. */
 struct def_run {
 	uint64_t start, end;                 /* CLOCK_MONOTONIC */
@@ -94,12 +110,13 @@ struct def_run {
 
 /* What was lost or not seen, whole run. */
 struct def_loss {
-	uint64_t calls;          /* counted in the kernel, per probe, independent of the rings */
+	uint64_t calls;          /* all: delivered + lost + summed + skipped */
 	uint64_t delivered;
 	uint64_t lost;           /* no room in a ring */
 	uint64_t no_memory;      /* calls whose thread had no state */
 	uint64_t no_entry;       /* returns without a seen call; not calls */
 	uint64_t unwritten;      /* delivered but not written (disk full) */
+	uint64_t summed, skipped;/* no spans by intention: see struct def_sum */
 };
 
 struct definitions {
@@ -110,6 +127,7 @@ struct definitions {
 	struct def_image *images;      size_t nimages;
 	struct def_probe *probes;      size_t nprobes;
 	struct def_site *sites;        size_t nsites;
+	struct def_sum *sums;          size_t nsums;
 };
 
 /*
@@ -121,6 +139,7 @@ uint32_t definitions_add_thread(struct definitions *d);
 uint32_t definitions_add_image(struct definitions *d);
 uint32_t definitions_add_probe(struct definitions *d);
 uint32_t definitions_add_site(struct definitions *d);
+uint32_t definitions_add_sum(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 
 /* One finished call. */
