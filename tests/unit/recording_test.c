@@ -103,6 +103,13 @@ static void define(struct definitions *d)
 		definitions_add_site(d);
 		d->sites[i] = (struct def_site){ .process = 0, .address = 0x400000 + i, .image = i % 2 ? 0 : NO_INDEX };
 	}
+	for (i = 0; i < 3; i++) {
+		definitions_add_sum(d);
+		d->sums[i] = (struct def_sum){
+			.thread = i, .probe = PROBES - 1, .lost = 5, .summed = 2, .skipped = 100, .timed = 7, .total = 700, .min = 3,
+			.max = 600, .bucket = { [1] = 1, [6] = 5, [20] = 1 },
+		};
+	}
 }
 
 /* What was given to the writer, to be compared with what a reader gives. */
@@ -362,6 +369,9 @@ static void definitions_come_back_as_they_ended(void **state)
 	job.d.sites[7].line = 42;
 	job.d.processes[0].exit_code = -1;
 	job.d.processes[0].has_exit = true;
+	job.d.sums[2].skipped = 1ULL << 40;
+	job.d.sums[2].bucket[GB_BUCKETS - 1] = 300;
+	memset(&job.d.sums[1].lost, 0, sizeof(job.d.sums[1]) - offsetof(struct def_sum, lost));
 	job.d.run.end = 9000000;
 	job.d.loss = (struct def_loss){ .calls = 10, .delivered = 7, .lost = 3 };
 	assert_int_equal(recording_finish(writer), 0);
@@ -394,6 +404,8 @@ static void definitions_come_back_as_they_ended(void **state)
 	assert_int_equal(d->sites[6].image, NO_INDEX);
 	assert_int_equal(d->sites[7].line, 42);
 	assert_string_equal(d->sites[7].file, "job.c");
+	assert_int_equal(d->nsums, 3);
+	assert_memory_equal(d->sums, job.d.sums, 3 * sizeof(*d->sums));
 	recording_close(recording);
 	close(fd);
 	job_free(&job);
@@ -652,6 +664,85 @@ static uint8_t *whole_file(int fd, size_t *size)
 	bytes = malloc(*size);
 	assert_int_equal(pread(fd, bytes, *size, 0), *size);
 	return bytes;
+}
+
+static void put_word(uint8_t *at, uint32_t word);
+static void mend(uint8_t *bytes, size_t size);
+
+/* A recording with one more chunk at its end: what is said when it is read, and how many sums there are. */
+static const char *read_with(const char *type, const void *payload, size_t size, size_t *nsums)
+{
+	struct capture_log log;
+	struct recording *recording;
+	const char *said;
+	uint8_t *bytes;
+	struct job job;
+	size_t before;
+	int fd;
+
+	run_job(&job, 100);
+	fd = record_in_pieces(&job);
+	bytes = whole_file(fd, &before);
+	bytes = realloc(bytes, before + 24 + size);
+	memset(bytes + before, 0, 24);
+	memcpy(bytes + before, type, 4);
+	put_word(bytes + before + 8, size);
+	put_word(bytes + before + 12, size);
+	memcpy(bytes + before + 24, payload, size);
+	mend(bytes, before + 24 + size);
+	assert_int_equal(pwrite(fd, bytes, before + 24 + size, 0), before + 24 + size);
+	log = listen();
+	assert_int_equal(recording_open_fd(&recording, fd, "odd.gasp"), 0);
+	*nsums = recording_definitions(recording)->nsums;
+	recording_close(recording);
+	assert_int_equal(read_whatever(fd), job.nspans); /* and says it again */
+	said = heard(&log);
+	free(bytes);
+	close(fd);
+	job_free(&job);
+	return said;
+}
+
+static void a_chunk_of_a_newer_writer_is_passed_over(void **state)
+{
+	size_t nsums;
+
+	assert_string_equal(read_with("NEWS", "whatever", 8, &nsums), "");
+	assert_int_equal(nsums, 3);
+}
+
+/* An entry is: index, length, fields; a field is: number, length, bytes. */
+static void sums_that_cannot_be(void **state)
+{
+	static const struct {
+		const char *payload;
+		size_t size;
+		const char *words;
+	} cases[] = {
+#define PAYLOAD(text) text, sizeof(text) - 1
+		{ PAYLOAD("\3\6" "\1\1\0" "\2\1\0"), "" },
+		{ PAYLOAD("\3\11" "\1\1\0" "\2\1\0" "\77\1\0"), "" }, /* a field of a newer writer */
+		{ PAYLOAD("\4\6" "\1\1\0" "\2\1\0"), "a definition is missing" },
+		{ PAYLOAD("\3\7" "\1\1\0" "\2\1\0"), "a definition does not fit" },
+		{ PAYLOAD("\3\3" "\2\1\0"), "no thread" },
+		{ PAYLOAD("\3\3" "\1\1\0"), "no probe" },
+		{ PAYLOAD("\3\6" "\1\1\144" "\2\1\0"), "no thread" },
+		{ PAYLOAD("\3\7" "\1\1\0" "\2\2\377\1"), "no probe" },
+		{ PAYLOAD("\3\22" "\1\1\0" "\2\1\0" "\3\12\377\377\377\377\377\377\377\377\377\1"), "more calls than there can be" },
+		{ PAYLOAD("\3\12" "\1\1\0" "\2\1\0" "\12\2\50\1"), "too many columns" },
+		{ PAYLOAD("\3\13" "\1\1\0" "\2\1\0" "\12\3\47\1\1"), "too many columns" },
+		{ PAYLOAD("\3\12" "\1\1\0" "\2\1\0" "\12\2\0\200"), "a histogram is bad" },
+		{ PAYLOAD("\3\10" "\1\1\0" "\2\1\0" "\12\0"), "a histogram is bad" },
+	};
+	size_t nsums;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *said = read_with("SUMS", cases[i].payload, cases[i].size, &nsums);
+
+		if (*cases[i].words ? lines(said) != 2 || !strstr(said, cases[i].words) : *said)
+			fail_msg("case %zu: said: %s", i, said);
+		assert_int_equal(nsums, *cases[i].words ? 3 : 4);
+	}
 }
 
 static void a_damaged_file_is_read_up_to_the_damage(void **state)
@@ -916,6 +1007,8 @@ int main(void)
 		cmocka_unit_test(a_disk_that_has_room_again),
 		cmocka_unit_test(files_that_are_no_recordings),
 		cmocka_unit_test(a_damaged_file_is_read_up_to_the_damage),
+		cmocka_unit_test(a_chunk_of_a_newer_writer_is_passed_over),
+		cmocka_unit_test(sums_that_cannot_be),
 		cmocka_unit_test(no_damage_harms),
 		cmocka_unit_test(what_a_span_costs),
 	};
