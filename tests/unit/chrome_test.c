@@ -416,7 +416,7 @@ static void what_is_lost_is_marked(void **state)
 	job_call(&job, 0, 1, 0, 40, 50);
 	text = job_export(&job, "run.json");
 	assert_json(text);
-	assert_true(has(text, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 spans lost\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
+	assert_true(has(text, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 calls lost here\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
 	free(text);
 }
 

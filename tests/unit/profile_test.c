@@ -117,7 +117,7 @@ static struct tally tally_of(struct run *run, const char *event)
 
 static char *text_of(struct run *run, bool json, unsigned width)
 {
-	struct profile_style style = { .width = width };
+	struct profile_style style = { .width = width, .histogram = true };
 	size_t size;
 	char *text;
 	FILE *out = open_memstream(&text, &size);
@@ -128,6 +128,161 @@ static char *text_of(struct run *run, bool json, unsigned width)
 		assert_int_equal(profile_print(run->profile, &run->d, out, &style), 0);
 	fclose(out);
 	return text;
+}
+
+/* Calls that became no span: `lost` of them lost, each of `each` ns, and so many only counted. */
+static void sum(struct run *run, uint32_t thread, uint32_t probe, uint64_t lost, uint64_t each, uint64_t skipped)
+{
+	uint32_t index = definitions_add_sum(&run->d);
+	struct def_sum *sum = &run->d.sums[index];
+
+	*sum = (struct def_sum){
+		.thread = thread, .probe = probe, .lost = lost, .skipped = skipped, .timed = lost, .total = lost * each, .min = each, .max = each,
+	};
+	sum->bucket[bucket_of(each)] = lost;
+}
+
+static uint64_t histogram_calls(const struct tally *tally)
+{
+	uint64_t calls = 0;
+
+	for (int i = 0; i < GB_BUCKETS; i++)
+		calls += tally->bucket[i];
+	return calls;
+}
+
+/* Two locks of 1 ms and 3 ms are on the timeline, three of 5 ms on another thread and two of 0.5 ms on this one were lost. */
+static void lost_calls_are_in_the_profile(void **state)
+{
+	struct run run;
+	struct tally lock;
+	struct report report;
+
+	run_open(&run, 2, 2);
+	span(&run, 0, LOCK, 0, 1001 * MS, 1002 * MS, GB_END_RETURN);
+	lose(&run, 0, 2);
+	span(&run, 0, LOCK, 0, 1003 * MS, 1006 * MS, GB_END_RETURN);
+	sum(&run, 0, LOCK, 2, MS / 2, 0);
+	sum(&run, 1, LOCK, 3, 5 * MS, 0);
+	lock = tally_of(&run, "GASP_TEST_LOCK");
+	assert_int_equal(lock.calls, 7);
+	assert_int_equal(lock.lost, 5);
+	assert_int_equal(lock.timed, 7);
+	assert_int_equal(lock.total, 20 * MS);
+	assert_int_equal(lock.time, 20 * MS);
+	assert_int_equal(lock.min, MS / 2);
+	assert_int_equal(lock.max, 5 * MS);
+	assert_int_equal(lock.self, 4 * MS);         /* what is known of it */
+	assert_int_equal(lock.likely_self, 20 * MS); /* those on the timeline contain nothing */
+	assert_int_equal(lock.likely_total, lock.total);
+	assert_int_equal(histogram_calls(&lock), 7);
+	assert_int_equal(lock.bucket[bucket_of(5 * MS)], 3);
+
+	assert_int_equal(report_make(&report, run.profile, &run.d), 0);
+	assert_int_equal(report.calls, 7);
+	assert_int_equal(report.delivered, 2);
+	assert_int_equal(report.lost, 5);
+	assert_int_equal(report.nthreads, 2);
+	assert_int_equal(report.threads[0].lost, 2);
+	assert_int_equal(report.threads[1].lost, 3);
+	assert_int_equal(report.threads[1].spans, 0);
+	assert_int_equal(report.threads[1].group[GROUP_LOCK], 0);
+	assert_int_equal(report.threads[1].likely_group[GROUP_LOCK], 15 * MS);
+	assert_int_equal(report.threads[1].likely_outside, 985 * MS);
+	report_free(&report);
+	run_close(&run);
+}
+
+/* Work of 10 ms of which 4 ms are locks: another work of 20 ms that was lost will have been the same. */
+static void self_of_lost_calls_is_estimated(void **state)
+{
+	struct run run;
+	struct tally work;
+
+	run_open(&run, 2, 2);
+	span(&run, 0, LOCK, 1, 1001 * MS, 1005 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1000 * MS, 1010 * MS, GB_END_RETURN);
+	sum(&run, 0, WORK, 1, 20 * MS, 0);
+	sum(&run, 1, WORK, 1, 100 * MS, 0); /* a thread that has none on the timeline: as the others */
+	work = tally_of(&run, "GASP_TEST_WORK");
+	assert_int_equal(work.total, 130 * MS);
+	assert_int_equal(work.self, 6 * MS);
+	assert_int_equal(work.likely_self, 6 * MS + 12 * MS + 60 * MS);
+	run_close(&run);
+}
+
+/* Of calls that were only counted nobody knows how long they took: as long as the others of the thread, or of all. */
+static void skipped_calls_are_estimated(void **state)
+{
+	struct run run;
+	struct tally lock, barrier;
+	char *text;
+
+	run_open(&run, 3, 3);
+	span(&run, 0, LOCK, 0, 1001 * MS, 1002 * MS, GB_END_RETURN);
+	sum(&run, 0, LOCK, 1, 3 * MS, 10);  /* mean of 2 ms */
+	sum(&run, 1, LOCK, 0, 0, 5);
+	sum(&run, 2, BARRIER, 0, 0, 7);     /* never timed at all */
+	lock = tally_of(&run, "GASP_TEST_LOCK");
+	assert_int_equal(lock.calls, 17);
+	assert_int_equal(lock.timed, 2);
+	assert_int_equal(lock.total, 4 * MS);
+	assert_int_equal(lock.likely_total, 34 * MS);
+	assert_int_equal(lock.min, MS);
+	assert_int_equal(histogram_calls(&lock), 2);
+	barrier = tally_of(&run, "GASP_TEST_BARRIER");
+	assert_int_equal(barrier.calls, 7);
+	assert_int_equal(barrier.timed, 0);
+	assert_int_equal(barrier.likely_total, 0);
+	text = text_of(&run, false, 0);
+	assert_non_null(strstr(text, "~34.00 ms"));
+	assert_non_null(strstr(text, "22 calls were only counted"));
+	assert_non_null(strstr(text, "\nlost 1 of 24 calls from the timeline (4.2 %); all are in Calls and Total, timed in the kernel\n"));
+	free(text);
+	text = text_of(&run, true, 0);
+	assert_non_null(strstr(text, "\"estimated_total_ns\": 34000000"));
+	free(text);
+	run_close(&run);
+}
+
+/* Two functions are one event, and no call of either is on the timeline. */
+static void sums_of_one_event_are_one_row(void **state)
+{
+	struct run run;
+	struct report report;
+
+	run_open(&run, 1, 1);
+	free(run.d.probes[BARRIER].event);
+	run.d.probes[BARRIER].event = strdup("GASP_TEST_LOCK");
+	sum(&run, 0, WORK, 1, MS, 0);
+	sum(&run, 0, BARRIER, 2, MS, 0);
+	sum(&run, 0, LOCK, 3, 2 * MS, 0);
+	assert_int_equal(report_make(&report, run.profile, &run.d), 0);
+	assert_int_equal(report.nevents, 2);
+	assert_int_equal(report.nrows, 2);
+	assert_int_equal(report.rows[0].tally.calls, 5);
+	assert_int_equal(report.rows[0].tally.total, 8 * MS);
+	report_free(&report);
+	run_close(&run);
+}
+
+/* Numbers as nobody counts them, from a file made on purpose: no harm, and no more time than there is. */
+static void impossible_sums_do_no_harm(void **state)
+{
+	struct run run;
+	char *text;
+
+	run_open(&run, 1, 1);
+	span(&run, 0, LOCK, 0, 1001 * MS, 1002 * MS, GB_END_RETURN);
+	definitions_add_sum(&run.d);
+	run.d.sums[0] = (struct def_sum){
+		.probe = LOCK, .lost = 1ull << 55, .skipped = 1ull << 55, .timed = 1, .total = UINT64_MAX, .min = UINT64_MAX, .bucket = { [39] = 1ull << 55 },
+	};
+	free(text_of(&run, true, 0));
+	text = text_of(&run, false, 80);
+	assert_non_null(strstr(text, "GASP_TEST_LOCK"));
+	free(text);
+	run_close(&run);
 }
 
 /* work of 10 ms with two locks of 1 ms and 2 ms in it, then a lock outside of 4 ms. */
@@ -188,7 +343,7 @@ static void a_gap_does_not_mix_calls(void **state)
 
 	char *text = text_of(&run, false, 80);
 
-	assert_non_null(strstr(text, "lost 1 of 4 calls: worker-0 (tid 100) 1"));
+	assert_non_null(strstr(text, "lost 1 of 4 calls from the timeline (25.0 %); what they were is not known"));
 	free(text);
 	run_close(&run);
 }
@@ -438,6 +593,11 @@ static void tables_fit_eighty_columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lost_calls_are_in_the_profile),
+		cmocka_unit_test(self_of_lost_calls_is_estimated),
+		cmocka_unit_test(skipped_calls_are_estimated),
+		cmocka_unit_test(sums_of_one_event_are_one_row),
+		cmocka_unit_test(impossible_sums_do_no_harm),
 		cmocka_unit_test(self_is_without_the_calls_inside),
 		cmocka_unit_test(recursion_counts_time_once),
 		cmocka_unit_test(a_gap_does_not_mix_calls),

@@ -322,17 +322,18 @@ static int find_hot_event(struct report *r)
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
 		uint32_t event = r->events[i].event;
-		double share = r->wall ? 100.0 * tally->self / r->wall : 0;
-		struct finding finding = { .kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->self };
+		double share = r->wall ? 100.0 * tally->likely_self / r->wall : 0;
+		struct finding finding = { .kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->likely_self };
 
 		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
 			continue; /* the work itself */
 		if (share < HOT_SHARE)
 			return 0;
-		return add_finding(r, &finding, "%s takes %.0f %% of the threads' time: %s in %s %s%s",
-				   log_safe(report_event_name(r, event)), share, format_time(time, tally->self),
+		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
+				   log_safe(report_event_name(r, event)), tally_missing(tally) ? "about " : "", share,
+				   format_time(time, tally->likely_self),
 				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
-				   hot_place(r, event, tally->total, place, sizeof(place)));
+				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
 	return 0;
 }

@@ -215,6 +215,29 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 	return 0;
 }
 
+uint32_t profile_event(struct profile *p, const struct definitions *d, uint32_t probe)
+{
+	if (follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+		return NO_INDEX;
+	if (!p->probes[probe].ready && learn_probe(p, d, probe))
+		return NO_INDEX;
+	return p->probes[probe].event;
+}
+
+uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t event)
+{
+	const struct index *index = &p->row_index;
+	uint64_t key = (uint64_t)thread << 32 | event;
+	size_t at = index->slots ? index_home(index, key) : 0;
+
+	while (index->slots && index->slots[at].value != NO_INDEX) {
+		if (index->slots[at].key == key)
+			return index->slots[at].value;
+		at = (at + 1) & index->mask;
+	}
+	return NO_INDEX;
+}
+
 /* --- one span ------------------------------------------------------------ */
 
 static struct row *row_of(struct profile *p, uint32_t thread, uint32_t event)
@@ -430,6 +453,7 @@ static void count_duration(struct tally *tally, uint64_t duration)
 		tally->min = duration;
 	if (duration > tally->max)
 		tally->max = duration;
+	tally->bucket[bucket_of(duration)]++;
 }
 
 static void count_end(struct tally *tally, uint8_t reason)
@@ -503,6 +527,9 @@ static int profile_gap(void *context, const struct definitions *d, const struct 
 		return -ENOMEM;
 	struct thread_state *t = &p->threads[gap->thread];
 
+	if (!t->lost)
+		t->lost_from = gap->after;
+	t->lost_to = gap->before ?: UINT64_MAX;
 	t->lost += gap->count;
 	p->lost += gap->count;
 	t->epoch++;

@@ -22,6 +22,7 @@ struct profile_style {
 	bool colour;
 	unsigned top;    /* rows per table; 0: all */
 	bool sites;      /* every event with its call sites, instead of the ten hottest of all */
+	bool histogram;  /* how long the calls of each event took */
 };
 
 /*

@@ -16,14 +16,19 @@ enum group {
 extern const char *const group_names[GROUPS];
 enum group group_of_role(enum role role);
 
-/* Sums over calls. All times ns. */
+/*
+ * Sums over calls. All times ns. A profile's own hold the calls on the timeline; those of a report all calls, also those that became no span
+ * (sums.c): of them more or less is known, and the last three members are what it may be all together.
+ */
 struct tally {
 	uint64_t calls;
+	uint64_t lost, summed, skipped; /* of the calls, not on the timeline: struct def_sum */
 	uint64_t timed;          /* calls whose duration is known */
 	uint64_t total;          /* inclusive; a call inside a call of the same event is not counted again */
-	uint64_t self;           /* without the time of probed calls inside */
+	uint64_t self;           /* without the time of probed calls inside; of calls on the timeline */
 	uint64_t time;           /* sum of all durations: mean = time / timed */
 	uint64_t min, max;       /* valid where timed is not 0 */
+	uint64_t bucket[GB_BUCKETS]; /* timed calls by duration (wire.h) */
 	uint64_t unwound;        /* left by longjmp or an exception */
 	uint64_t tails;          /* ended in a jump to another function, whose time is not part of theirs */
 	uint64_t ended;          /* the thread or program ended inside */
@@ -32,7 +37,18 @@ struct tally {
 	uint64_t bytes, sent, received;
 	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
 	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
+	uint64_t untold;         /* part of `time`: of lost and summed calls, of which it is not known what they contain */
+	uint64_t likely_total;   /* total, and what the skipped calls will have taken, by the mean of the others */
+	uint64_t likely_self;    /* self, and as large a part of the other calls' time as it is of that of the calls on the timeline */
 };
+
+/* The column of a histogram that a duration (ns) belongs to. */
+static inline unsigned bucket_of(uint64_t duration)
+{
+	unsigned bucket = duration ? 63 - __builtin_clzll(duration) : 0;
+
+	return bucket < GB_BUCKETS ? bucket : GB_BUCKETS - 1;
+}
 
 /* A run of calls of one event that nothing but a call around all of them can still enclose. */
 struct outermost {
@@ -81,6 +97,7 @@ struct thread_state {
 	uint64_t group[GROUPS];  /* time outside of any call that is in progress */
 	uint64_t first, last;    /* ns: first start and last end seen */
 	uint64_t spans, lost;
+	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where epoch is not 0. lost_to UINT64_MAX: up to the end */
 };
 
 /* What is needed of a probe for every span, worked out once. */
@@ -126,14 +143,19 @@ struct profile {
 	uint64_t last;                /* ns: the last end seen */
 };
 
+/* The event of a probe, also where no call of it was seen. NO_INDEX: out of memory. */
+uint32_t profile_event(struct profile *profile, const struct definitions *d, uint32_t probe);
+/* Where in profile->rows the calls of an event on a thread are; NO_INDEX: there are none. */
+uint32_t profile_find_row(const struct profile *profile, uint32_t thread, uint32_t event);
+
 /* Sums for a report. */
 struct report_thread {
 	uint32_t thread, process;
 	uint64_t wall;           /* ns: how long its process was observed */
 	uint64_t group[GROUPS];
-	uint64_t outside;        /* ns: in no probed call */
-	uint64_t spans, lost;
-	struct tally tally;
+	uint64_t outside;        /* ns: in no probed call; in none on the timeline where some are missing there */
+	uint64_t likely_group[GROUPS], likely_outside; /* the same with the missing calls, estimated by tally.likely_self */
+	uint64_t spans, lost, summed, skipped; /* together: all its calls */
 };
 
 struct report_event {
@@ -152,7 +174,7 @@ struct report {
 	struct profile *profile;
 	const struct definitions *d;
 	uint64_t start, end;     /* ns */
-	uint64_t calls, delivered, lost;
+	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall;           /* ns: sum over the threads */
 	struct report_event *events; size_t nevents; /* by self, largest first */
 	struct tally *by_event;      /* by event index */
@@ -161,6 +183,17 @@ struct report {
 	struct row *rows;        size_t nrows;     /* the profile's, by thread and self */
 	struct finding *findings; size_t nfindings;
 };
+
+/*
+ * Adds the calls that became no span to the rows, and what they took to the threads (sums.c): report->rows must have room for one more row for each of d->sums, whose
+ * events must be known to the profile. 0 or -ENOMEM.
+ */
+int report_add_sums(struct report *report);
+/* The calls of the event or thread that are not on the timeline. */
+static inline uint64_t tally_missing(const struct tally *tally)
+{
+	return tally->lost + tally->summed + tally->skipped;
+}
 
 /* Sums up. 0 or -ENOMEM. */
 int report_make(struct report *report, struct profile *profile, const struct definitions *d);

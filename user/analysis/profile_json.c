@@ -45,6 +45,8 @@ static void put_loss(struct json *j, const struct report *r)
 	json_object(j);
 	json_key_uint(j, "lost", r->lost);
 	json_key_uint(j, "delivered", r->delivered);
+	json_key_uint(j, "summed", r->summed);
+	json_key_uint(j, "skipped", r->skipped);
 	json_key_uint(j, "calls", loss->calls > r->calls ? loss->calls : r->calls);
 	json_key_uint(j, "no_memory", loss->no_memory);
 	json_key_uint(j, "no_entry", loss->no_entry);
@@ -107,8 +109,11 @@ static void put_threads(struct json *j, const struct report *r)
 		json_key_string(j, "name", r->d->threads[t->thread].name);
 		key_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
 		json_key_string(j, "unit", p && p->rank >= 0 ? p->unit : NULL);
-		json_key_uint(j, "calls", t->spans);
+		json_key_uint(j, "calls", t->spans + t->lost + t->summed + t->skipped);
+		json_key_uint(j, "delivered", t->spans);
 		json_key_uint(j, "lost", t->lost);
+		json_key_uint(j, "summed", t->summed);
+		json_key_uint(j, "skipped", t->skipped);
 		json_key_uint(j, "wall_ns", t->wall);
 		json_key(j, "group_ns");
 		json_object(j);
@@ -116,16 +121,46 @@ static void put_threads(struct json *j, const struct report *r)
 			json_key_uint(j, group_names[g], t->group[g]);
 		json_key_uint(j, "outside", t->outside);
 		json_end_object(j);
+		json_key(j, "estimated_group_ns");
+		json_object(j);
+		for (int g = 0; g < GROUPS; g++)
+			json_key_uint(j, group_names[g], t->likely_group[g]);
+		json_key_uint(j, "outside", t->likely_outside);
 		json_end_object(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_histogram(struct json *j, const struct tally *t)
+{
+	json_key(j, "histogram_ns");
+	json_array(j);
+	for (int i = 0; i < GB_BUCKETS; i++) {
+		if (!t->bucket[i])
+			continue;
+		json_array(j);
+		json_uint(j, i ? 1ull << i : 0);
+		json_uint(j, t->bucket[i]);
+		json_end_array(j);
 	}
 	json_end_array(j);
 }
 
 static void put_tally(struct json *j, const struct tally *t)
 {
+	bool likely = t->timed || t->likely_total; /* of a thread that has only skipped calls, by the other threads */
+
 	json_key_uint(j, "calls", t->calls);
+	json_key_uint(j, "delivered", t->calls - tally_missing(t));
+	json_key_uint(j, "lost", t->lost);
+	json_key_uint(j, "summed", t->summed);
+	json_key_uint(j, "skipped", t->skipped);
+	json_key_uint(j, "timed", t->timed);
 	key_known(j, "total_ns", t->total, t->timed);
-	key_known(j, "self_ns", t->self, t->timed);
+	key_known(j, "self_ns", t->self, t->timed && t->time > t->untold);
+	key_known(j, "estimated_total_ns", t->likely_total, likely);
+	key_known(j, "estimated_self_ns", t->likely_self, likely);
 	key_known(j, "min_ns", t->min, t->timed);
 	key_known(j, "max_ns", t->max, t->timed);
 	key_known(j, "mean_ns", t->timed ? t->time / t->timed : 0, t->timed);
@@ -138,6 +173,7 @@ static void put_tally(struct json *j, const struct tally *t)
 	json_key_uint(j, "open", t->open);
 	json_key_uint(j, "deep", t->deep);
 	json_key_uint(j, "tails", t->tails);
+	put_histogram(j, t);
 }
 
 static int by_event(const void *a, const void *b)

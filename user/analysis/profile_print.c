@@ -7,23 +7,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/table.h"
+#include "analysis/printer.h"
 #include "util/format.h"
 #include "util/log.h"
 
-#define LABEL_SIZE 400
 #define HOTTEST_SITES 10
 #define WIDE 100             /* columns from which on times have four digits */
 #define PROCESSES_SHOWN 8
-#define LOSERS_SHOWN 5
 #define TEXT_WIDTH 100       /* of a paragraph where the width is not limited */
-
-struct printer {
-	const struct report *r;
-	const struct profile_style *style;
-	FILE *out;
-	const char *bold, *plain;
-};
 
 /* --- numbers ----------------------------------------------------------------- */
 
@@ -47,7 +38,7 @@ static char *short_time(char *buffer, uint64_t ns)
 	return buffer;
 }
 
-static char *time_cell(const struct printer *p, char *buffer, uint64_t ns)
+char *printer_time(const struct printer *p, char *buffer, uint64_t ns)
 {
 	if (p->style->width && p->style->width < WIDE)
 		return short_time(buffer, ns);
@@ -72,12 +63,12 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-static size_t rows_shown(const struct printer *p, size_t count)
+size_t printer_rows(const struct printer *p, size_t count)
 {
 	return p->style->top && p->style->top < count ? p->style->top : count;
 }
 
-static void say_rest(const struct printer *p, size_t shown, size_t count, const char *what)
+void printer_rest(const struct printer *p, size_t shown, size_t count, const char *what)
 {
 	if (count > shown)
 		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
@@ -85,12 +76,12 @@ static void say_rest(const struct printer *p, size_t shown, size_t count, const 
 
 /* --- sections ------------------------------------------------------------------ */
 
-static void heading(const struct printer *p, const char *text, const char *note)
+void printer_heading(const struct printer *p, const char *text, const char *note)
 {
 	fprintf(p->out, "\n%s%s%s%s\n", p->bold, text, p->plain, note);
 }
 
-static void print_table(const struct printer *p, struct table *t)
+void printer_table(const struct printer *p, struct table *t)
 {
 	table_print(t, p->out, p->style->width);
 	table_free(t);
@@ -159,6 +150,13 @@ static bool has_payload_row(const struct printer *p, const struct tally *tally)
 	return tally->known_sent || tally->known_received || tally->unknown_bytes || (narrow && tally->known_bytes);
 }
 
+static void likely_cell(const struct printer *p, struct table *t, uint64_t time, bool estimated)
+{
+	char text[FORMAT_SIZE];
+
+	table_cell(t, "%s%s", estimated ? "~" : "", printer_time(p, text, time));
+}
+
 static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
@@ -167,12 +165,12 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 	table_cell(t, "%s", log_safe(report_event_name(p->r, event->event)));
 	table_cell(t, "%s", format_count(text, tally->calls));
 	if (tally->timed) {
-		table_cell(t, "%s", time_cell(p, text, tally->total));
-		table_cell(t, "%s", time_cell(p, text, tally->self));
-		table_cell(t, "%s", time_cell(p, text, tally->min));
-		table_cell(t, "%s", time_cell(p, text, tally->max));
-		table_cell(t, "%s", time_cell(p, text, tally->time / tally->timed));
-		table_cell(t, "%.1f%%", percent(tally->self, p->r->wall));
+		likely_cell(p, t, tally->likely_total, tally->likely_total != tally->total);
+		likely_cell(p, t, tally->likely_self, tally_missing(tally));
+		table_cell(t, "%s", printer_time(p, text, tally->min));
+		table_cell(t, "%s", printer_time(p, text, tally->max));
+		table_cell(t, "%s", printer_time(p, text, tally->time / tally->timed));
+		table_cell(t, "%s%.1f%%", tally_missing(tally) ? "~" : "", percent(tally->likely_self, p->r->wall));
 	} else {
 		for (int i = 0; i < 6; i++)
 			table_cell(t, "-");
@@ -193,7 +191,7 @@ static void print_payload(const struct printer *p)
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
-	for (size_t i = 0; i < rows_shown(p, p->r->nevents); i++) {
+	for (size_t i = 0; i < printer_rows(p, p->r->nevents); i++) {
 		const struct tally *tally = &p->r->events[i].tally;
 
 		if (!has_payload_row(p, tally))
@@ -206,8 +204,8 @@ static void print_payload(const struct printer *p)
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
 	if (t.ncells) {
-		heading(p, "Payload", "  (Bytes with +: the payload of some calls is unknown)");
-		print_table(p, &t);
+		printer_heading(p, "Payload", "  (Bytes with +: the payload of some calls is unknown)");
+		printer_table(p, &t);
 	} else {
 		table_free(&t);
 	}
@@ -221,7 +219,7 @@ static void print_events(const struct printer *p)
 		{ .title = "Max" }, { .title = "Mean" }, { .title = "% wall" },
 	};
 	struct table t = { 0 };
-	size_t shown = rows_shown(p, p->r->nevents);
+	size_t shown = printer_rows(p, p->r->nevents);
 	bool with_bytes = false;
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
@@ -232,24 +230,27 @@ static void print_events(const struct printer *p)
 		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_bytes);
-	heading(p, "Events by self time", "  (% wall: self, of the time of all threads)");
-	print_table(p, &t);
-	say_rest(p, shown, p->r->nevents, "events");
+	printer_heading(p, "Events by self time", p->r->calls > p->r->delivered ?
+			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
+			"  (% wall: self, of the time of all threads)");
+	printer_table(p, &t);
+	printer_rest(p, shown, p->r->nevents, "events");
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
 {
+	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
 	char label[LABEL_SIZE], text[FORMAT_SIZE];
 
 	table_cell(t, "%s", report_thread_label(p->r, row->thread, label, sizeof(label)));
 	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
-	table_cell(t, "%s", format_count(text, row->spans));
-	table_cell(t, "%s", time_cell(p, text, row->wall));
+	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
+	table_cell(t, "%s", printer_time(p, text, row->wall));
 	for (int g = 0; g < GROUPS; g++) {
 		if (used[g])
-			table_cell(t, "%.1f%%", percent(row->group[g], row->wall));
+			table_cell(t, "%s%.1f%%", about, percent(row->likely_group[g], row->wall));
 	}
-	table_cell(t, "%.1f%%", percent(row->outside, row->wall));
+	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
 }
 
 static void print_threads(const struct printer *p)
@@ -258,13 +259,13 @@ static void print_threads(const struct printer *p)
 		{ .title = "Thread", .left = true, .shrinks = true }, { .title = "tid" },
 		{ .title = "Calls", .drop = 1 }, { .title = "Wall" },
 	};
-	size_t shown = rows_shown(p, p->r->nthreads);
+	size_t shown = printer_rows(p, p->r->nthreads);
 	bool used[GROUPS] = { false };
 	struct table t = { 0 };
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
 		for (int g = 0; g < GROUPS; g++)
-			used[g] |= p->r->threads[i].group[g] > 0;
+			used[g] |= p->r->threads[i].likely_group[g] > 0;
 	}
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
 		table_column(&t, &first[i]);
@@ -275,9 +276,9 @@ static void print_threads(const struct printer *p)
 	table_column(&t, &(struct column){ .title = "outside" });
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used);
-	heading(p, "Threads", "  (% of wall; outside: in no probed call)");
-	print_table(p, &t);
-	say_rest(p, shown, p->r->nthreads, "threads");
+	printer_heading(p, "Threads", "  (% of wall; outside: in no probed call)");
+	printer_table(p, &t);
+	printer_rest(p, shown, p->r->nthreads, "threads");
 }
 
 static void print_site(const struct printer *p, struct table *t, const struct site_row *site)
@@ -287,13 +288,13 @@ static void print_site(const struct printer *p, struct table *t, const struct si
 	table_cell(t, "%s", report_site_label(p->r, site->site, label, sizeof(label)));
 	table_cell(t, "%s", log_safe(report_event_name(p->r, site->event)));
 	table_cell(t, "%s", format_count(calls, site->calls));
-	table_cell(t, "%s", time_cell(p, text, site->total));
+	table_cell(t, "%s", printer_time(p, text, site->total));
 }
 
 /* With --sites: the events one after the other, each with its hottest sites. */
 static void print_sites_by_event(const struct printer *p, struct table *t)
 {
-	for (size_t e = 0; e < rows_shown(p, p->r->nevents); e++) {
+	for (size_t e = 0; e < printer_rows(p, p->r->nevents); e++) {
 		size_t left = p->style->top ? p->style->top : p->r->nsites;
 
 		for (size_t i = 0; i < p->r->nsites && left; i++) {
@@ -322,8 +323,11 @@ static void print_sites(const struct printer *p)
 		print_sites_by_event(p, &t);
 	for (size_t i = 0; i < p->r->nsites && i < HOTTEST_SITES && !p->style->sites; i++)
 		print_site(p, &t, &p->r->sites[i]);
-	heading(p, "Call sites", p->style->sites ? "" : "  (the hottest of all; report --sites has them by event)");
-	print_table(p, &t);
+	printer_heading(p, "Call sites", p->style->sites ? 
+			(p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "") :
+			p->r->calls > p->r->delivered ? "  (the hottest of all on the timeline; report --sites has them by event)" :
+			"  (the hottest of all; report --sites has them by event)");
+	printer_table(p, &t);
 }
 
 /* A paragraph that begins with "- " and is broken at blanks. */
@@ -352,70 +356,11 @@ static void print_item(const struct printer *p, const char *text)
 
 static void print_findings(const struct printer *p)
 {
-	heading(p, "Findings", "");
+	printer_heading(p, "Findings", "");
 	for (size_t i = 0; i < p->r->nfindings; i++)
 		print_item(p, p->r->findings[i].text);
 	if (!p->r->nfindings)
 		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
-}
-
-static void print_losers(const struct printer *p)
-{
-	unsigned said = 0, losers = 0;
-	char label[LABEL_SIZE], text[FORMAT_SIZE];
-
-	for (size_t i = 0; i < p->r->nthreads; i++) {
-		const struct report_thread *row = &p->r->threads[i];
-
-		if (!row->lost || losers++ >= LOSERS_SHOWN)
-			continue;
-		fprintf(p->out, "%s%s (tid %u) %s", said++ ? ", " : ": ", report_thread_label(p->r, row->thread, label, sizeof(label)),
-			p->r->d->threads[row->thread].tid, format_count(text, row->lost));
-	}
-	if (losers > LOSERS_SHOWN)
-		fprintf(p->out, ", and %u more threads", losers - LOSERS_SHOWN);
-}
-
-/* One line for a number that is not 0: "    12 calls <what>". */
-static void print_unseen(const struct printer *p, uint64_t count, const char *one, const char *many, const char *what)
-{
-	char text[FORMAT_SIZE];
-
-	if (count)
-		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
-}
-
-static void print_loss(const struct printer *p)
-{
-	const struct def_loss *loss = &p->r->d->loss;
-	char lost[FORMAT_SIZE], calls[FORMAT_SIZE];
-	struct tally all = { 0 };
-
-	for (size_t i = 0; i < p->r->nevents; i++) {
-		all.open += p->r->events[i].tally.open;
-		all.ended += p->r->events[i].tally.ended;
-		all.unwound += p->r->events[i].tally.unwound;
-		all.deep += p->r->events[i].tally.deep;
-		all.tails += p->r->events[i].tally.tails;
-	}
-	fprintf(p->out, "\n%slost %s of %s %s%s", p->r->lost ? p->bold : "", format_count(lost, p->r->lost),
-		format_count(calls, p->r->calls), p->r->calls == 1 ? "call" : "calls", p->r->lost ? p->plain : "");
-	print_losers(p);
-	fputc('\n', p->out);
-	if (p->r->d->run.finished && loss->calls > p->r->calls)
-		print_unseen(p, loss->calls - p->r->calls, "call", "calls",
-			     "more were counted in the kernel than were delivered or lost");
-	print_unseen(p, all.open, "call was", "calls were",
-		     "in progress when the observation ended; their time counts up to then");
-	print_unseen(p, all.unwound, "call was", "calls were",
-		     "left by an exception or longjmp; their time counts up to then");
-	print_unseen(p, all.ended, "call", "calls",
-		     "did not return: the thread or program ended inside; their time counts up to then");
-	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
-	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
-	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
-	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
-	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
 }
 
 int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style)
@@ -432,6 +377,9 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 	print_header(&p);
 	if (report.nevents) {
 		print_events(&p);
+		print_missing(&p);
+		if (style->histogram)
+			print_histogram(&p);
 		print_payload(&p);
 		print_threads(&p);
 		print_sites(&p);

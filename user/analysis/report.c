@@ -14,6 +14,9 @@
 static void add_tally(struct tally *to, const struct tally *from)
 {
 	to->calls += from->calls;
+	to->lost += from->lost;
+	to->summed += from->summed;
+	to->skipped += from->skipped;
 	to->timed += from->timed;
 	to->total += from->total;
 	to->self += from->self;
@@ -34,6 +37,11 @@ static void add_tally(struct tally *to, const struct tally *from)
 	to->known_sent += from->known_sent;
 	to->known_received += from->known_received;
 	to->unknown_bytes += from->unknown_bytes;
+	to->untold += from->untold;
+	to->likely_total += from->likely_total;
+	to->likely_self += from->likely_self;
+	for (int i = 0; i < GB_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
 }
 
 /* How long the process was observed. */
@@ -89,8 +97,8 @@ static int by_self(const void *a, const void *b)
 {
 	const struct report_event *x = a, *y = b;
 
-	if (x->tally.self != y->tally.self)
-		return x->tally.self > y->tally.self ? -1 : 1;
+	if (x->tally.likely_self != y->tally.likely_self)
+		return x->tally.likely_self > y->tally.likely_self ? -1 : 1;
 	if (x->tally.calls != y->tally.calls)
 		return x->tally.calls > y->tally.calls ? -1 : 1;
 	return x->event < y->event ? -1 : x->event > y->event;
@@ -102,8 +110,8 @@ static int by_thread_and_self(const void *a, const void *b)
 
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
-	if (x->tally.self != y->tally.self)
-		return x->tally.self > y->tally.self ? -1 : 1;
+	if (x->tally.likely_self != y->tally.likely_self)
+		return x->tally.likely_self > y->tally.likely_self ? -1 : 1;
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
@@ -118,29 +126,50 @@ static int by_site_total(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-static void *copy_of(const void *data, size_t count, size_t size)
+static void *copy_of(const void *data, size_t count, size_t room, size_t size)
 {
-	void *copy = calloc(count ? count : 1, size);
+	void *copy = calloc(room ? room : 1, size);
 
 	if (copy && count)
 		memcpy(copy, data, count * size);
 	return copy;
 }
 
+/* The calls of each thread that are on no timeline, in the row of its index. */
+static void sum_missing(struct report_thread *by_index, const struct definitions *d)
+{
+	for (size_t i = 0; i < d->nsums; i++) {
+		struct report_thread *row = &by_index[d->sums[i].thread];
+
+		row->lost += d->sums[i].lost;
+		row->summed += d->sums[i].summed;
+		row->skipped += d->sums[i].skipped;
+	}
+}
+
+static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
+{
+	return a > b ? (a > c ? a : c) : b > c ? b : c;
+}
+
+/* Lost calls are told by the numbers of spans, by the kernel's count of the thread and by its sums: by all three, or by less where the recording was cut. */
 static void sum_threads(struct report *r)
 {
 	const struct profile *p = r->profile;
+
+	sum_missing(r->threads, r->d);
 
 	for (uint32_t i = 0; i < r->d->nthreads; i++) {
 		const struct thread_state *t = i < p->nthreads ? &p->threads[i] : NULL;
 		const struct def_thread *def = &r->d->threads[i];
 		struct report_thread *row = &r->threads[r->nthreads];
-		uint64_t lost = def->counted && def->lost > (t ? t->lost : 0) ? def->lost : t ? t->lost : 0;
+		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
+		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped;
 
-		if (!lost && (!t || !t->spans))
+		if (!lost && !summed && !skipped && (!t || !t->spans))
 			continue;
-		r->nthreads++;
-		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .tally.min = UINT64_MAX };
+		r->nthreads++; /* never beyond i */
+		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped };
 		row->wall = process_wall(r, def->process);
 		if (t) {
 			row->spans = t->spans;
@@ -160,12 +189,29 @@ static void sum_calls(struct report *r)
 	const struct def_loss *loss = &r->d->loss;
 
 	r->delivered = r->profile->spans;
-	r->lost = r->profile->lost;
+	for (size_t i = 0; i < r->d->nsums; i++) {
+		r->lost += r->d->sums[i].lost;
+		r->summed += r->d->sums[i].summed;
+		r->skipped += r->d->sums[i].skipped;
+	}
+	if (r->lost < r->profile->lost)
+		r->lost = r->profile->lost;
 	if (loss->calls || loss->delivered || loss->lost) {
 		r->delivered = loss->delivered;
 		r->lost = loss->lost;
+		r->summed = loss->summed;
+		r->skipped = loss->skipped;
 	}
-	r->calls = r->delivered + r->lost;
+	r->calls = r->delivered + r->lost + r->summed + r->skipped;
+}
+
+/* Events may be known by sums alone. */
+static int learn_events(struct profile *p, const struct definitions *d)
+{
+	for (size_t i = 0; i < d->nsums; i++)
+		if (profile_event(p, d, d->sums[i].probe) == NO_INDEX)
+			return -ENOMEM;
+	return 0;
 }
 
 int report_make(struct report *r, struct profile *p, const struct definitions *d)
@@ -174,25 +220,31 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 	if (r->end < p->last)
 		r->end = p->last;
 	sum_calls(r);
+	if (learn_events(p, d))
+		return -ENOMEM;
 	r->events = calloc(p->nevents + 1, sizeof(*r->events));
 	r->by_event = calloc(p->nevents + 1, sizeof(*r->by_event));
 	r->threads = calloc(d->nthreads + 1, sizeof(*r->threads));
-	r->sites = copy_of(p->sites, p->nsites, sizeof(*p->sites));
-	r->rows = copy_of(p->rows, p->nrows, sizeof(*p->rows));
+	r->sites = copy_of(p->sites, p->nsites, p->nsites, sizeof(*p->sites));
+	r->rows = copy_of(p->rows, p->nrows, p->nrows + d->nsums, sizeof(*p->rows));
 	if (!r->events || !r->by_event || !r->threads || !r->sites || !r->rows) {
 		report_free(r);
 		return -ENOMEM;
 	}
 	sum_threads(r);
+	r->nrows = p->nrows;
+	if (report_add_sums(r)) {
+		report_free(r);
+		return -ENOMEM;
+	}
 	for (size_t i = 0; i < p->nevents; i++)
 		r->by_event[i].min = UINT64_MAX;
-	for (size_t i = 0; i < p->nrows; i++)
-		add_tally(&r->by_event[p->rows[i].event], &p->rows[i].tally);
+	for (size_t i = 0; i < r->nrows; i++)
+		add_tally(&r->by_event[r->rows[i].event], &r->rows[i].tally);
 	for (size_t i = 0; i < p->nevents; i++)
 		r->events[i] = (struct report_event){ .event = i, .tally = r->by_event[i] };
 	r->nevents = p->nevents;
 	r->nsites = p->nsites;
-	r->nrows = p->nrows;
 	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
 	qsort(r->sites, r->nsites, sizeof(*r->sites), by_site_total);
 	qsort(r->rows, r->nrows, sizeof(*r->rows), by_thread_and_self);

@@ -23,6 +23,7 @@ static const struct argp_option option_list[] = {
 	{ "json", 'j', NULL, 0, "Everything as JSON, times in ns", 0 },
 	{ "top", 't', "N", 0, "At most N rows a table (default 40; 0: all)", 0 },
 	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
+	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread", 0 },
 	{ 0 }
 };
 
@@ -32,6 +33,7 @@ static const char about[] =
 	"\nExamples:\n"
 	"  gaspbpf report run.gasp\n"
 	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
+	"  gaspbpf report --histogram run.gasp         are a few calls slow, or all?\n"
 	"  gaspbpf report --json run.gasp | jq '.events[0]'\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -46,6 +48,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 's':
 		o->style.sites = true;
+		return 0;
+	case 'H':
+		o->style.histogram = true;
 		return 0;
 	case 't':
 		errno = 0;

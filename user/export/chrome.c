@@ -371,7 +371,7 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 
 	if (!track)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "%llu %s lost", (unsigned long long)gap->count, gap->count == 1 ? "span" : "spans");
+	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count, gap->count == 1 ? "call" : "calls");
 	json_newline(j);
 	json_object(j);
 	json_key_string(j, "ph", "i");
@@ -382,6 +382,10 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	json_key(j, "args");
 	json_object(j);
 	json_key_uint(j, "count", gap->count);
+	if (gap->before) { /* else up to the end */
+		json_key(j, "until");
+		json_micros(j, since_start(c, gap->before));
+	}
 	json_end_object(j);
 	json_end_object(j);
 	return j->error;
@@ -390,6 +394,31 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 static void put_progress(void *context, size_t done, size_t all)
 {
 	output_progress(((struct chrome *)context)->out, done, all);
+}
+
+/* The calls that are not on the timeline, by thread and event: with the others they are all. */
+static void put_sums(struct chrome *c)
+{
+	struct json *j = &c->json;
+
+	json_key(j, "not_on_timeline");
+	json_array(j);
+	for (size_t i = 0; i < c->d->nsums; i++) {
+		const struct def_sum *sum = &c->d->sums[i];
+		const struct def_thread *thread = &c->d->threads[sum->thread];
+
+		json_object(j);
+		json_key_uint(j, "pid", thread->process < c->d->nprocesses ? c->d->processes[thread->process].pid : 0);
+		json_key_uint(j, "tid", thread->tid);
+		json_key_string(j, "name", c->d->probes[sum->probe].event);
+		json_key_uint(j, "lost", sum->lost);
+		json_key_uint(j, "summed", sum->summed);
+		json_key_uint(j, "skipped", sum->skipped);
+		json_key_uint(j, "timed", sum->timed);
+		json_key_uint(j, "total_ns", sum->total);
+		json_end_object(j);
+	}
+	json_end_array(j);
 }
 
 static void put_other(struct chrome *c)
@@ -413,7 +442,11 @@ static void put_other(struct chrome *c)
 	json_key_uint(j, "start_ns", run->start);
 	json_key_uint(j, "end_ns", run->end);
 	json_key_uint(j, "calls", c->d->loss.calls);
+	json_key_uint(j, "delivered", c->d->loss.delivered);
 	json_key_uint(j, "lost", c->d->loss.lost);
+	json_key_uint(j, "summed", c->d->loss.summed);
+	json_key_uint(j, "skipped", c->d->loss.skipped);
+	put_sums(c);
 	json_key(j, "finished");
 	json_bool(j, run->finished);
 	json_end_object(j);

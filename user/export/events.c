@@ -4,7 +4,7 @@
  *     TIME PROCESS THREAD TYPE EVENT [NAME=VALUE...] [end=REASON] [@ WHERE]
  *
  * TIME is seconds since the run began. PROCESS is the rank ("rank:3") or the pid ("pid:1234"), THREAD is "name:tid".
- * START tells the values that are known at the call, END repeats them and adds those of the return. The
+ * Where calls were lost there is LOST N, with until=TIME where a call is known after them. START tells the values that are known at the call, END repeats them and adds those of the return. The
  * lines of one thread are in order of time; threads come in turns. No field but the last has a blank in
  * it: blanks and other bytes that do not print stand as \xNN.
  */
@@ -84,13 +84,19 @@ static int flush_lines(struct events *e)
 	return error;
 }
 
-static void put_time(struct events *e, uint64_t time)
+static void put_seconds(struct events *e, uint64_t time)
 {
 	uint64_t ns = time > e->d->run.start ? time - e->d->run.start : 0;
 	char text[48];
 
-	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64 " ", ns / 1000000000, ns % 1000000000);
+	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 	put_text(&e->lines, text);
+}
+
+static void put_time(struct events *e, uint64_t time)
+{
+	put_seconds(e, time);
+	put_text(&e->lines, " ");
 }
 
 static void put_values(struct buffer *b, const struct span *span, const struct def_probe *probe, bool at_end)
@@ -147,8 +153,13 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 		return -ENOMEM;
 	put_time(e, gap->after);
 	put_text(&e->lines, label);
-	snprintf(text, sizeof(text), " LOST %" PRIu64 "\n", gap->count);
+	snprintf(text, sizeof(text), " LOST %" PRIu64, gap->count);
 	put_text(&e->lines, text);
+	if (gap->before) { /* else up to the end */
+		put_text(&e->lines, " until=");
+		put_seconds(e, gap->before);
+	}
+	put_text(&e->lines, "\n");
 	return 0;
 }
 

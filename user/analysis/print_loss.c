@@ -1,0 +1,155 @@
+/*
+ * print_loss.c - what the text report says of calls that are not on the timeline, and of those that were not seen.
+ */
+#include "analysis/printer.h"
+
+#include "util/log.h"
+
+#define LOSERS_SHOWN 5
+
+void print_missing(const struct printer *p)
+{
+	struct table t = { 0 };
+	char text[FORMAT_SIZE];
+
+	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
+	table_column(&t, &(struct column){ .title = "Calls" });
+	table_column(&t, &(struct column){ .title = "On timeline" });
+	table_column(&t, &(struct column){ .title = "Lost" });
+	if (p->r->summed)
+		table_column(&t, &(struct column){ .title = "Summed up" });
+	if (p->r->skipped)
+		table_column(&t, &(struct column){ .title = "Only counted" });
+	for (size_t i = 0; i < printer_rows(p, p->r->nevents); i++) {
+		const struct tally *tally = &p->r->events[i].tally;
+
+		if (!tally_missing(tally))
+			continue;
+		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", format_count(text, tally->calls));
+		table_cell(&t, "%s", format_count(text, tally->calls - tally_missing(tally)));
+		table_cell(&t, "%s", format_count(text, tally->lost));
+		if (p->r->summed)
+			table_cell(&t, "%s", format_count(text, tally->summed));
+		if (p->r->skipped)
+			table_cell(&t, "%s", format_count(text, tally->skipped));
+	}
+	if (t.ncells) {
+		printer_heading(p, "Calls that are not on the timeline", p->r->skipped ?
+				"  (all but those only counted were timed in the kernel)" : "  (they were timed in the kernel)");
+		printer_table(p, &t);
+	} else {
+		table_free(&t);
+	}
+}
+
+/* When the thread's gaps were, from the first to the last; nothing where that is not known. */
+static void print_when(const struct printer *p, uint32_t thread)
+{
+	const struct thread_state *t = thread < p->r->profile->nthreads ? &p->r->profile->threads[thread] : NULL;
+	uint64_t from, to;
+	char text[FORMAT_SIZE];
+
+	if (!t || !t->lost)
+		return;
+	from = t->lost_from > p->r->start ? t->lost_from - p->r->start : 0;
+	to = t->lost_to > p->r->end ? p->r->end - p->r->start : t->lost_to > p->r->start ? t->lost_to - p->r->start : 0;
+	fprintf(p->out, " in %s %s,", format_count(text, t->epoch), t->epoch == 1 ? "gap" : "gaps");
+	fprintf(p->out, " between %s", format_time(text, from));
+	fprintf(p->out, " and %s", format_time(text, to));
+}
+
+static void print_losers(const struct printer *p)
+{
+	char label[LABEL_SIZE], text[FORMAT_SIZE];
+	unsigned losers = 0;
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		const struct report_thread *row = &p->r->threads[i];
+
+		if (!row->lost || losers++ >= LOSERS_SHOWN)
+			continue;
+		fprintf(p->out, "  %s (tid %u) %s", report_thread_label(p->r, row->thread, label, sizeof(label)),
+			p->r->d->threads[row->thread].tid, format_count(text, row->lost));
+		print_when(p, row->thread);
+		fputc('\n', p->out);
+	}
+	if (losers > LOSERS_SHOWN)
+		fprintf(p->out, "  and %u more threads\n", losers - LOSERS_SHOWN);
+}
+
+/* summed: of the lost calls, those that the kernel's sums have. */
+static void print_lost(const struct printer *p, uint64_t summed)
+{
+	char text[FORMAT_SIZE];
+	const struct report *r = p->r;
+	double share = r->calls ? 100.0 * r->lost / r->calls : 0;
+
+	fprintf(p->out, "\n%slost %s of ", r->lost ? p->bold : "", format_count(text, r->lost));
+	fprintf(p->out, "%s %s%s", format_count(text, r->calls), r->calls == 1 ? "call" : "calls", r->lost ? p->plain : "");
+	if (!r->lost) {
+		fputc('\n', p->out);
+		return;
+	}
+	fprintf(p->out, " from the timeline (%.*f %%); ", share < 0.1 ? 4 : 1, share);
+	if (summed >= r->lost)
+		fprintf(p->out, "all are in Calls and Total, timed in the kernel\n");
+	else if (summed)
+		fprintf(p->out, "%s of them are in Calls and Total, timed in the kernel\n", format_count(text, summed));
+	else
+		fprintf(p->out, "what they were is not known\n");
+	print_losers(p);
+}
+
+/* What was left out by intention. */
+static void print_kept_low(const struct printer *p)
+{
+	char text[FORMAT_SIZE];
+
+	if (p->r->summed)
+		fprintf(p->out, "%s %s summed up in the kernel, to keep the cost low\n", format_count(text, p->r->summed),
+			p->r->summed == 1 ? "call was" : "calls were");
+	if (p->r->skipped)
+		fprintf(p->out, "%s %s only counted, to keep the cost low; how long they took is estimated by the mean of the others\n",
+			format_count(text, p->r->skipped), p->r->skipped == 1 ? "call was" : "calls were");
+}
+
+/* One line for a number that is not 0: "    12 calls <what>". */
+static void print_unseen(const struct printer *p, uint64_t count, const char *one, const char *many, const char *what)
+{
+	char text[FORMAT_SIZE];
+
+	if (count)
+		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
+}
+
+void print_loss(const struct printer *p)
+{
+	const struct def_loss *loss = &p->r->d->loss;
+	struct tally all = { 0 };
+
+	for (size_t i = 0; i < p->r->nevents; i++) {
+		all.lost += p->r->events[i].tally.lost;
+		all.open += p->r->events[i].tally.open;
+		all.ended += p->r->events[i].tally.ended;
+		all.unwound += p->r->events[i].tally.unwound;
+		all.deep += p->r->events[i].tally.deep;
+		all.tails += p->r->events[i].tally.tails;
+	}
+	print_lost(p, all.lost);
+	print_kept_low(p);
+	if (p->r->d->run.finished && loss->calls > p->r->calls)
+		print_unseen(p, loss->calls - p->r->calls, "call", "calls",
+			     "more were counted in the kernel than were delivered or lost");
+	print_unseen(p, all.open, "call was", "calls were",
+		     "in progress when the observation ended; their time counts up to then");
+	print_unseen(p, all.unwound, "call was", "calls were",
+		     "left by an exception or longjmp; their time counts up to then");
+	print_unseen(p, all.ended, "call", "calls",
+		     "did not return: the thread or program ended inside; their time counts up to then");
+	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
+	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
+	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
+	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
+	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
+}

@@ -1,0 +1,36 @@
+/*
+ * printer.h - what the files that print the profile as a text share. Private to user/analysis.
+ */
+#ifndef GASPBPF_PRINTER_H
+#define GASPBPF_PRINTER_H
+
+#include "analysis/profile_data.h"
+#include "analysis/table.h"
+#include "util/format.h"
+
+#define LABEL_SIZE 400
+
+struct printer {
+	const struct report *r;
+	const struct profile_style *style;
+	FILE *out;
+	const char *bold, *plain;
+};
+
+/* A time as it fits the width. Into buffer[FORMAT_SIZE], which is returned. */
+char *printer_time(const struct printer *printer, char *buffer, uint64_t ns);
+/* Of so many rows, those that are wanted; and a line on those that are not shown. */
+size_t printer_rows(const struct printer *printer, size_t count);
+void printer_rest(const struct printer *printer, size_t shown, size_t count, const char *what);
+void printer_heading(const struct printer *printer, const char *text, const char *note);
+/* Prints and frees it. */
+void printer_table(const struct printer *printer, struct table *table);
+
+/* print_loss.c: what is not on the timeline, by event; and the last lines, on all that was not seen. */
+void print_missing(const struct printer *printer);
+void print_loss(const struct printer *printer);
+
+/* print_histogram.c: how long the calls of each event took. */
+void print_histogram(const struct printer *printer);
+
+#endif
