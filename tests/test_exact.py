@@ -1,0 +1,134 @@
+"""Exact under any load: with rings far too small for the job, every call is still counted, timed, and at its place.
+
+The truth is the job's own: it counts its calls by thread and function. What gaspbpf delivered, and what it says it lost, must be
+that to the last call, in the live report, in the report of the recording and in the traces.
+"""
+import collections
+import json
+import re
+
+import pytest
+
+import gaspbpf
+from test_threads import EVENT_OF
+
+MISSING = ("lost", "summed", "skipped")
+
+
+def truth_by_thread(job):
+    """The job's own counts: {(tid, event): calls}."""
+    counts = collections.Counter()
+    for thread in job.truths()[0]["threads"]:
+        for function, counted in thread["functions"].items():
+            if counted["calls"] and function in EVENT_OF:
+                counts[thread["tid"], EVENT_OF[function]] += counted["calls"]
+    return counts
+
+
+def check_identities(report):
+    """What a report says of itself must agree with itself."""
+    loss = report["loss"]
+    assert loss["calls"] == loss["delivered"] + sum(loss[kind] for kind in MISSING)
+    for rows in report["events"], report["by_thread"]:
+        for row in rows:
+            assert row["calls"] == row["delivered"] + sum(row[kind] for kind in MISSING), row["name"]
+            assert sum(calls for _, calls in row["histogram_ns"]) == row["timed"], row["name"]
+            if row["timed"]:
+                assert row["min_ns"] <= row["mean_ns"] <= row["max_ns"]
+                floors = [floor for floor, _ in row["histogram_ns"]]
+                assert floors[0] <= row["min_ns"] < 2 * max(floors[0], 1)
+                assert floors[-1] <= row["max_ns"] < 2 * max(floors[-1], 1)
+    for kind in ("calls", "delivered", *MISSING):
+        assert sum(row[kind] for row in report["events"]) == loss[kind], kind
+        assert sum(row[kind] for row in report["by_thread"]) == loss[kind], kind
+        assert sum(row[kind] for row in report["threads"]) == loss[kind], kind
+
+
+def calls_by_thread(report):
+    return collections.Counter({(row["tid"], row["name"]): row["calls"] for row in report["by_thread"]})
+
+
+def check_trace(trace, truth, report):
+    """On the timeline: calls and gaps of each thread; with the sums in its head they are the truth."""
+    seen, gaps = collections.Counter(), collections.Counter()
+    neighbours = collections.defaultdict(set)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            seen[event["tid"], event["name"]] += 1
+            neighbours[event["tid"]].add(round(1000 * (event["ts"] + event["dur"])))
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "loss":
+            gaps[event["tid"]] += event["args"]["count"]
+            at = round(1000 * event["ts"])
+            assert not at or at in neighbours[event["tid"]], "a gap begins where a call of its thread ends"
+            if "until" in event["args"]:
+                assert round(1000 * event["args"]["until"]) in neighbours[event["tid"]]
+                assert event["args"]["until"] >= event["ts"]
+    lost = collections.Counter()
+    for row in trace["otherData"]["not_on_timeline"]:
+        seen[row["tid"], row["name"]] += row["lost"] + row["summed"] + row["skipped"]
+        lost[row["tid"]] += row["lost"]
+    assert seen == truth
+    assert gaps == lost
+    assert sum(gaps.values()) == report["loss"]["lost"]
+
+
+def check_lines(path, report):
+    """The list of events has each call that was delivered, and each gap."""
+    lost, calls = 0, 0
+    for line in path.read_text().splitlines():
+        fields = line.split()
+        if fields[3] == "LOST":
+            lost += int(fields[4])
+            assert len(fields) == 5 or float(fields[5].removeprefix("until=")) >= float(fields[0])
+        else:
+            calls += fields[3] in ("START", "ATOMIC")
+    assert lost == report["loss"]["lost"]
+    assert calls == report["loss"]["delivered"]
+
+
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("threads,ring", [(1, "4k"), (4, "8k"), (9, "16k")])
+def test_overflown_rings(job, observe, tmp_path, threads, ring):
+    team = job([gaspbpf.WORKLOADS / "threads", "--threads", threads, "--rounds", "400"]).wait_ready()
+    watcher = observe("-p", team.pids()[0], "--json", "--ring-size", ring, "-o", tmp_path / "run.gasp",
+                      "-o", tmp_path / "run.json", "-o", tmp_path / "run.events")
+    team.work()
+    status, out, errors = watcher.stop()
+    assert status == 0 and "please report" not in errors, errors
+    assert team.end() == 0
+    report, truth = json.loads(out), truth_by_thread(team)
+
+    assert report["loss"]["lost"] > 0
+    assert report["loss"]["calls"] == sum(truth.values())
+    check_identities(report)
+    assert calls_by_thread(report) == truth
+    window = team.truths()[0]["window_ns"]
+    for row in report["by_thread"]:
+        assert 0 < row["total_ns"] <= window, row["name"]
+        assert row["timed"] == row["calls"]
+
+    again = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
+    assert again == report
+    check_trace(json.loads((tmp_path / "run.json").read_text()), truth, report)
+    check_lines(tmp_path / "run.events", report)
+    text = gaspbpf.run("report", tmp_path / "run.gasp", "--histogram").stdout
+    assert f"lost {report['loss']['lost']:,} of {report['loss']['calls']:,} calls from the timeline" in text
+    assert "all are in Calls and Total, timed in the kernel" in text
+    assert "\nDurations" in text
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
+def test_a_tiny_ring_on_an_old_kernel(job, observe):
+    """The same in short."""
+    team = job([gaspbpf.WORKLOADS / "threads", "--threads", "2", "--rounds", "300"]).wait_ready()
+    watcher = observe("-p", team.pids()[0], "--json", "--ring-size", "4k")
+    team.work()
+    status, out, errors = watcher.stop()
+    assert status == 0 and "please report" not in errors, errors
+    assert team.end() == 0
+    report = json.loads(out)
+    assert report["loss"]["lost"] > 0
+    check_identities(report)
+    assert calls_by_thread(report) == truth_by_thread(team)
