@@ -70,12 +70,20 @@ int capture_finish(struct capture_session *session);
  */
 int capture_read_sums(struct capture_session *session);
 
+/*
+ * From now on the probes are to take no more than `budget` (0.02: 2 %) of each thread's time: user/capture/govern.c. plan and scope are those of
+ * attach_sites(), with `apart`; they stay the caller's and must outlive the session. Each step becomes a definition and is said.
+ */
+int capture_limit(struct capture_session *session, struct plan *plan, const struct attach_scope *scope, double budget);
+/* Does what that needs, if it is time. To be called after each capture_drain(). */
+void capture_govern(struct capture_session *session);
+
 struct capture_totals {
 	uint64_t spans;       /* delivered */
 	uint64_t gaps;        /* spans known to be lost by their numbers */
 	uint64_t lost;        /* the same by the kernel's sums, when they were read last */
 	uint64_t summed, skipped; /* calls that were no spans by intention, likewise */
-	uint64_t cost;        /* ns; what the probes of spans and of lost or summed calls took from their threads, by the calibration */
+	uint64_t cost;        /* ns; what the probes took from their threads, by the calibration */
 	size_t threads;       /* seen so far */
 	size_t alive;         /* processes */
 };
@@ -90,7 +98,8 @@ struct capture_calls {
 struct capture_thread {
 	uint32_t pid, tid;
 	uint32_t thread;      /* index in definitions */
-	uint64_t cost;        /* ns, as in capture_totals; without calls that were skipped */
+	uint64_t cost;        /* ns, as in capture_totals */
+	uint64_t since;       /* ns; when its first call was seen */
 	const struct capture_calls *calls; /* by site id of the plan; sites from ncalls on: none */
 	size_t ncalls;
 };

@@ -111,6 +111,7 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->image = image;
 	def->offset = site->offset;
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);
+	def->skipped_ns = site_cost(site, s->d->run.skipped_ns);
 	def->floor_ns = site_cost(site, s->d->run.floor_ns);
 	return copy_values(def, &site->captures[meaning]);
 }
@@ -129,6 +130,7 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	s->first_probe[site->id] = s->d->nprobes;
 	s->any_probe[site->id] = NO_INDEX;
 	s->costs[site->id] = site_cost(site, s->d->run.cost_ns);
+	s->skip_costs[site->id] = site_cost(site, s->d->run.skipped_ns);
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		int err = define_probe(s, site, k, known->index);
 
@@ -153,7 +155,7 @@ int capture_define_probes(struct capture_session *s)
 	size_t room = s->plan->nsites + 1;
 
 	if (grow(&s->first_probe, room, sizeof(*s->first_probe)) || grow(&s->any_probe, room, sizeof(*s->any_probe)) ||
-	    grow(&s->costs, room, sizeof(*s->costs)))
+	    grow(&s->costs, room, sizeof(*s->costs)) || grow(&s->skip_costs, room, sizeof(*s->skip_costs)))
 		return -ENOMEM;
 	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
 		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
@@ -542,6 +544,7 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	t->pid = pid;
 	t->tid = tid;
 	t->next = 1;
+	t->since = clock_monotonic();
 	s->d->threads[t->index].process = p->index;
 	s->d->threads[t->index].tid = tid;
 	s->d->threads[t->index].name = thread_name(pid, tid);
@@ -616,5 +619,6 @@ void session_free_definitions(struct capture_session *s)
 	free(s->first_probe);
 	free(s->any_probe);
 	free(s->costs);
+	free(s->skip_costs);
 	session_free_sums(s);
 }

@@ -44,13 +44,15 @@
 /* One function on one thread. */
 struct load {
 	uint32_t site;
-	uint64_t followed, skipped; /* calls since the last look */
+	uint64_t followed, skipped; /* calls so far ... */
+	uint64_t followed_before, skipped_before; /* ... and at the last look */
 	double rate, held;          /* calls a ns of the job's own time */
 };
 
 struct governed_thread {
 	bool used;
-	double share;             /* averaged */
+	bool told;                /* since the last look */
+	double share, last;       /* averaged; of the last look */
 	struct load *loads;
 	size_t nloads, room;
 	uint32_t *where;          /* by site: index in loads, and one; 0: none */
@@ -83,12 +85,19 @@ struct governor *governor_new(const struct governor_options *options)
 	return g;
 }
 
+static void forget_thread(struct governed_thread *t)
+{
+	free(t->loads);
+	free(t->where);
+	*t = (struct governed_thread){ 0 };
+}
+
 void governor_free(struct governor *g)
 {
 	if (!g)
 		return;
 	for (size_t t = 0; t < g->nthreads; t++)
-		governor_forget_thread(g, t);
+		forget_thread(&g->threads[t]);
 	free(g->threads);
 	free(g->sites);
 	free(g);
@@ -139,18 +148,10 @@ int governor_count(struct governor *g, uint32_t thread, uint32_t site, uint64_t 
 	if (!g->sites[site].known)
 		g->sites[site] = (struct governed_site){ .level = { LEVEL_ALL, 1 }, .known = true };
 	g->threads[thread].used = true;
-	load->followed += followed;
-	load->skipped += skipped;
+	g->threads[thread].told = true;
+	load->followed = followed;
+	load->skipped = skipped;
 	return 0;
-}
-
-void governor_forget_thread(struct governor *g, uint32_t thread)
-{
-	if (thread >= g->nthreads)
-		return;
-	free(g->threads[thread].loads);
-	free(g->threads[thread].where);
-	g->threads[thread] = (struct governed_thread){ 0 };
 }
 
 /* --- what it costs ----------------------------------------------------- */
@@ -166,8 +167,11 @@ static double cost_at(const struct governor *g, uint32_t site, struct site_level
 	return counted + (followed > counted ? followed - counted : 0) / level.every;
 }
 
-/* The share of its time that a thread will spend in probes, with one site's level replaced (NULL: none). */
-static double share_with(const struct governor *g, const struct governed_thread *t, bool held, uint32_t site,
+/*
+ * What probes will cost a thread for each ns of its own, with one site's level replaced (NULL: none). Unlike the share of all its time
+ * this has no upper end, so parts of it can be compared.
+ */
+static double cost_with(const struct governor *g, const struct governed_thread *t, bool held, uint32_t site,
 			 const struct site_level *level)
 {
 	double cost = 0;
@@ -178,6 +182,17 @@ static double share_with(const struct governor *g, const struct governed_thread 
 		cost += (held ? load->held : load->rate) *
 			cost_at(g, load->site, level && load->site == site ? *level : g->sites[load->site].level);
 	}
+	return cost;
+}
+
+/* The cost for each ns of its own at which a thread spends this share of all its time in probes. */
+static double cost_of_share(double share)
+{
+	return share / (1 - share);
+}
+
+static double share_of_cost(double cost)
+{
 	return cost / (1 + cost);
 }
 
@@ -189,21 +204,23 @@ static void take_in(struct governor *g, struct governed_thread *t, double elapse
 	for (size_t i = 0; i < t->nloads; i++) {
 		const struct load *load = &t->loads[i];
 
-		cost += (double)load->followed * g->options.cost(g->options.context, load->site, false) +
-			(double)load->skipped * g->options.cost(g->options.context, load->site, true);
+		cost += (double)(load->followed - load->followed_before) * g->options.cost(g->options.context, load->site, false) +
+			(double)(load->skipped - load->skipped_before) * g->options.cost(g->options.context, load->site, true);
 	}
 	share = cost / elapsed;
 	if (share > SHARE_MOST)
 		share = SHARE_MOST;
+	t->last = share;
 	t->share += (share - t->share) * (1 - exp(-elapsed / AVERAGE_NS));
 	for (size_t i = 0; i < t->nloads; i++) {
 		struct load *load = &t->loads[i];
 
-		load->rate = (load->followed + load->skipped) / (elapsed * (1 - share));
+		load->rate = (load->followed - load->followed_before + load->skipped - load->skipped_before) / (elapsed * (1 - share));
 		load->held *= exp(-elapsed / HOLD_NS);
 		if (load->rate > load->held)
 			load->held = load->rate;
-		load->followed = load->skipped = 0;
+		load->followed_before = load->followed;
+		load->skipped_before = load->skipped;
 	}
 }
 
@@ -285,17 +302,17 @@ static const struct load *dearest(const struct governor *g, const struct governe
 static void take_away(struct governor *g, uint32_t thread, uint64_t now)
 {
 	const struct governed_thread *t = &g->threads[thread];
-	double budget = g->options.budget;
+	double limit = cost_of_share(g->options.budget);
 	const struct load *load;
 
-	while (share_with(g, t, false, 0, NULL) > budget && (load = dearest(g, t))) {
-		struct governed_step step = { .site = load->site, .level = g->sites[load->site].level, .thread = thread, .share = t->share };
+	while (cost_with(g, t, false, 0, NULL) > limit && (load = dearest(g, t))) {
+		struct governed_step step = { .site = load->site, .level = g->sites[load->site].level, .thread = thread, .share = t->last };
 		struct site_level out = { LEVEL_OUT, 0 };
 		/* What the others leave of the aim; where they alone are above it, this one does its part all the same. */
-		double others = share_with(g, t, false, load->site, &out), aim = others < AIM * budget ? AIM * budget : others * 1.05;
+		double others = cost_with(g, t, false, load->site, &out), aim = others < AIM * limit ? AIM * limit : others * 1.05;
 
 		while (poorer(&step.level) &&
-		       (!possible(g, load->site, step.level) || share_with(g, t, false, load->site, &step.level) > aim))
+		       (!possible(g, load->site, step.level) || cost_with(g, t, false, load->site, &step.level) > aim))
 			;
 		if (!change(g, now, &step))
 			return;
@@ -306,7 +323,7 @@ static void take_away(struct governor *g, uint32_t thread, uint64_t now)
 static bool bearable(const struct governor *g, uint32_t site, struct site_level level)
 {
 	for (size_t t = 0; t < g->nthreads; t++)
-		if (g->threads[t].used && share_with(g, &g->threads[t], true, site, &level) > AIM * g->options.budget)
+		if (g->threads[t].used && cost_with(g, &g->threads[t], true, site, &level) > AIM * cost_of_share(g->options.budget))
 			return false;
 	return true;
 }
@@ -346,13 +363,18 @@ static void judge_trial(struct governor *g, uint32_t index, uint64_t now)
 	g->sites[index].trial = false;
 	for (uint32_t t = 0; t < g->nthreads; t++) {
 		const struct governed_thread *thread = &g->threads[t];
-		double with = share_with(g, thread, false, 0, NULL);
+		double with = cost_with(g, thread, false, 0, NULL);
 
-		if (!thread->used || with <= g->options.budget || share_with(g, thread, false, index, &out) > AIM * with)
+		if (!thread->used || with <= cost_of_share(g->options.budget) || cost_with(g, thread, false, index, &out) > AIM * with)
 			continue;
-		if (change(g, now, &(struct governed_step){ .site = index, .level = out, .thread = t, .share = with }))
+		if (change(g, now, &(struct governed_step){ .site = index, .level = out, .thread = t, .share = share_of_cost(with) }))
 			return;
 	}
+}
+
+bool governor_is_due(const struct governor *g, uint64_t now)
+{
+	return !g->looked || now < g->looked || now - g->looked >= LOOK_NS;
 }
 
 void governor_look(struct governor *g, uint64_t now)
@@ -363,12 +385,16 @@ void governor_look(struct governor *g, uint64_t now)
 		g->looked = now;
 		return;
 	}
-	if (elapsed < LOOK_NS)
+	if (!governor_is_due(g, now))
 		return;
 	g->looked = now;
-	for (size_t t = 0; t < g->nthreads; t++)
-		if (g->threads[t].used)
+	for (size_t t = 0; t < g->nthreads; t++) {
+		if (g->threads[t].told)
 			take_in(g, &g->threads[t], elapsed);
+		else if (g->threads[t].used)
+			forget_thread(&g->threads[t]);
+		g->threads[t].told = false;
+	}
 	for (size_t s = 0; s < g->nsites; s++)
 		if (g->sites[s].trial && now - g->sites[s].changed >= LOOK_NS)
 			judge_trial(g, s, now);

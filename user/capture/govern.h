@@ -36,10 +36,14 @@ struct governor_options {
 /* NULL: out of memory. */
 struct governor *governor_new(const struct governor_options *options);
 void governor_free(struct governor *governor);
-/* Calls of a site on a thread (an index of any kind) since the last time this was told. -ENOMEM: it did not take notice. */
+/*
+ * All calls of a site on a thread (an index that no other thread gets) so far. To be told before each look of every thread that lives:
+ * one that nothing is told of has ended. -ENOMEM: it took no notice.
+ */
 int governor_count(struct governor *governor, uint32_t thread, uint32_t site, uint64_t followed, uint64_t skipped);
-void governor_forget_thread(struct governor *governor, uint32_t thread);
-/* Looks at what has been told since the last look, and decides. now: ns. To be called often: every 20 ms. */
+/* Is a look due? now: ns. */
+bool governor_is_due(const struct governor *governor, uint64_t now);
+/* Looks at what has been told since the last look, and decides. To be called often: every 20 ms. */
 void governor_look(struct governor *governor, uint64_t now);
 /* Has anything been changed that is not all calls? */
 bool governor_is_acting(const struct governor *governor);

@@ -480,6 +480,7 @@ void capture_close(struct capture_session *s)
 	ring_close(&s->control);
 	if (s->epoll >= 0)
 		close(s->epoll);
+	session_free_limit(s);
 	session_free_definitions(s);
 	free(s->rings);
 	free(s->life);

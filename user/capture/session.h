@@ -26,6 +26,7 @@ struct live_thread {
 	uint64_t last_end;        /* ns; of the last span delivered */
 	uint64_t born;            /* ns; as in gb_sum_place; 0: it had no reason yet to tell */
 	uint64_t cost;            /* ns; what its probes took from it, by the calibration */
+	uint64_t since;           /* ns; when it was first heard of */
 	struct capture_calls *calls; /* by site id */
 	size_t ncalls;
 	struct live_thread *next_live, **live; /* list of all; what points to this one */
@@ -100,6 +101,7 @@ struct capture_session {
 	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
 	uint32_t *any_probe;      /* the same where it is not known which of the site's events a call is */
 	unsigned *costs;          /* ns; what one call of the site takes, by the calibration */
+	unsigned *skip_costs;     /* ns; the same for one that is only counted */
 	uint32_t nfirst;
 	struct site_record *sites;
 	struct {
@@ -115,6 +117,7 @@ struct capture_session {
 	struct sum_thread *sum_threads; /* by (born, tid) */
 	struct sum_record *sums;  /* by (thread, site) */
 	size_t ended_sums;        /* entries in the kernel of threads that have ended */
+	struct limit *limit;      /* private to limit.c; NULL: none */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
 };
@@ -155,6 +158,9 @@ bool session_fit_calls(struct live_thread *t, uint32_t site);
 /* Reads the sums while threads that have ended take much of the kernel's map. */
 void session_make_room(struct capture_session *s);
 void session_free_sums(struct capture_session *s);
+
+/* limit.c */
+void session_free_limit(struct capture_session *s);
 
 /* locate.c */
 int session_locate(struct capture_session *s);

@@ -159,7 +159,7 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 static void count_new(struct capture_session *s, const struct def_sum *def, uint32_t site, const struct gb_sum *now, struct live_thread *t)
 {
 	uint64_t lost = now->lost - def->lost, summed = now->summed - def->summed, skipped = now->skipped - def->skipped;
-	uint64_t cost = (lost + summed) * s->costs[site];
+	uint64_t cost = (lost + summed) * s->costs[site] + skipped * s->skip_costs[site];
 
 	s->totals.lost += lost;
 	s->totals.summed += summed;
@@ -327,7 +327,7 @@ void capture_visit_threads(const struct capture_session *s, void (*visit)(void *
 {
 	for (const struct live_thread *t = s->live; t; t = t->next_live) {
 		const struct capture_thread shown = {
-			.pid = t->pid, .tid = t->tid, .thread = t->index, .cost = t->cost, .calls = t->calls, .ncalls = t->ncalls,
+			.pid = t->pid, .tid = t->tid, .thread = t->index, .cost = t->cost, .since = t->since, .calls = t->calls, .ncalls = t->ncalls,
 		};
 
 		visit(context, &shown);

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
@@ -37,15 +37,18 @@ struct options {
 	char **command;
 	struct text_list outputs;
 	uint64_t duration, ring_bytes;
+	double budget;            /* --max-overhead; 0: no limit */
 	enum scope scope;
 	bool quiet, json, all_symbols, no_hold;
 };
 
-enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD };
+enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_BUDGET };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
+	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0, "Take no more of any thread's time than this: of functions called too often only one call in so many is followed, "
+	  "then none, then their probes are taken out; all of it is told, and undone when the load falls", 1 },
 	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
 	  "that maps the library (auto: the first for up to 4 processes)", 2 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0, "Before Linux 6.6, where each probe is slow to put in and take out, observe "
@@ -67,6 +70,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf -p 4242\n"
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
+	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
 	"  gaspbpf report run.gasp";
 
@@ -122,6 +126,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_RINGS:
 		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
 			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
+		break;
+	case OPTION_BUDGET:
+		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
+			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%", log_safe(argument));
+		o->budget /= 100;
 		break;
 	case OPTION_ALL_SYMBOLS:
 		o->all_symbols = true;
@@ -192,14 +201,14 @@ struct watch {
 	int wake;                  /* epoll: signals, held processes, changed files */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
+	struct cost_meter cost;
 };
 
 static void show_status(struct watch *w, uint64_t now)
 {
 	struct capture_totals totals = capture_totals(w->job->capture);
-	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE];
-	double elapsed = (now - w->started) / 1e9, since = (now - w->shown) / 1e9; /* s */
-	double share = totals.threads && elapsed > 0 ? totals.cost / 1e7 / (elapsed * totals.threads) : 0;
+	char events[FORMAT_SIZE], rate[FORMAT_SIZE], lost[FORMAT_SIZE], cost[COST_SIZE];
+	double since = (now - w->shown) / 1e9; /* s */
 	struct follow_account came = follow_account(w->job->follow);
 	char later[80] = "", blind[FORMAT_SIZE];
 
@@ -210,9 +219,9 @@ static void show_status(struct watch *w, uint64_t now)
 		snprintf(later, sizeof(later), "  +%zu processes, blind up to %s", came.processes, format_time(blind, came.longest));
 	else if (came.processes)
 		snprintf(later, sizeof(later), "  +%zu processes", came.processes);
-	log_status("%7.1f s  %s events  %s  lost %s  cost %.2f%% of %zu threads' time%s", elapsed,
-		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
-		   format_count(lost, totals.gaps), share, totals.threads, later);
+	log_status("%7.1f s  %s events  %s  lost %s  %s%s", (now - w->started) / 1e9, format_count(events, totals.spans),
+		   format_rate(rate, (totals.spans - w->spans_shown) / since), format_count(lost, totals.gaps),
+		   cost_now(cost, &w->cost, w->job->capture, now), later);
 	w->spans_shown = totals.spans;
 }
 
@@ -230,12 +239,14 @@ static bool read_signals(struct watch *w)
 static void watch_job(struct watch *w)
 {
 	w->started = w->shown = w->flushed = clock_monotonic();
+	cost_begin(&w->cost, w->started);
 	for (;;) {
 		uint64_t now;
 
 		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
 		command_serve(w->job); /* first: they stand still */
 		capture_drain(w->job->capture);
+		capture_govern(w->job->capture);
 		follow_changed_files(w->job->follow);
 		follow_catch_up(w->job->follow);
 		now = clock_monotonic();
@@ -291,6 +302,7 @@ static int leave(struct watch *w)
 
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
+	cost_end(&w->cost, run->end);
 	kernel_set_active(job->kernel, false);
 	command_let_go(job, !job_alive(job));
 	capture_drain(job->capture);
@@ -304,22 +316,8 @@ static int leave(struct watch *w)
 		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
 			 "what is looked for");
 	run->finished = true;
+	run->own_cpu = cost_own_cpu();
 	return outputs_finish(w->outputs, &job->definitions);
-}
-
-static void say_cost(const struct watch *w)
-{
-	struct capture_totals totals = capture_totals(w->job->capture);
-	const struct def_run *run = &w->job->definitions.run;
-	uint64_t wall = run->end - run->start;
-	struct rusage self;
-	char took[FORMAT_SIZE];
-
-	getrusage(RUSAGE_SELF, &self);
-	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'), %.2f s of CPU for gaspbpf itself\n",
-		format_time(took, totals.cost),
-		totals.threads && wall ? 100.0 * totals.cost / wall / totals.threads : 0, totals.threads,
-		self.ru_utime.tv_sec + self.ru_stime.tv_sec + (self.ru_utime.tv_usec + self.ru_stime.tv_usec) / 1e6);
 }
 
 static int print_report(struct watch *w)
@@ -333,7 +331,7 @@ static int print_report(struct watch *w)
 	if (!err && fflush(stdout))
 		err = -errno;
 	if (!w->options->json && !w->options->quiet)
-		say_cost(w);
+		cost_say(&w->cost, w->job->capture, d);
 	return err;
 }
 
@@ -451,6 +449,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;
+	job->attach.apart = o->budget > 0;
 	job->hold_children = !o->no_hold;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
@@ -459,6 +458,10 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 		return err;
 	outputs_begin(outputs, &job->definitions);
 	outputs_connect(outputs, job->capture);
+	if (o->budget > 0)
+		err = capture_limit(job->capture, job->plan, &job->attach, o->budget);
+	if (err)
+		return err;
 	say_start(&w);
 	say_left_out(job);
 	say_calls_only(job);

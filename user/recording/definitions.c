@@ -41,6 +41,7 @@ enum field_type {
 #define PROBE(n, t, member) { n, FIELD_##t, offsetof(struct def_probe, member) }
 #define SITE(n, t, member) { n, FIELD_##t, offsetof(struct def_site, member) }
 #define SUM(n, t, member) { n, FIELD_##t, offsetof(struct def_sum, member) }
+#define STEP(n, t, member) { n, FIELD_##t, offsetof(struct def_step, member) }
 #define END { 0, FIELD_END, 0 }
 
 const struct field run_fields[] = {
@@ -49,7 +50,8 @@ const struct field run_fields[] = {
 	RUN(9, STRING, rung), RUN(10, BOOL, finished),
 	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]),
 	RUN(14, U32, skipped_ns[0]), RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
-	RUN(17, U32, floor_ns[0]), RUN(18, U32, floor_ns[1]), RUN(19, U32, floor_ns[2]), END
+	RUN(17, U32, floor_ns[0]), RUN(18, U32, floor_ns[1]), RUN(19, U32, floor_ns[2]),
+	RUN(20, U32, budget), RUN(21, U64, own_cpu), END
 };
 
 const struct field loss_fields[] = {
@@ -76,7 +78,8 @@ static const struct field probe_fields[] = {
 	PROBE(1, STRING, event), PROBE(2, U32, number), PROBE(3, STRING, model), PROBE(4, ROLE, role),
 	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
 	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
-	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), PROBE(14, U32, floor_ns), END
+	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), PROBE(14, U32, floor_ns),
+	PROBE(15, U32, skipped_ns), END
 };
 
 static const struct field site_fields[] = {
@@ -90,6 +93,11 @@ static const struct field sum_fields[] = {
 	SUM(6, U64, timed), SUM(7, U64, total), SUM(8, U64, min), SUM(9, U64, max), SUM(10, BUCKETS, bucket), END
 };
 
+static const struct field step_fields[] = {
+	STEP(1, U64, time), STEP(2, INDEX, probe), STEP(3, U32, level), STEP(4, U32, every), STEP(5, INDEX, thread),
+	STEP(6, U32, share), END
+};
+
 #define KIND(type, entries, entry, most, fields) \
 	{ type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), sizeof(struct entry), most, fields }
 
@@ -100,9 +108,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_PROBES, probes, def_probe, 1 << 16, probe_fields),
 	KIND(CHUNK_SITES, sites, def_site, 1 << 22, site_fields),
 	KIND(CHUNK_SUMS, sums, def_sum, 1 << 20, sum_fields),
+	KIND(CHUNK_STEPS, steps, def_step, 1 << 20, step_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -188,6 +197,11 @@ uint32_t definitions_add_site(struct definitions *d)
 uint32_t definitions_add_sum(struct definitions *d)
 {
 	return add(d, &kinds[KIND_SUM]);
+}
+
+uint32_t definitions_add_step(struct definitions *d)
+{
+	return add(d, &kinds[KIND_STEP]);
 }
 
 static void free_values(struct def_probe *probe)
@@ -537,6 +551,15 @@ static const char *check_sum(const struct def_sum *sum, const struct definitions
 	return all >> COUNT_BITS ? "a sum counts more calls than there can be" : NULL;
 }
 
+static const char *check_step(const struct def_step *step, const struct definitions *d)
+{
+	if (step->probe >= d->nprobes)
+		return "a step refers to no probe";
+	if (step->thread != NO_INDEX && step->thread >= d->nthreads)
+		return "a step refers to no thread";
+	return NULL;
+}
+
 const char *entry_check(const struct kind *kind, const struct definitions *d, const void *entry)
 {
 	const struct def_site *site = entry;
@@ -550,6 +573,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return check_probe(entry, d);
 	case KIND_SUM:
 		return check_sum(entry, d);
+	case KIND_STEP:
+		return check_step(entry, d);
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

@@ -1,5 +1,5 @@
 /*
- * definitions.h - private to user/recording: the six kinds of definitions, and the run's facts, as tables.
+ * definitions.h - private to user/recording: the seven kinds of definitions, and the run's facts, as tables.
  */
 #ifndef GASPBPF_RECORDING_DEFINITIONS_H
 #define GASPBPF_RECORDING_DEFINITIONS_H
@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 6
+#define KINDS 7
 
 /* Which member of an entry is which field. A table of them ends with type 0. */
 struct field {

@@ -81,6 +81,8 @@ static uint32_t add_entry(const struct kind *kind, struct definitions *d)
 		return definitions_add_probe(d);
 	case CHUNK_SUMS:
 		return definitions_add_sum(d);
+	case CHUNK_STEPS:
+		return definitions_add_step(d);
 	default:
 		return definitions_add_site(d);
 	}
@@ -96,6 +98,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_probe probe;
 		struct def_site site;
 		struct def_sum sum;
+		struct def_step step;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);

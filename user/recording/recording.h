@@ -61,6 +61,7 @@ struct def_probe {
 	uint32_t image;          /* index */
 	uint64_t offset;         /* in the file */
 	uint32_t cost_ns;        /* what one observed call costs its thread, by the calibration; 0: not measured */
+	uint32_t skipped_ns;     /* what one call costs that is only counted, likewise */
 	uint32_t floor_ns;       /* so much of each span is the probe's own time, by the calibration; 0: not measured */
 	struct value *values;
 	uint32_t nvalues;
@@ -95,6 +96,24 @@ struct def_sum {
 	uint64_t bucket[GB_BUCKETS]; /* of those timed, by duration (wire.h) */
 };
 
+/* How much of a function's calls is followed; each costs the job less than the one before. */
+enum step_level {
+	STEP_ALL,      /* every call is a span */
+	STEP_SAMPLED,  /* one in so many; the others are counted */
+	STEP_SUMMED,   /* no spans: calls are counted, one in so many is timed */
+	STEP_OUT       /* the probes are out: nothing is known of calls from here on */
+};
+
+/* From here on another part of a function's calls is followed, to keep the cost below a limit (gaspbpf record --max-overhead). */
+struct def_step {
+	uint64_t time;           /* ns */
+	uint32_t probe;          /* index; where the function is several events, one of them */
+	uint32_t level;          /* enum step_level; a newer recording may have others */
+	uint32_t every;          /* one call in so many; 1: all */
+	uint32_t thread;         /* index: whose time in probes was too much; NO_INDEX: nobody's, the load has fallen */
+	uint32_t share;          /* of that thread's time, in 1/10000 */
+};
+
 /* Facts of the whole run. All times ns. */
 struct def_run {
 	uint64_t start, end;                 /* CLOCK_MONOTONIC */
@@ -102,6 +121,8 @@ struct def_run {
 	char *command;                       /* gaspbpf's own command line */
 	char *host, *kernel, *version;
 	char *rung;                          /* "session", "multi", "perf" */
+	uint32_t budget;                     /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
+	uint64_t own_cpu;                    /* ns; CPU time that gaspbpf itself took; 0: not told */
 	uint32_t cost_ns[3];                 /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped instruction; 0: not measured */
 	uint32_t skipped_ns[3];              /* the same of a call that is only counted */
 	uint32_t floor_ns[3];                /* the same calls' measured duration: so much of each span is of the probe's making */
@@ -128,6 +149,7 @@ struct definitions {
 	struct def_probe *probes;      size_t nprobes;
 	struct def_site *sites;        size_t nsites;
 	struct def_sum *sums;          size_t nsums;
+	struct def_step *steps;        size_t nsteps; /* in the order of time */
 };
 
 /*
@@ -140,6 +162,7 @@ uint32_t definitions_add_image(struct definitions *d);
 uint32_t definitions_add_probe(struct definitions *d);
 uint32_t definitions_add_site(struct definitions *d);
 uint32_t definitions_add_sum(struct definitions *d);
+uint32_t definitions_add_step(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 
 /* One finished call. */

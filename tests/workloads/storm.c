@@ -1,0 +1,103 @@
+/*
+ * Storms of malloc and free, with calm between them, and what they cost the job.
+ *
+ * In a storm pairs of calls follow each other without a pause. They are timed in batches by the thread's own processor time, so that other
+ * programs on the machine do not matter. A batch that took more than three times as long as the median one was slowed down by somebody:
+ * what it took above the median is lost time. In the calm there are --rate pairs a second.
+ */
+#include "job.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BATCH 1000          /* pairs; some tens of microseconds alone */
+#define BATCHES_MOST 4000000
+
+static long cycles = 1, storm_ms = 1000, calm_ms, rate = 100;
+static uint32_t *batches;   /* ns */
+static size_t nbatches;
+static uint64_t pairs;
+
+static uint64_t own_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void storm(void)
+{
+	int64_t end = job_now() + storm_ms * 1000000;
+
+	while (job_now() < end && nbatches < BATCHES_MOST) {
+		uint64_t start = own_time(), took;
+
+		for (int i = 0; i < BATCH; i++)
+			free(malloc(64));
+		took = own_time() - start;
+		batches[nbatches++] = took < UINT32_MAX ? took : UINT32_MAX;
+		pairs += BATCH;
+	}
+}
+
+/* Pairs at a steady rate, without sleeping between near ones. */
+static void calm(void)
+{
+	int64_t start = job_now(), end = start + calm_ms * 1000000, next = start;
+
+	while (rate && next < end) {
+		if (next > job_now() + 200000)
+			job_sleep_us((next - job_now()) / 1000 - 100);
+		while (job_now() < next)
+			;
+		free(malloc(64));
+		pairs++;
+		next += 1000000000 / rate;
+	}
+	while (job_now() < end)
+		job_sleep_us(1000);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+	const struct job_option options[] = {
+		{ "--cycles", &cycles }, { "--storm-ms", &storm_ms }, { "--calm-ms", &calm_ms }, { "--rate", &rate }, { 0 },
+	};
+	static struct counts counts;
+	static char truth[256];
+	struct job job = { .name = "storm", .rank = -1, .rounds = 1 };
+	uint64_t all = 0, lost = 0, median = 0;
+
+	job_options(&job, argc, argv, options);
+	batches = calloc(BATCHES_MOST, sizeof(*batches));
+	if (!batches)
+		return 1;
+	job_begin(&job);
+	for (long i = 0; i < cycles; i++) {
+		storm();
+		calm();
+	}
+	for (size_t i = 0; i < nbatches; i++)
+		all += batches[i];
+	qsort(batches, nbatches, sizeof(*batches), by_time); /* allocates; not counted: the calls are compared with >= */
+	if (nbatches)
+		median = batches[nbatches / 2];
+	for (size_t i = 0; i < nbatches; i++)
+		if (batches[i] > 3 * median)
+			lost += batches[i] - median;
+	snprintf(truth, sizeof(truth), ",\n \"pairs\":%llu,\n \"storm_ns\":%llu,\n \"lost_ns\":%llu", (unsigned long long)pairs,
+		 (unsigned long long)all, (unsigned long long)lost);
+	job.more_truth = truth;
+	job_finish(&job);
+	return job_truth(&job, cycles, pairs, &counts, NULL, 0);
+}

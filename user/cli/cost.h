@@ -1,0 +1,29 @@
+/*
+ * cost.h - what observing costs: the job's threads, by the calibration, and gaspbpf's own CPU time.
+ */
+#ifndef GASPBPF_COST_H
+#define GASPBPF_COST_H
+
+#include "capture/capture.h"
+
+#define COST_SIZE 120
+
+struct cost_meter {
+	uint64_t started;      /* ns; of the observation */
+	uint64_t ended;        /* ns; 0: it goes on */
+	uint64_t shown;        /* ns; when the CPU time was looked at last */
+	uint64_t cpu;          /* ns; own CPU time then */
+	double worst;          /* share of its time that probes took from the thread where that is most */
+	uint32_t tid;          /* of that thread; 0: none */
+};
+
+void cost_begin(struct cost_meter *meter, uint64_t now);
+void cost_end(struct cost_meter *meter, uint64_t now);
+/* ns of CPU time of this process, all threads. */
+uint64_t cost_own_cpu(void);
+/* For the live line: "cost 0.54% of 4 threads' time, 1.2% of the worst, own CPU 3%". */
+const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struct capture_session *capture, uint64_t now);
+/* The last word, on stderr. */
+void cost_say(struct cost_meter *meter, const struct capture_session *capture, const struct definitions *d);
+
+#endif
