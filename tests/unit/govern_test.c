@@ -68,7 +68,7 @@ static int set(void *context, const struct governed_step *step)
 
 static void begin(struct simulation *s, double budget)
 {
-	const struct governor_options options = { budget, cost, possible, set, s };
+	const struct governor_options options = { budget, 40e6, cost, possible, set, s };
 
 	*s = (struct simulation){ .governor = governor_new(&options), .now = 1000000000, .start = 1000000000 };
 	assert_non_null(s->governor);
@@ -141,6 +141,19 @@ static void a_busy_function_is_sampled(void **state)
 	assert_int_equal(s.levels[1].level, LEVEL_ALL);
 	assert_true(percent(&s, 0) <= 2.0);
 	assert_true(s.followed[0][0] + s.skipped[0][0] >= 0.99 * s.real[0]);
+	governor_free(s.governor);
+}
+
+static void two_busy_functions_are_sampled_before_one_is_out(void **state)
+{
+	struct simulation s;
+
+	begin(&s, 0.02);
+	s.rate[0][0] = s.rate[0][1] = 15000; /* 2.4 % followed, 1.2 % counted */
+	run(&s, 30);
+	assert_true(s.levels[0].level == LEVEL_SAMPLED || s.levels[0].level == LEVEL_SUMMED);
+	assert_true(s.levels[1].level != LEVEL_OUT);
+	assert_true(percent(&s, 0) <= 2.0);
 	governor_free(s.governor);
 }
 
@@ -283,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_taken_from_a_quiet_job),
 		cmocka_unit_test(a_busy_function_is_sampled),
+		cmocka_unit_test(two_busy_functions_are_sampled_before_one_is_out),
 		cmocka_unit_test(a_storm_is_out_at_once),
 		cmocka_unit_test(what_was_taken_comes_back),
 		cmocka_unit_test(sampling_ends_with_the_load),

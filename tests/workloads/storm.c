@@ -68,6 +68,21 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* GATE/rate has the last word: a test may know only while the job waits what rate it wants. */
+static void read_rate(const struct job *job)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/rate", job->gate ? job->gate : "");
+	f = job->gate ? fopen(path, "r") : NULL;
+	if (!f)
+		return;
+	if (fscanf(f, "%ld", &rate) != 1)
+		rate = 0;
+	fclose(f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct job_option options[] = {
@@ -83,6 +98,7 @@ int main(int argc, char **argv)
 	if (!batches)
 		return 1;
 	job_begin(&job);
+	read_rate(&job);
 	for (long i = 0; i < cycles; i++) {
 		storm();
 		calm();

@@ -161,6 +161,7 @@ struct report_thread {
 struct report_event {
 	uint32_t event;
 	struct tally tally;
+	uint64_t out;            /* ns in which probes of it were out, to keep the cost low: calls then are not known of */
 };
 
 struct finding {
@@ -182,6 +183,7 @@ struct report {
 	struct site_row *sites; size_t nsites; /* by total, largest first */
 	struct row *rows;        size_t nrows;     /* the profile's, by thread and self */
 	struct finding *findings; size_t nfindings;
+	bool outs;               /* probes of some events were out for a while */
 };
 
 /*
@@ -198,6 +200,10 @@ static inline uint64_t tally_missing(const struct tally *tally)
 /* Sums up. 0 or -ENOMEM. */
 int report_make(struct report *report, struct profile *profile, const struct definitions *d);
 void report_free(struct report *report);
+/* steps.c: how long the probes of each event were out; events[] is by event index here. 0 or -ENOMEM. */
+int report_find_outs(struct report *report);
+/* "every call", "1 call in 64", "counts only", "out": how much of a function's calls is followed from this step on. */
+const char *step_text(const struct def_step *step, char *text, size_t room);
 /* Adds the findings. 0 or -ENOMEM. */
 int report_find(struct report *report);
 

@@ -20,6 +20,31 @@ static void key_known(struct json *j, const char *key, uint64_t value, bool know
 		json_null(j);
 }
 
+static void put_classes(struct json *j, const char *key, const uint32_t ns[3])
+{
+	static const char *const classes[] = { "nop5", "emulated", "stepped" };
+
+	json_key(j, key);
+	json_object(j);
+	for (int i = 0; i < 3; i++)
+		key_known(j, classes[i], ns[i], ns[i]);
+	json_end_object(j);
+}
+
+/* What probes cost on that machine, by the instruction under them; the limit that was set; and what gaspbpf itself took. */
+static void put_calibration(struct json *j, const struct def_run *run)
+{
+	put_classes(j, "call_ns", run->cost_ns);
+	put_classes(j, "counted_call_ns", run->skipped_ns);
+	put_classes(j, "floor_ns", run->floor_ns);
+	json_key(j, "max_overhead");
+	if (run->budget)
+		json_double(j, run->budget / 10000.0);
+	else
+		json_null(j);
+	key_known(j, "own_cpu_ns", run->own_cpu, run->own_cpu);
+}
+
 static void put_recording(struct json *j, const struct report *r)
 {
 	const struct def_run *run = &r->d->run;
@@ -32,6 +57,7 @@ static void put_recording(struct json *j, const struct report *r)
 	json_key_string(j, "command", run->command);
 	json_key_string(j, "host", run->host);
 	json_key_string(j, "kernel", run->kernel);
+	put_calibration(j, run);
 	json_key(j, "finished");
 	json_bool(j, run->finished);
 	json_end_object(j);
@@ -236,6 +262,7 @@ static void put_events(struct json *j, const struct report *r)
 		json_key_string(j, "model", r->d->probes[probe].model);
 		json_key_string(j, "role", role_name(r->profile->events[e->event].role));
 		put_tally(j, &e->tally);
+		json_key_uint(j, "out_ns", e->out);
 		put_sites(j, r, e->event);
 		json_end_object(j);
 	}
@@ -274,6 +301,31 @@ static void put_findings(struct json *j, const struct report *r)
 	json_end_array(j);
 }
 
+/* What was done to keep the cost low. */
+static void put_steps(struct json *j, const struct report *r)
+{
+	static const char *const levels[] = { "all", "sampled", "summed", "out" };
+
+	json_key(j, "steps");
+	json_array(j);
+	for (size_t i = 0; i < r->d->nsteps; i++) {
+		const struct def_step *step = &r->d->steps[i];
+
+		json_object(j);
+		json_key_uint(j, "time_ns", step->time);
+		json_key_string(j, "symbol", r->d->probes[step->probe].symbol);
+		json_key_string(j, "event", r->d->probes[step->probe].event);
+		json_key_string(j, "level", step->level <= STEP_OUT ? levels[step->level] : "unknown");
+		key_known(j, "every", step->every, step->every);
+		if (step->thread != NO_INDEX)
+			put_thread_ids(j, r, step->thread);
+		json_key(j, "share");
+		json_double(j, step->share / 10000.0);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out)
 {
 	struct json *j = malloc(sizeof(*j));
@@ -296,6 +348,7 @@ int profile_print_json(struct profile *profile, const struct definitions *d, FIL
 	put_events(j, &report);
 	put_rows(j, &report);
 	put_findings(j, &report);
+	put_steps(j, &report);
 	json_end_object(j);
 	error = json_finish(j);
 	errno = 0;

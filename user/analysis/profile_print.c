@@ -163,7 +163,7 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 	char text[FORMAT_SIZE];
 
 	table_cell(t, "%s", log_safe(report_event_name(p->r, event->event)));
-	table_cell(t, "%s", format_count(text, tally->calls));
+	table_cell(t, "%s%s", format_count(text, tally->calls), event->out ? "+" : "");
 	if (tally->timed) {
 		likely_cell(p, t, tally->likely_total, tally->likely_total != tally->total);
 		likely_cell(p, t, tally->likely_self, tally_missing(tally));
@@ -230,7 +230,8 @@ static void print_events(const struct printer *p)
 		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_bytes);
-	printer_heading(p, "Events by self time", p->r->calls > p->r->delivered ?
+	printer_heading(p, "Events by self time", p->r->outs ?
+			"  (% wall: self, of the time of all threads; ~ an estimate; + and more, while the probes were out)" : p->r->calls > p->r->delivered ?
 			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
 			"  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
@@ -385,6 +386,7 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 		print_sites(&p);
 	}
 	print_findings(&p);
+	print_steps(&p);
 	print_loss(&p);
 	report_free(&report);
 	errno = 0;

@@ -243,6 +243,10 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 		add_tally(&r->by_event[r->rows[i].event], &r->rows[i].tally);
 	for (size_t i = 0; i < p->nevents; i++)
 		r->events[i] = (struct report_event){ .event = i, .tally = r->by_event[i] };
+	if (report_find_outs(r)) {
+		report_free(r);
+		return -ENOMEM;
+	}
 	r->nevents = p->nevents;
 	r->nsites = p->nsites;
 	qsort(r->events, r->nevents, sizeof(*r->events), by_self);

@@ -13,10 +13,10 @@
  *            would call ten times as often without: so calls are divided by the time that was left to the job.
  *   held     the highest rate of late, which decays over some seconds: what one has to reckon with when giving back.
  *
- * Taking away: while a thread's averaged share is above the budget, and the rates of the last look say that it will stay there, its
- * dearest function goes to the richest level at which the thread is below AIM of the budget again: one call in 2, in 4 ...
- * in SAMPLE_MOST, then counts only, then out. Where no other level would do it is out at once, as steps in between would only
- * cost. Then the next dearest, until it is enough. A level is for all threads of all processes.
+ * Taking away: a thread's averaged share is above the budget, and the rates of the last look say that it will stay there. Where it would
+ * stay there even if all calls were only counted, its dearest functions go out, one after the other, until that is no more so: steps
+ * in between would only cost. Then the dearest of the others go to the richest level at which the thread is below AIM of the
+ * budget: one call in 2, in 4 ... in SAMPLE_MOST, then counts only. A level is for all threads of all processes.
  *
  * Giving back: a function that has been at its level for a while (REST_NS) goes to the richest level at which no thread would be
  * above AIM of the budget, reckoned with the held rates. Of one whose probes are out nothing is known. So after a pause they
@@ -35,7 +35,6 @@
 #define AVERAGE_NS 1e9           /* shares are averaged over so long */
 #define HOLD_NS 3e9              /* held rates decay over so long */
 #define REST_NS 1000000000ULL    /* between a change and giving back */
-#define TRIAL_NS 40e6            /* what a trial may cost a thread in a storm */
 #define PAUSE_MOST 120e9         /* between trials */
 #define CALM_NS 10000000000ULL   /* in for so long: the next pause is a first one again */
 #define AIM 0.8                  /* of the budget */
@@ -266,7 +265,7 @@ static bool change(struct governor *g, uint64_t now, const struct governed_step 
 	site->trial = site->level.level == LEVEL_OUT;
 	if (step->level.level == LEVEL_OUT) {
 		if (!site->pause || now - site->changed > CALM_NS)
-			site->pause = 4 * TRIAL_NS / g->options.budget;
+			site->pause = 4 * g->options.trial_ns / g->options.budget;
 		else
 			site->pause *= 2;
 		if (site->pause > PAUSE_MOST)
@@ -278,22 +277,41 @@ static bool change(struct governor *g, uint64_t now, const struct governed_step 
 	return true;
 }
 
-/* The load that costs the thread most, and can be made cheaper. NULL: none. */
-static const struct load *dearest(const struct governor *g, const struct governed_thread *t)
+static const struct site_level out = { LEVEL_OUT, 0 }, least = { LEVEL_SUMMED, SAMPLE_MOST };
+
+/* The poorest level of a site at which its probes are still in. */
+static struct site_level lowest_in(const struct governor *g, uint32_t site)
+{
+	return g->sites[site].level.level != LEVEL_OUT && !g->sites[site].broken && possible(g, site, least) ? least : g->sites[site].level;
+}
+
+/* What the thread's probes would still cost if all that can be only counted were. */
+static double least_cost(const struct governor *g, const struct governed_thread *t)
+{
+	double cost = 0;
+
+	for (size_t i = 0; i < t->nloads; i++)
+		cost += t->loads[i].rate * cost_at(g, t->loads[i].site, lowest_in(g, t->loads[i].site));
+	return cost;
+}
+
+/* The load that gives most, either by being out instead of only counted, or by being only counted. NULL: none gives anything. */
+static const struct load *dearest(const struct governor *g, const struct governed_thread *t, bool to_be_out)
 {
 	const struct load *found = NULL;
 	double most = 0;
 
 	for (size_t i = 0; i < t->nloads; i++) {
 		const struct load *load = &t->loads[i];
-		const struct governed_site *site = &g->sites[load->site];
-		double cost = load->rate * cost_at(g, load->site, site->level);
+		struct site_level level = g->sites[load->site].level, lowest = lowest_in(g, load->site);
+		double gain = to_be_out ? cost_at(g, load->site, lowest) : cost_at(g, load->site, level) - cost_at(g, load->site, lowest);
 
-		if (cost > most && !site->broken && site->level.level != LEVEL_OUT &&
-		    possible(g, load->site, (struct site_level){ LEVEL_OUT, 0 })) {
-			most = cost;
-			found = load;
-		}
+		if (load->rate * gain <= most || g->sites[load->site].broken || level.level == LEVEL_OUT)
+			continue;
+		if (to_be_out && !possible(g, load->site, out))
+			continue;
+		most = load->rate * gain;
+		found = load;
 	}
 	return found;
 }
@@ -303,16 +321,23 @@ static void take_away(struct governor *g, uint32_t thread, uint64_t now)
 {
 	const struct governed_thread *t = &g->threads[thread];
 	double limit = cost_of_share(g->options.budget);
+	struct governed_step step = { .thread = thread, .share = t->last };
 	const struct load *load;
 
-	while (cost_with(g, t, false, 0, NULL) > limit && (load = dearest(g, t))) {
-		struct governed_step step = { .site = load->site, .level = g->sites[load->site].level, .thread = thread, .share = t->last };
-		struct site_level out = { LEVEL_OUT, 0 };
-		/* What the others leave of the aim; where they alone are above it, this one does its part all the same. */
-		double others = cost_with(g, t, false, load->site, &out), aim = others < AIM * limit ? AIM * limit : others * 1.05;
-
-		while (poorer(&step.level) &&
-		       (!possible(g, load->site, step.level) || cost_with(g, t, false, load->site, &step.level) > aim))
+	if (cost_with(g, t, false, 0, NULL) <= limit)
+		return;
+	/* What only counting cannot mend must go. */
+	while (least_cost(g, t) > limit && (load = dearest(g, t, true))) {
+		step.site = load->site;
+		step.level = out;
+		if (!change(g, now, &step))
+			return;
+	}
+	while (cost_with(g, t, false, 0, NULL) > AIM * limit && (load = dearest(g, t, false))) {
+		step.site = load->site;
+		step.level = g->sites[load->site].level;
+		while (poorer(&step.level) && (!possible(g, load->site, step.level) || (step.level.level != LEVEL_SUMMED &&
+					       cost_with(g, t, false, load->site, &step.level) > AIM * limit)))
 			;
 		if (!change(g, now, &step))
 			return;
@@ -336,7 +361,7 @@ static void give_back(struct governor *g, uint32_t index, uint64_t now)
 	if (site->level.level == LEVEL_OUT) {
 		if (now < site->again)
 			return;
-		step.level = (struct site_level){ LEVEL_SUMMED, SAMPLE_MOST };
+		step.level = least;
 		if (!possible(g, index, step.level))
 			step.level = (struct site_level){ LEVEL_ALL, 1 };
 		for (size_t t = 0; t < g->nthreads; t++) /* nothing is known of it any more */
@@ -358,8 +383,6 @@ static void give_back(struct governor *g, uint32_t index, uint64_t now)
 /* In again for one look: a storm is seen at once, before the average knows of it. */
 static void judge_trial(struct governor *g, uint32_t index, uint64_t now)
 {
-	const struct site_level out = { LEVEL_OUT, 0 };
-
 	g->sites[index].trial = false;
 	for (uint32_t t = 0; t < g->nthreads; t++) {
 		const struct governed_thread *thread = &g->threads[t];

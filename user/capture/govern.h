@@ -25,6 +25,7 @@ struct governed_step {
 
 struct governor_options {
 	double budget;     /* share of each thread's time that probes may take: 0.02 is 2 % */
+	double trial_ns;   /* what putting probes in and, in a storm, out again at once takes from a thread */
 	/* ns that one call of the site costs its thread: followed, or only counted. */
 	unsigned (*cost)(void *context, uint32_t site, bool skipped);
 	bool (*possible)(void *context, uint32_t site, enum level level);

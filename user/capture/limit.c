@@ -10,6 +10,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define TRIAL_NS 40e6       /* two looks, and the time to take breakpoints out */
+#define TRIAL_PERF_NS 400e6 /* there they come out one after the other, a tenth of a second each */
+
 struct limit {
 	struct governor *governor;
 	struct capture_session *session;
@@ -39,7 +42,8 @@ static void say_step(const struct limit *limit, const struct governed_step *step
 
 	level_text(step->level, text, sizeof(text));
 	if (step->thread == NO_INDEX)
-		log_warn("%s: %s again: the load has fallen", symbol, text);
+		log_warn("%s: %s from now on: %s", symbol, text,
+			 step->level.level == LEVEL_SUMMED ? "to see whether the load has fallen" : "the load has fallen");
 	else
 		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", symbol, text, 100 * step->share,
 			 d->threads[step->thread].tid);
@@ -77,7 +81,10 @@ static int do_step(void *context, const struct governed_step *step)
 int capture_limit(struct capture_session *s, struct plan *plan, const struct attach_scope *scope, double budget)
 {
 	struct limit *limit = calloc(1, sizeof(*limit));
-	struct governor_options options = { .budget = budget, .cost = site_ns, .possible = is_possible, .set = do_step, .context = limit };
+	struct governor_options options = {
+		.budget = budget, .trial_ns = kernel_rung(s->kernel) == RUNG_PERF ? TRIAL_PERF_NS : TRIAL_NS,
+		.cost = site_ns, .possible = is_possible, .set = do_step, .context = limit,
+	};
 
 	if (!limit)
 		return -ENOMEM;

@@ -28,8 +28,8 @@
 #include "util/log.h"
 #include "util/ring.h"
 
-#define TRIALS 400  /* calls per round of the calibration */
-#define ROUNDS 3
+#define TRIALS 100  /* calls per round of the calibration */
+#define ROUNDS 12   /* of which the quickest counts: short ones are often undisturbed */
 
 /* Nearly empty functions with the three kinds of first instruction. */
 __asm__(".text\n"

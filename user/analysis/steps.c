@@ -1,0 +1,90 @@
+/*
+ * steps.c - what the governor did to keep the cost low (--max-overhead), and what is not known because of it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/printer.h"
+#include "util/log.h"
+
+#define STEPS_SHOWN 20 /* half of them from the beginning, half from the end */
+
+const char *step_text(const struct def_step *step, char *text, size_t room)
+{
+	static const char *const texts[] = { [STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out" };
+
+	if (step->level == STEP_SAMPLED)
+		snprintf(text, room, "1 call in %u", step->every);
+	else
+		snprintf(text, room, "%s", step->level <= STEP_OUT ? texts[step->level] : "?");
+	return text;
+}
+
+int report_find_outs(struct report *r)
+{
+	const struct profile *p = r->profile;
+	uint64_t *next = calloc(r->d->nprobes + 1, sizeof(*next)); /* ns; by probe: its next step; 0: none */
+
+	if (!next)
+		return -ENOMEM;
+	for (size_t i = r->d->nsteps; i-- > 0; ) {
+		const struct def_step *step = &r->d->steps[i];
+		uint64_t end = next[step->probe] ? next[step->probe] : r->end;
+
+		next[step->probe] = step->time;
+		if (step->level != STEP_OUT || end <= step->time)
+			continue;
+		r->outs = true;
+		if (step->probe < p->nprobes && p->probes[step->probe].ready)
+			r->events[p->probes[step->probe].event].out += end - step->time;
+	}
+	free(next);
+	return 0;
+}
+
+static void print_step(const struct printer *p, const struct def_step *step)
+{
+	const struct def_probe *probe = &p->r->d->probes[step->probe];
+	char text[40], when[FORMAT_SIZE], label[LABEL_SIZE];
+
+	fprintf(p->out, "  %10s  %s: %s", format_time(when, step->time > p->r->start ? step->time - p->r->start : 0),
+		probe->symbol ? log_safe(probe->symbol) : "?", step_text(step, text, sizeof(text)));
+	if (step->thread == NO_INDEX)
+		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n" : ", since the load has fallen\n");
+	else
+		fprintf(p->out, ", since probes took %.0f%% of the time of %s (tid %u)\n", step->share / 100.0,
+			report_thread_label(p->r, step->thread, label, sizeof(label)), p->r->d->threads[step->thread].tid);
+}
+
+static void print_outs(const struct printer *p)
+{
+	uint64_t all = p->r->end > p->r->start ? p->r->end - p->r->start : 0;
+	char out[FORMAT_SIZE], whole[FORMAT_SIZE];
+
+	for (size_t e = 0; e < p->r->nevents; e++) {
+		if (!p->r->events[e].out)
+			continue;
+		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
+			log_safe(report_event_name(p->r, p->r->events[e].event)), format_time(out, p->r->events[e].out), format_time(whole, all));
+	}
+}
+
+void print_steps(const struct printer *p)
+{
+	size_t count = p->r->d->nsteps, first = count;
+
+	if (!p->r->d->run.budget && !count)
+		return;
+	printer_heading(p, "Kept low", "");
+	fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n", p->r->d->run.budget / 100.0,
+		count ? "" : "; nothing had to be left out");
+	if (count > STEPS_SHOWN)
+		first = STEPS_SHOWN / 2;
+	for (size_t i = 0; i < first; i++)
+		print_step(p, &p->r->d->steps[i]);
+	if (first < count)
+		fprintf(p->out, "  ... %zu more steps (report --json has all)\n", count - STEPS_SHOWN);
+	for (size_t i = count - (count > first ? STEPS_SHOWN / 2 : 0); i < count; i++)
+		print_step(p, &p->r->d->steps[i]);
+	print_outs(p);
+}
