@@ -5,7 +5,7 @@ that to the last call, in the live report, in the report of the recording and in
 """
 import collections
 import json
-import re
+import signal
 
 import pytest
 
@@ -87,9 +87,13 @@ def check_lines(path, report):
     assert calls == report["loss"]["delivered"]
 
 
-@pytest.mark.usefixtures("rung")
-@pytest.mark.parametrize("threads,ring", [(1, "4k"), (4, "8k"), (9, "16k")])
-def test_overflown_rings(job, observe, tmp_path, threads, ring):
+# On perf each of the forty probes takes its time to remove, and nothing here depends on the rung but once.
+RINGS = [(rung, threads, ring) for rung in gaspbpf.RUNGS for threads, ring in ((1, "4k"), (4, "8k"), (9, "16k"))
+         if rung != "perf" or threads == 4]
+
+
+@pytest.mark.parametrize("rung, threads, ring", RINGS, indirect=["rung"])
+def test_overflown_rings(job, observe, tmp_path, rung, threads, ring):
     team = job([gaspbpf.WORKLOADS / "threads", "--threads", threads, "--rounds", "400"]).wait_ready()
     watcher = observe("-p", team.pids()[0], "--json", "--ring-size", ring, "-o", tmp_path / "run.gasp",
                       "-o", tmp_path / "run.json", "-o", tmp_path / "run.events")
@@ -119,8 +123,8 @@ def test_overflown_rings(job, observe, tmp_path, threads, ring):
 
 
 @pytest.mark.guest
-@pytest.mark.usefixtures("rung")
-def test_a_tiny_ring_on_an_old_kernel(job, observe):
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS[-1:], indirect=True)
+def test_a_tiny_ring_on_an_old_kernel(job, observe, rung):
     """The same in short."""
     team = job([gaspbpf.WORKLOADS / "threads", "--threads", "2", "--rounds", "300"]).wait_ready()
     watcher = observe("-p", team.pids()[0], "--json", "--ring-size", "4k")
@@ -132,3 +136,86 @@ def test_a_tiny_ring_on_an_old_kernel(job, observe):
     assert report["loss"]["lost"] > 0
     check_identities(report)
     assert calls_by_thread(report) == truth_by_thread(team)
+
+
+# --- calls that do not just return -----------------------------------------
+
+OWN = ["-e", "long outer(const char *how)", "-e", "long inside(const char *how)"]
+# What ends the last call of outer() and the one of inside() in it, and how many more there are of each but for the first hundred.
+ENDS = {
+    "return": ("return", 0), "exit": ("exit", 0), "kill": ("exit", 0), "thread": ("exit", 100),
+    "exec": ("exec", 101), "exec-thread": ("exec", 201), "fork": ("return", 100),
+}
+
+
+def reasons(path):
+    """How calls ended, by event: {name: {reason: calls}}; LOST: how many were lost."""
+    ends = collections.defaultdict(collections.Counter)
+    for line in path.read_text().splitlines():
+        fields = line.split(" @ ")[0].split()
+        if fields[3] == "END":
+            said = [field for field in fields if field.startswith("end=")]
+            ends[fields[4]][said[0].removeprefix("end=") if said else "return"] += 1
+        elif fields[3] == "LOST":
+            ends["LOST"]["calls"] += int(fields[4])
+    return ends
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("how", ENDS)
+def test_what_ends_a_call(tmp_path, rung, how):
+    """Each call is closed, with its reason, whatever happens inside it; the job's end is its own."""
+    path = tmp_path / "run.events"
+    result = gaspbpf.run("-m", "user", *OWN, "-q", "--json", "-o", path, "--", gaspbpf.WORKLOADS / "inside", how)
+    assert result.returncode == (137 if how == "kill" else 0), result.stderr
+    report = json.loads(result.stdout)
+    reason, more = ENDS[how]
+    expected = collections.Counter({"return": 100 + more}) + collections.Counter({reason: 1})
+    assert reasons(path) == {"GASP_USER_OUTER": expected, "GASP_USER_INSIDE": expected}
+    check_identities(report)
+    assert report["loss"]["lost"] == 0
+    assert report["loss"]["no_entry"] == 0 or how == "fork" # the child returns from calls that are not its own
+    for row in report["events"]:
+        assert row["ended"] == (reason != "return")
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_reader_that_comes_late(job, observe, tmp_path, how):
+    """All of a job's life lies in the rings when gaspbpf looks for the first time, with numbers of threads that are used twice."""
+    go = tmp_path / "go"
+    target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
+    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "-o", tmp_path / "run.events")
+    watcher.process.send_signal(signal.SIGSTOP)
+    go.touch()
+    target.process.wait(timeout=gaspbpf.PATIENCE)
+    watcher.process.send_signal(signal.SIGCONT)
+    status, out, errors = watcher.finish()
+    assert status == 0 and "please report" not in errors, errors
+    report = json.loads(out)
+    reason, more = ENDS[how]
+    expected = collections.Counter({"return": 100 + more}) + collections.Counter({reason: 1})
+    assert reasons(tmp_path / "run.events") == {"GASP_USER_OUTER": expected, "GASP_USER_INSIDE": expected}
+    check_identities(report)
+    assert report["loss"]["lost"] == 0
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
+    """The same with rings that hold a few calls, which nobody reads meanwhile: all but those few are lost, and counted."""
+    go = tmp_path / "go"
+    target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
+    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "--ring-size", "4k", "-o", tmp_path / "run.events")
+    watcher.process.send_signal(signal.SIGSTOP)
+    go.touch()
+    target.process.wait(timeout=gaspbpf.PATIENCE)
+    watcher.process.send_signal(signal.SIGCONT)
+    status, out, errors = watcher.finish()
+    assert status == 0 and "please report" not in errors, errors
+    report = json.loads(out)
+    check_identities(report)
+    seen = gaspbpf.events(report)
+    calls = 101 + ENDS[how][1]
+    assert {name: row["calls"] for name, row in seen.items()} == {"GASP_USER_OUTER": calls, "GASP_USER_INSIDE": calls}
+    assert all(row["timed"] == calls for row in seen.values())
+    assert report["loss"]["lost"] > 0
+    assert reasons(tmp_path / "run.events")["LOST"]["calls"] == report["loss"]["lost"]

@@ -513,19 +513,11 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 
 /* --- threads ----------------------------------------------------------- */
 
-struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid)
+static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid)
 {
+	struct live_process *p = session_process(s, pid);
 	struct live_thread *t;
-	struct live_process *p;
 
-	if (tid >= s->threads_room)
-		return NULL;
-	t = s->threads[tid];
-	if (t && t->pid == pid)
-		return t;
-	if (t)
-		session_end_thread(s, t); /* its end was lost; the number belongs to another now */
-	p = session_process(s, pid);
 	if (!p)
 		p = new_process(s, pid, NULL);
 	if (p && !p->process && !p->ended)
@@ -548,7 +540,6 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	s->d->threads[t->index].process = p->index;
 	s->d->threads[t->index].tid = tid;
 	s->d->threads[t->index].name = thread_name(pid, tid);
-	s->threads[tid] = t;
 	s->totals.threads++;
 	t->next_live = s->live;
 	t->live = &s->live;
@@ -556,6 +547,26 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 		s->live->live = &t->next_live;
 	s->live = t;
 	return t;
+}
+
+/*
+ * A number may be used again while spans of the thread before are still to come: at once, where one that is not a process's first thread
+ * executes a program and becomes it. So the ends that were told divide the spans, not the order in which they come.
+ */
+struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	struct live_thread **link, *t;
+
+	if (tid >= s->threads_room)
+		return NULL;
+	t = s->threads[tid];
+	if (t && !t->ends && t->pid != pid)
+		session_end_thread(s, t); /* its end was lost; the number belongs to another now */
+	for (link = &s->threads[tid]; (t = *link); link = &t->successor)
+		if (!t->ends || time <= t->ends)
+			return t;
+	*link = new_thread(s, pid, tid);
+	return *link;
 }
 
 void session_end_thread(struct capture_session *s, struct live_thread *t)
@@ -569,7 +580,7 @@ void session_end_thread(struct capture_session *s, struct live_thread *t)
 	*t->live = t->next_live;
 	if (t->next_live)
 		t->next_live->live = t->live;
-	s->threads[t->tid] = NULL;
+	s->threads[t->tid] = t->successor;
 	free(t->calls);
 	free(t->early);
 	free(t);

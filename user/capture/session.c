@@ -122,7 +122,7 @@ static void take_span(void *context, const void *record, size_t size)
 
 	if (size < GB_SPAN_HEADER || size < GB_SPAN_HEADER + raw->values * sizeof(raw->value[0]))
 		return;
-	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid);
+	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid, raw->end);
 	if (!t) {
 		s->err = -ENOMEM;
 		return;
@@ -203,7 +203,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 
 	if (!life->sequence && !life->sums)
 		return;
-	t = session_thread(s, life->pid, life->tid);
+	t = session_thread(s, life->pid, life->tid, life->time);
 	if (!t)
 		return;
 	while (t->nearly)
@@ -254,6 +254,15 @@ void capture_check_processes(struct capture_session *s)
 	}
 }
 
+/* Spans that end later are of another thread of this number. */
+static void note_end(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_thread *t = life->sequence || life->sums ? session_thread(s, life->pid, life->tid, life->time) : NULL;
+
+	if (t && !t->ends)
+		t->ends = life->time;
+}
+
 static void apply_early_life(struct capture_session *s, const struct gb_life *life)
 {
 	switch (life->kind) {
@@ -265,6 +274,9 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 		if (s->events.execed)
 			s->events.execed(s->events.context, life->pid, life->tid != life->pid, life->time);
 		session_change_layout(s, life->pid, life->time);
+		break;
+	case GB_LIFE_THREAD:
+		note_end(s, life);
 		break;
 	case GB_LIFE_LINKER:
 		if (session_expected(s, life))
@@ -284,7 +296,7 @@ static void apply_late_life(struct capture_session *s, const struct gb_life *lif
 	case GB_LIFE_THREAD:
 		count_thread(s, life);
 		t = life->tid < s->threads_room ? s->threads[life->tid] : NULL;
-		if (t)
+		if (t && t->ends && t->ends <= life->time)
 			session_end_thread(s, t);
 		break;
 	case GB_LIFE_OPEN:

@@ -25,6 +25,8 @@ struct live_thread {
 	uint64_t lost;            /* by gaps closed so far */
 	uint64_t last_end;        /* ns; of the last span delivered */
 	uint64_t born;            /* ns; as in gb_sum_place; 0: it had no reason yet to tell */
+	uint64_t ends;            /* ns; told, but not applied yet; 0: it lives on */
+	struct live_thread *successor; /* has its number, after it has ended: what is known of it already */
 	uint64_t cost;            /* ns; what its probes took from it, by the calibration */
 	uint64_t since;           /* ns; when it was first heard of */
 	struct capture_calls *calls; /* by site id */
@@ -127,7 +129,9 @@ void session_drain_control(struct capture_session *s);
 
 /* define.c */
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
-struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid);
+/* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL: no memory, or no such number. */
+#define CAPTURE_NOW UINT64_MAX
+struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time);
 void session_end_thread(struct capture_session *s, struct live_thread *t);
 /* The file behind a mapping, opened while the process still offers it; NULL: no memory. */
 struct known_image *session_image(struct capture_session *s, struct process *process, const struct mapping *mapping);

@@ -256,10 +256,10 @@ static struct sum_thread *meet(struct capture_session *s, const struct entry *en
 
 	if (end_is_told(s, entry->place.tid))
 		return NULL;
-	t = session_thread(s, entry->sum.pid, entry->place.tid);
+	t = session_thread(s, entry->sum.pid, entry->place.tid, CAPTURE_NOW);
 	if (t && t->born && t->born < entry->place.born) {
 		session_end_thread(s, t); /* its end was lost */
-		t = session_thread(s, entry->sum.pid, entry->place.tid);
+		t = session_thread(s, entry->sum.pid, entry->place.tid, CAPTURE_NOW);
 	}
 	if (!t || t->born)
 		return NULL;
