@@ -164,8 +164,7 @@ def reasons(path):
     return ends
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", [pytest.param(how, marks=pytest.mark.guest if how in ("kill", "exec-thread", "fork") else ()) for how in ENDS])
 def test_what_ends_a_call(tmp_path, rung, how):
     """Each call is closed, with its reason, whatever happens inside it; the job's end is its own."""
     path = tmp_path / "run.events"
