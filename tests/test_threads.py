@@ -61,22 +61,6 @@ def test_counts_between_two_marks(job, observe, tmp_path):
     assert again["events"] == report["events"]
 
 
-def test_loss_is_counted(job, observe):
-    """A ring far too small: whatever is lost is counted, so that delivered + lost is the truth."""
-    threads = job([gaspbpf.WORKLOADS / "threads", "--threads", "4", "--rounds", "1000"]).wait_ready()
-    watcher = observe("-p", threads.pids()[0], "--json", "--ring-size", "8k")
-    threads.work()
-    status, out, errors = watcher.stop()
-    report = json.loads(out)
-    assert threads.end() == 0
-    calls = sum(counted["calls"] for counted in threads.truths()[0]["functions"].values())
-    assert report["loss"]["lost"] > 0
-    assert report["loss"]["delivered"] + report["loss"]["lost"] == calls
-    assert sum(row["calls"] for row in report["events"]) == report["loss"]["delivered"]
-    assert "please report" not in errors
-    assert status == 0
-
-
 def test_a_function_of_the_program(job, observe, tmp_path):
     """-e: a prototype of the user's own, found in the program, with its arguments; an unknown one is told."""
     source = tmp_path / "steps.c"

@@ -220,7 +220,7 @@ static void show_status(struct watch *w, uint64_t now)
 	else if (came.processes)
 		snprintf(later, sizeof(later), "  +%zu processes", came.processes);
 	log_status("%7.1f s  %s events  %s  lost %s  %s%s", (now - w->started) / 1e9, format_count(events, totals.spans),
-		   format_rate(rate, (totals.spans - w->spans_shown) / since), format_count(lost, totals.gaps),
+		   format_rate(rate, (totals.spans - w->spans_shown) / since), format_count(lost, totals.lost > totals.gaps ? totals.lost : totals.gaps),
 		   cost_now(cost, &w->cost, w->job->capture, now), later);
 	w->spans_shown = totals.spans;
 }
