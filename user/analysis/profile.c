@@ -210,6 +210,11 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		if (meaning == MEANING_BARRIER && facts.object < 0 && i < INT16_MAX)
 			facts.object = i;
 	}
+	if (facts.moves) {
+		facts.payload = payload_plan_new(def->role, def->values, def->nvalues);
+		if (!facts.payload)
+			return -ENOMEM;
+	}
 	event->moves |= facts.moves;
 	p->probes[probe] = facts;
 	return 0;
@@ -413,10 +418,10 @@ static int settle_total(const struct thread_state *t, struct row *row, const str
 	return 0;
 }
 
-static void count_payload(struct tally *tally, const struct def_probe *def, const struct span *span)
+static void count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
 {
-	struct payload payload = value_payload(def->role, def->values, def->nvalues, span->words, span->nwords,
-					       span->unread, span->reason == GB_END_RETURN);
+	struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
+	struct payload payload = payload_read(plan, &sent);
 
 	if (payload.bytes >= 0) {
 		tally->bytes += payload.bytes;
@@ -511,7 +516,7 @@ static int profile_span(void *context, const struct definitions *d, const struct
 		row->tally.total += own;
 	}
 	if (facts->moves)
-		count_payload(&row->tally, def, span);
+		count_payload(&row->tally, facts->payload, span);
 	if (facts->object >= 0)
 		note_object(row, &def->values[facts->object], span);
 	return span->site == NO_INDEX ? 0 : count_site(p, facts->event, span->site, own);
@@ -562,6 +567,8 @@ void profile_free(struct profile *p)
 	}
 	for (size_t i = 0; i < p->nthreads; i++)
 		free(p->threads[i].levels);
+	for (size_t i = 0; i < p->nprobes; i++)
+		payload_plan_free(p->probes[i].payload);
 	for (size_t i = 0; i < p->nrows; i++)
 		free(p->rows[i].outer);
 	free(p->threads);

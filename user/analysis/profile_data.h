@@ -108,6 +108,7 @@ struct probe_facts {
 	bool opaque;             /* all time inside is this role's, whatever it is built from */
 	bool moves;              /* it has a payload */
 	int16_t object;          /* index of the value that says which barrier; -1: none */
+	struct payload_plan *payload; /* where it moves */
 };
 
 /* Calls of one name and model; several probes may be one event. */
