@@ -109,17 +109,8 @@ static const struct prepared_value *first_known(const struct payload_plan *plan,
 	for (; at < end; at++) {
 		const struct prepared_value *v = &plan->values[at];
 
-		if (v->plain) {
-			if (prepared_read(v, sent, number))
-				return v;
-			continue;
-		}
-		struct value_reading r = value_read(v->value, sent->words, sent->nwords, sent->unread, sent->returned);
-
-		if (r.known && !r.none) {
-			*number = r.number;
+		if (v->plain ? prepared_read(v, sent, number) : prepared_number(v, sent, number))
 			return v;
-		}
 	}
 	return NULL;
 }

@@ -100,7 +100,7 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 	};
 
 	*p = (struct prepared_value){
-		.value = v, .element = v->element, .slot = v->slot, .null_slot = NO_SLOT, .at_return = v->at_return,
+		.value = v, .element = v->element, .slot = v->slot, .null_slot = NULL_NOWHERE, .at_return = v->at_return,
 		.shift = v->width < sizeof(shifts) ? shifts[v->width] : 0,
 		.is_signed = v->width == GB_S8 || v->width == GB_S16 || v->width == GB_S32,
 	};
@@ -111,6 +111,17 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 	}
 	p->plain = !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number && !v->decoder &&
 		   !v->has_none;
+}
+
+bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
+{
+	struct value_reading r;
+
+	if (v->plain)
+		return prepared_read(v, sent, number);
+	r = value_read(v->value, sent->words, sent->nwords, sent->unread, sent->returned);
+	*number = r.number;
+	return r.known && !r.none;
 }
 
 /* Flags of an encoded value. */

@@ -48,14 +48,14 @@ struct prepared_value {
 	uint32_t element;    /* as in struct value */
 	uint8_t slot;
 	uint8_t shift;       /* of the word's 64 bits the lowest 64 - shift count */
-	uint8_t null_slot;   /* where `null` stands for "nothing to read"; NO_SLOT: nowhere */
+	uint8_t null_slot;   /* where `null` stands for "nothing to read"; NULL_NOWHERE: nowhere */
 	bool is_signed : 1;
 	bool null_whole : 1; /* all 64 bits of the word in null_slot count */
 	bool at_return : 1;
 	bool plain : 1;      /* false: only value_read() can read it */
 };
 
-#define NO_SLOT UINT8_MAX
+#define NULL_NOWHERE UINT8_MAX
 
 void value_prepare(struct prepared_value *prepared, const struct value *v);
 
@@ -77,7 +77,7 @@ static inline bool prepared_read(const struct prepared_value *v, const struct se
 {
 	if ((v->at_return && !sent->returned) || !was_sent(sent, v->slot))
 		return false;
-	if (v->null_slot != NO_SLOT) {
+	if (v->null_slot != NULL_NOWHERE) {
 		if (!was_sent(sent, v->null_slot))
 			return false;
 		uint64_t word = sent->words[v->null_slot];
@@ -88,6 +88,9 @@ static inline bool prepared_read(const struct prepared_value *v, const struct se
 	*number = prepared_extend(v, sent->words[v->slot]);
 	return true;
 }
+
+/* The number of any value; false: unknown, or not given. */
+bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number);
 
 /* Payload of one call (docs/models.md). A field is -1 where it is unknown or does not apply. */
 struct payload {
