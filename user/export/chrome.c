@@ -30,7 +30,7 @@
 #include "util/log.h"
 
 #define NAME_SIZE 1024 /* bytes of a name of a process or thread */
-#define BLOCK_SIZE (256 << 10)
+#define BLOCK_SIZE (64 << 10)
 
 /* One track of the trace: a lane of a thread. */
 struct track {
