@@ -38,6 +38,7 @@
 #include <uthash.h>
 
 #define INDEX_FIRST_SIZE 1024
+#define TOGETHER 64           /* spans that are looked up together */
 #define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
 
 struct event_name {
@@ -245,40 +246,62 @@ uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t eve
 
 /* --- one span ------------------------------------------------------------ */
 
-static struct row *row_of(struct profile *p, uint32_t thread, uint32_t event)
+/* Where a span is counted; found beforehand, see profile_spans(). */
+struct place {
+	uint32_t row;
+	uint32_t site;           /* index of the site_row; NO_INDEX: no call site */
+};
+
+/* The index of the row; NO_INDEX: out of memory. */
+static uint32_t row_of(struct profile *p, uint32_t thread, uint32_t event)
 {
 	struct index_slot *slot = index_find(&p->row_index, (uint64_t)thread << 32 | event);
 
 	if (!slot)
-		return NULL;
+		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
 		if (room_for_one(&p->rows, &p->rows_room, p->nrows, sizeof(*p->rows))) {
 			p->row_index.used--;
-			return NULL;
+			return NO_INDEX;
 		}
 		p->rows[p->nrows] = (struct row){ .thread = thread, .event = event, .tally.min = UINT64_MAX };
 		slot->value = p->nrows++;
 	}
-	return &p->rows[slot->value];
+	return slot->value;
 }
 
-static int count_site(struct profile *p, uint32_t event, uint32_t site, uint64_t time)
+/* The index of the site_row; NO_INDEX: out of memory. */
+static uint32_t site_row_of(struct profile *p, uint32_t event, uint32_t site)
 {
 	struct index_slot *slot = index_find(&p->site_index, (uint64_t)event << 32 | site);
 
 	if (!slot)
-		return -ENOMEM;
+		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
 		if (room_for_one(&p->sites, &p->sites_room, p->nsites, sizeof(*p->sites))) {
 			p->site_index.used--;
-			return -ENOMEM;
+			return NO_INDEX;
 		}
 		p->sites[p->nsites] = (struct site_row){ .site = site, .event = event };
 		slot->value = p->nsites++;
 	}
-	p->sites[slot->value].calls++;
-	p->sites[slot->value].total += time;
-	return 0;
+	return slot->value;
+}
+
+static int find_place(struct profile *p, const struct definitions *d, const struct span *span, struct place *place)
+{
+	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
+		return -EINVAL;
+	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
+	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+		return -ENOMEM;
+	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
+		return -ENOMEM;
+	uint32_t event = p->probes[span->probe].event;
+
+	place->row = row_of(p, span->thread, event);
+	place->site = span->site == NO_INDEX ? NO_INDEX : site_row_of(p, event, span->site);
+	return place->row == NO_INDEX || (place->site == NO_INDEX && span->site != NO_INDEX) ? -ENOMEM : 0;
 }
 
 static int levels_up_to(struct thread_state *t, uint32_t depth)
@@ -475,25 +498,15 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
-static int profile_span(void *context, const struct definitions *d, const struct span *span)
+static int count_span(struct profile *p, const struct definitions *d, const struct span *span, const struct place *place)
 {
-	struct profile *p = context;
-
-	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
-		return -EINVAL;
-	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
-	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
-		return -ENOMEM;
-	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
-		return -ENOMEM;
 	struct thread_state *t = &p->threads[span->thread];
 	const struct probe_facts *facts = &p->probes[span->probe];
-	const struct def_probe *def = &d->probes[span->probe];
 	uint32_t depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH;
-	struct row *row = row_of(p, span->thread, facts->event);
+	struct row *row = &p->rows[place->row];
 	uint64_t own = 0;
 
-	if (!row || levels_up_to(t, depth))
+	if (levels_up_to(t, depth))
 		return -ENOMEM;
 	if (!t->spans++ || span->start < t->first)
 		t->first = span->start;
@@ -518,8 +531,58 @@ static int profile_span(void *context, const struct definitions *d, const struct
 	if (facts->moves)
 		count_payload(&row->tally, facts->payload, span);
 	if (facts->object >= 0)
-		note_object(row, &def->values[facts->object], span);
-	return span->site == NO_INDEX ? 0 : count_site(p, facts->event, span->site, own);
+		note_object(row, &d->probes[span->probe].values[facts->object], span);
+	if (place->site != NO_INDEX) {
+		p->sites[place->site].calls++;
+		p->sites[place->site].total += own;
+	}
+	return 0;
+}
+
+static int profile_span(void *context, const struct definitions *d, const struct span *span)
+{
+	struct profile *p = context;
+	struct place place;
+	int error = find_place(p, d, span, &place);
+
+	return error ? error : count_span(p, d, span, &place);
+}
+
+/* Asks for the memory in which a span is counted. */
+static void fetch(const struct profile *p, const struct span *span, const struct place *place)
+{
+	const char *row = (const char *)&p->rows[place->row];
+
+	for (size_t line = 0; line < sizeof(struct row); line += 64)
+		__builtin_prefetch(row + line, 1);
+	__builtin_prefetch(p->probes[span->probe].payload);
+	if (place->site != NO_INDEX)
+		__builtin_prefetch(&p->sites[place->site], 1);
+}
+
+/*
+ * The same for many at once. Where there are thousands of probes or threads, rows and sites do not fit in the cache, and a
+ * span would wait for memory several times, once after the other. Looked up together, all of them wait at the same time.
+ */
+static int profile_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
+{
+	struct profile *p = context;
+	struct place places[TOGETHER];
+	int error = 0;
+
+	for (size_t done = 0, some; done < count && !error; done += some, spans += some) {
+		some = count - done < TOGETHER ? count - done : TOGETHER;
+		for (size_t i = 0; i < some && !error; i++) {
+			error = find_place(p, d, &spans[i], &places[i]);
+			if (!error)
+				fetch(p, &spans[i], &places[i]);
+		}
+		for (size_t i = 0; i < some && !error; i++)
+			__builtin_prefetch(p->rows[places[i].row].outer, 1);
+		for (size_t i = 0; i < some && !error; i++)
+			error = count_span(p, d, &spans[i], &places[i]);
+	}
+	return error;
 }
 
 static int profile_gap(void *context, const struct definitions *d, const struct gap *gap)
@@ -552,7 +615,9 @@ struct profile *profile_new(void)
 
 struct span_sink profile_sink(struct profile *profile)
 {
-	return (struct span_sink){ .span = profile_span, .gap = profile_gap, .context = profile };
+	return (struct span_sink){
+		.span = profile_span, .spans = profile_spans, .gap = profile_gap, .context = profile,
+	};
 }
 
 void profile_free(struct profile *p)
