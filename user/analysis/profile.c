@@ -49,6 +49,11 @@ struct event_name {
 
 /* --- hash from 64 bits to an index ------------------------------------- */
 
+static uint64_t index_key(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
 static size_t index_home(const struct index *index, uint64_t key)
 {
 	key *= 0x9e3779b97f4a7c15ull;
@@ -255,7 +260,7 @@ struct place {
 /* The index of the row; NO_INDEX: out of memory. */
 static uint32_t row_of(struct profile *p, uint32_t thread, uint32_t event)
 {
-	struct index_slot *slot = index_find(&p->row_index, (uint64_t)thread << 32 | event);
+	struct index_slot *slot = index_find(&p->row_index, index_key(thread, event));
 
 	if (!slot)
 		return NO_INDEX;
@@ -273,7 +278,7 @@ static uint32_t row_of(struct profile *p, uint32_t thread, uint32_t event)
 /* The index of the site_row; NO_INDEX: out of memory. */
 static uint32_t site_row_of(struct profile *p, uint32_t event, uint32_t site)
 {
-	struct index_slot *slot = index_find(&p->site_index, (uint64_t)event << 32 | site);
+	struct index_slot *slot = index_find(&p->site_index, index_key(event, site));
 
 	if (!slot)
 		return NO_INDEX;
@@ -548,6 +553,17 @@ static int profile_span(void *context, const struct definitions *d, const struct
 	return error ? error : count_span(p, d, span, &place);
 }
 
+/* Asks for the memory in which a span's place is looked up. */
+static void fetch_slots(const struct profile *p, const struct span *span)
+{
+	uint32_t event = span->probe < p->nprobes ? p->probes[span->probe].event : 0;
+
+	if (p->row_index.slots)
+		__builtin_prefetch(&p->row_index.slots[index_home(&p->row_index, index_key(span->thread, event))]);
+	if (p->site_index.slots)
+		__builtin_prefetch(&p->site_index.slots[index_home(&p->site_index, index_key(event, span->site))]);
+}
+
 /* Asks for the memory in which a span is counted. */
 static void fetch(const struct profile *p, const struct span *span, const struct place *place)
 {
@@ -572,6 +588,8 @@ static int profile_spans(void *context, const struct definitions *d, const struc
 
 	for (size_t done = 0, some; done < count && !error; done += some, spans += some) {
 		some = count - done < TOGETHER ? count - done : TOGETHER;
+		for (size_t i = 0; i < some; i++)
+			fetch_slots(p, &spans[i]);
 		for (size_t i = 0; i < some && !error; i++) {
 			error = find_place(p, d, &spans[i], &places[i]);
 			if (!error)
