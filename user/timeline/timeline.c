@@ -31,6 +31,9 @@
 
 #include "util/log.h"
 
+#define MOVES 16         /* of keys, for each of them, before they are sorted in general */
+#define AHEAD 4          /* spans that are asked for before they are needed */
+
 struct lane {
 	struct span *open;       /* a stack of calls in progress, each inside the one before */
 	size_t nopen, room;
@@ -98,11 +101,25 @@ static struct key key_of(const struct span *span, uint32_t index)
 	return (struct key){ .start = span->start, .sequence = span->sequence, .depth = span->depth, .index = index };
 }
 
-/* Calls that follow each other without nesting are in order already. */
+/*
+ * The keys come in the order in which the calls ended, so each belongs only a few places before where it stands: as many as the calls
+ * that it encloses. Whatever needs more than MOVES moves a key on average is sorted in general.
+ */
 static void sort_keys(struct key *keys, size_t count)
 {
+	size_t moves = MOVES * count;
+
 	for (size_t i = 1; i < count; i++) {
-		if (compare_keys(&keys[i - 1], &keys[i]) > 0) {
+		struct key key = keys[i];
+		size_t at = i;
+
+		while (at && compare_keys(&keys[at - 1], &key) > 0 && moves) {
+			keys[at] = keys[at - 1];
+			at--;
+			moves--;
+		}
+		keys[at] = key;
+		if (!moves) {
 			qsort(keys, count, sizeof(*keys), by_key);
 			return;
 		}
@@ -191,6 +208,14 @@ static struct lane *lane_for(struct timeline *t, struct thread *thread, const st
 	return &larger[thread->nlanes++];
 }
 
+/* Most calls have few words, so only those are copied. */
+static void copy_span(struct span *to, const struct span *from)
+{
+	memcpy(to, from, offsetof(struct span, words));
+	for (unsigned i = 0; i < from->nwords; i++)
+		to->words[i] = from->words[i];
+}
+
 static int push(struct lane *lane, const struct span *span)
 {
 	if (lane->nopen == lane->room) {
@@ -202,16 +227,17 @@ static int push(struct lane *lane, const struct span *span)
 		lane->open = larger;
 		lane->room = room;
 	}
-	lane->open[lane->nopen++] = *span;
+	copy_span(&lane->open[lane->nopen++], span);
 	return 0;
 }
 
 static int begin(struct timeline *t, struct thread *thread, const struct span *original)
 {
-	struct span span = *original;
+	struct span span;
 	struct lane *lane;
 	int error;
 
+	copy_span(&span, original);
 	if (span.start < thread->now) {
 		span.start = thread->now;
 		t->disordered++;
@@ -335,6 +361,13 @@ static int begin_late(struct timeline *t, struct thread *thread, uint64_t limit,
 	return 0;
 }
 
+/* Asks for a span's memory: in a chunk of many threads the next one is somewhere else. */
+static void fetch(const struct span *span)
+{
+	__builtin_prefetch(span);
+	__builtin_prefetch((const char *)span + 64);
+}
+
 /* The thread's spans, late spans and gaps of this chunk, merged. */
 static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
 {
@@ -346,6 +379,8 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 	for (size_t i = 0; i < thread->nspans; i++) {
 		const struct span *span = &chunk->spans[keys[i].index];
 
+		if (i + AHEAD < thread->nspans)
+			fetch(&chunk->spans[keys[i + AHEAD].index]);
 		while (gap < thread->ngaps && chunk->gaps[t->gaps[thread->gaps + gap]].after <= span->start) {
 			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + gap++]];
 
