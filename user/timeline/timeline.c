@@ -183,14 +183,14 @@ static int end_until(struct timeline *t, struct thread *thread, uint64_t time, c
 	return 0;
 }
 
-/* The first lane in which the call nests; made where there is none. NULL: too many, or no memory (*error). */
-static struct lane *lane_for(struct timeline *t, struct thread *thread, const struct span *span, int *error)
+/* The first lane in which a call nests that ends then; made where there is none. NULL: too many, or no memory (*error). */
+static struct lane *lane_for(struct timeline *t, struct thread *thread, uint64_t end, int *error)
 {
 	*error = 0;
 	for (unsigned i = 0; i < thread->nlanes; i++) {
 		struct lane *lane = &thread->lanes[i];
 
-		if (!lane->nopen || lane->open[lane->nopen - 1].end >= span->end)
+		if (!lane->nopen || lane->open[lane->nopen - 1].end >= end)
 			return lane;
 	}
 	if (thread->nlanes == TIMELINE_LANES) {
@@ -216,8 +216,11 @@ static void copy_span(struct span *to, const struct span *from)
 		to->words[i] = from->words[i];
 }
 
-static int push(struct lane *lane, const struct span *span)
+/* Makes it the innermost call in progress. */
+static int push(struct lane *lane, const struct span *span, uint64_t start, uint64_t end)
 {
+	struct span *top;
+
 	if (lane->nopen == lane->room) {
 		size_t room = lane->room ? 2 * lane->room : 4;
 		struct span *larger = realloc(lane->open, room * sizeof(*larger));
@@ -227,36 +230,48 @@ static int push(struct lane *lane, const struct span *span)
 		lane->open = larger;
 		lane->room = room;
 	}
-	copy_span(&lane->open[lane->nopen++], span);
+	top = &lane->open[lane->nopen++];
+	copy_span(top, span);
+	top->start = start;
+	top->end = end;
 	return 0;
 }
 
-static int begin(struct timeline *t, struct thread *thread, const struct span *original)
+static int begin_moment(struct timeline *t, const struct thread *thread, const struct lane *lane, const struct span *original,
+			uint64_t time)
 {
 	struct span span;
+
+	copy_span(&span, original);
+	span.start = span.end = time;
+	return say(t, EVENT_ATOMIC, time, &span, lane - thread->lanes, lane->nopen);
+}
+
+static int begin(struct timeline *t, struct thread *thread, const struct span *span)
+{
+	uint64_t start = span->start, end = span->end;
 	struct lane *lane;
 	int error;
 
-	copy_span(&span, original);
-	if (span.start < thread->now) {
-		span.start = thread->now;
+	if (start < thread->now) {
+		start = thread->now;
 		t->disordered++;
 	}
-	if (span.end < span.start || is_moment(&span))
-		span.end = span.start;
-	thread->now = span.start;
-	error = end_until(t, thread, span.start, &span);
+	if (end < start || is_moment(span))
+		end = start;
+	thread->now = start;
+	error = end_until(t, thread, start, span);
 	if (error)
 		return error;
-	lane = lane_for(t, thread, &span, &error);
+	lane = lane_for(t, thread, end, &error);
 	if (!lane)
 		return error;
-	if (is_moment(&span))
-		return say(t, EVENT_ATOMIC, span.start, &span, lane - thread->lanes, lane->nopen);
-	error = push(lane, &span);
+	if (is_moment(span))
+		return begin_moment(t, thread, lane, span, start);
+	error = push(lane, span, start, end);
 	if (error)
 		return error;
-	return say(t, EVENT_START, span.start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
+	return say(t, EVENT_START, start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
 }
 
 static int pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)

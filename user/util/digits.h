@@ -65,8 +65,8 @@ static inline char *digits_micros(char *to, uint64_t ns)
 	return to;
 }
 
-/* The eight hexadecimal digits of 32 bits, all at once. */
-static inline void digits_hex8(char *to, uint32_t value)
+/* The eight hexadecimal digits of 32 bits, all at once: the bytes as they stand in memory, the first one lowest. */
+static inline uint64_t digits_hex8(uint32_t value)
 {
 	uint64_t x = value, letters;
 
@@ -74,22 +74,29 @@ static inline void digits_hex8(char *to, uint32_t value)
 	x = (x << 8 | x) & 0x00ff00ff00ff00ffull;
 	x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0full;
 	letters = (x + 0x0606060606060606ull) >> 4 & 0x0101010101010101ull; /* 1 where the nibble is ten or more */
-	x += 0x3030303030303030ull + letters * ('a' - '0' - 10);
-	x = htobe64(x);
-	memcpy(to, &x, sizeof(x));
+	return __builtin_bswap64(x + 0x3030303030303030ull + letters * ('a' - '0' - 10));
+}
+
+/* The last `length` of eight digits, as the lowest bytes. */
+static inline char *digits_put8(char *to, uint64_t digits, unsigned length)
+{
+	digits = htole64(digits >> (64 - 8 * length));
+	memcpy(to, &digits, sizeof(digits));
+	return to + length;
 }
 
 /* "0x7f00", without zeros in front. */
 static inline char *digits_address(char *to, uint64_t value)
 {
 	unsigned length = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
-	char all[32];
 
-	digits_hex8(all, value >> 32);
-	digits_hex8(all + 8, (uint32_t)value);
 	memcpy(to, "0x", 2);
-	memcpy(to + 2, all + 16 - length, 16);
-	return to + 2 + length;
+	to += 2;
+	if (length > 8) {
+		to = digits_put8(to, digits_hex8(value >> 32), length - 8);
+		length = 8;
+	}
+	return digits_put8(to, digits_hex8((uint32_t)value), length);
 }
 
 #endif
