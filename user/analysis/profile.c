@@ -39,6 +39,7 @@
 
 #define INDEX_FIRST_SIZE 1024
 #define TOGETHER 64           /* spans that are looked up together */
+#define CACHE_LINE 64
 #define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
 
 struct event_name {
@@ -238,7 +239,7 @@ uint32_t profile_event(struct profile *p, const struct definitions *d, uint32_t 
 uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t event)
 {
 	const struct index *index = &p->row_index;
-	uint64_t key = (uint64_t)thread << 32 | event;
+	uint64_t key = index_key(thread, event);
 	size_t at = index->slots ? index_home(index, key) : 0;
 
 	while (index->slots && index->slots[at].value != NO_INDEX) {
@@ -567,10 +568,11 @@ static void fetch_slots(const struct profile *p, const struct span *span)
 /* Asks for the memory in which a span is counted. */
 static void fetch(const struct profile *p, const struct span *span, const struct place *place)
 {
-	const char *row = (const char *)&p->rows[place->row];
+	const struct row *row = &p->rows[place->row];
 
-	for (size_t line = 0; line < sizeof(struct row); line += 64)
-		__builtin_prefetch(row + line, 1);
+	for (size_t at = 0; at < offsetof(struct row, tally.unknown_bytes); at += CACHE_LINE)
+		__builtin_prefetch((const char *)row + at, 1);
+	__builtin_prefetch(&row->tally.bucket[bucket_of(span->end - span->start)], 1);
 	__builtin_prefetch(p->probes[span->probe].payload);
 	if (place->site != NO_INDEX)
 		__builtin_prefetch(&p->sites[place->site], 1);
