@@ -320,7 +320,7 @@ static int compare_gap(void *context, const struct definitions *d, const struct 
 
 static void compare_all(struct job *job, struct recording *recording)
 {
-	struct span_sink sink = { compare_span, compare_gap, job };
+	struct span_sink sink = { .span = compare_span, .gap = compare_gap, .context = job };
 
 	job->seen_spans = job->seen_gaps = 0;
 	assert_int_equal(recording_read(recording, &sink), 0);
@@ -634,7 +634,7 @@ static size_t read_whatever(int fd)
 	struct recording_chunk chunk;
 	struct recording *recording;
 	size_t count = 0, in_chunks = 0, late, i;
-	struct span_sink sink = { count_span, NULL, &count };
+	struct span_sink sink = { .span = count_span, .context = &count };
 	struct span span;
 
 	if (recording_open_fd(&recording, fd, "damaged.gasp"))
@@ -962,7 +962,7 @@ static void what_a_span_costs(void **state)
 	struct recording_chunk chunk;
 	struct definitions d;
 	size_t seen = 0, i;
-	struct span_sink sink = { just_count, NULL, &seen };
+	struct span_sink sink = { .span = just_count, .context = &seen };
 	double start, written, read, chunked;
 	struct stat status;
 	int fd = new_file();

@@ -269,6 +269,23 @@ static void a_long_call_starts_in_time(void **state)
 	free(r.text);
 }
 
+/* Every call encloses all that ended before it: the starts come in just the opposite order. */
+static void a_deep_recursion_comes_out_from_its_top(void **state)
+{
+	struct job job;
+	struct reading r;
+	const unsigned deep = 500;
+
+	job_open(&job);
+	for (unsigned depth = deep; depth-- > 0;)
+		job_call(&job, 0, depth % PROBES, depth, 10 + depth, 5000 - depth, GB_END_RETURN);
+	job_read(&job, &r, true);
+	assert_int_equal(r.starts, deep);
+	assert_int_equal(strncmp(r.text, "A(10@0 B(11@0 C(12@0 A(13@0 ", 28), 0);
+	assert_int_equal(r.lanes, 1);
+	free(r.text);
+}
+
 /* --- random trees, in chunks of any size, against the order in which they were grown ---- */
 
 struct tree {
@@ -367,6 +384,7 @@ int main(void)
 		cmocka_unit_test(calls_that_overlap_get_a_lane),
 		cmocka_unit_test(a_gap_stands_where_it_was),
 		cmocka_unit_test(a_long_call_starts_in_time),
+		cmocka_unit_test(a_deep_recursion_comes_out_from_its_top),
 		cmocka_unit_test(random_trees_come_out_as_they_grew),
 		cmocka_unit_test(equal_times_nest_too),
 		cmocka_unit_test(nonsense_nests),

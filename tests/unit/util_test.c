@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "util/buffer.h"
+#include "util/digits.h"
 #include "util/files.h"
 #include "util/format.h"
 #include "util/json.h"
@@ -155,6 +156,37 @@ static void json_numbers_of_all_lengths(void **state)
 			json_uint(&w->json, number);
 			snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
 			expect(w, text);
+		}
+	}
+}
+
+/* Elements that the caller wrote stand among the others as if the writer had written them. */
+static void json_takes_elements_of_others(void **state)
+{
+	struct written *w = begin(false);
+	struct buffer quoted = { 0 };
+
+	assert_int_equal(json_quote(&quoted, "a\"\n\xff"), 0);
+	buffer_put(&quoted, ",2", 2);
+	json_array(&w->json);
+	json_int(&w->json, 1);
+	json_newline(&w->json);
+	json_elements(&w->json, (const char *)quoted.data, quoted.size);
+	json_int(&w->json, 3);
+	buffer_free(&quoted);
+	expect(w, "[1,\n\"a\\\"\\n\\u00ff\",2,3]");
+}
+
+static void addresses_of_all_lengths(void **state)
+{
+	for (unsigned bits = 0; bits <= 64; bits++) {
+		for (uint64_t spread = 0; spread < 3; spread++) {
+			uint64_t value = (bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX) & ~(spread * 0x5a5a5a5a5a5a5a5a);
+			char text[DIGITS_ROOM], expected[DIGITS_ROOM];
+
+			*digits_address(text, value) = '\0';
+			snprintf(expected, sizeof(expected), "0x%llx", (unsigned long long)value);
+			assert_string_equal(text, expected);
 		}
 	}
 }
@@ -496,6 +528,8 @@ int main(void)
 		cmocka_unit_test(json_for_people_and_for_lines),
 		cmocka_unit_test(json_strings_of_any_bytes),
 		cmocka_unit_test(json_numbers_of_all_lengths),
+		cmocka_unit_test(json_takes_elements_of_others),
+		cmocka_unit_test(addresses_of_all_lengths),
 		cmocka_unit_test(json_longer_than_its_buffer),
 		cmocka_unit_test(json_misuse_and_full_disks_are_errors),
 		cmocka_unit_test(what_an_event_costs),

@@ -38,6 +38,8 @@
 #include <uthash.h>
 
 #define INDEX_FIRST_SIZE 1024
+#define TOGETHER 64           /* spans that are looked up together */
+#define CACHE_LINE 64
 #define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
 
 struct event_name {
@@ -47,6 +49,11 @@ struct event_name {
 };
 
 /* --- hash from 64 bits to an index ------------------------------------- */
+
+static uint64_t index_key(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
 
 static size_t index_home(const struct index *index, uint64_t key)
 {
@@ -210,6 +217,11 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		if (meaning == MEANING_BARRIER && facts.object < 0 && i < INT16_MAX)
 			facts.object = i;
 	}
+	if (facts.moves) {
+		facts.payload = payload_plan_new(def->role, def->values, def->nvalues);
+		if (!facts.payload)
+			return -ENOMEM;
+	}
 	event->moves |= facts.moves;
 	p->probes[probe] = facts;
 	return 0;
@@ -227,7 +239,7 @@ uint32_t profile_event(struct profile *p, const struct definitions *d, uint32_t 
 uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t event)
 {
 	const struct index *index = &p->row_index;
-	uint64_t key = (uint64_t)thread << 32 | event;
+	uint64_t key = index_key(thread, event);
 	size_t at = index->slots ? index_home(index, key) : 0;
 
 	while (index->slots && index->slots[at].value != NO_INDEX) {
@@ -240,40 +252,62 @@ uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t eve
 
 /* --- one span ------------------------------------------------------------ */
 
-static struct row *row_of(struct profile *p, uint32_t thread, uint32_t event)
+/* Where a span is counted; found beforehand, see profile_spans(). */
+struct place {
+	uint32_t row;
+	uint32_t site;           /* index of the site_row; NO_INDEX: no call site */
+};
+
+/* The index of the row; NO_INDEX: out of memory. */
+static uint32_t row_of(struct profile *p, uint32_t thread, uint32_t event)
 {
-	struct index_slot *slot = index_find(&p->row_index, (uint64_t)thread << 32 | event);
+	struct index_slot *slot = index_find(&p->row_index, index_key(thread, event));
 
 	if (!slot)
-		return NULL;
+		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
 		if (room_for_one(&p->rows, &p->rows_room, p->nrows, sizeof(*p->rows))) {
 			p->row_index.used--;
-			return NULL;
+			return NO_INDEX;
 		}
 		p->rows[p->nrows] = (struct row){ .thread = thread, .event = event, .tally.min = UINT64_MAX };
 		slot->value = p->nrows++;
 	}
-	return &p->rows[slot->value];
+	return slot->value;
 }
 
-static int count_site(struct profile *p, uint32_t event, uint32_t site, uint64_t time)
+/* The index of the site_row; NO_INDEX: out of memory. */
+static uint32_t site_row_of(struct profile *p, uint32_t event, uint32_t site)
 {
-	struct index_slot *slot = index_find(&p->site_index, (uint64_t)event << 32 | site);
+	struct index_slot *slot = index_find(&p->site_index, index_key(event, site));
 
 	if (!slot)
-		return -ENOMEM;
+		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
 		if (room_for_one(&p->sites, &p->sites_room, p->nsites, sizeof(*p->sites))) {
 			p->site_index.used--;
-			return -ENOMEM;
+			return NO_INDEX;
 		}
 		p->sites[p->nsites] = (struct site_row){ .site = site, .event = event };
 		slot->value = p->nsites++;
 	}
-	p->sites[slot->value].calls++;
-	p->sites[slot->value].total += time;
-	return 0;
+	return slot->value;
+}
+
+static int find_place(struct profile *p, const struct definitions *d, const struct span *span, struct place *place)
+{
+	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
+		return -EINVAL;
+	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
+	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+		return -ENOMEM;
+	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
+		return -ENOMEM;
+	uint32_t event = p->probes[span->probe].event;
+
+	place->row = row_of(p, span->thread, event);
+	place->site = span->site == NO_INDEX ? NO_INDEX : site_row_of(p, event, span->site);
+	return place->row == NO_INDEX || (place->site == NO_INDEX && span->site != NO_INDEX) ? -ENOMEM : 0;
 }
 
 static int levels_up_to(struct thread_state *t, uint32_t depth)
@@ -413,10 +447,10 @@ static int settle_total(const struct thread_state *t, struct row *row, const str
 	return 0;
 }
 
-static void count_payload(struct tally *tally, const struct def_probe *def, const struct span *span)
+static void count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
 {
-	struct payload payload = value_payload(def->role, def->values, def->nvalues, span->words, span->nwords,
-					       span->unread, span->reason == GB_END_RETURN);
+	struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
+	struct payload payload = payload_read(plan, &sent);
 
 	if (payload.bytes >= 0) {
 		tally->bytes += payload.bytes;
@@ -470,25 +504,15 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
-static int profile_span(void *context, const struct definitions *d, const struct span *span)
+static int count_span(struct profile *p, const struct definitions *d, const struct span *span, const struct place *place)
 {
-	struct profile *p = context;
-
-	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
-		return -EINVAL;
-	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
-	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
-		return -ENOMEM;
-	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
-		return -ENOMEM;
 	struct thread_state *t = &p->threads[span->thread];
 	const struct probe_facts *facts = &p->probes[span->probe];
-	const struct def_probe *def = &d->probes[span->probe];
 	uint32_t depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH;
-	struct row *row = row_of(p, span->thread, facts->event);
+	struct row *row = &p->rows[place->row];
 	uint64_t own = 0;
 
-	if (!row || levels_up_to(t, depth))
+	if (levels_up_to(t, depth))
 		return -ENOMEM;
 	if (!t->spans++ || span->start < t->first)
 		t->first = span->start;
@@ -511,10 +535,74 @@ static int profile_span(void *context, const struct definitions *d, const struct
 		row->tally.total += own;
 	}
 	if (facts->moves)
-		count_payload(&row->tally, def, span);
+		count_payload(&row->tally, facts->payload, span);
 	if (facts->object >= 0)
-		note_object(row, &def->values[facts->object], span);
-	return span->site == NO_INDEX ? 0 : count_site(p, facts->event, span->site, own);
+		note_object(row, &d->probes[span->probe].values[facts->object], span);
+	if (place->site != NO_INDEX) {
+		p->sites[place->site].calls++;
+		p->sites[place->site].total += own;
+	}
+	return 0;
+}
+
+static int profile_span(void *context, const struct definitions *d, const struct span *span)
+{
+	struct profile *p = context;
+	struct place place;
+	int error = find_place(p, d, span, &place);
+
+	return error ? error : count_span(p, d, span, &place);
+}
+
+/* Asks for the memory in which a span's place is looked up. */
+static void fetch_slots(const struct profile *p, const struct span *span)
+{
+	uint32_t event = span->probe < p->nprobes ? p->probes[span->probe].event : 0;
+
+	if (p->row_index.slots)
+		__builtin_prefetch(&p->row_index.slots[index_home(&p->row_index, index_key(span->thread, event))]);
+	if (p->site_index.slots)
+		__builtin_prefetch(&p->site_index.slots[index_home(&p->site_index, index_key(event, span->site))]);
+}
+
+/* Asks for the memory in which a span is counted. */
+static void fetch(const struct profile *p, const struct span *span, const struct place *place)
+{
+	const struct row *row = &p->rows[place->row];
+
+	for (size_t at = 0; at < offsetof(struct row, tally.unknown_bytes); at += CACHE_LINE)
+		__builtin_prefetch((const char *)row + at, 1);
+	__builtin_prefetch(&row->tally.bucket[bucket_of(span->end - span->start)], 1);
+	__builtin_prefetch(p->probes[span->probe].payload);
+	if (place->site != NO_INDEX)
+		__builtin_prefetch(&p->sites[place->site], 1);
+}
+
+/*
+ * The same for many at once. Where there are thousands of probes or threads, rows and sites do not fit in the cache, and a
+ * span would wait for memory several times, once after the other. Looked up together, all of them wait at the same time.
+ */
+static int profile_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
+{
+	struct profile *p = context;
+	struct place places[TOGETHER];
+	int error = 0;
+
+	for (size_t done = 0, some; done < count && !error; done += some, spans += some) {
+		some = count - done < TOGETHER ? count - done : TOGETHER;
+		for (size_t i = 0; i < some; i++)
+			fetch_slots(p, &spans[i]);
+		for (size_t i = 0; i < some && !error; i++) {
+			error = find_place(p, d, &spans[i], &places[i]);
+			if (!error)
+				fetch(p, &spans[i], &places[i]);
+		}
+		for (size_t i = 0; i < some && !error; i++)
+			__builtin_prefetch(p->rows[places[i].row].outer, 1);
+		for (size_t i = 0; i < some && !error; i++)
+			error = count_span(p, d, &spans[i], &places[i]);
+	}
+	return error;
 }
 
 static int profile_gap(void *context, const struct definitions *d, const struct gap *gap)
@@ -547,7 +635,9 @@ struct profile *profile_new(void)
 
 struct span_sink profile_sink(struct profile *profile)
 {
-	return (struct span_sink){ .span = profile_span, .gap = profile_gap, .context = profile };
+	return (struct span_sink){
+		.span = profile_span, .spans = profile_spans, .gap = profile_gap, .context = profile,
+	};
 }
 
 void profile_free(struct profile *p)
@@ -562,6 +652,8 @@ void profile_free(struct profile *p)
 	}
 	for (size_t i = 0; i < p->nthreads; i++)
 		free(p->threads[i].levels);
+	for (size_t i = 0; i < p->nprobes; i++)
+		payload_plan_free(p->probes[i].payload);
 	for (size_t i = 0; i < p->nrows; i++)
 		free(p->rows[i].outer);
 	free(p->threads);

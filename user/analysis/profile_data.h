@@ -21,25 +21,26 @@ enum group group_of_role(enum role role);
  * (sums.c): of them more or less is known, and the last three members are what it may be all together.
  */
 struct tally {
+	/* What every span changes stands first, close together; so does the start of struct row. */
 	uint64_t calls;
-	uint64_t lost, summed, skipped; /* of the calls, not on the timeline: struct def_sum */
 	uint64_t timed;          /* calls whose duration is known */
 	uint64_t total;          /* inclusive; a call inside a call of the same event is not counted again */
 	uint64_t self;           /* without the time of probed calls inside; of calls on the timeline */
 	uint64_t time;           /* sum of all durations: mean = time / timed */
 	uint64_t min, max;       /* valid where timed is not 0 */
-	uint64_t bucket[GB_BUCKETS]; /* timed calls by duration (wire.h) */
+	uint64_t bytes, sent, received;
+	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
+	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
+	uint64_t lost, summed, skipped; /* of the calls, not on the timeline: struct def_sum */
 	uint64_t unwound;        /* left by longjmp or an exception */
 	uint64_t tails;          /* ended in a jump to another function, whose time is not part of theirs */
 	uint64_t ended;          /* the thread or program ended inside */
 	uint64_t open;           /* in progress when the observation ended */
 	uint64_t deep;           /* nested too deep: the duration is unknown */
-	uint64_t bytes, sent, received;
-	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
-	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
 	uint64_t untold;         /* part of `time`: of lost and summed calls, of which it is not known what they contain */
 	uint64_t likely_total;   /* total, and what the skipped calls will have taken, by the mean of the others */
 	uint64_t likely_self;    /* self, and as large a part of the other calls' time as it is of that of the calls on the timeline */
+	uint64_t bucket[GB_BUCKETS]; /* timed calls by duration (wire.h) */
 };
 
 /* The column of a histogram that a duration (ns) belongs to. */
@@ -62,11 +63,11 @@ struct outermost {
 /* One event on one thread. */
 struct row {
 	uint32_t thread, event;
-	struct tally tally;
-	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
-	bool has_object, several_objects;
 	uint32_t nouter, outer_room;
 	struct outermost *outer;
+	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
+	bool has_object, several_objects;
+	struct tally tally;
 };
 
 /* One event called from one place. */
@@ -108,6 +109,7 @@ struct probe_facts {
 	bool opaque;             /* all time inside is this role's, whatever it is built from */
 	bool moves;              /* it has a payload */
 	int16_t object;          /* index of the value that says which barrier; -1: none */
+	struct payload_plan *payload; /* where it moves */
 };
 
 /* Calls of one name and model; several probes may be one event. */

@@ -2,6 +2,7 @@
  * call.c - a call in words: its values, its call site, how it ended.
  */
 #include "export/call.h"
+#include "util/digits.h"
 #include "util/files.h"
 
 #include <inttypes.h>
@@ -9,25 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct value_reading read_value(const struct span *span, const struct value *v)
+struct sent_words call_words(const struct span *span)
 {
-	return value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
-}
-
-static void put_address(char *text, uint64_t number)
-{
-	unsigned length = number ? (67 - __builtin_clzll(number)) / 4 : 1;
-
-	*text++ = '0';
-	*text++ = 'x';
-	text[length] = '\0';
-	for (; length; number >>= 4)
-		text[--length] = "0123456789abcdef"[number & 15];
+	return (struct sent_words){
+		span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL,
+	};
 }
 
 void call_value(const struct span *span, const struct value *v, struct shown_value *shown)
 {
-	struct value_reading reading = read_value(span, v);
+	struct sent_words sent = call_words(span);
+	struct value_reading reading = value_read(v, sent.words, sent.nwords, sent.unread, sent.returned);
 
 	shown->number = reading.number;
 	if (!reading.known) {
@@ -41,7 +34,7 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 			 reading.phase, reading.address);
 	} else if (v->form == FORM_POINTER) {
 		shown->kind = VALUE_WORD;
-		put_address(shown->word, reading.number);
+		*digits_address(shown->word, (uint64_t)reading.number) = '\0';
 	} else {
 		shown->kind = v->form == FORM_BOOL ? VALUE_TRUTH : v->form == FORM_UINT ? VALUE_UNSIGNED : VALUE_SIGNED;
 	}
@@ -63,27 +56,6 @@ const char *shown_text(struct shown_value *shown)
 	default:
 		return shown->word;
 	}
-}
-
-bool call_number(const struct span *span, const struct def_probe *probe, enum meaning meaning, int64_t *number)
-{
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		if (probe->values[i].meaning != meaning)
-			continue;
-		struct value_reading reading = read_value(span, &probe->values[i]);
-
-		if (reading.known && !reading.none) {
-			*number = reading.number;
-			return true;
-		}
-	}
-	return false;
-}
-
-struct payload call_payload(const struct span *span, const struct def_probe *probe)
-{
-	return value_payload(probe->role, probe->values, probe->nvalues, span->words, span->nwords, span->unread,
-			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
 }
 
 const char *call_end(const struct span *span)
@@ -115,8 +87,9 @@ void site_texts_close(struct site_texts *sites)
 	sites->texts = NULL;
 }
 
-static char *make_site_text(const struct definitions *d, const struct def_site *s)
+char *site_text_new(const struct definitions *d, uint32_t site)
 {
+	const struct def_site *s = &d->sites[site];
 	char *text;
 	int length;
 
@@ -138,7 +111,7 @@ const char *site_text(struct site_texts *sites, uint32_t site)
 	if (site >= sites->d->nsites)
 		return NULL;
 	if (!sites->texts[site])
-		sites->texts[site] = make_site_text(sites->d, &sites->d->sites[site]);
+		sites->texts[site] = site_text_new(sites->d, site);
 	return sites->texts[site];
 }
 

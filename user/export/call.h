@@ -22,13 +22,15 @@ struct shown_value {
 void call_value(const struct span *span, const struct value *v, struct shown_value *shown);
 /* The same as a word: a number, "true", "false", "unknown" or shown->word; good as long as *shown is. */
 const char *shown_text(struct shown_value *shown);
-/* The value with this meaning, if the call tells it. */
-bool call_number(const struct span *span, const struct def_probe *probe, enum meaning meaning, int64_t *number);
-struct payload call_payload(const struct span *span, const struct def_probe *probe);
+/* The words that its values are read from. */
+struct sent_words call_words(const struct span *span);
 /* NULL: it returned. */
 const char *call_end(const struct span *span);
 
-/* Where calls come from, as text that is made once for each site. */
+/* "ring.c:12:5", "main+0x1c", "libx.so+0x120", "0x7f..."; any bytes. To be freed. NULL: out of memory. */
+char *site_text_new(const struct definitions *d, uint32_t site);
+
+/* The same made once for each site. */
 struct site_texts {
 	const struct definitions *d;
 	char **texts;
@@ -36,7 +38,7 @@ struct site_texts {
 
 /* False: out of memory. */
 bool site_texts_open(struct site_texts *sites, const struct definitions *d);
-/* "ring.c:12:5", "main+0x1c", "libx.so+0x120", "0x7f..."; any bytes. NULL: unknown. */
+/* NULL: unknown. */
 const char *site_text(struct site_texts *sites, uint32_t site);
 void site_texts_close(struct site_texts *sites);
 

@@ -10,10 +10,8 @@
  * ts and dur are microseconds; they are written from integers of ns with three decimals, so that what
  * nests in ns nests in the file.
  *
- * A value is an argument under its own name. Derived arguments (bytes, sent, received, peer, caller, end) come
- * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
- * an object with the same key twice is not good JSON. Where the value is what the derived argument
- * would say, it is enough.
+ * The events of calls are written by chrome_call.c, into a block that is handed on when it is large, or before something
+ * else is written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +22,7 @@
 #include <uthash.h>
 
 #include "export/call.h"
+#include "export/chrome_call.h"
 #include "export/formats.h"
 #include "export/output.h"
 #include "timeline/timeline.h"
@@ -31,19 +30,12 @@
 #include "util/log.h"
 
 #define NAME_SIZE 1024 /* bytes of a name of a process or thread */
-
-static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
-
-/* What an event of a probe needs, worked out once. */
-struct probe_text {
-	bool ready;
-	char **keys;             /* of its values */
-	bool has_bytes, has_peer;/* to be derived from the values */
-};
+#define BLOCK_SIZE (64 << 10)
 
 /* One track of the trace: a lane of a thread. */
 struct track {
 	uint64_t tid;            /* real or made up; 0: not used so far */
+	struct chrome_place place;
 };
 
 struct thread_tracks {
@@ -61,9 +53,9 @@ struct chrome {
 	const struct definitions *d;
 	struct json json;
 	struct output *out;
-	struct probe_text *probes;
+	struct chrome_calls *calls;
+	struct buffer block;     /* events of calls, not handed on so far */
 	struct thread_tracks *threads;
-	struct site_texts sites;
 	struct used_id *used;
 	uint64_t next_tid;       /* made-up ones */
 };
@@ -120,6 +112,16 @@ static void put_track(struct chrome *c, uint32_t thread, unsigned lane)
 	end_meta(&c->json);
 }
 
+/* Writes the events that wait in the block. */
+static void hand_on(struct chrome *c)
+{
+	if (!c->block.size)
+		return;
+	json_newline(&c->json);
+	json_elements(&c->json, (const char *)c->block.data, c->block.size);
+	buffer_clear(&c->block);
+}
+
 /* The thread's own tid, or a made-up one where another thread has it already. 0: out of memory. */
 static uint64_t own_tid(struct chrome *c, uint64_t pid, uint32_t tid)
 {
@@ -161,6 +163,8 @@ static const struct track *track_of(struct chrome *c, uint32_t thread, unsigned 
 		track->tid = lane ? c->next_tid++ : own_tid(c, tracks->pid, c->d->threads[thread].tid);
 		if (!track->tid)
 			return NULL;
+		chrome_place_set(&track->place, tracks->pid, track->tid);
+		hand_on(c);
 		put_track(c, thread, lane);
 	}
 	return track;
@@ -178,145 +182,6 @@ static int put_metadata(struct chrome *c)
 			return -ENOMEM;
 	}
 	return c->json.error;
-}
-
-/* --- arguments ------------------------------------------------------------------- */
-
-static bool is_taken(const struct def_probe *probe, char **keys, uint32_t count, const char *key)
-{
-	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived); i++) {
-		if (!strcmp(derived[i], key))
-			return true;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		if (!strcmp(keys[i], key))
-			return true;
-	}
-	return false;
-}
-
-static bool says_it_itself(const struct value *v, const char *key, enum meaning meaning)
-{
-	return v->meaning == meaning && v->side == SIDE_NONE && v->name && !strcmp(v->name, key);
-}
-
-/* A key that no other value has. */
-static char *make_key(const struct def_probe *probe, char **keys, uint32_t index)
-{
-	const char *name = probe->values[index].name && *probe->values[index].name ? probe->values[index].name : "value";
-	size_t length = strlen(name);
-	char *key = malloc(length + index + 8); /* every clash costs one '_' */
-
-	if (!key)
-		return NULL;
-	strcpy(key, name);
-	while (is_taken(probe, keys, index, key) && length < strlen(name) + index + 6)
-		strcpy(key + length++, "_");
-	return key;
-}
-
-static int learn_probe(struct chrome *c, uint32_t index)
-{
-	const struct def_probe *probe = &c->d->probes[index];
-	struct probe_text *text = &c->probes[index];
-
-	text->ready = true;
-	text->keys = calloc(probe->nvalues + 1, sizeof(*text->keys));
-	if (!text->keys)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		const struct value *v = &probe->values[i];
-
-		text->has_bytes |= v->meaning == MEANING_BYTES || v->meaning == MEANING_COUNT;
-		text->has_peer |= v->meaning == MEANING_PEER;
-	}
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		const struct value *v = &probe->values[i];
-
-		if (says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
-			text->keys[i] = strdup("");
-		else
-			text->keys[i] = make_key(probe, text->keys, i);
-		if (!text->keys[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void put_value(struct json *j, const char *key, const struct span *span, const struct value *v)
-{
-	struct shown_value shown;
-
-	call_value(span, v, &shown);
-	json_key(j, key);
-	switch (shown.kind) {
-	case VALUE_UNKNOWN:
-		json_null(j);
-		break;
-	case VALUE_SIGNED:
-		json_int(j, shown.number);
-		break;
-	case VALUE_UNSIGNED:
-		json_uint(j, shown.number);
-		break;
-	case VALUE_TRUTH:
-		json_bool(j, shown.number);
-		break;
-	case VALUE_WORD:
-		json_string(j, shown.word);
-		break;
-	}
-}
-
-static void key_payload(struct json *j, const char *key, int64_t bytes)
-{
-	json_key(j, key);
-	if (bytes < 0)
-		json_null(j);
-	else
-		json_int(j, bytes);
-}
-
-static void put_derived(struct chrome *c, const struct span *span, const struct def_probe *probe,
-			const struct probe_text *text)
-{
-	struct json *j = &c->json;
-	const char *end = call_end(span), *caller = site_text(&c->sites, span->site);
-	int64_t peer;
-
-	if (text->has_bytes) {
-		struct payload payload = call_payload(span, probe);
-
-		key_payload(j, "bytes", payload.bytes);
-		if (payload.sent >= 0 && payload.received >= 0) {
-			key_payload(j, "sent", payload.sent);
-			key_payload(j, "received", payload.received);
-		}
-	}
-	if (text->has_peer) {
-		json_key(j, "peer");
-		if (call_number(span, probe, MEANING_PEER, &peer))
-			json_int(j, peer);
-		else
-			json_null(j);
-	}
-	if (caller)
-		json_key_string(j, "caller", caller);
-	if (end)
-		json_key_string(j, "end", end);
-}
-
-static void put_args(struct chrome *c, const struct span *span, const struct def_probe *probe,
-		     const struct probe_text *text)
-{
-	json_key(&c->json, "args");
-	json_object(&c->json);
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		if (*text->keys[i])
-			put_value(&c->json, text->keys[i], span, &probe->values[i]);
-	}
-	put_derived(c, span, probe, text);
-	json_end_object(&c->json);
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -338,28 +203,22 @@ static void put_place(struct json *j, uint64_t pid, uint64_t tid, uint64_t ns)
 static int put_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct chrome *c = context;
-	struct json *j = &c->json;
 	const struct span *span = event->span;
-	const struct def_probe *probe = &d->probes[span->probe];
-	struct probe_text *text = &c->probes[span->probe];
 	const struct track *track;
+	int error;
 
 	if (event->type == EVENT_END)
 		return 0;
 	track = track_of(c, span->thread, event->lane);
-	if (!track || (!text->ready && learn_probe(c, span->probe)))
+	if (!track)
 		return -ENOMEM;
-	json_newline(j);
-	json_object(j);
-	json_key_string(j, "ph", "X");
-	json_key_string(j, "name", probe->event ? probe->event : "?");
-	json_key_string(j, "cat", probe->model ? probe->model : "?");
-	put_place(j, c->threads[span->thread].pid, track->tid, since_start(c, span->start));
-	json_key(j, "dur");
-	json_micros(j, since_start(c, span->end) - since_start(c, span->start));
-	put_args(c, span, probe, text);
-	json_end_object(j);
-	return j->error;
+	if (c->block.size)
+		buffer_put(&c->block, ",\n", 2);
+	error = chrome_call_put(c->calls, &c->block, span, &track->place, since_start(c, span->start),
+				since_start(c, span->end));
+	if (c->block.size >= BLOCK_SIZE)
+		hand_on(c);
+	return error ? error : c->json.error;
 }
 
 static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
@@ -371,6 +230,7 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 
 	if (!track)
 		return -ENOMEM;
+	hand_on(c);
 	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count, gap->count == 1 ? "call" : "calls");
 	json_newline(j);
 	json_object(j);
@@ -460,12 +320,12 @@ static struct chrome *chrome_open(const struct definitions *d, int fd, const cha
 	if (!c)
 		return NULL;
 	c->d = d;
-	c->probes = calloc(d->nprobes + 1, sizeof(*c->probes));
+	c->calls = chrome_calls_new(d);
 	c->threads = calloc(d->nthreads + 1, sizeof(*c->threads));
 	for (size_t i = 0; i < d->nthreads; i++)
 		largest = d->threads[i].tid > largest ? d->threads[i].tid : largest;
 	c->next_tid = (uint64_t)largest + 1;
-	if (site_texts_open(&c->sites, d) && c->probes && c->threads)
+	if (c->calls && c->threads)
 		c->out = output_open(fd, name);
 	return c;
 }
@@ -478,16 +338,11 @@ static void chrome_close(struct chrome *c)
 		HASH_DEL(c->used, id);
 		free(id);
 	}
-	for (size_t i = 0; c->probes && i < c->d->nprobes; i++) {
-		for (uint32_t k = 0; c->probes[i].keys && k < c->d->probes[i].nvalues; k++)
-			free(c->probes[i].keys[k]);
-		free(c->probes[i].keys);
-	}
 	for (size_t i = 0; c->threads && i < c->d->nthreads; i++)
 		free(c->threads[i].tracks);
-	free(c->probes);
 	free(c->threads);
-	site_texts_close(&c->sites);
+	chrome_calls_free(c->calls);
+	buffer_free(&c->block);
 	free(c);
 }
 
@@ -512,6 +367,7 @@ static int chrome_write(struct recording *recording, int fd, const char *name)
 	error = put_metadata(c);
 	if (!error)
 		error = timeline_read(recording, &ops);
+	hand_on(c);
 	json_newline(&c->json);
 	json_end_array(&c->json);
 	json_end_object(&c->json);

@@ -50,7 +50,7 @@ static void decode_upc_packed(const struct value *v, struct value_reading *r)
 }
 
 /* Is there such a word, and was it read? */
-static bool was_sent(unsigned slot, unsigned nwords, uint32_t unread)
+static bool is_sent(unsigned slot, unsigned nwords, uint32_t unread)
 {
 	return slot < nwords && slot < GB_SLOTS && !(unread >> slot & 1);
 }
@@ -59,7 +59,7 @@ static bool is_null(const struct value *v, const uint64_t *words, unsigned nword
 {
 	if (!v->has_null)
 		return false;
-	if (!was_sent(v->null_slot, nwords, unread))
+	if (!is_sent(v->null_slot, nwords, unread))
 		return true;
 	return extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
 }
@@ -77,7 +77,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 		r.number = v->number;
 		return r;
 	}
-	if (!was_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread))
+	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread))
 		return r;
 	r.number = extend(words[v->slot], v->width);
 	word = (uint64_t)r.number;
@@ -93,105 +93,35 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	return r;
 }
 
-/* A span, and what its values are worth. */
-struct sent {
-	enum role role;
-	const struct value *values;
-	size_t nvalues;
-	const uint64_t *words;
-	unsigned nwords;
-	uint32_t unread;
-	bool returned;
-};
-
-/* The side of a value that names none. */
-static enum side side_of(enum role role, enum side side)
+void value_prepare(struct prepared_value *p, const struct value *v)
 {
-	if (side != SIDE_NONE)
-		return side;
-	if (role == ROLE_PUT || role == ROLE_SET || role == ROLE_SEND)
-		return SIDE_SEND;
-	if (role == ROLE_GET || role == ROLE_RECV)
-		return SIDE_RECV;
-	return SIDE_NONE;
-}
+	static const uint8_t shifts[] = {
+		[GB_U8] = 56, [GB_S8] = 56, [GB_U16] = 48, [GB_S16] = 48, [GB_U32] = 32, [GB_S32] = 32, [GB_U64] = 0,
+	};
 
-/*
- * The first known number of that meaning and side; *present where there is such a value at all. `exactly`: a
- * value that names no side does not stand for this one.
- */
-static int64_t find(const struct sent *s, enum meaning meaning, enum side side, const struct value **found, bool *present)
-{
-	for (size_t i = 0; i < s->nvalues; i++) {
-		const struct value *v = &s->values[i];
-		struct value_reading r;
-
-		if (v->meaning != meaning || side_of(s->role, v->side) != side)
-			continue;
-		*present = true;
-		r = value_read(v, s->words, s->nwords, s->unread, s->returned);
-		if (!r.known || r.none)
-			continue;
-		if (found)
-			*found = v;
-		return r.number;
+	*p = (struct prepared_value){
+		.value = v, .element = v->element, .slot = v->slot, .null_slot = NULL_NOWHERE, .at_return = v->at_return,
+		.shift = v->width < sizeof(shifts) ? shifts[v->width] : 0,
+		.is_signed = v->width == GB_S8 || v->width == GB_S16 || v->width == GB_S32,
+	};
+	if (v->has_null) {
+		p->null_slot = v->null_slot;
+		p->null = v->null;
+		p->null_whole = v->null_slot != v->slot;
 	}
-	return -1;
+	p->plain = !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number && !v->decoder &&
+		   !v->has_none;
 }
 
-/* Bytes of one element of this side: @size or @type of the side, else of none, else what the count says. */
-static int64_t element(const struct sent *s, enum side side, const struct value *count)
+bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
 {
-	const enum meaning meanings[] = { MEANING_SIZE, MEANING_TYPE };
-	const enum side sides[] = { side, SIDE_NONE };
+	struct value_reading r;
 
-	for (unsigned i = 0; i < 2; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			bool present = false;
-			int64_t size = find(s, meanings[j], sides[i], NULL, &present);
-
-			if (present)
-				return size;
-		}
-	return count->element ? (int64_t)count->element : -1;
-}
-
-/* What went one way; -1: unknown. *present: the values speak of this side. */
-static int64_t amount(const struct sent *s, enum side side, bool *present)
-{
-	const struct value *counted = NULL;
-	int64_t bytes, count, size, product;
-
-	*present = false;
-	bytes = find(s, MEANING_BYTES, side, NULL, present);
-	if (bytes >= 0)
-		return bytes;
-	count = find(s, MEANING_COUNT, side, &counted, present);
-	if (!counted || count < 0)
-		return -1;
-	size = element(s, side, counted);
-	if (size < 0 || __builtin_mul_overflow(count, size, &product))
-		return -1;
-	return product;
-}
-
-struct payload value_payload(enum role role, const struct value *values, size_t nvalues, const uint64_t *words,
-			     unsigned nwords, uint32_t unread, bool returned)
-{
-	const struct sent s = { role, values, nvalues, words, nwords, unread, returned };
-	bool sends, receives, neither;
-	struct payload p;
-
-	p.sent = amount(&s, SIDE_SEND, &sends);
-	p.received = amount(&s, SIDE_RECV, &receives);
-	p.bytes = amount(&s, SIDE_NONE, &neither);
-	if (neither)
-		return p;
-	if (!sends || !receives)
-		p.bytes = sends ? p.sent : p.received;
-	else if (p.sent < 0 || p.received < 0 || __builtin_add_overflow(p.sent, p.received, &p.bytes))
-		p.bytes = -1;
-	return p;
+	if (v->plain)
+		return prepared_read(v, sent, number);
+	r = value_read(v->value, sent->words, sent->nwords, sent->unread, sent->returned);
+	*number = r.number;
+	return r.known && !r.none;
 }
 
 /* Flags of an encoded value. */

@@ -30,7 +30,69 @@ struct value_reading {
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords,
 				uint32_t unread, bool returned);
 
-/* Payload of one call (docs/models.md, Payload). A field is -1 where it is unknown or does not apply. */
+/* The words of one span, as value_read() takes them. */
+struct sent_words {
+	const uint64_t *words;
+	unsigned nwords;     /* at most GB_SLOTS */
+	uint32_t unread;
+	bool returned;
+};
+
+/*
+ * A value prepared for being read from millions of spans: what all but a few odd values need stands here, in
+ * half a cache line, so that reading one is a shift and an addition and calls nothing.
+ */
+struct prepared_value {
+	const struct value *value; /* the whole of it, which must live as long */
+	int64_t null;
+	uint32_t element;    /* as in struct value */
+	uint8_t slot;
+	uint8_t shift;       /* of the word's 64 bits the lowest 64 - shift count */
+	uint8_t null_slot;   /* where `null` stands for "nothing to read"; NULL_NOWHERE: nowhere */
+	bool is_signed : 1;
+	bool null_whole : 1; /* all 64 bits of the word in null_slot count */
+	bool at_return : 1;
+	bool plain : 1;      /* false: only value_read() can read it */
+};
+
+#define NULL_NOWHERE UINT8_MAX
+
+void value_prepare(struct prepared_value *prepared, const struct value *v);
+
+/* As prepared: the word's own bits, extended to 64. */
+static inline int64_t prepared_extend(const struct prepared_value *v, uint64_t word)
+{
+	word <<= v->shift;
+	return v->is_signed ? (int64_t)word >> v->shift : (int64_t)(word >> v->shift);
+}
+
+/* Is there such a word, and was it read? */
+static inline bool was_sent(const struct sent_words *sent, unsigned slot)
+{
+	return slot < sent->nwords && !(sent->unread >> slot & 1);
+}
+
+/* The number of a plain value; false: unknown. What value_read() says, but faster. */
+static inline bool prepared_read(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
+{
+	if ((v->at_return && !sent->returned) || !was_sent(sent, v->slot))
+		return false;
+	if (v->null_slot != NULL_NOWHERE) {
+		if (!was_sent(sent, v->null_slot))
+			return false;
+		uint64_t word = sent->words[v->null_slot];
+
+		if ((v->null_whole ? (int64_t)word : prepared_extend(v, word)) == v->null)
+			return false;
+	}
+	*number = prepared_extend(v, sent->words[v->slot]);
+	return true;
+}
+
+/* The number of any value; false: unknown, or not given. */
+bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number);
+
+/* Payload of one call (docs/models.md). A field is -1 where it is unknown or does not apply. */
 struct payload {
 	int64_t bytes, sent, received;
 };
@@ -42,5 +104,11 @@ struct payload {
  */
 struct payload value_payload(enum role role, const struct value *values, size_t nvalues,
 			     const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
+
+/* The same for many calls of one probe: which values to look at, found once. The values must live as long. */
+struct payload_plan;
+struct payload_plan *payload_plan_new(enum role role, const struct value *values, size_t nvalues); /* NULL: no memory */
+struct payload payload_read(const struct payload_plan *plan, const struct sent_words *sent);
+void payload_plan_free(struct payload_plan *plan);
 
 #endif

@@ -24,6 +24,7 @@
 #include "util/log.h"
 
 #define DEFINITIONS_MOST (1u << 30) /* bytes that all definitions may take in memory */
+#define BATCH 64                    /* spans that are handed on at once: few enough to stay in the cache */
 #define ENTRY_COST 128              /* bytes in memory of an entry that is empty in the file */
 
 /* A chunk of spans, and which of the late spans are its. */
@@ -461,9 +462,28 @@ static void stop_at(struct recording *r, size_t index, bool partly, const char *
 	r->nplaces = index + partly;
 }
 
+/* Spans on their way to a sink. */
+struct batch {
+	size_t count;
+	struct span spans[BATCH];
+};
+
+static int hand_on(struct recording *r, const struct span_sink *sink, struct batch *batch)
+{
+	size_t count = batch->count, i;
+	int error = 0;
+
+	batch->count = 0;
+	if (sink->spans)
+		return count ? sink->spans(sink->context, &r->d, batch->spans, count) : 0;
+	for (i = 0; i < count && !error; i++)
+		error = sink->span(sink->context, &r->d, &batch->spans[i]);
+	return error;
+}
+
 int recording_read(struct recording *r, const struct span_sink *sink)
 {
-	struct span span = { 0 };
+	struct batch batch = { 0 };
 	struct gap gap;
 	size_t i;
 
@@ -473,21 +493,27 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 		bool some = false;
 		int error = 0;
 
-		while (!wrong && (records.nspans || records.ngaps)) {
-			switch (records_next(r, &records, &span, &gap, &wrong)) {
+		while (!wrong && !error && (records.nspans || records.ngaps)) {
+			switch (records_next(r, &records, &batch.spans[batch.count], &gap, &wrong)) {
 			case RECORD_SPAN:
-				error = sink->span(sink->context, &r->d, &span);
+				some = true;
+				if (++batch.count == BATCH)
+					error = hand_on(r, sink, &batch);
 				break;
 			case RECORD_GAP:
-				error = sink->gap ? sink->gap(sink->context, &r->d, &gap) : 0;
+				some = true;
+				error = hand_on(r, sink, &batch);
+				if (!error && sink->gap)
+					error = sink->gap(sink->context, &r->d, &gap);
 				break;
 			case RECORD_BAD:
-				continue; /* wrong is set */
+				break; /* wrong is set */
 			}
-			if (error)
-				return error;
-			some = true;
 		}
+		if (!error)
+			error = hand_on(r, sink, &batch);
+		if (error)
+			return error;
 		if (wrong)
 			stop_at(r, i, some, wrong);
 	}

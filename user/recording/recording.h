@@ -190,6 +190,8 @@ struct span_sink {
 	int (*span)(void *context, const struct definitions *d, const struct span *span);
 	int (*gap)(void *context, const struct definitions *d, const struct gap *gap); /* may be NULL */
 	void *context;
+	/* Many spans at once, in order, for whom that is faster; NULL: span() is called for each. */
+	int (*spans)(void *context, const struct definitions *d, const struct span *spans, size_t count);
 };
 
 /* Writing. The file is written in chunks; what has been flushed survives a kill. */

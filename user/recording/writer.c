@@ -622,5 +622,5 @@ static int sink_gap(void *context, const struct definitions *d, const struct gap
 
 struct span_sink recording_sink(struct recording_writer *w)
 {
-	return (struct span_sink){ sink_span, sink_gap, w };
+	return (struct span_sink){ .span = sink_span, .gap = sink_gap, .context = w };
 }

@@ -31,6 +31,9 @@
 
 #include "util/log.h"
 
+#define MOVES 16         /* of keys, for each of them, before they are sorted in general */
+#define AHEAD 4          /* spans that are asked for before they are needed */
+
 struct lane {
 	struct span *open;       /* a stack of calls in progress, each inside the one before */
 	size_t nopen, room;
@@ -98,11 +101,25 @@ static struct key key_of(const struct span *span, uint32_t index)
 	return (struct key){ .start = span->start, .sequence = span->sequence, .depth = span->depth, .index = index };
 }
 
-/* Calls that follow each other without nesting are in order already. */
+/*
+ * The keys come in the order in which the calls ended, so each belongs only a few places before where it stands: as many as the calls
+ * that it encloses. Whatever needs more than MOVES moves a key on average is sorted in general.
+ */
 static void sort_keys(struct key *keys, size_t count)
 {
+	size_t moves = MOVES * count;
+
 	for (size_t i = 1; i < count; i++) {
-		if (compare_keys(&keys[i - 1], &keys[i]) > 0) {
+		struct key key = keys[i];
+		size_t at = i;
+
+		while (at && compare_keys(&keys[at - 1], &key) > 0 && moves) {
+			keys[at] = keys[at - 1];
+			at--;
+			moves--;
+		}
+		keys[at] = key;
+		if (!moves) {
 			qsort(keys, count, sizeof(*keys), by_key);
 			return;
 		}
@@ -166,14 +183,14 @@ static int end_until(struct timeline *t, struct thread *thread, uint64_t time, c
 	return 0;
 }
 
-/* The first lane in which the call nests; made where there is none. NULL: too many, or no memory (*error). */
-static struct lane *lane_for(struct timeline *t, struct thread *thread, const struct span *span, int *error)
+/* The first lane in which a call nests that ends then; made where there is none. NULL: too many, or no memory (*error). */
+static struct lane *lane_for(struct timeline *t, struct thread *thread, uint64_t end, int *error)
 {
 	*error = 0;
 	for (unsigned i = 0; i < thread->nlanes; i++) {
 		struct lane *lane = &thread->lanes[i];
 
-		if (!lane->nopen || lane->open[lane->nopen - 1].end >= span->end)
+		if (!lane->nopen || lane->open[lane->nopen - 1].end >= end)
 			return lane;
 	}
 	if (thread->nlanes == TIMELINE_LANES) {
@@ -191,8 +208,19 @@ static struct lane *lane_for(struct timeline *t, struct thread *thread, const st
 	return &larger[thread->nlanes++];
 }
 
-static int push(struct lane *lane, const struct span *span)
+/* Most calls have few words, so only those are copied. */
+static void copy_span(struct span *to, const struct span *from)
 {
+	memcpy(to, from, offsetof(struct span, words));
+	for (unsigned i = 0; i < from->nwords; i++)
+		to->words[i] = from->words[i];
+}
+
+/* Makes it the innermost call in progress. */
+static int push(struct lane *lane, const struct span *span, uint64_t start, uint64_t end)
+{
+	struct span *top;
+
 	if (lane->nopen == lane->room) {
 		size_t room = lane->room ? 2 * lane->room : 4;
 		struct span *larger = realloc(lane->open, room * sizeof(*larger));
@@ -202,35 +230,48 @@ static int push(struct lane *lane, const struct span *span)
 		lane->open = larger;
 		lane->room = room;
 	}
-	lane->open[lane->nopen++] = *span;
+	top = &lane->open[lane->nopen++];
+	copy_span(top, span);
+	top->start = start;
+	top->end = end;
 	return 0;
 }
 
-static int begin(struct timeline *t, struct thread *thread, const struct span *original)
+static int begin_moment(struct timeline *t, const struct thread *thread, const struct lane *lane, const struct span *original,
+			uint64_t time)
 {
-	struct span span = *original;
+	struct span span;
+
+	copy_span(&span, original);
+	span.start = span.end = time;
+	return say(t, EVENT_ATOMIC, time, &span, lane - thread->lanes, lane->nopen);
+}
+
+static int begin(struct timeline *t, struct thread *thread, const struct span *span)
+{
+	uint64_t start = span->start, end = span->end;
 	struct lane *lane;
 	int error;
 
-	if (span.start < thread->now) {
-		span.start = thread->now;
+	if (start < thread->now) {
+		start = thread->now;
 		t->disordered++;
 	}
-	if (span.end < span.start || is_moment(&span))
-		span.end = span.start;
-	thread->now = span.start;
-	error = end_until(t, thread, span.start, &span);
+	if (end < start || is_moment(span))
+		end = start;
+	thread->now = start;
+	error = end_until(t, thread, start, span);
 	if (error)
 		return error;
-	lane = lane_for(t, thread, &span, &error);
+	lane = lane_for(t, thread, end, &error);
 	if (!lane)
 		return error;
-	if (is_moment(&span))
-		return say(t, EVENT_ATOMIC, span.start, &span, lane - thread->lanes, lane->nopen);
-	error = push(lane, &span);
+	if (is_moment(span))
+		return begin_moment(t, thread, lane, span, start);
+	error = push(lane, span, start, end);
 	if (error)
 		return error;
-	return say(t, EVENT_START, span.start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
+	return say(t, EVENT_START, start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
 }
 
 static int pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)
@@ -335,6 +376,13 @@ static int begin_late(struct timeline *t, struct thread *thread, uint64_t limit,
 	return 0;
 }
 
+/* Asks for a span's memory: in a chunk of many threads the next one is somewhere else. */
+static void fetch(const struct span *span)
+{
+	__builtin_prefetch(span);
+	__builtin_prefetch((const char *)span + 64);
+}
+
 /* The thread's spans, late spans and gaps of this chunk, merged. */
 static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
 {
@@ -346,6 +394,8 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 	for (size_t i = 0; i < thread->nspans; i++) {
 		const struct span *span = &chunk->spans[keys[i].index];
 
+		if (i + AHEAD < thread->nspans)
+			fetch(&chunk->spans[keys[i + AHEAD].index]);
 		while (gap < thread->ngaps && chunk->gaps[t->gaps[thread->gaps + gap]].after <= span->start) {
 			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + gap++]];
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/digits.h"
 #include "util/utf8.h"
 
 #define NUMBER_MOST 40 /* bytes of any number, with separators */
@@ -272,24 +273,10 @@ void json_string(struct json *j, const char *text)
 		put_string(j, text);
 }
 
-/* There is room. Two digits at a time: the divisions are what takes time. */
+/* There is room. */
 static inline void put_uint(struct json *j, uint64_t value)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
-		"616263646566676869707172737475767778798081828384858687888990919293949596979899";
-	char digits[20];
-	unsigned at = sizeof(digits);
-
-	while (value >= 10) {
-		at -= 2;
-		memcpy(digits + at, pairs + 2 * (value % 100), 2);
-		value /= 100;
-	}
-	if (value || at == sizeof(digits))
-		digits[--at] = (char)('0' + value);
-	memcpy(j->buffer + j->used, digits + at, sizeof(digits) - at);
-	j->used += sizeof(digits) - at;
+	j->used = (size_t)(digits_uint(j->buffer + j->used, value) - j->buffer);
 }
 
 void json_uint(struct json *j, uint64_t value)
@@ -300,24 +287,14 @@ void json_uint(struct json *j, uint64_t value)
 
 void json_int(struct json *j, int64_t value)
 {
-	if (!separate(j, false, NUMBER_MOST))
-		return;
-	if (value < 0)
-		put(j, '-');
-	put_uint(j, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	if (separate(j, false, NUMBER_MOST))
+		j->used = (size_t)(digits_int(j->buffer + j->used, value) - j->buffer);
 }
 
 void json_micros(struct json *j, uint64_t ns)
 {
-	unsigned rest = (unsigned)(ns % 1000);
-
-	if (!separate(j, false, NUMBER_MOST))
-		return;
-	put_uint(j, ns / 1000);
-	put(j, '.');
-	put(j, (char)('0' + rest / 100));
-	put(j, (char)('0' + rest / 10 % 10));
-	put(j, (char)('0' + rest % 10));
+	if (separate(j, false, NUMBER_MOST))
+		j->used = (size_t)(digits_micros(j->buffer + j->used, ns) - j->buffer);
 }
 
 /* As short as gives the same number back. */
@@ -362,6 +339,32 @@ void json_bool(struct json *j, bool value)
 void json_null(struct json *j)
 {
 	put_word(j, "null");
+}
+
+void json_elements(struct json *j, const char *data, size_t size)
+{
+	if (!separate(j, false, 0))
+		return;
+	flush(j);
+	if (!j->error)
+		j->error = j->write(j->context, data, size);
+}
+
+static int write_buffer(void *context, const char *data, size_t size)
+{
+	struct buffer *buffer = context;
+
+	buffer_put(buffer, data, size);
+	return buffer->failed ? -ENOMEM : 0;
+}
+
+int json_quote(struct buffer *to, const char *text)
+{
+	struct json j;
+
+	json_init(&j, write_buffer, to, false);
+	json_string(&j, text);
+	return json_finish(&j);
 }
 
 void json_newline(struct json *j)

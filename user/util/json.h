@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "util/buffer.h"
+
 #define JSON_DEPTH 32
 
 /* Where the bytes go; 0 or -errno. */
@@ -51,6 +53,10 @@ void json_double(struct json *j, double value);     /* not finite: null */
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
 void json_newline(struct json *j);                  /* white space, for line-oriented output */
+/* Elements of the array that is open, which the caller wrote himself: correct JSON, with commas between them. */
+void json_elements(struct json *j, const char *data, size_t size);
+/* Appends the text as a JSON string with its quotes. 0 or -ENOMEM. */
+int json_quote(struct buffer *to, const char *text);
 
 /* key and value at once */
 void json_key_string(struct json *j, const char *key, const char *text);

@@ -1,0 +1,395 @@
+/*
+ * chrome_call.c - one call as an event of the Chrome trace, many millions of times.
+ *
+ * {"ph":"X","name":"GASP_C_MALLOC","cat":"c","pid":7,"tid":7,"ts":1.500,"dur":0.200,"args":{"size":64,"caller":"a.c:9"}}
+ *
+ * Almost all of it is the same for all calls of one probe, of one track, or from one call site. So for each of these the
+ * text is made once, with all escaping, and an event is: copy, number, copy, number. There is room
+ * for the whole event before it begins, so nothing checks on the way; and a copy is made of whole pieces of 16 bytes, beyond the
+ * text's end if need be, since the next one overwrites that and the length is then no matter for a
+ * call of memcpy(). The general writer (util/json.h) took three times as long.
+ *
+ * Arguments: a value stands under its own name. Derived ones (bytes, sent, received, peer, caller, end) come
+ * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
+ * an object with the same key twice is not good JSON. Where the value is what the derived argument
+ * would say, it is enough.
+ */
+#include "export/chrome_call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/call.h"
+#include "model/value.h"
+#include "util/digits.h"
+#include "util/json.h"
+
+#define PIECE 16        /* bytes that are copied at once; so many may be read and written behind a text */
+#define DERIVED_MOST 512 /* bytes of all derived arguments but the caller, and of what stands between the texts */
+
+static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
+
+enum argument_kind { ARGUMENT_INT, ARGUMENT_UINT, ARGUMENT_POINTER, ARGUMENT_BOOL, ARGUMENT_ODD };
+
+struct argument {
+	struct prepared_value value;
+	uint32_t key, length;    /* in the probe's texts: "size": */
+	enum argument_kind kind;
+};
+
+/* What the events of a probe are made from. */
+struct probe_text {
+	size_t most;             /* bytes of an event without its place and caller; 0: not worked out so far */
+	struct buffer texts;     /* the event's head, then the keys */
+	uint32_t head;           /* bytes of it */
+	uint32_t nvalues;        /* arguments that are values; behind them stand those that say the peer */
+	uint32_t npeers;
+	struct argument *arguments;
+	struct payload_plan *payload; /* NULL: it has none */
+};
+
+/* "caller":"a.c:9", */
+struct caller_text {
+	char *text;              /* NULL: not made so far */
+	size_t length;
+};
+
+struct chrome_calls {
+	const struct definitions *d;
+	struct probe_text *probes;
+	struct caller_text *callers; /* by call site */
+};
+
+/* --- what is written once --------------------------------------------------------- */
+
+static void put(struct buffer *b, const char *text)
+{
+	buffer_put(b, text, strlen(text));
+}
+
+/* Bytes that may be read behind the last text. */
+static void put_slack(struct buffer *b)
+{
+	static const char zeros[PIECE];
+
+	buffer_put(b, zeros, sizeof(zeros));
+}
+
+static bool is_taken(char **keys, uint32_t count, const char *key)
+{
+	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived); i++) {
+		if (!strcmp(derived[i], key))
+			return true;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (!strcmp(keys[i], key))
+			return true;
+	}
+	return false;
+}
+
+static bool says_it_itself(const struct value *v, const char *key, enum meaning meaning)
+{
+	return v->meaning == meaning && v->side == SIDE_NONE && v->name && !strcmp(v->name, key);
+}
+
+/* A key that no other value has; "" for a value that a derived argument says as well. NULL: out of memory. */
+static char *make_key(const struct def_probe *probe, char **keys, uint32_t index)
+{
+	const struct value *v = &probe->values[index];
+	const char *name = v->name && *v->name ? v->name : "value";
+	size_t length = strlen(name);
+	char *key = calloc(1, length + index + 8); /* every clash costs one '_' */
+
+	if (!key || says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
+		return key;
+	strcpy(key, name);
+	while (is_taken(keys, index, key) && length < strlen(name) + index + 6)
+		strcpy(key + length++, "_");
+	return key;
+}
+
+static enum argument_kind kind_of(const struct prepared_value *v)
+{
+	static const enum argument_kind kinds[FORMS] = {
+		[FORM_UINT] = ARGUMENT_UINT, [FORM_POINTER] = ARGUMENT_POINTER, [FORM_BOOL] = ARGUMENT_BOOL,
+	};
+
+	return v->plain && v->value->form < FORMS ? kinds[v->value->form] : ARGUMENT_ODD;
+}
+
+static void add_argument(struct probe_text *text, const struct value *v, const char *key)
+{
+	struct argument *argument = &text->arguments[text->nvalues++];
+
+	value_prepare(&argument->value, v);
+	argument->kind = kind_of(&argument->value);
+	argument->key = text->texts.size;
+	json_quote(&text->texts, key);
+	put(&text->texts, ":");
+	argument->length = text->texts.size - argument->key;
+	text->most += argument->length + VALUE_TEXT + DIGITS_ROOM;
+}
+
+static int add_arguments(struct probe_text *text, const struct def_probe *probe, char **keys)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		keys[i] = make_key(probe, keys, i);
+		if (!keys[i])
+			return -ENOMEM;
+		if (*keys[i])
+			add_argument(text, &probe->values[i], keys[i]);
+	}
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		if (probe->values[i].meaning == MEANING_PEER)
+			value_prepare(&text->arguments[text->nvalues + text->npeers++].value, &probe->values[i]);
+	}
+	return 0;
+}
+
+static bool tells_payload(const struct def_probe *probe)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		if (probe->values[i].meaning == MEANING_BYTES || probe->values[i].meaning == MEANING_COUNT)
+			return true;
+	}
+	return false;
+}
+
+static int learn_probe(struct probe_text *text, const struct def_probe *probe)
+{
+	char **keys = calloc(probe->nvalues + 1, sizeof(*keys));
+	int error = -ENOMEM;
+
+	text->arguments = calloc(2 * (size_t)probe->nvalues + 1, sizeof(*text->arguments));
+	if (!keys || !text->arguments)
+		goto out;
+	put(&text->texts, "{\"ph\":\"X\",\"name\":");
+	json_quote(&text->texts, probe->event ? probe->event : "?");
+	put(&text->texts, ",\"cat\":");
+	json_quote(&text->texts, probe->model ? probe->model : "?");
+	put(&text->texts, ",");
+	text->head = text->texts.size;
+	text->most = text->head + DERIVED_MOST;
+	if (add_arguments(text, probe, keys))
+		goto out;
+	put_slack(&text->texts);
+	if (tells_payload(probe)) {
+		text->payload = payload_plan_new(probe->role, probe->values, probe->nvalues);
+		if (!text->payload)
+			goto out;
+	}
+	error = text->texts.failed ? -ENOMEM : 0;
+out:
+	for (uint32_t i = 0; keys && i < probe->nvalues; i++)
+		free(keys[i]);
+	free(keys);
+	return error;
+}
+
+static int learn_caller(struct caller_text *caller, const struct definitions *d, uint32_t site)
+{
+	struct buffer text = { 0 };
+	char *place = site_text_new(d, site);
+
+	if (!place)
+		return -ENOMEM;
+	put(&text, "\"caller\":");
+	json_quote(&text, place);
+	put(&text, ",");
+	free(place);
+	caller->length = text.size;
+	put_slack(&text);
+	if (text.failed) {
+		buffer_free(&text);
+		return -ENOMEM;
+	}
+	caller->text = (char *)text.data;
+	return 0;
+}
+
+void chrome_place_set(struct chrome_place *place, uint64_t pid, uint64_t tid)
+{
+	place->length = (uint8_t)snprintf(place->text, sizeof(place->text), "\"pid\":%llu,\"tid\":%llu,\"ts\":",
+					  (unsigned long long)pid, (unsigned long long)tid);
+}
+
+struct chrome_calls *chrome_calls_new(const struct definitions *d)
+{
+	struct chrome_calls *calls = calloc(1, sizeof(*calls));
+
+	if (!calls)
+		return NULL;
+	calls->d = d;
+	calls->probes = calloc(d->nprobes + 1, sizeof(*calls->probes));
+	calls->callers = calloc(d->nsites + 1, sizeof(*calls->callers));
+	if (calls->probes && calls->callers)
+		return calls;
+	chrome_calls_free(calls);
+	return NULL;
+}
+
+void chrome_calls_free(struct chrome_calls *calls)
+{
+	if (!calls)
+		return;
+	for (size_t i = 0; calls->probes && i < calls->d->nprobes; i++) {
+		buffer_free(&calls->probes[i].texts);
+		free(calls->probes[i].arguments);
+		payload_plan_free(calls->probes[i].payload);
+	}
+	for (size_t i = 0; calls->callers && i < calls->d->nsites; i++)
+		free(calls->callers[i].text);
+	free(calls->probes);
+	free(calls->callers);
+	free(calls);
+}
+
+/* --- what is written for every call ------------------------------------------------- */
+
+/* Both have PIECE bytes more than the text. */
+static inline char *copy(char *to, const char *from, size_t length)
+{
+	char *end = to + length;
+
+	do {
+		memcpy(to, from, PIECE);
+		to += PIECE;
+		from += PIECE;
+	} while (to < end);
+	return end;
+}
+
+/* A text of the program itself. */
+#define COPY(to, literal) ((char *)memcpy(to, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
+
+/* A value that needs more than its word: known only in parts, constant, or of a layout of its own. */
+static char *put_odd(char *to, const struct span *span, const struct value *v)
+{
+	struct shown_value shown;
+	const char *text;
+
+	call_value(span, v, &shown);
+	if (shown.kind == VALUE_UNKNOWN)
+		return COPY(to, "null");
+	text = shown_text(&shown); /* digits, letters and the like: nothing to escape */
+	if (shown.kind == VALUE_WORD)
+		*to++ = '"';
+	to = mempcpy(to, text, strlen(text));
+	if (shown.kind == VALUE_WORD)
+		*to++ = '"';
+	return to;
+}
+
+static inline char *put_plain(char *to, enum argument_kind kind, int64_t number)
+{
+	switch (kind) {
+	case ARGUMENT_UINT:
+		return digits_uint(to, (uint64_t)number);
+	case ARGUMENT_POINTER:
+		*to++ = '"';
+		to = digits_address(to, (uint64_t)number);
+		*to++ = '"';
+		return to;
+	case ARGUMENT_BOOL:
+		return number ? COPY(to, "true") : COPY(to, "false");
+	default:
+		return digits_int(to, number);
+	}
+}
+
+static inline char *put_argument(char *to, const struct probe_text *text, const struct argument *argument,
+				 const struct span *span, const struct sent_words *sent)
+{
+	int64_t number;
+
+	to = copy(to, (const char *)text->texts.data + argument->key, argument->length);
+	if (argument->kind == ARGUMENT_ODD)
+		to = put_odd(to, span, argument->value.value);
+	else if (prepared_read(&argument->value, sent, &number))
+		to = put_plain(to, argument->kind, number);
+	else
+		to = COPY(to, "null");
+	*to++ = ',';
+	return to;
+}
+
+static char *put_payload(char *to, const struct payload_plan *plan, const struct sent_words *sent)
+{
+	struct payload payload = payload_read(plan, sent);
+
+	to = COPY(to, "\"bytes\":");
+	to = payload.bytes < 0 ? COPY(to, "null") : digits_int(to, payload.bytes);
+	if (payload.sent >= 0 && payload.received >= 0) {
+		to = digits_int(COPY(to, ",\"sent\":"), payload.sent);
+		to = digits_int(COPY(to, ",\"received\":"), payload.received);
+	}
+	*to++ = ',';
+	return to;
+}
+
+/* The first value that says it. */
+static char *put_peer(char *to, const struct argument *peers, uint32_t npeers, const struct sent_words *sent)
+{
+	to = COPY(to, "\"peer\":");
+	for (uint32_t i = 0; i < npeers; i++) {
+		int64_t number;
+
+		if (prepared_number(&peers[i].value, sent, &number)) {
+			to = digits_int(to, number);
+			*to++ = ',';
+			return to;
+		}
+	}
+	return COPY(to, "null,");
+}
+
+static char *put_arguments(char *to, const struct probe_text *text, const struct caller_text *caller,
+			   const struct span *span)
+{
+	const struct sent_words sent = call_words(span);
+	const char *end = call_end(span);
+
+	for (uint32_t i = 0; i < text->nvalues; i++)
+		to = put_argument(to, text, &text->arguments[i], span, &sent);
+	if (text->payload)
+		to = put_payload(to, text->payload, &sent);
+	if (text->npeers)
+		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent);
+	if (caller)
+		to = copy(to, caller->text, caller->length);
+	if (end) {
+		to = COPY(to, "\"end\":\"");
+		to = mempcpy(to, end, strlen(end));
+		to = COPY(to, "\",");
+	}
+	return to[-1] == ',' ? to - 1 : to;
+}
+
+int chrome_call_put(struct chrome_calls *calls, struct buffer *buffer, const struct span *span,
+		    const struct chrome_place *place, uint64_t start, uint64_t end)
+{
+	struct probe_text *text = &calls->probes[span->probe];
+	struct caller_text *caller = span->site < calls->d->nsites ? &calls->callers[span->site] : NULL;
+	int error = 0;
+	char *to;
+
+	if (!text->most)
+		error = learn_probe(text, &calls->d->probes[span->probe]);
+	if (!error && caller && !caller->text)
+		error = learn_caller(caller, calls->d, span->site);
+	if (error)
+		return error;
+	to = (char *)buffer_reserve(buffer, text->most + sizeof(*place) + (caller ? caller->length : 0) + PIECE);
+	if (!to)
+		return -ENOMEM;
+	to = copy(to, (const char *)text->texts.data, text->head);
+	to = copy(to, place->text, place->length);
+	to = COPY(digits_micros(to, start), ",\"dur\":");
+	to = COPY(digits_micros(to, end - start), ",\"args\":{");
+	to = put_arguments(to, text, caller, span);
+	to = COPY(to, "}}");
+	buffer->size = (size_t)(to - (char *)buffer->data);
+	return 0;
+}
