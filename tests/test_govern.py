@@ -99,6 +99,20 @@ def test_quiet_job_is_left_as_it_is(job, observe, tmp_path, rung):
         assert event["delivered"] == event["calls"] and event["out_ns"] == 0
 
 
+def test_floor_is_taken_off_each_duration(job, observe, tmp_path):
+    report, truth, _, recording = observe_storm(job, observe, tmp_path, [], ["--storm-ms", "0", "--calm-ms", "1000", "--rate", "500"])
+    floors = report["recording"]["floor_ns"]
+    assert 0 < floors["emulated"] < report["recording"]["call_ns"]["emulated"] and floors["nop5"] <= floors["emulated"] < floors["stepped"]
+    without = json.loads(gaspbpf.run("report", "--json", "--subtract-floor", recording).stdout)
+    assert without["recording"]["floor_subtracted"] and not report["recording"]["floor_subtracted"]
+    for name, event in gaspbpf.events(report).items():
+        less = gaspbpf.events(without)[name]
+        assert less["calls"] == event["calls"]
+        assert event["total_ns"] - event["calls"] * floors["stepped"] <= less["total_ns"] <= event["total_ns"] - floors["nop5"]
+        assert less["max_ns"] in (event["max_ns"] - floor for floor in floors.values())
+    assert "without the probes' own part" in gaspbpf.run("report", "-f", recording).stdout
+
+
 @pytest.mark.parametrize("wrong", ["0", "95%", "two", "-3", "2%%"])
 def test_wrong_limits_are_refused(wrong):
     result = gaspbpf.run("-p", "1", f"--max-overhead={wrong}")

@@ -205,6 +205,8 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		return -ENOMEM;
 	struct event_state *event = &p->events[facts.event];
 
+	facts.cost = def->cost_ns;
+	facts.floor = p->subtract_floor ? def->floor_ns : 0;
 	facts.group = group_of_role(def->role);
 	facts.opaque = facts.group != GROUP_TASK && facts.group != GROUP_OTHER;
 	for (uint32_t i = 0; i < def->nvalues; i++) {
@@ -521,11 +523,13 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	if (span->end > p->last)
 		p->last = span->end;
 	p->spans++;
+	t->cost += facts->cost;
 	row->tally.calls++;
 	count_end(&row->tally, span->reason);
 	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ATOMIC) {
 		uint64_t duration = span->end > span->start ? span->end - span->start : 0, inside;
 
+		duration -= duration < facts->floor ? duration : facts->floor;
 		t->levels[depth].ended = ++t->order;
 		count_duration(&row->tally, duration);
 		row->tally.self += settle_self(t, span, depth, facts, duration);
@@ -631,6 +635,11 @@ static int profile_gap(void *context, const struct definitions *d, const struct 
 struct profile *profile_new(void)
 {
 	return calloc(1, sizeof(struct profile));
+}
+
+void profile_subtract_floor(struct profile *p)
+{
+	p->subtract_floor = true;
 }
 
 struct span_sink profile_sink(struct profile *profile)

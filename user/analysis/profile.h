@@ -13,6 +13,11 @@ struct profile;
 
 struct profile *profile_new(void); /* NULL: out of memory */
 void profile_free(struct profile *profile);
+/*
+ * Before it is fed: all durations are to be told without what the probe itself adds to each (def_probe.floor_ns). What the probes of calls
+ * inside add stays: it is as much as those calls' cost.
+ */
+void profile_subtract_floor(struct profile *profile);
 /* Feed it from a recording or live. */
 struct span_sink profile_sink(struct profile *profile);
 

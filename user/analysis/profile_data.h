@@ -98,12 +98,15 @@ struct thread_state {
 	uint64_t group[GROUPS];  /* time outside of any call that is in progress */
 	uint64_t first, last;    /* ns: first start and last end seen */
 	uint64_t spans, lost;
+	uint64_t cost;           /* ns; what its spans' probes took from it */
 	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where epoch is not 0. lost_to UINT64_MAX: up to the end */
 };
 
 /* What is needed of a probe for every span, worked out once. */
 struct probe_facts {
 	uint32_t event;
+	uint32_t cost;           /* ns; what a call costs its thread */
+	uint32_t floor;          /* ns; to be taken off each duration */
 	uint8_t group;
 	bool ready;
 	bool opaque;             /* all time inside is this role's, whatever it is built from */
@@ -142,6 +145,7 @@ struct profile {
 	struct index row_index, site_index;
 	struct event_name *names;     /* uthash: event and model -> event */
 	uint64_t spans, lost;
+	bool subtract_floor;
 	uint64_t last;                /* ns: the last end seen */
 };
 
@@ -158,6 +162,7 @@ struct report_thread {
 	uint64_t outside;        /* ns: in no probed call; in none on the timeline where some are missing there */
 	uint64_t likely_group[GROUPS], likely_outside; /* the same with the missing calls, estimated by tally.likely_self */
 	uint64_t spans, lost, summed, skipped; /* together: all its calls */
+	uint64_t cost;           /* ns; what all its probes took from it, by the calibration */
 };
 
 struct report_event {
@@ -204,8 +209,6 @@ int report_make(struct report *report, struct profile *profile, const struct def
 void report_free(struct report *report);
 /* steps.c: how long the probes of each event were out; events[] is by event index here. 0 or -ENOMEM. */
 int report_find_outs(struct report *report);
-/* "every call", "1 call in 64", "counts only", "out": how much of a function's calls is followed from this step on. */
-const char *step_text(const struct def_step *step, char *text, size_t room);
 /* Adds the findings. 0 or -ENOMEM. */
 int report_find(struct report *report);
 

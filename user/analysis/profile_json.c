@@ -58,6 +58,8 @@ static void put_recording(struct json *j, const struct report *r)
 	json_key_string(j, "host", run->host);
 	json_key_string(j, "kernel", run->kernel);
 	put_calibration(j, run);
+	json_key(j, "floor_subtracted");
+	json_bool(j, r->profile->subtract_floor);
 	json_key(j, "finished");
 	json_bool(j, run->finished);
 	json_end_object(j);
@@ -141,6 +143,7 @@ static void put_threads(struct json *j, const struct report *r)
 		json_key_uint(j, "summed", t->summed);
 		json_key_uint(j, "skipped", t->skipped);
 		json_key_uint(j, "wall_ns", t->wall);
+		json_key_uint(j, "cost_ns", t->cost);
 		json_key(j, "group_ns");
 		json_object(j);
 		for (int g = 0; g < GROUPS; g++)

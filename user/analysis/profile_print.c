@@ -87,6 +87,16 @@ void printer_table(const struct printer *p, struct table *t)
 	table_free(t);
 }
 
+static unsigned least_floor(const struct def_run *run)
+{
+	return run->floor_ns[0] < run->floor_ns[1] ? run->floor_ns[0] : run->floor_ns[1];
+}
+
+static unsigned most_floor(const struct def_run *run)
+{
+	return run->floor_ns[2] > run->floor_ns[1] ? run->floor_ns[2] : run->floor_ns[1];
+}
+
 static void print_when(const struct printer *p)
 {
 	const struct def_run *run = &p->r->d->run;
@@ -102,6 +112,8 @@ static void print_when(const struct printer *p)
 	if (run->kernel)
 		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
 	fputc('\n', p->out);
+	if (p->r->profile->subtract_floor)
+		fprintf(p->out, "Times are without the probes' own part, %u to %u ns a call.\n", least_floor(run), most_floor(run));
 	if (!run->finished)
 		fprintf(p->out, "%sThe recording was cut: what follows is what was saved until then.%s\n", p->bold, p->plain);
 }
@@ -231,7 +243,7 @@ static void print_events(const struct printer *p)
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_bytes);
 	printer_heading(p, "Events by self time", p->r->outs ?
-			"  (% wall: self, of the time of all threads; ~ an estimate; + and more, while the probes were out)" : p->r->calls > p->r->delivered ?
+			"  (% wall: self, of all threads; ~ estimated; + more while probes were out)" : p->r->calls > p->r->delivered ?
 			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
 			"  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
@@ -252,6 +264,7 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 			table_cell(t, "%s%.1f%%", about, percent(row->likely_group[g], row->wall));
 	}
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
+	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
 static void print_threads(const struct printer *p)
@@ -275,9 +288,10 @@ static void print_threads(const struct printer *p)
 			table_column(&t, &(struct column){ .title = group_names[g] });
 	}
 	table_column(&t, &(struct column){ .title = "outside" });
+	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used);
-	printer_heading(p, "Threads", "  (% of wall; outside: in no probed call)");
+	printer_heading(p, "Threads", "  (% of wall; outside: in no probed call; cost: of the probes)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 }

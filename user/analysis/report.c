@@ -144,6 +144,8 @@ static void sum_missing(struct report_thread *by_index, const struct definitions
 		row->lost += d->sums[i].lost;
 		row->summed += d->sums[i].summed;
 		row->skipped += d->sums[i].skipped;
+		row->cost += (d->sums[i].lost + d->sums[i].summed) * d->probes[d->sums[i].probe].cost_ns +
+			     d->sums[i].skipped * d->probes[d->sums[i].probe].skipped_ns;
 	}
 }
 
@@ -164,12 +166,12 @@ static void sum_threads(struct report *r)
 		const struct def_thread *def = &r->d->threads[i];
 		struct report_thread *row = &r->threads[r->nthreads];
 		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
-		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped;
+		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped, cost = r->threads[i].cost + (t ? t->cost : 0);
 
 		if (!lost && !summed && !skipped && (!t || !t->spans))
 			continue;
 		r->nthreads++; /* never beyond i */
-		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped };
+		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped, .cost = cost };
 		row->wall = process_wall(r, def->process);
 		if (t) {
 			row->spans = t->spans;

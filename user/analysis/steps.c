@@ -9,17 +9,6 @@
 
 #define STEPS_SHOWN 20 /* half of them from the beginning, half from the end */
 
-const char *step_text(const struct def_step *step, char *text, size_t room)
-{
-	static const char *const texts[] = { [STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out" };
-
-	if (step->level == STEP_SAMPLED)
-		snprintf(text, room, "1 call in %u", step->every);
-	else
-		snprintf(text, room, "%s", step->level <= STEP_OUT ? texts[step->level] : "?");
-	return text;
-}
-
 int report_find_outs(struct report *r)
 {
 	const struct profile *p = r->profile;

@@ -37,8 +37,16 @@ static uint64_t rounded(double ns)
 	return ns < 9e18 ? (uint64_t)(ns + 0.5) : 9000000000000000000ull; /* a made-up file may say anything */
 }
 
-static void add_sum(struct tally *tally, const struct def_sum *sum, bool moves)
+static uint64_t without(uint64_t ns, uint64_t floor)
 {
+	return ns > floor ? ns - floor : 0;
+}
+
+/* floor: ns to be taken off each duration. The histogram is left as it is: which calls stand in a column is not known. */
+static void add_sum(struct tally *tally, const struct def_sum *sum, bool moves, uint32_t floor)
+{
+	uint64_t total = without(sum->total, rounded((double)floor * sum->timed));
+
 	uint64_t calls = sum->lost + sum->summed + sum->skipped;
 
 	tally->calls += calls;
@@ -50,13 +58,13 @@ static void add_sum(struct tally *tally, const struct def_sum *sum, bool moves)
 	if (!sum->timed)
 		return;
 	tally->timed += sum->timed;
-	tally->total += sum->total;
-	tally->time += sum->total;
-	tally->untold += sum->total;
-	if (sum->min < tally->min)
-		tally->min = sum->min;
-	if (sum->max > tally->max)
-		tally->max = sum->max;
+	tally->total += total;
+	tally->time += total;
+	tally->untold += total;
+	if (without(sum->min, floor) < tally->min)
+		tally->min = without(sum->min, floor);
+	if (without(sum->max, floor) > tally->max)
+		tally->max = without(sum->max, floor);
 	for (int i = 0; i < GB_BUCKETS; i++)
 		tally->bucket[i] += sum->bucket[i];
 }
@@ -101,7 +109,7 @@ static int add_all(struct report *r)
 	qsort(refs, d->nsums, sizeof(*refs), by_thread_and_event);
 	for (size_t i = 0; i < d->nsums; i++)
 		add_sum(&row_of(r, refs[i].thread, refs[i].event)->tally, refs[i].sum,
-			r->profile->events[refs[i].event].moves);
+			r->profile->events[refs[i].event].moves, r->profile->subtract_floor ? d->probes[refs[i].sum->probe].floor_ns : 0);
 	free(refs);
 	return 0;
 }

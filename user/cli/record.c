@@ -39,10 +39,10 @@ struct options {
 	uint64_t duration, ring_bytes;
 	double budget;            /* --max-overhead; 0: no limit */
 	enum scope scope;
-	bool quiet, json, all_symbols, no_hold;
+	bool quiet, json, all_symbols, no_hold, subtract_floor;
 };
 
-enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_BUDGET };
+enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_BUDGET, OPTION_FLOOR };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
@@ -56,6 +56,7 @@ static const struct argp_option option_table[] = {
 	{ "no-hold", OPTION_NO_HOLD, NULL, 0, "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
 	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal", 2 },
 	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
+	{ "subtract-floor", OPTION_FLOOR, NULL, 0, "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
 	{ 0 }
@@ -137,6 +138,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_NO_HOLD:
 		o->no_hold = true;
+		break;
+	case OPTION_FLOOR:
+		o->subtract_floor = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -457,6 +461,8 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	if (err)
 		return err;
 	outputs_begin(outputs, &job->definitions);
+	if (o->subtract_floor)
+		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
 	if (o->budget > 0)
 		err = capture_limit(job->capture, job->plan, &job->attach, o->budget);

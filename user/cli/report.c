@@ -15,7 +15,7 @@
 
 struct options {
 	const char *recording;
-	bool json;
+	bool json, subtract_floor;
 	struct profile_style style;
 };
 
@@ -23,6 +23,7 @@ static const struct argp_option option_list[] = {
 	{ "json", 'j', NULL, 0, "Everything as JSON, times in ns", 0 },
 	{ "top", 't', "N", 0, "At most N rows a table (default 40; 0: all)", 0 },
 	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
+	{ "subtract-floor", 'f', NULL, 0, "All durations without what the probe itself adds to each, by the calibration in the recording", 0 },
 	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread", 0 },
 	{ 0 }
 };
@@ -45,6 +46,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case 'j':
 		o->json = true;
+		return 0;
+	case 'f':
+		o->subtract_floor = true;
 		return 0;
 	case 's':
 		o->style.sites = true;
@@ -102,6 +106,8 @@ int command_report(int argc, char **argv)
 	if (profile) {
 		struct span_sink sink = profile_sink(profile);
 
+		if (o.subtract_floor)
+			profile_subtract_floor(profile);
 		error = recording_read(recording, &sink);
 	}
 	if (error == -ENOMEM)

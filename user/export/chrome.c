@@ -251,6 +251,34 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	return j->error;
 }
 
+/* What was done to keep the cost low: for all threads of all processes. */
+static void put_step(struct chrome *c, const struct def_step *step)
+{
+	const struct def_probe *probe = &c->d->probes[step->probe];
+	uint64_t pid = c->d->nprocesses ? c->d->processes[0].pid : 0;
+	struct json *j = &c->json;
+	char name[NAME_SIZE], text[40];
+
+	snprintf(name, sizeof(name), "%s: %s", probe->symbol ? probe->symbol : "?", step_text(step, text, sizeof(text)));
+	json_newline(j);
+	json_object(j);
+	json_key_string(j, "ph", "i");
+	json_key_string(j, "s", "g");
+	json_key_string(j, "name", name);
+	json_key_string(j, "cat", "governor");
+	put_place(j, pid, pid, since_start(c, step->time));
+	json_key(j, "args");
+	json_object(j);
+	json_key_string(j, "event", probe->event);
+	if (step->thread != NO_INDEX) {
+		json_key_uint(j, "tid", c->d->threads[step->thread].tid);
+		json_key(j, "share");
+		json_double(j, step->share / 10000.0);
+	}
+	json_end_object(j);
+	json_end_object(j);
+}
+
 static void put_progress(void *context, size_t done, size_t all)
 {
 	output_progress(((struct chrome *)context)->out, done, all);
@@ -365,6 +393,8 @@ static int chrome_write(struct recording *recording, int fd, const char *name)
 	json_key(&c->json, "traceEvents");
 	json_array(&c->json);
 	error = put_metadata(c);
+	for (size_t i = 0; i < d->nsteps && !error; i++)
+		put_step(c, &d->steps[i]);
 	if (!error)
 		error = timeline_read(recording, &ops);
 	hand_on(c);

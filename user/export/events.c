@@ -163,6 +163,32 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	return 0;
 }
 
+static int put_step(struct events *e, const struct def_step *step)
+{
+	const struct def_probe *probe = &e->d->probes[step->probe];
+	char text[40];
+
+	put_time(e, step->time);
+	put_text(&e->lines, "all LEVEL ");
+	put_escaped(&e->lines, probe->event ? probe->event : "?");
+	put_text(&e->lines, " ");
+	put_escaped(&e->lines, probe->symbol ? probe->symbol : "?");
+	put_text(&e->lines, ": ");
+	put_text(&e->lines, step_text(step, text, sizeof(text)));
+	put_text(&e->lines, "\n");
+	return e->lines.size < LINES_SIZE ? 0 : flush_lines(e);
+}
+
+/* What was done to keep the cost low: for all threads, so these lines come first. */
+static int put_steps(struct events *e)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < e->d->nsteps && !error; i++)
+		error = put_step(e, &e->d->steps[i]);
+	return error;
+}
+
 static void put_progress(void *context, size_t done, size_t all)
 {
 	output_progress(((struct events *)context)->out, done, all);
@@ -179,7 +205,9 @@ static int events_write(struct recording *recording, int fd, const char *name)
 	if (site_texts_open(&e.sites, d) && e.labels)
 		e.out = output_open(fd, name);
 	if (e.out) {
-		error = timeline_read(recording, &ops);
+		error = put_steps(&e);
+		if (!error)
+			error = timeline_read(recording, &ops);
 		if (!error)
 			error = flush_lines(&e);
 		ended = output_close(e.out);

@@ -8,6 +8,7 @@
  */
 #include "recording/definitions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,17 @@ uint32_t definitions_add_sum(struct definitions *d)
 uint32_t definitions_add_step(struct definitions *d)
 {
 	return add(d, &kinds[KIND_STEP]);
+}
+
+const char *step_text(const struct def_step *step, char *text, size_t room)
+{
+	static const char *const texts[] = { [STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out" };
+
+	if (step->level == STEP_SAMPLED)
+		snprintf(text, room, "1 call in %u", step->every);
+	else
+		snprintf(text, room, "%s", step->level <= STEP_OUT ? texts[step->level] : "?");
+	return text;
 }
 
 static void free_values(struct def_probe *probe)

@@ -114,6 +114,9 @@ struct def_step {
 	uint32_t share;          /* of that thread's time, in 1/10000 */
 };
 
+/* "every call", "1 call in 64", "counts only", "out". Into text, which is returned. */
+const char *step_text(const struct def_step *step, char *text, size_t room);
+
 /* Facts of the whole run. All times ns. */
 struct def_run {
 	uint64_t start, end;                 /* CLOCK_MONOTONIC */
