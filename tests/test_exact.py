@@ -308,3 +308,23 @@ def test_lost_calls_of_which_the_arguments_are_missed(tmp_path, job, observe):
     assert seen["GASP_TWO_FAST|GASP_TWO_SLOW"]["lost"] == report["loss"]["lost"] > 0
     assert sum(row["calls"] for row in seen.values()) == 3000
     assert seen["GASP_TWO_FAST"]["lost"] == seen["GASP_TWO_SLOW"]["lost"] == 0
+
+
+def test_a_killed_recorder_with_losses(job, observe, tmp_path):
+    """What is saved every two seconds says of the losses after it how many they are, and not more."""
+    team = job([gaspbpf.WORKLOADS / "threads", "--threads", "2", "--seconds", "60"]).wait_ready()
+    path = tmp_path / "run.gasp"
+    watcher = observe("-p", team.pids()[0], "--ring-size", "4k", "-o", path)
+    (team.gate / "go").touch()
+
+    def saved_losses():
+        return b"SUMS" in path.read_bytes()
+    gaspbpf.wait_for(saved_losses, "losses to be saved")
+    watcher.process.kill()
+    watcher.finish()
+    report = json.loads(gaspbpf.run("report", path, "--json").stdout)
+    loss = report["loss"]
+    assert not report["recording"]["finished"]
+    assert loss["calls"] == loss["delivered"] + loss["lost"]
+    assert loss["lost"] >= sum(row["lost"] for row in report["events"]) > 0
+    assert loss["delivered"] == sum(row["delivered"] for row in report["events"])
