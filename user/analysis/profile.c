@@ -37,7 +37,6 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#define INDEX_FIRST_SIZE 1024
 #define TOGETHER 64           /* spans that are looked up together */
 #define CACHE_LINE 64
 #define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
@@ -47,60 +46,6 @@ struct event_name {
 	uint32_t event;
 	char key[];
 };
-
-/* --- hash from 64 bits to an index ------------------------------------- */
-
-static uint64_t index_key(uint32_t high, uint32_t low)
-{
-	return (uint64_t)high << 32 | low;
-}
-
-static size_t index_home(const struct index *index, uint64_t key)
-{
-	key *= 0x9e3779b97f4a7c15ull;
-	return (key ^ key >> 32) & index->mask;
-}
-
-static int index_grow(struct index *index)
-{
-	size_t size = index->slots ? 2 * (index->mask + 1) : INDEX_FIRST_SIZE;
-	struct index larger = { .slots = malloc(size * sizeof(*larger.slots)), .mask = size - 1, .used = index->used };
-
-	if (!larger.slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < size; i++)
-		larger.slots[i].value = NO_INDEX;
-	for (size_t i = 0; index->slots && i <= index->mask; i++) {
-		if (index->slots[i].value == NO_INDEX)
-			continue;
-		size_t at = index_home(&larger, index->slots[i].key);
-
-		while (larger.slots[at].value != NO_INDEX)
-			at = (at + 1) & larger.mask;
-		larger.slots[at] = index->slots[i];
-	}
-	free(index->slots);
-	*index = larger;
-	return 0;
-}
-
-/* The slot of a key; a new one has the value NO_INDEX, and the caller fills it. NULL: out of memory. */
-static struct index_slot *index_find(struct index *index, uint64_t key)
-{
-	if (!index->slots || index->used * 5 > index->mask * 3) {
-		if (index_grow(index))
-			return NULL;
-	}
-	size_t at = index_home(index, key);
-
-	while (index->slots[at].value != NO_INDEX && index->slots[at].key != key)
-		at = (at + 1) & index->mask;
-	if (index->slots[at].value == NO_INDEX) {
-		index->slots[at].key = key;
-		index->used++;
-	}
-	return &index->slots[at];
-}
 
 /* Makes room for one more element of an array that doubles. */
 static int room_for_one(void *array, size_t *room, size_t used, size_t size)
@@ -240,16 +185,9 @@ uint32_t profile_event(struct profile *p, const struct definitions *d, uint32_t 
 
 uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t event)
 {
-	const struct index *index = &p->row_index;
-	uint64_t key = index_key(thread, event);
-	size_t at = index->slots ? index_home(index, key) : 0;
+	const struct index_slot *slot = index_known(&p->row_index, index_key(thread, event));
 
-	while (index->slots && index->slots[at].value != NO_INDEX) {
-		if (index->slots[at].key == key)
-			return index->slots[at].value;
-		at = (at + 1) & index->mask;
-	}
-	return NO_INDEX;
+	return slot ? slot->value : NO_INDEX;
 }
 
 /* --- one span ------------------------------------------------------------ */
@@ -563,10 +501,8 @@ static void fetch_slots(const struct profile *p, const struct span *span)
 {
 	uint32_t event = span->probe < p->nprobes ? p->probes[span->probe].event : 0;
 
-	if (p->row_index.slots)
-		__builtin_prefetch(&p->row_index.slots[index_home(&p->row_index, index_key(span->thread, event))]);
-	if (p->site_index.slots)
-		__builtin_prefetch(&p->site_index.slots[index_home(&p->site_index, index_key(event, span->site))]);
+	index_fetch(&p->row_index, index_key(span->thread, event));
+	index_fetch(&p->site_index, index_key(event, span->site));
 }
 
 /* Asks for the memory in which a span is counted. */

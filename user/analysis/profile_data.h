@@ -4,6 +4,7 @@
 #ifndef GASPBPF_PROFILE_DATA_H
 #define GASPBPF_PROFILE_DATA_H
 
+#include "analysis/index.h"
 #include "analysis/profile.h"
 #include "model/value.h"
 
@@ -121,17 +122,6 @@ struct event_state {
 	enum role role;
 	bool rooted;             /* one thread is special in each call */
 	bool moves;
-};
-
-struct index_slot {
-	uint64_t key;
-	uint32_t value;          /* NO_INDEX: free */
-};
-
-/* A hash table from 64 bits to an index. */
-struct index {
-	struct index_slot *slots;
-	size_t mask, used;
 };
 
 struct event_name;
