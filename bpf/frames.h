@@ -51,7 +51,12 @@ struct thread_state {
 	__u64 born;     /* ns; of its first call */
 	__u64 sums;     /* entries of this thread in `sums` */
 	__u32 depth;    /* frames in use */
-	__u32 pid, tid;
+	union {
+		struct {
+			__u32 tid, pid;
+		};
+		__u64 pid_tid; /* as in struct gb_span */
+	};
 	bool ended;
 	__u64 ax, dx;   /* of the return that is being looked at */
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
@@ -118,23 +123,21 @@ static __always_inline struct gb_trouble *trouble_here(void)
 #include "sums.h"
 
 /* Sends a finished frame. The reader wakes by its own timer; a ring that fills up wakes it earlier. */
-__noinline int frame_send(struct thread_state *t, struct frame *f)
+static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 {
 	__u32 shard = bpf_get_smp_processor_id() & ring_mask;
 	__u64 flags = BPF_RB_NO_WAKEUP, size;
 	struct gb_trouble *missed;
 	void *ring;
 
-	if (!t || !f)
-		return 0;
 	if (f->summed) {
 		sum_add(t, f, false);
-		return 0;
+		return;
 	}
 	f->span.sequence = ++t->sequence;
 	ring = bpf_map_lookup_elem(&rings, &shard);
 	if (!ring)
-		return 0;
+		return;
 	if (!(t->sequence & 63) && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	size = f->span.values;
@@ -148,6 +151,12 @@ __noinline int frame_send(struct thread_state *t, struct frame *f)
 			missed->lost++;
 		sum_add(t, f, true);
 	}
+}
+
+__noinline int frame_send(struct thread_state *t, struct frame *f)
+{
+	if (t && f)
+		frame_put(t, f);
 	return 0;
 }
 

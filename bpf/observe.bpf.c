@@ -100,7 +100,6 @@ static __noinline struct thread_state *thread_new(void)
 {
 	struct thread_state *t;
 	struct gb_trouble *missed;
-	__u64 pid_tid = bpf_get_current_pid_tgid();
 
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
@@ -109,8 +108,7 @@ static __noinline struct thread_state *thread_new(void)
 			missed->no_memory++;
 		return 0;
 	}
-	t->pid = pid_tid >> 32;
-	t->tid = (__u32)pid_tid;
+	t->pid_tid = bpf_get_current_pid_tgid();
 	t->born = bpf_ktime_get_ns();
 	return t;
 }
@@ -132,19 +130,27 @@ static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 	return bpf_map_update_elem(&stacks, &place, f, BPF_ANY) != 0;
 }
 
+static __always_inline bool is_target(void)
+{
+	__u32 pid;
+
+	if (!filter_targets)
+		return true;
+	pid = bpf_get_current_pid_tgid() >> 32;
+	return bpf_map_lookup_elem(&targets, &pid);
+}
+
 /* The call. Returns 1 where its return need not be seen. */
 static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 {
 	struct thread_state *t;
 	struct gb_probe *p;
 	struct frame *f;
-	__u64 sp, pid_tid = bpf_get_current_pid_tgid();
+	__u64 sp;
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 depth, pid = pid_tid >> 32;
+	__u32 depth;
 
-	if (!active)
-		return 1;
-	if (filter_targets && !bpf_map_lookup_elem(&targets, &pid))
+	if (!active || !is_target())
 		return 1;
 	p = bpf_map_lookup_elem(&probes, &id);
 	if (!p)
@@ -181,7 +187,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->sp = sp;
 	f->exits = p->flags & GB_PROBE_EXITS;
 	f->summed = p->flags & GB_PROBE_SUMMED;
-	f->span.pid_tid = pid_tid;
+	f->span.pid_tid = t->pid_tid;
 	f->span.caller = 0;
 	f->span.probe = id;
 	f->span.unread = 0;
@@ -271,48 +277,66 @@ __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 	return GB_DEPTH;
 }
 
-static __always_inline int on_return(struct pt_regs *ctx, __u32 id)
+/* The place of the frame that this return ends, the topmost one from now on. GB_DEPTH: none; that is counted where it is odd. */
+__noinline __u32 top_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
+{
+	struct gb_probe *p = bpf_map_lookup_elem(&probes, &id);
+	struct gb_trouble *missed;
+
+	if (t && p && p->flags & GB_PROBE_SAMPLED && find_ended(t, sp, id) >= GB_DEPTH)
+		return GB_DEPTH; /* of a call that was only counted; what is in progress is no matter of its */
+	if (t && !find_returned(t, sp, id, now))
+		return t->depth - 1;
+	missed = p && p->flags & GB_PROBE_SAMPLED ? 0 : trouble_here();
+	if (missed)
+		missed->no_entry++;
+	return GB_DEPTH;
+}
+
+/*
+ * Is the topmost frame, which is at the stack pointer of a return, certainly the one that returns? On a session link a return is only told of a call
+ * that was followed. Then the place says it all, unless a tail call has put two frames there. Asking for the probe's number costs about as
+ * much as all else that is done to find a frame.
+ */
+static __always_inline bool is_plain(const struct thread_state *t, __u32 top)
+{
+	__u32 below = top - 1;
+
+	if (t->frames[top].exits)
+		return false;
+	return below >= GB_DEPTH || t->frames[below].sp != t->frames[top].sp;
+}
+
+static __always_inline int on_return(struct pt_regs *ctx, bool session)
 {
 	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8;
-	struct gb_trouble *missed;
 	struct thread_state *t;
 	struct gb_probe *p;
 	struct frame *f;
-	__u32 top;
+	__u32 top, id;
 
 	if (!active)
 		return 0;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	top = t ? t->depth - 1 : GB_DEPTH;
+	if (!t || top >= GB_DEPTH || t->frames[top].sp != sp || !session || !is_plain(t, top)) {
+		id = bpf_get_attach_cookie(ctx);
+		if (!t || top >= GB_DEPTH || t->frames[top].sp != sp || t->frames[top].span.probe != id)
+			top = top_returned(t, sp, id, now);
+	}
+	if (!t || top >= GB_DEPTH)
+		return 0;
+	f = &t->frames[top];
+	id = f->span.probe;
 	p = bpf_map_lookup_elem(&probes, &id);
 	if (!p)
 		return 0;
-	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
-	if (!t)
-		goto unknown;
-	top = t->depth - 1;
-	if (top >= GB_DEPTH)
-		goto unknown;
-	f = &t->frames[top];
-	if (f->sp != sp || f->span.probe != id) {
-		if (p->flags & GB_PROBE_SAMPLED && find_ended(t, sp, id) >= GB_DEPTH)
-			return 0; /* of a call that was only counted; what is in progress is no matter of its */
-		if (find_returned(t, sp, id, now))
-			goto unknown;
-		top = t->depth - 1;
-		if (top >= GB_DEPTH)
-			goto unknown;
-		f = &t->frames[top];
-	}
 	f->span.end = now;
 	f->span.caller = ctx->ip;
 	if (p->return_ops)
 		run_ops(f, p, true, ctx->ax, ctx->dx);
 	t->depth = top;
-	frame_send(t, f);
-	return 0;
-unknown:
-	missed = p->flags & GB_PROBE_SAMPLED ? 0 : trouble_here();
-	if (missed)
-		missed->no_entry++;
+	frame_put(t, f);
 	return 0;
 }
 
@@ -407,8 +431,8 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 {
 	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp;
-	__u32 found, pid = bpf_get_current_pid_tgid() >> 32;
 	struct thread_state *t;
+	__u32 found;
 	struct gb_probe *p;
 
 	if (!active)
@@ -420,7 +444,7 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 	if (!p)
 		return 0;
 	if (p->flags & GB_PROBE_STACKS) {
-		if (!t && (!filter_targets || bpf_map_lookup_elem(&targets, &pid)))
+		if (!t && is_target())
 			t = thread_new(); /* the call may have begun on another thread */
 		if (t)
 			on_stack_exit(ctx, t, id, how, now);
@@ -439,11 +463,9 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 SEC("?uprobe")
 int session(struct pt_regs *ctx)
 {
-	__u32 id = bpf_get_attach_cookie(ctx);
-
 	if (bpf_session_is_return())
-		return on_return(ctx, id);
-	return on_call(ctx, id);
+		return on_return(ctx, true);
+	return on_call(ctx, bpf_get_attach_cookie(ctx));
 }
 
 SEC("?uprobe")
@@ -456,13 +478,12 @@ int call(struct pt_regs *ctx)
 SEC("?uretprobe")
 int leave(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 only = cookie >> 32; /* the event's process; 0: all, or the link sees to it */
+	__u32 only = bpf_get_attach_cookie(ctx) >> 32; /* the event's process; 0: all, or the link sees to it */
 
 	/* Linux 6.1 calls the return probes of an event that is for another process, too. */
 	if (only && only != bpf_get_current_pid_tgid() >> 32)
 		return 0;
-	return on_return(ctx, cookie);
+	return on_return(ctx, false);
 }
 
 SEC("?uprobe")

@@ -33,7 +33,7 @@ static __always_inline void stack_finish(struct thread_state *t, struct frame *f
 {
 	f->span.end = now;
 	f->span.reason = reason;
-	f->span.pid_tid = (__u64)t->pid << 32 | t->tid;
+	f->span.pid_tid = t->pid_tid;
 	frame_send(t, f);
 }
 
