@@ -2,7 +2,7 @@
 # make bench-programs   only builds what they observe
 
 BENCH_DIR      := $(BUILD)/bench
-BENCH_PROGRAMS := $(BENCH_DIR)/job $(BENCH_DIR)/empty
+BENCH_PROGRAMS := $(BENCH_DIR)/job $(BENCH_DIR)/empty $(BENCH_DIR)/generate
 
 .PHONY: bench bench-programs
 bench: gaspbpf bench-programs
@@ -18,3 +18,7 @@ $(BENCH_DIR)/job: bench/job.c bench/sites.S
 $(BENCH_DIR)/empty: bench/empty.c
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -D_GNU_SOURCE -O2 -g -std=gnu11 -Wall -Wextra -o $@ $^
+
+$(BENCH_DIR)/generate: bench/generate.c $(LIBRARY)
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
