@@ -14,10 +14,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import costs  # noqa: E402
 import joining  # noqa: E402
 import observers  # noqa: E402
+import runtimes  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
 
 PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
+    "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
 
@@ -31,7 +33,7 @@ def arguments():
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"{part}: no such part: use {' '.join(PARTS)}")
-    options.rounds, options.passes = (8, 1) if options.quick else (15, 3)
+    options.rounds, options.passes = (8, 1) if options.quick else (9, 5)
     return options
 
 

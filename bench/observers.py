@@ -97,6 +97,9 @@ class Observer:
         finally:
             self.kill()
 
+    def finish(self):
+        """The calls are over. What can only be read when a job has ended is read here."""
+
     def kill(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
@@ -171,15 +174,20 @@ class Gaspbpf(Observer):
 class Bpftrace(Observer):
     """The usual latency script: the time of a call in a map, its duration into a histogram."""
 
+    @staticmethod
+    def latency(place):
+        return (f"uprobe:{place.file}:{place.function} {{ @start_{place.function}[tid] = nsecs; }}\n"
+                f"uretprobe:{place.file}:{place.function} /@start_{place.function}[tid]/ {{\n"
+                f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]);\n"
+                f"  delete(@start_{place.function}[tid]); }}\n")
+
+    def script(self):
+        return map(self.latency, self.places)
+
     def start(self):
         if not shutil.which("bpftrace"):
             raise Absent("bpftrace is not installed")
-        script = 'BEGIN { printf("ready\\n"); }\n'
-        for place in self.places:
-            script += (f"uprobe:{place.file}:{place.function} {{ @start_{place.function}[tid] = nsecs; }}\n"
-                       f"uretprobe:{place.file}:{place.function} /@start_{place.function}[tid]/ {{\n"
-                       f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]);\n"
-                       f"  delete(@start_{place.function}[tid]); }}\n")
+        script = 'BEGIN { printf("ready\\n"); }\n' + "".join(self.script())
         self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), "-e", script],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in self.process.stdout:
