@@ -15,11 +15,13 @@ import costs  # noqa: E402
 import joining  # noqa: E402
 import observers  # noqa: E402
 import runtimes  # noqa: E402
+import volume  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
 
 PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
+    "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
 

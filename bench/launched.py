@@ -118,7 +118,7 @@ class Eztrace(Launched):
 
 
 class Lttng(Launched):
-    """LTTng-UST with one of its preloaded libraries. A session daemon is started and ended, unless one is there."""
+    """LTTng-UST with one of its preloaded libraries (a glob). A session daemon is started and ended, unless one is there."""
 
     needs = ("lttng", "lttng-sessiond", "babeltrace")
 
@@ -149,7 +149,8 @@ class Lttng(Launched):
         raise Absent("lttng-sessiond does not start")
 
     def prepare(self):
-        if not any(pathlib.Path(place).glob(self.library) for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib")):
+        found = [path for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") for path in pathlib.Path(place).glob(self.library)]
+        if not found:
             raise Absent(f"{self.library} is not installed")
         self.start_daemon()
         self.session = f"gaspbpf-bench-{os.getpid()}"
@@ -158,7 +159,7 @@ class Lttng(Launched):
         self.lttng("enable-channel", "-u", "-s", self.session, "--subbuf-size=4M", "--num-subbuf=8", "all")
         self.lttng("enable-event", "-u", "-s", self.session, "-c", "all", self.events)
         self.lttng("start", self.session)
-        return {"LD_PRELOAD": self.library, "LTTNG_HOME": str(self.folder)}
+        return {"LD_PRELOAD": str(found[0]), "LTTNG_HOME": str(self.folder)}
 
     def forget(self):
         with contextlib.suppress(Absent):

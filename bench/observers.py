@@ -264,6 +264,7 @@ class PerfRecord(Observer):
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=PATIENCE)
+        self.size = self.data.stat().st_size
         counts = subprocess.run(["perf", "report", "--stats", "-i", self.data], capture_output=True, text=True, check=True,
                                 timeout=PATIENCE).stdout
         self.seen = collections.Counter()
