@@ -12,8 +12,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import costs  # noqa: E402
+import growth  # noqa: E402
 import joining  # noqa: E402
 import observers  # noqa: E402
+import reading  # noqa: E402
 import runtimes  # noqa: E402
 import volume  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
@@ -22,6 +24,7 @@ PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
+    "export": reading.exporting, "growth": growth.growth,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
 
@@ -98,18 +101,21 @@ def main():
     facts = machine(options)
     if not options.json:
         print_machine(facts)
-    tables = {}
+    parts = {}
     for part in options.parts or PARTS:
-        tables[part] = PARTS[part](options, progress)
+        tables = PARTS[part](options, progress)
+        parts[part] = tables if isinstance(tables, list) else [tables]
         progress("")
-        if not options.json:
-            tables[part].print()
-            sys.stdout.flush()
+        for table in parts[part]:
+            if not options.json:
+                table.print()
+                sys.stdout.flush()
     if options.json:
-        print(json.dumps({"machine": facts, "tables": {part: table.as_json() for part, table in tables.items()}}, indent=1))
-    missed = [what for table in tables.values() for what, _, met in table.targets if met is False]
+        print(json.dumps({"machine": facts, "parts": {part: [table.as_json() for table in tables] for part, tables in parts.items()}},
+                         indent=1))
+    judged = [met for tables in parts.values() for table in tables for _, _, met in table.targets]
     if not options.json:
-        print(f"\nmissed: {len(missed)} of {sum(len(table.targets) for table in tables.values())} targets")
+        print(f"\nmissed: {judged.count(False)} of {len(judged)} targets; not judged: {judged.count(None)}")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class Table:
 
 
 def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.1f}"
 
 
 def show(cell):
