@@ -6,6 +6,7 @@
  *   mpi      ranks of 4 threads in a time-stepping program: two user functions around each other, and in them messages,
  *            waits, collectives, 7 to 12 words a call as the model captures them; one call around them all
  *   malloc   one process: blocks of a few sizes that live for a while, in lists under a lock
+ *   one      the ranks of mpi, and nothing but MPI_Sendrecv: to see what the number of probes alone does
  *
  * Written by gaspbpf's own writer (user/recording), with the values that models/ say. Call sites, pointers, counts and
  * peers come from small sets, as they do in programs; times are random, and threads take turns as they do where each has
@@ -47,6 +48,8 @@ static const struct kind mpi_kinds[] = {
 	{ "mpi", "MPI_Sendrecv", 1500 }, { "mpi", "MPI_Allreduce", 9000 }, { "mpi", "MPI_Barrier", 6000 },
 };
 
+static const struct kind one_kinds[] = { { "mpi", "MPI_Sendrecv", 1500 } };
+
 enum heap { MALLOC, FREE, CALLOC, LOCK, UNLOCK };
 static const struct kind malloc_kinds[] = {
 	{ "c", "malloc", 60 }, { "c", "free", 50 }, { "c", "calloc", 110 },
@@ -67,8 +70,10 @@ struct stream { /* one thread */
 };
 
 struct mix {
+	const char *name;
 	const struct kind *kinds;
 	unsigned nkinds, per_process;
+	bool outer;                    /* a call of kind 0 lasts as long as each thread */
 	void (*step)(struct stream *stream, uint32_t thread);
 };
 
@@ -308,15 +313,29 @@ static void malloc_step(struct stream *stream, uint32_t thread)
 	call(stream, thread, UNLOCK, 0, 60, at);
 }
 
+static void one_step(struct stream *stream, uint32_t thread)
+{
+	call(stream, thread, 0, 0, 300, stream->steps / 50);
+}
+
 static const struct mix mixes[] = {
-	{ mpi_kinds, sizeof(mpi_kinds) / sizeof(mpi_kinds[0]), 4, mpi_step },
-	{ malloc_kinds, sizeof(malloc_kinds) / sizeof(malloc_kinds[0]), THREADS_MOST, malloc_step },
+	{ "mpi", mpi_kinds, sizeof(mpi_kinds) / sizeof(mpi_kinds[0]), 4, true, mpi_step },
+	{ "malloc", malloc_kinds, sizeof(malloc_kinds) / sizeof(malloc_kinds[0]), THREADS_MOST, false, malloc_step },
+	{ "one", one_kinds, sizeof(one_kinds) / sizeof(one_kinds[0]), 4, false, one_step },
 };
+
+static const struct mix *find_mix(const char *name)
+{
+	for (size_t i = 0; i < sizeof(mixes) / sizeof(mixes[0]); i++)
+		if (!strcmp(name, mixes[i].name))
+			return &mixes[i];
+	return NULL;
+}
 
 /* Threads take turns; every so often the slow ones are waited for, as at a barrier. */
 static void run(uint64_t spans)
 {
-	bool outer = mix == &mixes[0] && probes >= mix->nkinds && spans >= 4 * (uint64_t)threads;
+	bool outer = mix->outer && probes >= mix->nkinds && spans >= 4 * (uint64_t)threads;
 	uint64_t latest = BEGIN;
 
 	left = outer ? spans - threads : spans;
@@ -376,11 +395,11 @@ int main(int argc, char **argv)
 	double started;
 	int fd;
 
-	mix = argc > 1 && !strcmp(argv[1], "mpi") ? &mixes[0] : argc > 1 && !strcmp(argv[1], "malloc") ? &mixes[1] : NULL;
+	mix = argc > 1 ? find_mix(argv[1]) : NULL;
 	threads = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 8;
 	probes = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : mix ? mix->nkinds : 0;
 	if (!mix || !spans || !threads || threads > THREADS_MOST || !probes || probes > GB_PROBES) {
-		fprintf(stderr, "usage: generate mpi|malloc FILE SPANS [THREADS [PROBES [MODELS]]]\n");
+		fprintf(stderr, "usage: generate mpi|malloc|one FILE SPANS [THREADS [PROBES [MODELS]]]\n");
 		return 2;
 	}
 	define(argc > 6 ? argv[6] : "models");

@@ -14,6 +14,10 @@ PROBES = (1, 20, 200, 2000)
 CALLS = 40_000  # of all threads together
 
 
+def named(count, what):
+    return f"{count:,} {what}{'s' if count > 1 else ''}"
+
+
 def growth(options, progress):
     """The tables of this part."""
     sizes = reading.by_size(options.quick, progress)
@@ -26,7 +30,7 @@ def growth(options, progress):
 
 
 def hits_by_threads(options, progress):
-    columns = [f"{count} threads" for count in THREADS]
+    columns = [named(count, "thread") for count in THREADS]
     table = Table("Growth: a hit, by threads that are observed", columns, "ns of CPU for a call", "So many threads at once, each "
                   f"with its share of {CALLS:,} calls of site_push; their CPU time, since they outnumber the CPUs. The first call of each "
                   "thread, at which the kernel makes room for it, is left out.", label=36)
@@ -58,7 +62,7 @@ def many_model(folder, count):
 
 
 def hits_by_probes(options, progress):
-    columns = [f"{count} probes" for count in PROBES]
+    columns = [named(count, "probe") for count in PROBES]
     table = Table("Growth: a hit, by functions that are observed", columns, "ns for a call", "Functions like site_push. 'one': the same "
                   "function is called again and again; 'in turn': all of them, whose code, probes and counters then take turns in the "
                   "processor's caches, under an empty probe too.", label=36)

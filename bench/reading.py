@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
@@ -21,11 +22,11 @@ ROUNDS = 5
 LONG = 20_000_000        # from here on an export writes many GB: one round
 CHECKED = 1_000_000      # up to here an export's events are counted
 SHORT = 10_000           # up to here one run is too short to be timed alone
-REPEATS = 20
+REPEATS = 60
 JSON_BYTES = 320         # of a span, at most: is there room?
 SHAPED = 1_000_000       # spans of the recordings with other numbers of threads and probes
-SHAPES = {"8 threads, 9 probes": (8, 9), "1 thread": (1, 9), "50 threads": (50, 9), "200 threads": (200, 9), "1 probe": (8, 1),
-          "200 probes": (8, 200), "2,000 probes": (8, 2000)}
+SHAPES = {"1 thread": ("mpi", 1), "8 threads": ("mpi", 8), "50 threads": ("mpi", 50), "200 threads": ("mpi", 200),
+          "1 probe": ("one", 8, 1), "20 probes": ("one", 8, 20), "200 probes": ("one", 8, 200), "2,000 probes": ("one", 8, 2000)}
 
 
 def generate(folder, mix, spans, threads=8, probes=None):
@@ -36,39 +37,46 @@ def generate(folder, mix, spans, threads=8, probes=None):
     return file, json.loads(out.stdout)
 
 
-class Measured:
-    """A command's end: wall seconds, CPU seconds, peak memory in MB, standard output."""
+def smallest(threads, probes=1):
+    """Spans of a recording in which each thread has some, and each probe."""
+    return max(12 * threads, probes * threads)
 
-    def __init__(self, *command):
-        started = time.monotonic()
-        with tempfile.TemporaryFile("w+", dir=BUILD) as out:
-            process = subprocess.Popen([*map(str, command)], stdout=out, stderr=subprocess.PIPE, text=True)
+
+class Measured:
+    """A command's end: wall seconds, peak memory in MB, standard output. watch: memory is wanted, and the clock looked at less often."""
+
+    def __init__(self, *command, watch):
+        with tempfile.TemporaryFile("w+", dir=BUILD) as out, tempfile.TemporaryFile("w+", dir=BUILD) as errors:
+            started = time.monotonic()
+            process = subprocess.Popen([*map(str, command)], stdout=out, stderr=errors)
             high = 0
-            while True:
-                with contextlib.suppress(OSError, StopIteration, IndexError):
-                    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-                    high = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) or high
-                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-                if pid:
-                    break
+            while watch and os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                high = high_water(process.pid) or high
                 time.sleep(0.001 if time.monotonic() - started < 0.2 else 0.02)
+            _, status, usage = os.wait4(process.pid, 0)
             self.seconds = time.monotonic() - started
             process.returncode = os.waitstatus_to_exitcode(status)
-            errors = process.stderr.read()
-            process.stderr.close()
+            for stream in (out, errors):
+                stream.seek(0)
             if process.returncode:
-                raise RuntimeError(f"{command[0]} {command[1]}: {errors.strip()}")
-            out.seek(0)
+                raise RuntimeError(f"{command[0]} {command[1]}: {errors.read().strip()}")
             self.out = out.read()
-        # A child's maximum cannot be told by the kernel where it is below its parent's: then the last look at it counts.
-        own = int(next(line.split()[1] for line in pathlib.Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-                       if line.startswith("VmHWM")))
-        self.megabytes = (usage.ru_maxrss if usage.ru_maxrss > 1.05 * own else high) / 1024
+        # Of a child the kernel tells no maximum below its parent's; then the last look counts.
+        self.megabytes = (usage.ru_maxrss if usage.ru_maxrss > 1.05 * high_water("self") else high) / 1024
 
 
-def report(file, truth):
+def high_water(pid):
+    """The peak of resident memory so far, KB; 0 where it is not known."""
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1])
+    return 0
+
+
+def report(file, truth, watch=True):
     """Checked: what it says is what was generated."""
-    ran = Measured(GASPBPF, "report", "--json", file)
+    ran = Measured(GASPBPF, "report", "--json", file, watch=watch)
     said = json.loads(ran.out)
     calls = {row["name"]: row["calls"] for row in said["events"]}
     if calls != truth["events"] or said["loss"]["delivered"] != truth["spans"]:
@@ -76,12 +84,12 @@ def report(file, truth):
     return ran
 
 
-def export(file, truth):
+def export(file, truth, watch=True):
     target = file.with_suffix(".json")
     if shutil.disk_usage(file.parent).free < JSON_BYTES * truth["spans"] + 2e9:
         raise Absent("too little room on disk")
     try:
-        ran = Measured(GASPBPF, "export", file, "-o", target)
+        ran = Measured(GASPBPF, "export", file, "-o", target, watch=watch)
         if truth["spans"] <= CHECKED:
             lines = subprocess.run(["grep", "-c", '"ph":"X"', target], capture_output=True, text=True, check=False, timeout=PATIENCE)
             if int(lines.stdout) != truth["spans"]:
@@ -91,30 +99,36 @@ def export(file, truth):
         target.unlink(missing_ok=True)
 
 
-def read_once(table, label, what, run, file, truth, start):
-    """A cell each of time and memory. start: seconds that an empty recording takes."""
-    times = REPEATS if truth["spans"] <= SHORT else 1
-    ran = [run(file, truth) for _ in range(times)]
-    seconds = sorted(each.seconds for each in ran)[times // 2]
-    table.add(label, f"{what} ns", Times([1e9 * (seconds - start) / truth["spans"]]))
-    table.add(label, f"{what} spans/s", Times([truth["spans"] / seconds]))
-    table.add(label, f"{what} MB", Times([max(each.megabytes for each in ran)]))
+def read_once(table, label, what, run, file, truth, small):
+    """
+    A cell each of time and memory. small: a recording with as many threads and probes, and hardly more spans. It is read in turn
+    with this one, again and again where that is short: what is left is a difference of milliseconds.
+    """
+    watched = max((run(file, truth) for _ in range(5 if truth["spans"] <= SHORT else 1)), key=lambda ran: ran.megabytes)
+    if truth["spans"] <= SHORT:
+        pairs = [(run(file, truth, False).seconds, run(*small, False).seconds) for _ in range(REPEATS)]
+    else:
+        pairs = [(watched.seconds, statistics.median(run(*small, False).seconds for _ in range(5)))]
+    seconds = statistics.median(own for own, _ in pairs)
+    more = statistics.median(own - start for own, start in pairs)
+    table.add(label, f"{what} ns", Times([1e9 * more / (truth["spans"] - small[1]["spans"])]))
+    table.add(label, f"{what} M/s", Times([truth["spans"] / seconds / 1e6]))
+    table.add(label, f"{what} MB", Times([watched.megabytes]))
 
 
-COLUMNS = [f"{what} {unit}" for what in ("report", "export") for unit in ("ns", "spans/s", "MB")]
+COLUMNS = [f"{what} {unit}" for what in ("report", "export") for unit in ("ns", "M/s", "MB")]
 
 
 def read_all(table, rows, rounds, progress):
-    """rows: {label: (file, truth, file of one span, its truth)}"""
+    """rows: {label: (file, truth, (small file, its truth))}"""
     for turn in range(rounds):
-        for label, (file, truth, empty) in rows.items():
+        for label, (file, truth, small) in rows.items():
             for what, run in (("report", report), ("export", export)):
                 if turn and what == "export" and truth["spans"] >= LONG:
                     continue
                 progress(f"{table.title}: {what}, {label} ({turn + 1} of {rounds})")
                 try:
-                    start = sorted(run(*empty).seconds for _ in range(REPEATS if truth["spans"] <= SHORT else 5))
-                    read_once(table, label, what, run, file, truth, start[len(start) // 2])
+                    read_once(table, label, what, run, file, truth, small)
                 except Absent as reason:
                     table.note(f"{label}: {what}: not available: {reason}")
 
@@ -127,16 +141,16 @@ def millions(spans):
 def by_size(quick, progress):
     """Both parts look at it."""
     table = Table("Reading: report and Chrome export, by the size of the recording", COLUMNS, "",
-                  "Recordings of generate.c: an MPI mix (nested calls, 7 to 20 words each) and a malloc mix, 8 threads. ns: for a span, "
-                  "less what a recording of one span takes; spans/s: all included; MB: peak of resident memory. What the report says "
+                  "Recordings of generate.c: an MPI mix (nested calls, 7 to 20 words each) and a malloc mix, 8 threads. ns: for a span more, "
+                  "start and definitions not included; M/s: million spans a second, all included; MB: peak of resident memory. What the report says "
                   "is compared with what was generated, and so are the events of exports up to 1 M.", label=22)
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = {}
         for mix, sizes in (("mpi", QUICK_SIZES if quick else SIZES), ("malloc", (1_000_000,))):
-            empty = generate(folder, mix, 1)
+            small = generate(folder, mix, smallest(8, 1))
             for spans in sizes:
                 progress(f"{table.title}: generating {millions(spans)}")
-                rows[f"{mix} {millions(spans)}"] = (*generate(folder, mix, spans), empty)
+                rows[f"{mix} {millions(spans)}"] = (*generate(folder, mix, spans), small)
         read_all(table, rows, 2 if quick else ROUNDS, progress)
     if not quick:
         table.note("the export of 50 M spans is one round: it writes 14 GB")
@@ -148,9 +162,9 @@ def exporting(options, progress):
     largest = [label for label in table.rows if label.startswith("mpi")][-1]
     judged = largest if options.quick else "mpi 10 M"
     for what, least in (("report", REPORT_RATE), ("export", EXPORT_RATE)):
-        reached, most = table.get(judged, f"{what} spans/s"), table.get(largest, f"{what} MB")
-        table.target(f"{what}: at least {least / 1e6:.0f} M spans/s ({judged})", f"{reached / 1e6:.2f} M/s" if reached else "not available",
-                     reached >= least if reached else None)
+        reached, most = table.get(judged, f"{what} M/s"), table.get(largest, f"{what} MB")
+        table.target(f"{what}: at least {least / 1e6:.0f} M spans/s ({judged})", f"{reached:.2f} M/s" if reached else "not available",
+                     reached >= least / 1e6 if reached else None)
         table.target(f"{what}: below {MEMORY_MB} MB at 50 M spans", f"{most:.1f} MB at {largest}" if most else "not available",
                      most < MEMORY_MB if most and not options.quick else None)
     return table
@@ -173,15 +187,15 @@ def judge_flat(table, what, values):
 
 def by_shape(options, progress):
     """Recordings of the same size, of more threads, of more probes."""
-    table = Table("Growth: reading, by threads and probes", COLUMNS, "", f"As above; {SHAPED:,} spans of the MPI mix. 1 probe: all are "
-                  "calls of the simplest kind, without arguments, at any depth.", label=22)
+    table = Table("Growth: reading, by threads and probes", COLUMNS, "", f"As above; {SHAPED:,} spans. Threads: of the MPI mix. Probes: "
+                  "all spans are MPI_Sendrecv, under so many names, which take turns.", label=22)
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = {}
-        for label, (threads, probes) in SHAPES.items():
-            rows[label] = (*generate(folder, "mpi", SHAPED, threads, probes), generate(folder, "mpi", 1, threads, probes))
+        for label, (mix, *shape) in SHAPES.items():
+            rows[label] = (*generate(folder, mix, SHAPED, *shape), generate(folder, mix, smallest(*shape), *shape))
         read_all(table, rows, 2 if options.quick else ROUNDS, progress)
     for what in ("report", "export"):
-        for which, labels in (("threads, 1 to 200", [label for label in SHAPES if "thread" in label and "probe" not in label]),
-                              ("probes, 1 to 2,000", [label for label in SHAPES if "probe" in label and "thread" not in label])):
+        for which, labels in (("threads, 1 to 200", [label for label in SHAPES if "thread" in label]),
+                              ("probes, 1 to 2,000", [label for label in SHAPES if "probe" in label])):
             judge_flat(table, f"{what}, time for a span by {which}", {label: table.get(label, f"{what} ns") for label in labels})
     return table
