@@ -177,20 +177,26 @@ def starpu(options, progress):
             table.note(f"{which}: {', '.join(name + (' and its return' if name in spans else '') for name in functions[which])}")
             spans = sorted({*spans, "starpu_task_submit"})  # four probes are four, however gaspbpf sees the return
             rows[f"gaspbpf, {which}"] = lambda hit=hit, model=model: Gaspbpf(job, one_each(hit), model)
+            rows[f"gaspbpf, {which}, --returns=trampoline"] = \
+                lambda hit=hit, model=model: Gaspbpf(job, one_each(hit), [*model, "--returns=trampoline"])
             rows[f"bpftrace, {which}"] = lambda hit=hit, spans=spans: BpftraceTasks(job, hit, spans)
         for turn in range(options.passes):
             for label, make in rows.items():
-                which = label.partition(", ")[2]
+                which = which_probes(label)
                 wanted = [name for name in functions.get(which, []) if name != "_starpu_driver_end_job"]
                 run_rows(table, job, {label: make}, {"tasks": "a task"}, {"tasks": wanted}, options, progress, 1, round_ns=20_000_000)
         for label in rows:
             if not isinstance(table.rows[label], str):
-                table.add(label, "functions", len(functions.get(label.partition(", ")[2], [])))
+                table.add(label, "functions", len(functions.get(which_probes(label), [])))
     fill_added(table, "a task")
     for which in models:
         judge(table, f"{which}: gaspbpf adds at most {STARPU_FACTOR} of what bpftrace adds", added(table, f"gaspbpf, {which}", "a task"),
               added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
     return table
+
+
+def which_probes(label):
+    return (label.split(", ") + [""])[1]
 
 
 def one_each(places):

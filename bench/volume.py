@@ -5,10 +5,10 @@ import tempfile
 import time
 
 import observers
-from costs import PAIR_MODELS, SITE_MODEL, calls_made, private_libc
+from costs import EMPTY_PAIRS, PAIR_MODELS, SITE_MODEL, calls_made, private_libc
 from launched import Eztrace, Lttng, Uftrace
 from measure import Absent, BUILD, JOB, Job, Times
-from observers import Gaspbpf, PerfRecord
+from observers import Empty, Gaspbpf, PerfRecord
 from runtimes import MPI_ENVIRONMENT, MPI_JOB, private_mpi
 from tables import Table
 
@@ -54,6 +54,9 @@ def rate(options, progress):
     with Job() as job:
         place, = observers.places_in(job, ["site_push"], *SITE_MODEL)
         for turn in range(2 if options.quick else ROUNDS):
+            with Empty(job, [place], EMPTY_PAIRS[options.rungs[0]]):
+                calls, took, _ = job.pace(THREADS, 0, 1000 * short)
+            table.add("empty pair, as many as possible", "calls/s", Times([calls / took]))
             for each in RATES:
                 progress(f"{table.title}: {offered(each)} ({turn + 1})")
                 whole, reached = paced(table, offered(each), job, place, each, short)
