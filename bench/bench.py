@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import shutil
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -18,7 +19,7 @@ import observers  # noqa: E402
 import reading  # noqa: E402
 import runtimes  # noqa: E402
 import volume  # noqa: E402
-from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
+from measure import Absent, BUILD, GASPBPF, JOB, Job, TOP  # noqa: E402
 
 PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
@@ -27,6 +28,7 @@ PARTS = {
     "export": reading.exporting, "growth": growth.growth,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
+RESULTS = BUILD / "bench.json"
 
 
 def arguments():
@@ -71,12 +73,17 @@ def rungs_here():
     return found
 
 
+def commit():
+    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return out.stdout.strip() or None
+
+
 def machine(options):
     cpu = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
                 if line.startswith("model name")), platform.machine())
-    tools = {"bpftrace": shutil.which("bpftrace"), "perf": shutil.which("perf")}
+    tools = {name: shutil.which(name) for name in ("bpftrace", "perf", "eztrace", "otf2-print", "uftrace", "lttng", "babeltrace")}
     return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
-            "rungs": options.rungs, "absent": [name for name, path in tools.items() if not path]}
+            "rungs": options.rungs, "quick": options.quick, "commit": commit(), "absent": [name for name, path in tools.items() if not path]}
 
 
 def print_machine(facts):
@@ -91,6 +98,12 @@ def progress(text):
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text[:99]}")
         sys.stderr.flush()
+
+
+def as_json(facts, parts):
+    tables = {part: [table.as_json() for table in tables] for part, tables in parts.items()}
+    return json.dumps({"machine": facts, "parts": tables}, separators=(",", ":")).replace('{"title"', '\n{"title"').replace(
+        '{"row"', '\n {"row"') + "\n"
 
 
 def main():
@@ -110,12 +123,13 @@ def main():
             if not options.json:
                 table.print()
                 sys.stdout.flush()
+        RESULTS.write_text(as_json(facts, parts), encoding="utf-8")  # after each part: a run may be broken off
     if options.json:
-        print(json.dumps({"machine": facts, "parts": {part: [table.as_json() for table in tables] for part, tables in parts.items()}},
-                         indent=1))
+        print(as_json(facts, parts), end="")
     judged = [met for tables in parts.values() for table in tables for _, _, met in table.targets]
     if not options.json:
-        print(f"\nmissed: {judged.count(False)} of {len(judged)} targets; not judged: {judged.count(None)}")
+        print(f"\nall rounds of all rows: {os.path.relpath(RESULTS)}")
+        print(f"missed: {judged.count(False)} of {len(judged)} targets; not judged: {judged.count(None)}")
 
 
 if __name__ == "__main__":
