@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -35,6 +36,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="bench", description="Measures what observing costs on this machine. Needs root.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {' '.join(PARTS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--long", action="store_true", help="also what takes bpftrace and perf many minutes (attach)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     options = parser.parse_args()
     for part in options.parts:
@@ -74,7 +76,11 @@ def rungs_here():
 
 
 def commit():
-    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    """Of the checkout, or None where there is no git."""
+    if not shutil.which("git"):
+        return None
+    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True,
+                         text=True, check=False)
     return out.stdout.strip() or None
 
 
@@ -114,21 +120,25 @@ def main():
     facts = machine(options)
     if not options.json:
         print_machine(facts)
-    parts = {}
+    parts, seconds = {}, {}
     for part in options.parts or PARTS:
+        started = time.monotonic()
         tables = PARTS[part](options, progress)
+        seconds[part] = round(time.monotonic() - started)
         parts[part] = tables if isinstance(tables, list) else [tables]
         progress("")
         for table in parts[part]:
             if not options.json:
                 table.print()
                 sys.stdout.flush()
+        facts["seconds"] = seconds
         RESULTS.write_text(as_json(facts, parts), encoding="utf-8")  # after each part: a run may be broken off
     if options.json:
         print(as_json(facts, parts), end="")
     judged = [met for tables in parts.values() for table in tables for _, _, met in table.targets]
     if not options.json:
-        print(f"\nall rounds of all rows: {os.path.relpath(RESULTS)}")
+        print("\nseconds: " + ", ".join(f"{part} {took}" for part, took in seconds.items()))
+        print(f"all rounds of all rows: {os.path.relpath(RESULTS)}")
         print(f"missed: {judged.count(False)} of {len(judged)} targets; not judged: {judged.count(None)}")
 
 

@@ -163,8 +163,10 @@ def attach_and_leave(options, progress):
                     continue
                 progress(f"{title}: {label} ({turn + 1})")
                 join_and_leave(table, label, job, as_places(wanted), more, rung)
-        if not options.quick:
+        if options.long:
             all_at_once(table, job, unique, progress)
+        else:
+            table.note(f"bpftrace and perf with all {len(unique)} functions: --long measures that, too; it takes them minutes")
     for rung in RUNGS[:2]:
         for way in ("attach", "detach"):
             took = table.get(rung, way)

@@ -75,18 +75,22 @@ class Job:
             self.process.wait()
             raise Absent(f"{program.name} does not start{f' under {prefix[0]}' if prefix else ''}")
         self.pid = int(words[1])
+        self.trouble = Absent if prefix else RuntimeError  # a tracer that breaks the job which it starts is no use; else it is our fault
 
     def ask(self, command):
         """The numbers that it answers a line with."""
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise self.trouble(f"{self.program.name} has ended") from None
         return [int(number) for number in self.process.stdout.readline().split()]
 
     def loop(self, name, calls, rounds):
         """ns for one call, in each round."""
         took = [ns / calls for ns in self.ask(f"loop {name} {calls} {rounds}")]
         if len(took) != rounds:
-            raise RuntimeError(f"{self.program}: the loop {name} broke off")
+            raise self.trouble(f"{self.program.name}: the loop {name} broke off")
         self.calls[name] += calls * rounds
         return Times(took)
 

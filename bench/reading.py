@@ -16,7 +16,7 @@ from tables import Table
 REPORT_RATE, EXPORT_RATE = 5e6, 2e6  # spans/s, at least
 MEMORY_MB = 64
 GROWTH_PERCENT = 20
-SIZES = (1_000, 100_000, 1_000_000, 10_000_000, 50_000_000)
+SIZES = (1_000, 100_000, 1_000_000, 5_000_000, 50_000_000)
 QUICK_SIZES = SIZES[:3]
 ROUNDS = 5
 LONG = 20_000_000        # from here on an export writes many GB: one round
@@ -160,7 +160,7 @@ def by_size(quick, progress):
 def exporting(options, progress):
     table = by_size(options.quick, progress)
     largest = [label for label in table.rows if label.startswith("mpi")][-1]
-    judged = largest if options.quick else "mpi 10 M"
+    judged = largest if options.quick else "mpi 5 M"
     for what, least in (("report", REPORT_RATE), ("export", EXPORT_RATE)):
         reached, most = table.get(judged, f"{what} M/s"), table.get(largest, f"{what} MB")
         table.target(f"{what}: at least {least / 1e6:.0f} M spans/s ({judged})", f"{reached:.2f} M/s" if reached else "not available",

@@ -72,6 +72,15 @@ def private_mpi():
         return {**MPI_ENVIRONMENT, "LD_LIBRARY_PATH": str(private_library(job, "libmpi.so.40"))}
 
 
+def registers_only(folder):
+    """A model of MPI_Sendrecv without what must be read from the job's memory: what do those reads cost? Options."""
+    model = pathlib.Path(folder) / "registers.model"
+    model.write_text("model registers\nlanguage REGISTERS\nlibrary libmpi.so*\n"
+                     "SENDRECV exchange int MPI_Sendrecv(const void *sendbuf, int sendcount, void *sendtype, int dest, int sendtag, "
+                     "void *recvbuf)\n", encoding="ascii")
+    return ["--model-file", model, "-m", "registers"]
+
+
 def mpi(options, progress):
     title = "MPI_Sendrecv of one int to self, Open MPI"
     try:
@@ -83,11 +92,14 @@ def mpi(options, progress):
                   "function calls inside the process. 'added' is against the unobserved job.", label=44)
     with Job(MPI_JOB, **environment) as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         places = observers.places_in(job, ["MPI_Sendrecv"], "-m", "mpi")
+        registers = registers_only(folder)
+        plain = observers.places_in(job, ["MPI_Sendrecv"], *registers)
         table.note(f"gaspbpf's place: MPI_Sendrecv +{places[0].probe - places[0].start}; bpftrace's: +0")
         rows = {
             "unobserved": lambda: Nobody(job, places),
             "gaspbpf": lambda: Gaspbpf(job, places, ["-m", "mpi"]),
             "gaspbpf, with a recording (-o)": lambda: Gaspbpf(job, places, ["-m", "mpi", "-o", f"{folder}/run.gasp"]),
+            "gaspbpf, only what is in registers": lambda: Gaspbpf(job, plain, registers),
             "bpftrace uprobe+uretprobe": lambda: Bpftrace(job, places),
             "EZTrace, started under it": lambda: Eztrace(MPI_JOB, "openmpi", **environment),
             "uftrace, started under it": lambda: Uftrace(MPI_JOB, **environment),

@@ -13,7 +13,7 @@ from runtimes import MPI_ENVIRONMENT, MPI_JOB, private_mpi
 from tables import Table
 
 THREADS = 2
-RATES = (500_000, 1_000_000, 1_200_000, 1_500_000, 0)  # calls a second that are offered; 0: as many as possible
+RATES = (500_000, 1_000_000, 1_250_000, 0)  # calls a second that are offered; 0: as many as possible
 RATE_TARGET = 1_000_000
 CPU_RATE = 600_000
 CPU_NS = 150
