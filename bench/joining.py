@@ -20,7 +20,7 @@ OTHERS_PATIENCE = 900
 DEAR_TURNS = 2     # rounds of what takes many seconds to remove
 MANY = 400         # functions that are never called
 ATTACH_MS = 150    # at most, each way
-SCOPES = (1, 4, 16, 64)
+SCOPES = (1, 8, 64)
 SCOPE_FACTOR = 1.2
 SWITCH_PERCENT = 5
 
@@ -240,7 +240,7 @@ def switches(options, progress):
         for name in ("free", "bound"):
             rows[f"gaspbpf perf, {name}"] = (lambda: Gaspbpf(job, places[:3], few, "perf"), FEW)
         rows["empty entry+return, perf events of the usual kind"] = (lambda: Empty(job, places[:FEW], "uprobe-pair"), FEW)
-        for turn in range(4 * options.passes):  # many: these differ by less than a machine does from minute to minute
+        for turn in range(max(4, 2 * options.passes)):  # many: these differ by less than a machine does from minute to minute
             for label, (observer, count) in rows.items():
                 dear = "perf" in label
                 if dear and turn >= DEAR_TURNS:

@@ -72,7 +72,10 @@ class Table:
 
 
 def number(value):
-    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.1f}"
+    """Three digits at least."""
+    if abs(value) >= 100 or value == 0:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 1 else f"{value:.3f}"
 
 
 def show(cell):
