@@ -108,7 +108,7 @@ def sites(options, progress):
             "empty session at +0": empty("session", True),
         }
         for rung in RUNGS:
-            rows |= policies(rung, gaspbpf)
+            rows |= policies(rung, gaspbpf) if rung == options.rungs[0] else {f"gaspbpf {rung}": gaspbpf(rung)}
         rows["gaspbpf --placement=entry"] = gaspbpf(None, "--placement=entry")
         rows["bpftrace uprobe+uretprobe at +0"] = lambda: Bpftrace(job, places)
         rows["perf record at +0"] = lambda: PerfRecord(job, places)

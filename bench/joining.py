@@ -15,7 +15,7 @@ from tables import Table
 
 SHMEM = "liboshmem.so.40"
 FEW = 20           # functions, where each takes two perf events that are slow to remove
-OTHERS_TURNS = 5
+TURNS = 5
 OTHERS_PATIENCE = 900
 DEAR_TURNS = 2     # rounds of what takes many seconds to remove
 MANY = 400         # functions that are never called
@@ -150,11 +150,10 @@ def attach_and_leave(options, progress):
                  for scope, more in (("", ["--scope=process"]), (", file", ["--scope=file"]))}
         kinds["perf"] = ("perf", some_functions(folder, rows, FEW), rows[:FEW])
         unique = list({place.start: place for place in as_places(rows)}.values())
-        for turn in range(2 if options.quick else 7):
+        for turn in range(2 if options.quick else TURNS):
             for label, kind in OTHERS.items():
-                if turn < OTHERS_TURNS:
-                    progress(f"{title}: {label} ({turn + 1})")
-                    others_join_and_leave(table, label, kind(job, unique[:FEW]))
+                progress(f"{title}: {label} ({turn + 1})")
+                others_join_and_leave(table, label, kind(job, unique[:FEW]))
             for label, (rung, more, wanted) in kinds.items():
                 if rung == "perf" and turn >= DEAR_TURNS:
                     continue

@@ -56,7 +56,7 @@ def span(options, progress):
         }
         for rung in rungs:
             bound = {label: lambda make=make: make(rung) for label, make in rows.items()}
-            run_rows(table, job, bound, {"site_push": rung}, {"site_push": ["site_push"]}, options, progress, 2 * options.passes)
+            run_rows(table, job, bound, {"site_push": rung}, {"site_push": ["site_push"]}, options, progress)
     for rung in rungs:
         for which in ("1 argument", "6 arguments and the result"):
             judge(table, f"{rung}: a span with {which} at most {SPAN_FACTOR} times an empty pair",
