@@ -6,32 +6,43 @@ import os
 import pathlib
 import platform
 import shutil
+import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import costs  # noqa: E402
+import growth  # noqa: E402
 import joining  # noqa: E402
 import observers  # noqa: E402
-from measure import Absent, BUILD, GASPBPF, JOB, Job  # noqa: E402
+import reading  # noqa: E402
+import runtimes  # noqa: E402
+import volume  # noqa: E402
+from measure import Absent, BUILD, GASPBPF, JOB, Job, TOP  # noqa: E402
 
 PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
+    "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
+    "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
+    "export": reading.exporting, "growth": growth.growth,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
+RESULTS = BUILD / "bench.json"
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="bench", description="Measures what observing costs on this machine. Needs root.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {' '.join(PARTS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--long", action="store_true", help="also what takes bpftrace and perf many minutes (attach)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     options = parser.parse_args()
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"{part}: no such part: use {' '.join(PARTS)}")
-    options.rounds, options.passes = (8, 1) if options.quick else (15, 3)
+    options.rounds, options.passes = (8, 1) if options.quick else (9, 5)
     return options
 
 
@@ -64,12 +75,21 @@ def rungs_here():
     return found
 
 
+def commit():
+    """Of the checkout, or None where there is no git."""
+    if not shutil.which("git"):
+        return None
+    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True,
+                         text=True, check=False)
+    return out.stdout.strip() or None
+
+
 def machine(options):
     cpu = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
                 if line.startswith("model name")), platform.machine())
-    tools = {"bpftrace": shutil.which("bpftrace"), "perf": shutil.which("perf")}
+    tools = {name: shutil.which(name) for name in ("bpftrace", "perf", "eztrace", "otf2-print", "uftrace", "lttng", "babeltrace")}
     return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
-            "rungs": options.rungs, "absent": [name for name, path in tools.items() if not path]}
+            "rungs": options.rungs, "quick": options.quick, "commit": commit(), "absent": [name for name, path in tools.items() if not path]}
 
 
 def print_machine(facts):
@@ -86,6 +106,12 @@ def progress(text):
         sys.stderr.flush()
 
 
+def as_json(facts, parts):
+    tables = {part: [table.as_json() for table in tables] for part, tables in parts.items()}
+    return json.dumps({"machine": facts, "parts": tables}, separators=(",", ":")).replace('{"title"', '\n{"title"').replace(
+        '{"row"', '\n {"row"') + "\n"
+
+
 def main():
     options = arguments()
     need_machine()
@@ -94,18 +120,26 @@ def main():
     facts = machine(options)
     if not options.json:
         print_machine(facts)
-    tables = {}
+    parts, seconds = {}, {}
     for part in options.parts or PARTS:
-        tables[part] = PARTS[part](options, progress)
+        started = time.monotonic()
+        tables = PARTS[part](options, progress)
+        seconds[part] = round(time.monotonic() - started)
+        parts[part] = tables if isinstance(tables, list) else [tables]
         progress("")
-        if not options.json:
-            tables[part].print()
-            sys.stdout.flush()
+        for table in parts[part]:
+            if not options.json:
+                table.print()
+                sys.stdout.flush()
+        facts["seconds"] = seconds
+        RESULTS.write_text(as_json(facts, parts), encoding="utf-8")  # after each part: a run may be broken off
     if options.json:
-        print(json.dumps({"machine": facts, "tables": {part: table.as_json() for part, table in tables.items()}}, indent=1))
-    missed = [what for table in tables.values() for what, _, met in table.targets if met is False]
+        print(as_json(facts, parts), end="")
+    judged = [met for tables in parts.values() for table in tables for _, _, met in table.targets]
     if not options.json:
-        print(f"\nmissed: {len(missed)} of {sum(len(table.targets) for table in tables.values())} targets")
+        print("\nseconds: " + ", ".join(f"{part} {took}" for part, took in seconds.items()))
+        print(f"all rounds of all rows: {os.path.relpath(RESULTS)}")
+        print(f"missed: {judged.count(False)} of {len(judged)} targets; not judged: {judged.count(None)}")
 
 
 if __name__ == "__main__":

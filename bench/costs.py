@@ -1,4 +1,6 @@
 """What a call costs its thread: at each kind of site, and for malloc+free and lock+unlock, under each way to observe."""
+import collections
+import pathlib
 import tempfile
 
 import observers
@@ -20,41 +22,56 @@ TARGETS = {"malloc": 4, "lock": 6}  # times cheaper than others
 EMPTY_PAIRS = {"session": "session", "multi": "multi-pair", "perf": "uprobe-pair"}
 
 
-def timed(job, loop, rounds):
-    """Rounds of about ROUND_NS each."""
+def timed(job, loop, rounds, round_ns=ROUND_NS):
+    """Rounds of about so many ns each."""
     once = job.loop(loop, 50, 3).best
-    return job.loop(loop, max(50, min(CALLS_MOST, int(ROUND_NS / once))), rounds)
+    return job.loop(loop, max(50, min(CALLS_MOST, int(round_ns / once))), rounds)
 
 
-def measure(table, job, label, observer, columns, functions, rounds):
-    """One row, once: all its loops under one observer. columns: {loop: column}; functions: {loop: what it calls}."""
-    before = job.calls.copy()
+def measure(table, job, label, observer, columns, functions, rounds, round_ns):
+    """
+    One row, once: all its loops under one observer. columns: {loop: column}; functions: {loop: what a turn of it calls}. A
+    Launched tracer has a job of its own.
+    """
     try:
         with observer:
-            for loop, column in columns.items():
-                table.add(label, column, timed(job, loop, rounds))
+            job = getattr(observer, "launched", job)
+            before = job.calls.copy()
+            took = {column: timed(job, loop, rounds, round_ns) for loop, column in columns.items()}
+            observer.finish()
     except Absent as reason:
         table.absent(label, reason)
         return
-    made = {name: job.calls[loop] - before[loop] for loop in columns for name in functions[loop]}
-    trouble = observers.compare(observer, made)
+    for column, times in took.items():
+        table.add(label, column, times)
+    trouble = observers.compare(observer, calls_made(job, before, functions))
     if trouble:
         table.note(f"{label}: {trouble}")
     if getattr(observer, "lost", 0):
         table.note(f"{label}: gaspbpf lost {observer.lost:,} of its events, and says so")
 
 
-def run_rows(table, job, rows, columns, functions, options, progress):
+def calls_made(job, before, functions):
+    """{function: calls} since then."""
+    made = collections.Counter()
+    for loop, names in functions.items():
+        for name in names:
+            made[name] += job.calls[loop] - before[loop]
+    return made
+
+
+def run_rows(table, job, rows, columns, functions, options, progress, passes=None, round_ns=ROUND_NS):
     """All rows, several times over, so that a slow minute of the machine hits none of them alone."""
-    for turn in range(options.passes):
+    passes = passes or options.passes
+    for turn in range(passes):
         for label, observer in rows.items():
             if isinstance(table.rows.get(label), str):
                 continue
-            progress(f"{table.title}: {label} ({turn + 1} of {options.passes})")
+            progress(f"{table.title}: {label} ({turn + 1} of {passes})")
             if isinstance(observer, str):
                 table.absent(label, observer)
             else:
-                measure(table, job, label, observer(), columns, functions, options.rounds)
+                measure(table, job, label, observer(), columns, functions, options.rounds, round_ns)
 
 
 def policies(rung, make):
@@ -70,7 +87,7 @@ def sites(options, progress):
     table = Table("Sites: one call", list(SITES.values()), "ns for a call",
                   "A function that does nothing, by the instruction its probe meets; gaspbpf moves its probe behind endbr64 and "
                   "test, and the empty ones are there, too; +0 is the first instruction. trampoline, sites, none: how gaspbpf "
-                  "sees the return (--returns). Best round, and how far the median is above it.", label=38)
+                  "sees the return (--returns). Median, and how far the best round is below it.", label=38)
     with Job() as job:
         places = observers.places_in(job, SITES, *SITE_MODEL)
         table.note("gaspbpf's places: " + ", ".join(f"{SITES[place.function]} +{place.probe - place.start}" for place in places))
@@ -91,7 +108,7 @@ def sites(options, progress):
             "empty session at +0": empty("session", True),
         }
         for rung in RUNGS:
-            rows |= policies(rung, gaspbpf)
+            rows |= policies(rung, gaspbpf) if rung == options.rungs[0] else {f"gaspbpf {rung}": gaspbpf(rung)}
         rows["gaspbpf --placement=entry"] = gaspbpf(None, "--placement=entry")
         rows["bpftrace uprobe+uretprobe at +0"] = lambda: Bpftrace(job, places)
         rows["perf record at +0"] = lambda: PerfRecord(job, places)
@@ -99,12 +116,18 @@ def sites(options, progress):
     return table
 
 
+def private_library(job, name):
+    """The folder of a copy of a library that the job maps."""
+    lines = pathlib.Path(f"/proc/{job.pid}/maps").read_text(encoding="utf-8").splitlines()
+    stem = f"/{name.partition('.so')[0]}"
+    mapped = next(line.split(maxsplit=5)[5] for line in lines if f"{stem}.so" in line or f"{stem}-2" in line)
+    return private_copy(mapped, name).parent
+
+
 def private_libc():
     """The folder of a copy of the libc that programs here use."""
     with Job() as job:
-        lines = open(f"/proc/{job.pid}/maps", encoding="utf-8").read().splitlines()
-    libc = next(line.split(maxsplit=5)[5] for line in lines if "/libc.so.6" in line or "/libc-2" in line)
-    return private_copy(libc, "libc.so.6").parent
+        return private_library(job, "libc.so.6")
 
 
 def pairs(options, progress):

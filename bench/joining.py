@@ -4,20 +4,23 @@ import os
 import pathlib
 import re
 import tempfile
+import threading
 import time
 
 import observers
 from costs import SITE_MODEL, timed
 from measure import Absent, BUILD, Job, Times, is_patched, private_copy
-from observers import Empty, Gaspbpf, Nobody, RUNGS
+from observers import Bpftrace, Empty, Gaspbpf, Nobody, PerfRecord, RUNGS
 from tables import Table
 
 SHMEM = "liboshmem.so.40"
 FEW = 20           # functions, where each takes two perf events that are slow to remove
+TURNS = 5
+OTHERS_PATIENCE = 900
 DEAR_TURNS = 2     # rounds of what takes many seconds to remove
 MANY = 400         # functions that are never called
 ATTACH_MS = 150    # at most, each way
-SCOPES = (1, 4, 16, 64)
+SCOPES = (1, 8, 64)
 SCOPE_FACTOR = 1.2
 SWITCH_PERCENT = 5
 
@@ -86,6 +89,50 @@ def join_and_leave(table, label, job, places, options, rung):
     table.add(label, "to end", Times([1000 * (left - asked)]))
 
 
+class BpftraceMany(Bpftrace):
+    """Times of many functions, in one map."""
+
+    patience = OTHERS_PATIENCE
+
+    def script(self):
+        for kind, action in (("uprobe", "@start[tid] = nsecs;"), ("uretprobe", "@all = hist(nsecs - @start[tid]); delete(@start[tid]);")):
+            yield ",\n".join(f"{kind}:{place.file}:{place.function}" for place in self.places) + f" {{ {action} }}\n"
+
+
+class PerfMany(PerfRecord):
+    patience = OTHERS_PATIENCE
+
+
+def others_join_and_leave(table, label, observer):
+    """One row of another tool, once."""
+    before = time.monotonic()
+    try:
+        with observer:
+            started = asked = time.monotonic()
+            observer.stop()
+    except Absent as reason:
+        table.absent(label, reason)
+        return
+    table.add(label, "functions", len(observer.places))
+    table.add(label, "to start", Times([1000 * (started - before)]))
+    table.add(label, "to end", Times([1000 * (observer.left - asked)]))
+
+
+def all_at_once(table, job, places, progress):
+    """Both others with all functions: minutes, so it is one round, and side by side, since all they do is wait for the kernel."""
+    progress(f"{table.title}: bpftrace and perf, {len(places)} functions: minutes")
+    runs = [threading.Thread(target=others_join_and_leave, args=(table, f"{label}, all", kind(job, places)))
+            for label, kind in OTHERS.items()]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    table.note(f"bpftrace and perf with all {len(places)} functions: one round, both at the same time; with {FEW}: all rounds")
+
+
+OTHERS = {"bpftrace": BpftraceMany, "perf record": PerfMany}
+
+
 def attach_and_leave(options, progress):
     title = "Attach and leave: the functions of OpenSHMEM in a running process"
     try:
@@ -95,13 +142,18 @@ def attach_and_leave(options, progress):
     table = Table(title, ["functions", "links", "attach", "detach", "to start", "to end"], "ms",
                   "attach, detach: as gaspbpf -v says; to start: from the command to its first probes, all included; to "
                   "end: from ^C to its end, report included. Process scope; 'file' is for everybody who maps the library. "
-                  "A perf event is a link for each end of each function.", label=24)
+                  "A perf event is a link for each end of each function. bpftrace and perf record: an event for each call and each "
+                  "return; how long they themselves take to attach and detach they do not say.", label=24)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = shmem_functions(job)
         kinds = {f"{rung}{scope}": (rung, ["-m", "shmem", *more], rows) for rung in RUNGS[:2]
                  for scope, more in (("", ["--scope=process"]), (", file", ["--scope=file"]))}
         kinds["perf"] = ("perf", some_functions(folder, rows, FEW), rows[:FEW])
-        for turn in range(2 if options.quick else 7):
+        unique = list({place.start: place for place in as_places(rows)}.values())
+        for turn in range(2 if options.quick else TURNS):
+            for label, kind in OTHERS.items():
+                progress(f"{title}: {label} ({turn + 1})")
+                others_join_and_leave(table, label, kind(job, unique[:FEW]))
             for label, (rung, more, wanted) in kinds.items():
                 if rung == "perf" and turn >= DEAR_TURNS:
                     continue
@@ -110,6 +162,10 @@ def attach_and_leave(options, progress):
                     continue
                 progress(f"{title}: {label} ({turn + 1})")
                 join_and_leave(table, label, job, as_places(wanted), more, rung)
+        if options.long:
+            all_at_once(table, job, unique, progress)
+        else:
+            table.note(f"bpftrace and perf with all {len(unique)} functions: --long measures that, too; it takes them minutes")
     for rung in RUNGS[:2]:
         for way in ("attach", "detach"):
             took = table.get(rung, way)
@@ -183,7 +239,7 @@ def switches(options, progress):
         for name in ("free", "bound"):
             rows[f"gaspbpf perf, {name}"] = (lambda: Gaspbpf(job, places[:3], few, "perf"), FEW)
         rows["empty entry+return, perf events of the usual kind"] = (lambda: Empty(job, places[:FEW], "uprobe-pair"), FEW)
-        for turn in range(4 * options.passes):  # many: these differ by less than a machine does from minute to minute
+        for turn in range(max(4, 2 * options.passes)):  # many: these differ by less than a machine does from minute to minute
             for label, (observer, count) in rows.items():
                 dear = "perf" in label
                 if dear and turn >= DEAR_TURNS:

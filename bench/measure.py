@@ -1,4 +1,4 @@
-"""The observed program under control, times and their spread, and where breakpoints are."""
+"""The observed programs under control, times and their spread, and where breakpoints are."""
 import collections
 import os
 import pathlib
@@ -28,56 +28,90 @@ def wait_for(condition, what, seconds=PATIENCE):
 
 
 class Times:
-    """What a thing took, again and again. The best is what it costs; what is above it came from elsewhere."""
+    """What a thing took, again and again: the values of each turn. The median is what is judged."""
 
     def __init__(self, values=()):
-        self.values = list(values)
+        self.turns = [list(values)]
 
     def add(self, more):
-        self.values += more.values
+        self.turns += more.turns
         return self
+
+    @property
+    def values(self):
+        return [value for turn in self.turns for value in turn]
 
     @property
     def best(self):
         return min(self.values)
 
     @property
+    def median(self):
+        return statistics.median(self.values)
+
+    @property
     def spread(self):
-        """How far the median is above the best, as a share of it."""
-        return statistics.median(self.values) / self.best - 1
+        """How far the best is below the median, as a share of it."""
+        return 1 - self.best / self.median if self.median else 0.0
 
     def as_json(self):
-        return {"best": self.best, "median": statistics.median(self.values), "worst": max(self.values),
-                "rounds": len(self.values)}
+        return {"median": self.median, "best": self.best, "worst": max(self.values),
+                "rounds": [[round(value, 4) for value in turn] for turn in self.turns]}
 
 
 class Job:
-    """build/bench/job, idle until told what to do."""
+    """A program of bench/ that obeys loops.h, idle until told what to do. prefix: a command that starts it."""
 
-    def __init__(self, **environment):
+    def __init__(self, program=JOB, prefix=(), folder=None, **environment):
         self.calls = collections.Counter()  # what was called, by loop
-        self.process = subprocess.Popen([JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **environment})
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError(f"{JOB} did not start")
+        self.program = program
+        if not program.exists():
+            raise Absent(f"{program.name} could not be built: its runtime is not installed")
+        self.process = subprocess.Popen([*prefix, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+                                        stderr=subprocess.DEVNULL if prefix else None, env={**os.environ, **environment})
+        words = self.process.stdout.readline().split()
+        if words[:1] != ["ready"]:
+            self.process.kill()
+            self.process.wait()
+            raise Absent(f"{program.name} does not start{f' under {prefix[0]}' if prefix else ''}")
+        self.pid = int(words[1])
+        self.trouble = Absent if prefix else RuntimeError  # a tracer that breaks the job which it starts is no use; else it is our fault
 
-    @property
-    def pid(self):
-        return self.process.pid
+    def ask(self, command):
+        """The numbers that it answers a line with."""
+        try:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise self.trouble(f"{self.program.name} has ended") from None
+        return [int(number) for number in self.process.stdout.readline().split()]
 
     def loop(self, name, calls, rounds):
         """ns for one call, in each round."""
-        self.process.stdin.write(f"loop {name} {calls} {rounds}\n")
-        self.process.stdin.flush()
-        took = [int(ns) / calls for ns in self.process.stdout.readline().split()]
+        took = [ns / calls for ns in self.ask(f"loop {name} {calls} {rounds}")]
         if len(took) != rounds:
-            raise RuntimeError(f"{JOB}: the loop {name} broke off")
+            raise self.trouble(f"{self.program.name}: the loop {name} broke off")
         self.calls[name] += calls * rounds
         return Times(took)
 
+    def pace(self, threads, rate, milliseconds):
+        """Calls of site_push by several threads, `rate` a second in all (0: as fast as they can): (calls, seconds, CPU seconds)."""
+        calls, took, cpu = self.ask(f"pace {threads} {rate} {milliseconds}")
+        self.calls["site_push"] += calls
+        return calls, took / 1e9, cpu / 1e9
+
+    def crowd(self, threads, calls):
+        """ns of CPU time for one call of site_push, with so many threads that make `calls` each."""
+        cpu, = self.ask(f"crowd {threads} {calls}")
+        self.calls["site_push"] += threads * calls
+        return cpu / (threads * calls)
+
     def end(self):
+        """May be called again."""
+        if self.process.returncode is not None:
+            return
         self.process.stdin.close()
-        self.process.wait()
+        self.process.wait(PATIENCE)
         self.process.stdout.close()
 
     def __enter__(self):

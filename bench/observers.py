@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from measure import Absent, BUILD, GASPBPF, PATIENCE, is_patched, wait_for
 
@@ -55,6 +56,8 @@ class Observer:
     """A program that observes. Subclasses start it, wait for it, and read what it left."""
 
     seen = None
+    left = None         # when it had ended, CLOCK_MONOTONIC
+    patience = PATIENCE # seconds that it may take to leave
 
     def __init__(self, job, places):
         self.job, self.places = job, places
@@ -96,6 +99,9 @@ class Observer:
                 self.stop()
         finally:
             self.kill()
+
+    def finish(self):
+        """The calls are over. What can only be read when a job has ended is read here."""
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -159,6 +165,7 @@ class Gaspbpf(Observer):
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         out, errors = self.process.communicate(timeout=PATIENCE)
+        self.left = time.monotonic()
         self.errors += errors
         if self.process.returncode:
             raise RuntimeError(f"gaspbpf: {self.errors}")
@@ -171,17 +178,27 @@ class Gaspbpf(Observer):
 class Bpftrace(Observer):
     """The usual latency script: the time of a call in a map, its duration into a histogram."""
 
+    @staticmethod
+    def latency(place):
+        return (f"uprobe:{place.file}:{place.function} {{ @start_{place.function}[tid] = nsecs; }}\n"
+                f"uretprobe:{place.file}:{place.function} /@start_{place.function}[tid]/ {{\n"
+                f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]);\n"
+                f"  delete(@start_{place.function}[tid]); }}\n")
+
+    def script(self):
+        return map(self.latency, self.places)
+
     def start(self):
         if not shutil.which("bpftrace"):
             raise Absent("bpftrace is not installed")
-        script = 'BEGIN { printf("ready\\n"); }\n'
-        for place in self.places:
-            script += (f"uprobe:{place.file}:{place.function} {{ @start_{place.function}[tid] = nsecs; }}\n"
-                       f"uretprobe:{place.file}:{place.function} /@start_{place.function}[tid]/ {{\n"
-                       f"  @{place.function} = hist(nsecs - @start_{place.function}[tid]);\n"
-                       f"  delete(@start_{place.function}[tid]); }}\n")
-        self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), "-e", script],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with tempfile.NamedTemporaryFile("w", dir=BUILD, suffix=".bt") as file:  # too long for a command line where functions are many
+            file.write('BEGIN { printf("ready\\n"); }\n' + "".join(self.script()))
+            file.flush()
+            self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), file.name], stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True, env={**os.environ, "BPFTRACE_MAX_PROBES": "4096"})
+            self.await_ready()
+
+    def await_ready(self):
         for line in self.process.stdout:
             if "ready" in line:
                 return
@@ -190,7 +207,8 @@ class Bpftrace(Observer):
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
-        out, _ = self.process.communicate(timeout=PATIENCE)
+        out, _ = self.process.communicate(timeout=self.patience)
+        self.left = time.monotonic()
         self.seen = collections.Counter()
         for line in out.splitlines():
             record = json.loads(line) if line.startswith("{") else {}
@@ -202,7 +220,7 @@ class Bpftrace(Observer):
 class PerfRecord(Observer):
     """perf record of a probe on each call and each return."""
 
-    GROUP = "gaspbpf_bench"
+    GROUP = f"gaspbpf_bench_{os.getpid()}"  # of this benchmark: another one may run
 
     def __init__(self, job, places):
         super().__init__(job, places)
@@ -212,7 +230,7 @@ class PerfRecord(Observer):
         """Uprobe events, as `perf probe` makes them."""
         lines = [f"{kind}:{self.GROUP}/{place.function}{end} {place.file}:{offset:#x}" for place, offset in
                  zip(self.places, self.offsets()) for kind, end in (("p", "_call"), ("r", "_return"))]
-        self.forget()  # what a killed benchmark left
+        self.forget_dead()
         self.folder.callback(self.forget)
         for line in lines:
             self.tell(line)
@@ -227,9 +245,16 @@ class PerfRecord(Observer):
         finally:
             os.close(events)
 
-    def forget(self):
+    def forget(self, group=GROUP):
         with contextlib.suppress(OSError):  # none were defined
-            self.tell(f"-:{self.GROUP}/")
+            self.tell(f"-:{group}/")
+
+    def forget_dead(self):
+        """What killed benchmarks left."""
+        defined = (TRACEFS / "uprobe_events").read_text(encoding="utf-8")
+        for group, pid in set(re.findall(r"^.:(gaspbpf_bench_(\d+))/", defined, re.MULTILINE)):
+            if int(pid) == os.getpid() or not os.path.exists(f"/proc/{pid}"):
+                self.forget(group)
 
     def start(self):
         if not shutil.which("perf"):
@@ -255,7 +280,9 @@ class PerfRecord(Observer):
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=PATIENCE)
+        self.process.communicate(timeout=self.patience)
+        self.left = time.monotonic()
+        self.size = self.data.stat().st_size
         counts = subprocess.run(["perf", "report", "--stats", "-i", self.data], capture_output=True, text=True, check=True,
                                 timeout=PATIENCE).stdout
         self.seen = collections.Counter()

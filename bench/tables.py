@@ -30,10 +30,10 @@ class Table:
             self.notes.append(text)
 
     def get(self, label, column):
-        """The best time there, or None."""
+        """The median time there, or None."""
         row = self.rows.get(label)
         times = None if row is None or isinstance(row, str) else row[self.columns.index(column)]
-        return times.best if isinstance(times, Times) else None
+        return times.median if isinstance(times, Times) else None
 
     def target(self, what, value, met):
         """`met` None: could not be judged."""
@@ -72,13 +72,16 @@ class Table:
 
 
 def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    """Three digits at least."""
+    if abs(value) >= 100 or value == 0:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 1 else f"{value:.3f}"
 
 
 def show(cell):
-    """The best, and how far the median of all rounds is above it; nothing where there is only one."""
+    """The median, and how far the best is below it; nothing where there is only one."""
     if cell is None:
         return "-"
     if isinstance(cell, Times):
-        return f"{number(cell.best)} {f'+{100 * cell.spread:.0f}%' if cell.spread < 9.995 else '>10x':>5}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+        return f"{number(cell.median)} {f'-{100 * cell.spread:.0f}%' if len(cell.values) > 1 else '':>4}"
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.2f}" if isinstance(cell, float) else str(cell)
