@@ -45,6 +45,12 @@ struct frame {
 	bool summed;/* it becomes no span (sums.h) */
 };
 
+/* A piece of the target's memory, as it was read last (values.h). */
+struct window {
+	__u64 start; /* its address; 0: nothing has been read */
+	__u64 words[8];
+};
+
 struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
@@ -59,6 +65,7 @@ struct thread_state {
 	};
 	bool ended;
 	__u64 ax, dx;   /* of the return that is being looked at */
+	struct window window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
 

@@ -201,7 +201,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.value[4] = ctx->r8;
 	f->span.value[5] = ctx->r9;
 	if (p->entry_ops)
-		run_ops(f, p, false, 0, 0);
+		run_ops(t, f, p, false);
 	if (p->flags & GB_PROBE_CALLER)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();
@@ -333,8 +333,11 @@ static __always_inline int on_return(struct pt_regs *ctx, bool session)
 		return 0;
 	f->span.end = now;
 	f->span.caller = ctx->ip;
-	if (p->return_ops)
-		run_ops(f, p, true, ctx->ax, ctx->dx);
+	if (p->return_ops) {
+		t->ax = ctx->ax;
+		t->dx = ctx->dx;
+		run_ops(t, f, p, true);
+	}
 	t->depth = top;
 	frame_put(t, f);
 	return 0;
@@ -376,12 +379,12 @@ static __always_inline void look_for_trampoline(const struct frame *f)
 }
 
 /* What is known of a call only now that it ends; at a jump there is no result yet. */
-__noinline int end_frame(struct frame *f, __u32 how, __u64 ax, __u64 dx)
+__noinline int end_frame(struct thread_state *t, struct frame *f, __u32 how)
 {
 	struct gb_probe *p;
 	__u32 id;
 
-	if (!f)
+	if (!t || !f)
 		return 0;
 	look_for_trampoline(f);
 	id = f->span.probe;
@@ -389,7 +392,7 @@ __noinline int end_frame(struct frame *f, __u32 how, __u64 ax, __u64 dx)
 	if (p && how != GB_EXIT_RETURN)
 		f->span.unread |= p->return_slots;
 	else if (p && p->return_ops)
-		run_ops(f, p, true, ax, dx);
+		run_ops(t, f, p, true);
 	return 0;
 }
 
@@ -406,7 +409,7 @@ __noinline int end_top(struct thread_state *t, __u64 sp, __u64 now, __u32 how)
 		return 0;
 	f = &t->frames[top];
 	if (f->sp == sp) {
-		end_frame(f, how, t->ax, t->dx);
+		end_frame(t, f, how);
 		frame_close(t, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
 	} else {
 		frame_close(t, now, GB_END_UNWOUND);
@@ -422,7 +425,9 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 
 	if (!f || f->span.probe != id)
 		return;
-	end_frame(f, how, ctx->ax, ctx->dx);
+	t->ax = ctx->ax;
+	t->dx = ctx->dx;
+	end_frame(t, f, how);
 	stack_finish(t, f, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
 	bpf_map_delete_elem(&stacks, &place);
 }
