@@ -69,18 +69,33 @@ static void take_span(void *context, const void *record, size_t size)
 		waiting->shortest = span->end - span->start;
 }
 
-/* Empties the rings. Only for the trial, before anybody else reads. */
-static struct waiting drain_rings(struct kernel *kernel)
+/* The rings, mapped: that takes milliseconds, so once. Only for the trial, before anybody else reads. */
+struct trial {
+	struct kernel *kernel;
+	struct ring rings[sizeof(((struct kernel *)0)->ring_fds) / sizeof(int)];
+};
+
+static int open_rings(struct trial *trial)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < trial->kernel->rings; i++)
+		err = ring_open(&trial->rings[i], trial->kernel->ring_fds[i], trial->kernel->ring_bytes);
+	return err;
+}
+
+static void close_rings(struct trial *trial)
+{
+	for (unsigned i = 0; i < trial->kernel->rings; i++)
+		ring_close(&trial->rings[i]);
+}
+
+static struct waiting drain_rings(struct trial *trial)
 {
 	struct waiting waiting = { .shortest = UINT64_MAX };
 
-	for (unsigned i = 0; i < kernel->rings; i++) {
-		struct ring ring = { 0 };
-
-		if (!ring_open(&ring, kernel->ring_fds[i], kernel->ring_bytes))
-			ring_drain(&ring, ring_filled(&ring), take_span, &waiting);
-		ring_close(&ring);
-	}
+	for (unsigned i = 0; i < trial->kernel->rings; i++)
+		ring_drain(&trial->rings[i], ring_filled(&trial->rings[i]), take_span, &waiting);
 	return waiting;
 }
 
@@ -152,8 +167,9 @@ static void forget_own_thread(struct kernel *kernel)
 }
 
 /* One call of each trial function must leave three spans. */
-static int trial_works(struct kernel *kernel)
+static int trial_works(struct trial *trial)
 {
+	struct kernel *kernel = trial->kernel;
 	uint32_t self = getpid();
 	uint8_t one = 1;
 	struct waiting got;
@@ -166,7 +182,7 @@ static int trial_works(struct kernel *kernel)
 	for (int class = 0; class < SITE_CLASSES; class++)
 		trial_functions[class](0);
 	kernel_set_active(kernel, false);
-	got = drain_rings(kernel);
+	got = drain_rings(trial);
 	if (got.spans != SITE_CLASSES) {
 		log_debug("rung %s: the trial left %u spans instead of %u", rung_name(kernel->rung), got.spans, SITE_CLASSES);
 		return -EOPNOTSUPP;
@@ -174,19 +190,20 @@ static int trial_works(struct kernel *kernel)
 	return 0;
 }
 
-static void end_trial(struct kernel *kernel)
+static void end_trial(struct trial *trial)
 {
+	struct kernel *kernel = trial->kernel;
 	uint32_t self = getpid();
 
 	link_remove_from(kernel, 0, NULL);
-	drain_rings(kernel);
+	drain_rings(trial);
 	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
 	forget_own_thread(kernel);
 	kernel_forget_all_sums(kernel); /* of calls that a small ring had no room for */
 }
 
 /* ns that a call of a trial function takes now. */
-static unsigned time_trial(struct kernel *kernel, int class, unsigned *floor)
+static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
 {
 	uint64_t best = UINT64_MAX, shortest = UINT64_MAX;
 
@@ -199,7 +216,7 @@ static unsigned time_trial(struct kernel *kernel, int class, unsigned *floor)
 		start = clock_monotonic() - start;
 		if (start < best)
 			best = start;
-		waiting = drain_rings(kernel);
+		waiting = drain_rings(trial);
 		if (waiting.shortest < shortest)
 			shortest = waiting.shortest;
 	}
@@ -208,27 +225,33 @@ static unsigned time_trial(struct kernel *kernel, int class, unsigned *floor)
 }
 
 /* Times the trial functions while they are observed, and while they are only counted. */
-static void calibrate(struct kernel *kernel)
+static void calibrate(struct trial *trial)
 {
+	struct kernel *kernel = trial->kernel;
+
 	kernel_set_active(kernel, true);
 	for (int class = 0; class < SITE_CLASSES; class++) {
 		unsigned none;
 
-		kernel->costs.call[class] = time_trial(kernel, class, &kernel->costs.floor[class]);
+		kernel->costs.call[class] = time_trial(trial, class, &kernel->costs.floor[class]);
 		set_trial_skip(kernel, TRIAL_PROBE(class), GB_SKIP_ALL);
-		kernel->costs.skipped[class] = time_trial(kernel, class, &none);
+		kernel->costs.skipped[class] = time_trial(trial, class, &none);
 	}
 	kernel_set_active(kernel, false);
 }
 
 int trial_run(struct kernel *kernel)
 {
-	int err = trial_works(kernel);
+	struct trial trial = { .kernel = kernel };
+	int err = open_rings(&trial);
 
+	if (!err)
+		err = trial_works(&trial);
 	if (!err) {
-		calibrate(kernel);
-		end_trial(kernel);
+		calibrate(&trial);
+		end_trial(&trial);
 	}
+	close_rings(&trial);
 	return err;
 }
 
