@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define SAID_MOST 20        /* steps that are said at once; the report has all */
 #define TRIAL_NS 40e6       /* two looks, and the time to take breakpoints out */
 #define TRIAL_PERF_NS 400e6 /* there they come out one after the other, a tenth of a second each */
 
@@ -18,6 +19,7 @@ struct limit {
 	struct capture_session *session;
 	struct plan *plan;
 	const struct attach_scope *scope;
+	unsigned said;
 };
 
 static unsigned site_ns(void *context, uint32_t site, bool skipped)
@@ -34,12 +36,17 @@ static bool is_possible(void *context, uint32_t site, enum level level)
 	return level_possible(&limit->plan->sites[site], level);
 }
 
-static void say_step(const struct limit *limit, const struct governed_step *step)
+static void say_step(struct limit *limit, const struct governed_step *step)
 {
 	const char *symbol = log_safe(limit->plan->sites[step->site].function->symbol);
 	const struct definitions *d = limit->session->d;
 	char text[40];
 
+	if (limit->said++ >= SAID_MOST) {
+		if (limit->said == SAID_MOST + 1)
+			log_warn("further steps to keep the cost low are in the report");
+		return;
+	}
 	level_text(step->level, text, sizeof(text));
 	if (step->thread == NO_INDEX)
 		log_warn("%s: %s from now on: %s", symbol, text,
@@ -67,7 +74,7 @@ _Static_assert((int)STEP_OUT == (int)LEVEL_OUT && (int)STEP_SUMMED == (int)LEVEL
 
 static int do_step(void *context, const struct governed_step *step)
 {
-	const struct limit *limit = context;
+	struct limit *limit = context;
 	uint64_t now = clock_monotonic();
 	int err = level_set(limit->session->kernel, limit->plan, &limit->plan->sites[step->site], step->level, limit->scope);
 
