@@ -201,12 +201,8 @@ def test_a_reader_that_comes_late(job, observe, tmp_path, how):
     assert report["loss"]["lost"] == 0
 
 
-@pytest.mark.parametrize("how", ENDS)
-def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
-    """The same with rings that hold a few calls, which nobody reads meanwhile: all but those few are lost, and counted."""
-    go = tmp_path / "go"
-    target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
-    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "--ring-size", "4k", "-o", tmp_path / "run.events")
+def read_late(watcher, target, go):
+    """Lets the target work and end while nobody reads the rings; then the report."""
     watcher.process.send_signal(signal.SIGSTOP)
     go.touch()
     target.process.wait(timeout=gaspbpf.PATIENCE)
@@ -215,6 +211,16 @@ def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
     assert status == 0 and "please report" not in errors, errors
     report = json.loads(out)
     check_identities(report)
+    return report
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
+    """The same with rings that hold a few calls, which nobody reads meanwhile: all but those few are lost, and counted."""
+    go = tmp_path / "go"
+    target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
+    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "--ring-size", "4k", "-o", tmp_path / "run.events")
+    report = read_late(watcher, target, go)
     seen = gaspbpf.events(report)
     calls = 101 + ENDS[how][1]
     assert {name: row["calls"] for name, row in seen.items()} == {"GASP_USER_OUTER": calls, "GASP_USER_INSIDE": calls}
@@ -295,14 +301,7 @@ def test_lost_calls_of_which_the_arguments_are_missed(tmp_path, job, observe):
     go = tmp_path / "go"
     target = job([tmp_path / "two", go], gate=False)
     watcher = observe("-p", target.process.pid, "--model-file", tmp_path / "two.model", "-m", "two", "--json", "--ring-size", "4k")
-    watcher.process.send_signal(signal.SIGSTOP)
-    go.touch()
-    target.process.wait(timeout=gaspbpf.PATIENCE)
-    watcher.process.send_signal(signal.SIGCONT)
-    status, out, errors = watcher.finish()
-    assert status == 0 and "please report" not in errors, errors
-    report = json.loads(out)
-    check_identities(report)
+    report = read_late(watcher, target, go)
     seen = gaspbpf.events(report)
     assert set(seen) == {"GASP_TWO_FAST", "GASP_TWO_SLOW", "GASP_TWO_FAST|GASP_TWO_SLOW"}
     assert seen["GASP_TWO_FAST|GASP_TWO_SLOW"]["lost"] == report["loss"]["lost"] > 0

@@ -125,7 +125,6 @@ static void nothing_is_taken_from_a_quiet_job(void **state)
 	s.rate[1][2] = 3000;  /* 1.5 % */
 	run(&s, 30);
 	assert_int_equal(s.steps, 0);
-	assert_false(governor_is_acting(s.governor));
 	governor_free(s.governor);
 }
 
@@ -188,7 +187,6 @@ static void what_was_taken_comes_back(void **state)
 	run(&s, 40);
 	assert_int_equal(s.levels[0].level, LEVEL_ALL);
 	assert_int_equal(s.last.thread, NO_INDEX);
-	assert_false(governor_is_acting(s.governor));
 	governor_free(s.governor);
 }
 

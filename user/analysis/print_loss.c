@@ -127,6 +127,7 @@ void print_loss(const struct printer *p)
 {
 	const struct def_loss *loss = &p->r->d->loss;
 	struct tally all = { 0 };
+	char text[FORMAT_SIZE];
 
 	for (size_t i = 0; i < p->r->nevents; i++) {
 		all.lost += p->r->events[i].tally.lost;
@@ -152,4 +153,6 @@ void print_loss(const struct printer *p)
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
 	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
+	if (p->r->d->run.own_cpu)
+		fprintf(p->out, "gaspbpf itself took %s of CPU time\n", format_time(text, p->r->d->run.own_cpu));
 }

@@ -37,6 +37,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "util/array.h"
+
 #define TOGETHER 64           /* spans that are looked up together */
 #define CACHE_LINE 64
 #define OUTER_MOST (2 * GB_DEPTH) /* only gaps can make a stack of runs longer than calls nest */
@@ -46,42 +48,6 @@ struct event_name {
 	uint32_t event;
 	char key[];
 };
-
-/* Makes room for one more element of an array that doubles. */
-static int room_for_one(void *array, size_t *room, size_t used, size_t size)
-{
-	void **data = array;
-
-	if (used < *room)
-		return 0;
-	size_t more = *room ? 2 * *room : 64;
-	void *larger = realloc(*data, more * size);
-
-	if (!larger)
-		return -ENOMEM;
-	*data = larger;
-	*room = more;
-	return 0;
-}
-
-/* Makes an array that follows one of the definitions as long as that is, or longer; new elements are zero. */
-static int follow(void *array, size_t *count, size_t needed, size_t size)
-{
-	void **data = array;
-
-	if (needed <= *count)
-		return 0;
-	if (needed < 2 * *count)
-		needed = 2 * *count;
-	void *larger = realloc(*data, needed * size);
-
-	if (!larger)
-		return -ENOMEM;
-	memset((char *)larger + *count * size, 0, (needed - *count) * size);
-	*data = larger;
-	*count = needed;
-	return 0;
-}
 
 /* --- probes and events -------------------------------------------------- */
 
@@ -126,7 +92,7 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 		free(name);
 		return known->event;
 	}
-	if (room_for_one(&p->events, &p->events_room, p->nevents, sizeof(*p->events))) {
+	if (array_one_more(&p->events, &p->events_room, p->nevents, sizeof(*p->events))) {
 		free(name);
 		return NO_INDEX;
 	}
@@ -176,7 +142,7 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 
 uint32_t profile_event(struct profile *p, const struct definitions *d, uint32_t probe)
 {
-	if (follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+	if (array_reach(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
 		return NO_INDEX;
 	if (!p->probes[probe].ready && learn_probe(p, d, probe))
 		return NO_INDEX;
@@ -206,7 +172,7 @@ static uint32_t row_of(struct profile *p, uint32_t thread, uint32_t event)
 	if (!slot)
 		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
-		if (room_for_one(&p->rows, &p->rows_room, p->nrows, sizeof(*p->rows))) {
+		if (array_one_more(&p->rows, &p->rows_room, p->nrows, sizeof(*p->rows))) {
 			p->row_index.used--;
 			return NO_INDEX;
 		}
@@ -224,7 +190,7 @@ static uint32_t site_row_of(struct profile *p, uint32_t event, uint32_t site)
 	if (!slot)
 		return NO_INDEX;
 	if (slot->value == NO_INDEX) {
-		if (room_for_one(&p->sites, &p->sites_room, p->nsites, sizeof(*p->sites))) {
+		if (array_one_more(&p->sites, &p->sites_room, p->nsites, sizeof(*p->sites))) {
 			p->site_index.used--;
 			return NO_INDEX;
 		}
@@ -238,8 +204,8 @@ static int find_place(struct profile *p, const struct definitions *d, const stru
 {
 	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
 		return -EINVAL;
-	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
-	    follow(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+	if (array_reach(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
+	    array_reach(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
 		return -ENOMEM;
 	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
 		return -ENOMEM;
@@ -253,7 +219,7 @@ static int find_place(struct profile *p, const struct definitions *d, const stru
 static int levels_up_to(struct thread_state *t, uint32_t depth)
 {
 	size_t count = t->nlevels;
-	int error = follow(&t->levels, &count, depth + 1, sizeof(*t->levels));
+	int error = array_reach(&t->levels, &count, depth + 1, sizeof(*t->levels));
 
 	t->nlevels = count;
 	return error;
@@ -551,7 +517,7 @@ static int profile_gap(void *context, const struct definitions *d, const struct 
 
 	if (gap->thread >= d->nthreads)
 		return -EINVAL;
-	if (follow(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)))
+	if (array_reach(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)))
 		return -ENOMEM;
 	struct thread_state *t = &p->threads[gap->thread];
 

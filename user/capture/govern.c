@@ -26,10 +26,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "capture/govern.h"
 #include "recording/recording.h"
+#include "util/array.h"
 
 #define LOOK_NS 15000000ULL      /* least time between two looks */
 #define AVERAGE_NS 1e9           /* shares are averaged over so long */
@@ -104,31 +104,12 @@ void governor_free(struct governor *g)
 
 /* --- what is called ---------------------------------------------------- */
 
-/* Makes an array at least so long; new elements are zero. */
-static int reach(void *array, size_t *count, size_t index, size_t size)
-{
-	void **data = array;
-	size_t more = *count ? *count : 64;
-	void *larger;
-
-	if (index < *count)
-		return 0;
-	while (more <= index)
-		more *= 2;
-	larger = realloc(*data, more * size);
-	if (!larger)
-		return -ENOMEM;
-	memset((char *)larger + *count * size, 0, (more - *count) * size);
-	*data = larger;
-	*count = more;
-	return 0;
-}
-
 static struct load *load_of(struct governed_thread *t, uint32_t site)
 {
 	if (site < t->nwhere && t->where[site])
 		return &t->loads[t->where[site] - 1];
-	if (reach(&t->loads, &t->room, t->nloads, sizeof(*t->loads)) || reach(&t->where, &t->nwhere, site, sizeof(*t->where)))
+	if (array_one_more(&t->loads, &t->room, t->nloads, sizeof(*t->loads)) ||
+	    array_reach(&t->where, &t->nwhere, site + 1, sizeof(*t->where)))
 		return NULL;
 	t->loads[t->nloads] = (struct load){ .site = site };
 	t->where[site] = ++t->nloads;
@@ -139,7 +120,8 @@ int governor_count(struct governor *g, uint32_t thread, uint32_t site, uint64_t 
 {
 	struct load *load;
 
-	if (reach(&g->threads, &g->nthreads, thread, sizeof(*g->threads)) || reach(&g->sites, &g->nsites, site, sizeof(*g->sites)))
+	if (array_reach(&g->threads, &g->nthreads, thread + 1, sizeof(*g->threads)) ||
+	    array_reach(&g->sites, &g->nsites, site + 1, sizeof(*g->sites)))
 		return -ENOMEM;
 	load = load_of(&g->threads[thread], site);
 	if (!load)
@@ -427,12 +409,4 @@ void governor_look(struct governor *g, uint64_t now)
 	for (size_t s = 0; s < g->nsites; s++)
 		if (g->sites[s].known && !g->sites[s].broken && g->sites[s].level.level != LEVEL_ALL)
 			give_back(g, s, now);
-}
-
-bool governor_is_acting(const struct governor *g)
-{
-	for (size_t s = 0; s < g->nsites; s++)
-		if (g->sites[s].known && g->sites[s].level.level != LEVEL_ALL)
-			return true;
-	return false;
 }

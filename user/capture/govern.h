@@ -46,7 +46,5 @@ int governor_count(struct governor *governor, uint32_t thread, uint32_t site, ui
 bool governor_is_due(const struct governor *governor, uint64_t now);
 /* Looks at what has been told since the last look, and decides. To be called often: every 20 ms. */
 void governor_look(struct governor *governor, uint64_t now);
-/* Has anything been changed that is not all calls? */
-bool governor_is_acting(const struct governor *governor);
 
 #endif

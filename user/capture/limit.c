@@ -36,10 +36,10 @@ static bool is_possible(void *context, uint32_t site, enum level level)
 	return level_possible(&limit->plan->sites[site], level);
 }
 
-static void say_step(struct limit *limit, const struct governed_step *step)
+static void say_step(struct limit *limit, const struct def_step *step)
 {
-	const char *symbol = log_safe(limit->plan->sites[step->site].function->symbol);
 	const struct definitions *d = limit->session->d;
+	const char *symbol = d->probes[step->probe].symbol;
 	char text[40];
 
 	if (limit->said++ >= SAID_MOST) {
@@ -47,26 +47,27 @@ static void say_step(struct limit *limit, const struct governed_step *step)
 			log_warn("further steps to keep the cost low are in the report");
 		return;
 	}
-	level_text(step->level, text, sizeof(text));
+	step_text(step, text, sizeof(text));
 	if (step->thread == NO_INDEX)
-		log_warn("%s: %s from now on: %s", symbol, text,
-			 step->level.level == LEVEL_SUMMED ? "to see whether the load has fallen" : "the load has fallen");
+		log_warn("%s: %s from now on: %s", log_safe(symbol), text,
+			 step->level == STEP_SUMMED ? "to see whether the load has fallen" : "the load has fallen");
 	else
-		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", symbol, text, 100 * step->share,
+		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", log_safe(symbol), text, step->share / 100.0,
 			 d->threads[step->thread].tid);
 }
 
-static void define_step(const struct limit *limit, const struct governed_step *step, uint64_t now)
+static void tell_step(struct limit *limit, const struct governed_step *step, uint64_t now)
 {
 	struct definitions *d = limit->session->d;
-	uint32_t index = definitions_add_step(d);
-
-	if (index == NO_INDEX)
-		return;
-	d->steps[index] = (struct def_step){
+	const struct def_step def = {
 		.time = now, .probe = limit->session->first_probe[step->site], .level = (uint32_t)step->level.level,
 		.every = step->level.every, .thread = step->thread, .share = (uint32_t)(10000 * step->share + 0.5),
 	};
+	uint32_t index = definitions_add_step(d);
+
+	if (index != NO_INDEX)
+		d->steps[index] = def;
+	say_step(limit, &def);
 }
 
 _Static_assert((int)STEP_OUT == (int)LEVEL_OUT && (int)STEP_SUMMED == (int)LEVEL_SUMMED && (int)STEP_SAMPLED == (int)LEVEL_SAMPLED,
@@ -78,10 +79,8 @@ static int do_step(void *context, const struct governed_step *step)
 	uint64_t now = clock_monotonic();
 	int err = level_set(limit->session->kernel, limit->plan, &limit->plan->sites[step->site], step->level, limit->scope);
 
-	if (!err) {
-		define_step(limit, step, now);
-		say_step(limit, step);
-	}
+	if (!err)
+		tell_step(limit, step, now);
 	return err;
 }
 

@@ -15,6 +15,7 @@
 
 #define HASH_NONFATAL_OOM 1
 #include "capture/session.h"
+#include "util/array.h"
 #include "util/log.h"
 
 #define ENDED_MOST 8192 /* entries of ended threads for which a look of its own is worth while; an eighth of the kernel's map */
@@ -54,19 +55,6 @@ struct look {
 	size_t nended, ended_room;
 	bool failed;             /* no memory */
 };
-
-static void *one_more(void *array, size_t count, size_t *room, size_t size)
-{
-	size_t more = *room ? 2 * *room : 64;
-	void *grown;
-
-	if (count < *room)
-		return array;
-	grown = realloc(array, more * size);
-	if (grown)
-		*room = more;
-	return grown;
-}
 
 static struct sum_thread *find_thread(struct capture_session *s, uint64_t born, uint32_t tid)
 {
@@ -113,15 +101,7 @@ void session_sum_thread(struct capture_session *s, struct live_thread *t, const 
 
 bool session_fit_calls(struct live_thread *t, uint32_t site)
 {
-	size_t room = (size_t)site + 1 < 2 * t->ncalls ? 2 * t->ncalls : (size_t)site + 1;
-	struct capture_calls *grown = realloc(t->calls, room * sizeof(*grown));
-
-	if (!grown)
-		return false;
-	memset(grown + t->ncalls, 0, (room - t->ncalls) * sizeof(*grown));
-	t->calls = grown;
-	t->ncalls = room;
-	return true;
+	return !array_reach(&t->calls, &t->ncalls, (size_t)site + 1, sizeof(*t->calls));
 }
 
 /* --- one entry --------------------------------------------------------- */
@@ -211,17 +191,14 @@ static void take_entry(void *context, const struct gb_sum_place *place, const st
 	struct look *look = context;
 	struct capture_session *s = look->s;
 	struct sum_thread *thread = find_thread(s, place->born, place->tid);
-	void *grown;
 
 	if (place->probe >= s->nfirst)
 		return; /* of our own trial */
 	if (!thread) {
-		grown = one_more(look->unknown, look->nunknown, &look->unknown_room, sizeof(*look->unknown));
-		if (grown) {
-			look->unknown = grown;
+		if (array_one_more(&look->unknown, &look->unknown_room, look->nunknown, sizeof(*look->unknown)))
+			look->failed = true;
+		else
 			look->unknown[look->nunknown++] = (struct entry){ *place, *sum };
-		}
-		look->failed |= !grown;
 		return;
 	}
 	if (!apply(s, thread, place, sum)) {
@@ -230,12 +207,10 @@ static void take_entry(void *context, const struct gb_sum_place *place, const st
 	}
 	if (!thread->ended)
 		return;
-	grown = one_more(look->ended, look->nended, &look->ended_room, sizeof(*look->ended));
-	if (grown) {
-		look->ended = grown;
+	if (array_one_more(&look->ended, &look->ended_room, look->nended, sizeof(*look->ended)))
+		look->failed = true;
+	else
 		look->ended[look->nended++] = *place;
-	}
-	look->failed |= !grown;
 }
 
 /* --- entries of threads not known by birth yet -------------------------- */

@@ -221,6 +221,20 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	return error ? error : c->json.error;
 }
 
+/* An event without duration, up to its arguments, which the caller puts and ends. scope: 't' of the track, 'g' of all. */
+static void begin_instant(struct json *j, const char *scope, const char *name, const char *category, uint64_t pid, uint64_t tid, uint64_t ns)
+{
+	json_newline(j);
+	json_object(j);
+	json_key_string(j, "ph", "i");
+	json_key_string(j, "s", scope);
+	json_key_string(j, "name", name);
+	json_key_string(j, "cat", category);
+	put_place(j, pid, tid, ns);
+	json_key(j, "args");
+	json_object(j);
+}
+
 static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	struct chrome *c = context;
@@ -232,15 +246,7 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 		return -ENOMEM;
 	hand_on(c);
 	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count, gap->count == 1 ? "call" : "calls");
-	json_newline(j);
-	json_object(j);
-	json_key_string(j, "ph", "i");
-	json_key_string(j, "s", "t");
-	json_key_string(j, "name", name);
-	json_key_string(j, "cat", "loss");
-	put_place(j, c->threads[gap->thread].pid, track->tid, since_start(c, gap->after));
-	json_key(j, "args");
-	json_object(j);
+	begin_instant(j, "t", name, "loss", c->threads[gap->thread].pid, track->tid, since_start(c, gap->after));
 	json_key_uint(j, "count", gap->count);
 	if (gap->before) { /* else up to the end */
 		json_key(j, "until");
@@ -260,15 +266,7 @@ static void put_step(struct chrome *c, const struct def_step *step)
 	char name[NAME_SIZE], text[40];
 
 	snprintf(name, sizeof(name), "%s: %s", probe->symbol ? probe->symbol : "?", step_text(step, text, sizeof(text)));
-	json_newline(j);
-	json_object(j);
-	json_key_string(j, "ph", "i");
-	json_key_string(j, "s", "g");
-	json_key_string(j, "name", name);
-	json_key_string(j, "cat", "governor");
-	put_place(j, pid, pid, since_start(c, step->time));
-	json_key(j, "args");
-	json_object(j);
+	begin_instant(j, "g", name, "governor", pid, pid, since_start(c, step->time));
 	json_key_string(j, "event", probe->event);
 	if (step->thread != NO_INDEX) {
 		json_key_uint(j, "tid", c->d->threads[step->thread].tid);

@@ -15,7 +15,6 @@
  * be sampled one by one.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "probe/kernel_private.h"
@@ -32,17 +31,6 @@ bool level_possible(const struct site *site, enum level level)
 	if (site->no_span || site->uncalled)
 		return level == LEVEL_ALL; /* the former goes with its opener; the latter has no links of its own */
 	return level == LEVEL_ALL || level == LEVEL_OUT || !is_of_pair(site);
-}
-
-const char *level_text(struct site_level level, char *text, size_t room)
-{
-	static const char *const texts[LEVELS] = { "all calls", "", "counts only", "out" };
-
-	if (level.level == LEVEL_SAMPLED)
-		snprintf(text, room, "1 call in %u", level.every);
-	else
-		snprintf(text, room, "%s", level.level < LEVELS ? texts[level.level] : "?");
-	return text;
 }
 
 static int set_one(struct kernel *kernel, struct plan *plan, struct site *site, struct site_level level, const struct attach_scope *scope)

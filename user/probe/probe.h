@@ -298,8 +298,6 @@ bool level_possible(const struct site *site, enum level level);
  * try later; other -errno are said.
  */
 int level_set(struct kernel *kernel, struct plan *plan, struct site *site, struct site_level level, const struct attach_scope *scope);
-/* "all calls", "1 call in 64", "counts only", "out". */
-const char *level_text(struct site_level level, char *text, size_t room);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
 /*

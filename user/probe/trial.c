@@ -244,11 +244,14 @@ int trial_run(struct kernel *kernel)
 {
 	struct trial trial = { .kernel = kernel };
 	int err = open_rings(&trial);
+	uint64_t start;
 
 	if (!err)
 		err = trial_works(&trial);
 	if (!err) {
+		start = clock_monotonic();
 		calibrate(&trial);
+		log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
 		end_trial(&trial);
 	}
 	close_rings(&trial);

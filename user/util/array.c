@@ -1,0 +1,34 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+static int resize(void *array, size_t *room, size_t more, size_t size)
+{
+	void **data = array, *larger = reallocarray(*data, more, size);
+
+	if (!larger)
+		return -ENOMEM;
+	*data = larger;
+	*room = more;
+	return 0;
+}
+
+int array_reach(void *array, size_t *room, size_t needed, size_t size)
+{
+	size_t before = *room;
+	void **data = array;
+
+	if (needed <= before)
+		return 0;
+	if (resize(array, room, needed < 2 * before ? 2 * before : needed, size))
+		return -ENOMEM;
+	memset((char *)*data + before * size, 0, (*room - before) * size);
+	return 0;
+}
+
+int array_one_more(void *array, size_t *room, size_t used, size_t size)
+{
+	return used < *room ? 0 : resize(array, room, *room ? 2 * *room : 64, size);
+}
