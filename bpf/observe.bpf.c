@@ -295,8 +295,8 @@ __noinline __u32 top_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 
 
 /*
  * Is the topmost frame, which is at the stack pointer of a return, certainly the one that returns? On a session link a return is only told of a call
- * that was followed. Then the place says it all, unless a tail call has put two frames there. Asking for the probe's number costs about as
- * much as all else that is done to find a frame.
+ * that was followed. Then the place says it all, unless a tail call has put two frames there: the probes of the upper one may have been taken
+ * out meanwhile, and its return not told. Asking for the probe's number costs about as much as all else that is done to find a frame.
  */
 static __always_inline bool is_plain(const struct thread_state *t, __u32 top)
 {
