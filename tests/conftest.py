@@ -1,3 +1,4 @@
+import fcntl
 import os
 import sys
 
@@ -10,6 +11,8 @@ import gaspbpf  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
+    config.addinivalue_line("markers", "alone: no other test runs meanwhile (one looks at what all of the machine does)")
+    config.addinivalue_line("markers", "elsewhere: runs on a machine of its own, beside any other test")
 
 
 def pytest_collection_modifyitems(items):
@@ -17,6 +20,25 @@ def pytest_collection_modifyitems(items):
         pytest.exit("the tests observe processes: run them as root, with scripts/check", 1)
     if not gaspbpf.PROGRAM.exists() or not gaspbpf.WORKLOADS.exists():
         pytest.exit("build first: scripts/check does", 1)
+    items.sort(key=lambda item: item.get_closest_marker("elsewhere") is None)  # the longest first
+
+
+@pytest.fixture(autouse=True)
+def room(request):
+    """Several processes run tests at the same time (pytest-xdist); one marked `alone` waits until the others' tests are over.
+
+    Who waits for the room stands in the door, so that those who want it for themselves get their turn.
+    """
+    build = gaspbpf.TOP / "build"
+    if request.node.get_closest_marker("elsewhere") or not os.access(build, os.W_OK):  # the emulated machine only reads it
+        yield
+        return
+    wanted = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
+    with open(build / "tests.door", "w") as door, open(build / "tests.room", "w") as inside:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(inside, wanted)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
 
 
 @pytest.fixture(params=gaspbpf.RUNGS)

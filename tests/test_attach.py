@@ -160,6 +160,7 @@ def ranks(tmp_path):
         each.communicate()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("rung", RUNGS)
 def test_one_link_serves_64_processes(ranks, observe, tmp_path, rung):
     """Under file scope the links on observed functions do not grow in number with the processes, and each one's calls are its own.

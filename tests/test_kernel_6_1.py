@@ -7,11 +7,14 @@ one line, @pytest.mark.guest; the marked ones alone, with what they print:
 """
 import subprocess
 
+import pytest
+
 import gaspbpf
 
 SECONDS = 1500  # about five times what it takes on an idle machine of two CPUs
 
 
+@pytest.mark.elsewhere
 def test_the_guest_tests_on_kernel_6_1():
     command = [gaspbpf.TOP / "scripts" / "kernel-6.1", f"--time={SECONDS}",
                "/usr/bin/python3", "-m", "pytest", "-q", "tests", "-m", "guest", "--durations=10"]

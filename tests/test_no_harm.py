@@ -162,6 +162,7 @@ def thousand(tmp_path_factory):
     return folder
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_a_thousand_probes_leave_within_a_second(observe, thousand, rung):
     with subprocess.Popen([thousand / "thousand"], stdout=subprocess.PIPE) as target:
