@@ -23,7 +23,7 @@
  * the reader holds. The number of lanes is limited, and a call that comes too late is moved, so that a forged
  * recording costs no more and promises no less than a real one.
  */
-#include "timeline/timeline.h"
+#include "timeline/timeline_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,43 +33,6 @@
 
 #define MOVES 16         /* of keys, for each of them, before they are sorted in general */
 #define AHEAD 4          /* spans that are asked for before they are needed */
-
-struct lane {
-	struct span *open;       /* a stack of calls in progress, each inside the one before */
-	size_t nopen, room;
-};
-
-struct thread {
-	uint64_t horizon;        /* ns: largest end seen */
-	uint64_t now;            /* ns: of the latest event delivered */
-	struct lane *lanes;
-	unsigned nlanes;
-	size_t late, late_end;   /* of recording_late(): next to deliver, and the first of another thread */
-	size_t spans, gaps;      /* where this chunk's keys and gaps of the thread begin */
-	size_t nspans, ngaps;    /* how many; both 0: not met in this chunk */
-};
-
-/* What the order of starts is made from. */
-struct key {
-	uint64_t start;
-	uint32_t sequence;
-	uint16_t depth;
-	uint32_t index;          /* in the chunk */
-};
-
-struct timeline {
-	struct recording *recording;
-	const struct definitions *d;
-	const struct timeline_ops *ops;
-	struct thread *threads;  /* as many as definitions */
-	const struct late_start *lates;
-	size_t nlates;
-	struct key *keys;        size_t keys_room;   /* by thread, then in order */
-	uint32_t *gaps;          size_t gaps_room;   /* by thread: indices of the chunk's gaps */
-	uint32_t *met;           size_t nmet;        /* threads of this chunk, in order of appearance */
-	uint64_t crowded;        /* calls left out: too many lanes */
-	uint64_t disordered;     /* calls that came too late to be delivered where they began */
-};
 
 /* --- the order of starts --------------------------------------------------- */
 
@@ -96,7 +59,7 @@ static int by_key(const void *a, const void *b)
 	return compare_keys(a, b);
 }
 
-static struct key key_of(const struct span *span, uint32_t index)
+struct key timeline_key(const struct span *span, uint32_t index)
 {
 	return (struct key){ .start = span->start, .sequence = span->sequence, .depth = span->depth, .index = index };
 }
@@ -105,7 +68,7 @@ static struct key key_of(const struct span *span, uint32_t index)
  * The keys come in the order in which the calls ended, so each belongs only a few places before where it stands: as many as the calls
  * that it encloses. Whatever needs more than MOVES moves a key on average is sorted in general.
  */
-static void sort_keys(struct key *keys, size_t count)
+void timeline_sort(struct key *keys, size_t count)
 {
 	size_t moves = MOVES * count;
 
@@ -165,8 +128,7 @@ static int end_innermost(struct timeline *t, struct thread *thread, struct lane 
 	return say(t, EVENT_END, span->end, span, lane - thread->lanes, lane->nopen);
 }
 
-/* Delivers the ENDs up to `time`; calls that end right then stay where they enclose `next`. */
-static int end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next)
+int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next)
 {
 	struct lane *lane;
 
@@ -247,7 +209,7 @@ static int begin_moment(struct timeline *t, const struct thread *thread, const s
 	return say(t, EVENT_ATOMIC, time, &span, lane - thread->lanes, lane->nopen);
 }
 
-static int begin(struct timeline *t, struct thread *thread, const struct span *span)
+int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span)
 {
 	uint64_t start = span->start, end = span->end;
 	struct lane *lane;
@@ -260,7 +222,7 @@ static int begin(struct timeline *t, struct thread *thread, const struct span *s
 	if (end < start || is_moment(span))
 		end = start;
 	thread->now = start;
-	error = end_until(t, thread, start, span);
+	error = timeline_end_until(t, thread, start, span);
 	if (error)
 		return error;
 	lane = lane_for(t, thread, end, &error);
@@ -274,9 +236,9 @@ static int begin(struct timeline *t, struct thread *thread, const struct span *s
 	return say(t, EVENT_START, start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
 }
 
-static int pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)
+int timeline_pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)
 {
-	int error = end_until(t, thread, gap->after, NULL);
+	int error = timeline_end_until(t, thread, gap->after, NULL);
 
 	return error || !t->ops->gap ? error : t->ops->gap(t->ops->context, t->d, gap);
 }
@@ -341,7 +303,7 @@ static void distribute(struct timeline *t, const struct recording_chunk *chunk)
 		if (span->start > thread->horizon)
 			thread->horizon = span->start;
 		if (!chunk->late[i])
-			t->keys[thread->spans + thread->nspans++] = key_of(span, i);
+			t->keys[thread->spans + thread->nspans++] = timeline_key(span, i);
 	}
 	for (size_t i = 0; i < chunk->ngaps; i++) {
 		struct thread *thread = &t->threads[chunk->gaps[i].thread];
@@ -362,13 +324,13 @@ static int begin_late(struct timeline *t, struct thread *thread, uint64_t limit,
 		}
 		recording_late_span(t->recording, thread->late, &span);
 		if (next) {
-			struct key late = key_of(&span, 0), other = key_of(next, 0);
+			struct key late = timeline_key(&span, 0), other = timeline_key(next, 0);
 
 			if (compare_keys(&late, &other) > 0)
 				return 0;
 		}
 		thread->late++;
-		int error = begin(t, thread, &span);
+		int error = timeline_begin(t, thread, &span);
 
 		if (error)
 			return error;
@@ -390,7 +352,7 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 	size_t gap = 0;
 	int error;
 
-	sort_keys(keys, thread->nspans);
+	timeline_sort(keys, thread->nspans);
 	for (size_t i = 0; i < thread->nspans; i++) {
 		const struct span *span = &chunk->spans[keys[i].index];
 
@@ -401,18 +363,18 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 
 			error = begin_late(t, thread, at->after, span);
 			if (!error)
-				error = pass_gap(t, thread, at);
+				error = timeline_pass_gap(t, thread, at);
 			if (error)
 				return error;
 		}
 		error = begin_late(t, thread, span->start, span);
 		if (!error)
-			error = begin(t, thread, span);
+			error = timeline_begin(t, thread, span);
 		if (error)
 			return error;
 	}
 	for (error = 0; gap < thread->ngaps && !error; gap++)
-		error = pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + gap]]);
+		error = timeline_pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + gap]]);
 	/* A late span that begins at the horizon itself may belong behind spans of the next chunk; strictly before it is due. */
 	if (!error && thread->horizon)
 		error = begin_late(t, thread, thread->horizon - 1, NULL);
@@ -441,9 +403,10 @@ static int read_chunk(struct timeline *t, size_t index)
 
 /* --- the whole ----------------------------------------------------------------- */
 
-static int timeline_open(struct timeline *t, struct recording *recording, const struct timeline_ops *ops)
+static int timeline_open(struct timeline *t, struct recording *recording)
 {
-	*t = (struct timeline){ .recording = recording, .d = recording_definitions(recording), .ops = ops };
+	t->recording = recording;
+	t->d = recording_definitions(recording);
 	t->lates = recording_late(recording, &t->nlates);
 	t->threads = calloc(t->d->nthreads + 1, sizeof(*t->threads));
 	t->met = calloc(t->d->nthreads + 1, sizeof(*t->met));
@@ -480,33 +443,58 @@ static int end_all(struct timeline *t)
 	for (size_t i = 0; i < t->d->nthreads && !error; i++) {
 		error = begin_late(t, &t->threads[i], UINT64_MAX, NULL);
 		if (!error)
-			error = end_until(t, &t->threads[i], UINT64_MAX, NULL);
+			error = timeline_end_until(t, &t->threads[i], UINT64_MAX, NULL);
 	}
+	return error;
+}
+
+int timeline_advance(struct timeline *t, uint64_t time)
+{
+	int error = 0;
+
+	for (size_t i = 0; time && i < t->d->nthreads && !error; i++) {
+		error = begin_late(t, &t->threads[i], time - 1, NULL);
+		if (!error)
+			error = timeline_end_until(t, &t->threads[i], time - 1, NULL);
+	}
+	return error;
+}
+
+void timeline_say_trouble(const struct timeline *t)
+{
+	if (t->crowded)
+		log_warn("timeline: %llu calls overlap others of their thread in more than %d ways: they are left out",
+			 (unsigned long long)t->crowded, TIMELINE_LANES);
+	if (t->disordered)
+		log_warn("timeline: %llu calls are not where the recording says: they are shown later than they began",
+			 (unsigned long long)t->disordered);
+}
+
+int timeline_run(struct timeline *t, struct recording *recording)
+{
+	int error = timeline_open(t, recording);
+
+	for (size_t i = 0; i < recording_chunks(recording) && !error; i++) {
+		error = read_chunk(t, i);
+		if (!error && t->chunk_done)
+			error = t->chunk_done(t, i, t->chunk_context);
+		if (!error && t->ops->progress)
+			t->ops->progress(t->ops->context, i + 1, recording_chunks(recording));
+	}
+	if (error == -ENODATA)
+		error = 0; /* said by the reader; what came before it is all there is */
+	if (!error)
+		error = end_all(t);
+	if (error == -ENOMEM)
+		log_error("timeline: out of memory");
+	timeline_say_trouble(t);
+	timeline_close(t);
 	return error;
 }
 
 int timeline_read(struct recording *recording, const struct timeline_ops *ops)
 {
-	struct timeline t;
-	int error = timeline_open(&t, recording, ops);
+	struct timeline t = { .ops = ops };
 
-	for (size_t i = 0; i < recording_chunks(recording) && !error; i++) {
-		error = read_chunk(&t, i);
-		if (!error && ops->progress)
-			ops->progress(ops->context, i + 1, recording_chunks(recording));
-	}
-	if (error == -ENODATA)
-		error = 0; /* said by the reader; what came before it is all there is */
-	if (!error)
-		error = end_all(&t);
-	if (error == -ENOMEM)
-		log_error("timeline: out of memory");
-	if (t.crowded)
-		log_warn("timeline: %llu calls overlap others of their thread in more than %d ways: they are left out",
-			 (unsigned long long)t.crowded, TIMELINE_LANES);
-	if (t.disordered)
-		log_warn("timeline: %llu calls are not where the recording says: they are shown later than they began",
-			 (unsigned long long)t.disordered);
-	timeline_close(&t);
-	return error;
+	return timeline_run(&t, recording);
 }

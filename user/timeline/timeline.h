@@ -37,5 +37,18 @@ struct timeline_ops {
 
 /* Reads the whole recording. 0 or -errno. */
 int timeline_read(struct recording *recording, const struct timeline_ops *ops);
+/* The same with the events of all threads in one order of time. It reads the recording twice; memory grows with a chunk. */
+int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops);
+
+/* Events while the calls are being made, out of a running capture: user/timeline/live.c tells in what order. */
+struct timeline_live;
+/* d stays the caller's, and must outlive it. NULL: out of memory. */
+struct timeline_live *timeline_live_new(const struct definitions *d, const struct timeline_ops *ops);
+struct span_sink timeline_live_sink(struct timeline_live *live);
+/* Delivers what has become complete; to be called after each drain. 0 or -errno. */
+int timeline_live_release(struct timeline_live *live);
+/* No more spans come: delivers the rest. 0 or -errno. */
+int timeline_live_end(struct timeline_live *live);
+void timeline_live_free(struct timeline_live *live);
 
 #endif

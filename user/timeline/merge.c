@@ -1,0 +1,122 @@
+/*
+ * merge.c - the events of all threads in one order of time, out of a recording.
+ *
+ * timeline.c delivers the threads in turns, a chunk's worth of each at a time. Chunks are written in about the order of time, but not quite. So
+ * the chunks are read twice: first to learn how far back each reaches, then to deliver. Late spans (recording.h) are known beforehand, and the
+ * others of a chunk begin no earlier than the earliest of them: what happens before the earliest of all chunks still to come is complete
+ * once the threads have been taken up to there, and is sorted and handed on. What waits in between is about one chunk.
+ *
+ * A recording need not be so kind: where more waits than WAITING_MOST, the older half is handed on as it is, and that is said.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "timeline/queue.h"
+#include "timeline/timeline_private.h"
+#include "util/log.h"
+
+#define WAITING_MOST (1u << 20) /* events */
+
+struct merge {
+	const struct timeline_ops *ops; /* of whom it is for */
+	const struct definitions *d;
+	struct queue queue;
+	uint64_t *floors;        /* ns, by chunk: nothing that is not late begins earlier in this chunk or after it */
+	size_t nfloors;
+	uint64_t reached;        /* ns; handed on up to here */
+	bool forced;             /* more waited than there is room for */
+};
+
+static int take_event(void *context, const struct definitions *d, const struct event *event)
+{
+	struct merge *m = context;
+	int error = queue_put_event(&m->queue, event);
+
+	if (error || m->queue.count < WAITING_MOST)
+		return error;
+	if (!m->forced)
+		log_warn("replay: the recording's threads lie far apart: events of different threads may come out of order");
+	m->forced = true;
+	return queue_release(&m->queue, UINT64_MAX, m->d, m->ops);
+}
+
+static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	return queue_put_gap(&((struct merge *)context)->queue, gap);
+}
+
+static void take_progress(void *context, size_t done, size_t all)
+{
+	struct merge *m = context;
+
+	if (m->ops->progress)
+		m->ops->progress(m->ops->context, done, all);
+}
+
+/* Up to where everything is known once this chunk has been read. */
+static int chunk_done(struct timeline *t, size_t index, void *context)
+{
+	struct merge *m = context;
+	uint64_t safe = index + 1 < m->nfloors ? m->floors[index + 1] : UINT64_MAX;
+	int error;
+
+	if (safe <= m->reached)
+		return 0;
+	m->reached = safe;
+	error = timeline_advance(t, safe);
+	return error ? error : queue_release(&m->queue, safe, m->d, m->ops);
+}
+
+static uint64_t chunk_floor(const struct recording_chunk *chunk)
+{
+	uint64_t floor = UINT64_MAX;
+
+	for (size_t i = 0; i < chunk->nspans; i++)
+		if (!chunk->late[i] && chunk->spans[i].start < floor)
+			floor = chunk->spans[i].start;
+	for (size_t i = 0; i < chunk->ngaps; i++)
+		if (chunk->gaps[i].after < floor)
+			floor = chunk->gaps[i].after;
+	return floor;
+}
+
+static int find_floors(struct merge *m, struct recording *recording)
+{
+	size_t count = recording_chunks(recording);
+
+	m->floors = calloc(count + 1, sizeof(*m->floors));
+	if (!m->floors)
+		return -ENOMEM;
+	for (; m->nfloors < count; m->nfloors++) {
+		struct recording_chunk chunk;
+		int error = recording_read_chunk(recording, m->nfloors, &chunk);
+
+		if (error == -ENODATA)
+			break; /* said by the reader; it ends there */
+		if (error)
+			return error;
+		m->floors[m->nfloors] = chunk_floor(&chunk);
+	}
+	for (size_t i = m->nfloors; i-- > 1;)
+		if (m->floors[i] < m->floors[i - 1])
+			m->floors[i - 1] = m->floors[i];
+	return 0;
+}
+
+int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops)
+{
+	struct merge m = { .ops = ops, .d = recording_definitions(recording) };
+	struct timeline_ops own = { .event = take_event, .gap = take_gap, .progress = take_progress, .context = &m };
+	struct timeline t = { .ops = &own, .chunk_done = chunk_done, .chunk_context = &m };
+	int error = find_floors(&m, recording);
+
+	if (error == -ENOMEM)
+		log_error("timeline: out of memory");
+	if (!error)
+		error = timeline_run(&t, recording);
+	if (!error)
+		error = queue_release(&m.queue, UINT64_MAX, m.d, ops);
+	queue_free(&m.queue);
+	free(m.floors);
+	return error;
+}
