@@ -68,6 +68,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 workloads:
 	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)
 
+include libpupc/rules.mk
 include bench/rules.mk
 
 install: gaspbpf
