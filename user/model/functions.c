@@ -256,7 +256,7 @@ static unsigned marks_read(struct statement *s)
 		const char *word;
 		unsigned mark;
 	} words[] = { { "leaf", MARK_LEAF }, { "callback", MARK_CALLBACK }, { "cancel", MARK_CANCEL }, { "atomic", MARK_ATOMIC },
-		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES } };
+		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC } };
 	unsigned marks = 0;
 
 	for (;;) {

@@ -36,7 +36,7 @@ enum side { SIDE_NONE, SIDE_SEND, SIDE_RECV };
 
 enum mark {
 	MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8,
-	MARK_ONE = 16, MARK_OPENS = 32, MARK_CLOSES = 64,
+	MARK_ONE = 16, MARK_OPENS = 32, MARK_CLOSES = 64, MARK_SYNC = 128,
 };
 
 /* How to print and compare the 64 bits of a value. */
