@@ -721,7 +721,8 @@ static void mistakes_say_where_and_what_to_do(void **state)
 	complains("PUT put void f(int p @out)", "16", "@out needs a pointer");
 	complains("PUT put void f(T *p)", "14", "T stands for a type");
 	complains("PUT put void f_{int,long(T *p)", "16", "missing");
-	complains("PUT put void f_{x=int,long}(int p)", "17", "unknown group");
+	complains("PUT put void f_{x y=int,long}(int p)", "17", "is one word");
+	complains("PUT put void f_{x=a,b}{x=c,d}(int p)", "14", "two groups of one name");
 	complains("PUT put (int p)", "9", "expected the function's name");
 	complains("PUT put f(int p)", "9", "expected the type of the result");
 	complains("PUT put void f(void) -> @ptr", "22", "returns nothing");

@@ -113,7 +113,9 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);
 	def->skipped_ns = site_cost(site, s->d->run.skipped_ns);
 	def->floor_ns = site_cost(site, s->d->run.floor_ns);
-	return copy_values(def, &site->captures[meaning]);
+	int error = copy_values(def, &site->captures[meaning]);
+
+	return error ? error : define_arguments(def, f);
 }
 
 static int define_site_probes(struct capture_session *s, const struct site *site)
@@ -238,6 +240,9 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 	def->op = NULL;
 	def->values = NULL;
 	def->nvalues = 0;
+	def->arguments = NULL;
+	def->narguments = 0;
+	def->lists = 0;
 	s->any_probe[id] = index;
 	return index;
 }

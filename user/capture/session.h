@@ -127,6 +127,9 @@ struct capture_session {
 /* session.c */
 void session_drain_control(struct capture_session *s);
 
+/* arguments.c: what the event's list says, for this function and the values that the probe has. 0 or -ENOMEM. */
+int define_arguments(struct def_probe *def, const struct function *f);
+
 /* define.c */
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
 /* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL: no memory, or no such number. */

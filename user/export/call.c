@@ -58,6 +58,25 @@ const char *shown_text(struct shown_value *shown)
 	}
 }
 
+const char *argument_text(const struct argument *a, char *text, size_t room)
+{
+	if (!a->known)
+		return "unknown";
+	if (a->text)
+		return a->text;
+	if (a->kind == ARGUMENT_SHARED && a->decoded)
+		snprintf(text, room, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, a->thread, a->phase, a->address);
+	else if (a->kind == ARGUMENT_SHARED && a->high)
+		snprintf(text, room, "0x%" PRIx64 ":0x%" PRIx64, a->high, a->word);
+	else if (a->kind == ARGUMENT_POINTER || a->kind == ARGUMENT_TEXT || a->kind == ARGUMENT_SHARED)
+		snprintf(text, room, "0x%" PRIx64, a->word);
+	else if (a->kind == ARGUMENT_INT)
+		snprintf(text, room, "%" PRId64, (int64_t)a->word);
+	else
+		snprintf(text, room, "%" PRIu64, a->word);
+	return text;
+}
+
 const char *call_end(const struct span *span)
 {
 	static const char *const names[] = {

@@ -6,6 +6,7 @@
 
 #include "model/value.h"
 #include "recording/recording.h"
+#include "timeline/arguments.h"
 
 #define VALUE_TEXT 96
 
@@ -22,6 +23,8 @@ struct shown_value {
 void call_value(const struct span *span, const struct value *v, struct shown_value *shown);
 /* The same as a word: a number, "true", "false", "unknown" or shown->word; good as long as *shown is. */
 const char *shown_text(struct shown_value *shown);
+/* An argument of an event as a word; in `text` or good as long as the recording is. */
+const char *argument_text(const struct argument *argument, char *text, size_t room);
 /* The words that its values are read from. */
 struct sent_words call_words(const struct span *span);
 /* NULL: it returned. */

@@ -30,12 +30,12 @@
 
 static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
 
-enum argument_kind { ARGUMENT_INT, ARGUMENT_UINT, ARGUMENT_POINTER, ARGUMENT_BOOL, ARGUMENT_ODD };
+enum json_kind { JSON_INT, JSON_UINT, JSON_POINTER, JSON_BOOL, JSON_ODD };
 
-struct argument {
+struct json_argument {
 	struct prepared_value value;
 	uint32_t key, length;    /* in the probe's texts: "size": */
-	enum argument_kind kind;
+	enum json_kind kind;
 };
 
 /* What the events of a probe are made from. */
@@ -45,7 +45,7 @@ struct probe_text {
 	uint32_t head;           /* bytes of it */
 	uint32_t nvalues;        /* arguments that are values; behind them stand those that say the peer */
 	uint32_t npeers;
-	struct argument *arguments;
+	struct json_argument *arguments;
 	struct payload_plan *payload; /* NULL: it has none */
 };
 
@@ -110,18 +110,18 @@ static char *make_key(const struct def_probe *probe, char **keys, uint32_t index
 	return key;
 }
 
-static enum argument_kind kind_of(const struct prepared_value *v)
+static enum json_kind kind_of(const struct prepared_value *v)
 {
-	static const enum argument_kind kinds[FORMS] = {
-		[FORM_UINT] = ARGUMENT_UINT, [FORM_POINTER] = ARGUMENT_POINTER, [FORM_BOOL] = ARGUMENT_BOOL,
+	static const enum json_kind kinds[FORMS] = {
+		[FORM_UINT] = JSON_UINT, [FORM_POINTER] = JSON_POINTER, [FORM_BOOL] = JSON_BOOL,
 	};
 
-	return v->plain && v->value->form < FORMS ? kinds[v->value->form] : ARGUMENT_ODD;
+	return v->plain && v->value->form < FORMS ? kinds[v->value->form] : JSON_ODD;
 }
 
 static void add_argument(struct probe_text *text, const struct value *v, const char *key)
 {
-	struct argument *argument = &text->arguments[text->nvalues++];
+	struct json_argument *argument = &text->arguments[text->nvalues++];
 
 	value_prepare(&argument->value, v);
 	argument->kind = kind_of(&argument->value);
@@ -282,30 +282,30 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 	return to;
 }
 
-static inline char *put_plain(char *to, enum argument_kind kind, int64_t number)
+static inline char *put_plain(char *to, enum json_kind kind, int64_t number)
 {
 	switch (kind) {
-	case ARGUMENT_UINT:
+	case JSON_UINT:
 		return digits_uint(to, (uint64_t)number);
-	case ARGUMENT_POINTER:
+	case JSON_POINTER:
 		*to++ = '"';
 		to = digits_address(to, (uint64_t)number);
 		*to++ = '"';
 		return to;
-	case ARGUMENT_BOOL:
+	case JSON_BOOL:
 		return number ? COPY(to, "true") : COPY(to, "false");
 	default:
 		return digits_int(to, number);
 	}
 }
 
-static inline char *put_argument(char *to, const struct probe_text *text, const struct argument *argument,
+static inline char *put_argument(char *to, const struct probe_text *text, const struct json_argument *argument,
 				 const struct span *span, const struct sent_words *sent)
 {
 	int64_t number;
 
 	to = copy(to, (const char *)text->texts.data + argument->key, argument->length);
-	if (argument->kind == ARGUMENT_ODD)
+	if (argument->kind == JSON_ODD)
 		to = put_odd(to, span, argument->value.value);
 	else if (prepared_read(&argument->value, sent, &number))
 		to = put_plain(to, argument->kind, number);
@@ -330,7 +330,7 @@ static char *put_payload(char *to, const struct payload_plan *plan, const struct
 }
 
 /* The first value that says it. */
-static char *put_peer(char *to, const struct argument *peers, uint32_t npeers, const struct sent_words *sent)
+static char *put_peer(char *to, const struct json_argument *peers, uint32_t npeers, const struct sent_words *sent)
 {
 	to = COPY(to, "\"peer\":");
 	for (uint32_t i = 0; i < npeers; i++) {

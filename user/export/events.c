@@ -4,7 +4,8 @@
  *     TIME PROCESS THREAD TYPE EVENT [NAME=VALUE...] [end=REASON] [@ WHERE]
  *
  * TIME is seconds since the run began. PROCESS is the rank ("rank:3") or the pid ("pid:1234"), THREAD is "name:tid".
- * Where calls were lost there is LOST N, with until=TIME where a call is known after them. START tells the values that are known at the call, END repeats them and adds those of the return. The
+ * Where calls were lost there is LOST N, with until=TIME where a call is known after them. START and END have the arguments that the
+ * event's table gives each of them, and after these the other values that are known: at END those of the return, too. The
  * lines of one thread are in order of time; threads come in turns. No field but the last has a blank in
  * it: blanks and other bytes that do not print stand as \xNN.
  */
@@ -17,7 +18,7 @@
 #include "export/call.h"
 #include "export/formats.h"
 #include "export/output.h"
-#include "timeline/timeline.h"
+#include "timeline/arguments.h"
 #include "util/buffer.h"
 #include "util/log.h"
 
@@ -99,12 +100,29 @@ static void put_time(struct events *e, uint64_t time)
 	put_text(&e->lines, " ");
 }
 
+/* The event's own arguments, in their order. */
+static void put_arguments(struct buffer *b, const struct definitions *d, const struct event *event)
+{
+	struct argument arguments[ARGUMENTS_AT_MOST];
+	size_t count = event_arguments(d, event, arguments, ARGUMENTS_AT_MOST);
+
+	for (size_t i = 0; i < count && i < ARGUMENTS_AT_MOST; i++) {
+		char text[VALUE_TEXT];
+
+		put_text(b, " ");
+		put_escaped(b, arguments[i].name);
+		put_text(b, "=");
+		put_escaped(b, argument_text(&arguments[i], text, sizeof(text)));
+	}
+}
+
+/* What else is known of the call; with an event without a list, all that is. */
 static void put_values(struct buffer *b, const struct span *span, const struct def_probe *probe, bool at_end)
 {
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
 		struct shown_value shown;
 
-		if (probe->values[i].at_return && !at_end)
+		if ((probe->values[i].at_return && !at_end) || (probe->lists && value_is_argument(probe, i)))
 			continue;
 		call_value(span, &probe->values[i], &shown);
 		put_text(b, " ");
@@ -130,6 +148,8 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	put_text(&e->lines, " ");
 	put_text(&e->lines, types[event->type]);
 	put_escaped(&e->lines, probe->event ? probe->event : "?");
+	if (probe->lists)
+		put_arguments(&e->lines, d, event);
 	put_values(&e->lines, span, probe, event->type == EVENT_END);
 	if (end && event->type == EVENT_END) {
 		put_text(&e->lines, " end=");

@@ -14,7 +14,7 @@ struct part {
 	const char *text;
 	size_t length;
 	bool group;
-	bool op;
+	const char *name; /* {NAME=...}; NULL: none */
 	bool types; /* all values are C types */
 	struct alternatives alternatives;
 };
@@ -22,7 +22,7 @@ struct part {
 struct pattern {
 	struct part parts[2 * MODEL_GROUPS_MOST + 1];
 	unsigned count;
-	unsigned groups;
+	unsigned groups, named;
 };
 
 static const struct alternatives *find_list(const struct lists *lists, const char *word)
@@ -118,7 +118,7 @@ static bool all_types(const struct alternatives *alternatives)
 	return true;
 }
 
-/* What stands between the braces; op= before it names the group. */
+/* What stands between the braces; NAME= before it names the group. */
 static bool group_read(struct source *source, struct arena *arena, const struct lists *lists, const char *at,
 		       const char *end, struct part *part)
 {
@@ -130,16 +130,18 @@ static bool group_read(struct source *source, struct arena *arena, const struct 
 
 		if (!name)
 			return false;
-		if (strcmp(name, "op")) {
-			source_error(source, at, "unknown group: a group is {a,b} or {op=a,b}");
+		for (const char *c = name; !*name || *c; c++) {
+			if (is_word_character(*c))
+				continue;
+			source_error(source, at, "the name of a group is one word: a group is {a,b} or {NAME=a,b}");
 			return false;
 		}
-		part->op = true;
+		part->name = name;
 		at = equal + 1;
 	}
 	if (!alternatives_read(source, arena, lists, at, end, &part->alternatives))
 		return false;
-	part->types = !part->op && all_types(&part->alternatives);
+	part->types = !part->name && all_types(&part->alternatives);
 	return true;
 }
 
@@ -159,6 +161,7 @@ static bool pattern_read(struct source *source, struct arena *arena, const struc
 			pattern->groups++;
 			if (!group_read(source, arena, lists, at + 1, stop, part))
 				return false;
+			pattern->named += part->name != NULL;
 			at = stop + 1;
 		} else {
 			while (stop < end && (is_word_character(*stop) || *stop == '.'))
@@ -176,11 +179,11 @@ static bool pattern_read(struct source *source, struct arena *arena, const struc
 	return true;
 }
 
-/* Which group says T, which says op; NULL where there is none. */
-static const struct part *find_group(const struct pattern *pattern, bool op)
+/* Which group says T; NULL where there is none. */
+static const struct part *find_types(const struct pattern *pattern)
 {
 	for (unsigned i = 0; i < pattern->count; i++)
-		if (op ? pattern->parts[i].op : pattern->parts[i].types)
+		if (pattern->parts[i].types)
 			return &pattern->parts[i];
 	return NULL;
 }
@@ -188,9 +191,17 @@ static const struct part *find_group(const struct pattern *pattern, bool op)
 static bool expand_one(struct source *source, struct arena *arena, const struct pattern *pattern, const size_t *digits,
 		       const struct prototype *p, struct expansion *out)
 {
-	const struct part *t = p->uses_t ? find_group(pattern, false) : NULL, *op = find_group(pattern, true);
+	const struct part *t = p->uses_t ? find_types(pattern) : NULL;
 	char symbol[MODEL_NAME_MOST + 1];
+	struct constant *constants = NULL;
 	size_t length = 0;
+
+	if (pattern->named) {
+		constants = arena_get(arena, pattern->named * sizeof(*constants));
+		if (!constants)
+			return false;
+		out->constants = constants;
+	}
 
 	for (unsigned i = 0; i < pattern->count; i++) {
 		const struct part *part = &pattern->parts[i];
@@ -206,7 +217,9 @@ static bool expand_one(struct source *source, struct arena *arena, const struct 
 		length += size;
 		if (part == t)
 			out->t = chosen->value;
-		if (part == op)
+		if (part->name)
+			constants[out->nconstants++] = (struct constant){ part->name, chosen->value };
+		if (part->name && !strcmp(part->name, "op"))
 			out->op = chosen->value;
 	}
 	if (!length || (symbol[0] >= '0' && symbol[0] <= '9')) {
@@ -217,17 +230,23 @@ static bool expand_one(struct source *source, struct arena *arena, const struct 
 	return out->symbol;
 }
 
+/* Two groups of one name: which would it be? */
+static bool names_twice(const struct pattern *pattern)
+{
+	for (unsigned i = 0; i < pattern->count; i++)
+		for (unsigned j = i + 1; pattern->parts[i].name && j < pattern->count; j++)
+			if (pattern->parts[j].name && !strcmp(pattern->parts[i].name, pattern->parts[j].name))
+				return true;
+	return false;
+}
+
 static bool pattern_check(struct source *source, const struct pattern *pattern, const struct prototype *p)
 {
-	unsigned ops = 0;
-
-	for (unsigned i = 0; i < pattern->count; i++)
-		ops += pattern->parts[i].op;
-	if (ops > 1) {
-		source_error(source, p->name_at, "a function's name has at most one {op=...}");
+	if (names_twice(pattern)) {
+		source_error(source, p->name_at, "two groups of one name: a function's name has at most one {op=...}, and so on");
 		return false;
 	}
-	if (p->uses_t && !find_group(pattern, false)) {
+	if (p->uses_t && !find_types(pattern)) {
 		source_error(source, p->name_at, "T stands for a type, but no group of the name has only C types: "
 			     "write word:type, as in {longlong:long long}");
 		return false;

@@ -36,7 +36,7 @@ static bool number_is_fixed(struct reader *r, uint32_t number)
 	return false;
 }
 
-static uint32_t event_number(struct reader *r, const char *event)
+uint32_t event_number(struct reader *r, const char *event)
 {
 	struct named *found = named_find(r->events, event), *fixed;
 	uint32_t number;
@@ -127,6 +127,8 @@ static bool function_fill(struct reader *r, const struct shared *shared, const s
 	f->marks = shared->marks;
 	f->prototype = prototype_text(r, p->text, e);
 	f->op = (char *)e->op;
+	f->constants = e->constants;
+	f->nconstants = e->nconstants;
 	f->file = shared->file;
 	f->line = shared->line;
 	f->has_only = p->only;
@@ -276,7 +278,7 @@ static unsigned marks_read(struct statement *s)
 	}
 }
 
-static char *event_name(struct reader *r, const char *word, size_t length)
+char *event_name(struct reader *r, const char *word, size_t length)
 {
 	char name[MODEL_NAME_MOST];
 	int size = snprintf(name, sizeof(name), "GASP_%.255s_%.*s", r->model->language, (int)length, word);

@@ -73,6 +73,60 @@ struct value {
 
 struct model;
 
+/* GASP 1.4 section 3.2. */
+enum event_type { EVENT_START, EVENT_END, EVENT_ATOMIC };
+#define EVENT_TYPES 3
+
+/* How an argument of an event reaches a tool. */
+enum argument_kind {
+	ARGUMENT_INT, ARGUMENT_UINT, ARGUMENT_POINTER,
+	ARGUMENT_TEXT,       /* const char * */
+	ARGUMENT_SHARED,     /* GASP 1.4 section 5.4: a pointer to storage that holds a pointer-to-shared, 8 or 16 bytes */
+	ARGUMENT_DOUBLE,     /* never observable */
+	ARGUMENT_KINDS
+};
+
+/* Where an argument's value may come from. */
+struct argument_from {
+	const char *name;    /* of a value, a group of the function's name, or `prototype` or `symbol`; NULL: `number` is it */
+	bool given;          /* not the value itself, but whether the caller gave it: 1 or 0 */
+	int64_t number;
+};
+
+/* One argument of an event, as a model's `event` statement lists it (docs/models.md). */
+struct event_argument {
+	const char *name;    /* "nbytes" */
+	const char *type;    /* "size_t", "gasp_upc_PTS_t *" */
+	enum argument_kind kind;
+	uint8_t size;        /* bytes */
+	struct argument_from *from; /* the first that is known is it */
+	size_t nfrom;
+};
+
+struct event_list {
+	bool stated;         /* the model says what there is, which may be nothing */
+	struct event_argument *arguments;
+	size_t count;
+};
+
+/* An event of a model, whether the model has functions for it or not. */
+struct model_event {
+	const char *name;    /* "GASP_C_MALLOC" */
+	const char *own_name;/* "MALLOC" */
+	uint32_t number;
+	bool listed;         /* there is an `event` statement */
+	struct event_list lists[EVENT_TYPES]; /* by enum event_type */
+	const char *description; /* one line; NULL: none */
+	size_t nfunctions;   /* of the model's */
+	enum role role;      /* of the first of them */
+	unsigned marks;
+};
+
+/* {NAME=...} in a function's name: what it says for this function. */
+struct constant {
+	const char *name, *text;
+};
+
 struct function {
 	const struct model *model;
 	char *symbol;        /* "shmem_int_get" */
@@ -82,6 +136,9 @@ struct function {
 	unsigned marks;      /* enum mark */
 	char *prototype;     /* with T replaced, annotations removed: "void shmem_int_get(int *dst, ...)" */
 	char *op;            /* of a named group {op=...}: "sum"; NULL: none */
+	const struct constant *constants; /* of all named groups, op among them */
+	size_t nconstants;
+	const struct model_event *of; /* its event's arguments */
 	const char *file;    /* where it was defined */
 	int line;
 	/*
@@ -108,6 +165,8 @@ struct model {
 	long rank_plus;
 	struct function *functions;
 	size_t nfunctions;
+	struct model_event *events; /* those with a statement first, as they stand in the file */
+	size_t nevents;
 	void *parsed;        /* private to user/model */
 };
 
@@ -143,6 +202,9 @@ struct capture {
  */
 int model_function_capture(const struct function *function, const char *soname, struct capture *capture);
 void capture_free(struct capture *capture);
+
+/* The event of this full name; NULL: none. */
+const struct model_event *model_event_find(const struct model *model, const char *name);
 
 const char *role_name(enum role role);
 const char *meaning_name(enum meaning meaning);

@@ -8,6 +8,7 @@
  *	annotation.c  @bytes:send(+16 u64) and the paths of layouts
  *	prototype.c   a C declaration with annotations
  *	expand.c      {a,b,c}: one function of each
+ *	event.c       events and their arguments
  *	layout.c      facts about one library version
  *	reader.c      statements -> struct model
  *	set.c         models of a folder, a file, a text
@@ -217,6 +218,8 @@ struct expansion {
 	const char *symbol;
 	const char *t;   /* NULL: none */
 	const char *op;  /* NULL: none */
+	const struct constant *constants; /* of the named groups */
+	unsigned nconstants;
 };
 /* All functions of a name pattern; at most `most`. False, said. */
 bool expand(struct source *source, struct arena *arena, const struct lists *lists, const struct prototype *prototype,

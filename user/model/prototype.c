@@ -245,13 +245,15 @@ static bool parameters_read(struct lexer *lexer, struct arena *arena, struct pro
 	return true;
 }
 
-/* -> @annotations, and an optional semicolon. */
+/* -> [NAME] @annotations, and an optional semicolon. */
 static bool tail_read(struct lexer *lexer, struct arena *arena, struct prototype *p)
 {
 	const char *at = lexer->token.at;
 
 	if (lexer->token.kind == TOKEN_ARROW) {
 		lexer_next(lexer);
+		if (!name_take(lexer, arena, &p->result))
+			return false;
 		annotations_read(lexer, arena, &p->result);
 		p->records_result = true;
 		if (p->result.type.kind == TYPE_VOID && !p->result.type.pointers) {

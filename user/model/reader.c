@@ -100,6 +100,7 @@ void model_free(struct model *model)
 	arena_free(&parsed->arena);
 	free(parsed);
 	free(model->functions);
+	free(model->events);
 	free(model);
 }
 
@@ -118,10 +119,12 @@ struct model *model_read(const char *name, const char *text, size_t length)
 			if (r.model->language)
 				read_lines(&r, true);
 			group_functions(&r);
+			complete_events(&r);
 		}
 		HASH_CLEAR(hh, r.events);
 		HASH_CLEAR(hh, r.fixed);
 		HASH_CLEAR(hh, r.symbols);
+		HASH_CLEAR(hh, r.stated);
 		bad = r.source.errors || r.parsed->arena.failed || r.failed;
 		if (r.parsed->arena.failed || r.failed)
 			log_error("%s: the model needs more than %u MiB of memory: shorten its lists", log_safe(name),

@@ -22,6 +22,8 @@ struct reader {
 	struct parsed_model *parsed;
 	size_t layout;             /* the open one; 0: none */
 	struct named *events, *fixed, *symbols;
+	struct named *stated;      /* events with a statement: index in model->events */
+	size_t events_room;        /* of model->events */
 	uint32_t next_number;
 	bool regroup;              /* functions of one symbol may stand apart */
 	size_t room;               /* of model->functions */
@@ -49,6 +51,14 @@ void named_add(struct reader *r, struct named **names, const char *name, uint32_
 void read_head(struct reader *r, struct statement *s, const char *word, size_t length);
 /* EVENT role [mark...] PROTOTYPE */
 void read_function(struct reader *r, struct statement *s, const char *word, size_t length);
+/* event NAME start(...) end(...) "..." */
+void read_event(struct reader *r, struct statement *s);
+/* Afterwards: every event of the model has its number and stands in model->events. */
+void complete_events(struct reader *r);
+/* The number of an event; all functions of an event share it. */
+uint32_t event_number(struct reader *r, const char *event);
+/* "GASP_LANGUAGE_EVENT", in the model's arena. */
+char *event_name(struct reader *r, const char *word, size_t length);
 /* Afterwards: functions of one symbol stand together. */
 void group_functions(struct reader *r);
 

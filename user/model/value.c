@@ -75,6 +75,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	if (v->constant) {
 		r.known = true;
 		r.number = v->number;
+		r.raw = (uint64_t)v->number;
 		return r;
 	}
 	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread))
@@ -84,6 +85,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	if (v->valid_count && bits(word, v->valid_low, v->valid_count) != v->valid_equals)
 		return (struct value_reading){ .known = false };
 	r.known = true;
+	r.raw = word;
 	if (v->bits_count)
 		r.number = (int64_t)bits(word, v->bits_low, v->bits_count);
 	r.number = (int64_t)((uint64_t)r.number + (uint64_t)v->number);

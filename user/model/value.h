@@ -22,6 +22,7 @@ struct value_reading {
 	bool known;          /* false: unread, invalid by its layout, null, or not returned */
 	bool none;           /* known, and it says "not given" */
 	int64_t number;      /* by form: signed, or the bits of an unsigned or pointer */
+	uint64_t raw;        /* the word as it came, extended */
 	bool decoded;        /* the three below come from a decoder */
 	uint64_t thread, phase, address; /* upc_packed */
 };

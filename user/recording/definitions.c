@@ -16,7 +16,6 @@
 #include "recording/chunk.h"
 
 #define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */
-#define VALUES_MOST 256   /* values of a probe */
 #define COUNT_BITS 56     /* of a number of calls: more are none, and sums of them cannot overflow */
 
 enum field_type {
@@ -31,6 +30,7 @@ enum field_type {
 	FIELD_BOOL,
 	FIELD_ROLE,     /* stored by name */
 	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
+	FIELD_ARGUMENTS,/* def_probe.arguments and narguments: one field an argument */
 	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
 };
 
@@ -80,7 +80,7 @@ static const struct field probe_fields[] = {
 	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
 	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
 	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), PROBE(14, U32, floor_ns),
-	PROBE(15, U32, skipped_ns), END
+	PROBE(15, U32, skipped_ns), PROBE(16, ARGUMENTS, arguments), PROBE(17, UNSIGNED, lists), END
 };
 
 static const struct field site_fields[] = {
@@ -216,24 +216,15 @@ const char *step_text(const struct def_step *step, char *text, size_t room)
 	return text;
 }
 
-static void free_values(struct def_probe *probe)
-{
-	uint32_t i;
-
-	for (i = 0; i < probe->nvalues; i++)
-		value_free(&probe->values[i]);
-	free(probe->values);
-	probe->values = NULL;
-	probe->nvalues = 0;
-}
-
 void entry_free(const struct field *fields, void *entry)
 {
 	char *text;
 
 	for (; fields->type; fields++) {
 		if (fields->type == FIELD_VALUES)
-			free_values(entry);
+			values_free(entry);
+		if (fields->type == FIELD_ARGUMENTS)
+			arguments_free(entry);
 		if (fields->type != FIELD_STRING)
 			continue;
 		LOAD(entry, fields->offset, text);
@@ -261,13 +252,6 @@ void definitions_free(struct definitions *d)
 
 /* --- writing ----------------------------------------------------------- */
 
-static void put_bytes(struct buffer *out, uint8_t number, const void *bytes, size_t size)
-{
-	buffer_put_varint(out, number);
-	buffer_put_varint(out, size);
-	buffer_put(out, bytes, size);
-}
-
 /* The bytes of a number are one varint. */
 static void put_number(struct buffer *out, uint8_t number, uint64_t value)
 {
@@ -279,7 +263,7 @@ static void put_number(struct buffer *out, uint8_t number, uint64_t value)
 		value >>= 7;
 	}
 	bytes[size++] = (uint8_t)value;
-	put_bytes(out, number, bytes, size);
+	field_put(out, number, bytes, size);
 }
 
 static uint64_t zigzag(int64_t value)
@@ -290,20 +274,6 @@ static uint64_t zigzag(int64_t value)
 static int64_t unzigzag(uint64_t value)
 {
 	return (int64_t)((value >> 1) ^ -(value & 1));
-}
-
-static void put_values(struct buffer *out, uint8_t number, const struct def_probe *probe)
-{
-	struct buffer bytes = { 0 };
-	uint32_t i;
-
-	for (i = 0; i < probe->nvalues && i < VALUES_MOST; i++) {
-		buffer_clear(&bytes);
-		value_encode(&bytes, &probe->values[i]);
-		out->failed |= bytes.failed;
-		put_bytes(out, number, bytes.data, bytes.size);
-	}
-	buffer_free(&bytes);
 }
 
 static void put_buckets(struct buffer *out, uint8_t number, const uint64_t *bucket)
@@ -321,7 +291,7 @@ static void put_buckets(struct buffer *out, uint8_t number, const uint64_t *buck
 	while (first < end)
 		buffer_put_varint(&bytes, bucket[first++]);
 	out->failed |= bytes.failed;
-	put_bytes(out, number, bytes.data, bytes.size);
+	field_put(out, number, bytes.data, bytes.size);
 	buffer_free(&bytes);
 }
 
@@ -371,16 +341,19 @@ void entry_encode(struct buffer *out, const struct field *fields, const void *en
 		case FIELD_STRING:
 			LOAD(entry, fields->offset, text);
 			if (text)
-				put_bytes(out, fields->number, text, strnlen(text, STRING_MOST));
+				field_put(out, fields->number, text, strnlen(text, STRING_MOST));
 			break;
 		case FIELD_ROLE:
 			LOAD(entry, fields->offset, role);
 			text = role_name(role);
 			if (text)
-				put_bytes(out, fields->number, text, strlen(text));
+				field_put(out, fields->number, text, strlen(text));
 			break;
 		case FIELD_VALUES:
-			put_values(out, fields->number, entry);
+			values_put(out, fields->number, entry);
+			break;
+		case FIELD_ARGUMENTS:
+			arguments_put(out, fields->number, entry);
 			break;
 		case FIELD_BUCKETS:
 			put_buckets(out, fields->number, ((const struct def_sum *)entry)->bucket);
@@ -426,26 +399,6 @@ static void take_role(const struct field *field, struct cursor *bytes, void *ent
 	known = role_from_name(name);
 	role = known < 0 ? ROLE_FUNCTION : (enum role)known;
 	STORE(entry, field->offset, role);
-}
-
-static const char *take_value(struct cursor *bytes, struct def_probe *probe)
-{
-	uint32_t n = probe->nvalues;
-
-	if (n == VALUES_MOST)
-		return "a probe has too many values";
-	if ((n & (n - 1)) == 0) {
-		struct value *values = realloc(probe->values, (n ? 2 * n : 1) * sizeof(*values));
-
-		if (!values)
-			return "there is not enough memory to read it";
-		probe->values = values;
-	}
-	memset(&probe->values[n], 0, sizeof(probe->values[n]));
-	if (!value_decode(bytes, &probe->values[n]))
-		return "a value of a probe is bad";
-	probe->nvalues++;
-	return NULL;
 }
 
 static const char *take_buckets(struct cursor *bytes, uint64_t *bucket)
@@ -501,7 +454,9 @@ static const char *take_field(const struct field *field, struct cursor *bytes, v
 		take_role(field, bytes, entry);
 		return NULL;
 	case FIELD_VALUES:
-		return take_value(bytes, entry);
+		return values_take(bytes, entry);
+	case FIELD_ARGUMENTS:
+		return arguments_take(bytes, entry);
 	case FIELD_BUCKETS:
 		return take_buckets(bytes, ((struct def_sum *)entry)->bucket);
 	default:
@@ -546,7 +501,7 @@ static const char *check_probe(const struct def_probe *probe, const struct defin
 	for (i = 0; i < probe->nvalues; i++)
 		if (probe->values[i].slot >= GB_SLOTS || probe->values[i].null_slot >= GB_SLOTS)
 			return "a value of a probe refers to no word";
-	return NULL;
+	return arguments_check(probe);
 }
 
 static const char *check_sum(const struct def_sum *sum, const struct definitions *d)

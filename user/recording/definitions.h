@@ -38,6 +38,18 @@ const char *entry_decode(struct cursor *in, const struct field *fields, size_t s
 const char *entry_check(const struct kind *kind, const struct definitions *d, const void *entry);
 void entry_free(const struct field *fields, void *entry);
 
+/* One field: its number, its length, its bytes. */
+void field_put(struct buffer *out, uint8_t number, const void *bytes, size_t size);
+
+/* The two members of a probe that are lists (probe_fields.c). The takers read one item; NULL, or what is wrong. */
+void values_put(struct buffer *out, uint8_t number, const struct def_probe *probe);
+const char *values_take(struct cursor *bytes, struct def_probe *probe);
+void values_free(struct def_probe *probe);
+void arguments_put(struct buffer *out, uint8_t number, const struct def_probe *probe);
+const char *arguments_take(struct cursor *bytes, struct def_probe *probe);
+const char *arguments_check(const struct def_probe *probe);
+void arguments_free(struct def_probe *probe);
+
 extern const struct field run_fields[], loss_fields[];
 
 #endif

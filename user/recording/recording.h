@@ -48,6 +48,26 @@ struct def_image {
 	char *build_id;          /* hex; NULL: none */
 };
 
+/* Where an argument's value comes from: the first of several that is known. */
+enum def_from_what { FROM_VALUE, FROM_GIVEN /* whether it was given: 1 or 0 */, FROM_NUMBER, FROM_TEXT, FROM_WHATS };
+
+struct def_from {
+	enum def_from_what what;
+	uint32_t value;          /* FROM_VALUE, FROM_GIVEN: index in def_probe.values */
+	int64_t number;          /* FROM_NUMBER */
+	char *text;              /* FROM_TEXT */
+};
+
+/* An argument of the probe's event, in the order in which a tool gets them (user/timeline/arguments.h reads it). */
+struct def_argument {
+	enum event_type event;   /* START, END or ATOMIC: each has its own list */
+	enum argument_kind kind;
+	uint8_t size;            /* bytes: 1, 2, 4, 8 */
+	char *name, *type;       /* "nbytes", "size_t" */
+	struct def_from *from;   /* none: the function does not have it, so it is unknown */
+	uint32_t nfrom;
+};
+
 struct def_probe {
 	char *event;             /* "GASP_MPI_SEND" */
 	uint32_t number;
@@ -65,6 +85,9 @@ struct def_probe {
 	uint32_t floor_ns;       /* so much of each span is the probe's own time, by the calibration; 0: not measured */
 	struct value *values;
 	uint32_t nvalues;
+	unsigned lists;          /* bit i: the model states the arguments of the event's type i (enum event_type), maybe none */
+	struct def_argument *arguments;
+	uint32_t narguments;
 };
 
 /* A call site: an instruction of an image, and where it is in the source. */

@@ -10,8 +10,6 @@
 
 #include "recording/recording.h"
 
-enum event_type { EVENT_START, EVENT_END, EVENT_ATOMIC }; /* GASP 1.4 section 3.2 */
-
 #define TIMELINE_LANES 64 /* most lanes of one thread; calls that would need more are left out, with a warning */
 
 struct event {

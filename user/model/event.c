@@ -1,0 +1,338 @@
+/*
+ * event.c - the events of a model: `event NAME start(...) end(...) "..."`.
+ *
+ * GASP's specification gives each event a row for each of its types, with the arguments that a tool gets. A model says the same
+ * in the same words; where the function's own values have other names, `=` says which they are. An event without
+ * a statement is one too: its arguments are then the values of whatever function it comes from.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/reader.h"
+
+#define ARGUMENTS_MOST 20
+#define FROM_MOST 8
+
+/* "const char *": blanks joined, one before the stars, none among or behind them. */
+static const char *type_text(struct arena *arena, const char *at, const char *end)
+{
+	char *text = arena_get(arena, 2 * (end - at) + 1), *out = text;
+
+	for (; text && at < end; at++) {
+		bool star = *at == '*', after_star = out > text && out[-1] == '*';
+
+		if (*at == ' ')
+			continue;
+		if (out > text && !after_star && (star || at[-1] == ' '))
+			*out++ = ' ';
+		*out++ = *at;
+	}
+	return text;
+}
+
+/* The two opaque types of GASP 1.4 section 5.4, whose values tools get by one indirection more. */
+static bool is_shared(const struct ctype *type)
+{
+	return type->kind == TYPE_NAMED && type->pointers == 1 &&
+	       (!strcmp(type->name, "gasp_upc_PTS_t") || !strcmp(type->name, "gasp_upc_lock_t"));
+}
+
+static void kind_set(struct event_argument *argument, const struct ctype *type)
+{
+	argument->size = 8;
+	if (is_shared(type))
+		argument->kind = ARGUMENT_SHARED;
+	else if (type->pointers == 1 && strstr(argument->type, "char *"))
+		argument->kind = ARGUMENT_TEXT;
+	else if (type->pointers)
+		argument->kind = ARGUMENT_POINTER;
+	else if (type->kind == TYPE_SSE || type->kind == TYPE_X87)
+		argument->kind = ARGUMENT_DOUBLE;
+	else if (type->kind != TYPE_INTEGER)
+		argument->kind = ARGUMENT_UINT; /* an opaque handle */
+	else
+		argument->kind = type->negative ? ARGUMENT_INT : ARGUMENT_UINT;
+	if (type->kind == TYPE_INTEGER && !type->pointers && type->size < 8)
+		argument->size = type->size;
+}
+
+/* NAME or NAME.FIELD..., kept; NULL, said. */
+static const char *dotted_name(struct lexer *lexer, struct arena *arena)
+{
+	const char *start = lexer->token.at, *end = start;
+
+	do {
+		if (lexer->token.kind != TOKEN_WORD) {
+			source_error(lexer->source, lexer->token.at, "expected a value's name or a number instead of %s", lexer_show(lexer));
+			return NULL;
+		}
+		end = lexer->token.at + lexer->token.length;
+		lexer_next(lexer);
+	} while (lexer_take_mark(lexer, '.'));
+	if (memchr(start, ' ', end - start)) {
+		source_error(lexer->source, start, "a value's name has no blanks");
+		return NULL;
+	}
+	return arena_copy(arena, start, end - start);
+}
+
+static bool from_read(struct lexer *lexer, struct arena *arena, struct argument_from *from)
+{
+	char *dot, *name;
+
+	if (lexer->token.kind == TOKEN_NUMBER || lexer_is_mark(lexer, '-'))
+		return lexer_take_number(lexer, "the argument", INT64_MIN, INT64_MAX, &from->number);
+	from->name = name = (char *)dotted_name(lexer, arena);
+	dot = name ? strrchr(name, '.') : NULL;
+	if (dot && !strcmp(dot, ".given")) {
+		*dot = 0;
+		from->given = true;
+	}
+	return name;
+}
+
+/* = a|b|0; without it, the value of the argument's own name. */
+static bool sources_read(struct lexer *lexer, struct arena *arena, struct event_argument *argument)
+{
+	struct argument_from from[FROM_MOST] = { { .name = argument->name } };
+
+	argument->nfrom = 1;
+	if (lexer_take_mark(lexer, '=')) {
+		argument->nfrom = 0;
+		do {
+			if (argument->nfrom == FROM_MOST) {
+				source_error(lexer->source, lexer->token.at, "an argument has at most %d places that it may come from", FROM_MOST);
+				return false;
+			}
+			from[argument->nfrom] = (struct argument_from){ .name = NULL };
+			if (!from_read(lexer, arena, &from[argument->nfrom++]))
+				return false;
+		} while (lexer_take_mark(lexer, '|'));
+	}
+	argument->from = arena_get(arena, argument->nfrom * sizeof(*from));
+	if (argument->from)
+		memcpy(argument->from, from, argument->nfrom * sizeof(*from));
+	return argument->from;
+}
+
+/* TYPE NAME [= ...] */
+static bool argument_read(struct lexer *lexer, struct arena *arena, struct event_argument *argument)
+{
+	const char *at = lexer->token.at;
+	struct ctype type = { .kind = TYPE_VOID };
+
+	if (!ctype_read(lexer, arena, &type))
+		return false;
+	if (lexer->token.kind != TOKEN_WORD) {
+		source_error(lexer->source, lexer->token.at, "expected the argument's name instead of %s", lexer_show(lexer));
+		return false;
+	}
+	if (type.kind == TYPE_T || (type.kind == TYPE_VOID && !type.pointers)) {
+		source_error(lexer->source, at, "an argument has a C type, as in 'size_t nbytes'");
+		return false;
+	}
+	argument->type = type_text(arena, at, lexer->token.at);
+	argument->name = arena_copy(arena, lexer->token.at, lexer->token.length);
+	lexer_next(lexer);
+	if (!argument->type || !argument->name)
+		return false;
+	kind_set(argument, &type);
+	return sources_read(lexer, arena, argument);
+}
+
+/* What stands between the parentheses; the first is the current token. */
+static bool list_read(struct lexer *lexer, struct arena *arena, struct event_list *list)
+{
+	struct event_argument arguments[ARGUMENTS_MOST] = { { .name = NULL } };
+
+	lexer_next(lexer);
+	list->stated = true;
+	while (!lexer_is_mark(lexer, ')')) {
+		if (list->count == ARGUMENTS_MOST) {
+			source_error(lexer->source, lexer->token.at, "an event has at most %d arguments", ARGUMENTS_MOST);
+			return false;
+		}
+		if (!argument_read(lexer, arena, &arguments[list->count++]))
+			return false;
+		if (!lexer_take_mark(lexer, ','))
+			break;
+		if (lexer_is_mark(lexer, ')')) {
+			source_error(lexer->source, lexer->token.at, "expected an argument instead of ')'");
+			return false;
+		}
+	}
+	if (!lexer_take_mark(lexer, ')')) {
+		source_error(lexer->source, lexer->token.at, "expected ',' or ')' instead of %s", lexer_show(lexer));
+		return false;
+	}
+	list->arguments = arena_get(arena, list->count * sizeof(*arguments));
+	if (!list->arguments)
+		return false;
+	memcpy(list->arguments, arguments, list->count * sizeof(*arguments));
+	return true;
+}
+
+/* "...", up to the end of the statement; the first quote is the current token. */
+static bool description_read(struct lexer *lexer, struct arena *arena, struct model_event *event)
+{
+	const char *start = lexer->token.at + 1, *end = start;
+
+	while (end < lexer->end && *end != '"')
+		end++;
+	if (end == lexer->end) {
+		source_error(lexer->source, start - 1, "the '\"' at the end of the description is missing");
+		return false;
+	}
+	event->description = arena_copy(arena, start, end - start);
+	lexer->next = end + 1;
+	lexer_next(lexer);
+	if (event->description && lexer->token.kind == TOKEN_END)
+		return true;
+	source_error(lexer->source, lexer->token.at, "unexpected %s after the description", lexer_show(lexer));
+	return false;
+}
+
+/* start(...) end(...) both(...) atomic(...), in any order, and perhaps a description. */
+static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_event *event)
+{
+	static const struct {
+		const char *word;
+		enum event_type first, last;
+	} words[] = { { "start", EVENT_START, EVENT_START }, { "end", EVENT_END, EVENT_END }, { "both", EVENT_START, EVENT_END },
+		      { "atomic", EVENT_ATOMIC, EVENT_ATOMIC } };
+	size_t known = sizeof(words) / sizeof(*words), i;
+
+	while (lexer->token.kind == TOKEN_WORD) {
+		const char *at = lexer->token.at;
+		struct event_list list = { .stated = false };
+
+		for (i = 0; i < known && !lexer_take_word(lexer, words[i].word); i++)
+			;
+		if (i == known || !lexer_is_mark(lexer, '(')) {
+			source_error(lexer->source, at, "expected start(...), end(...), both(...) or atomic(...)");
+			return false;
+		}
+		if (!list_read(lexer, arena, &list))
+			return false;
+		for (unsigned type = words[i].first; type <= words[i].last; type++) {
+			if (event->lists[type].stated) {
+				source_error(lexer->source, at, "a second list for one type of event");
+				return false;
+			}
+			event->lists[type] = list;
+		}
+	}
+	if (lexer_is_mark(lexer, '"'))
+		return description_read(lexer, arena, event);
+	if (lexer->token.kind == TOKEN_END)
+		return true;
+	source_error(lexer->source, lexer->token.at, "unexpected %s: expected start(...), end(...), both(...), atomic(...) or \"...\"",
+		     lexer_show(lexer));
+	return false;
+}
+
+static struct model_event *event_add(struct reader *r)
+{
+	struct model *model = r->model;
+
+	if (model->nevents == r->events_room) {
+		size_t room = r->events_room ? 2 * r->events_room : 32;
+		struct model_event *more = reallocarray(model->events, room, sizeof(*more));
+
+		if (!more) {
+			r->failed = true;
+			return NULL;
+		}
+		model->events = more;
+		r->events_room = room;
+	}
+	memset(&model->events[model->nevents], 0, sizeof(*model->events));
+	return &model->events[model->nevents++];
+}
+
+void read_event(struct reader *r, struct statement *s)
+{
+	struct arena *arena = &r->parsed->arena;
+	struct model_event event = { .listed = true }, *added;
+	struct lexer lexer;
+	const char *word;
+	size_t length;
+	char *name;
+
+	if (!next_word(s, &word, &length)) {
+		source_error(&r->source, s->at, "expected an event, as in 'event BARRIER both(int id)'");
+		return;
+	}
+	name = keep_word(r, word, length);
+	if (!name || length > 255 || !is_plain_word(name, true)) {
+		source_error(&r->source, word, "an event has capitals, digits and '_', at most 255 of them");
+		return;
+	}
+	if (named_find(r->stated, name)) {
+		source_error(&r->source, word, "a second statement for this event");
+		return;
+	}
+	lexer_start(&lexer, &r->source, s->at, s->end);
+	if (!lists_read(&lexer, arena, &event))
+		return;
+	event.own_name = name;
+	named_add(r, &r->stated, name, r->model->nevents);
+	added = event_add(r);
+	if (added)
+		*added = event;
+}
+
+/* Every function's event is one of the model's. */
+static void add_functions_events(struct reader *r)
+{
+	const size_t prefix = strlen("GASP_") + strlen(r->model->language) + 1;
+
+	for (size_t i = 0; i < r->model->nfunctions; i++) {
+		struct function *f = &r->model->functions[i];
+		struct named *known = named_find(r->stated, f->event + prefix);
+		struct model_event *event;
+
+		if (known) {
+			event = &r->model->events[known->number];
+		} else {
+			named_add(r, &r->stated, f->event + prefix, r->model->nevents);
+			event = event_add(r);
+			if (!event)
+				return;
+			event->own_name = f->event + prefix;
+		}
+		if (!event->nfunctions++) {
+			event->role = f->role;
+			event->marks = f->marks;
+		}
+	}
+}
+
+void complete_events(struct reader *r)
+{
+	struct model *model = r->model;
+	const size_t prefix = model->language ? strlen("GASP_") + strlen(model->language) + 1 : 0;
+
+	if (!model->language || r->failed || r->parsed->arena.failed)
+		return;
+	add_functions_events(r);
+	for (size_t i = 0; i < model->nevents; i++) {
+		struct model_event *event = &model->events[i];
+
+		event->number = event_number(r, event->own_name);
+		event->name = event_name(r, event->own_name, strlen(event->own_name));
+	}
+	for (size_t i = 0; i < model->nfunctions; i++) {
+		struct named *known = named_find(r->stated, model->functions[i].event + prefix);
+
+		model->functions[i].of = known && known->number < model->nevents ? &model->events[known->number] : NULL;
+	}
+}
+
+const struct model_event *model_event_find(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->nevents; i++)
+		if (!strcmp(model->events[i].name, name))
+			return &model->events[i];
+	return NULL;
+}
