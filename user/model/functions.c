@@ -251,14 +251,15 @@ static bool role_read(struct reader *r, struct statement *s, enum role *role)
 	return false;
 }
 
-/* leaf callback cancel atomic, as long as there are such words and something follows. */
+/* leaf callback cancel atomic and so on, as long as there are such words and something follows. */
 static unsigned marks_read(struct statement *s)
 {
 	static const struct {
 		const char *word;
 		unsigned mark;
 	} words[] = { { "leaf", MARK_LEAF }, { "callback", MARK_CALLBACK }, { "cancel", MARK_CANCEL }, { "atomic", MARK_ATOMIC },
-		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC } };
+		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC },
+		      { "stays", MARK_STAYS } };
 	unsigned marks = 0;
 
 	for (;;) {

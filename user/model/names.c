@@ -11,7 +11,7 @@ static const char *const roles[ROLES + 1] = {
 	[ROLE_ALLOC] = "alloc", [ROLE_REALLOC] = "realloc", [ROLE_FREE] = "free", [ROLE_TASK] = "task",
 	[ROLE_TRANSFER] = "transfer", [ROLE_INIT] = "init", [ROLE_EXIT] = "exit", [ROLE_USER] = "user",
 	[ROLE_TEST] = "test", [ROLE_ATOMIC] = "atomic", [ROLE_COMM] = "comm", [ROLE_WINDOW] = "window",
-	[ROLE_EVENT] = "event", [ROLE_SUBMIT] = "submit",
+	[ROLE_EVENT] = "event", [ROLE_SUBMIT] = "submit", [ROLE_READY] = "ready", [ROLE_DONE] = "done",
 };
 
 static const char *const meanings[MEANINGS + 1] = {
@@ -20,7 +20,8 @@ static const char *const meanings[MEANINGS + 1] = {
 	[MEANING_COMM] = "comm", [MEANING_REQUEST] = "request", [MEANING_STATUS] = "status", [MEANING_LOCK] = "lock",
 	[MEANING_BARRIER] = "barrier", [MEANING_PTR] = "ptr", [MEANING_NAME] = "name", [MEANING_OP] = "op",
 	[MEANING_NAMED] = "named", [MEANING_TASK] = "task", [MEANING_WORKER] = "worker", [MEANING_NODE] = "node",
-	[MEANING_SELF] = "self", [MEANING_DONE] = "done", [MEANING_ERROR] = "error",
+	[MEANING_SELF] = "self", [MEANING_DONE] = "done", [MEANING_ERROR] = "error", [MEANING_KIND] = "kind",
+	[MEANING_DEVICE] = "device", [MEANING_INTERNAL] = "internal",
 };
 
 static int find(const char *const *names, int count, const char *name)

@@ -12,7 +12,8 @@
  * be told, only calls are observed (none).
  *
  * What can happen is told by the functions that the program and its libraries import; by marks in the model: leaf (calls nobody),
- * callback (calls user code), cancel (a thread may be cancelled in it); by the model's hooks: whoever imports one gives the
+ * callback (calls user code), cancel (a thread may be cancelled in it),
+ * stays (its library, which switches stacks elsewhere, does not do so inside it); by the model's hooks: whoever imports one gives the
  * runtime code of its own, to be run in any of its functions; and for stacks, by the code itself (switches.c). A runtime's own imports
  * count for its own functions only: it does not throw through itself, but may switch stacks inside.
  */
@@ -219,7 +220,7 @@ static const char *switch_danger(struct plan *plan, struct facts *facts, const s
 
 	if (f->marks & MARK_LEAF)
 		return NULL;
-	if (switches_inside(plan, site))
+	if (!(f->marks & MARK_STAYS) && switches_inside(plan, site))
 		return switch_import;
 	if (!is_user(f) && !(f->marks & MARK_CALLBACK))
 		return NULL;
