@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
+import conformance  # noqa: E402
 import gaspbpf  # noqa: E402
 
 
@@ -39,6 +40,23 @@ def room(request):
         fcntl.flock(inside, wanted)
         fcntl.flock(door, fcntl.LOCK_UN)
         yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "call":
+        item.passed = outcome.get_result().passed
+
+
+@pytest.fixture(autouse=True)
+def seen_events(request):
+    """What a test says that it has seen is what models/seen/ lists for it (tests/conformance.py)."""
+    conformance.begin(request.node)
+    yield
+    wrong = conformance.end(getattr(request.node, "passed", False))
+    if wrong:
+        pytest.fail(wrong, pytrace=False)
 
 
 @pytest.fixture(params=gaspbpf.RUNGS)
