@@ -117,6 +117,16 @@ struct {
 	__type(value, __u8);
 } targets SEC(".maps");
 
+/* Processes that have ever switched measurement off, by pid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct gb_control);
+} controls SEC(".maps");
+
+bool some_off;                      /* there may be one in `controls` */
 const volatile __u32 ring_mask;     /* number of rings - 1; a power of two less one */
 const volatile __u32 wakeup_bytes;  /* wake the reader when a ring holds more than this */
 
@@ -129,6 +139,27 @@ static __always_inline struct gb_trouble *trouble_here(void)
 
 #include "sums.h"
 
+/* A call during which its process switched measurement off ends there. */
+__noinline int frame_cut(struct frame *f)
+{
+	struct gb_control *c;
+	__u32 pid;
+
+	if (!f)
+		return 0;
+	pid = f->span.pid_tid >> 32;
+	c = bpf_map_lookup_elem(&controls, &pid);
+	if (!c)
+		return 0;
+	for (int i = 0; i < GB_OFFS; i++) {
+		if (c->off[i] > f->span.start && c->off[i] < f->span.end) {
+			f->span.end = c->off[i];
+			f->span.reason = GB_END_OFF;
+		}
+	}
+	return 0;
+}
+
 /* Sends a finished frame. The reader wakes by its own timer; a ring that fills up wakes it earlier. */
 static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 {
@@ -137,6 +168,8 @@ static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 	struct gb_trouble *missed;
 	void *ring;
 
+	if (some_off)
+		frame_cut(f);
 	if (f->summed) {
 		sum_add(t, f, false);
 		return;

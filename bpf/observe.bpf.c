@@ -140,6 +140,67 @@ static __always_inline bool is_target(void)
 	return bpf_map_lookup_elem(&targets, &pid);
 }
 
+/* Has the current process switched measurement off? */
+static __noinline int is_off(void)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct gb_control *c = bpf_map_lookup_elem(&controls, &pid);
+
+	return c && !c->value;
+}
+
+static void tell_control(struct thread_state *t, __u64 now, __u32 id, __s32 value)
+{
+	struct gb_life *life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
+	struct gb_trouble *missed;
+
+	if (!life) {
+		missed = trouble_here();
+		if (missed)
+			missed->life_lost++;
+		return;
+	}
+	__builtin_memset(life, 0, sizeof(*life));
+	life->time = now;
+	life->kind = GB_LIFE_CONTROL;
+	life->pid = t->pid;
+	life->tid = t->tid;
+	life->changing = id;
+	life->exit_code = value;
+	bpf_ringbuf_submit(life, 0);
+}
+
+static const struct gb_control always_on = { .value = 1 };
+
+/* The program switches its measurement off or on. Said again, it is nothing new. */
+static __noinline int set_control(struct thread_state *t, __u32 id, __s32 value)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct gb_control *c;
+	__u32 pid, next;
+
+	if (!t)
+		return 0;
+	pid = t->pid;
+	c = bpf_map_lookup_elem(&controls, &pid);
+	if (!c) {
+		bpf_map_update_elem(&controls, &pid, &always_on, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&controls, &pid);
+	}
+	if (!c || c->value == value)
+		return 0;
+	if (!value && c->value) {
+		next = c->next++ % GB_OFFS;
+		barrier_var(next);
+		if (next < GB_OFFS)
+			c->off[next] = now;
+	}
+	c->value = value;
+	some_off = true;
+	tell_control(t, now, id, value);
+	return 0;
+}
+
 /* The call. Returns 1 where its return need not be seen. */
 static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 {
@@ -154,6 +215,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		return 1;
 	p = bpf_map_lookup_elem(&probes, &id);
 	if (!p)
+		return 1;
+	if (some_off && !p->control && !(p->flags & GB_PROBE_CLOSES) && is_off())
 		return 1;
 	sp = ctx->sp + p->pushed; /* as at the function's first instruction */
 	t = bpf_task_storage_get(&threads, task, 0, 0);
@@ -202,6 +265,13 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.value[5] = ctx->r9;
 	if (p->entry_ops)
 		run_ops(t, f, p, false);
+	if (p->control && p->control != GB_CONTROL_ALWAYS) {
+		__u32 slot = p->control - GB_CONTROL_SLOT;
+
+		if (slot < GB_SLOTS && !(f->span.unread >> slot & 1))
+			set_control(t, id, f->span.value[slot]);
+		return 1;
+	}
 	if (p->flags & GB_PROBE_CALLER)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();

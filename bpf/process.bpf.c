@@ -90,6 +90,15 @@ static __always_inline void begin_anew(struct task_struct *task, struct thread_s
 	t->born = now;
 }
 
+/* A child is a copy of its parent, and what it last said of measurement with it. */
+static __always_inline void inherit_control(__u32 parent, __u32 child)
+{
+	struct gb_control *c = bpf_map_lookup_elem(&controls, &parent);
+
+	if (c)
+		bpf_map_update_elem(&controls, &child, c, BPF_ANY);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -101,6 +110,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (follow)
 		bpf_map_update_elem(&targets, &pid, &one, BPF_ANY);
+	inherit_control(parent_pid, pid);
 	life = life_new(GB_LIFE_FORK, bpf_ktime_get_ns());
 	if (!life)
 		return 0;
@@ -126,6 +136,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	if (t)
 		end_calls(t, now, GB_END_EXEC);
 	end_stacks(task, t, now, GB_END_EXEC);
+	bpf_map_delete_elem(&controls, &pid);
 	if (t && old_pid != task->pid)
 		begin_anew(task, t, now, old_pid);
 	life = life_new(GB_LIFE_EXEC, now);
@@ -180,6 +191,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (task->signal->live.counter || !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);
+	bpf_map_delete_elem(&controls, &pid);
 	thread_ended(task, task->pid, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
 	return 0;
 }

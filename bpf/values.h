@@ -96,6 +96,80 @@ static __always_inline int read_word(struct window *w, __u64 address, __u32 widt
 	return 0;
 }
 
+/* What user space knows of events that programs announce. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct gb_event_place);
+	__type(value, struct gb_texts);
+} texts SEC(".maps");
+
+/* A text into slots; unread where it cannot be read, or does not fit. */
+static __noinline int read_text(struct frame *f, __u64 address, __u32 slot)
+{
+	long err = -1;
+
+	if (!f || slot > GB_SLOTS - GB_TEXT_WORDS)
+		return -1;
+	barrier_var(slot);
+	if (slot > GB_SLOTS - GB_TEXT_WORDS)
+		return -1;
+	__builtin_memset(&f->span.value[slot], 0, GB_TEXT_WORDS * 8);
+	if (address >= PAGE)
+		err = bpf_probe_read_user_str(&f->span.value[slot], GB_TEXT_WORDS * 8, (void *)address);
+	if (err < 0) {
+		f->span.unread |= 1U << slot;
+		return -1;
+	}
+	f->span.unread &= ~(((1U << GB_TEXT_WORDS) - 1) << slot);
+	return 0;
+}
+
+/* One of the texts of an announcement, at a place that does not change: the last slots. */
+#define TEXT_SLOT(i) (GB_SLOTS - (GB_TEXTS - (i)) * GB_TEXTS_WORDS)
+
+static __always_inline void announced_text(struct frame *f, const struct gb_texts *known, int i)
+{
+	__u32 from = known->text[i];
+	__u64 address;
+	long err = -1;
+
+	__builtin_memset(&f->span.value[TEXT_SLOT(i)], 0, GB_TEXTS_WORDS * 8);
+	if (from >= TEXT_SLOT(0))
+		return;
+	address = f->span.value[from];
+	if (!(f->span.unread >> from & 1) && address >= PAGE)
+		err = bpf_probe_read_user_str(&f->span.value[TEXT_SLOT(i)], GB_TEXTS_WORDS * 8, (void *)address);
+	if (err < 0)
+		f->span.unread |= 1U << TEXT_SLOT(i);
+}
+
+/* The values of an announcement: as many words as its event has, and the texts. */
+static __noinline int read_texts(struct frame *f, const struct gb_op *op)
+{
+	struct gb_event_place place = { 0 };
+	struct gb_texts *known;
+	__u32 source;
+
+	if (!f || !op)
+		return 0;
+	source = op->source;
+	if (source >= GB_SLOTS)
+		return 0;
+	place.pid = f->span.pid_tid >> 32;
+	place.id = f->span.value[source];
+	known = bpf_map_lookup_elem(&texts, &place);
+	if (!known) {
+		f->span.values = TEXT_SLOT(0);
+		return 0;
+	}
+	f->span.values = known->slots;
+	for (int i = 0; i < GB_TEXTS; i++)
+		announced_text(f, known, i);
+	return 0;
+}
+
 /* One step of a capture program. A slot that cannot be filled is marked as unread. */
 static __always_inline void run_op(struct thread_state *t, struct frame *f, const struct gb_op *op)
 {
@@ -108,6 +182,14 @@ static __always_inline void run_op(struct thread_state *t, struct frame *f, cons
 	if (slot >= GB_SLOTS || source >= GB_SLOTS)
 		return;
 	from = f->span.value[source];
+	if (op->kind == GB_OP_TEXT) {
+		read_text(f, from, slot);
+		return;
+	}
+	if (op->kind == GB_OP_TEXTS) {
+		read_texts(f, op);
+		return;
+	}
 	switch (op->kind) {
 	case GB_OP_STACK:
 		err = read_word(&t->window, f->sp + op->offset, op->width, &word);

@@ -48,11 +48,34 @@ enum gb_op_kind {
 	GB_OP_RESULT,    /* slot = the returned integer or pointer (rax); at return only */
 	GB_OP_RESULT2,   /* slot = the second eightbyte of the result (rdx); at return only */
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
+	GB_OP_TEXT,      /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer */
+	GB_OP_TEXTS,     /* slot[source] is the number of an event: what struct gb_texts has of it */
 };
 
 /* Decoders of a data layout that must be read while the call is in progress. */
 enum gb_decoder {
 	GB_DECODE_GFC_BYTES = 1, /* gfortran array descriptor: bytes of payload */
+};
+
+#define GB_TEXT_WORDS 8  /* of GB_OP_TEXT */
+
+/*
+ * What user space knows of an event that programs announce, by process and number: how many slots its values take, and which of these are
+ * pointers to texts. The texts follow in slots from that of GB_OP_TEXTS on, GB_TEXTS_WORDS each, cut where they are longer.
+ */
+#define GB_TEXTS 2
+#define GB_TEXTS_WORDS 4
+#define GB_NO_TEXT 255
+
+struct gb_event_place {
+	gb_u32 pid;
+	gb_u32 id;
+};
+
+struct gb_texts {
+	gb_u8 slots;
+	gb_u8 text[GB_TEXTS]; /* slots; GB_NO_TEXT: none */
+	gb_u8 zero;
 };
 
 /* Width of the word in the target's memory or register; narrower ones are extended to 64 bits. */
@@ -81,9 +104,14 @@ struct gb_probe {
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
+	gb_u32 control;      /* GB_CONTROL_* */
 	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
 	struct gb_op ops[GB_OPS];
 };
+
+/* gb_probe.control: 0: not seen while its process has switched measurement off; */
+#define GB_CONTROL_ALWAYS 255 /* seen nevertheless; */
+#define GB_CONTROL_SLOT 1     /* else slot + this: the call switches it off where that slot is 0 (as an int), else on; it is no span */
 
 #define GB_PROBE_NO_RETURN 0x01 /* only the call is observed: an ATOMIC event */
 #define GB_PROBE_OPENS 0x02     /* the span lasts until a closing probe is hit on the same thread */
@@ -115,6 +143,7 @@ enum gb_end {
 	GB_END_DETACH,     /* still in progress when observation ended */
 	GB_END_ATOMIC,     /* only the call is observed: start == end */
 	GB_END_TAIL,       /* its last act was a jump to another function, and what that did is not part of the span */
+	GB_END_OFF,        /* measurement was switched off inside; that is the end */
 	GB_ENDS
 };
 
@@ -167,6 +196,7 @@ enum gb_life_kind {
 	GB_LIFE_EXIT,     /* pid ended */
 	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
 	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects */
+	GB_LIFE_CONTROL,  /* tid has switched measurement of pid off or on: exit_code is what it said, `changing` the probe */
 };
 
 struct gb_life {
@@ -182,6 +212,15 @@ struct gb_life {
 	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
 	gb_u64 sums;      /* probes of which it has a sum */
 	char comm[GB_COMM];
+};
+
+#define GB_OFFS 4
+
+/* A process that has ever switched its measurement off. */
+struct gb_control {
+	gb_u64 off[GB_OFFS]; /* ns; when it did so the last times */
+	gb_u32 next;         /* the place of the next one */
+	gb_s32 value;        /* what it said last; 0: off */
 };
 
 /* What went wrong, whole run; one per CPU. */

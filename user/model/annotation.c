@@ -6,7 +6,8 @@
 
 static const char *const annotation_names[] = {
 	"bytes", "count", "size", "type", "peer", "root", "tag", "comm", "request", "status", "lock", "barrier", "ptr",
-	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "kind", "device", "internal", "only", "out", "skip", NULL
+	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "kind", "device", "internal", "id", "format", "on", "file",
+	"line", "column", "only", "out", "skip", NULL
 };
 
 static const struct decoder {

@@ -308,6 +308,10 @@ int model_function_capture(const struct function *function, const char *soname, 
 	memset(capture, 0, sizeof(*capture));
 	if (!plan)
 		return -ENOMEM;
+	if (function->marks & MARKS_TELL) {
+		free(plan);
+		return telling_capture(function, capture);
+	}
 	plan->wants.function = function;
 	plan->wants.bound = function->parsed;
 	plan->wants.parsed = function->model->parsed;

@@ -226,6 +226,8 @@ static void check_prototype(struct reader *r, const struct shared *shared)
 		source_error(&r->source, p->result.at, "the return of an 'atomic' or 'opens' function is not observed: remove '->'");
 	if (shared->marks & MARK_ONE && !p->uses_t && !has_size(p))
 		source_error(&r->source, p->name_at, "'one' means one element, but no T, @type or @size says of what: write @bytes(N)");
+	if (shared->marks & MARKS_TELL)
+		telling_check(&r->source, p, shared->marks);
 	if (shared->marks & MARK_OPENS && shared->marks & (MARK_CLOSES | MARK_ATOMIC))
 		source_error(&r->source, p->name_at, "'opens' cannot stand with 'closes' or 'atomic'");
 }
@@ -259,7 +261,9 @@ static unsigned marks_read(struct statement *s)
 		unsigned mark;
 	} words[] = { { "leaf", MARK_LEAF }, { "callback", MARK_CALLBACK }, { "cancel", MARK_CANCEL }, { "atomic", MARK_ATOMIC },
 		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC },
-		      { "stays", MARK_STAYS } };
+		      { "stays", MARK_STAYS }, { "creates", MARK_CREATES }, { "starts", MARK_STARTS | MARK_ATOMIC },
+		      { "ends", MARK_ENDS | MARK_ATOMIC }, { "happens", MARK_HAPPENS | MARK_ATOMIC },
+		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC }, { "controls", MARK_CONTROLS | MARK_ATOMIC } };
 	unsigned marks = 0;
 
 	for (;;) {

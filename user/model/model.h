@@ -30,7 +30,9 @@ enum meaning {
 	MEANING_ROOT, MEANING_TAG, MEANING_COMM, MEANING_REQUEST, MEANING_STATUS, MEANING_LOCK,
 	MEANING_BARRIER, MEANING_PTR, MEANING_NAME, MEANING_OP, MEANING_NAMED, MEANING_TASK,
 	MEANING_WORKER, MEANING_NODE, MEANING_SELF, MEANING_DONE, MEANING_ERROR, MEANING_KIND, MEANING_DEVICE,
-	MEANING_INTERNAL, MEANINGS
+	MEANING_INTERNAL,
+	MEANING_ID, MEANING_FORMAT, MEANING_ON, MEANING_FILE, MEANING_LINE, MEANING_COLUMN, /* of announcements; MEANING_KIND too: see below */
+	MEANINGS
 };
 
 /* Which way the data goes that a value speaks of. */
@@ -39,7 +41,15 @@ enum side { SIDE_NONE, SIDE_SEND, SIDE_RECV };
 enum mark {
 	MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8,
 	MARK_ONE = 16, MARK_OPENS = 32, MARK_CLOSES = 64, MARK_SYNC = 128, MARK_STAYS = 256,
+	/* Functions by which a program tells of events itself (user/capture/announced.c). */
+	MARK_CREATES = 1 << 16,  /* gives an event its number, name and format */
+	MARK_STARTS = 1 << 17, MARK_ENDS = 1 << 18, MARK_HAPPENS = 1 << 19,
+	MARK_NOTIFIES = 1 << 20, /* one of these three, as an argument says */
+	MARK_CONTROLS = 1 << 21, /* switches measurement off and on */
 };
+
+#define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)
+#define MARKS_TELL (MARKS_ANNOUNCE | MARK_CREATES | MARK_CONTROLS)
 
 /* How to print and compare the 64 bits of a value. */
 enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */, FORMS };
@@ -159,6 +169,7 @@ struct model {
 	char **library;      /* globs, NULL-terminated; empty for in_program */
 	bool in_program;
 	bool alone;          /* join alone */
+	bool always;         /* join always: whatever other models take part */
 	char **needs;        /* symbols, NULL-terminated */
 	char **hooks;        /* functions that give the runtime user code to run inside any other; NULL-terminated */
 	char **switches;     /* functions of anybody's that switch a thread to another stack; NULL-terminated */
@@ -189,12 +200,30 @@ const struct model *models_find(const struct model_set *set, const char *name);
 /* True where a file of this soname or base name holds the model's functions. NULLs are allowed. */
 bool model_matches_file(const struct model *model, const char *soname, const char *basename);
 
+#define TELLING_TEXT 8   /* words of a text that a creating function was given */
+#define TELLING_NOWHERE 255
+
+/*
+ * Where the words of an announcement are: slots, TELLING_NOWHERE where there is none. The values that come after the named arguments
+ * are in slots from `rest` on; of them `integers` were in registers, and those from slot GB_REGISTERS on, on the stack.
+ */
+struct telling {
+	uint8_t id, kind, file, line, column, on;
+	uint8_t name, format;    /* of TELLING_TEXT words each */
+	uint8_t rest, nstack;    /* first slot; words of the stack that follow those of registers */
+	bool list;               /* they are those of a va_list: in slots LIST_* */
+};
+
+/* Of a va_list: how far its registers are used up; what it has saved of them, from the second on; its words on the stack. */
+enum { LIST_USED = 6, LIST_STACK = 7, LIST_SAVED = 8, LIST_REGISTERS = 9, LIST_WORDS = 14, LIST_END = 20 };
+
 /* The capture program and the values of one function in one library. */
 struct capture {
 	struct gb_probe program;
 	struct value *values;
 	size_t nvalues;
 	struct value only;   /* function->has_only: the value it looks at; sent, but none of `values` */
+	struct telling telling; /* of a function with one of MARKS_TELL, which has no values */
 };
 
 /*

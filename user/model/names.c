@@ -22,6 +22,8 @@ static const char *const meanings[MEANINGS + 1] = {
 	[MEANING_NAMED] = "named", [MEANING_TASK] = "task", [MEANING_WORKER] = "worker", [MEANING_NODE] = "node",
 	[MEANING_SELF] = "self", [MEANING_DONE] = "done", [MEANING_ERROR] = "error", [MEANING_KIND] = "kind",
 	[MEANING_DEVICE] = "device", [MEANING_INTERNAL] = "internal",
+	[MEANING_ID] = "id", [MEANING_FORMAT] = "format", [MEANING_ON] = "on", [MEANING_FILE] = "file",
+	[MEANING_LINE] = "line", [MEANING_COLUMN] = "column",
 };
 
 static int find(const char *const *names, int count, const char *name)

@@ -13,6 +13,7 @@
  *	reader.c      statements -> struct model
  *	set.c         models of a folder, a file, a text
  *	capture.c     function + library -> capture program + values
+ *	telling.c     the same for functions by which a program tells of events itself
  *	value.c       words of a span -> numbers, payload
  *
  * Everything that a model holds lives in its arena and goes with it.
@@ -176,6 +177,7 @@ struct prototype {
 	unsigned nparameters;
 	bool records_result;     /* '->' */
 	bool uses_t;
+	bool variadic;           /* '...' */
 	const struct parameter *only; /* the one with @only; NULL: none */
 	const char *text;        /* as written, blanks joined; \1 stands for T, \2 for the symbol */
 	const char *signature;   /* where there is @only: all of it, without the condition */
@@ -224,6 +226,11 @@ struct expansion {
 /* All functions of a name pattern; at most `most`. False, said. */
 bool expand(struct source *source, struct arena *arena, const struct lists *lists, const struct prototype *prototype,
 	    size_t most, struct expansion **expansions, size_t *count);
+
+/* telling.c: does the prototype say all that its marks need? */
+void telling_check(struct source *source, const struct prototype *p, unsigned marks);
+/* The capture program of a function with one of MARKS_TELL. 0 or -ENOMEM. */
+int telling_capture(const struct function *function, struct capture *capture);
 
 /* A fact of a layout. */
 struct fact {

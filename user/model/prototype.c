@@ -207,6 +207,7 @@ static bool parameters_read(struct lexer *lexer, struct arena *arena, struct pro
 
 		if (lexer->token.kind == TOKEN_ELLIPSIS) {
 			lexer_next(lexer);
+			p->variadic = true;
 			write_text(w, "...");
 			break;
 		}

@@ -154,10 +154,12 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.sums, bpf_map__fd(o->maps.sums));
 	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
 	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
+	bpf_map__reuse_fd(p->maps.controls, bpf_map__fd(o->maps.controls));
 	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
+	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
 	err = process_bpf__load(p);

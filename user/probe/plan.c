@@ -120,7 +120,7 @@ static int choose_models(struct plan *plan)
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
 
-		parallel |= !m->alone && model_found(plan, m, true);
+		parallel |= !m->alone && !m->always && model_found(plan, m, true);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
