@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define ITERATIONS 60
+#define LINKS      8    /* of a chain: a thread that waits for the one before spins */
 
 static struct job job = { .name = "openmp_job", .rank = -1, .rounds = 10 };
 static long threads = 3;
@@ -150,7 +151,7 @@ static void wide_loops(void)
 /* Each iteration waits for the one before it. */
 static void chains(void)
 {
-	long n = ITERATIONS;
+	long n = LINKS;
 
 #pragma omp parallel
 	{
@@ -169,7 +170,7 @@ static void chains(void)
 #pragma omp ordered depend(source)
 		}
 #pragma omp for schedule(guided) ordered(1)
-		for (unsigned long long j = 1ULL << 63; j < (1ULL << 63) + ITERATIONS; j++) {
+		for (unsigned long long j = 1ULL << 63; j < (1ULL << 63) + LINKS; j++) {
 #pragma omp ordered depend(sink : j - 1)
 			learn(j);
 			now->posted++;
@@ -318,6 +319,7 @@ static void tasks(long round)
 #pragma omp parallel
 #pragma omp single
 	{
+		now->singles++;
 		learn(fib(7));
 #pragma omp taskgroup
 		{
@@ -602,7 +604,7 @@ static const char *told_of_the_window(void)
 
 int main(int argc, char **argv)
 {
-	const struct job_option more[] = { { "threads", &threads }, { NULL, NULL } };
+	const struct job_option more[] = { { "--threads", &threads }, { NULL, NULL } };
 	struct counts none = { 0 };
 	uint64_t result;
 	long done = 0;
