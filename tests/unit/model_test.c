@@ -617,6 +617,46 @@ static void decoders(void **state)
 	done(&s, set);
 }
 
+/* What there is says another parameter: how long an array is, whether a status was filled. */
+static void values_that_depend_on_another(void **state)
+{
+	struct model_set *set = read_lines("WAIT wait int wait_some(int n, void *handles[] @request(each 3 of n), int *done @out, "
+					   "int which[] @index(each 2 of done) @out, int *status @tag(+4 s32, if done) @out)");
+	void *handles[3] = { &handles[0], &handles[1], &handles[2] };
+	int done_count = 1, which[2] = { 1, 77 }, status[2] = { 5, 6 };
+	struct call call = { .registers = { GARBAGE | 2, ADDRESS(handles), ADDRESS(&done_count), ADDRESS(which), ADDRESS(status) } };
+	struct seen s = run(find(set, "wait_some"), NULL, &call);
+	struct buffer stored = { 0 };
+	struct value again;
+
+	assert_int_equal(reading(&s, "handles.0").number, ADDRESS(handles[0]));
+	assert_int_equal(reading(&s, "handles.1").number, ADDRESS(handles[1]));
+	assert_false(reading(&s, "handles.2").known);
+	assert_int_equal(reading(&s, "which.0").number, 1);
+	assert_false(reading(&s, "which.1").known);
+	assert_int_equal(reading(&s, "status").number, 6);
+	for (size_t i = 0; i < s.capture.nvalues; i++) {
+		struct cursor cursor;
+
+		buffer_clear(&stored);
+		value_encode(&stored, &s.capture.values[i]);
+		cursor = (struct cursor){ .at = stored.data, .end = stored.data + stored.size };
+		assert_true(value_decode(&cursor, &again));
+		assert_int_equal(again.has_least, s.capture.values[i].has_least);
+		assert_int_equal(again.least, again.has_least ? s.capture.values[i].least : 0);
+		assert_int_equal(again.least_slot, again.has_least ? s.capture.values[i].least_slot : 0);
+		value_free(&again);
+	}
+	buffer_free(&stored);
+	capture_free(&s.capture);
+
+	done_count = 0; /* then the status is what it was before the call */
+	s = run(find(set, "wait_some"), NULL, &call);
+	assert_false(reading(&s, "which.0").known);
+	assert_false(reading(&s, "status").known);
+	done(&s, set);
+}
+
 /* --- payload -------------------------------------------------------------------- */
 
 static void payload_by_role(void **state)
@@ -1053,6 +1093,7 @@ int main(void)
 		cmocka_unit_test(a_library_that_no_layout_knows),
 		cmocka_unit_test(a_null_that_can_be_read),
 		cmocka_unit_test(decoders),
+		cmocka_unit_test(values_that_depend_on_another),
 		cmocka_unit_test(payload_by_role),
 		cmocka_unit_test(impossible_payload_is_unknown),
 		cmocka_unit_test(one_function_several_events),

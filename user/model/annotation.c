@@ -6,7 +6,7 @@
 
 static const char *const annotation_names[] = {
 	"bytes", "count", "size", "type", "peer", "root", "tag", "comm", "request", "status", "lock", "barrier", "ptr",
-	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "kind", "device", "internal", "id", "format", "on", "file",
+	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "index", "kind", "device", "internal", "id", "format", "on", "file",
 	"line", "column", "only", "out", "skip", NULL
 };
 
@@ -188,6 +188,35 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 	return false;
 }
 
+/* The parameter on whose value it depends whether there is anything. */
+static bool condition_name_read(struct lexer *lexer, struct arena *arena, struct annotation *a, const char *what)
+{
+	if (lexer->token.kind != TOKEN_WORD || a->condition) {
+		source_error(lexer->source, lexer->token.at, "expected one 'if NAME' or 'each N of NAME', with %s, instead of %s", what,
+			     lexer_show(lexer));
+		return false;
+	}
+	a->condition = arena_copy(arena, lexer->token.at, lexer->token.length);
+	lexer_next(lexer);
+	return a->condition;
+}
+
+/* each N of NAME, after 'each'. */
+static bool each_read(struct lexer *lexer, struct arena *arena, struct annotation *a)
+{
+	int64_t number;
+
+	if (!lexer_take_number(lexer, "how many elements", 1, GB_SLOTS, &number))
+		return false;
+	if (!lexer_take_word(lexer, "of")) {
+		source_error(lexer->source, lexer->token.at, "expected 'of' and the parameter that has the number of elements instead of %s",
+			     lexer_show(lexer));
+		return false;
+	}
+	a->each = number;
+	return condition_name_read(lexer, arena, a, "the parameter that has the number of elements");
+}
+
 /* One of the things that stand in parentheses, separated by commas. */
 static bool item_read(struct lexer *lexer, struct arena *arena, struct annotation *a)
 {
@@ -199,6 +228,10 @@ static bool item_read(struct lexer *lexer, struct arena *arena, struct annotatio
 		a->has_none = true;
 		return keyed_number(lexer, "none", INT64_MIN, INT64_MAX, &a->none);
 	}
+	if (lexer_take_word(lexer, "if"))
+		return condition_name_read(lexer, arena, a, "the parameter that says whether");
+	if (lexer_take_word(lexer, "each"))
+		return each_read(lexer, arena, a);
 	if (lexer_is_word(lexer, "element")) {
 		if (!keyed_number(lexer, "element", 1, INT32_MAX, &number))
 			return false;
@@ -268,6 +301,18 @@ static bool annotation_check(struct lexer *lexer, const char *at, const struct p
 	}
 	if (a->fixed == FIXED_POINTEE && !parameter->type.pointers) {
 		source_error(lexer->source, at, "'sizeof *' needs a pointer: write 'sizeof'");
+		return false;
+	}
+	unsigned elements = a->each;
+
+	for (unsigned i = 0; i < parameter->nannotations; i++)
+		elements += parameter->annotations[i].each;
+	if (elements > GB_SLOTS) {
+		source_error(lexer->source, at, "a call carries at most %d words: take fewer elements", GB_SLOTS);
+		return false;
+	}
+	if (a->each && (!parameter->type.pointers || a->located)) {
+		source_error(lexer->source, at, "'each' needs an array, and no path");
 		return false;
 	}
 	if (a->fixed != FIXED_NOT && a->located) {

@@ -221,6 +221,7 @@ static void rename_slot(struct plan *plan, uint8_t from, uint8_t to)
 		struct value *v = &plan->wants.items[i].value;
 
 		v->null_slot = v->null_slot == from ? to : v->null_slot;
+		v->least_slot = v->least_slot == from ? to : v->least_slot;
 		v->slot = v->slot == from ? to : v->slot;
 	}
 }
@@ -247,6 +248,20 @@ static void close_gaps(struct plan *plan)
 	}
 }
 
+/* Where the words are that values depend on. */
+static void place_conditions(struct plan *plan)
+{
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct want *want = &plan->wants.items[i];
+		const struct value *on = &plan->wants.items[want->condition_at].value;
+
+		if (!want->value.has_least)
+			continue;
+		want->value.least_slot = on->slot;
+		want->value.least_width = on->width;
+	}
+}
+
 static void assign(struct plan *plan)
 {
 	plan->norigins = plan->nentry = plan->nret = 0;
@@ -257,6 +272,7 @@ static void assign(struct plan *plan)
 	fetch_all(plan, false);
 	fetch_origins(plan, FROM_RESULT);
 	fetch_all(plan, true);
+	place_conditions(plan);
 	if (!plan->full)
 		close_gaps(plan);
 }
@@ -268,6 +284,15 @@ static void drop_last(struct plan *plan)
 	log_warn("%s: value '%s' is left out: a call carries at most %d words in %d steps",
 		 log_safe(plan->wants.function->symbol), log_safe(want->value.name), GB_SLOTS, GB_OPS);
 	free(want->value.name);
+	/* What depends on it can no more be known. */
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		struct want *other = &plan->wants.items[i];
+
+		if (other->value.has_least && other->condition_at == plan->wants.count) {
+			other->value.has_least = false;
+			other->value.unobservable = true;
+		}
+	}
 }
 
 static int hand_over(struct plan *plan, struct capture *capture)

@@ -29,7 +29,7 @@ enum meaning {
 	MEANING_PLAIN, MEANING_BYTES, MEANING_COUNT, MEANING_SIZE, MEANING_TYPE, MEANING_PEER,
 	MEANING_ROOT, MEANING_TAG, MEANING_COMM, MEANING_REQUEST, MEANING_STATUS, MEANING_LOCK,
 	MEANING_BARRIER, MEANING_PTR, MEANING_NAME, MEANING_OP, MEANING_NAMED, MEANING_TASK,
-	MEANING_WORKER, MEANING_NODE, MEANING_SELF, MEANING_DONE, MEANING_ERROR, MEANING_KIND, MEANING_DEVICE,
+	MEANING_WORKER, MEANING_NODE, MEANING_SELF, MEANING_DONE, MEANING_ERROR, MEANING_INDEX, MEANING_KIND, MEANING_DEVICE,
 	MEANING_INTERNAL,
 	MEANING_ID, MEANING_FORMAT, MEANING_ON, MEANING_FILE, MEANING_LINE, MEANING_COLUMN, /* of announcements; MEANING_KIND too: see below */
 	MEANINGS
@@ -80,6 +80,10 @@ struct value {
 	bool has_null;
 	uint8_t null_slot;
 	int64_t null;
+	/* Known only where the word in least_slot, as wide as this, is at least `least`: an element of an array, a status that was filled. */
+	bool has_least;
+	uint8_t least_slot, least_width;
+	int64_t least;
 	char *decoder;       /* user-space decoder of the 64 bits, such as upc_packed; NULL: none */
 };
 

@@ -155,6 +155,8 @@ struct annotation {
 	uint32_t element;
 	enum fixed fixed;
 	int64_t number;
+	const char *condition;   /* known only where this parameter's value is not 0; NULL: always */
+	uint8_t each;            /* the first so many elements of an array that has as many as `condition` says; 0: no array */
 };
 
 struct parameter {

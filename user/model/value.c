@@ -64,6 +64,12 @@ static bool is_null(const struct value *v, const uint64_t *words, unsigned nword
 	return extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
 }
 
+/* Is there anything, as the word says on which it depends? */
+static bool is_there(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
+{
+	return !v->has_least || (is_sent(v->least_slot, nwords, unread) && extend(words[v->least_slot], v->least_width) >= v->least);
+}
+
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
 				bool returned)
 {
@@ -78,7 +84,8 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 		r.raw = (uint64_t)v->number;
 		return r;
 	}
-	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread))
+	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread) ||
+	    !is_there(v, words, nwords, unread))
 		return r;
 	r.number = extend(words[v->slot], v->width);
 	word = (uint64_t)r.number;
@@ -112,7 +119,7 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null_whole = v->null_slot != v->slot;
 	}
 	p->plain = !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number && !v->decoder &&
-		   !v->has_none;
+		   !v->has_none && !v->has_least;
 }
 
 bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
@@ -127,7 +134,7 @@ bool prepared_number(const struct prepared_value *v, const struct sent_words *se
 }
 
 /* Flags of an encoded value. */
-enum { AT_RETURN = 1, UNOBSERVABLE = 2, CONSTANT = 4, HAS_NONE = 8, HAS_NULL = 16 };
+enum { AT_RETURN = 1, UNOBSERVABLE = 2, CONSTANT = 4, HAS_NONE = 8, HAS_NULL = 16, HAS_LEAST = 32 };
 
 static void encode_fields(struct buffer *b, const struct value *v)
 {
@@ -137,7 +144,8 @@ static void encode_fields(struct buffer *b, const struct value *v)
 	buffer_put_varint(b, v->side);
 	buffer_put_varint(b, v->form);
 	buffer_put_varint(b, (v->at_return ? AT_RETURN : 0) | (v->unobservable ? UNOBSERVABLE : 0) |
-			     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) | (v->has_null ? HAS_NULL : 0));
+			     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) | (v->has_null ? HAS_NULL : 0) |
+			     (v->has_least ? HAS_LEAST : 0));
 	buffer_put_varint(b, v->slot);
 	buffer_put_varint(b, v->width);
 	buffer_put_varint(b, v->element);
@@ -151,6 +159,11 @@ static void encode_fields(struct buffer *b, const struct value *v)
 	buffer_put_varint(b, v->null_slot);
 	buffer_put_signed(b, v->null);
 	buffer_put_string(b, v->decoder);
+	if (v->has_least) {
+		buffer_put_varint(b, v->least_slot);
+		buffer_put_varint(b, v->least_width);
+		buffer_put_signed(b, v->least);
+	}
 }
 
 void value_encode(struct buffer *buffer, const struct value *v)
@@ -207,6 +220,12 @@ static void decode_fields(struct cursor *c, struct value *v)
 	v->null_slot = bounded(c, GB_SLOTS - 1);
 	v->null = cursor_signed(c);
 	v->decoder = cursor_string(c, NAME_MOST);
+	v->has_least = flags & HAS_LEAST;
+	if (v->has_least) {
+		v->least_slot = bounded(c, GB_SLOTS - 1);
+		v->least_width = bounded(c, GB_U64);
+		v->least = cursor_signed(c);
+	}
 	if (!v->name)
 		c->failed = true;
 }

@@ -247,6 +247,61 @@ struct arrival {
 	bool is_result;
 };
 
+/* Element `index` of an array of C objects. False: the size of one is not known. */
+static bool follow_element(const struct wants *wants, struct want *want, struct ctype type, unsigned index)
+{
+	uint32_t size;
+
+	if (!follow_stars(wants, want, type, 1))
+		return false;
+	type = bound_type(wants, type);
+	type.pointers--;
+	size = type_size(wants->parsed, wants->soname, type, NULL);
+	want->loads[0].offset = (int32_t)(index * size);
+	return size && size <= 4096;
+}
+
+/* The first elements of an array, each known where the array has it. */
+static void want_elements(struct wants *wants, const struct arrival *arrival, const struct annotation *a)
+{
+	for (unsigned i = 0; i < a->each && !wants->failed; i++) {
+		char number[16];
+		struct want *want;
+
+		snprintf(number, sizeof(number), "%u", i);
+		want = want_add(wants, value_name(arrival->parameter, NULL, number), a->meaning, arrival->place);
+		if (!want)
+			return;
+		want->value.at_return |= arrival->parameter->out;
+		want->condition = a->condition;
+		want->value.least = i + 1;
+		if (!want->value.unobservable && !follow_element(wants, want, arrival->parameter->type, i))
+			want->value.unobservable = true;
+	}
+}
+
+/* What a value depends on is another one, that is sent too. */
+static void find_conditions(struct wants *wants)
+{
+	for (unsigned i = 0; i < wants->count; i++) {
+		struct want *want = &wants->items[i];
+		bool found = !want->condition;
+
+		for (unsigned k = 0; k < wants->count && !found; k++) {
+			const struct value *on = &wants->items[k].value;
+
+			if (strcmp(on->name, want->condition) || on->unobservable || on->constant || wants->items[k].condition)
+				continue;
+			found = true;
+			want->condition_at = k;
+			want->value.has_least = true;
+			want->value.at_return |= on->at_return;
+		}
+		if (!found)
+			want->value.unobservable = true;
+	}
+}
+
 static void want_value(struct wants *wants, const struct arrival *arrival, const struct annotation *a, bool alone)
 {
 	const struct parameter *p = arrival->parameter;
@@ -276,6 +331,8 @@ static void want_value(struct wants *wants, const struct arrival *arrival, const
 		want->value.side = a->side;
 		want->value.has_none = a->has_none;
 		want->value.none = a->none;
+		want->condition = a->condition;
+		want->value.least = a->condition != NULL;
 	}
 	if (a && meaning == MEANING_COUNT)
 		want->value.element = a->element ? a->element : element_size(wants, a->side);
@@ -291,7 +348,9 @@ static void want_arrival(struct wants *wants, const struct arrival *arrival)
 	for (unsigned i = 0; i < p->nannotations; i++)
 		values += p->annotations[i].fixed == FIXED_NOT;
 	for (unsigned i = 0; i < p->nannotations; i++) {
-		if (p->annotations[i].fixed == FIXED_NOT)
+		if (p->annotations[i].each)
+			want_elements(wants, arrival, &p->annotations[i]);
+		else if (p->annotations[i].fixed == FIXED_NOT)
 			want_value(wants, arrival, &p->annotations[i], values == 1);
 		else
 			want_constant(wants, p, &p->annotations[i], arrival->is_result);
@@ -414,4 +473,6 @@ void wants_find(struct wants *wants)
 		want_one(wants);
 	if (!wants->failed && p->records_result)
 		want_result(wants, hidden);
+	if (!wants->failed)
+		find_conditions(wants);
 }

@@ -6,7 +6,7 @@
 
 #include "model/parts.h"
 
-#define WANTS_MOST ((PARAMETERS_MOST + 1) * (ANNOTATIONS_MOST + 2))
+#define WANTS_MOST ((PARAMETERS_MOST + 1) * (ANNOTATIONS_MOST + 2 + GB_SLOTS))
 #define LOADS_MOST (3 * STEPS_MOST)
 
 enum origin { FROM_NOWHERE, FROM_REGISTER, FROM_STACK, FROM_RESULT };
@@ -24,6 +24,8 @@ struct want {
 	struct step loads[LOADS_MOST];
 	uint8_t kernel_decoder;
 	bool keep_handle;    /* null_slot is where it starts from */
+	const char *condition; /* the value of this name must be at least value.least; NULL: nothing must */
+	unsigned condition_at; /* its index in items */
 	bool is_only;        /* what @only looks at: no value of the span */
 };
 
