@@ -56,13 +56,15 @@ static void kind_set(struct event_argument *argument, const struct ctype *type)
 		argument->size = type->size;
 }
 
-/* NAME or NAME.FIELD..., kept; NULL, said. */
+/* NAME, NAME.FIELD or NAME.INDEX, kept; NULL, said. */
 static const char *dotted_name(struct lexer *lexer, struct arena *arena)
 {
 	const char *start = lexer->token.at, *end = start;
 
 	do {
-		if (lexer->token.kind != TOKEN_WORD) {
+		bool element = lexer->token.kind == TOKEN_NUMBER && end > start; /* requests.0 */
+
+		if (lexer->token.kind != TOKEN_WORD && !element) {
 			source_error(lexer->source, lexer->token.at, "expected a value's name or a number instead of %s", lexer_show(lexer));
 			return NULL;
 		}
