@@ -109,15 +109,18 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     calls = list(calls_of(tmp_path / "run.events"))
     # All iterations of all loops that are shared out by libgomp come in chunks. A loop that calls another one's function has the same chunk.
     chunks = [abs(int(arguments["iend"]) - int(arguments["istart"])) for event, arguments, around in calls
-              if event in ("LOOP_START", "LOOP_NEXT") and around not in ("LOOP_START", "LOOP_NEXT") and arguments["result"] == "true"]
+              if event in ("LOOP_START", "LOOP_NEXT") and around not in ("LOOP_START", "LOOP_NEXT") and arguments["more"] == "1"]
     assert sum(chunks) == own["iterations"] + own["iterations_ull"] + own["posted"]
-    given = sum(total(calls, event) - total(calls, event, result="0") for event in ("SECTIONS_START", "SECTIONS_NEXT"))
+    given = sum(total(calls, event) - total(calls, event, section="0") for event in ("SECTIONS_START", "SECTIONS_NEXT"))
     assert given == own["sections"]
-    assert total(calls, "SINGLE", result="true") + total(calls, "SINGLE_COPY_END") == own["singles"]
+    assert total(calls, "SINGLE", chosen="1") + total(calls, "SINGLE_COPY_END") == own["singles"]
     assert total(calls, "ORDERED_END") == own["ordered"]
     assert total(calls, "DOACROSS_POST") == own["posted"]
     assert total(calls, "TASK") == own["tasks"]
     assert total(calls, "PARALLEL") == own["regions"]
+    assert total(calls, "PARALLEL", schedule="guided") == ROUNDS and total(calls, "PARALLEL", count="2") == ROUNDS
+    assert total(calls, "BARRIER", cancelled="0") == total(calls, "BARRIER")
+    assert total(calls, "CANCEL", which="1", cancelled="1") == ROUNDS
     assert total(calls, "ATOMIC_START") == own["updated"]
     # Locks by their addresses, critical sections by those of their names.
     lock, nest = hex(own["lock"]), hex(own["nest"])
@@ -125,8 +128,8 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     assert total(calls, "LOCK_ATTEMPT", lock=lock, result="1") == own["tried"]
     assert total(calls, "LOCK", lock=nest) + total(calls, "LOCK_ATTEMPT", lock=nest) == own["nested"]
     assert total(calls, "UNLOCK", lock=nest) == own["nested"]
-    sections = collections.Counter(arguments.get("name") for event, arguments, _ in calls if event == "CRITICAL_START")
-    assert sections.pop(None) == own["unnamed"]
+    sections = collections.Counter(arguments["name"] for event, arguments, _ in calls if event == "CRITICAL_START")
+    assert sections.pop("unknown") == own["unnamed"]
     assert len(sections) == 2 and set(sections.values()) == {own["named"] // 2}
     # Memory
     seen = gaspbpf.events(report)
