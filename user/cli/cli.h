@@ -36,6 +36,7 @@ struct choice {
 	struct text_list model_files;
 	struct text_list functions; /* -e: prototypes or bare names */
 	char *models; /* all -m, joined by commas; NULL: none */
+	struct text_list builds;    /* --build: MODEL=BUILD */
 	enum returns_wish returns;
 	bool at_entry; /* probes go to the first instruction */
 };

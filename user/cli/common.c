@@ -144,9 +144,14 @@ int cli_new_plan(struct plan **plan, const struct model_set *models, const struc
 {
 	int err = plan_new(plan, models, choice->models);
 
-	if (!err) {
-		(*plan)->placing.at_entry = choice->at_entry;
-		(*plan)->returns = choice->returns;
+	if (err)
+		return err;
+	(*plan)->placing.at_entry = choice->at_entry;
+	(*plan)->returns = choice->returns;
+	err = plan_set_builds(*plan, choice->builds.items, choice->builds.count);
+	if (err) {
+		plan_free(*plan);
+		*plan = NULL;
 	}
 	return err;
 }
@@ -166,12 +171,14 @@ static int parse_returns(enum returns_wish *wish, const char *text)
 	return -EINVAL;
 }
 
-enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS };
+enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD };
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
+	{ "build", OPTION_BUILD, "MODEL=BUILD", 0, "How the runtime in the program was built, such as upc=struct, where that cannot be told "
+	  "from the program; may repeat ('gaspbpf list --known' names the builds)", 2 },
 	{ "function", 'e', "PROTOTYPE", 0, "Observe this function of the program or a library, too, such as 'void my_phase(int step)'; "
 	  "a bare name will do; may repeat", 2 },
 	{ "placement", OPTION_PLACEMENT, "fast|entry", 0, "Put probes on the first instruction that is cheap to observe, where that "
@@ -201,6 +208,8 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_MODEL_FILE:
 		return -cli_append(&choice->model_files, argument);
+	case OPTION_BUILD:
+		return -cli_append(&choice->builds, argument);
 	case 'e':
 		return -cli_append(&choice->functions, argument);
 	case OPTION_PLACEMENT:
@@ -225,6 +234,7 @@ void choice_free(struct choice *choice)
 {
 	free(choice->pids.pids);
 	free(choice->model_files.items);
+	free(choice->builds.items);
 	free(choice->functions.items);
 	free(choice->models);
 }

@@ -172,6 +172,30 @@ static void print_absents(const struct plan *plan, const struct model *model, bo
 	}
 }
 
+/* Of a model with builds: which one each program with its functions is. */
+static void print_builds(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nimages && model->nbuilds; i++) {
+		struct image *image = plan->images[i];
+		const struct build *build;
+
+		if (!image->is_program || !plan_has_sites(plan, model, image))
+			continue;
+		build = plan_build(plan, model, image);
+		printf("  build: %s: %s\n", build ? build->name : "unknown",
+		       plan_build_is_told(plan, model) ? "as told by --build" :
+		       build && build->ntests ? "recognised in the program" : "taken by default: the program does not tell; --build does");
+	}
+}
+
+static void print_unseen(const struct model *model)
+{
+	if (model->nunseen)
+		printf("  not observable here, or not all of it:\n");
+	for (size_t i = 0; i < model->nunseen; i++)
+		printf("  %-34s %s%s\n", model->unseen[i].event, model->unseen[i].partly ? "in part: " : "", model->unseen[i].why);
+}
+
 static bool is_chosen(const struct plan *plan, const struct model *model)
 {
 	for (size_t i = 0; i < plan->nchosen; i++)
@@ -191,6 +215,9 @@ static void print_model(const struct options *o, const struct plan *plan, const 
 	for (size_t i = 0; i < plan->nsites; i++)
 		if (same_model(plan->sites[i].function, model))
 			print_site(&plan->sites[i], o->cost_ns);
+	print_builds(plan, model);
+	if (sites)
+		print_unseen(model);
 	print_absents(plan, model, o->all);
 }
 
@@ -242,6 +269,63 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_end_object(j);
 }
 
+static bool has_sites(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (same_model(plan->sites[i].function, model))
+			return true;
+	return false;
+}
+
+static void json_builds(struct json *j, const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nimages && model->nbuilds; i++) {
+		const struct build *build;
+
+		if (!plan->images[i]->is_program || !plan_has_sites(plan, model, plan->images[i]))
+			continue;
+		build = plan_build(plan, model, plan->images[i]);
+		json_object(j);
+		json_key_string(j, "model", model->name);
+		json_key_string(j, "file", plan->images[i]->path);
+		json_key_string(j, "build", build ? build->name : NULL);
+		json_key(j, "told");
+		json_bool(j, plan_build_is_told(plan, model));
+		json_key(j, "recognised");
+		json_bool(j, build && build->ntests);
+		json_end_object(j);
+	}
+}
+
+static void json_unseen(struct json *j, const struct model *model)
+{
+	for (size_t i = 0; i < model->nunseen; i++) {
+		json_object(j);
+		json_key_string(j, "event", model->unseen[i].event);
+		json_key_string(j, "model", model->name);
+		json_key(j, "partly");
+		json_bool(j, model->unseen[i].partly);
+		json_key_string(j, "why", model->unseen[i].why);
+		json_end_object(j);
+	}
+}
+
+/* What the models with functions here say of the program's build, and of what cannot be seen. */
+static void json_models(struct json *j, const struct plan *plan)
+{
+	json_key(j, "builds");
+	json_array(j);
+	for (size_t i = 0; i < models_count(plan->models); i++)
+		json_builds(j, plan, models_at(plan->models, i));
+	json_end_array(j);
+	json_key(j, "not_observable");
+	json_array(j);
+	for (size_t i = 0; i < models_count(plan->models); i++)
+		if (has_sites(plan, models_at(plan->models, i)))
+			json_unseen(j, models_at(plan->models, i));
+	json_end_array(j);
+}
+
 static int print_json(const struct plan *plan, const unsigned *cost_ns)
 {
 	struct json *j = malloc(sizeof(*j));
@@ -269,6 +353,7 @@ static int print_json(const struct plan *plan, const unsigned *cost_ns)
 		json_end_object(j);
 	}
 	json_end_array(j);
+	json_models(j, plan);
 	json_end_object(j);
 	err = json_finish(j);
 	free(j);
@@ -284,6 +369,8 @@ static int list_models(const struct model_set *models)
 
 		printf("%-10s GASP_%-10s %5zu functions in ", model->name, model->language, model->nfunctions);
 		print_places(model);
+		for (size_t b = 0; b < model->nbuilds; b++)
+			printf("%s%s", b ? " " : "; builds: ", model->builds[b].name);
 		printf("%s\n", model->alone ? "; joins where there is no parallel runtime, or with -m" : "");
 	}
 	return 0;

@@ -10,22 +10,6 @@ static const char *const annotation_names[] = {
 	"line", "column", "only", "out", "skip", NULL
 };
 
-static const struct decoder {
-	const char *name;
-	uint8_t kernel; /* enum gb_decoder; 0: in user space, by its name */
-} decoders[] = {
-	{ "gfc_bytes", GB_DECODE_GFC_BYTES },
-	{ "upc_packed", 0 },
-};
-
-static const struct decoder *decoder_at(const struct lexer *lexer)
-{
-	for (size_t i = 0; i < sizeof(decoders) / sizeof(*decoders); i++)
-		if (lexer_is_word(lexer, decoders[i].name))
-			return &decoders[i];
-	return NULL;
-}
-
 /* A..B, after the word bits. */
 static bool range_read(struct lexer *lexer, uint8_t *low, uint8_t *count)
 {
@@ -109,10 +93,10 @@ static bool at_sign(const struct lexer *lexer)
 }
 
 /* [high] [*...] {+OFFSET WIDTH} [str | bits ... | DECODER]; sets *some where anything was there. */
-static bool path_read(struct lexer *lexer, struct path *path, bool *some)
+static bool path_read(struct lexer *lexer, struct arena *arena, struct path *path, bool *some)
 {
 	const char *start = lexer->token.at;
-	const struct decoder *decoder;
+	struct decoder_name decoder;
 
 	path->high = lexer_take_word(lexer, "high");
 	while (lexer_is_mark(lexer, '*')) {
@@ -125,29 +109,29 @@ static bool path_read(struct lexer *lexer, struct path *path, bool *some)
 	while (at_sign(lexer) && !path->string)
 		if (!step_read(lexer, path))
 			return false;
-	decoder = decoder_at(lexer);
 	if (path->string) {
 		/* nothing may follow */
 	} else if (lexer_is_word(lexer, "bits")) {
 		if (!bits_read(lexer, path))
 			return false;
-	} else if (decoder) {
-		path->decoder = decoder->kernel ? NULL : decoder->name;
-		path->kernel_decoder = decoder->kernel;
-		lexer_next(lexer);
 	} else if (lexer_take_word(lexer, "str")) {
 		path->string = true;
+	} else {
+		if (!decoder_read(lexer, arena, &decoder))
+			return false;
+		path->decoder = decoder.text;
+		path->kernel_decoder = decoder.kernel;
 	}
 	*some = lexer->token.at != start;
 	return true;
 }
 
-bool path_read_fact(struct lexer *lexer, struct path *path)
+bool path_read_fact(struct lexer *lexer, struct arena *arena, struct path *path)
 {
 	const char *start = lexer->token.at;
 	bool some;
 
-	if (!path_read(lexer, path, &some))
+	if (!path_read(lexer, arena, path, &some))
 		return false;
 	if (!some) {
 		source_error(lexer->source, start, "expected a path such as '+16 u64' or 'bits 8..15' instead of %s",
@@ -177,7 +161,7 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 	const char *at = lexer->token.at;
 
 	if (lexer_take_word(lexer, "sizeof"))
-		a->fixed = lexer_take_mark(lexer, '*') ? FIXED_POINTEE : FIXED_SIZEOF;
+		a->fixed = lexer_take_mark(lexer, '*') ? FIXED_POINTEE : lexer_take_word(lexer, "T") ? FIXED_T : FIXED_SIZEOF;
 	else if (lexer_take_number(lexer, "a constant", 0, INT64_MAX, &a->number))
 		a->fixed = FIXED_NUMBER;
 	else
@@ -248,7 +232,7 @@ static bool item_read(struct lexer *lexer, struct arena *arena, struct annotatio
 		return false;
 	}
 	a->located = true;
-	if (!path_read(lexer, &a->path, &some))
+	if (!path_read(lexer, arena, &a->path, &some))
 		return false;
 	if (some)
 		return true;
@@ -364,7 +348,7 @@ static bool only_read(struct lexer *lexer, struct arena *arena, const char *at, 
 		return false;
 	}
 	parameter->has_only = true;
-	if (!path_read(lexer, &a->path, &some))
+	if (!path_read(lexer, arena, &a->path, &some))
 		return false;
 	if (!some && lexer->token.kind == TOKEN_WORD) {
 		a->path.field = arena_copy(arena, lexer->token.at, lexer->token.length);

@@ -20,6 +20,7 @@
  * number that is sent is needed after the entry program.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ struct plan {
 	struct gb_op entry[GB_OPS], ret[GB_OPS];
 	unsigned nentry, nret;
 	bool full; /* ran out of slots or ops */
+	char program[sizeof(PROGRAM_BUILD) + MODEL_NAME_MOST]; /* "program:NAME" */
 };
 
 static bool has_slot(const struct want *want)
@@ -281,6 +283,10 @@ static void drop_last(struct plan *plan)
 {
 	struct want *want = &plan->wants.items[--plan->wants.count];
 
+	if (want->is_high) {
+		free(want->value.name);
+		want = &plan->wants.items[--plan->wants.count];
+	}
 	log_warn("%s: value '%s' is left out: a call carries at most %d words in %d steps",
 		 log_safe(plan->wants.function->symbol), log_safe(want->value.name), GB_SLOTS, GB_OPS);
 	free(want->value.name);
@@ -293,6 +299,18 @@ static void drop_last(struct plan *plan)
 			other->value.unobservable = true;
 		}
 	}
+}
+
+/* The second word belongs to the value before it. */
+static void set_high(const struct plan *plan, unsigned i, struct capture *capture)
+{
+	struct value *v = plan->wants.items[i - 1].is_only ? &capture->only : &capture->values[capture->nvalues - 1];
+	uint8_t slot = plan->wants.items[i].value.slot;
+
+	v->has_high = true;
+	v->high_slot = slot;
+	if (v->at_return)
+		capture->program.return_slots |= 1u << slot;
 }
 
 static int hand_over(struct plan *plan, struct capture *capture)
@@ -311,8 +329,13 @@ static int hand_over(struct plan *plan, struct capture *capture)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->wants.count; i++) {
 		struct want *want = &plan->wants.items[i];
-		struct value *v = want->is_only ? &capture->only : &capture->values[capture->nvalues++];
+		struct value *v;
 
+		if (want->is_high) {
+			set_high(plan, i, capture);
+			continue;
+		}
+		v = want->is_only ? &capture->only : &capture->values[capture->nvalues++];
 		*v = want->value;
 		want->value.name = NULL;
 		if (v->decoder && !(v->decoder = strdup(v->decoder)))
@@ -325,7 +348,7 @@ static int hand_over(struct plan *plan, struct capture *capture)
 	return 0;
 }
 
-int model_function_capture(const struct function *function, const char *soname, struct capture *capture)
+int model_function_capture_build(const struct function *function, const char *soname, const struct build *build, struct capture *capture)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 	int error = 0;
@@ -343,6 +366,8 @@ int model_function_capture(const struct function *function, const char *soname, 
 	/* A file that is none of the model's libraries is the program: its layout is that. */
 	if (!function->model->in_program || model_matches_file(function->model, soname, NULL))
 		plan->wants.soname = soname;
+	else if (build && snprintf(plan->program, sizeof(plan->program), PROGRAM_BUILD "%s", build->name) > 0)
+		plan->wants.soname = plan->program;
 	wants_find(&plan->wants);
 	if (!plan->wants.failed) {
 		assign(plan);
@@ -358,6 +383,11 @@ int model_function_capture(const struct function *function, const char *soname, 
 	if (error)
 		capture_free(capture);
 	return error;
+}
+
+int model_function_capture(const struct function *function, const char *soname, struct capture *capture)
+{
+	return model_function_capture_build(function, soname, NULL, capture);
 }
 
 void capture_free(struct capture *capture)

@@ -165,6 +165,8 @@ static void check_field(struct reader *r, const struct parameter *p, const char 
 {
 	if (!field)
 		return;
+	if (!strcmp(field, DECODED_FIELD) && p->type.kind == TYPE_NAMED && !p->type.pointers && fact_decodes(r->parsed, p->type.name))
+		return;
 	if (p->type.kind != TYPE_NAMED)
 		source_error(&r->source, p->at, "'%.64s' is no path: fields are of types that a layout describes", field);
 	else if (!fact_known(r->parsed, p->type.name, field))

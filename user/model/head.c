@@ -301,7 +301,8 @@ static const struct {
 	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number },
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
-	{ "switches", read_switches }, { "event", read_event },
+	{ "switches", read_switches }, { "build", read_build },
+	{ "unseen", read_unseen }, { "event", read_event },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 

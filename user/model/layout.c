@@ -36,7 +36,7 @@ static struct passed pass_struct(int64_t size)
 }
 
 /* ptr, u32 ..., or struct N. */
-static bool declaration_read(struct lexer *lexer, struct fact *fact)
+static bool width_read(struct lexer *lexer, struct fact *fact)
 {
 	uint8_t size;
 
@@ -56,6 +56,25 @@ static bool declaration_read(struct lexer *lexer, struct fact *fact)
 	fact->number = size;
 	lexer_next(lexer);
 	return true;
+}
+
+/* [DECODER] */
+static bool declaration_read(struct lexer *lexer, struct arena *arena, struct fact *fact)
+{
+	struct decoder_name decoder;
+	const char *at;
+
+	if (!width_read(lexer, fact))
+		return false;
+	at = lexer->token.at;
+	if (!decoder_read(lexer, arena, &decoder))
+		return false;
+	fact->passed.decoder = decoder.text;
+	if (!decoder.words || (!decoder.kernel && decoder.words == fact->passed.words && fact->number == 8 * decoder.words))
+		return true;
+	source_error(lexer->source, at, "this decoder is for %s: say how the type is passed accordingly",
+		     decoder.kernel ? "what a pointer points to" : decoder.words > 1 ? "'struct 16'" : "'u64'");
+	return false;
 }
 
 static bool name_read(struct lexer *lexer, struct arena *arena, const char *what, const char **name)
@@ -81,7 +100,7 @@ static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fac
 {
 	if (lexer_take_word(lexer, "type"))
 		return name_read(lexer, arena, "the name of a type", &fact->type) && equal_read(lexer) &&
-		       declaration_read(lexer, fact);
+		       declaration_read(lexer, arena, fact);
 	if (!name_read(lexer, arena, "the name of a type", &fact->type))
 		return false;
 	if (!lexer_take_mark(lexer, '.')) {
@@ -93,7 +112,7 @@ static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fac
 	fact->null = !strcmp(fact->field, "null");
 	if (fact->null)
 		return lexer_take_number(lexer, "a handle", INT64_MIN, INT64_MAX, &fact->number);
-	return path_read_fact(lexer, &fact->path);
+	return path_read_fact(lexer, arena, &fact->path);
 }
 
 void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end)
@@ -128,8 +147,11 @@ static const struct fact *find(const struct layout *layout, const char *type, co
 
 static bool matches(const struct layout *layout, const char *soname)
 {
+	/* A build of the program is the program, too. */
+	bool built = soname && !strncmp(soname, PROGRAM_BUILD, strlen(PROGRAM_BUILD));
+
 	for (const char **glob = layout->globs; glob && *glob; glob++)
-		if (glob_matches(*glob, soname ? soname : "program"))
+		if (glob_matches(*glob, soname ? soname : "program") || (built && glob_matches(*glob, "program")))
 			return true;
 	return false;
 }
@@ -159,5 +181,16 @@ bool fact_known(const struct parsed_model *parsed, const char *type, const char 
 	for (size_t i = 0; i < parsed->nlayouts; i++)
 		if (find(&parsed->layouts[i], type, field))
 			return true;
+	return false;
+}
+
+bool fact_decodes(const struct parsed_model *parsed, const char *type)
+{
+	for (size_t i = 0; i < parsed->nlayouts; i++) {
+		const struct fact *fact = find(&parsed->layouts[i], type, NULL);
+
+		if (fact && fact->passed.decoder)
+			return true;
+	}
 	return false;
 }

@@ -85,6 +85,9 @@ struct value {
 	uint8_t least_slot, least_width;
 	int64_t least;
 	char *decoder;       /* user-space decoder of the 64 bits, such as upc_packed; NULL: none */
+	/* A decoder of 16 bytes: where the second 8 are. */
+	bool has_high;
+	uint8_t high_slot;
 };
 
 struct model;
@@ -166,6 +169,33 @@ struct function {
 	void *parsed;        /* private to user/model */
 };
 
+/* By what a build is recognised (build.c). */
+enum build_test_kind {
+	BUILD_TEXT,          /* the program holds a text that begins like this; `*` and `?` as in a glob */
+	BUILD_SYMBOL,        /* it defines this function */
+	BUILD_STRUCT,        /* its DWARF has a struct of this name, size and, if stated, first member */
+};
+
+struct build_test {
+	enum build_test_kind kind;
+	const char *name, *member;
+	uint32_t bytes;
+};
+
+/* One way in which a runtime that lies in the program itself may have been built: picks the layouts `program:NAME`. */
+struct build {
+	const char *name;
+	struct build_test *tests; /* all hold; none: holds always */
+	size_t ntests;
+};
+
+/* An event that cannot be seen at all, or not wholly. */
+struct unseen {
+	const char *event, *own_name; /* "GASP_UPC_FORALL", "FORALL" */
+	const char *why;
+	bool partly;         /* the model has functions for it, which do not tell all of it */
+};
+
 struct model {
 	char *name;          /* "shmem" */
 	char *language;      /* "SHMEM" */
@@ -184,6 +214,10 @@ struct model {
 	size_t nfunctions;
 	struct model_event *events; /* those with a statement first, as they stand in the file */
 	size_t nevents;
+	struct build *builds; /* in the order in which they are tried */
+	size_t nbuilds;
+	struct unseen *unseen;
+	size_t nunseen;
 	void *parsed;        /* private to user/model */
 };
 
@@ -236,7 +270,15 @@ struct capture {
  * with a warning. 0 or -ENOMEM. The caller frees with capture_free().
  */
 int model_function_capture(const struct function *function, const char *soname, struct capture *capture);
+/* The same for a program whose runtime was built as `build` says: one of the model's, or NULL. */
+int model_function_capture_build(const struct function *function, const char *soname, const struct build *build, struct capture *capture);
 void capture_free(struct capture *capture);
+
+/* The build of this name; NULL: none. */
+const struct build *model_build_find(const struct model *model, const char *name);
+/* The first build whose tests all hold; NULL: none does, or the model has none. */
+const struct build *model_build_recognise(const struct model *model, bool (*holds)(void *context, const struct build_test *test),
+					  void *context);
 
 /* The event of this full name; NULL: none. */
 const struct model_event *model_event_find(const struct model *model, const char *name);

@@ -9,6 +9,9 @@
  *	prototype.c   a C declaration with annotations
  *	expand.c      {a,b,c}: one function of each
  *	event.c       events and their arguments
+ *	build.c       how a runtime in the program was built
+ *	unseen.c      what cannot be seen
+ *	decoder.c     data layouts that the language cannot say
  *	layout.c      facts about one library version
  *	reader.c      statements -> struct model
  *	set.c         models of a folder, a file, a text
@@ -114,7 +117,20 @@ struct passed {
 	bool aligned16;      /* on the stack */
 	uint8_t width;       /* enum gb_width, of an integer of one word */
 	enum form form;
+	const char *decoder; /* of a declared type: what its words mean; NULL: nothing more is known */
 };
+
+/* A decoder in a model; words is 0 where there was none. */
+struct decoder_name {
+	const char *text;    /* as a value keeps it; NULL: it is the kernel's */
+	uint8_t kernel;      /* enum gb_decoder */
+	unsigned words;
+};
+/* False, said, where something is wrong. */
+bool decoder_read(struct lexer *lexer, struct arena *arena, struct decoder_name *name);
+/* What v->decoder makes of the word or words in *r. */
+struct value_reading;
+void value_decode_shared(const struct value *v, struct value_reading *r);
 
 /* A type's words, from the lexer, up to what cannot belong to it, with the '*'. False: no type, said. */
 bool ctype_read(struct lexer *lexer, struct arena *arena, struct ctype *type);
@@ -143,7 +159,7 @@ struct path {
 	const char *field;       /* of a layout */
 };
 
-enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE };
+enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE, FIXED_T };
 
 struct annotation {
 	enum meaning meaning;
@@ -195,7 +211,7 @@ struct bound {
 /* Annotations up to a token that starts none. */
 void annotations_read(struct lexer *lexer, struct arena *arena, struct parameter *parameter);
 /* The path of a layout's field, up to the end of the statement. */
-bool path_read_fact(struct lexer *lexer, struct path *path);
+bool path_read_fact(struct lexer *lexer, struct arena *arena, struct path *path);
 /* NULL, said, where something is wrong. */
 struct prototype *prototype_read(struct source *source, struct arena *arena, const char *at, const char *end);
 
@@ -258,11 +274,17 @@ struct parsed_model {
 
 /* Reads `type X = ...` or `X.field = ...` into the layout. */
 void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end);
+/* The field that a type with a decoder has by itself: @peer(thread). */
+#define DECODED_FIELD "thread"
+/* What the program is called whose build is NAME: program:NAME. */
+#define PROGRAM_BUILD "program:"
 /* The facts that hold in a library: NULL where there is none. soname may be NULL. */
 const struct fact *fact_type(const struct parsed_model *parsed, const char *soname, const char *type);
 const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field);
 /* Any layout states it; field NULL: declares the type. */
 bool fact_known(const struct parsed_model *parsed, const char *type, const char *field);
+/* Any layout says by which decoder a value of the type is read, so that it has a field `thread`. */
+bool fact_decodes(const struct parsed_model *parsed, const char *type);
 
 /* How a type is passed where T is `t` and the library is `soname`. */
 struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);

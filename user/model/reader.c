@@ -120,6 +120,7 @@ struct model *model_read(const char *name, const char *text, size_t length)
 				read_lines(&r, true);
 			group_functions(&r);
 			complete_events(&r);
+			complete_unseen(&r);
 		}
 		HASH_CLEAR(hh, r.events);
 		HASH_CLEAR(hh, r.fixed);

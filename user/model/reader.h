@@ -55,6 +55,12 @@ void read_function(struct reader *r, struct statement *s, const char *word, size
 void read_event(struct reader *r, struct statement *s);
 /* Afterwards: every event of the model has its number and stands in model->events. */
 void complete_events(struct reader *r);
+/* build NAME if TEST... */
+void read_build(struct reader *r, struct statement *s);
+/* unseen EVENT... "why" */
+void read_unseen(struct reader *r, struct statement *s);
+/* Afterwards: each has its full name. */
+void complete_unseen(struct reader *r);
 /* The number of an event; all functions of an event share it. */
 uint32_t event_number(struct reader *r, const char *event);
 /* "GASP_LANGUAGE_EVENT", in the model's arena. */

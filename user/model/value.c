@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/parts.h"
 #include "model/value.h"
 
 #define NAME_MOST 8192  /* bytes of a name in a recording */
@@ -34,19 +35,6 @@ static uint64_t bits(uint64_t word, unsigned low, unsigned count)
 {
 	word >>= low & 63;
 	return count < 64 ? word & ((UINT64_C(1) << count) - 1) : word;
-}
-
-/* GNU UPC's packed pointer-to-shared, address first: 34 bits of address, 10 of thread, 20 of phase. */
-static void decode_upc_packed(const struct value *v, struct value_reading *r)
-{
-	uint64_t word = (uint64_t)r->number;
-
-	r->decoded = true;
-	r->address = word >> 30;
-	r->thread = bits(word, 20, 10);
-	r->phase = bits(word, 0, 20);
-	if (v->meaning == MEANING_PEER || v->meaning == MEANING_ROOT)
-		r->number = (int64_t)r->thread;
 }
 
 /* Is there such a word, and was it read? */
@@ -87,6 +75,8 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread) ||
 	    !is_there(v, words, nwords, unread))
 		return r;
+	if (v->has_high && !is_sent(v->high_slot, nwords, unread))
+		return r;
 	r.number = extend(words[v->slot], v->width);
 	word = (uint64_t)r.number;
 	if (v->valid_count && bits(word, v->valid_low, v->valid_count) != v->valid_equals)
@@ -96,8 +86,11 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	if (v->bits_count)
 		r.number = (int64_t)bits(word, v->bits_low, v->bits_count);
 	r.number = (int64_t)((uint64_t)r.number + (uint64_t)v->number);
-	if (v->decoder && !strcmp(v->decoder, "upc_packed"))
-		decode_upc_packed(v, &r);
+	if (v->has_high)
+		r.high = words[v->high_slot];
+	r.has_high = v->has_high;
+	if (v->decoder)
+		value_decode_shared(v, &r);
 	r.none = v->has_none && r.number == v->none;
 	return r;
 }
@@ -134,7 +127,7 @@ bool prepared_number(const struct prepared_value *v, const struct sent_words *se
 }
 
 /* Flags of an encoded value. */
-enum { AT_RETURN = 1, UNOBSERVABLE = 2, CONSTANT = 4, HAS_NONE = 8, HAS_NULL = 16, HAS_LEAST = 32 };
+enum { AT_RETURN = 1, UNOBSERVABLE = 2, CONSTANT = 4, HAS_NONE = 8, HAS_NULL = 16, HAS_LEAST = 32, HAS_HIGH = 64 };
 
 static void encode_fields(struct buffer *b, const struct value *v)
 {
@@ -145,7 +138,7 @@ static void encode_fields(struct buffer *b, const struct value *v)
 	buffer_put_varint(b, v->form);
 	buffer_put_varint(b, (v->at_return ? AT_RETURN : 0) | (v->unobservable ? UNOBSERVABLE : 0) |
 			     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) | (v->has_null ? HAS_NULL : 0) |
-			     (v->has_least ? HAS_LEAST : 0));
+			     (v->has_least ? HAS_LEAST : 0) | (v->has_high ? HAS_HIGH : 0));
 	buffer_put_varint(b, v->slot);
 	buffer_put_varint(b, v->width);
 	buffer_put_varint(b, v->element);
@@ -164,6 +157,8 @@ static void encode_fields(struct buffer *b, const struct value *v)
 		buffer_put_varint(b, v->least_width);
 		buffer_put_signed(b, v->least);
 	}
+	if (v->has_high)
+		buffer_put_varint(b, v->high_slot);
 }
 
 void value_encode(struct buffer *buffer, const struct value *v)
@@ -207,6 +202,7 @@ static void decode_fields(struct cursor *c, struct value *v)
 	v->constant = flags & CONSTANT;
 	v->has_none = flags & HAS_NONE;
 	v->has_null = flags & HAS_NULL;
+	v->has_high = flags & HAS_HIGH;
 	v->slot = bounded(c, GB_SLOTS - 1);
 	v->width = bounded(c, GB_U64);
 	v->element = bounded(c, UINT32_MAX);
@@ -226,6 +222,8 @@ static void decode_fields(struct cursor *c, struct value *v)
 		v->least_width = bounded(c, GB_U64);
 		v->least = cursor_signed(c);
 	}
+	if (v->has_high)
+		v->high_slot = bounded(c, GB_SLOTS - 1);
 	if (!v->name)
 		c->failed = true;
 }

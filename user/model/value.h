@@ -9,6 +9,12 @@
 #include "util/buffer.h"
 
 /*
+ * The data layouts that are decoded in user space (decoder.c). words: how many of 8 bytes the decoder needs, 1 or 2. 0: no such
+ * decoder.
+ */
+unsigned decoder_words(const char *decoder);
+
+/*
  * What a recording stores of a value: every field, in a form that may grow (the
  * bytes begin with their length; a reader skips what it does not know).
  */
@@ -24,7 +30,9 @@ struct value_reading {
 	int64_t number;      /* by form: signed, or the bits of an unsigned or pointer */
 	uint64_t raw;        /* the word as it came, extended */
 	bool decoded;        /* the three below come from a decoder */
-	uint64_t thread, phase, address; /* upc_packed */
+	uint64_t thread, phase, address; /* of a pointer-to-shared */
+	bool has_high;       /* it has 16 bytes: `high` is its second word */
+	uint64_t high;
 };
 
 /* Reads value `v` of a span with these words. `returned`: the span ended by return. */

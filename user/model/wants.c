@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/value.h"
 #include "model/wants.h"
 
 #define FIRST_STACK 8 /* bytes: at the call, [sp] is the return address */
@@ -231,6 +232,8 @@ static void want_constant(struct wants *wants, const struct parameter *p, const 
 	want->value.number = a->number;
 	if (a->fixed == FIXED_POINTEE && type.pointers)
 		type.pointers--;
+	if (a->fixed == FIXED_T)
+		type = wants->bound->t;
 	if (a->fixed != FIXED_NUMBER)
 		want->value.number = type_size(wants->parsed, wants->soname, type, NULL);
 	if (a->fixed != FIXED_NUMBER && !want->value.number) {
@@ -302,6 +305,30 @@ static void find_conditions(struct wants *wants)
 	}
 }
 
+/* @peer(thread), where the type has a decoder. */
+static bool is_decoded_field(const struct arrival *arrival, const struct annotation *a)
+{
+	return arrival->passed.decoder && a && a->path.field && !strcmp(a->path.field, DECODED_FIELD);
+}
+
+/* The second word of the last want, whose decoder takes two. */
+static void want_high(struct wants *wants, struct want *want, const struct arrival *arrival)
+{
+	if (want->value.unobservable || want->nloads || arrival->high.origin == FROM_NOWHERE) {
+		want->value.unobservable = true;
+		return;
+	}
+	bool at_return = want->value.at_return;
+	struct want *high = want_add(wants, value_name(arrival->parameter, NULL, "high"), MEANING_PLAIN, arrival->high);
+
+	if (!high)
+		return;
+	high->is_high = true;
+	high->value.width = GB_U64;
+	high->value.form = FORM_UINT;
+	high->value.at_return = at_return;
+}
+
 static void want_value(struct wants *wants, const struct arrival *arrival, const struct annotation *a, bool alone)
 {
 	const struct parameter *p = arrival->parameter;
@@ -336,29 +363,41 @@ static void want_value(struct wants *wants, const struct arrival *arrival, const
 	}
 	if (a && meaning == MEANING_COUNT)
 		want->value.element = a->element ? a->element : element_size(wants, a->side);
-	if (!want->value.unobservable && !follow(wants, want, p->type, a, implied))
+	if (is_decoded_field(arrival, a))
+		want->value.decoder = (char *)arrival->passed.decoder;
+	else if (!want->value.unobservable && !follow(wants, want, p->type, a, implied))
 		want->value.unobservable = true;
+	else if (!want->nloads && !(a && a->located))
+		want->value.decoder = (char *)arrival->passed.decoder;
+	if (decoder_words(want->value.decoder) > 1)
+		want_high(wants, want, arrival);
 }
 
 static void want_arrival(struct wants *wants, const struct arrival *arrival)
 {
 	const struct parameter *p = arrival->parameter;
 	unsigned values = 0;
+	bool whole = false;
 
-	for (unsigned i = 0; i < p->nannotations; i++)
+	for (unsigned i = 0; i < p->nannotations; i++) {
 		values += p->annotations[i].fixed == FIXED_NOT;
+		whole |= !p->annotations[i].located && p->annotations[i].fixed == FIXED_NOT;
+	}
+	/* What has a decoder is recorded as a whole, whatever is said of its parts. */
+	if (values && !whole && !p->skip && arrival->passed.decoder)
+		want_value(wants, arrival, NULL, true);
 	for (unsigned i = 0; i < p->nannotations; i++) {
 		if (p->annotations[i].each)
 			want_elements(wants, arrival, &p->annotations[i]);
 		else if (p->annotations[i].fixed == FIXED_NOT)
-			want_value(wants, arrival, &p->annotations[i], values == 1);
+			want_value(wants, arrival, &p->annotations[i], values == 1 && !arrival->passed.decoder);
 		else
 			want_constant(wants, p, &p->annotations[i], arrival->is_result);
 	}
 	if (values || p->skip)
 		return;
 	want_value(wants, arrival, NULL, true);
-	if (arrival->high.origin == FROM_NOWHERE || wants->failed)
+	if (arrival->high.origin == FROM_NOWHERE || wants->failed || arrival->passed.decoder)
 		return;
 	struct want *want = want_add(wants, value_name(p, NULL, "high"), MEANING_PLAIN, arrival->high);
 

@@ -27,6 +27,7 @@ struct want {
 	const char *condition; /* the value of this name must be at least value.least; NULL: nothing must */
 	unsigned condition_at; /* its index in items */
 	bool is_only;        /* what @only looks at: no value of the span */
+	bool is_high;        /* the second word of the want before it: no value of its own */
 };
 
 struct wants {

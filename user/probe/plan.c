@@ -180,7 +180,8 @@ static void add_alias(struct site *site, const char *name)
 	site->aliases = grown;
 }
 
-static int new_site(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n)
+static int new_site(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n,
+		    const struct build *build)
 {
 	struct image *i = plan->images[image];
 	struct site *site, *grown;
@@ -205,7 +206,7 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	if (!site->captures)
 		return -ENOMEM;
 	for (size_t k = 0; k < n; k++) {
-		err = model_function_capture(&f[k], i->soname ?: path_base(i->path), &site->captures[k]);
+		err = model_function_capture_build(&f[k], i->soname ?: path_base(i->path), build, &site->captures[k]);
 		if (err)
 			return err;
 	}
@@ -225,6 +226,8 @@ static size_t same_symbol(const struct model *model, size_t at)
 
 static int add_model_sites(struct plan *plan, const struct model *model, size_t image)
 {
+	const struct build *build = plan_build(plan, model, plan->images[image]);
+
 	for (size_t at = 0, n; at < model->nfunctions; at += n) {
 		const struct function *f = &model->functions[at];
 		const struct symbol *symbol = image_symbol(plan->images[image], f->symbol);
@@ -239,7 +242,7 @@ static int add_model_sites(struct plan *plan, const struct model *model, size_t 
 			add_alias(known, f->symbol);
 			continue;
 		}
-		err = new_site(plan, image, symbol, f, n);
+		err = new_site(plan, image, symbol, f, n, build);
 		if (err)
 			return err == -E2BIG ? 0 : err;
 	}

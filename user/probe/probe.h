@@ -142,6 +142,7 @@ struct plan {
 	struct image **images;  size_t nimages;      /* owned */
 	struct site *sites;     size_t nsites;
 	struct absent *absents; size_t nabsents;
+	char **builds; size_t nbuilds;               /* borrowed: "MODEL=BUILD", as the user said (plan_set_builds()) */
 	bool no_alone; /* models that join alone take part only where -m asks for them */
 	struct place_options placing;
 	enum returns_wish returns;
@@ -157,6 +158,14 @@ struct plan {
  */
 int plan_new(struct plan **plan, const struct model_set *models, const char *wish);
 void plan_free(struct plan *plan);
+/* How runtimes in the program were built, where that cannot be told: "MODEL=BUILD", borrowed. 0 or -errno, said. */
+int plan_set_builds(struct plan *plan, char **builds, size_t count);
+/* How the model's runtime in this program was built: as the user said, else as it is recognised. NULL: unknown, or the model has no builds. */
+const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image);
+/* Are functions of the model to be observed in this file? */
+bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
+/* Did the user say it? */
+bool plan_build_is_told(const struct plan *plan, const struct model *model);
 /* Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. */
 int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count);
 /*

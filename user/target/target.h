@@ -143,6 +143,13 @@ const struct unwind_range *image_unwind_range_at(const struct image *image, uint
  * seconds on a program with hundreds of MB of DWARF.
  */
 bool image_inlined(struct image *image, const char *name);
+/*
+ * Does the file's read-only or initialised data hold a text that begins like this? `*` and `?` as in a glob, but not as the first
+ * character. A text ends at its NUL.
+ */
+bool image_has_text(const struct image *image, const char *pattern);
+/* Does its DWARF have a struct of this name and size whose first member is called so (NULL: whatever it is)? Looks for at most two seconds. */
+bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member);
 /* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own. Nothing is said. */
 int image_variable(const struct image *image, const char *name, uint64_t *address);
 /*

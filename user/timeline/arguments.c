@@ -55,7 +55,7 @@ static bool take_value(const struct call *call, const struct def_from *from, str
 	a->word = (uint64_t)r.number;
 	if (a->kind == ARGUMENT_SHARED) {
 		a->word = r.raw;
-		a->high = high_word(call, v);
+		a->high = r.has_high ? r.high : high_word(call, v);
 	}
 	a->decoded = r.decoded;
 	a->thread = r.thread;

@@ -1,0 +1,116 @@
+/*
+ * traits.c - what a file tells of how it was built: a text in it, a struct in its DWARF.
+ */
+#include <dwarf.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/dwarf_reader.h"
+
+#define SECTION_MOST (64ull << 20) /* bytes of a section that are searched */
+#define DEADLINE 2000u             /* ms for all units together */
+
+/* Does `text`, which ends with a NUL within `size` bytes or with them, begin as the pattern says? */
+static bool begins_like(const char *pattern, const char *text, size_t size)
+{
+	const char *star = NULL, *retry = NULL, *end = text + strnlen(text, size);
+
+	/* A '*' at the pattern's end is implied. */
+	while (*pattern) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			retry = text;
+		} else if (text < end && (*pattern == '?' || *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (star && retry < end) {
+			pattern = star;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool holds_text(const char *bytes, size_t size, const char *pattern)
+{
+	size_t fixed = strcspn(pattern, "*?");
+	const char *end = bytes + size;
+
+	for (const char *at = bytes; fixed && at < end; at++) {
+		at = memmem(at, end - at, pattern, fixed);
+		if (!at)
+			return false;
+		if (begins_like(pattern + fixed, at + fixed, end - at - fixed))
+			return true;
+	}
+	return false;
+}
+
+bool image_has_text(const struct image *image, const char *pattern)
+{
+	struct elf_file elf;
+	bool found = false;
+
+	if (elf_file_read(&elf, image->fd))
+		return false;
+	for (size_t i = 0; i < elf.nsections && !found; i++) {
+		const Elf64_Shdr *section = &elf.sections[i];
+		char *bytes;
+
+		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) || section->sh_flags & SHF_EXECINSTR)
+			continue;
+		bytes = elf_section_bytes(&elf, section, SECTION_MOST);
+		found = bytes && holds_text(bytes, section->sh_size, pattern);
+		free(bytes);
+	}
+	elf_file_free(&elf);
+	return found;
+}
+
+struct search {
+	const char *name, *member;
+	uint64_t size;
+	bool found;
+};
+
+/* The first member has this name. */
+static bool starts_with(Dwarf_Die *entry, const char *member)
+{
+	Dwarf_Die child;
+	const char *name;
+
+	if (dwarf_child(entry, &child))
+		return false;
+	while (dwarf_tag(&child) != DW_TAG_member)
+		if (dwarf_siblingof(&child, &child))
+			return false;
+	name = dwarf_diename(&child);
+	return name && !strcmp(name, member);
+}
+
+static bool look_at(void *context, Dwarf_Die *entry, uint32_t depth)
+{
+	struct search *search = context;
+	const char *name;
+
+	if (search->found || dwarf_tag(entry) != DW_TAG_structure_type)
+		return false;
+	name = dwarf_diename(entry);
+	search->found = name && !strcmp(name, search->name) && dwarf_bytesize(entry) == (int)search->size &&
+			(!search->member || starts_with(entry, search->member));
+	return false;
+}
+
+bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member)
+{
+	struct dwarf_reader *reader = image_dwarf(image);
+	struct search search = { .name = name, .member = member, .size = size };
+	uint64_t deadline = now_ms() + DEADLINE;
+
+	for (size_t i = 0; reader && i < reader->nunits && !search.found && now_ms() < deadline; i++)
+		unit_walk(reader, &reader->units[i], deadline, look_at, &search);
+	return search.found;
+}
