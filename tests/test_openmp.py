@@ -110,6 +110,7 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     # All iterations of all loops that are shared out by libgomp come in chunks. A loop that calls another one's function has the same chunk.
     chunks = [abs(int(arguments["iend"]) - int(arguments["istart"])) for event, arguments, around in calls
               if event in ("LOOP_START", "LOOP_NEXT") and around not in ("LOOP_START", "LOOP_NEXT") and arguments["more"] == "1"]
+    assert {arguments["istart"] for event, arguments, _ in calls if event == "LOOP_NEXT" and arguments["more"] == "0"} == {"unknown"}
     assert sum(chunks) == own["iterations"] + own["iterations_ull"] + own["posted"]
     given = sum(total(calls, event) - total(calls, event, section="0") for event in ("SECTIONS_START", "SECTIONS_NEXT"))
     assert given == own["sections"]

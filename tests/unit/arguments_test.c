@@ -287,6 +287,44 @@ static void groups_are_constants(void **state)
 	unmake(&made);
 }
 
+static void types_and_sizes_of_elements(void **state)
+{
+	struct made made;
+	const char *lines = "list TYPES = short,longlong:long long\n"
+			    "event PUT both(size_t nelems, const char *type = T, size_t size = element|1)\n"
+			    "PUT put void x_{TYPES}_put(T *dest, size_t nelems @count)\nPUT put one void x_{TYPES}_p(T *dest, T value @skip)\n"
+			    "PUT put void x_putmem(void *dest @skip, size_t nelems @bytes)\n";
+
+	make(&made, lines, "x_longlong_put", (uint64_t[]){ 64, 3 }, 2);
+	BOTH_WAYS(&made)
+		assert_string_equal(shown(&made, EVENT_START), "nelems=3 type=long long size=8");
+	unmake(&made);
+	make(&made, lines, "x_short_p", (uint64_t[]){ 64 }, 1);
+	BOTH_WAYS(&made)
+		assert_string_equal(shown(&made, EVENT_START), "nelems? type=short size=2");
+	unmake(&made);
+	make(&made, lines, "x_putmem", (uint64_t[]){ 7 }, 1);
+	BOTH_WAYS(&made)
+		assert_string_equal(shown(&made, EVENT_END), "nelems=7 type? size=1");
+	unmake(&made);
+}
+
+/* A value that the call gives only where another one says so. */
+static void plain_values_have_conditions(void **state)
+{
+	struct made made;
+
+	make(&made, "event NEXT end(int more, long first)\nNEXT submit int x_next(long *first @plain(*, if more) @out) -> more\n", "x_next",
+	     (uint64_t[]){ 12, 1 }, 2);
+	BOTH_WAYS(&made) {
+		made.span.words[1] = 1;
+		assert_string_equal(shown(&made, EVENT_END), "more=1 first=12");
+		made.span.words[1] = 0;
+		assert_string_equal(shown(&made, EVENT_END), "more=0 first?");
+	}
+	unmake(&made);
+}
+
 static void the_first_known(void **state)
 {
 	struct made made;
@@ -394,6 +432,8 @@ int main(void)
 		cmocka_unit_test(start_and_end_have_their_own),
 		cmocka_unit_test(given_or_not),
 		cmocka_unit_test(groups_are_constants),
+		cmocka_unit_test(types_and_sizes_of_elements),
+		cmocka_unit_test(plain_values_have_conditions),
 		cmocka_unit_test(the_first_known),
 		cmocka_unit_test(shared_pointers_keep_their_words),
 		cmocka_unit_test(an_event_without_a_list_has_its_values),

@@ -17,6 +17,15 @@ static bool find_value(const struct def_probe *def, const char *name, uint32_t *
 	return false;
 }
 
+/* Bytes of an element of what the function moves; 0: not stated. */
+static uint32_t element_of(const struct def_probe *def)
+{
+	for (uint32_t i = 0; i < def->nvalues; i++)
+		if (def->values[i].meaning == MEANING_COUNT && def->values[i].element)
+			return def->values[i].element;
+	return 0;
+}
+
 /* A text that every call of the function has. NULL: no such name. */
 static const char *fixed_text(const struct function *f, const char *name)
 {
@@ -41,6 +50,10 @@ static int define_from(const struct def_probe *def, const struct function *f, co
 		return 1;
 	}
 	text = fixed_text(f, rule->name);
+	if (!text && !strcmp(rule->name, "element") && element_of(def)) {
+		*from = (struct def_from){ .what = FROM_NUMBER, .number = element_of(def) };
+		return 1;
+	}
 	if (!text)
 		return 0;
 	errno = 0;

@@ -7,7 +7,7 @@
 static const char *const annotation_names[] = {
 	"bytes", "count", "size", "type", "peer", "root", "tag", "comm", "request", "status", "lock", "barrier", "ptr",
 	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "index", "kind", "device", "internal", "id", "format", "on", "file",
-	"line", "column", "only", "out", "skip", NULL
+	"line", "column", "plain", "only", "out", "skip", NULL
 };
 
 /* A..B, after the word bits. */
@@ -380,10 +380,9 @@ static bool annotation_read(struct lexer *lexer, struct arena *arena, const char
 		return false;
 	}
 	memset(a, 0, sizeof(*a));
-	for (int m = MEANING_PLAIN + 1; m < MEANINGS; m++)
-		if (lexer_is_word(lexer, meaning_name(m)))
-			a->meaning = m;
-	if (a->meaning == MEANING_PLAIN) {
+	while (a->meaning < MEANINGS && !lexer_is_word(lexer, meaning_name(a->meaning)))
+		a->meaning++;
+	if (a->meaning == MEANINGS) {
 		unknown_annotation(lexer, at);
 		return false;
 	}

@@ -196,8 +196,8 @@ static bool expand_one(struct source *source, struct arena *arena, const struct 
 	struct constant *constants = NULL;
 	size_t length = 0;
 
-	if (pattern->named) {
-		constants = arena_get(arena, pattern->named * sizeof(*constants));
+	if (pattern->named || t) {
+		constants = arena_get(arena, (pattern->named + 1) * sizeof(*constants));
 		if (!constants)
 			return false;
 		out->constants = constants;
@@ -215,8 +215,10 @@ static bool expand_one(struct source *source, struct arena *arena, const struct 
 		}
 		memcpy(symbol + length, text, size);
 		length += size;
-		if (part == t)
+		if (part == t) {
 			out->t = chosen->value;
+			constants[out->nconstants++] = (struct constant){ "T", chosen->value };
+		}
 		if (part->name)
 			constants[out->nconstants++] = (struct constant){ part->name, chosen->value };
 		if (part->name && !strcmp(part->name, "op"))

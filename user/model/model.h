@@ -155,7 +155,7 @@ struct function {
 	unsigned marks;      /* enum mark */
 	char *prototype;     /* with T replaced, annotations removed: "void shmem_int_get(int *dst, ...)" */
 	char *op;            /* of a named group {op=...}: "sum"; NULL: none */
-	const struct constant *constants; /* of all named groups, op among them */
+	const struct constant *constants; /* of all named groups, op among them; and T */
 	size_t nconstants;
 	const struct model_event *of; /* its event's arguments */
 	const char *file;    /* where it was defined */
