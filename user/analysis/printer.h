@@ -30,6 +30,9 @@ void printer_table(const struct printer *printer, struct table *table);
 void print_missing(const struct printer *printer);
 void print_loss(const struct printer *printer);
 
+/* unseen.c: events that could not be seen. */
+void print_not_observable(const struct printer *printer);
+
 /* steps.c: what was done to keep the cost low, and when. */
 void print_steps(const struct printer *printer);
 

@@ -208,4 +208,8 @@ char *report_thread_label(const struct report *report, uint32_t thread, char *bu
 /* "ring.c:123 in exchange", "main+0x12", "0x7f..". Made safe to print. */
 char *report_site_label(const struct report *report, uint32_t site, char *buffer, size_t size);
 
+/* unseen.c: events that could not be seen, in the JSON report. */
+struct json;
+void put_not_observable(struct json *j, const struct definitions *d);
+
 #endif

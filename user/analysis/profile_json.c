@@ -352,6 +352,7 @@ int profile_print_json(struct profile *profile, const struct definitions *d, FIL
 	put_rows(j, &report);
 	put_findings(j, &report);
 	put_steps(j, &report);
+	put_not_observable(j, d);
 	json_end_object(j);
 	error = json_finish(j);
 	errno = 0;

@@ -202,7 +202,8 @@ static struct want *want_add(struct wants *wants, char *name, enum meaning meani
 {
 	struct want *want = &wants->items[wants->count];
 
-	if (!name) {
+	if (!name || wants->count == WANTS_MOST) {
+		free(name);
 		wants->failed = true;
 		return NULL;
 	}

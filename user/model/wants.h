@@ -6,7 +6,7 @@
 
 #include "model/parts.h"
 
-#define WANTS_MOST ((PARAMETERS_MOST + 1) * (ANNOTATIONS_MOST + 2 + GB_SLOTS))
+#define WANTS_MOST ((PARAMETERS_MOST + 1) * (2 * ANNOTATIONS_MOST + 4 + GB_SLOTS)) /* a value may take two */
 #define LOADS_MOST (3 * STEPS_MOST)
 
 enum origin { FROM_NOWHERE, FROM_REGISTER, FROM_STACK, FROM_RESULT };

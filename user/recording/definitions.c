@@ -18,22 +18,6 @@
 #define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */
 #define COUNT_BITS 56     /* of a number of calls: more are none, and sums of them cannot overflow */
 
-enum field_type {
-	FIELD_END,
-	FIELD_STRING,
-	FIELD_U64,
-	FIELD_U32,
-	FIELD_UNSIGNED,
-	FIELD_INDEX,    /* uint32_t, default NO_INDEX */
-	FIELD_S32,
-	FIELD_RANK,     /* long, default -1 */
-	FIELD_BOOL,
-	FIELD_ROLE,     /* stored by name */
-	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
-	FIELD_ARGUMENTS,/* def_probe.arguments and narguments: one field an argument */
-	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
-};
-
 #define RUN(n, t, member) { n, FIELD_##t, offsetof(struct def_run, member) }
 #define LOSS(n, member) { n, FIELD_U64, offsetof(struct def_loss, member) }
 #define PROCESS(n, t, member) { n, FIELD_##t, offsetof(struct def_process, member) }
@@ -110,9 +94,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_SITES, sites, def_site, 1 << 22, site_fields),
 	KIND(CHUNK_SUMS, sums, def_sum, 1 << 20, sum_fields),
 	KIND(CHUNK_STEPS, steps, def_step, 1 << 20, step_fields),
+	KIND(CHUNK_UNSEEN, unseen, def_unseen, 1 << 12, unseen_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -203,6 +188,11 @@ uint32_t definitions_add_sum(struct definitions *d)
 uint32_t definitions_add_step(struct definitions *d)
 {
 	return add(d, &kinds[KIND_STEP]);
+}
+
+uint32_t definitions_add_unseen(struct definitions *d)
+{
+	return add(d, &kinds[KIND_UNSEEN]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -542,6 +532,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return check_sum(entry, d);
 	case KIND_STEP:
 		return check_step(entry, d);
+	case KIND_UNSEEN:
+		return unseen_check(entry);
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

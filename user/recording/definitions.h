@@ -1,5 +1,5 @@
 /*
- * definitions.h - private to user/recording: the seven kinds of definitions, and the run's facts, as tables.
+ * definitions.h - private to user/recording: the kinds of definitions, and the run's facts, as tables.
  */
 #ifndef GASPBPF_RECORDING_DEFINITIONS_H
 #define GASPBPF_RECORDING_DEFINITIONS_H
@@ -7,12 +7,29 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 7
+#define KINDS 8
+
+/* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
+enum field_type {
+	FIELD_END,
+	FIELD_STRING,
+	FIELD_U64,
+	FIELD_U32,
+	FIELD_UNSIGNED,
+	FIELD_INDEX,    /* uint32_t, default NO_INDEX */
+	FIELD_S32,
+	FIELD_RANK,     /* long, default -1 */
+	FIELD_BOOL,
+	FIELD_ROLE,     /* stored by name */
+	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
+	FIELD_ARGUMENTS,/* def_probe.arguments and narguments: one field an argument */
+	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
+};
 
 /* Which member of an entry is which field. A table of them ends with type 0. */
 struct field {
 	uint8_t number;
-	uint8_t type;            /* enum field_type, definitions.c */
+	uint8_t type;            /* enum field_type */
 	size_t offset;
 };
 
@@ -40,6 +57,11 @@ void entry_free(const struct field *fields, void *entry);
 
 /* One field: its number, its length, its bytes. */
 void field_put(struct buffer *out, uint8_t number, const void *bytes, size_t size);
+
+/* unseen.c */
+extern const struct field unseen_fields[];
+/* NULL, or what is missing. */
+const char *unseen_check(const struct def_unseen *unseen);
 
 /* The two members of a probe that are lists (probe_fields.c). The takers read one item; NULL, or what is wrong. */
 void values_put(struct buffer *out, uint8_t number, const struct def_probe *probe);

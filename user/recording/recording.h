@@ -137,6 +137,14 @@ struct def_step {
 	uint32_t share;          /* of that thread's time, in 1/10000 */
 };
 
+/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says (unseen.c). */
+struct def_unseen {
+	char *event;             /* "GASP_UPC_FORALL" */
+	char *model;             /* "upc" */
+	char *why;               /* in words */
+	bool partly;             /* some calls of it are seen: what is counted is a lower bound */
+};
+
 /* "every call", "1 call in 64", "counts only", "out". Into text, which is returned. */
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
@@ -176,6 +184,7 @@ struct definitions {
 	struct def_site *sites;        size_t nsites;
 	struct def_sum *sums;          size_t nsums;
 	struct def_step *steps;        size_t nsteps; /* in the order of time */
+	struct def_unseen *unseen;     size_t nunseen;
 };
 
 /*
@@ -189,6 +198,7 @@ uint32_t definitions_add_probe(struct definitions *d);
 uint32_t definitions_add_site(struct definitions *d);
 uint32_t definitions_add_sum(struct definitions *d);
 uint32_t definitions_add_step(struct definitions *d);
+uint32_t definitions_add_unseen(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 
 /* One finished call. */
