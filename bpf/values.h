@@ -139,7 +139,11 @@ static __always_inline void announced_text(struct frame *f, const struct gb_text
 	if (from >= TEXT_SLOT(0))
 		return;
 	address = f->span.value[from];
-	if (!(f->span.unread >> from & 1) && address >= PAGE)
+	if (f->span.unread >> from & 1 || address < PAGE)
+		err = -1;
+	else if (known->raw >> i & 1)
+		err = bpf_probe_read_user(&f->span.value[TEXT_SLOT(i)], 16, (void *)address);
+	else
 		err = bpf_probe_read_user_str(&f->span.value[TEXT_SLOT(i)], GB_TEXTS_WORDS * 8, (void *)address);
 	if (err < 0)
 		f->span.unread |= 1U << TEXT_SLOT(i);

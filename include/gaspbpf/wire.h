@@ -75,7 +75,7 @@ struct gb_event_place {
 struct gb_texts {
 	gb_u8 slots;
 	gb_u8 text[GB_TEXTS]; /* slots; GB_NO_TEXT: none */
-	gb_u8 zero;
+	gb_u8 raw;            /* bit i: not text[i], but 16 bytes that it points to */
 };
 
 /* Width of the word in the target's memory or register; narrower ones are extended to 64 bits. */

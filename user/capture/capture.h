@@ -54,6 +54,12 @@ void capture_forget_image(struct capture_session *session, const struct image *i
 /* The plan has new sites: define their probes. */
 int capture_define_probes(struct capture_session *session);
 
+/*
+ * Measurement of an observed process is off from now on, or on again. 1; 0: it was so already; -ESRCH: no such process is observed; other -errno,
+ * not said.
+ */
+int capture_control(struct capture_session *session, pid_t pid, bool on);
+
 /* Sleeps until a ring asks for it, another descriptor in `extra` (-1: none) is readable, or the time is up. */
 void capture_wait(struct capture_session *session, int extra, int timeout_ms);
 /* One pass over all rings. 0 or -ENOMEM. */

@@ -348,6 +348,7 @@ static void describe_process(struct capture_session *s, struct live_process *p)
 	def->command = copy(p->process->command);
 	def->name = copy(p->process->name);
 	find_rank(s, p->process, def);
+	session_read_told(s, p);
 }
 
 static struct live_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
@@ -608,6 +609,7 @@ void session_end_thread(struct capture_session *s, struct live_thread *t)
 		t->next_live->live = t->live;
 	s->threads[t->tid] = t->successor;
 	free(t->calls);
+	free(t->open);
 	free(t->early);
 	free(t);
 }

@@ -27,6 +27,13 @@
 
 /* --- delivering -------------------------------------------------------- */
 
+void session_deliver(struct capture_session *s, const struct span *span)
+{
+	s->totals.spans++;
+	for (size_t i = 0; i < s->nsinks; i++)
+		s->sinks[i].span(s->sinks[i].context, s->d, span);
+}
+
 static void deliver(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
 {
 	struct span span = {
@@ -43,14 +50,16 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 		if (raw->probe < t->ncalls || session_fit_calls(t, raw->probe))
 			t->calls[raw->probe].spans++;
 	}
+	if (raw->probe < s->nfirst && session_announced(s, t, raw))
+		return;
 	span.probe = session_probe(s, raw);
 	if (span.probe == NO_INDEX)
 		return; /* a call that is no event (@only) */
-	s->totals.spans++;
+	if (t->nopen && !session_inside_announced(s, t, &span))
+		return;
 	span.site = raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
-	for (size_t i = 0; i < s->nsinks; i++)
-		s->sinks[i].span(s->sinks[i].context, s->d, &span);
+	session_deliver(s, &span);
 }
 
 static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64_t count, uint64_t before)
@@ -212,9 +221,10 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 		deliver_gap(s, t, life->sequence - t->next + 1, 0);
 		t->next = life->sequence + 1;
 	}
+	session_end_announced(s, t, life->time, life->kind == GB_LIFE_OPEN ? GB_END_DETACH : GB_END_EXIT);
 	def = &s->d->threads[t->index];
 	set_name(&def->name, life->comm);
-	def->calls = life->sequence;
+	def->calls = life->sequence - (t->merged < life->sequence ? t->merged : life->sequence);
 	def->lost = life->lost;
 	def->counted = true;
 	session_sum_thread(s, t, life);
@@ -278,6 +288,9 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 	case GB_LIFE_THREAD:
 		note_end(s, life);
 		break;
+	case GB_LIFE_CONTROL:
+		session_take_control(s, life);
+		break;
 	case GB_LIFE_LINKER:
 		if (session_expected(s, life))
 			break;
@@ -320,6 +333,8 @@ int capture_drain(struct capture_session *s)
 	size_t before, kept = 0;
 
 	s->pass++;
+	for (struct live_process *p = s->pass == 1 ? s->processes : NULL; p; p = p->hh.next)
+		session_read_told(s, p); /* again, now that its probes are in */
 	session_drain_control(s);
 	before = s->nlife;
 	for (unsigned i = 0; i < s->nrings; i++)
@@ -372,6 +387,7 @@ int capture_finish(struct capture_session *s)
 	if (err)
 		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));
 	session_name_threads(s);
+	session_say_announced(s);
 	s->d->loss.delivered = s->totals.spans;
 	s->d->loss.lost = s->totals.gaps;
 	s->d->loss.summed = s->totals.summed;
@@ -493,6 +509,7 @@ void capture_close(struct capture_session *s)
 	if (s->epoll >= 0)
 		close(s->epoll);
 	session_free_limit(s);
+	session_free_announced(s);
 	session_free_definitions(s);
 	free(s->rings);
 	free(s->life);

@@ -18,6 +18,8 @@ struct early {
 	struct gb_span span;
 };
 
+struct open_event;
+
 struct live_thread {
 	uint32_t pid, tid;
 	uint32_t index;           /* in definitions */
@@ -32,6 +34,15 @@ struct live_thread {
 	struct capture_calls *calls; /* by site id */
 	size_t ncalls;
 	struct live_thread *next_live, **live; /* list of all; what points to this one */
+	struct open_event *open;  /* announced events in progress, the latest last (announced.c) */
+	size_t nopen, open_room;
+	unsigned instrumented;    /* of those: put in by a compiler */
+	struct {
+		uint32_t site, id;
+		uint8_t kind;
+		bool fresh;       /* it may still be echoed */
+	} told;                   /* the last announcement */
+	uint64_t merged;          /* records that became no span of their own: STARTs, echoes, creations */
 	struct early *early;      /* sorted by sequence */
 	size_t nearly, room;
 	uint64_t waiting_since;   /* the pass in which the hole before early[0] was first seen */
@@ -51,6 +62,9 @@ struct live_process {
 	uint32_t layout;
 	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */
 	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
+	int32_t control;          /* what it said last of measurement; valid where it ever did */
+	uint64_t off;             /* ns; when it was last switched off; 0: never */
+	bool told_off;            /* libpupc had switched its measurement off when it was looked at */
 	bool settled;             /* its linker has yet to say that what is known already is all */
 	struct process *before;   /* with the mappings of the layout before; NULL: none */
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
@@ -120,6 +134,9 @@ struct capture_session {
 	struct sum_record *sums;  /* by (thread, site) */
 	size_t ended_sums;        /* entries in the kernel of threads that have ended */
 	struct limit *limit;      /* private to limit.c; NULL: none */
+	struct announced_event *announced; /* by process and number */
+	struct named_site *named_sites;
+	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
 };
@@ -154,7 +171,26 @@ bool session_expected(struct capture_session *s, const struct gb_life *life);
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
 void session_free_definitions(struct capture_session *s);
 
+/* announced.c */
+/* The program tells of an event of its own: true where that is all there is to this call. */
+bool session_announced(struct capture_session *s, struct live_thread *t, const struct gb_span *raw);
+/* A call of a function that has been observed, as it is about to be delivered. False: an announced event says the same, and better. */
+bool session_inside_announced(struct capture_session *s, struct live_thread *t, struct span *span);
+/* What the thread has started ends here, for another reason than an END. */
+void session_end_announced(struct capture_session *s, struct live_thread *t, uint64_t time, enum gb_end reason);
+/* The process has been looked at: what it has told before anybody watched. */
+void session_read_told(struct capture_session *s, struct live_process *p);
+/* Measurement of a process has been switched off or on, as the kernel tells. */
+void session_take_control(struct capture_session *s, const struct gb_life *life);
+/* All is delivered: says what did not fit together. */
+void session_say_announced(struct capture_session *s);
+void session_free_announced(struct capture_session *s);
+/* Hands a span to the sinks. */
+void session_deliver(struct capture_session *s, const struct span *span);
+
 /* sites.c */
+/* A place that the program named itself; NO_INDEX: no memory. */
+uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column);
 uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
 
 /* sums.c */
@@ -168,6 +204,8 @@ void session_free_sums(struct capture_session *s);
 
 /* limit.c */
 void session_free_limit(struct capture_session *s);
+
+void session_free_named_sites(struct capture_session *s);
 
 /* locate.c */
 int session_locate(struct capture_session *s);

@@ -92,6 +92,65 @@ static uint32_t new_call_site(struct capture_session *s, const struct site_key *
 	return record->site;
 }
 
+/* Places that the program names itself, by what it said. */
+struct named_site {
+	struct {
+		uint64_t address;
+		uint32_t process, line, column, zero;
+	} key;
+	char *file;
+	uint32_t site;            /* index in definitions */
+	UT_hash_handle hh;
+};
+
+uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column)
+{
+	struct named_site *named, *fresh;
+	struct def_site *def;
+	__typeof__(named->key) key;
+
+	memset(&key, 0, sizeof(key));
+	key.address = address;
+	key.process = process;
+	key.line = line;
+	key.column = column;
+	HASH_FIND(hh, s->named_sites, &key, sizeof(key), named);
+	if (named && !strcmp(named->file, file))
+		return named->site;
+	fresh = named ? named : calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return NO_INDEX;
+	if (!named) {
+		fresh->key = key;
+		HASH_ADD(hh, s->named_sites, key, sizeof(fresh->key), fresh);
+	}
+	free(fresh->file); /* another program at the same address */
+	fresh->file = strdup(file);
+	fresh->site = fresh->file ? definitions_add_site(s->d) : NO_INDEX;
+	if (fresh->site == NO_INDEX)
+		return NO_INDEX;
+	def = &s->d->sites[fresh->site];
+	def->process = process;
+	def->address = address;
+	def->image = NO_INDEX;
+	def->located = true;
+	def->file = strdup(file);
+	def->line = line;
+	def->column = column;
+	return fresh->site;
+}
+
+void session_free_named_sites(struct capture_session *s)
+{
+	struct named_site *named, *next;
+
+	HASH_ITER(hh, s->named_sites, named, next) {
+		HASH_DEL(s->named_sites, named);
+		free(named->file);
+		free(named);
+	}
+}
+
 uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end)
 {
 	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };

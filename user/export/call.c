@@ -20,10 +20,14 @@ struct sent_words call_words(const struct span *span)
 void call_value(const struct span *span, const struct value *v, struct shown_value *shown)
 {
 	struct sent_words sent = call_words(span);
+	const char *text = value_text(v, sent.words, sent.nwords, sent.unread, sent.returned);
 	struct value_reading reading = value_read(v, sent.words, sent.nwords, sent.unread, sent.returned);
 
 	shown->number = reading.number;
-	if (!reading.known) {
+	if (v->form == FORM_TEXT) {
+		shown->kind = text ? VALUE_WORD : VALUE_UNKNOWN;
+		snprintf(shown->word, VALUE_TEXT, "%s", text ? text : "");
+	} else if (!reading.known) {
 		shown->kind = VALUE_UNKNOWN;
 	} else if (reading.none) {
 		shown->kind = VALUE_WORD;
@@ -81,7 +85,7 @@ const char *call_end(const struct span *span)
 {
 	static const char *const names[] = {
 		[GB_END_UNWOUND] = "unwound", [GB_END_EXIT] = "exit", [GB_END_EXEC] = "exec", [GB_END_DEPTH] = "depth",
-		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic", [GB_END_TAIL] = "tail",
+		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic", [GB_END_TAIL] = "tail", [GB_END_OFF] = "off",
 	};
 
 	if (span->reason == GB_END_RETURN)

@@ -119,6 +119,8 @@ static enum json_kind kind_of(const struct prepared_value *v)
 	return v->plain && v->value->form < FORMS ? kinds[v->value->form] : JSON_ODD;
 }
 
+#define ESCAPED_MOST (6 * VALUE_TEXT + 2) /* bytes of a text as JSON: \u0000 */
+
 static void add_argument(struct probe_text *text, const struct value *v, const char *key)
 {
 	struct json_argument *argument = &text->arguments[text->nvalues++];
@@ -129,7 +131,7 @@ static void add_argument(struct probe_text *text, const struct value *v, const c
 	json_quote(&text->texts, key);
 	put(&text->texts, ":");
 	argument->length = text->texts.size - argument->key;
-	text->most += argument->length + VALUE_TEXT + DIGITS_ROOM;
+	text->most += argument->length + DIGITS_ROOM + (v->form == FORM_TEXT ? ESCAPED_MOST : VALUE_TEXT);
 }
 
 static int add_arguments(struct probe_text *text, const struct def_probe *probe, char **keys)
@@ -264,6 +266,19 @@ static inline char *copy(char *to, const char *from, size_t length)
 /* A text of the program itself. */
 #define COPY(to, literal) ((char *)memcpy(to, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
 
+/* A text that the program passed: any bytes. */
+static char *put_passed_text(char *to, const char *text)
+{
+	struct buffer quoted = { 0 };
+
+	if (json_quote(&quoted, text) || quoted.size > ESCAPED_MOST)
+		to = COPY(to, "null");
+	else
+		to = mempcpy(to, quoted.data, quoted.size);
+	buffer_free(&quoted);
+	return to;
+}
+
 /* A value that needs more than its word: known only in parts, constant, or of a layout of its own. */
 static char *put_odd(char *to, const struct span *span, const struct value *v)
 {
@@ -273,6 +288,8 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 	call_value(span, v, &shown);
 	if (shown.kind == VALUE_UNKNOWN)
 		return COPY(to, "null");
+	if (v->form == FORM_TEXT)
+		return put_passed_text(to, shown.word);
 	text = shown_text(&shown); /* digits, letters and the like: nothing to escape */
 	if (shown.kind == VALUE_WORD)
 		*to++ = '"';

@@ -128,7 +128,7 @@ static void put_values(struct buffer *b, const struct span *span, const struct d
 		put_text(b, " ");
 		put_escaped(b, probe->values[i].name ? probe->values[i].name : "?");
 		put_text(b, "=");
-		put_text(b, shown_text(&shown));
+		put_escaped(b, shown_text(&shown));
 	}
 }
 

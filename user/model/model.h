@@ -52,7 +52,8 @@ enum mark {
 #define MARKS_TELL (MARKS_ANNOUNCE | MARK_CREATES | MARK_CONTROLS)
 
 /* How to print and compare the 64 bits of a value. */
-enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */, FORMS };
+enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */,
+	FORM_TEXT /* a C string itself: `element` words from `slot` on */, FORMS };
 
 /*
  * One value that a span carries. This is what the recording stores of it (value_encode() in
@@ -248,6 +249,7 @@ bool model_matches_file(const struct model *model, const char *soname, const cha
 struct telling {
 	uint8_t id, kind, file, line, column, on;
 	uint8_t name, format;    /* of TELLING_TEXT words each */
+	uint8_t name_at, format_at; /* their addresses */
 	uint8_t rest, nstack;    /* first slot; words of the stack that follow those of registers */
 	bool list;               /* they are those of a va_list: in slots LIST_* */
 };

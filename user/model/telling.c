@@ -75,6 +75,8 @@ static void creation(const struct prototype *p, struct capture *c)
 
 	if (c->telling.name != TELLING_NOWHERE)
 		add(&c->program, true, (struct gb_op){ .kind = GB_OP_TEXT, .slot = slot, .source = c->telling.name });
+	c->telling.name_at = c->telling.name;
+	c->telling.format_at = c->telling.format;
 	c->telling.name = slot;
 	slot += TELLING_TEXT;
 	if (c->telling.format != TELLING_NOWHERE) {

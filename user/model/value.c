@@ -95,6 +95,17 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 	return r;
 }
 
+const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned)
+{
+	const char *text;
+
+	if (v->form != FORM_TEXT || v->unobservable || (v->at_return && !returned) || !is_sent(v->slot, nwords, unread) ||
+	    v->element > nwords || v->slot + v->element > nwords)
+		return NULL;
+	text = (const char *)&words[v->slot];
+	return memchr(text, '\0', v->element * sizeof(*words)) ? text : NULL;
+}
+
 void value_prepare(struct prepared_value *p, const struct value *v)
 {
 	static const uint8_t shifts[] = {
@@ -111,8 +122,8 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null = v->null;
 		p->null_whole = v->null_slot != v->slot;
 	}
-	p->plain = !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number && !v->decoder &&
-		   !v->has_none && !v->has_least;
+	p->plain = v->form != FORM_TEXT && !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number &&
+		   !v->decoder && !v->has_none && !v->has_least;
 }
 
 bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)

@@ -39,6 +39,9 @@ struct value_reading {
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords,
 				uint32_t unread, bool returned);
 
+/* FORM_TEXT: the text in the span's words; NULL: unknown, or it has no end. */
+const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
+
 /* The words of one span, as value_read() takes them. */
 struct sent_words {
 	const uint64_t *words;

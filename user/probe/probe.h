@@ -265,6 +265,13 @@ int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context
 /* The thread has ended and its sum is known: makes room in the map. */
 void kernel_forget_sum(const struct kernel *kernel, const struct gb_sum_place *place);
 
+/* --- what programs tell (told.c) ----------------------------------------- */
+
+/* An event of this number, announced by this process, has so many words, and texts there. 0 or -errno, not said. */
+int kernel_know_event(struct kernel *kernel, pid_t pid, uint32_t id, const struct gb_texts *texts);
+/* Measurement of the process is off from now on (0), or on again; value: what is told of it. *changed: it was not so before. 0 or -errno, not said. */
+int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed);
+
 /* --- attach ------------------------------------------------------------ */
 
 /*

@@ -29,6 +29,7 @@
 #define CHUNK_SITES FOURCC('S', 'I', 'T', 'E')
 #define CHUNK_SUMS FOURCC('S', 'U', 'M', 'S')
 #define CHUNK_STEPS FOURCC('S', 'T', 'E', 'P')
+#define CHUNK_CONTROLS FOURCC('C', 'T', 'R', 'L')
 #define CHUNK_UNSEEN FOURCC('U', 'N', 'S', 'N')
 #define CHUNK_LATE FOURCC('L', 'A', 'T', 'E')
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')

@@ -95,9 +95,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_SUMS, sums, def_sum, 1 << 20, sum_fields),
 	KIND(CHUNK_STEPS, steps, def_step, 1 << 20, step_fields),
 	KIND(CHUNK_UNSEEN, unseen, def_unseen, 1 << 12, unseen_fields),
+	KIND(CHUNK_CONTROLS, controls, def_control, 1 << 20, control_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -188,6 +189,11 @@ uint32_t definitions_add_sum(struct definitions *d)
 uint32_t definitions_add_step(struct definitions *d)
 {
 	return add(d, &kinds[KIND_STEP]);
+}
+
+uint32_t definitions_add_control(struct definitions *d)
+{
+	return add(d, &kinds[KIND_CONTROL]);
 }
 
 uint32_t definitions_add_unseen(struct definitions *d)
@@ -532,6 +538,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return check_sum(entry, d);
 	case KIND_STEP:
 		return check_step(entry, d);
+	case KIND_CONTROL:
+		return control_check(entry, d);
 	case KIND_UNSEEN:
 		return unseen_check(entry);
 	case KIND_SITE:

@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 8
+#define KINDS 9
 
 /* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
 enum field_type {
@@ -57,6 +57,10 @@ void entry_free(const struct field *fields, void *entry);
 
 /* One field: its number, its length, its bytes. */
 void field_put(struct buffer *out, uint8_t number, const void *bytes, size_t size);
+
+/* controls.c */
+extern const struct field control_fields[];
+const char *control_check(const struct def_control *control, const struct definitions *d);
 
 /* unseen.c */
 extern const struct field unseen_fields[];

@@ -84,6 +84,8 @@ static uint32_t add_entry(const struct kind *kind, struct definitions *d)
 		return definitions_add_sum(d);
 	case CHUNK_UNSEEN:
 		return definitions_add_unseen(d);
+	case CHUNK_CONTROLS:
+		return definitions_add_control(d);
 	case CHUNK_STEPS:
 		return definitions_add_step(d);
 	default:
@@ -103,6 +105,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_sum sum;
 		struct def_step step;
 		struct def_unseen unseen;
+		struct def_control control;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);

@@ -137,6 +137,15 @@ struct def_step {
 	uint32_t share;          /* of that thread's time, in 1/10000 */
 };
 
+/* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that reason (GB_END_OFF). */
+struct def_control {
+	uint64_t time;           /* ns */
+	uint32_t process;        /* index */
+	uint32_t thread;         /* index: whose call it was; NO_INDEX: nobody's of the process */
+	int32_t value;           /* what was said: 0 off, else on */
+	char *who;               /* the function that the program called; "gaspbpf control" */
+};
+
 /* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says (unseen.c). */
 struct def_unseen {
 	char *event;             /* "GASP_UPC_FORALL" */
@@ -184,6 +193,7 @@ struct definitions {
 	struct def_site *sites;        size_t nsites;
 	struct def_sum *sums;          size_t nsums;
 	struct def_step *steps;        size_t nsteps; /* in the order of time */
+	struct def_control *controls;  size_t ncontrols; /* in the order of time */
 	struct def_unseen *unseen;     size_t nunseen;
 };
 
@@ -199,6 +209,7 @@ uint32_t definitions_add_site(struct definitions *d);
 uint32_t definitions_add_sum(struct definitions *d);
 uint32_t definitions_add_step(struct definitions *d);
 uint32_t definitions_add_unseen(struct definitions *d);
+uint32_t definitions_add_control(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 
 /* One finished call. */

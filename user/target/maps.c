@@ -54,18 +54,16 @@ static void take_character(struct line *line, char wanted)
 		line->failed = true;
 }
 
-/* "r-xp": only whether it can be executed matters here. */
-static bool take_permissions(struct line *line)
+/* "r-xp" */
+static void take_permissions(struct line *line, struct mapping *mapping)
 {
-	bool executable;
-
 	if (line->end - line->at < 4) {
 		line->failed = true;
-		return false;
+		return;
 	}
-	executable = line->at[2] == 'x';
+	mapping->writable = line->at[1] == 'w';
+	mapping->executable = line->at[2] == 'x';
 	line->at += 4;
-	return executable;
 }
 
 /* \012 -> newline, in place; returns the new length. */
@@ -115,7 +113,7 @@ static int parse_line(char *text, size_t length, struct mapping *mapping)
 	take_character(&line, '-');
 	mapping->end = take_number(&line, 16);
 	take_character(&line, ' ');
-	mapping->executable = take_permissions(&line);
+	take_permissions(&line, mapping);
 	take_character(&line, ' ');
 	mapping->offset = take_number(&line, 16);
 	take_character(&line, ' ');

@@ -22,7 +22,7 @@ struct mapping {
 	uint64_t start, end;   /* addresses in the process */
 	uint64_t offset;       /* of start, in the file */
 	uint64_t device, inode;/* identity of the mapped file, as /proc/PID/maps prints it (makedev); inode 0: none */
-	bool executable;
+	bool executable, writable;
 	char *path;            /* as the kernel prints it, "[heap]" too, " (deleted)" removed; NULL: anonymous */
 	bool deleted;
 };
@@ -157,6 +157,11 @@ int image_variable(const struct image *image, const char *name, uint64_t *addres
  * -ENOTSUP: each thread has its own, or -errno. Nothing is said.
  */
 int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
+
+/* Reads the variable's bytes, at most so many, from the process's memory: 0 or more, or as image_read_int(). */
+ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most);
+/* Reads the process's memory: all of it, or -errno. Nothing is said. */
+int process_read(const struct process *process, uint64_t address, void *bytes, size_t size);
 
 struct source_location {
 	char *file;            /* malloc'ed; NULL: unknown */

@@ -96,18 +96,31 @@ int image_variable(const struct image *image, const char *name, uint64_t *addres
 	return error;
 }
 
-int image_read_int(const struct image *image, const struct process *process, const char *name, int *value)
+int process_read(const struct process *process, uint64_t address, void *bytes, size_t size)
 {
-	struct iovec local = { .iov_base = value, .iov_len = sizeof(*value) }, remote = { .iov_len = sizeof(*value) };
+	struct iovec local = { .iov_base = bytes, .iov_len = size }, remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+
+	errno = 0;
+	if (process_vm_readv(process->pid, &local, 1, &remote, 1, 0) != (ssize_t)size)
+		return errno ? -errno : -EFAULT;
+	return process_alive(process) ? 0 : -ESRCH;
+}
+
+ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most)
+{
 	uint64_t address = 0, bias;
 	int error = image_variable(image, name, &address);
 
 	if (!error)
 		error = load_bias(image, process, &bias);
-	if (error)
-		return error;
-	remote.iov_base = (void *)(uintptr_t)(address + bias);
-	if (process_vm_readv(process->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(*value))
-		return errno ? -errno : -EFAULT;
-	return process_alive(process) ? 0 : -ESRCH;
+	if (!error)
+		error = process_read(process, address + bias, bytes, most);
+	return error ? error : (ssize_t)most;
+}
+
+int image_read_int(const struct image *image, const struct process *process, const char *name, int *value)
+{
+	ssize_t got = image_read_variable(image, process, name, value, sizeof(*value));
+
+	return got < 0 ? (int)got : 0;
 }

@@ -42,8 +42,15 @@ static uint64_t high_word(const struct call *call, const struct value *v)
 static bool take_value(const struct call *call, const struct def_from *from, struct argument *a)
 {
 	const struct value *v = &call->probe->values[from->value];
-	struct value_reading r = read(call, v);
+	struct value_reading r;
 
+	if (v->form == FORM_TEXT && from->what == FROM_VALUE) {
+		const struct span *span = call->span;
+
+		a->text = v->at_return && !call->at_end ? NULL : value_text(v, span->words, span->nwords, span->unread, call->returned);
+		return a->text;
+	}
+	r = read(call, v);
 	if (!r.known)
 		return false;
 	if (from->what == FROM_GIVEN) {
@@ -93,7 +100,7 @@ static void read_plain(const struct call *call, uint32_t index, struct argument 
 		const char *type;
 	} forms[FORMS] = { [FORM_INT] = { ARGUMENT_INT, "int64_t" }, [FORM_UINT] = { ARGUMENT_UINT, "uint64_t" },
 			   [FORM_POINTER] = { ARGUMENT_POINTER, "void *" }, [FORM_BOOL] = { ARGUMENT_INT, "bool" },
-			   [FORM_STRING] = { ARGUMENT_TEXT, "const char *" } };
+			   [FORM_STRING] = { ARGUMENT_TEXT, "const char *" }, [FORM_TEXT] = { ARGUMENT_TEXT, "const char *" } };
 	const struct value *v = &call->probe->values[index];
 	const struct def_from from = { .what = FROM_VALUE, .value = index };
 

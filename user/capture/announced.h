@@ -1,0 +1,88 @@
+/*
+ * announced.h - private to user/capture: events that the program tells of itself. announced.c has the whole story.
+ */
+#ifndef GASPBPF_ANNOUNCED_H
+#define GASPBPF_ANNOUNCED_H
+
+#include "capture/session.h"
+
+#define ITEMS_MOST 12        /* values of an announcement */
+#define ANNOUNCED_TEXT 32    /* bytes of a text value, with its end: GB_TEXTS_WORDS words */
+
+/* How a value of an announcement is passed. */
+enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
+
+struct item {
+	enum item_kind kind;
+	enum form form;
+	uint8_t width;           /* enum gb_width */
+	char name[32];
+	const char *type;        /* C */
+	enum argument_kind argument;
+	bool skipped;            /* a width or precision that came as an argument ('*') */
+};
+
+struct items {
+	struct item item[ITEMS_MOST];
+	size_t count;
+	bool cut;                /* there are more */
+};
+
+/* format.c: the values that a printf format asks for. */
+void items_of_format(struct items *items, const char *format);
+
+/* An event that announcements name by number; of one process, since numbers are. */
+struct announced_event {
+	struct {
+		uint32_t process;    /* index in definitions */
+		uint32_t id;
+		uint32_t runtime;    /* 1: of the runtime itself, put in by a compiler: another list of values at START than at END */
+	} key;
+	uint32_t probe;          /* index in definitions */
+	char *name, *format;     /* NULL: unknown */
+	struct items items[2];   /* at START (and ATOMIC), at END */
+	uint32_t rest;           /* of the functions for which the kernel was told where texts are */
+	bool told;
+	uint64_t unmatched_ends, unended; /* ENDs without a START, STARTs that ended for another reason than an END */
+	UT_hash_handle hh;
+};
+
+/* One that has been started and not ended, on a thread. */
+struct open_event {
+	struct announced_event *event;
+	uint32_t probe;          /* index in definitions; the event may have got another name meanwhile */
+	uint64_t start;          /* ns */
+	uint32_t site;
+	uint32_t unread;
+	uint16_t depth;
+	uint8_t nwords;
+	uint64_t words[GB_SLOTS];
+};
+
+/* announced_define.c */
+/* The event of this number; defined where it is new. NULL: no memory. */
+struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,
+					uint32_t first_probe);
+/* The program has created it, now or before anybody watched. */
+void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
+/* Words that a value takes in a span; 0: none, it is not observable. */
+unsigned item_words(const struct item *item);
+
+/* announced.c */
+/* The event in progress at this place ends at that time: measurement was switched off. */
+void announced_cut(struct capture_session *s, struct live_thread *t, size_t at, uint64_t time);
+
+/* Tells the kernel side where the values of this event are that it has to follow, in announcements by a function of this form. */
+void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid, const struct telling *telling);
+
+/* controls.c */
+/* What was started and has not ended when its process last switched measurement off, before this time (ns), ended there. */
+void session_cut_announced(struct capture_session *s, struct live_thread *t, uint64_t time);
+
+/* announced_read.c */
+/* What the process's libpupc has kept of its events, and of what it last said of measurement. */
+void announced_read_table(struct capture_session *s, struct live_process *p);
+/* A text in memory that the program does not write to: false where it is not there, or may have changed. */
+bool announced_constant_text(struct live_process *p, uint64_t address, char *text, size_t room);
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * announced_define.c - what an announced event is: a definition of its own, as if a model had described it.
+ *
+ * A user event's name and format are the program's; its number may be shared by several processes, so each has its own meaning in
+ * each. Those that say the same share one definition. Where a number is none that the program created, it may be that of an event of the
+ * runtime in the same file: then a compiler put the announcement in, and the runtime's model says which values follow.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/announced.h"
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+unsigned item_words(const struct item *item)
+{
+	switch (item->kind) {
+	case ITEM_WORD: return 1;
+	case ITEM_TEXT: return ANNOUNCED_TEXT / 8;
+	case ITEM_SHARED: return 2;
+	default: return 0;
+	}
+}
+
+/* --- values and arguments ---------------------------------------------------- */
+
+/* Appends the values of START or END; *slot is the next free word. */
+static int add_values(struct def_probe *def, const struct items *items, bool at_end, unsigned *slot)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		const struct item *item = &items->item[i];
+		struct value *v = &def->values[def->nvalues];
+		unsigned words = item_words(item);
+
+		*v = (struct value){ .form = item->form, .width = item->width, .at_return = at_end, .slot = *slot, .null_slot = *slot };
+		if (asprintf(&v->name, "%s%s", at_end ? "end." : "", item->name) < 0) {
+			v->name = NULL;
+			return -ENOMEM;
+		}
+		def->nvalues++;
+		if (!words || *slot + words > GB_SLOTS) {
+			v->unobservable = true;
+			v->slot = v->null_slot = 0;
+			continue;
+		}
+		v->element = item->kind == ITEM_TEXT ? words : 0;
+		*slot += words;
+	}
+	return 0;
+}
+
+/* The arguments of one type of event: all values of START, or of END, from `first` on. */
+static int add_arguments(struct def_probe *def, const struct items *items, enum event_type type, uint32_t first)
+{
+	def->lists |= 1u << type;
+	for (size_t i = 0; i < items->count; i++) {
+		const struct item *item = &items->item[i];
+		struct def_argument *a = &def->arguments[def->narguments];
+
+		if (item->skipped)
+			continue;
+		*a = (struct def_argument){
+			.event = type, .kind = item->argument, .name = strdup(item->name), .type = strdup(item->type),
+			.size = item->width == GB_U8 || item->width == GB_S8 ? 1 : item->width == GB_U16 || item->width == GB_S16 ? 2 :
+				item->width == GB_U32 || item->width == GB_S32 ? 4 : 8,
+			.from = calloc(1, sizeof(*a->from)), .nfrom = 1,
+		};
+		def->narguments++;
+		if (!a->name || !a->type || !a->from)
+			return -ENOMEM;
+		a->from[0] = (struct def_from){ .what = FROM_VALUE, .value = first + i };
+	}
+	return 0;
+}
+
+static int describe_values(struct def_probe *def, const struct announced_event *e)
+{
+	size_t starts = e->items[0].count, ends = e->items[1].count;
+	unsigned slot = 0;
+	int error;
+
+	def->values = calloc(starts + ends + 1, sizeof(*def->values));
+	def->arguments = calloc(2 * starts + ends + 1, sizeof(*def->arguments));
+	error = def->values && def->arguments ? 0 : -ENOMEM;
+	if (!error)
+		error = add_values(def, &e->items[0], false, &slot);
+	if (!error)
+		error = add_values(def, &e->items[1], true, &slot);
+	if (!error)
+		error = add_arguments(def, &e->items[0], EVENT_START, 0);
+	if (!error)
+		error = add_arguments(def, &e->items[0], EVENT_ATOMIC, 0);
+	if (!error)
+		error = add_arguments(def, &e->items[1], EVENT_END, starts);
+	return error;
+}
+
+/* --- definitions ---------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The definition of another process's event that says the same. */
+static uint32_t find_same(const struct capture_session *s, const struct announced_event *e)
+{
+	for (const struct announced_event *other = s->announced; other; other = other->hh.next)
+		if (other != e && other->probe != NO_INDEX && other->key.id == e->key.id && other->key.runtime == e->key.runtime &&
+		    same_text(other->name, e->name) && same_text(other->format, e->format))
+			return other->probe;
+	return NO_INDEX;
+}
+
+/* like: the definition of the function that announced it. */
+static uint32_t define(struct capture_session *s, const struct announced_event *e, uint32_t like, const struct model_event *of, const char *model)
+{
+	uint32_t index = definitions_add_probe(s->d);
+	const struct def_probe *f = &s->d->probes[like];
+	struct def_probe *def;
+
+	if (index == NO_INDEX)
+		return index;
+	def = &s->d->probes[index];
+	f = &s->d->probes[like];
+	def->number = e->key.id;
+	def->model = copy(model);
+	def->role = of ? of->role : ROLE_USER;
+	def->marks = (f->marks & MARKS_ANNOUNCE) | (e->name && !of ? MARK_CREATES : 0);
+	def->symbol = copy(f->symbol);
+	def->aliases = copy(f->aliases);
+	def->prototype = copy(e->format ?: of ? NULL : "");
+	def->image = f->image;
+	def->offset = f->offset;
+	def->cost_ns = f->cost_ns;
+	def->skipped_ns = f->skipped_ns;
+	def->floor_ns = f->floor_ns;
+	if (e->name)
+		def->event = copy(e->name);
+	else if (asprintf(&def->event, "user_event_%u", e->key.id) < 0)
+		def->event = NULL;
+	return def->event && !describe_values(def, e) ? index : NO_INDEX;
+}
+
+/* --- events ------------------------------------------------------------------------ */
+
+static struct announced_event *find(struct capture_session *s, uint32_t process, uint32_t id, uint32_t runtime)
+{
+	struct announced_event *e;
+	__typeof__(e->key) key = { .process = process, .id = id, .runtime = runtime };
+
+	HASH_FIND(hh, s->announced, &key, sizeof(key), e);
+	return e;
+}
+
+static struct announced_event *add(struct capture_session *s, uint32_t process, uint32_t id, uint32_t runtime)
+{
+	struct announced_event *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->key.process = process;
+	e->key.id = id;
+	e->key.runtime = runtime;
+	e->probe = NO_INDEX;
+	HASH_ADD(hh, s->announced, key, sizeof(e->key), e);
+	return e;
+}
+
+/* Two names for one number (a dummy gives 0 to all): nobody can tell them apart any more. */
+static void rename_event(struct announced_event *e, const char *name, const char *format)
+{
+	char *both;
+	const char *at = e->name ? strstr(e->name, name) : NULL;
+	size_t length = strlen(name);
+
+	if (at && (at == e->name || at[-1] == '|') && (!at[length] || at[length] == '|'))
+		return;
+	if (e->name && asprintf(&both, "%s|%s", e->name, name) >= 0) {
+		free(e->name);
+		e->name = both;
+	} else {
+		e->name = copy(name);
+	}
+	if (!same_text(e->format, format)) {
+		free(e->format);
+		e->format = e->probe == NO_INDEX && !strchr(e->name, '|') ? copy(format) : NULL;
+	}
+	items_of_format(&e->items[0], e->format);
+	e->items[1] = e->items[0];
+	e->probe = NO_INDEX; /* what comes from now on is another definition */
+	e->told = false;
+}
+
+void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format)
+{
+	struct announced_event *e = find(s, process, id, 0) ?: add(s, process, id, 0);
+
+	if (!e)
+		return;
+	rename_event(e, *name ? name : "(no name)", format);
+	for (size_t i = 0; i < s->plan->nsites && !e->told; i++)
+		if (s->plan->sites[i].function->marks & MARK_STARTS)
+			announced_tell_kernel(s, e, pid, &s->plan->sites[i].captures[0].telling);
+}
+
+/* The event of this number that a runtime in the same file has. */
+static const struct model_event *runtime_event(const struct capture_session *s, const struct site *site, uint32_t id, const struct model **model)
+{
+	for (size_t i = 0; i < s->plan->nsites; i++) {
+		const struct site *other = &s->plan->sites[i];
+		const struct model *m = other->function->model;
+
+		if (other->image != site->image || m == site->function->model || m == *model)
+			continue;
+		*model = m;
+		for (size_t k = 0; k < m->nevents; k++)
+			if (m->events[k].number == id)
+				return &m->events[k];
+	}
+	return NULL;
+}
+
+/* The values that follow at START, or at END, by the model's list. */
+static void items_of_list(struct items *items, const struct event_list *list)
+{
+	static const uint8_t widths[2][9] = {
+		{ [1] = GB_U8, [2] = GB_U16, [4] = GB_U32, [8] = GB_U64 }, { [1] = GB_S8, [2] = GB_S16, [4] = GB_S32, [8] = GB_U64 },
+	};
+
+	*items = (struct items){ .count = 0 };
+	for (size_t i = 0; i < list->count && items->count < ITEMS_MOST; i++) {
+		const struct event_argument *a = &list->arguments[i];
+		struct item *item = &items->item[items->count++];
+
+		*item = (struct item){ .argument = a->kind, .type = a->type, .form = FORM_POINTER, .width = GB_U64 };
+		snprintf(item->name, sizeof(item->name), "%s", a->name);
+		if (a->kind == ARGUMENT_INT || a->kind == ARGUMENT_UINT) {
+			item->form = a->kind == ARGUMENT_INT ? FORM_INT : FORM_UINT;
+			item->width = a->size <= 8 ? widths[a->kind == ARGUMENT_INT][a->size] : GB_U64;
+			if (!item->width)
+				item->width = GB_U64;
+		} else if (a->kind == ARGUMENT_TEXT) {
+			item->kind = ITEM_TEXT;
+			item->form = FORM_TEXT;
+		} else if (a->kind == ARGUMENT_DOUBLE) {
+			item->kind = ITEM_REAL;
+		} else if (a->kind == ARGUMENT_SHARED) {
+			item->kind = ITEM_SHARED;
+			item->form = FORM_UINT;
+		}
+	}
+	items->cut = items->count < list->count;
+}
+
+static struct announced_event *define_runtime_event(struct capture_session *s, uint32_t process, uint32_t id, const struct model_event *of,
+						    const struct model *model, uint32_t like)
+{
+	struct announced_event *e = find(s, process, id, 1) ?: add(s, process, id, 1);
+	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END], *atomic = &of->lists[EVENT_ATOMIC];
+
+	if (!e || e->probe != NO_INDEX)
+		return e;
+	e->name = copy(of->name);
+	items_of_list(&e->items[0], start->stated ? start : atomic);
+	items_of_list(&e->items[1], end);
+	e->probe = find_same(s, e);
+	if (e->probe == NO_INDEX)
+		e->probe = define(s, e, like, of, model->name);
+	return e->probe == NO_INDEX ? NULL : e;
+}
+
+struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,
+					uint32_t like)
+{
+	uint32_t process = s->d->threads[t->index].process;
+	struct announced_event *e = find(s, process, id, 0);
+	const struct model_event *of;
+	const struct model *model = NULL;
+
+	if (e && e->probe != NO_INDEX)
+		return e;
+	if (!e || !e->name) {
+		struct live_process *p = session_process(s, t->pid);
+
+		if (p)
+			announced_read_table(s, p);
+		e = find(s, process, id, 0);
+	}
+	if (!e) {
+		of = runtime_event(s, site, id, &model);
+		if (of)
+			return define_runtime_event(s, process, id, of, model, like);
+		e = add(s, process, id, 0);
+	}
+	if (e)
+		e->probe = find_same(s, e);
+	if (e && e->probe == NO_INDEX)
+		e->probe = define(s, e, like, NULL, "user");
+	return e && e->probe != NO_INDEX ? e : NULL;
+}

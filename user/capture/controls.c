@@ -1,0 +1,95 @@
+/*
+ * controls.c - measurement that is switched off and on, by the program or from outside.
+ *
+ * The kernel side heeds it at once: while it is off, no call of the process is seen, and calls that were in progress end then
+ * (bpf/frames.h). Here it becomes a definition, and cuts events that the program had started itself, which the kernel side does not pair.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/announced.h"
+#include "util/log.h"
+
+#define BY_US "gaspbpf control"
+
+static const char *who(const struct capture_session *s, uint32_t site)
+{
+	return site < s->plan->nsites ? s->plan->sites[site].function->symbol : site == NO_SITE ? "before it was observed" : BY_US;
+}
+
+/* In the order of time: what several threads say at once may be told in another. */
+static void insert(struct definitions *d, const struct def_control *control)
+{
+	uint32_t at = definitions_add_control(d);
+
+	if (at == NO_INDEX) {
+		free(control->who);
+		return;
+	}
+	for (; at && d->controls[at - 1].time > control->time; at--)
+		d->controls[at] = d->controls[at - 1];
+	d->controls[at] = *control;
+}
+
+static void define(struct capture_session *s, struct live_process *p, uint32_t tid, uint64_t time, int32_t value, const char *name)
+{
+	struct live_thread *t = tid ? session_thread(s, p->pid, tid, time) : NULL;
+	struct def_control control = { .time = time, .process = p->index, .thread = t ? t->index : NO_INDEX, .value = value, .who = strdup(name) };
+
+	insert(s->d, &control);
+	p->control = value;
+	if (!value)
+		p->off = time;
+}
+
+void session_take_control(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_process *p = session_process(s, life->pid);
+
+	if (p)
+		define(s, p, life->tid, life->time, life->exit_code, who(s, life->changing));
+}
+
+int capture_control(struct capture_session *s, pid_t pid, bool on)
+{
+	struct live_process *p = session_process(s, pid);
+	uint64_t time;
+	bool changed;
+	int error;
+
+	if (!p || p->ended)
+		return -ESRCH;
+	error = kernel_set_control(s->kernel, pid, on, &time, &changed);
+	if (!error && changed)
+		define(s, p, 0, time, on, BY_US);
+	return error ? error : changed;
+}
+
+/* The last time (ns) before this one at which the process was switched off; 0: never. */
+static uint64_t off_before(const struct capture_session *s, const struct live_thread *t, uint64_t start, uint64_t time)
+{
+	uint32_t process = s->d->threads[t->index].process;
+
+	for (size_t i = 0; i < s->d->ncontrols; i++) {
+		const struct def_control *c = &s->d->controls[i];
+
+		if (c->process == process && !c->value && c->time > start && c->time < time)
+			return c->time;
+	}
+	return 0;
+}
+
+void session_cut_announced(struct capture_session *s, struct live_thread *t, uint64_t time)
+{
+	const struct live_process *p = session_process(s, t->pid);
+
+	if (!p || !p->off)
+		return;
+	for (size_t i = t->nopen; i--;) {
+		uint64_t off = off_before(s, t, t->open[i].start, time);
+
+		if (off)
+			announced_cut(s, t, i, off);
+	}
+}
