@@ -1,6 +1,7 @@
 # make            builds ./gaspbpf
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
+# make docs      writes the reference pages and the headers of events, from the models
 # make bench      measures what observing costs (as root; bench/README.md)
 # make V=1        shows the commands
 
@@ -9,12 +10,13 @@ CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
 PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone
 prefix  ?= /usr/local
+VERSION := 0.1
 
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wstrict-prototypes
 CFLAGS   += -fstack-protector-strong -D_FORTIFY_SOURCE=2
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflags $(PKGS))
-CPPFLAGS += -DGASPBPF_VERSION='"0.1"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
+CPPFLAGS += -DGASPBPF_VERSION='"$(VERSION)"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
 LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
 
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
@@ -35,7 +37,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit workloads clean install
+.PHONY: all unit workloads docs clean install
 
 all: gaspbpf
 
@@ -71,10 +73,22 @@ workloads:
 include libpupc/rules.mk
 include bench/rules.mk
 
+docs: gaspbpf
+	$(Q)scripts/docs
+
 install: gaspbpf
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
-	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models
-	install -m 644 models/*.model $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
+	install -m 644 models/*.model models/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -m 644 models/seen/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
+	install -d $(DESTDIR)$(prefix)/include
+	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
+	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
+	install -m 644 README.md docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
+	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
+	install -d $(DESTDIR)$(prefix)/lib/pkgconfig
+	printf 'prefix=%s\nName: gaspbpf\nDescription: What GASP, PUPC, CPF and StarPU tools are compiled against\nVersion: $(VERSION)\nCflags: -I$${prefix}/include\n' \
+		'$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gaspbpf.pc
 
 clean:
 	rm -rf $(BUILD) gaspbpf

@@ -18,6 +18,7 @@ int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_events(int argc, char **argv);
 
 struct pid_list {
 	int *pids;
@@ -49,6 +50,8 @@ void choice_free(struct choice *choice);
 /* The model that -e makes. */
 #define USER_MODEL "user"
 
+/* The folder of the models: see below. The caller frees; NULL: no memory. */
+char *cli_models_folder(void);
 /*
  * The models of $GASPBPF_MODELS, else of models/ beside the program, else of the installed folder; then the
  * files of --model-file; then the functions of -e, as a model of their own that takes part. 0 or -errno, said.

@@ -25,19 +25,26 @@ static char *beside_program(void)
 	return folder;
 }
 
-static int load_folder(struct model_set **set)
+char *cli_models_folder(void)
 {
 	const char *told = getenv("GASPBPF_MODELS");
-	char *beside = beside_program();
-	int err;
+	char *beside;
 
 	if (told && *told)
-		err = models_load_folder(set, told);
-	else if (beside && !access(beside, R_OK))
-		err = models_load_folder(set, beside);
-	else
-		err = models_load_folder(set, GASPBPF_DATA "/models");
+		return strdup(told);
+	beside = beside_program();
+	if (beside && !access(beside, R_OK))
+		return beside;
 	free(beside);
+	return strdup(GASPBPF_DATA "/models");
+}
+
+static int load_folder(struct model_set **set)
+{
+	char *folder = cli_models_folder();
+	int err = folder ? models_load_folder(set, folder) : -ENOMEM;
+
+	free(folder);
 	return err;
 }
 

@@ -18,6 +18,7 @@ static const struct {
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
+	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
 	{ "doctor", command_doctor, "what this kernel, these privileges and a target allow" },
 };
 
