@@ -39,13 +39,21 @@ endif
 .SECONDARY:
 .PHONY: all unit workloads docs clean install
 
-all: gaspbpf
+all: gaspbpf gaspbpf-toolhost
 
 gaspbpf: $(BUILD)/cli/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(LIBRARY): $(filter-out $(BUILD)/cli/main.o,$(OBJECTS))
+# The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
+HOST     := $(filter $(BUILD)/toolhost/%,$(OBJECTS))
+EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus
+
+gaspbpf-toolhost: $(HOST) $(LIBRARY)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(EXPORTED:%=-Wl,--export-dynamic-symbol=%) -o $@ $^ -lffi -lpthread -ldl -lm
+
+$(LIBRARY): $(filter-out $(BUILD)/cli/main.o $(HOST),$(OBJECTS))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -76,7 +84,7 @@ include bench/rules.mk
 docs: gaspbpf
 	$(Q)scripts/docs
 
-install: gaspbpf
+install: gaspbpf gaspbpf-toolhost
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
 	install -m 644 models/*.model models/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models
@@ -91,6 +99,6 @@ install: gaspbpf
 		'$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gaspbpf.pc
 
 clean:
-	rm -rf $(BUILD) gaspbpf
+	rm -rf $(BUILD) gaspbpf gaspbpf-toolhost
 
 -include $(wildcard $(BUILD)/*/*.d)

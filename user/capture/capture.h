@@ -70,6 +70,9 @@ int capture_drain(struct capture_session *session);
  */
 int capture_finish(struct capture_session *session);
 
+/* Finds the source line of this call site (index in definitions) now, for whoever wants it live. The first of a program takes milliseconds. */
+void capture_locate_site(struct capture_session *session, uint32_t site);
+
 /*
  * Reads the kernel's sums of calls that became no span into definitions, totals and threads. Cheap where there are none; to be
  * called after capture_drain(), now and then. 0 or -errno, not said.

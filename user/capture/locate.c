@@ -16,25 +16,30 @@ static struct image *image_of(struct capture_session *s, uint32_t index)
 	return NULL;
 }
 
+void capture_locate_site(struct capture_session *s, uint32_t index)
+{
+	struct def_site *site = &s->d->sites[index];
+	struct image *image = site->image == NO_INDEX ? NULL : image_of(s, site->image);
+	struct source_location location;
+
+	if (site->located)
+		return;
+	site->located = true;
+	if (!image || image_locate(image, site->offset, &location))
+		return;
+	site->function = location.function;
+	site->function_offset = location.function_offset;
+	site->file = location.file;
+	site->line = location.line;
+	site->column = location.column;
+}
+
 int session_locate(struct capture_session *s)
 {
 	for (size_t i = 0; i < s->d->nsites; i++) {
-		struct def_site *site = &s->d->sites[i];
-		struct image *image = site->image == NO_INDEX ? NULL : image_of(s, site->image);
-		struct source_location location;
-
-		if (site->located)
-			continue;
-		site->located = true;
 		if (i % 64 == 63)
 			log_status("finding source lines: %zu of %zu", i + 1, s->d->nsites);
-		if (!image || image_locate(image, site->offset, &location))
-			continue;
-		site->function = location.function;
-		site->function_offset = location.function_offset;
-		site->file = location.file;
-		site->line = location.line;
-		site->column = location.column;
+		capture_locate_site(s, i);
 	}
 	log_status("%s", "");
 	return s->err;

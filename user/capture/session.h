@@ -9,7 +9,7 @@
 #include "capture/capture.h"
 #include "util/ring.h"
 
-#define SINKS 4
+#define SINKS 16
 #define SITE_CACHE 4096 /* recently used call sites; a power of two */
 
 /* A span that came before one that ought to precede it. */

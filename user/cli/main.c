@@ -17,6 +17,7 @@ static const struct {
 	{ "record", command_record, "join a running job, report, record ('record' may be left out)" },
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
+	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
 	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
 	{ "doctor", command_doctor, "what this kernel, these privileges and a target allow" },

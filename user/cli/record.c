@@ -24,6 +24,7 @@
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
+#include "cli/tools.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -36,6 +37,7 @@ struct options {
 	struct choice choice;
 	char **command;
 	struct text_list outputs;
+	struct tools tools;
 	uint64_t duration, ring_bytes;
 	double budget;            /* --max-overhead; 0: no limit */
 	enum scope scope;
@@ -73,6 +75,7 @@ static const char description[] =
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
 	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
+	"  sudo gaspbpf -p 4242 --tool ./mytool.so   tell a GASP or PUPC tool library what happens (docs/tools.md)\n"
 	"  gaspbpf report run.gasp";
 
 static int parse_scope(struct options *o, const char *text)
@@ -112,6 +115,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
+		state->child_inputs[1] = &o->tools;
 		break;
 	case 'o':
 		check_output(o, argument, state);
@@ -163,7 +167,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
@@ -200,6 +204,7 @@ static void describe_run(struct def_run *run, int argc, char **argv)
 struct watch {
 	struct job *job;
 	struct outputs *outputs;
+	struct tools *tools;
 	const struct options *options;
 	int signals;               /* signalfd */
 	int wake;                  /* epoll: signals, held processes, changed files */
@@ -250,6 +255,7 @@ static void watch_job(struct watch *w)
 		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
 		command_serve(w->job); /* first: they stand still */
 		capture_drain(w->job->capture);
+		tools_serve(w->tools);
 		capture_govern(w->job->capture);
 		follow_changed_files(w->job->follow);
 		follow_catch_up(w->job->follow);
@@ -303,6 +309,7 @@ static int leave(struct watch *w)
 	struct job *job = w->job;
 	struct def_run *run = &job->definitions.run;
 	uint64_t before;
+	int err;
 
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
@@ -321,7 +328,8 @@ static int leave(struct watch *w)
 			 "what is looked for");
 	run->finished = true;
 	run->own_cpu = cost_own_cpu();
-	return outputs_finish(w->outputs, &job->definitions);
+	err = outputs_finish(w->outputs, &job->definitions);
+	return tools_finish(w->tools, w->signals, w->options->quiet) ?: err;
 }
 
 static int print_report(struct watch *w)
@@ -435,7 +443,8 @@ static void say_calls_only(const struct job *job)
 /* One descriptor for all that may come between two looks at the rings. */
 static int open_wake(const struct watch *w)
 {
-	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow) };
+	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow),
+		      w->tools->wake };
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
 	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
@@ -449,7 +458,7 @@ static int open_wake(const struct watch *w)
 
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
-	struct watch w = { .job = job, .outputs = outputs, .options = o, .signals = block_signals() };
+	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = block_signals() };
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;
@@ -464,6 +473,9 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	if (o->subtract_floor)
 		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
+	err = tools_follow(&o->tools, &job->definitions, job->capture);
+	if (err)
+		return err;
 	if (o->budget > 0)
 		err = capture_limit(job->capture, job->plan, &job->attach, o->budget);
 	if (err)
@@ -502,6 +514,8 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
 		err = outputs_open(outputs, &o->outputs);
+	if (!err)
+		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	return err;
 }
 
@@ -516,6 +530,7 @@ int command_record(int argc, char **argv)
 	err = prepare(&o, &job, &outputs, argc, argv);
 	if (!err)
 		err = run(&o, &job, &outputs, &status);
+	tools_free(&o.tools);
 	outputs_free(&outputs);
 	job_free(&job);
 	choice_free(&o.choice);

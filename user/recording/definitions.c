@@ -136,7 +136,7 @@ static void set_defaults(const struct field *fields, void *entry)
 }
 
 /* The array's room is the next power of two, so that it need not be kept. */
-static uint32_t add(struct definitions *d, const struct kind *kind)
+uint32_t definitions_add(struct definitions *d, const struct kind *kind)
 {
 	size_t count = kind_count(kind, d), more;
 	char *array;
@@ -158,37 +158,37 @@ static uint32_t add(struct definitions *d, const struct kind *kind)
 
 uint32_t definitions_add_process(struct definitions *d)
 {
-	return add(d, &kinds[KIND_PROCESS]);
+	return definitions_add(d, &kinds[KIND_PROCESS]);
 }
 
 uint32_t definitions_add_thread(struct definitions *d)
 {
-	return add(d, &kinds[KIND_THREAD]);
+	return definitions_add(d, &kinds[KIND_THREAD]);
 }
 
 uint32_t definitions_add_image(struct definitions *d)
 {
-	return add(d, &kinds[KIND_IMAGE]);
+	return definitions_add(d, &kinds[KIND_IMAGE]);
 }
 
 uint32_t definitions_add_probe(struct definitions *d)
 {
-	return add(d, &kinds[KIND_PROBE]);
+	return definitions_add(d, &kinds[KIND_PROBE]);
 }
 
 uint32_t definitions_add_site(struct definitions *d)
 {
-	return add(d, &kinds[KIND_SITE]);
+	return definitions_add(d, &kinds[KIND_SITE]);
 }
 
 uint32_t definitions_add_sum(struct definitions *d)
 {
-	return add(d, &kinds[KIND_SUM]);
+	return definitions_add(d, &kinds[KIND_SUM]);
 }
 
 uint32_t definitions_add_step(struct definitions *d)
 {
-	return add(d, &kinds[KIND_STEP]);
+	return definitions_add(d, &kinds[KIND_STEP]);
 }
 
 uint32_t definitions_add_control(struct definitions *d)
@@ -198,7 +198,7 @@ uint32_t definitions_add_control(struct definitions *d)
 
 uint32_t definitions_add_unseen(struct definitions *d)
 {
-	return add(d, &kinds[KIND_UNSEEN]);
+	return definitions_add(d, &kinds[KIND_UNSEEN]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)

@@ -47,6 +47,9 @@ extern const struct kind kinds[KINDS]; /* in the order in which they refer to ea
 size_t kind_count(const struct kind *kind, const struct definitions *d);
 void *kind_entry(const struct kind *kind, const struct definitions *d, size_t index);
 
+/* Adds a zeroed entry and returns its index, or NO_INDEX when out of memory or of numbers. */
+uint32_t definitions_add(struct definitions *d, const struct kind *kind);
+
 /* Appends the entry's fields as (number, length, bytes). */
 void entry_encode(struct buffer *out, const struct field *fields, const void *entry);
 /* The inverse; fields of unknown number are skipped. NULL, or what is wrong; then *entry holds nothing to free. */

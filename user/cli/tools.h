@@ -1,0 +1,31 @@
+/*
+ * tools.h - the options --tool and its like, which record and replay share, and what comes of them.
+ */
+#ifndef GASPBPF_TOOLS_H
+#define GASPBPF_TOOLS_H
+
+#include "capture/capture.h"
+#include "cli/cli.h"
+#include "tool/tool.h"
+
+struct tools {
+	struct text_list libraries;
+	struct tool_options options; /* of all of them */
+	struct tool **started;
+	size_t count;
+	int wake;                    /* epoll: one of them has something to serve; -1: there are none */
+};
+
+/* For argp's `children`; its input (state->child_inputs[0] or so) is a struct tools. */
+extern const struct argp tools_parser;
+
+/* Starts them. output: where their standard output goes. 0 or -errno, said. */
+int tools_start(struct tools *tools, const struct caller *caller, int output);
+/* Live: they are told what is captured. */
+int tools_follow(struct tools *tools, const struct definitions *d, struct capture_session *capture);
+void tools_serve(struct tools *tools);
+/* Waits for their ends. 0 or -errno, said. */
+int tools_finish(struct tools *tools, int stop, bool quiet);
+void tools_free(struct tools *tools);
+
+#endif
