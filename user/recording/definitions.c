@@ -193,7 +193,7 @@ uint32_t definitions_add_step(struct definitions *d)
 
 uint32_t definitions_add_control(struct definitions *d)
 {
-	return add(d, &kinds[KIND_CONTROL]);
+	return definitions_add(d, &kinds[KIND_CONTROL]);
 }
 
 uint32_t definitions_add_unseen(struct definitions *d)
