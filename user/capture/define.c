@@ -183,6 +183,8 @@ int capture_define_probes(struct capture_session *s)
 	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
 		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
 
+		if (!err)
+			err = session_comm_site(s, &s->plan->sites[s->nfirst]);
 		if (err)
 			return err;
 	}

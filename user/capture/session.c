@@ -59,6 +59,8 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 		return;
 	span.site = raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
+	if (s->comm_places[raw->probe])
+		session_meet_comms(s, t, raw->probe, &span);
 	session_deliver(s, &span);
 }
 
@@ -510,6 +512,7 @@ void capture_close(struct capture_session *s)
 		close(s->epoll);
 	session_free_limit(s);
 	session_free_announced(s);
+	session_free_comms(s);
 	session_free_definitions(s);
 	free(s->rings);
 	free(s->life);

@@ -133,6 +133,9 @@ struct capture_session {
 	struct sum_thread *sum_threads; /* by (born, tid) */
 	struct sum_record *sums;  /* by (thread, site) */
 	size_t ended_sums;        /* entries in the kernel of threads that have ended */
+	struct comm_places **comm_places; /* by site id: where its calls name communicators; NULL: nowhere */
+	uint32_t ncomm_places;
+	struct live_comm *comms;  /* all that were met */
 	struct limit *limit;      /* private to limit.c; NULL: none */
 	struct announced_event *announced; /* by process and number */
 	struct named_site *named_sites;
@@ -192,6 +195,13 @@ void session_deliver(struct capture_session *s, const struct span *span);
 /* A place that the program named itself; NO_INDEX: no memory. */
 uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column);
 uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+
+/* comms.c */
+/* A site of the plan is new; they come in the order of their ids. 0 or -ENOMEM. */
+int session_comm_site(struct capture_session *s, const struct site *site);
+/* A call at a site that has comm_places: defines the communicators that it is the first to name. */
+void session_meet_comms(struct capture_session *s, const struct live_thread *t, uint32_t site, const struct span *span);
+void session_free_comms(struct capture_session *s);
 
 /* sums.c */
 /* The kernel's last word on a thread: t is the one that it calls so. */

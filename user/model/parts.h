@@ -255,7 +255,7 @@ struct fact {
 	const char *type, *field;    /* field NULL: the declaration of a type */
 	struct path path;
 	struct passed passed;        /* of a declaration */
-	bool null;                   /* X.null */
+	bool null;                   /* X.null, X.world, X.self: a handle, not a path */
 	int64_t number;
 };
 struct layout {

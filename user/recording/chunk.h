@@ -31,6 +31,7 @@
 #define CHUNK_STEPS FOURCC('S', 'T', 'E', 'P')
 #define CHUNK_CONTROLS FOURCC('C', 'T', 'R', 'L')
 #define CHUNK_UNSEEN FOURCC('U', 'N', 'S', 'N')
+#define CHUNK_COMMS FOURCC('C', 'O', 'M', 'M')
 #define CHUNK_LATE FOURCC('L', 'A', 'T', 'E')
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')
 

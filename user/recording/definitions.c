@@ -96,9 +96,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_STEPS, steps, def_step, 1 << 20, step_fields),
 	KIND(CHUNK_UNSEEN, unseen, def_unseen, 1 << 12, unseen_fields),
 	KIND(CHUNK_CONTROLS, controls, def_control, 1 << 20, control_fields),
+	KIND(CHUNK_COMMS, comms, def_comm, 1 << 20, comm_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -201,6 +202,11 @@ uint32_t definitions_add_unseen(struct definitions *d)
 	return definitions_add(d, &kinds[KIND_UNSEEN]);
 }
 
+uint32_t definitions_add_comm(struct definitions *d)
+{
+	return add(d, &kinds[KIND_COMM]);
+}
+
 const char *step_text(const struct def_step *step, char *text, size_t room)
 {
 	static const char *const texts[] = { [STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out" };
@@ -221,6 +227,8 @@ void entry_free(const struct field *fields, void *entry)
 			values_free(entry);
 		if (fields->type == FIELD_ARGUMENTS)
 			arguments_free(entry);
+		if (fields->type == FIELD_RUNS)
+			runs_free(entry);
 		if (fields->type != FIELD_STRING)
 			continue;
 		LOAD(entry, fields->offset, text);
@@ -351,6 +359,9 @@ void entry_encode(struct buffer *out, const struct field *fields, const void *en
 		case FIELD_ARGUMENTS:
 			arguments_put(out, fields->number, entry);
 			break;
+		case FIELD_RUNS:
+			runs_put(out, fields->number, entry);
+			break;
 		case FIELD_BUCKETS:
 			put_buckets(out, fields->number, ((const struct def_sum *)entry)->bucket);
 			break;
@@ -453,6 +464,8 @@ static const char *take_field(const struct field *field, struct cursor *bytes, v
 		return values_take(bytes, entry);
 	case FIELD_ARGUMENTS:
 		return arguments_take(bytes, entry);
+	case FIELD_RUNS:
+		return runs_take(bytes, entry);
 	case FIELD_BUCKETS:
 		return take_buckets(bytes, ((struct def_sum *)entry)->bucket);
 	default:
@@ -542,6 +555,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return control_check(entry, d);
 	case KIND_UNSEEN:
 		return unseen_check(entry);
+	case KIND_COMM:
+		return comm_check(entry, d);
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 9
+#define KINDS 10
 
 /* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
 enum field_type {
@@ -23,6 +23,7 @@ enum field_type {
 	FIELD_ROLE,     /* stored by name */
 	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
 	FIELD_ARGUMENTS,/* def_probe.arguments and narguments: one field an argument */
+	FIELD_RUNS,     /* def_comm.runs and nruns */
 	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
 };
 
@@ -66,7 +67,7 @@ extern const struct field control_fields[];
 const char *control_check(const struct def_control *control, const struct definitions *d);
 
 /* unseen.c */
-extern const struct field unseen_fields[];
+extern const struct field unseen_fields[], comm_fields[];
 /* NULL, or what is missing. */
 const char *unseen_check(const struct def_unseen *unseen);
 
@@ -78,6 +79,12 @@ void arguments_put(struct buffer *out, uint8_t number, const struct def_probe *p
 const char *arguments_take(struct cursor *bytes, struct def_probe *probe);
 const char *arguments_check(const struct def_probe *probe);
 void arguments_free(struct def_probe *probe);
+
+/* The members of a communicator (communicators.c), in the same way. */
+void runs_put(struct buffer *out, uint8_t number, const struct def_comm *comm);
+const char *runs_take(struct cursor *bytes, struct def_comm *comm);
+void runs_free(struct def_comm *comm);
+const char *comm_check(const struct def_comm *comm, const struct definitions *d);
 
 extern const struct field run_fields[], loss_fields[];
 

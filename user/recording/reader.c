@@ -88,6 +88,8 @@ static uint32_t add_entry(const struct kind *kind, struct definitions *d)
 		return definitions_add_control(d);
 	case CHUNK_STEPS:
 		return definitions_add_step(d);
+	case CHUNK_COMMS:
+		return definitions_add_comm(d);
 	default:
 		return definitions_add_site(d);
 	}
@@ -106,6 +108,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_step step;
 		struct def_unseen unseen;
 		struct def_control control;
+		struct def_comm comm;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);
@@ -127,6 +130,8 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		return wrong;
 	if (kind->type == CHUNK_PROBES)
 		r->definition_bytes += entry.probe.nvalues * sizeof(struct value);
+	if (kind->type == CHUNK_COMMS)
+		r->definition_bytes += entry.comm.nruns * sizeof(struct rank_run);
 	wrong = entry_check(kind, &r->d, &entry);
 	if (!wrong && index == kind_count(kind, &r->d) && add_entry(kind, &r->d) == NO_INDEX)
 		wrong = "there are too many definitions";

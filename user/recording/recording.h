@@ -154,6 +154,29 @@ struct def_unseen {
 	bool partly;             /* some calls of it are seen: what is counted is a lower bound */
 };
 
+/* Ranks of the whole job, as in first, first + stride, ... */
+struct rank_run {
+	uint32_t first;          /* NO_INDEX: these ranks are not known */
+	int32_t stride;
+	uint32_t count;          /* NO_INDEX, of the last run only: as many as there may be */
+};
+
+/*
+ * What a process means by a communicator from a moment on, as read from the process itself (user/recording/communicators.h has the
+ * way from a call to it). Of an intercommunicator the members are those of the other side: the ranks that its calls name.
+ */
+struct def_comm {
+	uint32_t process;        /* index */
+	uint64_t handle;         /* as the process's calls give it */
+	uint64_t since;          /* ns; 0: whatever the time before the next one */
+	bool has_id;
+	uint32_t id;             /* the same for all members */
+	char *name;              /* NULL: none */
+	uint64_t size;           /* members; 0: not known */
+	struct rank_run *runs;   /* who they are, by rank in the communicator; ranks beyond are not known */
+	uint32_t nruns;
+};
+
 /* "every call", "1 call in 64", "counts only", "out". Into text, which is returned. */
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
@@ -195,6 +218,7 @@ struct definitions {
 	struct def_step *steps;        size_t nsteps; /* in the order of time */
 	struct def_control *controls;  size_t ncontrols; /* in the order of time */
 	struct def_unseen *unseen;     size_t nunseen;
+	struct def_comm *comms;        size_t ncomms; /* those of one process and handle in the order of time */
 };
 
 /*
@@ -210,6 +234,7 @@ uint32_t definitions_add_sum(struct definitions *d);
 uint32_t definitions_add_step(struct definitions *d);
 uint32_t definitions_add_unseen(struct definitions *d);
 uint32_t definitions_add_control(struct definitions *d);
+uint32_t definitions_add_comm(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 
 /* One finished call. */

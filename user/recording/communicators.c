@@ -1,0 +1,249 @@
+/*
+ * communicators.c - the members of communicators: kept as runs of ranks, and found again.
+ *
+ * A communicator of a hundred thousand ranks, told by each of a hundred thousand processes, must not take ten thousand million
+ * numbers. Nearly all are made by rules: everybody, every fourth, the even ones downwards. So members are runs: first, stride, count.
+ */
+#include "recording/communicators.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/value.h"
+#include "recording/definitions.h"
+
+#define RUNS_MOST 65536 /* of a communicator; members beyond are not known */
+
+/* --- members ----------------------------------------------------------- */
+
+/* Room for one more: powers of two. False: no memory, or no more are kept. */
+static bool grow(struct def_comm *comm)
+{
+	uint32_t n = comm->nruns;
+
+	if (n == RUNS_MOST)
+		return false;
+	if (!(n & (n - 1))) {
+		struct rank_run *more = realloc(comm->runs, (n ? 2 * n : 1) * sizeof(*more));
+
+		if (!more)
+			return false;
+		comm->runs = more;
+	}
+	return true;
+}
+
+/* Does the rank go on where the run is? */
+static bool extend(struct rank_run *run, int64_t rank)
+{
+	int64_t stride;
+
+	if (rank < 0 || run->first == NO_INDEX) {
+		if (rank >= 0 || run->first != NO_INDEX)
+			return false;
+		run->count++;
+		return true;
+	}
+	stride = run->count == 1 ? rank - run->first : run->stride;
+	if (stride < INT32_MIN || stride > INT32_MAX || rank != run->first + stride * run->count)
+		return false;
+	run->stride = (int32_t)stride;
+	run->count++;
+	return true;
+}
+
+int comm_set_members(struct def_comm *comm, const int64_t *ranks, size_t count)
+{
+	runs_free(comm);
+	comm->size = count;
+	for (size_t i = 0; i < count; i++) {
+		bool known = ranks[i] >= 0 && ranks[i] < NO_INDEX;
+
+		if (comm->nruns && extend(&comm->runs[comm->nruns - 1], known ? ranks[i] : -1))
+			continue;
+		if (comm->nruns == RUNS_MOST)
+			return 0;
+		if (!grow(comm))
+			return -ENOMEM;
+		comm->runs[comm->nruns++] = (struct rank_run){ known ? (uint32_t)ranks[i] : NO_INDEX, known ? 1 : 0, 1 };
+	}
+	return 0;
+}
+
+int comm_set_world(struct def_comm *comm)
+{
+	runs_free(comm);
+	comm->size = 0;
+	if (!grow(comm))
+		return -ENOMEM;
+	comm->runs[comm->nruns++] = (struct rank_run){ 0, 1, NO_INDEX };
+	return 0;
+}
+
+int64_t comm_world_rank(const struct def_comm *comm, int64_t rank)
+{
+	if (rank < 0 || rank >= NO_INDEX || (comm->size && (uint64_t)rank >= comm->size))
+		return -1;
+	for (uint32_t i = 0; i < comm->nruns; i++) {
+		const struct rank_run *run = &comm->runs[i];
+		int64_t world;
+
+		if (rank >= run->count) {
+			rank -= run->count;
+			continue;
+		}
+		world = run->first + (int64_t)run->stride * rank;
+		return run->first == NO_INDEX || world < 0 || world >= NO_INDEX ? -1 : world;
+	}
+	return -1;
+}
+
+/* --- in the file ------------------------------------------------------- */
+
+#define COMM(n, t, member) { n, FIELD_##t, offsetof(struct def_comm, member) }
+
+const struct field comm_fields[] = {
+	COMM(1, INDEX, process), COMM(2, U64, handle), COMM(3, U64, since), COMM(4, BOOL, has_id), COMM(5, U32, id),
+	COMM(6, STRING, name), COMM(7, U64, size), COMM(8, RUNS, runs), { 0, FIELD_END, 0 }
+};
+
+void runs_free(struct def_comm *comm)
+{
+	free(comm->runs);
+	comm->runs = NULL;
+	comm->nruns = 0;
+}
+
+void runs_put(struct buffer *out, uint8_t number, const struct def_comm *comm)
+{
+	struct buffer bytes = { 0 };
+
+	for (uint32_t i = 0; i < comm->nruns; i++) {
+		buffer_put_varint(&bytes, comm->runs[i].first);
+		buffer_put_signed(&bytes, comm->runs[i].stride);
+		buffer_put_varint(&bytes, comm->runs[i].count);
+	}
+	out->failed |= bytes.failed;
+	if (bytes.size)
+		field_put(out, number, bytes.data, bytes.size);
+	buffer_free(&bytes);
+}
+
+const char *runs_take(struct cursor *bytes, struct def_comm *comm)
+{
+	if (comm->runs)
+		return "a field stands twice";
+	while (!bytes->failed && bytes->at < bytes->end) {
+		uint64_t first = cursor_varint(bytes);
+		int64_t stride = cursor_signed(bytes);
+		uint64_t count = cursor_varint(bytes);
+
+		if (first > NO_INDEX || stride < INT32_MIN || stride > INT32_MAX || !count || count > NO_INDEX ||
+		    comm->nruns == RUNS_MOST)
+			return "the members of a communicator are bad";
+		if (!grow(comm))
+			return "there is not enough memory to read it";
+		comm->runs[comm->nruns++] = (struct rank_run){ (uint32_t)first, (int32_t)stride, (uint32_t)count };
+	}
+	return bytes->failed ? "the members of a communicator are bad" : NULL;
+}
+
+const char *comm_check(const struct def_comm *comm, const struct definitions *d)
+{
+	return comm->process >= d->nprocesses ? "a communicator refers to no process" : NULL;
+}
+
+/* --- finding ----------------------------------------------------------- */
+
+struct comm_index {
+	const struct definitions *d;
+	const struct value **handles; /* by probe: the value that has the handle; NULL: none */
+	const struct def_comm **sorted; /* by process, handle, since */
+	size_t count;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct def_comm *a = *(const struct def_comm *const *)left, *b = *(const struct def_comm *const *)right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->handle != b->handle)
+		return a->handle < b->handle ? -1 : 1;
+	return a->since < b->since ? -1 : a->since > b->since;
+}
+
+/* Of several values the first one is the communicator that the call works on; others tell more of it, or are what it made. */
+static const struct value *handle_of(const struct def_probe *probe)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == MEANING_COMM)
+			return probe->values[i].at_return ? NULL : &probe->values[i];
+	return NULL;
+}
+
+struct comm_index *comm_index_new(const struct definitions *d)
+{
+	struct comm_index *index = calloc(1, sizeof(*index));
+
+	if (!index)
+		return NULL;
+	index->d = d;
+	index->count = d->ncomms;
+	index->sorted = calloc(d->ncomms + 1, sizeof(*index->sorted));
+	index->handles = calloc(d->nprobes + 1, sizeof(*index->handles));
+	if (!index->sorted || !index->handles) {
+		comm_index_free(index);
+		return NULL;
+	}
+	for (size_t i = 0; i < d->ncomms; i++)
+		index->sorted[i] = &d->comms[i];
+	qsort(index->sorted, index->count, sizeof(*index->sorted), compare);
+	for (size_t i = 0; i < d->nprobes; i++)
+		index->handles[i] = handle_of(&d->probes[i]);
+	return index;
+}
+
+void comm_index_free(struct comm_index *index)
+{
+	if (!index)
+		return;
+	free(index->sorted);
+	free(index->handles);
+	free(index);
+}
+
+const struct def_comm *comm_find(const struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time)
+{
+	const struct def_comm key = { .process = process, .handle = handle, .since = time }, *wanted = &key;
+	size_t low = 0, high = index->count;
+
+	/* The first that is later; the one before it is the last that is not. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare(&index->sorted[middle], &wanted) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	wanted = index->sorted[low - 1];
+	return wanted->process == process && wanted->handle == handle ? wanted : NULL;
+}
+
+const struct def_comm *comm_of_span(const struct comm_index *index, const struct span *span)
+{
+	const struct value *v = span->probe < index->d->nprobes ? index->handles[span->probe] : NULL;
+	struct value_reading reading;
+
+	if (!v || !index->count || span->thread >= index->d->nthreads)
+		return NULL;
+	reading = value_read(v, span->words, span->nwords, span->unread,
+			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
+	if (!reading.known)
+		return NULL;
+	return comm_find(index, index->d->threads[span->thread].process, (uint64_t)reading.number, span->start);
+}

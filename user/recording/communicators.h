@@ -1,0 +1,29 @@
+/*
+ * communicators.h - who is behind a rank: part of user/recording's door.
+ *
+ * A call names its peer by a rank in a communicator, which is a handle of its process. definitions.comms has what handles meant, so
+ * (process, handle, time) leads to a communicator, and a rank in it to the rank in the whole job: that of a process (def_process.rank).
+ */
+#ifndef GASPBPF_COMMUNICATORS_H
+#define GASPBPF_COMMUNICATORS_H
+
+#include "recording/recording.h"
+
+/* All communicators of finished definitions, found quickly; d must outlive it and not change. NULL: no memory. */
+struct comm_index;
+struct comm_index *comm_index_new(const struct definitions *d);
+void comm_index_free(struct comm_index *index);
+/* What the handle meant to the process (index) at this time (ns). NULL: not known. */
+const struct def_comm *comm_find(const struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time);
+/* The communicator that a call works on. NULL: it has none, or it is not known. */
+const struct def_comm *comm_of_span(const struct comm_index *index, const struct span *span);
+
+/* The rank in the job of a rank in the communicator; -1: not known. */
+int64_t comm_world_rank(const struct def_comm *comm, int64_t rank);
+
+/* Notes ranks of the job, in the order of their ranks in the communicator; -1: not known. 0 or -ENOMEM. */
+int comm_set_members(struct def_comm *comm, const int64_t *ranks, size_t count);
+/* The communicator is the whole job, however large that is. 0 or -ENOMEM. */
+int comm_set_world(struct def_comm *comm);
+
+#endif
