@@ -204,7 +204,7 @@ uint32_t definitions_add_unseen(struct definitions *d)
 
 uint32_t definitions_add_comm(struct definitions *d)
 {
-	return add(d, &kinds[KIND_COMM]);
+	return definitions_add(d, &kinds[KIND_COMM]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
