@@ -127,6 +127,15 @@ struct {
 } controls SEC(".maps");
 
 bool some_off;                      /* there may be one in `controls` */
+/* The rank of each process, as @peer counts; only where `near` of some probe is used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} ranks SEC(".maps");
+
 const volatile __u32 ring_mask;     /* number of rings - 1; a power of two less one */
 const volatile __u32 wakeup_bytes;  /* wake the reader when a ring holds more than this */
 

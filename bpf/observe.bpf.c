@@ -201,6 +201,35 @@ static __noinline int set_control(struct thread_state *t, __u32 id, __s32 value)
 	return 0;
 }
 
+/* Is this an access to the caller's own part of the global address space? */
+static __noinline int is_near(const struct pt_regs *ctx, const struct gb_probe *p)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 *rank = bpf_map_lookup_elem(&ranks, &pid);
+	volatile __u64 arguments[8] = { 0 }; /* the verifier wants the context read at fixed places */
+	struct gb_trouble *seen;
+
+	if (!rank)
+		return 0;
+	arguments[0] = ctx->di;
+	arguments[1] = ctx->si;
+	arguments[2] = ctx->dx;
+	arguments[3] = ctx->cx;
+	arguments[4] = ctx->r8;
+	arguments[5] = ctx->r9;
+	for (int i = 0; i < GB_NEAR; i++) {
+		const struct gb_near *near = &p->near[i];
+		__u64 part = arguments[near->reg & 7] >> (near->shift & 63);
+
+		if (near->bits && (part & ((1ULL << (near->bits & 63)) - 1)) != *rank)
+			return 0;
+	}
+	seen = trouble_here();
+	if (seen)
+		seen->near++;
+	return 1;
+}
+
 /* The call. Returns 1 where its return need not be seen. */
 static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 {
@@ -239,6 +268,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		}
 		return 1;
 	}
+	if (p->near[0].bits && is_near(ctx, p))
+		return 1;
 	if (is_skipped(p)) {
 		sum_skip(t, id);
 		return 1;

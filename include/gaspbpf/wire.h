@@ -40,6 +40,18 @@ typedef __s32 gb_s32;
 #define GB_PROBES 8192   /* probes of one session */
 #define GB_COMM 16       /* TASK_COMM_LEN */
 
+/*
+ * Where a call says whose part of the global address space it is about: a rank in some bits of an argument register. `bits` 0: nothing is there.
+ */
+struct gb_near {
+	gb_u8 reg;   /* 0..5 as above */
+	gb_u8 shift;
+	gb_u8 bits;
+	gb_u8 zero;
+};
+
+#define GB_NEAR 2 /* an access copies between two parts at most */
+
 /* How one word gets into its slot. */
 enum gb_op_kind {
 	GB_OP_STACK = 1, /* word at [sp + offset]: an argument that the ABI passes on the stack */
@@ -105,6 +117,7 @@ struct gb_probe {
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
 	gb_u32 control;      /* GB_CONTROL_* */
+	struct gb_near near[GB_NEAR]; /* calls that are all about the caller's own part are no events; near[0].bits 0: they are */
 	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
 	struct gb_op ops[GB_OPS];
 };
@@ -230,6 +243,7 @@ struct gb_trouble {
 	gb_u64 no_sum;     /* calls that are in no span and, for want of memory, in no sum */
 	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
 	gb_u64 life_lost;  /* control records that found no room */
+	gb_u64 near;       /* accesses to the caller's own part: no events by intention */
 	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */
 };
 

@@ -157,7 +157,7 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 	return add_finding(r, &finding, "%s (tid %u): the others wait for it in %s: it waits %s a call, "
 			   "the other %zu wait %s (mean)",
 			   report_thread_label(r, row->thread, label, sizeof(label)), t->tid,
-			   log_safe(report_event_name(r, row->event)), format_time(it, team[0].mean), count - 1,
+			   log_safe(report_event_label(r, row->event)), format_time(it, team[0].mean), count - 1,
 			   format_time(they, others));
 }
 
@@ -330,7 +330,7 @@ static int find_hot_event(struct report *r)
 		if (share < HOT_SHARE)
 			return 0;
 		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-				   log_safe(report_event_name(r, event)), tally_missing(tally) ? "about " : "", share,
+				   log_safe(report_event_label(r, event)), tally_missing(tally) ? "about " : "", share,
 				   format_time(time, tally->likely_self),
 				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
 				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
@@ -353,7 +353,7 @@ static int find_unreturned(struct report *r)
 			continue;
 		error = add_finding(r, &finding, "%s of %s calls of %s did not return: an exception or longjmp left them",
 				    format_count(unwound, tally->unwound),
-				    format_count(calls, tally->calls), log_safe(report_event_name(r, finding.event)));
+				    format_count(calls, tally->calls), log_safe(report_event_label(r, finding.event)));
 		if (error)
 			return error;
 	}

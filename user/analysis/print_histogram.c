@@ -108,7 +108,7 @@ void print_histogram(const struct printer *p)
 
 		if (!tally->timed)
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[e].event)));
+		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[e].event)));
 		table_cell(&t, "%s", printer_time(p, text, tally->min));
 		percentile_cell(p, &t, tally, 0.5);
 		percentile_cell(p, &t, tally, 0.9);

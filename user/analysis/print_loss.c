@@ -25,7 +25,7 @@ void print_missing(const struct printer *p)
 
 		if (!tally_missing(tally))
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[i].event)));
 		table_cell(&t, "%s", format_count(text, tally->calls));
 		table_cell(&t, "%s", format_count(text, tally->calls - tally_missing(tally)));
 		table_cell(&t, "%s", format_count(text, tally->lost));
@@ -152,6 +152,7 @@ void print_loss(const struct printer *p)
 	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
+	print_unseen(p, loss->near, "access", "accesses", "to the caller's own part of the global address space left out (--profile)");
 	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
 	if (p->r->d->run.own_cpu)
 		fprintf(p->out, "gaspbpf itself took %s of CPU time\n", format_time(text, p->r->d->run.own_cpu));

@@ -80,13 +80,15 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 	const struct def_probe *def = &d->probes[probe];
 	const char *event = def->event ? def->event : "?";
 	const char *model = def->model ? def->model : "";
-	size_t size = strlen(event) + 1 + strlen(model);
+	const char *function = def->marks & MARK_EACH && def->symbol ? def->symbol : "";
+	size_t size = strlen(event) + 1 + strlen(model) + 1 + strlen(function);
 	struct event_name *name = malloc(sizeof(*name) + size + 1), *known;
 
 	if (!name)
 		return NO_INDEX;
 	strcpy(name->key, event);
 	strcpy(name->key + strlen(event) + 1, model);
+	strcpy(name->key + strlen(event) + 1 + strlen(model) + 1, function);
 	HASH_FIND(hh, p->names, name->key, size, known);
 	if (known) {
 		free(name);
@@ -103,6 +105,8 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 		return NO_INDEX;
 	}
 	p->events[p->nevents] = (struct event_state){ .probe = probe, .role = def->role };
+	if (*function && asprintf(&p->events[p->nevents].label, "%s %s", event, function) < 0)
+		p->events[p->nevents].label = NULL;
 	return p->nevents++;
 }
 
@@ -567,6 +571,8 @@ void profile_free(struct profile *p)
 		payload_plan_free(p->probes[i].payload);
 	for (size_t i = 0; i < p->nrows; i++)
 		free(p->rows[i].outer);
+	for (size_t i = 0; i < p->nevents; i++)
+		free(p->events[i].label);
 	free(p->threads);
 	free(p->probes);
 	free(p->events);

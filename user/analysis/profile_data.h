@@ -119,6 +119,7 @@ struct probe_facts {
 /* Calls of one name and model; several probes may be one event. */
 struct event_state {
 	uint32_t probe;          /* the first one seen */
+	char *label;             /* with its function's name; NULL: it goes without (MARK_EACH) */
 	enum role role;
 	bool rooted;             /* one thread is special in each call */
 	bool moves;
@@ -203,6 +204,10 @@ int report_find_outs(struct report *report);
 int report_find(struct report *report);
 
 const char *report_event_name(const struct report *report, uint32_t event);
+/* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
+const char *report_function(const struct report *report, uint32_t event);
+/* Both, for people. */
+const char *report_event_label(const struct report *report, uint32_t event);
 /* "rank 3", "PE 0 worker-2", "worker-3": what people call the thread. Made safe to print. */
 char *report_thread_label(const struct report *report, uint32_t thread, char *buffer, size_t size);
 /* "ring.c:123 in exchange", "main+0x12", "0x7f..". Made safe to print. */

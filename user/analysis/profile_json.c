@@ -78,6 +78,7 @@ static void put_loss(struct json *j, const struct report *r)
 	json_key_uint(j, "calls", loss->calls > r->calls ? loss->calls : r->calls);
 	json_key_uint(j, "no_memory", loss->no_memory);
 	json_key_uint(j, "no_entry", loss->no_entry);
+	json_key_uint(j, "near", loss->near);
 	json_key_uint(j, "unwritten", loss->unwritten);
 	json_end_object(j);
 }
@@ -251,6 +252,15 @@ static void put_sites(struct json *j, const struct report *r, uint32_t event)
 	json_end_array(j);
 }
 
+static void put_name(struct json *j, const struct report *r, uint32_t event)
+{
+	const char *function = report_function(r, event);
+
+	json_key_string(j, "name", report_event_name(r, event));
+	if (function)
+		json_key_string(j, "function", function);
+}
+
 static void put_events(struct json *j, const struct report *r)
 {
 	qsort(r->sites, r->nsites, sizeof(*r->sites), by_event);
@@ -261,7 +271,7 @@ static void put_events(struct json *j, const struct report *r)
 		uint32_t probe = r->profile->events[e->event].probe;
 
 		json_object(j);
-		json_key_string(j, "name", report_event_name(r, e->event));
+		put_name(j, r, e->event);
 		json_key_string(j, "model", r->d->probes[probe].model);
 		json_key_string(j, "role", role_name(r->profile->events[e->event].role));
 		put_tally(j, &e->tally);
@@ -279,7 +289,7 @@ static void put_rows(struct json *j, const struct report *r)
 	for (size_t i = 0; i < r->nrows; i++) {
 		json_object(j);
 		put_thread_ids(j, r, r->rows[i].thread);
-		json_key_string(j, "name", report_event_name(r, r->rows[i].event));
+		put_name(j, r, r->rows[i].event);
 		put_tally(j, &r->rows[i].tally);
 		json_end_object(j);
 	}

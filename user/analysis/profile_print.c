@@ -174,7 +174,7 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 	const struct tally *tally = &event->tally;
 	char text[FORMAT_SIZE];
 
-	table_cell(t, "%s", log_safe(report_event_name(p->r, event->event)));
+	table_cell(t, "%s", log_safe(report_event_label(p->r, event->event)));
 	table_cell(t, "%s%s", format_count(text, tally->calls), event->out ? "+" : "");
 	if (tally->timed) {
 		likely_cell(p, t, tally->likely_total, tally->likely_total != tally->total);
@@ -208,7 +208,7 @@ static void print_payload(const struct printer *p)
 
 		if (!has_payload_row(p, tally))
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_name(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[i].event)));
 		table_cell(&t, "%s", format_count(text, tally->calls));
 		table_cell(&t, "%s", bytes_cell(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
 		table_cell(&t, "%s", bytes_cell(text, tally->sent, tally->known_sent, 0));
@@ -301,7 +301,7 @@ static void print_site(const struct printer *p, struct table *t, const struct si
 	char label[LABEL_SIZE], calls[FORMAT_SIZE], text[FORMAT_SIZE];
 
 	table_cell(t, "%s", report_site_label(p->r, site->site, label, sizeof(label)));
-	table_cell(t, "%s", log_safe(report_event_name(p->r, site->event)));
+	table_cell(t, "%s", log_safe(report_event_label(p->r, site->event)));
 	table_cell(t, "%s", format_count(calls, site->calls));
 	table_cell(t, "%s", printer_time(p, text, site->total));
 }

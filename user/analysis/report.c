@@ -280,6 +280,20 @@ const char *report_event_name(const struct report *r, uint32_t event)
 	return name ? name : "?";
 }
 
+const char *report_function(const struct report *r, uint32_t event)
+{
+	uint32_t probe = r->profile->events[event].probe;
+
+	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_EACH ? r->d->probes[probe].symbol : NULL;
+}
+
+const char *report_event_label(const struct report *r, uint32_t event)
+{
+	const char *label = r->profile->events[event].label;
+
+	return label ? label : report_event_name(r, event);
+}
+
 char *report_thread_label(const struct report *r, uint32_t thread, char *buffer, size_t size)
 {
 	const struct def_thread *t = &r->d->threads[thread];

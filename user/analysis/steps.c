@@ -54,7 +54,7 @@ static void print_outs(const struct printer *p)
 		if (!p->r->events[e].out)
 			continue;
 		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
-			log_safe(report_event_name(p->r, p->r->events[e].event)), format_time(out, p->r->events[e].out), format_time(whole, all));
+			log_safe(report_event_label(p->r, p->r->events[e].event)), format_time(out, p->r->events[e].out), format_time(whole, all));
 	}
 }
 

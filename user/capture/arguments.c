@@ -27,12 +27,12 @@ static uint32_t element_of(const struct def_probe *def)
 }
 
 /* A text that every call of the function has. NULL: no such name. */
-static const char *fixed_text(const struct function *f, const char *name)
+static const char *fixed_text(const struct def_probe *def, const struct function *f, const char *name)
 {
 	for (size_t i = 0; i < f->nconstants; i++)
 		if (!strcmp(f->constants[i].name, name))
 			return f->constants[i].text;
-	return !strcmp(name, "prototype") ? f->prototype : !strcmp(name, "symbol") ? f->symbol : NULL;
+	return !strcmp(name, "prototype") ? def->prototype ?: f->prototype : !strcmp(name, "symbol") ? f->symbol : NULL;
 }
 
 /* 1: it is one; 0: the function has no such thing; or -ENOMEM. */
@@ -49,7 +49,7 @@ static int define_from(const struct def_probe *def, const struct function *f, co
 		from->what = rule->given ? FROM_GIVEN : FROM_VALUE;
 		return 1;
 	}
-	text = fixed_text(f, rule->name);
+	text = fixed_text(def, f, rule->name);
 	if (!text && !strcmp(rule->name, "element") && element_of(def)) {
 		*from = (struct def_from){ .what = FROM_NUMBER, .number = element_of(def) };
 		return 1;

@@ -106,7 +106,7 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->marks = f->marks;
 	def->symbol = copy(f->symbol);
 	def->aliases = copy(site->aliases);
-	def->prototype = copy(f->prototype);
+	def->prototype = copy(site->signature ?: f->prototype);
 	def->op = copy(f->op);
 	def->image = image;
 	def->offset = site->offset;
@@ -203,11 +203,11 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 		struct value_reading reading;
 
 		if (!f->has_only)
-			return s->first_probe[raw->probe] + k;
+			return s->first_probe[raw->probe] + k; /* its only meaning, and so a wanted one */
 		reading = value_read(&site->captures[k].only, raw->value, raw->values, raw->unread,
 				     raw->reason == GB_END_RETURN);
 		if (reading.known && (reading.number == f->only_number) != f->only_negated)
-			return s->first_probe[raw->probe] + k;
+			return site->captures[k].unwanted ? NO_INDEX : s->first_probe[raw->probe] + k;
 	}
 	return NO_INDEX;
 }
@@ -336,6 +336,8 @@ static void find_rank(struct capture_session *s, const struct process *process, 
 		free(def->unit);
 		def->unit = copy(m->unit ?: "rank");
 	}
+	if (s->plan->leave_near && def->rank >= 0)
+		kernel_set_rank(s->kernel, process->pid, def->rank);
 }
 
 static void describe_process(struct capture_session *s, struct live_process *p)
@@ -444,6 +446,8 @@ bool session_is_there(struct capture_session *s, struct live_process *p)
 void session_end_process(struct capture_session *s, struct live_process *p)
 {
 	p->ended = true;
+	if (s->plan->leave_near)
+		kernel_set_rank(s->kernel, p->pid, -1);
 	if (s->totals.alive)
 		s->totals.alive--;
 	process_close(p->process);

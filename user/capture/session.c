@@ -398,6 +398,7 @@ int capture_finish(struct capture_session *s)
 	if (!kernel_read_counts(s->kernel, &counts)) {
 		s->d->loss.no_memory = counts.no_memory;
 		s->d->loss.no_entry = counts.no_entry;
+		s->d->loss.near = counts.near;
 		if (counts.trampolines)
 			log_warn("another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
 				 "gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",

@@ -41,9 +41,15 @@ struct choice {
 	struct text_list builds;    /* --build: MODEL=BUILD */
 	enum returns_wish returns;
 	bool at_entry; /* probes go to the first instruction */
+	struct text_list asked;     /* -F: patterns of functions */
+	struct selection *selection;/* of events; NULL: all */
+	bool leave_near;            /* --profile */
+	bool partial, local;        /* --profile-partial, --profile-local were given */
 };
 /* A plan as the options want it. 0 or -errno, said. */
 int cli_new_plan(struct plan **plan, const struct model_set *models, const struct choice *choice);
+/* The options by which events are chosen (select.c), as a part of choice_parser. */
+extern const struct argp selection_parser;
 /* For argp's `children`; its input (state->child_inputs[0]) is a struct choice. */
 extern const struct argp choice_parser;
 void choice_free(struct choice *choice);

@@ -155,7 +155,13 @@ int cli_new_plan(struct plan **plan, const struct model_set *models, const struc
 		return err;
 	(*plan)->placing.at_entry = choice->at_entry;
 	(*plan)->returns = choice->returns;
+	(*plan)->selection = choice->selection;
+	(*plan)->leave_near = choice->leave_near;
+	if (choice->selection)
+		selection_check(choice->selection, models);
 	err = plan_set_builds(*plan, choice->builds.items, choice->builds.count);
+	for (size_t i = 0; !err && i < choice->asked.count; i++)
+		err = plan_ask(*plan, choice->asked.items[i]);
 	if (err) {
 		plan_free(*plan);
 		*plan = NULL;
@@ -203,6 +209,9 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 	char *joined;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = choice;
+		return 0;
 	case 'p':
 		if (parse_pids(&choice->pids, argument))
 			exit(2);
@@ -235,7 +244,8 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp choice_parser = { choice_options, parse_choice, NULL, NULL, NULL, NULL, NULL };
+static const struct argp_child choice_children[] = { { &selection_parser, 0, NULL, 0 }, { 0 } };
+const struct argp choice_parser = { choice_options, parse_choice, NULL, NULL, choice_children, NULL, NULL };
 
 void choice_free(struct choice *choice)
 {
@@ -243,6 +253,8 @@ void choice_free(struct choice *choice)
 	free(choice->model_files.items);
 	free(choice->builds.items);
 	free(choice->functions.items);
+	free(choice->asked.items);
+	selection_free(choice->selection);
 	free(choice->models);
 }
 

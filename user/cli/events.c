@@ -82,7 +82,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static bool name_matches(const char *wanted, const struct model *model, const struct model_event *event)
+static bool is_wanted(const char *wanted, const struct model *model, const struct model_event *event)
 {
 	return !fnmatch(wanted, model->name, FNM_CASEFOLD) || !fnmatch(wanted, event->name, 0) || !fnmatch(wanted, event->own_name, 0);
 }
@@ -90,7 +90,7 @@ static bool name_matches(const char *wanted, const struct model *model, const st
 bool event_is_chosen(const struct chosen_events *chosen, const struct model *model, const struct model_event *event)
 {
 	for (char **name = chosen->names; *name; name++)
-		if (name_matches(*name, model, event))
+		if (is_wanted(*name, model, event))
 			return true;
 	return !*chosen->names;
 }

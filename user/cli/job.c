@@ -170,11 +170,18 @@ static int nothing_known(const struct job *job)
 	return -ENOENT;
 }
 
-/* A function that somebody named with -e must be somewhere; a spelling mistake is worth a word. */
+/* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. */
 static int check_functions(struct job *job)
 {
 	const struct model *model = models_find(job->models, USER_MODEL);
 	int err = model ? plan_find_absent(job->plan) : 0;
+	const char *not_found = plan_not_found(job->plan);
+
+	if (!err && not_found) {
+		log_error("-F %s: no function of the program has such a name: inlined functions have none; those of a library are asked for with "
+			  "its name, as in -F 'libsolver.so*:%s'", log_safe(not_found), log_safe(not_found));
+		return -ENOENT;
+	}
 
 	for (size_t i = 0; !err && model && i < job->plan->nabsents; i++) {
 		const struct absent *absent = &job->plan->absents[i];

@@ -221,6 +221,19 @@ static void print_model(const struct options *o, const struct plan *plan, const 
 	print_absents(plan, model, o->all);
 }
 
+/* What -F has found, with each function's signature. */
+static void print_asked(const struct options *o, const struct plan *plan)
+{
+	printf(ASKED_MODEL ": asked for with -F\n");
+	for (size_t i = 0; i < plan->nsites; i++) {
+		if (strcmp(plan->sites[i].function->model->name, ASKED_MODEL))
+			continue;
+		print_site(&plan->sites[i], o->cost_ns);
+		if (plan->sites[i].signature)
+			printf("    %s\n", log_safe(plan->sites[i].signature));
+	}
+}
+
 static void print_images(const struct plan *plan)
 {
 	printf("files:\n");
@@ -249,7 +262,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_key_string(j, "role", role_name(site->function[meaning].role));
 	json_key_string(j, "symbol", site->function->symbol);
 	json_key_string(j, "aliases", site->aliases);
-	json_key_string(j, "prototype", site->function->prototype);
+	json_key_string(j, "prototype", site->signature ?: site->function->prototype);
 	json_key_string(j, "file", site->image->path);
 	json_key_string(j, "build_id", site->image->build_id);
 	json_key_uint(j, "offset", site->offset);
@@ -409,6 +422,8 @@ static int show(const struct options *o, const struct plan *plan)
 	for (size_t i = 0; i < models_count(plan->models); i++)
 		if (!is_chosen(plan, models_at(plan->models, i)))
 			print_model(o, plan, models_at(plan->models, i));
+	if (o->choice.asked.count)
+		print_asked(o, plan);
 	print_images(plan);
 	return fflush(stdout) ? -errno : 0;
 }

@@ -397,6 +397,23 @@ static size_t describe_costs(const struct job *job, char *text, size_t room)
 	}
 }
 
+/* The models whose functions are observed, in the order of the plan; "functions" are those of -F. */
+static void say_models(const struct plan *plan)
+{
+	const struct model *said = NULL;
+
+	for (size_t i = 0; i < plan->nsites; i++) {
+		const struct model *model = plan->sites[i].function->model;
+		bool before = false;
+
+		for (size_t k = 0; k < i && !before; k++)
+			before = !strcmp(plan->sites[k].function->model->name, model->name);
+		if (!before)
+			fprintf(stderr, "%s %s", said ? "," : "", model->name);
+		said = model;
+	}
+}
+
 static void say_start(const struct watch *w)
 {
 	const struct job *job = w->job;
@@ -412,8 +429,7 @@ static void say_start(const struct watch *w)
 	}
 	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved, job->nobserved == 1 ? "" : "es",
 		observed);
-	for (size_t i = 0; i < job->plan->nchosen; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", job->plan->chosen[i]->name);
+	say_models(job->plan);
 	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
 }
 

@@ -159,6 +159,17 @@ static bool tells_payload(const struct def_probe *probe)
 	return false;
 }
 
+/* Its event; and the function, where each is a row of its own. */
+static void put_name(struct buffer *texts, const struct def_probe *probe)
+{
+	char *both = NULL;
+
+	if (probe->marks & MARK_EACH && asprintf(&both, "%s %s", probe->event ?: "?", probe->symbol ?: "?") < 0)
+		both = NULL;
+	json_quote(texts, both ?: probe->event ?: "?");
+	free(both);
+}
+
 static int learn_probe(struct probe_text *text, const struct def_probe *probe)
 {
 	char **keys = calloc(probe->nvalues + 1, sizeof(*keys));
@@ -168,7 +179,7 @@ static int learn_probe(struct probe_text *text, const struct def_probe *probe)
 	if (!keys || !text->arguments)
 		goto out;
 	put(&text->texts, "{\"ph\":\"X\",\"name\":");
-	json_quote(&text->texts, probe->event ? probe->event : "?");
+	put_name(&text->texts, probe);
 	put(&text->texts, ",\"cat\":");
 	json_quote(&text->texts, probe->model ? probe->model : "?");
 	put(&text->texts, ",");

@@ -313,6 +313,44 @@ static void set_high(const struct plan *plan, unsigned i, struct capture *captur
 		capture->program.return_slots |= 1u << slot;
 }
 
+/* In which bits of a register stands whose part of the address space an access is about? */
+static bool near_find(const struct want *want, struct gb_near *near)
+{
+	const struct value *v = &want->value;
+	unsigned word = 0;
+
+	if (v->meaning != MEANING_PEER || v->at_return || !has_slot(want) || !is_plain(want) || want->place.origin != FROM_REGISTER ||
+	    v->valid_count || v->has_null)
+		return false;
+	*near = (struct gb_near){ .reg = want->place.index, .shift = v->bits_low, .bits = v->bits_count ?: 32 };
+	if (v->decoder && !value_rank_bits(v, &word, &near->shift, &near->bits))
+		return false;
+	near->reg += word; /* the second word of a struct comes in the next register */
+	return near->reg < GB_REGISTERS;
+}
+
+static bool is_access(enum role role)
+{
+	return role == ROLE_GET || role == ROLE_PUT || role == ROLE_COPY || role == ROLE_SET || role == ROLE_ATOMIC;
+}
+
+/* All of them or none: an access of which one side is not known may be far away. */
+static void near_find_all(const struct wants *wants, struct gb_near near[GB_NEAR])
+{
+	unsigned n = 0;
+
+	if (!wants->function->model->affinity || !is_access(wants->function->role))
+		return;
+	for (unsigned i = 0; i < wants->count; i++) {
+		if (wants->items[i].value.meaning != MEANING_PEER)
+			continue;
+		if (n == GB_NEAR || !near_find(&wants->items[i], &near[n++])) {
+			memset(near, 0, GB_NEAR * sizeof(*near));
+			return;
+		}
+	}
+}
+
 static int hand_over(struct plan *plan, struct capture *capture)
 {
 	struct gb_probe *program = &capture->program;
@@ -324,6 +362,7 @@ static int hand_over(struct plan *plan, struct capture *capture)
 			 (plan->wants.function->marks & MARK_OPENS ? GB_PROBE_OPENS : 0);
 	memcpy(program->ops, plan->entry, plan->nentry * sizeof(*program->ops));
 	memcpy(program->ops + plan->nentry, plan->ret, plan->nret * sizeof(*program->ops));
+	near_find_all(&plan->wants, capture->near);
 	capture->values = calloc(plan->wants.count ? plan->wants.count : 1, sizeof(*capture->values));
 	if (!capture->values)
 		return -ENOMEM;

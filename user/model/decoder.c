@@ -121,6 +121,26 @@ void value_decode_shared(const struct value *v, struct value_reading *r)
 		r->number = (int64_t)r->thread;
 }
 
+bool value_rank_bits(const struct value *v, unsigned *word, uint8_t *low, uint8_t *count)
+{
+	unsigned phase = PHASE_BITS, thread = THREAD_BITS;
+	const struct layout_decoder *d;
+	const char *rest;
+
+	d = v->decoder ? find(v->decoder, &rest) : NULL;
+	if (!d || d->kernel)
+		return false;
+	*word = d->words > 1 && d->address_first;
+	*count = 32;
+	*low = d->address_first ? 0 : 32;
+	if (d->words == 1) {
+		read_sizes(rest, &phase, &thread);
+		*count = thread;
+		*low = d->address_first ? phase : 64 - phase - thread;
+	}
+	return true;
+}
+
 /* --- in a model -------------------------------------------------------- */
 
 /* The bits of phase and thread, if they stand there. */

@@ -265,7 +265,8 @@ static unsigned marks_read(struct statement *s)
 		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC },
 		      { "stays", MARK_STAYS }, { "creates", MARK_CREATES }, { "starts", MARK_STARTS | MARK_ATOMIC },
 		      { "ends", MARK_ENDS | MARK_ATOMIC }, { "happens", MARK_HAPPENS | MARK_ATOMIC },
-		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC }, { "controls", MARK_CONTROLS | MARK_ATOMIC } };
+		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC }, { "controls", MARK_CONTROLS | MARK_ATOMIC },
+		      { "each", MARK_EACH } };
 	unsigned marks = 0;
 
 	for (;;) {

@@ -193,6 +193,16 @@ static void read_join(struct reader *r, struct statement *s)
 	end_read(r, s);
 }
 
+static void read_affinity(struct reader *r, struct statement *s)
+{
+	char *what = word_read(r, s, "'rank'");
+
+	r->model->affinity = true;
+	if (what && strcmp(what, "rank"))
+		source_error(&r->source, s->start, "expected 'affinity rank'");
+	end_read(r, s);
+}
+
 static void read_needs(struct reader *r, struct statement *s)
 {
 	r->model->needs = words_read(r, s, r->model->needs, "a symbol of the program");
@@ -303,6 +313,7 @@ static const struct {
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
 	{ "switches", read_switches }, { "build", read_build },
 	{ "unseen", read_unseen }, { "event", read_event },
+	{ "affinity", read_affinity },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 

@@ -151,7 +151,7 @@ static bool matches(const struct layout *layout, const char *soname)
 	bool built = soname && !strncmp(soname, PROGRAM_BUILD, strlen(PROGRAM_BUILD));
 
 	for (const char **glob = layout->globs; glob && *glob; glob++)
-		if (glob_matches(*glob, soname ? soname : "program") || (built && glob_matches(*glob, "program")))
+		if (name_matches(*glob, soname ? soname : "program") || (built && name_matches(*glob, "program")))
 			return true;
 	return false;
 }

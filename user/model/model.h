@@ -41,6 +41,7 @@ enum side { SIDE_NONE, SIDE_SEND, SIDE_RECV };
 enum mark {
 	MARK_LEAF = 1, MARK_CALLBACK = 2, MARK_CANCEL = 4, MARK_ATOMIC = 8,
 	MARK_ONE = 16, MARK_OPENS = 32, MARK_CLOSES = 64, MARK_SYNC = 128, MARK_STAYS = 256,
+	MARK_EACH = 512, /* each function of the line is a row of its own in reports */
 	/* Functions by which a program tells of events itself (user/capture/announced.c). */
 	MARK_CREATES = 1 << 16,  /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17, MARK_ENDS = 1 << 18, MARK_HAPPENS = 1 << 19,
@@ -205,6 +206,7 @@ struct model {
 	bool in_program;
 	bool alone;          /* join alone */
 	bool always;         /* join always: whatever other models take part */
+	bool affinity;       /* @peer of its transfers is a rank of the job: whose part of the global address space it is about */
 	char **needs;        /* symbols, NULL-terminated */
 	char **hooks;        /* functions that give the runtime user code to run inside any other; NULL-terminated */
 	char **switches;     /* functions of anybody's that switch a thread to another stack; NULL-terminated */
@@ -257,11 +259,16 @@ struct telling {
 /* Of a va_list: how far its registers are used up; what it has saved of them, from the second on; its words on the stack. */
 enum { LIST_USED = 6, LIST_STACK = 7, LIST_SAVED = 8, LIST_REGISTERS = 9, LIST_WORDS = 14, LIST_END = 20 };
 
+/* '*' stands for any characters, '?' for one. */
+bool name_matches(const char *glob, const char *text);
+
 /* The capture program and the values of one function in one library. */
 struct capture {
 	struct gb_probe program;
+	bool unwanted;       /* calls with this meaning are no events (selection.h) */
 	struct value *values;
 	size_t nvalues;
+	struct gb_near near[GB_NEAR]; /* an access (model->affinity): where it says whose part of the address space it is about */
 	struct value only;   /* function->has_only: the value it looks at; sent, but none of `values` */
 	struct telling telling; /* of a function with one of MARKS_TELL, which has no values */
 };

@@ -101,7 +101,7 @@ const char *name_nearest(const char *word, size_t length, const char *const *nam
 }
 
 /* A '*' is retried from its last place only, so the time is bounded by the product of the lengths. */
-bool glob_matches(const char *glob, const char *text)
+bool name_matches(const char *glob, const char *text)
 {
 	const char *star = NULL, *retry = NULL;
 
@@ -127,7 +127,7 @@ bool glob_matches(const char *glob, const char *text)
 bool model_matches_file(const struct model *model, const char *soname, const char *basename)
 {
 	for (char **glob = model->library; *glob; glob++)
-		if ((soname && glob_matches(*glob, soname)) || (basename && glob_matches(*glob, basename)))
+		if ((soname && name_matches(*glob, soname)) || (basename && name_matches(*glob, basename)))
 			return true;
 	return false;
 }

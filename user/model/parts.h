@@ -295,7 +295,6 @@ uint32_t type_size(const struct parsed_model *parsed, const char *soname, struct
 struct model *model_read(const char *name, const char *text, size_t length);
 void model_free(struct model *model);
 
-bool glob_matches(const char *glob, const char *text);
 /* The name nearest to a word, for "did you mean"; NULL where none is near. names ends with NULL. */
 const char *name_nearest(const char *word, size_t length, const char *const *names);
 

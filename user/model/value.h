@@ -41,6 +41,8 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 
 /* FORM_TEXT: the text in the span's words; NULL: unknown, or it has no end. */
 const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
+/* In which of its words (0, 1), and in which bits of that, does a decoded value have the rank (MEANING_PEER)? false: in none alone. */
+bool value_rank_bits(const struct value *v, unsigned *word, uint8_t *low, uint8_t *count);
 
 /* The words of one span, as value_read() takes them. */
 struct sent_words {

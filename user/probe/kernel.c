@@ -91,6 +91,7 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 		counts->no_sum += trouble[i].no_sum;
 		counts->no_entry += trouble[i].no_entry;
 		counts->life_lost += trouble[i].life_lost;
+		counts->near += trouble[i].near;
 		counts->trampolines += trouble[i].trampolines;
 	}
 	free(trouble);
@@ -333,6 +334,16 @@ int kernel_drop_target(struct kernel *kernel, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &key) ? -errno : 0;
 }
 
+int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank)
+{
+	uint32_t key = pid, value = rank;
+	int fd = bpf_map__fd(kernel->observe->maps.ranks);
+
+	if (rank < 0)
+		return bpf_map_delete_elem(fd, &key) ? -errno : 0;
+	return bpf_map_update_elem(fd, &key, &value, BPF_ANY) ? -errno : 0;
+}
+
 void kernel_set_active(struct kernel *kernel, bool active)
 {
 	__atomic_store_n(&kernel->observe->bss->active, active, __ATOMIC_SEQ_CST);
@@ -377,5 +388,6 @@ int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts
 	counts->no_sum -= before->no_sum;
 	counts->no_entry -= before->no_entry;
 	counts->life_lost -= before->life_lost;
+	counts->near -= before->near;
 	return err;
 }

@@ -38,6 +38,7 @@ struct plan_work {
 	size_t explored_images;
 	bool filters_tried;     /* plan->guarded is known */
 	bool *mapped;           /* [image]: a process maps it, it is not only a file */
+	bool *asked_in;         /* [image]: what -F asks for has been looked for there */
 };
 
 /* --- which models ------------------------------------------------------ */
@@ -209,6 +210,9 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 		err = model_function_capture_build(&f[k], i->soname ?: path_base(i->path), build, &site->captures[k]);
 		if (err)
 			return err;
+		site->captures[k].unwanted = !selection_has(plan->selection, &f[k]);
+		if (plan->leave_near)
+			memcpy(site->captures[k].program.near, site->captures[k].near, sizeof(site->captures[k].near));
 	}
 	plan->nsites++;
 	return remember_place(plan, image, site);
@@ -224,7 +228,14 @@ static size_t same_symbol(const struct model *model, size_t at)
 	return n;
 }
 
-static int add_model_sites(struct plan *plan, const struct model *model, size_t image)
+static bool any_wanted(const struct plan *plan, const struct function *f, size_t n)
+{
+	while (n && !selection_has(plan->selection, &f[n - 1]))
+		n--;
+	return n;
+}
+
+int plan_add_model(struct plan *plan, const struct model *model, size_t image)
 {
 	const struct build *build = plan_build(plan, model, plan->images[image]);
 
@@ -235,7 +246,7 @@ static int add_model_sites(struct plan *plan, const struct model *model, size_t 
 		int err;
 
 		n = same_symbol(model, at);
-		if (!symbol || symbol->ifunc || !symbol->offset || plan_cannot_place(plan, plan->images[image], symbol))
+		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n) || plan_cannot_place(plan, plan->images[image], symbol))
 			continue;
 		known = site_at(plan, image, symbol->offset);
 		if (known) {
@@ -299,8 +310,11 @@ static int explore(struct plan *plan)
 			if (*done || !take || !model_applies(plan, model, image))
 				continue;
 			*done = true;
-			err = add_model_sites(plan, model, image);
+			err = plan_add_model(plan, model, image);
 		}
+		if (!err && !plan->work->asked_in[image])
+			err = plan_add_asked(plan, image);
+		plan->work->asked_in[image] = true;
 		if (err || plan->nsites == before)
 			continue;
 		add_file_aliases(plan, image);
@@ -334,7 +348,7 @@ static int add_image(struct plan *plan, struct image *image, bool mapped)
 {
 	size_t n = plan->nimages + 1, models = models_count(plan->models);
 	struct image **images = realloc(plan->images, n * sizeof(*images));
-	bool *explored, *flags;
+	bool *explored, *flags, *asked;
 
 	if (!images)
 		return -ENOMEM;
@@ -347,6 +361,11 @@ static int add_image(struct plan *plan, struct image *image, bool mapped)
 	if (!flags)
 		return -ENOMEM;
 	plan->work->mapped = flags;
+	asked = realloc(plan->work->asked_in, n);
+	if (!asked)
+		return -ENOMEM;
+	plan->work->asked_in = asked;
+	asked[plan->nimages] = false;
 	memset(explored + plan->nimages * models, 0, models);
 	flags[plan->nimages] = mapped;
 	images[plan->nimages++] = image;
@@ -580,6 +599,7 @@ void plan_free(struct plan *plan)
 			capture_free(&plan->sites[i].captures[k]);
 		free(plan->sites[i].captures);
 		free(plan->sites[i].aliases);
+		free(plan->sites[i].signature);
 		free(plan->sites[i].exits);
 	}
 	for (size_t i = 0; i < plan->nimages; i++)
@@ -592,8 +612,10 @@ void plan_free(struct plan *plan)
 		free(plan->work->wish);
 		free(plan->work->explored);
 		free(plan->work->mapped);
+		free(plan->work->asked_in);
 		free(plan->work);
 	}
+	asked_free(plan->asked);
 	free(plan->chosen);
 	free(plan->images);
 	free(plan->sites);

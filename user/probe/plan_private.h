@@ -23,4 +23,10 @@ void plan_find_uncalled(struct plan *plan, uint32_t first);
 /* Does a process map this image (an index)? It may be there only as a file. */
 bool plan_maps(const struct plan *plan, size_t image);
 
+/* Takes in what -F asks for in this image (asked.c). 0 or -errno. */
+int plan_add_asked(struct plan *plan, size_t image);
+/* Makes sites of the model's functions in this image. */
+int plan_add_model(struct plan *plan, const struct model *model, size_t image);
+void asked_free(struct asked_work *work);
+
 #endif

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "model/model.h"
+#include "model/selection.h"
 #include "target/target.h"
 
 /* --- plan -------------------------------------------------------------- */
@@ -92,6 +93,7 @@ struct site {
 	const char *why_here;          /* why no cheaper instruction would do; NULL: there is none cheaper */
 	const struct function *function; /* what it means; with @only the first of its meanings */
 	size_t nfunctions;             /* function[0..nfunctions) are its meanings, see only in struct function */
+	char *signature;               /* as its author declared it; NULL: what `function` says */
 	char *aliases;                 /* further names, joined by blanks; NULL: none */
 	struct capture *captures;      /* nfunctions; the programs are alike, the values too */
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
@@ -148,6 +150,9 @@ struct plan {
 	enum returns_wish returns;
 	struct returns_work *returns_work; /* private to returns.c */
 	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */
+	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
+	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */
+	struct asked_work *asked; /* private to asked.c */
 	struct plan_work *work; /* private to plan.c */
 };
 
@@ -166,6 +171,17 @@ const struct build *plan_build(const struct plan *plan, const struct model *mode
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
 /* Did the user say it? */
 bool plan_build_is_told(const struct plan *plan, const struct model *model);
+
+/* The model of the functions that plan_ask() found. */
+#define ASKED_MODEL "functions"
+
+/*
+ * Functions of these names are observed, too: NAME of the program, or FILE:NAME of a library by its soname or base name; '*' and '?' as
+ * usual. To be called before files come in. 0 or -ENOMEM.
+ */
+int plan_ask(struct plan *plan, const char *pattern);
+/* A pattern that no function of any file so far has matched; NULL: none. */
+const char *plan_not_found(const struct plan *plan);
 /* Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. */
 int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count);
 /*
@@ -240,13 +256,18 @@ int kernel_control_fd(const struct kernel *kernel, size_t *bytes);
 /* A process becomes, or stops being, a target. */
 int kernel_add_target(struct kernel *kernel, pid_t pid);
 int kernel_drop_target(struct kernel *kernel, pid_t pid);
+/*
+ * The process's rank, in the numbers of @peer (plan->leave_near); -1: none any more. Until it is known no access of the process is left
+ * out. 0 or -errno, not said.
+ */
+int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank);
 /* Observation on and off, at once, for all links. Off also fixes the end of calls still in progress. */
 void kernel_set_active(struct kernel *kernel, bool active);
 /* After detaching: sends the calls still in progress and the final counts of living threads to the rings. */
 int kernel_send_open(struct kernel *kernel);
 /* Sums over CPUs. */
 struct kernel_counts {
-	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines;
+	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near;
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 

@@ -41,7 +41,7 @@ const struct field run_fields[] = {
 
 const struct field loss_fields[] = {
 	LOSS(1, calls), LOSS(2, delivered), LOSS(3, lost), LOSS(4, no_memory), LOSS(5, no_entry),
-	LOSS(6, unwritten), LOSS(7, summed), LOSS(8, skipped), END
+	LOSS(6, unwritten), LOSS(7, summed), LOSS(8, skipped), LOSS(9, near), END
 };
 
 static const struct field process_fields[] = {

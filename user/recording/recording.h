@@ -204,6 +204,7 @@ struct def_loss {
 	uint64_t no_entry;       /* returns without a seen call; not calls */
 	uint64_t unwritten;      /* delivered but not written (disk full) */
 	uint64_t summed, skipped;/* no spans by intention: see struct def_sum */
+	uint64_t near;           /* accesses to the caller's own part of the global address space: no events by intention (--profile); not calls */
 };
 
 struct definitions {

@@ -150,6 +150,11 @@ bool image_inlined(struct image *image, const char *name);
 bool image_has_text(const struct image *image, const char *pattern);
 /* Does its DWARF have a struct of this name and size whose first member is called so (NULL: whatever it is)? Looks for at most two seconds. */
 bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member);
+/*
+ * Functions as their author declared them, from DWARF: "int solve(double *grid, int n)". texts[i] is malloc'ed; NULL: unknown. At most 2000
+ * bytes each, whatever a program's DWARF says. The first call takes as long as image_inlined(). 0 or -ENOMEM.
+ */
+int image_signatures(struct image *image, const struct symbol *const *functions, size_t count, char **texts);
 /* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own. Nothing is said. */
 int image_variable(const struct image *image, const char *name, uint64_t *address);
 /*
