@@ -133,6 +133,7 @@ void print_loss(const struct printer *p)
 		all.lost += p->r->events[i].tally.lost;
 		all.open += p->r->events[i].tally.open;
 		all.ended += p->r->events[i].tally.ended;
+		all.off += p->r->events[i].tally.off;
 		all.unwound += p->r->events[i].tally.unwound;
 		all.deep += p->r->events[i].tally.deep;
 		all.tails += p->r->events[i].tally.tails;
@@ -144,6 +145,8 @@ void print_loss(const struct printer *p)
 			     "more were counted in the kernel than were delivered or lost");
 	print_unseen(p, all.open, "call was", "calls were",
 		     "in progress when the observation ended; their time counts up to then");
+	print_unseen(p, all.off, "call was", "calls were",
+		     "in progress when measurement was switched off; their time counts up to then");
 	print_unseen(p, all.unwound, "call was", "calls were",
 		     "left by an exception or longjmp; their time counts up to then");
 	print_unseen(p, all.ended, "call", "calls",

@@ -33,6 +33,9 @@ void print_loss(const struct printer *printer);
 /* unseen.c: events that could not be seen. */
 void print_not_observable(const struct printer *printer);
 
+/* controls.c: how long measurement of which process was off. */
+void print_controls(const struct printer *printer);
+
 /* steps.c: what was done to keep the cost low, and when. */
 void print_steps(const struct printer *printer);
 

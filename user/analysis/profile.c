@@ -406,6 +406,8 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->unwound++;
 	else if (reason == GB_END_EXIT || reason == GB_END_EXEC)
 		tally->ended++;
+	else if (reason == GB_END_OFF)
+		tally->off++;
 	else if (reason == GB_END_DETACH)
 		tally->open++;
 	else if (reason == GB_END_DEPTH)

@@ -33,6 +33,7 @@ struct tally {
 	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
 	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
 	uint64_t lost, summed, skipped; /* of the calls, not on the timeline: struct def_sum */
+	uint64_t off;            /* measurement was switched off inside */
 	uint64_t unwound;        /* left by longjmp or an exception */
 	uint64_t tails;          /* ended in a jump to another function, whose time is not part of theirs */
 	uint64_t ended;          /* the thread or program ended inside */
@@ -216,5 +217,13 @@ char *report_site_label(const struct report *report, uint32_t site, char *buffer
 /* unseen.c: events that could not be seen, in the JSON report. */
 struct json;
 void put_not_observable(struct json *j, const struct definitions *d);
+
+/* controls.c: what a process had switched off of its measurement. */
+struct control_sum {
+	uint64_t off;            /* ns, all together */
+	size_t times;            /* that it went off */
+	const struct def_control *last; /* what was said last; NULL: nothing ever */
+};
+struct control_sum controls_sum(const struct report *r, uint32_t process);
 
 #endif

@@ -315,6 +315,29 @@ static void put_findings(struct json *j, const struct report *r)
 }
 
 /* What was done to keep the cost low. */
+/* Measurement that was off: by process, in ns. */
+static void put_controls(struct json *j, const struct report *r)
+{
+	json_key(j, "controls");
+	json_array(j);
+	for (uint32_t i = 0; r->d->ncontrols && i < r->d->nprocesses; i++) {
+		struct control_sum sum = controls_sum(r, i);
+
+		if (!sum.last)
+			continue;
+		json_object(j);
+		json_key_uint(j, "pid", r->d->processes[i].pid);
+		if (r->d->processes[i].rank >= 0)
+			json_key_int(j, "rank", r->d->processes[i].rank);
+		json_key_uint(j, "off_ns", sum.off);
+		json_key_uint(j, "times", sum.times);
+		json_key_int(j, "last", sum.last->value);
+		json_key_string(j, "by", sum.last->who);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put_steps(struct json *j, const struct report *r)
 {
 	static const char *const levels[] = { "all", "sampled", "summed", "out" };
@@ -362,6 +385,7 @@ int profile_print_json(struct profile *profile, const struct definitions *d, FIL
 	put_rows(j, &report);
 	put_findings(j, &report);
 	put_steps(j, &report);
+	put_controls(j, &report);
 	put_not_observable(j, d);
 	json_end_object(j);
 	error = json_finish(j);

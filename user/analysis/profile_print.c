@@ -401,6 +401,7 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 	}
 	print_findings(&p);
 	print_steps(&p);
+	print_controls(&p);
 	print_not_observable(&p);
 	print_loss(&p);
 	report_free(&report);

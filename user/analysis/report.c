@@ -26,6 +26,7 @@ static void add_tally(struct tally *to, const struct tally *from)
 	if (from->timed && from->max > to->max)
 		to->max = from->max;
 	to->unwound += from->unwound;
+	to->off += from->off;
 	to->ended += from->ended;
 	to->open += from->open;
 	to->deep += from->deep;

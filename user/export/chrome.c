@@ -257,6 +257,23 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	return j->error;
 }
 
+static int put_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	struct chrome *c = context;
+	struct json *j = &c->json;
+	const struct track *track = track_of(c, thread, 0);
+
+	if (!track)
+		return -ENOMEM;
+	hand_on(c);
+	begin_instant(j, "t", control->value ? "measurement on" : "measurement off", "control", c->threads[thread].pid, track->tid,
+		      since_start(c, control->time));
+	json_key_string(j, "by", control->who);
+	json_end_object(j);
+	json_end_object(j);
+	return j->error;
+}
+
 /* What was done to keep the cost low: for all threads of all processes. */
 static void put_step(struct chrome *c, const struct def_step *step)
 {
@@ -376,7 +393,7 @@ static int chrome_write(struct recording *recording, int fd, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct chrome *c = chrome_open(d, fd, name);
-	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .progress = put_progress, .context = c };
+	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = c };
 	int error, ended;
 
 	if (!c || !c->out) {

@@ -4,7 +4,7 @@
  *     TIME PROCESS THREAD TYPE EVENT [NAME=VALUE...] [end=REASON] [@ WHERE]
  *
  * TIME is seconds since the run began. PROCESS is the rank ("rank:3") or the pid ("pid:1234"), THREAD is "name:tid".
- * Where calls were lost there is LOST N, with until=TIME where a call is known after them. START and END have the arguments that the
+ * Where measurement was switched off or on there is CONTROL. Where calls were lost there is LOST N, with until=TIME where a call is known after them. START and END have the arguments that the
  * event's table gives each of them, and after these the other values that are known: at END those of the return, too. The
  * lines of one thread are in order of time; threads come in turns. No field but the last has a blank in
  * it: blanks and other bytes that do not print stand as \xNN.
@@ -183,6 +183,21 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	return 0;
 }
 
+static int put_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	struct events *e = context;
+	const char *label = label_of(e, thread);
+
+	if (!label)
+		return -ENOMEM;
+	put_time(e, control->time);
+	put_text(&e->lines, label);
+	put_text(&e->lines, control->value ? " CONTROL on by=" : " CONTROL off by=");
+	put_escaped(&e->lines, control->who ? control->who : "?");
+	put_text(&e->lines, "\n");
+	return e->lines.size < LINES_SIZE ? 0 : flush_lines(e);
+}
+
 static int put_step(struct events *e, const struct def_step *step)
 {
 	const struct def_probe *probe = &e->d->probes[step->probe];
@@ -218,7 +233,7 @@ static int events_write(struct recording *recording, int fd, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct events e = { .d = d };
-	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .progress = put_progress, .context = &e };
+	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = &e };
 	int error = -ENOMEM, ended = 0;
 
 	e.labels = calloc(d->nthreads + 1, sizeof(*e.labels));

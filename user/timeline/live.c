@@ -40,6 +40,11 @@ static int take_event(void *context, const struct definitions *d, const struct e
 	return queue_put_event(&((struct timeline_live *)context)->queue, event);
 }
 
+static int take_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	return queue_put_control(&((struct timeline_live *)context)->queue, thread, control);
+}
+
 static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	return queue_put_gap(&((struct timeline_live *)context)->queue, gap);
@@ -52,7 +57,7 @@ struct timeline_live *timeline_live_new(const struct definitions *d, const struc
 	if (!live)
 		return NULL;
 	live->ops = *ops;
-	live->own = (struct timeline_ops){ .event = take_event, .gap = take_gap, .context = live };
+	live->own = (struct timeline_ops){ .event = take_event, .gap = take_gap, .control = take_control, .context = live };
 	live->timeline = (struct timeline){ .d = d, .ops = &live->own };
 	return live;
 }
@@ -144,6 +149,8 @@ int timeline_live_end(struct timeline_live *live)
 		error = deliver(live, i);
 		if (!error)
 			error = timeline_end_until(&live->timeline, &live->timeline.threads[i], UINT64_MAX, NULL);
+		if (!error)
+			error = timeline_tell_controls(&live->timeline, i, UINT64_MAX, true);
 	}
 	return error ? error : timeline_live_release(live);
 }

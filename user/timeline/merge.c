@@ -40,6 +40,11 @@ static int take_event(void *context, const struct definitions *d, const struct e
 	return queue_release(&m->queue, UINT64_MAX, m->d, m->ops);
 }
 
+static int take_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	return queue_put_control(&((struct merge *)context)->queue, thread, control);
+}
+
 static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	return queue_put_gap(&((struct merge *)context)->queue, gap);
@@ -106,7 +111,7 @@ static int find_floors(struct merge *m, struct recording *recording)
 int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops)
 {
 	struct merge m = { .ops = ops, .d = recording_definitions(recording) };
-	struct timeline_ops own = { .event = take_event, .gap = take_gap, .progress = take_progress, .context = &m };
+	struct timeline_ops own = { .event = take_event, .gap = take_gap, .control = take_control, .progress = take_progress, .context = &m };
 	struct timeline t = { .ops = &own, .chunk_done = chunk_done, .chunk_context = &m };
 	int error = find_floors(&m, recording);
 

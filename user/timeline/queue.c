@@ -10,11 +10,15 @@
 #include "util/array.h"
 
 struct waiting {
-	bool is_gap;
+	enum { WAITING_EVENT, WAITING_GAP, WAITING_CONTROL } kind;
 	struct event event;      /* its span is the one below */
 	union {
 		struct span span;
 		struct gap gap;
+		struct {
+			struct def_control control;
+			uint32_t thread;
+		} told;
 	};
 };
 
@@ -35,7 +39,7 @@ int queue_put_event(struct queue *q, const struct event *event)
 
 	if (!item)
 		return -ENOMEM;
-	item->is_gap = false;
+	item->kind = WAITING_EVENT;
 	item->event = *event;
 	memcpy(&item->span, event->span, offsetof(struct span, words) + event->span->nwords * sizeof(event->span->words[0]));
 	return 0;
@@ -47,9 +51,22 @@ int queue_put_gap(struct queue *q, const struct gap *gap)
 
 	if (!item)
 		return -ENOMEM;
-	item->is_gap = true;
+	item->kind = WAITING_GAP;
 	item->gap = *gap;
 	item->event.time = gap->after;
+	return 0;
+}
+
+int queue_put_control(struct queue *q, uint32_t thread, const struct def_control *control)
+{
+	struct waiting *item = add(q);
+
+	if (!item)
+		return -ENOMEM;
+	item->kind = WAITING_CONTROL;
+	item->told.control = *control;
+	item->told.thread = thread;
+	item->event.time = control->time;
 	return 0;
 }
 
@@ -65,7 +82,9 @@ static int by_time(const void *a, const void *b)
 
 static int hand_on(struct waiting *item, const struct definitions *d, const struct timeline_ops *ops)
 {
-	if (item->is_gap)
+	if (item->kind == WAITING_CONTROL)
+		return ops->control ? ops->control(ops->context, d, item->told.thread, &item->told.control) : 0;
+	if (item->kind == WAITING_GAP)
 		return ops->gap ? ops->gap(ops->context, d, &item->gap) : 0;
 	item->event.span = &item->span;
 	return ops->event(ops->context, d, &item->event);

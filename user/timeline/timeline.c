@@ -91,11 +91,37 @@ void timeline_sort(struct key *keys, size_t count)
 
 /* --- calls in progress -------------------------------------------------------- */
 
+int timeline_tell_controls(struct timeline *t, uint32_t thread, uint64_t time, bool until)
+{
+	struct thread *own = &t->threads[thread];
+
+	for (; own->control < t->d->ncontrols; own->control++) {
+		const struct def_control *control = &t->d->controls[own->control];
+
+		if (control->time > time || (control->time == time && !until))
+			return 0;
+		if (control->process != t->d->threads[thread].process || !t->ops->control)
+			continue;
+		int error = t->ops->control(t->ops->context, t->d, thread, control);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
 static int say(struct timeline *t, enum event_type type, uint64_t time, const struct span *span, unsigned lane,
 	       unsigned level)
 {
 	struct event event = { .type = type, .time = time, .span = span, .lane = lane, .level = level };
 
+	if (t->threads[span->thread].control < t->d->ncontrols) {
+		/* What ends right then ended because of it. */
+		int error = timeline_tell_controls(t, span->thread, time, type != EVENT_END);
+
+		if (error)
+			return error;
+	}
 	return t->ops->event(t->ops->context, t->d, &event);
 }
 
@@ -444,6 +470,8 @@ static int end_all(struct timeline *t)
 		error = begin_late(t, &t->threads[i], UINT64_MAX, NULL);
 		if (!error)
 			error = timeline_end_until(t, &t->threads[i], UINT64_MAX, NULL);
+		if (!error)
+			error = timeline_tell_controls(t, i, UINT64_MAX, true);
 	}
 	return error;
 }

@@ -28,6 +28,11 @@ struct timeline_ops {
 	int (*event)(void *context, const struct definitions *d, const struct event *event);
 	/* Spans were lost on this thread, after gap->after. May be NULL. */
 	int (*gap)(void *context, const struct definitions *d, const struct gap *gap);
+	/*
+	 * Measurement of the thread's process is off from here on, or on again: what had been started has ended. Told to each thread of the
+	 * process that has events, between those before and after. May be NULL.
+	 */
+	int (*control)(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
 	/* So much of the recording is done. May be NULL. */
 	void (*progress)(void *context, size_t done, size_t all);
 	void *context;

@@ -16,6 +16,7 @@ struct thread {
 	uint64_t now;            /* ns: of the latest event delivered */
 	struct lane *lanes;
 	unsigned nlanes;
+	size_t control;          /* of the definitions' controls: next to look at */
 	size_t late, late_end;   /* of recording_late(): next to deliver, and the first of another thread */
 	size_t spans, gaps;      /* where this chunk's keys and gaps of the thread begin */
 	size_t nspans, ngaps;    /* how many; both 0: not met in this chunk */
@@ -56,6 +57,8 @@ int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time,
 /* Delivers all that happens on any thread before `time` (ns), for which no other start before it may be still to come. */
 int timeline_advance(struct timeline *t, uint64_t time);
 int timeline_pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap);
+/* Delivers what was said of the thread's measurement up to `time` (ns), or before it. 0 or -errno. */
+int timeline_tell_controls(struct timeline *t, uint32_t thread, uint64_t time, bool until);
 /* Says what could not be shown as it was. */
 void timeline_say_trouble(const struct timeline *t);
 /* Reads the whole recording into t->ops. */
