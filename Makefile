@@ -84,7 +84,12 @@ include bench/rules.mk
 docs: gaspbpf
 	$(Q)scripts/docs
 
-install: gaspbpf gaspbpf-toolhost
+# The manual page is what --help says.
+$(BUILD)/gaspbpf.1: gaspbpf scripts/man
+	$(Q)scripts/man > $@
+
+install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
+	install -D -m 644 $(BUILD)/gaspbpf.1 $(DESTDIR)$(prefix)/share/man/man1/gaspbpf.1
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
 	install -m 644 models/*.model models/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models

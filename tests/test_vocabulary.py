@@ -225,4 +225,7 @@ def test_installed_headers_are_found_by_pkg_config(tmp_path):
     text = '#include <gasp_upc.h>\n#include <gasp.h>\n#include <gasp_mpi.h>\nint tag(void) { return GASP_UPC_BARRIER; }\n'
     subprocess.run(["gcc", "-x", "c", *flags, "-fsyntax-only", "-"], input=text, text=True, check=True, timeout=gaspbpf.PATIENCE)
     assert (tmp_path / "usr/share/gaspbpf/models/documents.list").exists()
+    manual = (tmp_path / "usr/share/man/man1/gaspbpf.1").read_text()
+    for command in "record", "report", "export", "list", "events", "doctor":
+        assert f".SS gaspbpf {command}\n.nf\nUsage: gaspbpf {command}" in manual
     assert {path.name for path in (tmp_path / "usr/share/doc/gaspbpf/events").iterdir()} >= {"c.md", "upc.md", "mpi.md"}

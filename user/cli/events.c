@@ -41,10 +41,10 @@ static const char about[] =
 	"\nExamples:\n"
 	"  gaspbpf events                            all\n"
 	"  gaspbpf events c upc                      those of two models\n"
-	"  gaspbpf events 'MEM*' GASP_MPI_SEND       some, with the functions they come from\n"
+	"  gaspbpf events 'MEM*' GASP_MPI_SEND       some, with their functions\n"
 	"  gaspbpf events --json | jq '.events[].name'\n"
 	"  gaspbpf events upc --header               what a tool compiles against\n"
-	"  gaspbpf events --conformance              what is required, and where tests have seen it\n";
+	"  gaspbpf events --conformance              what is required, and its tests\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
