@@ -15,6 +15,7 @@
  * would say, it is enough.
  */
 #include "export/chrome_call.h"
+#include "recording/communicators.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ struct chrome_calls {
 	const struct definitions *d;
 	struct probe_text *probes;
 	struct caller_text *callers; /* by call site */
+	struct comm_index *comms;
 };
 
 /* --- what is written once --------------------------------------------------------- */
@@ -237,7 +239,8 @@ struct chrome_calls *chrome_calls_new(const struct definitions *d)
 	calls->d = d;
 	calls->probes = calloc(d->nprobes + 1, sizeof(*calls->probes));
 	calls->callers = calloc(d->nsites + 1, sizeof(*calls->callers));
-	if (calls->probes && calls->callers)
+	calls->comms = comm_index_new(d);
+	if (calls->probes && calls->callers && calls->comms)
 		return calls;
 	chrome_calls_free(calls);
 	return NULL;
@@ -256,6 +259,7 @@ void chrome_calls_free(struct chrome_calls *calls)
 		free(calls->callers[i].text);
 	free(calls->probes);
 	free(calls->callers);
+	comm_index_free(calls->comms);
 	free(calls);
 }
 
@@ -358,23 +362,34 @@ static char *put_payload(char *to, const struct payload_plan *plan, const struct
 }
 
 /* The first value that says it. */
-static char *put_peer(char *to, const struct json_argument *peers, uint32_t npeers, const struct sent_words *sent)
+static char *put_peer(char *to, const struct json_argument *peers, uint32_t npeers, const struct sent_words *sent,
+		      const struct def_comm *comm)
 {
-	to = COPY(to, "\"peer\":");
-	for (uint32_t i = 0; i < npeers; i++) {
-		int64_t number;
+	int64_t peer = 0, number, world;
+	bool known = false;
 
-		if (prepared_number(&peers[i].value, sent, &number)) {
-			to = digits_int(to, number);
-			*to++ = ',';
-			return to;
-		}
+	/* A negative one is a wildcard, in whose place the status may say who it was. */
+	for (uint32_t i = 0; i < npeers && (!known || peer < 0); i++) {
+		if (!prepared_number(&peers[i].value, sent, &number) || (known && number < 0))
+			continue;
+		peer = number;
+		known = true;
 	}
-	return COPY(to, "null,");
+	to = COPY(to, "\"peer\":");
+	if (!known)
+		return COPY(to, "null,");
+	to = digits_int(to, peer);
+	*to++ = ',';
+	world = comm ? comm_world_rank(comm, peer) : -1;
+	if (world < 0)
+		return to;
+	to = digits_int(COPY(to, "\"peer_world\":"), world);
+	*to++ = ',';
+	return to;
 }
 
 static char *put_arguments(char *to, const struct probe_text *text, const struct caller_text *caller,
-			   const struct span *span)
+			   const struct comm_index *comms, const struct span *span)
 {
 	const struct sent_words sent = call_words(span);
 	const char *end = call_end(span);
@@ -384,7 +399,7 @@ static char *put_arguments(char *to, const struct probe_text *text, const struct
 	if (text->payload)
 		to = put_payload(to, text->payload, &sent);
 	if (text->npeers)
-		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent);
+		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent, comm_of_span(comms, span));
 	if (caller)
 		to = copy(to, caller->text, caller->length);
 	if (end) {
@@ -416,7 +431,7 @@ int chrome_call_put(struct chrome_calls *calls, struct buffer *buffer, const str
 	to = copy(to, place->text, place->length);
 	to = COPY(digits_micros(to, start), ",\"dur\":");
 	to = COPY(digits_micros(to, end - start), ",\"args\":{");
-	to = put_arguments(to, text, caller, span);
+	to = put_arguments(to, text, caller, calls->comms, span);
 	to = COPY(to, "}}");
 	buffer->size = (size_t)(to - (char *)buffer->data);
 	return 0;

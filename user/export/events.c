@@ -18,6 +18,7 @@
 #include "export/call.h"
 #include "export/formats.h"
 #include "export/output.h"
+#include "recording/communicators.h"
 #include "timeline/arguments.h"
 #include "util/buffer.h"
 #include "util/log.h"
@@ -28,6 +29,7 @@ struct events {
 	const struct definitions *d;
 	struct output *out;
 	struct site_texts sites;
+	struct comm_index *comms;
 	char **labels;           /* by thread: "rank:3 worker:12" */
 	struct buffer lines;     /* not yet written */
 };
@@ -132,6 +134,53 @@ static void put_values(struct buffer *b, const struct span *span, const struct d
 	}
 }
 
+static const char *last_name(const struct value *v)
+{
+	const char *dot = v->name ? strrchr(v->name, '.') : NULL;
+
+	return dot ? dot + 1 : v->name ?: "?";
+}
+
+/* Is there a value of the same parameter further on, that says more? That of a status does. */
+static bool is_outdone(const struct span *span, const struct def_probe *probe, uint32_t value)
+{
+	struct shown_value shown;
+
+	for (uint32_t i = value + 1; i < probe->nvalues; i++) {
+		if (probe->values[i].meaning != probe->values[value].meaning || strcmp(last_name(&probe->values[i]), last_name(&probe->values[value])))
+			continue;
+		call_value(span, &probe->values[i], &shown);
+		if (shown.kind == VALUE_SIGNED)
+			return true;
+	}
+	return false;
+}
+
+/* The ranks in the whole job of those that the call names by their ranks in a communicator which is another one: dest.world=7 */
+static void put_world_ranks(struct events *e, const struct span *span, const struct def_probe *probe, bool at_end)
+{
+	const struct def_comm *comm = comm_of_span(e->comms, span);
+
+	if (!comm || (comm->nruns == 1 && comm->runs[0].first == 0 && comm->runs[0].stride == 1))
+		return;
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+		struct shown_value shown;
+		char text[40];
+
+		if ((v->meaning != MEANING_PEER && v->meaning != MEANING_ROOT) || (v->at_return && !at_end) ||
+		    (at_end && is_outdone(span, probe, i)))
+			continue;
+		call_value(span, v, &shown);
+		if (shown.kind != VALUE_SIGNED || comm_world_rank(comm, shown.number) < 0)
+			continue;
+		put_text(&e->lines, " ");
+		put_escaped(&e->lines, last_name(v));
+		snprintf(text, sizeof(text), ".world=%" PRId64, comm_world_rank(comm, shown.number));
+		put_text(&e->lines, text);
+	}
+}
+
 static int put_event(void *context, const struct definitions *d, const struct event *event)
 {
 	static const char *const types[] = { [EVENT_START] = "START ", [EVENT_END] = "END ", [EVENT_ATOMIC] = "ATOMIC " };
@@ -151,6 +200,7 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	if (probe->lists)
 		put_arguments(&e->lines, d, event);
 	put_values(&e->lines, span, probe, event->type == EVENT_END);
+	put_world_ranks(e, span, probe, event->type == EVENT_END);
 	if (end && event->type == EVENT_END) {
 		put_text(&e->lines, " end=");
 		put_text(&e->lines, end);
@@ -237,7 +287,8 @@ static int events_write(struct recording *recording, int fd, const char *name)
 	int error = -ENOMEM, ended = 0;
 
 	e.labels = calloc(d->nthreads + 1, sizeof(*e.labels));
-	if (site_texts_open(&e.sites, d) && e.labels)
+	e.comms = comm_index_new(d);
+	if (site_texts_open(&e.sites, d) && e.labels && e.comms)
 		e.out = output_open(fd, name);
 	if (e.out) {
 		error = put_steps(&e);
@@ -250,6 +301,7 @@ static int events_write(struct recording *recording, int fd, const char *name)
 	for (size_t i = 0; e.labels && i < d->nthreads; i++)
 		free(e.labels[i]);
 	free(e.labels);
+	comm_index_free(e.comms);
 	site_texts_close(&e.sites);
 	buffer_free(&e.lines);
 	return error ? error : ended;
