@@ -43,6 +43,7 @@ struct tool {
 	void *locate_context;
 	size_t sent[TRANSFER_KINDS];
 	size_t nthreads, nprobes, nsites; /* of those, what an event may refer to */
+	size_t ncontrols;        /* told */
 	struct buffer waiting;   /* frames; up to `written` they are in the pipe */
 	size_t written;
 	size_t frame_left;       /* bytes of the frame at `written` that are not written; 0: a frame begins there */
@@ -102,6 +103,29 @@ static void forget_waiting(struct tool *t)
 	t->written = 0;
 }
 
+/* To the thread that switched measurement; where it was somebody outside, to all threads of the process. */
+static void put_control(struct tool *t, const struct def_control *control)
+{
+	struct wire_head head = { .kind = WIRE_CONTROL, .size = sizeof(struct wire_control) };
+
+	if (t->nthreads < t->d->nthreads)
+		put_definitions(t);
+	for (uint32_t i = 0; i < t->d->nthreads; i++) {
+		struct wire_control c = { .time = control->time, .thread = i, .on = control->value };
+
+		if (control->thread == NO_INDEX ? t->d->threads[i].process != control->process : control->thread != i)
+			continue;
+		buffer_put(&t->waiting, &head, sizeof(head));
+		buffer_put(&t->waiting, &c, sizeof(c));
+	}
+}
+
+static void put_controls(struct tool *t, uint64_t time)
+{
+	while (t->ncontrols < t->d->ncontrols && t->d->controls[t->ncontrols].time <= time)
+		put_control(t, &t->d->controls[t->ncontrols++]);
+}
+
 static void put_event(struct tool *t, const struct event *event)
 {
 	const struct span *span = event->span;
@@ -112,6 +136,7 @@ static void put_event(struct tool *t, const struct event *event)
 	};
 	struct wire_head head = { .kind = WIRE_EVENT, .size = sizeof(e) + span->nwords * sizeof(span->words[0]) };
 
+	put_controls(t, event->time);
 	if (!is_defined(t, span))
 		put_definitions(t);
 	buffer_put(&t->waiting, &head, sizeof(head));
@@ -477,6 +502,7 @@ static void put_end(struct tool *t)
 
 	if (t->trouble != TROUBLE_BEHIND) {
 		put_definitions(t);
+		put_controls(t, UINT64_MAX);
 		definitions_put_processes(&bytes, t->d); /* how they ended */
 		put_frame(t, WIRE_DEFINITIONS, &bytes);
 		put_run(t);

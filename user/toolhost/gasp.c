@@ -28,6 +28,7 @@ struct gasp {
 	create_function create;
 	uint32_t next_user;      /* of a tool without gasp_create_event */
 	bool out_of_range, contradicted; /* said */
+	int on;                  /* the last value that any context was told */
 };
 
 /* A language of a thread. */
@@ -69,6 +70,7 @@ static void *gasp_open(struct host *h, void *library)
 	g->notify = notify ? (void (*)(void))notify : (void (*)(void))pass_on;
 	g->control = (control_function)dlsym(library, "gasp_control");
 	g->create = (create_function)dlsym(library, "gasp_create_event");
+	g->on = 1;
 	g->next_user = ids_first_user(h->ids);
 	return g;
 }
@@ -114,12 +116,12 @@ static void tell_control(struct host *h, struct context *c, int on)
 	host_enter(h, HOST_CONTROL);
 	before = g->control(c->own, on);
 	host_return(h);
-	if (!before != !c->on && !g->contradicted) {
+	if (!before != !c->on && !before != !g->on && !g->contradicted) {
 		host_warn("gasp_control() returned %d, though measurement was %s: the tool does not keep what it is told (GASP 1.4 section 3.3)",
 			  before, c->on ? "on" : "off");
 		g->contradicted = true;
 	}
-	c->on = on;
+	c->on = g->on = on;
 }
 
 static struct context *begin(struct host *h, struct host_thread *t, int language)
@@ -174,7 +176,7 @@ static uint32_t user_tag(struct host *h, struct context *c)
 		return c->tags[index];
 	if (g->create) {
 		host_enter(h, HOST_CREATE);
-		tag = g->create(c->own, probe->event, probe->prototype);
+		tag = g->create(c->own, probe->event, host_user_format(probe));
 		host_return(h);
 	} else {
 		tag = g->next_user++;

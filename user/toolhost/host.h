@@ -75,6 +75,8 @@ const struct def_site *host_site(const struct host *h);
 const struct def_probe *host_probe(const struct host *h);
 /* It has a number of the program's, so the tool gives it one of its own. */
 bool host_is_user_event(const struct def_probe *probe);
+/* What the program said of its values, as for printf(); NULL: nothing. */
+const char *host_user_format(const struct def_probe *probe);
 
 /* ids.c: the number of an event in the numbering that the tool was compiled with. */
 uint32_t ids_tag(enum gasp_ids ids, const struct def_probe *probe, enum event_type type);

@@ -96,6 +96,11 @@ bool host_is_user_event(const struct def_probe *probe)
 	return probe->role == ROLE_USER || probe->number >= 0xC0000000u || (probe->model && !strcmp(probe->model, "user"));
 }
 
+const char *host_user_format(const struct def_probe *probe)
+{
+	return probe->role == ROLE_USER && probe->prototype && *probe->prototype ? probe->prototype : NULL;
+}
+
 /* --- the job's threads --------------------------------------------------------------- */
 
 /* The command as a program has it: words, ended by a NULL. Only blanks are known to have been between them. */

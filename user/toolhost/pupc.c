@@ -149,7 +149,7 @@ static uint32_t user_tag(struct host *h)
 		return p->tags[index];
 	if (p->create) {
 		host_enter(h, HOST_CREATE);
-		tag = p->create(probe->event, probe->prototype);
+		tag = p->create(probe->event, host_user_format(probe));
 		host_return(h);
 	} else {
 		tag = p->next_user++;
