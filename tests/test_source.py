@@ -1,0 +1,90 @@
+"""Where a call is written: file, line and column, however the program was built, and nothing pretended where that is not known."""
+import subprocess
+import textwrap
+
+import pytest
+
+import gaspbpf
+
+SOURCE = textwrap.dedent("""
+    #include <stdio.h>
+    #include <stdlib.h>
+    static inline __attribute__((always_inline)) void *box(size_t n)
+    {
+        return malloc(n); /* inlined twice: this is where the call stands */
+    }
+    int main(void)
+    {
+        puts("ready"); fflush(stdout); getchar();
+        void *volatile a = box(111), *volatile b = box(222);
+        free(a); free(b);
+        puts("done"); fflush(stdout); getchar();
+        return 0;
+    }
+    """)
+
+BUILDS = {
+    "pie": ["-pie", "-fPIE"],
+    "no-pie": ["-no-pie"],
+    "clang": ["clang"],
+    "debug file": ["-pie", "-fPIE", "-Wl,--build-id=none"],
+    "symbols in .gnu_debugdata": ["-pie", "-fPIE"],
+    "nothing": ["-g0", "-s"],
+}
+
+
+def build(kind, folder):
+    source, program = folder / "job.c", folder / "job"
+    source.write_text(SOURCE)
+    options = BUILDS[kind]
+    compiler = "clang" if options == ["clang"] else "cc"
+    subprocess.run([compiler, "-O1", "-g", *[option for option in options if option != "clang"], "-o", program, source], check=True)
+    if kind == "debug file":
+        script = "objcopy --only-keep-debug job job.debug && strip job && objcopy --add-gnu-debuglink=job.debug job"
+    elif kind.startswith("symbols"):
+        script = ("nm job --format=posix --defined-only | cut -d' ' -f1 | sort > keep; objcopy --strip-debug job symbols;"
+                  "strip job; xz -k symbols; objcopy --add-section .gnu_debugdata=symbols.xz job")
+    else:
+        script = "true"
+    subprocess.run(script, shell=True, check=True, cwd=folder)
+    return program
+
+
+def places():
+    """Line and column of the name of each called function, as the source says."""
+    lines = SOURCE.split("\n")
+
+    def at(text, after=""):
+        line = next(i for i, each in enumerate(lines) if text in each)
+        return line + 1, lines[line].index(text, lines[line].index(after)) + 1
+
+    return {"malloc": at("malloc(n)"), "free a": at("free(a)"), "free b": at("free(b)")}
+
+
+@pytest.mark.parametrize("kind", BUILDS)
+def test_where_a_call_is_written(observe, tmp_path, kind):
+    program = build(kind, tmp_path)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            assert job.stdout.readline() == "ready\n"
+            watcher = observe("-p", job.pid, "-m", "c", "-o", tmp_path / "run.events")
+            job.stdin.write("\n")
+            job.stdin.flush()
+            assert job.stdout.readline() == "done\n"
+            status, _, errors = watcher.stop()
+            assert status == 0, errors
+        finally:
+            job.kill()
+    starts = [line for line in (tmp_path / "run.events").read_text().splitlines() if " START " in line]
+    ours = {size: next(line for line in starts if f"nbytes={size} " in line) for size in (111, 222)}
+    after = starts[starts.index(ours[222]) + 1:]
+    frees = [line for line in after if "GASP_C_FREE" in line][:2]
+    where = [line.split(" @ ")[1] for line in (ours[111], ours[222], *frees)]
+    if kind in ("pie", "no-pie", "clang", "debug file"):
+        known = places()
+        expected = [known["malloc"], known["malloc"], known["free a"], known["free b"]]
+        assert where == [f"{tmp_path}/job.c:{line}:{column}" for line, column in expected]
+    elif kind == "nothing":
+        assert all("job" in each and ".c:" not in each and "main" not in each for each in where), where
+    else:
+        assert all(each.startswith("main+0x") for each in where), where
