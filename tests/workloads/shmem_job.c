@@ -9,8 +9,8 @@
  * leaves in order, then _exit().
  */
 #include "job.h"
+#include "shmem_leave.h"
 
-#include <dlfcn.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,18 +303,6 @@ static void prepare_sync(void)
 	fill_sync(alltoalls_sync, SHMEM_ALLTOALLS_SYNC_SIZE);
 	fill_sync(reduce_sync, SHMEM_REDUCE_SYNC_SIZE);
 	shmem_barrier_all();
-}
-
-/* To the launcher a process that ends without this has failed. */
-static void leave_in_order(void)
-{
-	void *library = dlopen("libpmix.so.2", RTLD_NOLOAD | RTLD_NOW);
-	int (*finalize)(const void *info, size_t n) = library ? dlsym(library, "PMIx_Finalize") : NULL;
-
-	fflush(stdout);
-	if (finalize)
-		finalize(NULL, 0);
-	_exit(0);
 }
 
 int main(int argc, char **argv)
