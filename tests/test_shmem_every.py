@@ -1,0 +1,85 @@
+"""OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down itself."""
+import collections
+import json
+import re
+import subprocess
+
+import conformance
+import gaspbpf
+import truth
+
+RUNTIME = "openmpi-oshmem-4.1.4"
+LINE = re.compile(r"[\d.]+ PE:(\d+) \S+? (START|END|ATOMIC) GASP_SHMEM_(\w+)((?: \w+=.*?)?)(?: @ .*)?$")
+
+# They tell or set something of the PE that calls, or belong to the library's own parts.
+LEFT_OUT = re.compile(r"""p?shmem_(my_pe|n_pes|ptr|(pe|addr)_accessible|query_thread|info_get_\w+|udcflush\w*|(set|clear)_cache_\w+) |
+    (p?_?)?(my_pe|num_pes) | shmem_(ds_reset|lock_init|lock_finalize)""", re.VERBOSE)
+
+
+def library():
+    return subprocess.run(["gcc", "-print-file-name=liboshmem.so"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_model_has_all_functions_of_the_library():
+    """Functions at one place are one probe, so it is their places that must be known."""
+    symbols = subprocess.run(["nm", "-D", "--defined-only", library()], capture_output=True, text=True, check=True).stdout.splitlines()
+    place = {name: address for address, kind, name in map(str.split, symbols) if kind in "TW"}
+    wanted = {name for name in place if re.match(r"p?shmemx?_|p?sh(m?alloc|memalign|realloc|free)$|p?start_pes|globalexit", name)
+              and not LEFT_OUT.fullmatch(name)}
+    assert len(wanted) > 1700
+    found = json.loads(gaspbpf.run("list", "--json", "-m", "shmem", library()).stdout)["found"]
+    known = {place[row["symbol"]] for row in found}
+    assert {name for name in wanted if place[name] not in known} == set()
+
+
+def calls_of_the_program(path):
+    """By PE: (event, arguments) of each call that is not made within another one, as the END tells them."""
+    open_calls, calls = collections.Counter(), collections.defaultdict(list)
+    for line in path.read_text().splitlines():
+        match = LINE.match(line)
+        if not match:
+            continue
+        pe, kind, event, text = match.groups()
+        open_calls[pe] += {"START": 1, "END": -1}.get(kind, 0)
+        if kind == "END" and not open_calls[pe]:
+            calls[int(pe)].append((event, arguments_of(text)))
+    return calls
+
+
+def arguments_of(text):
+    """name=value ...: gaspbpf writes the blank of "long double" as \\x20, the job does not."""
+    return dict(item.replace("\\x20", " ").split("=", 1) for item in re.split(r" (?=\w+=)", text.strip()) if item)
+
+
+def test_every_function_with_its_arguments(job, observe, tmp_path):
+    log = tmp_path / "log"
+    pair = job(["oshrun", "-n", "2", "-x", f"EVERY_LOG={log}", gaspbpf.WORKLOADS / "shmem_every"], ranks=2,
+               env={**truth.ENVIRONMENT, "EVERY_LOG": str(log)}).wait_ready()
+    report = truth.window(pair, observe, options=["-o", tmp_path / "run.events"])
+    calls = calls_of_the_program(tmp_path / "run.events")
+    sent, received = 0, 0
+    for rank in range(2):
+        own = [(line.split()[0], arguments_of(line.partition(" ")[2])) for line in (tmp_path / f"log.{rank}").read_text().splitlines()]
+        assert len(own) > 900
+        assert [event for event, _ in calls[rank]] == [event for event, _ in own]
+        # What the job does not speak of are arguments that no table has.
+        seen = [(event, {name: arguments.get(name) for name in wrote}) for (event, arguments), (_, wrote) in zip(calls[rank], own)]
+        assert [pair for pair in zip(seen, own) if pair[0] != pair[1]] == []
+        sent += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("PUT", "PUT_NBI", "IPUT", "P"))
+        received += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("GET", "GET_NBI", "IGET", "G"))
+        conformance.seen(RUNTIME, *{f"GASP_SHMEM_{event}" for event, _ in own})
+    # A lock's own transfers are within its calls; there is one, and its calls are known.
+    rows = gaspbpf.events(report)
+    assert sum(rows[f"GASP_SHMEM_{event}"]["bytes_sent"] for event in ("PUT", "PUT_NBI", "IPUT", "P")) == sent
+    assert sum(rows[f"GASP_SHMEM_{event}"]["bytes_received"] for event in ("GET", "GET_NBI", "IGET", "G")) == received
+
+
+def test_the_way_in_and_out(tmp_path):
+    """From the first call to an end that takes all PEs along, with its status."""
+    result = gaspbpf.run("-o", tmp_path / "run.events", "--", "oshrun", "-n", "1", gaspbpf.WORKLOADS / "shmem_every", "--global-exit", "7",
+                         env=truth.ENVIRONMENT)
+    lines = [match.groups() for match in map(LINE.match, (tmp_path / "run.events").read_text().splitlines()) if match]
+    assert [(kind, event) for _, kind, event, _ in lines if event in ("INIT", "GLOBAL_EXIT")] == \
+        [("START", "INIT"), ("END", "INIT"), ("ATOMIC", "GLOBAL_EXIT")], result.stderr
+    assert arguments_of(lines[-1][3]) == {"status": "7"}
+    conformance.seen(RUNTIME, "GASP_SHMEM_INIT", "GASP_SHMEM_GLOBAL_EXIT")
