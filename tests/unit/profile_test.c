@@ -123,7 +123,7 @@ static char *text_of(struct run *run, bool json, unsigned width)
 	FILE *out = open_memstream(&text, &size);
 
 	if (json)
-		assert_int_equal(profile_print_json(run->profile, &run->d, out), 0);
+		assert_int_equal(profile_print_json(run->profile, &run->d, out, NULL), 0);
 	else
 		assert_int_equal(profile_print(run->profile, &run->d, out, &style), 0);
 	fclose(out);

@@ -28,6 +28,7 @@ struct profile_style {
 	unsigned top;    /* rows per table; 0: all */
 	bool sites;      /* every event with its call sites, instead of the ten hottest of all */
 	bool histogram;  /* how long the calls of each event took */
+	const struct counters *counters; /* of tasks, to be shown too; NULL: none */
 };
 
 /*
@@ -35,6 +36,6 @@ struct profile_style {
  * not yet located in the source, the report says where they are in the file. 0 or -errno (write error).
  */
 int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style);
-int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out);
+int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style);
 
 #endif

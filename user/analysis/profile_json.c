@@ -1,6 +1,7 @@
 /*
  * profile_json.c - the profile for programs: all times in ns, unknown is null.
  */
+#include "analysis/counters.h"
 #include "analysis/profile_data.h"
 
 #include <errno.h>
@@ -362,7 +363,7 @@ static void put_steps(struct json *j, const struct report *r)
 	json_end_array(j);
 }
 
-int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out)
+int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style)
 {
 	struct json *j = malloc(sizeof(*j));
 	struct report report;
@@ -387,6 +388,8 @@ int profile_print_json(struct profile *profile, const struct definitions *d, FIL
 	put_steps(j, &report);
 	put_controls(j, &report);
 	put_not_observable(j, d);
+	if (style && style->counters)
+		counters_put_json(style->counters, d, j);
 	json_end_object(j);
 	error = json_finish(j);
 	errno = 0;

@@ -1,6 +1,7 @@
 /*
  * profile_print.c - the profile as a text for people.
  */
+#include "analysis/counters.h"
 #include "analysis/profile_data.h"
 
 #include <errno.h>
@@ -399,6 +400,8 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 		print_threads(&p);
 		print_sites(&p);
 	}
+	if (style->counters)
+		counters_print(style->counters, d, out, style->width, style->colour);
 	print_findings(&p);
 	print_steps(&p);
 	print_controls(&p);

@@ -666,4 +666,5 @@ void session_free_definitions(struct capture_session *s)
 	free(s->costs);
 	free(s->skip_costs);
 	session_free_sums(s);
+	session_free_texts(s);
 }

@@ -61,6 +61,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
 	if (s->comm_places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
+	session_note_texts(s, t, &span);
 	session_deliver(s, &span);
 }
 

@@ -12,6 +12,8 @@
 #define SINKS 16
 #define SITE_CACHE 4096 /* recently used call sites; a power of two */
 
+#define TEXT_CACHE 256  /* recently met names; a power of two */
+
 /* A span that came before one that ought to precede it. */
 struct early {
 	uint64_t sequence;
@@ -124,6 +126,10 @@ struct capture_session {
 		struct site_key key;
 		uint32_t site;
 	} cache[SITE_CACHE];
+	struct text_record *texts;
+	struct text_record *text_cache[TEXT_CACHE];
+	uint8_t *named;           /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
+	size_t named_room;
 	struct known_image *images;
 	size_t nimages;
 
@@ -202,6 +208,11 @@ int session_comm_site(struct capture_session *s, const struct site *site);
 /* A call at a site that has comm_places: defines the communicators that it is the first to name. */
 void session_meet_comms(struct capture_session *s, const struct live_thread *t, uint32_t site, const struct span *span);
 void session_free_comms(struct capture_session *s);
+
+/* texts.c */
+/* The names that a call carries are read where they are not known yet. */
+void session_note_texts(struct capture_session *s, const struct live_thread *t, const struct span *span);
+void session_free_texts(struct capture_session *s);
 
 /* sums.c */
 /* The kernel's last word on a thread: t is the one that it calls so. */

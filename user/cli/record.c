@@ -338,7 +338,7 @@ static int print_report(struct watch *w)
 	const struct definitions *d = &w->job->definitions;
 	int err;
 
-	err = w->options->json ? profile_print_json(w->outputs->profile, d, stdout)
+	err = w->options->json ? profile_print_json(w->outputs->profile, d, stdout, NULL)
 			       : profile_print(w->outputs->profile, d, stdout, &style);
 	if (!err && fflush(stdout))
 		err = -errno;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/counters.h"
 #include "analysis/profile.h"
 #include "cli/cli.h"
 #include "util/log.h"
@@ -15,7 +16,7 @@
 
 struct options {
 	const char *recording;
-	bool json, subtract_floor;
+	bool json, subtract_floor, counters;
 	struct profile_style style;
 };
 
@@ -25,6 +26,7 @@ static const struct argp_option option_list[] = {
 	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
 	{ "subtract-floor", 'f', NULL, 0, "All durations without what the probe itself adds to each, by the calibration in the recording", 0 },
 	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread", 0 },
+	{ "counters", 'c', NULL, 0, "Tasks submitted, waiting, ready and executed, by runtime, worker and codelet: StarPU's performance counters", 0 },
 	{ 0 }
 };
 
@@ -35,6 +37,7 @@ static const char about[] =
 	"  gaspbpf report run.gasp\n"
 	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
 	"  gaspbpf report --histogram run.gasp         are a few calls slow, or all?\n"
+	"  gaspbpf report --counters run.gasp          what became of the tasks\n"
 	"  gaspbpf report --json run.gasp | jq '.events[0]'\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -52,6 +55,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 's':
 		o->style.sites = true;
+		return 0;
+	case 'c':
+		o->counters = true;
 		return 0;
 	case 'H':
 		o->style.histogram = true;
@@ -81,7 +87,7 @@ static int print(struct profile *profile, const struct definitions *d, const str
 	int error;
 
 	if (o->json)
-		error = profile_print_json(profile, d, stdout);
+		error = profile_print_json(profile, d, stdout, &o->style);
 	else
 		error = profile_print(profile, d, stdout, &o->style);
 	if (error && error != -EPIPE)
@@ -95,6 +101,7 @@ int command_report(int argc, char **argv)
 	struct options o = { .style = { .width = cli_width(), .colour = cli_colour(), .top = DEFAULT_TOP } };
 	struct recording *recording;
 	struct profile *profile;
+	struct counters *counters = NULL;
 	int error;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
@@ -112,8 +119,12 @@ int command_report(int argc, char **argv)
 	}
 	if (error == -ENOMEM)
 		log_error("report: out of memory");
+	if (!error && o.counters)
+		error = counters_read(&counters, recording);
+	o.style.counters = counters;
 	if (!error)
 		error = print(profile, recording_definitions(recording), &o);
+	counters_free(counters);
 	profile_free(profile);
 	recording_close(recording);
 	return error ? 1 : 0;

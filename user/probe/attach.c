@@ -28,12 +28,12 @@ static struct gb_probe site_program(const struct site *site)
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
 			program.return_slots |= 1U << capture->values[v].slot;
-	if (marks & MARK_ATOMIC || site->returns == RETURNS_NONE)
+	if (marks & MARK_OPENS)
+		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
+	else if (marks & MARK_ATOMIC || site->returns == RETURNS_NONE)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
-	if (marks & MARK_OPENS)
-		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
 	if (site->function->role == ROLE_EXIT)
 		program.flags |= GB_PROBE_CALLER;
 	if (site->no_span) {

@@ -75,9 +75,10 @@ unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]
 
 /* --- facts about the process ------------------------------------------- */
 
+/* A function of which a model knows what it does with stacks is a runtime's, whatever its role. */
 static bool is_user(const struct function *f)
 {
-	return f->role == ROLE_FUNCTION || f->role == ROLE_USER;
+	return !(f->marks & MARK_STAYS) && (f->role == ROLE_FUNCTION || f->role == ROLE_USER);
 }
 
 /* Does the image hold a runtime's functions? */

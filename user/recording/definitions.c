@@ -27,6 +27,7 @@
 #define SITE(n, t, member) { n, FIELD_##t, offsetof(struct def_site, member) }
 #define SUM(n, t, member) { n, FIELD_##t, offsetof(struct def_sum, member) }
 #define STEP(n, t, member) { n, FIELD_##t, offsetof(struct def_step, member) }
+#define TEXT(n, t, member) { n, FIELD_##t, offsetof(struct def_text, member) }
 #define END { 0, FIELD_END, 0 }
 
 const struct field run_fields[] = {
@@ -83,6 +84,10 @@ static const struct field step_fields[] = {
 	STEP(6, U32, share), END
 };
 
+static const struct field text_fields[] = {
+	TEXT(1, INDEX, process), TEXT(2, U64, address), TEXT(3, U64, time), TEXT(4, STRING, text), END
+};
+
 #define KIND(type, entries, entry, most, fields) \
 	{ type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), sizeof(struct entry), most, fields }
 
@@ -97,9 +102,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_UNSEEN, unseen, def_unseen, 1 << 12, unseen_fields),
 	KIND(CHUNK_CONTROLS, controls, def_control, 1 << 20, control_fields),
 	KIND(CHUNK_COMMS, comms, def_comm, 1 << 20, comm_fields),
+	KIND(CHUNK_TEXTS, texts, def_text, 1 << 20, text_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM, KIND_TEXT };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -205,6 +211,11 @@ uint32_t definitions_add_unseen(struct definitions *d)
 uint32_t definitions_add_comm(struct definitions *d)
 {
 	return definitions_add(d, &kinds[KIND_COMM]);
+}
+
+uint32_t definitions_add_text(struct definitions *d)
+{
+	return definitions_add(d, &kinds[KIND_TEXT]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -557,6 +568,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return unseen_check(entry);
 	case KIND_COMM:
 		return comm_check(entry, d);
+	case KIND_TEXT:
+		return ((const struct def_text *)entry)->process >= d->nprocesses ? "a text refers to no process" : NULL;
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 10
+#define KINDS 11
 
 /* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
 enum field_type {

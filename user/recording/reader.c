@@ -90,6 +90,8 @@ static uint32_t add_entry(const struct kind *kind, struct definitions *d)
 		return definitions_add_step(d);
 	case CHUNK_COMMS:
 		return definitions_add_comm(d);
+	case CHUNK_TEXTS:
+		return definitions_add_text(d);
 	default:
 		return definitions_add_site(d);
 	}
@@ -109,6 +111,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_unseen unseen;
 		struct def_control control;
 		struct def_comm comm;
+		struct def_text text;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);

@@ -180,6 +180,17 @@ struct def_comm {
 /* "every call", "1 call in 64", "counts only", "out". Into text, which is returned. */
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
+/*
+ * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there. An address may
+ * be used again: of several entries the last one that is not later than the call holds.
+ */
+struct def_text {
+	uint32_t process;        /* index: whose address space */
+	uint64_t address;        /* the value of the call */
+	uint64_t time;           /* ns; from here on */
+	char *text;              /* any bytes; NULL: it could not be read */
+};
+
 /* Facts of the whole run. All times ns. */
 struct def_run {
 	uint64_t start, end;                 /* CLOCK_MONOTONIC */
@@ -220,6 +231,7 @@ struct definitions {
 	struct def_control *controls;  size_t ncontrols; /* in the order of time */
 	struct def_unseen *unseen;     size_t nunseen;
 	struct def_comm *comms;        size_t ncomms; /* those of one process and handle in the order of time */
+	struct def_text *texts;        size_t ntexts;
 };
 
 /*
@@ -236,7 +248,15 @@ uint32_t definitions_add_step(struct definitions *d);
 uint32_t definitions_add_unseen(struct definitions *d);
 uint32_t definitions_add_control(struct definitions *d);
 uint32_t definitions_add_comm(struct definitions *d);
+uint32_t definitions_add_text(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
+
+/* Texts by address, found fast: user/recording/texts.c. */
+struct texts;
+struct texts *texts_new(const struct definitions *d); /* d must outlive it, and may grow; NULL: out of memory */
+/* NULL: unknown. Good as long as the definitions. */
+const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, uint64_t time);
+void texts_free(struct texts *texts);
 
 /* One finished call. */
 struct span {

@@ -1,0 +1,447 @@
+/*
+ * counters.c - counting tasks.
+ *
+ * A task is known by its address from its submission to its end; an address may be used again after that. The
+ * definitions are those of StarPU 1.4's own counters: the program's tasks are counted when they are submitted, the runtime's own (@internal)
+ * are not; but whatever a worker executes is counted there. A submission that failed is none.
+ *
+ * Where a task was submitted before the observation began, its later steps count for what they are: it becomes ready
+ * without ever having been seen waiting.
+ */
+#include "analysis/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "model/value.h"
+#include "util/array.h"
+
+#define NAMES_MOST 8
+
+/* Where a probe's calls say what; -1: they do not. */
+struct probe_facts {
+	bool looked_at;
+	bool has_done;           /* the model tells when a task is over */
+	int16_t task, kind, internal, worker, error;
+	int16_t names[NAMES_MOST];
+	unsigned nnames;
+};
+
+enum state { UNSEEN, SUBMITTED, READY, RUNNING };
+
+struct task_key {
+	uint64_t address;
+	uint32_t process, zero;
+};
+
+struct task {
+	struct task_key key;
+	enum state state;
+	bool internal;
+	uint32_t kind;           /* row; NO_INDEX: none yet */
+	UT_hash_handle hh;
+};
+
+struct row_key {
+	uint64_t what;
+	uint32_t process;
+	uint32_t scope;
+	const char *model;
+};
+
+struct row_record {
+	struct row_key key;
+	uint32_t row;
+	UT_hash_handle hh;
+};
+
+struct counters {
+	const struct definitions *d;
+	struct texts *texts;
+	struct probe_facts *probes;
+	size_t nprobes;
+	struct task *tasks;
+	struct row_record *index;
+	struct counter_row *rows;
+	size_t nrows, room;
+	uint32_t changed[COUNTER_SCOPES];
+	size_t nchanged;
+};
+
+struct counters *counters_new(const struct definitions *d)
+{
+	struct counters *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->d = d;
+	c->texts = texts_new(d);
+	if (!c->texts) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void counters_free(struct counters *c)
+{
+	struct task *task, *next;
+	struct row_record *row, *after;
+
+	if (!c)
+		return;
+	HASH_ITER(hh, c->tasks, task, next) {
+		HASH_DEL(c->tasks, task);
+		free(task);
+	}
+	HASH_ITER(hh, c->index, row, after) {
+		HASH_DEL(c->index, row);
+		free(row);
+	}
+	texts_free(c->texts);
+	free(c->probes);
+	free(c->rows);
+	free(c);
+}
+
+/* Has this model an event of this role? */
+static bool model_has(const struct counters *c, const char *model, enum role role)
+{
+	for (size_t i = 0; i < c->d->nprobes; i++)
+		if (c->d->probes[i].role == role && !strcmp(c->d->probes[i].model, model))
+			return true;
+	return false;
+}
+
+/* --- values ---------------------------------------------------------------- */
+
+static void look_at(struct probe_facts *facts, const struct def_probe *probe)
+{
+	*facts = (struct probe_facts){ .looked_at = true, .task = -1, .kind = -1, .internal = -1, .worker = -1, .error = -1 };
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+
+		switch (v->meaning) {
+		case MEANING_TASK: facts->task = i; break;
+		case MEANING_KIND: facts->kind = i; break;
+		case MEANING_INTERNAL: facts->internal = i; break;
+		case MEANING_WORKER: facts->worker = i; break;
+		case MEANING_ERROR: facts->error = i; break;
+		case MEANING_NAME:
+			if (facts->nnames < NAMES_MOST)
+				facts->names[facts->nnames++] = i;
+			break;
+		default: break;
+		}
+	}
+}
+
+static const struct probe_facts *facts_of(struct counters *c, uint32_t probe)
+{
+	if (array_reach(&c->probes, &c->nprobes, probe + 1, sizeof(*c->probes)))
+		return NULL;
+	if (!c->probes[probe].looked_at) {
+		look_at(&c->probes[probe], &c->d->probes[probe]);
+		c->probes[probe].has_done = model_has(c, c->d->probes[probe].model, ROLE_DONE);
+	}
+	return &c->probes[probe];
+}
+
+static bool read_number(const struct counters *c, const struct span *span, int value, int64_t *number)
+{
+	struct value_reading reading;
+
+	if (value < 0)
+		return false;
+	reading = value_read(&c->d->probes[span->probe].values[value], span->words, span->nwords, span->unread,
+			     span->reason == GB_END_RETURN);
+	*number = reading.number;
+	return reading.known && !reading.none;
+}
+
+/* The name of the kind: the first of the call's names that is not the task's own, which is the first of all. */
+static const char *kind_name(const struct counters *c, const struct probe_facts *facts, const struct span *span, uint32_t process)
+{
+	for (unsigned i = facts->nnames > 1; i < facts->nnames; i++) {
+		int64_t address;
+		const char *text;
+
+		if (!read_number(c, span, facts->names[i], &address) || !address)
+			continue;
+		text = texts_find(c->texts, process, (uint64_t)address, span->start);
+		if (text)
+			return text;
+	}
+	return NULL;
+}
+
+/* --- rows ------------------------------------------------------------------ */
+
+static uint32_t row_of(struct counters *c, enum counter_scope scope, uint32_t process, uint64_t what, const char *model)
+{
+	struct row_record *record;
+	struct row_key key;
+
+	memset(&key, 0, sizeof(key));
+	key.what = what;
+	key.process = process;
+	key.scope = scope;
+	for (size_t i = 0; i < c->nrows && !key.model; i++) /* equal names are one: there are few */
+		if (!strcmp(c->rows[i].model, model))
+			key.model = c->rows[i].model;
+	if (!key.model)
+		key.model = model;
+	HASH_FIND(hh, c->index, &key, sizeof(key), record);
+	if (record)
+		return record->row;
+	record = calloc(1, sizeof(*record));
+	if (!record || array_one_more(&c->rows, &c->room, c->nrows, sizeof(*c->rows))) {
+		free(record);
+		return NO_INDEX;
+	}
+	record->key = key;
+	record->row = c->nrows;
+	c->rows[c->nrows++] = (struct counter_row){ .scope = scope, .process = process, .model = key.model,
+		.worker = scope == COUNTER_WORKER ? (int64_t)what : 0, .kind = scope == COUNTER_KIND ? what : 0 };
+	HASH_ADD(hh, c->index, key, sizeof(record->key), record);
+	return record->row;
+}
+
+static void change(struct counters *c, uint32_t row)
+{
+	if (c->nchanged < COUNTER_SCOPES)
+		c->changed[c->nchanged++] = row;
+}
+
+/* --- tasks ----------------------------------------------------------------- */
+
+static struct task *task_of(struct counters *c, uint32_t process, uint64_t address, bool add)
+{
+	struct task_key key = { .address = address, .process = process };
+	struct task *task;
+
+	HASH_FIND(hh, c->tasks, &key, sizeof(key), task);
+	if (task || !add)
+		return task;
+	task = calloc(1, sizeof(*task));
+	if (!task)
+		return NULL;
+	task->key = key;
+	task->kind = NO_INDEX;
+	HASH_ADD(hh, c->tasks, key, sizeof(task->key), task);
+	return task;
+}
+
+static void raise(uint64_t *now, uint64_t *peak)
+{
+	if (++*now > *peak)
+		*peak = *now;
+}
+
+/* What is done to the process's row and the kind's. */
+static void leave(struct counter_row *row, enum state state)
+{
+	if (state == SUBMITTED && row->now_submitted)
+		row->now_submitted--;
+	if (state == READY && row->now_ready)
+		row->now_ready--;
+}
+
+static void enter(struct counter_row *row, enum state state)
+{
+	if (state == SUBMITTED)
+		raise(&row->now_submitted, &row->peak_submitted);
+	if (state == READY)
+		raise(&row->now_ready, &row->peak_ready);
+}
+
+struct step {
+	struct counters *c;
+	const struct event *event;
+	const struct probe_facts *facts;
+	struct task *task;
+	uint32_t global, kind;   /* rows; kind NO_INDEX: tasks of this runtime have none */
+};
+
+static void move(struct step *s, enum state state)
+{
+	struct counters *c = s->c;
+
+	if (!s->task->internal) {
+		leave(&c->rows[s->global], s->task->state);
+		enter(&c->rows[s->global], state);
+		if (s->kind != NO_INDEX) {
+			leave(&c->rows[s->kind], s->task->state);
+			enter(&c->rows[s->kind], state);
+		}
+	}
+	s->task->state = state;
+}
+
+static void submit(struct step *s)
+{
+	struct counters *c = s->c;
+
+	if (s->task->internal) {
+		c->rows[s->global].internal++;
+		if (s->kind != NO_INDEX)
+			c->rows[s->kind].internal++;
+	} else {
+		c->rows[s->global].submitted++;
+		if (s->kind != NO_INDEX)
+			c->rows[s->kind].submitted++;
+	}
+	if (s->task->state != UNSEEN) /* it runs again, or its address does */
+		move(s, UNSEEN);
+	move(s, SUBMITTED);
+	change(c, s->global);
+	if (s->kind != NO_INDEX)
+		change(c, s->kind);
+}
+
+static int finish_run(struct step *s)
+{
+	const struct span *span = s->event->span;
+	struct counters *c = s->c;
+	int64_t worker;
+
+	c->rows[s->global].executed++;
+	c->rows[s->global].busy += span->end - span->start;
+	change(c, s->global);
+	if (s->kind != NO_INDEX) {
+		c->rows[s->kind].executed++;
+		c->rows[s->kind].busy += span->end - span->start;
+		change(c, s->kind);
+	}
+	if (!read_number(c, span, s->facts->worker, &worker))
+		worker = -1 - (int64_t)c->d->threads[span->thread].tid; /* its thread is all that is known of it */
+	uint32_t row = row_of(c, COUNTER_WORKER, s->task->key.process, (uint64_t)worker, c->d->probes[span->probe].model);
+
+	if (row == NO_INDEX)
+		return -ENOMEM;
+	c->rows[row].name = c->d->threads[span->thread].name;
+	c->rows[row].executed++;
+	c->rows[row].busy += span->end - span->start;
+	change(c, row);
+	return 0;
+}
+
+static void forget(struct counters *c, struct task *task)
+{
+	HASH_DEL(c->tasks, task);
+	free(task);
+}
+
+static int take_step(struct step *s, enum role role)
+{
+	const struct span *span = s->event->span;
+	int64_t error;
+
+	switch (role) {
+	case ROLE_SUBMIT:
+		if (s->event->type != EVENT_END && !(read_number(s->c, span, s->facts->error, &error) && error))
+			submit(s);
+		return 0;
+	case ROLE_READY:
+		if (s->event->type != EVENT_END)
+			move(s, READY);
+		return 0;
+	case ROLE_TASK:
+		if (s->event->type != EVENT_END)
+			move(s, RUNNING);
+		if (s->event->type == EVENT_START || span->reason == GB_END_DETACH)
+			return 0;
+		if (!s->facts->has_done) {
+			int result = finish_run(s);
+
+			forget(s->c, s->task);
+			return result;
+		}
+		return finish_run(s);
+	default: /* ROLE_DONE */
+		move(s, UNSEEN);
+		forget(s->c, s->task);
+		return 0;
+	}
+}
+
+int counters_event(void *context, const struct definitions *d, const struct event *event)
+{
+	struct counters *c = context;
+	const struct def_probe *probe = &d->probes[event->span->probe];
+	uint32_t process = d->threads[event->span->thread].process;
+	struct step s = { .c = c, .event = event, .kind = NO_INDEX };
+	int64_t task, kind, internal = 0;
+
+	c->nchanged = 0;
+	if (probe->role != ROLE_SUBMIT && probe->role != ROLE_READY && probe->role != ROLE_TASK && probe->role != ROLE_DONE)
+		return 0;
+	s.facts = facts_of(c, event->span->probe);
+	if (!s.facts)
+		return -ENOMEM;
+	if (!read_number(c, event->span, s.facts->task, &task) || !task)
+		return 0;
+	s.task = task_of(c, process, (uint64_t)task, true);
+	s.global = row_of(c, COUNTER_GLOBAL, process, 0, probe->model);
+	if (!s.task || s.global == NO_INDEX)
+		return -ENOMEM;
+	if (read_number(c, event->span, s.facts->internal, &internal) && event->type != EVENT_END)
+		s.task->internal = internal != 0;
+	else if (probe->role == ROLE_SUBMIT && event->type != EVENT_END)
+		s.task->internal = false;
+	if (read_number(c, event->span, s.facts->kind, &kind)) {
+		s.kind = row_of(c, COUNTER_KIND, process, (uint64_t)kind, probe->model);
+		if (s.kind == NO_INDEX)
+			return -ENOMEM;
+		if (!c->rows[s.kind].name)
+			c->rows[s.kind].name = kind_name(c, s.facts, event->span, process);
+	}
+	return take_step(&s, probe->role);
+}
+
+size_t counters_changed(const struct counters *c, const struct counter_row *rows[COUNTER_SCOPES])
+{
+	for (size_t i = 0; i < c->nchanged; i++)
+		rows[i] = &c->rows[c->changed[i]];
+	return c->nchanged;
+}
+
+const struct counter_row *counters_rows(const struct counters *c, size_t *count)
+{
+	*count = c->nrows;
+	return c->rows;
+}
+
+bool counters_know_ready(const struct counters *c, const struct counter_row *row)
+{
+	return model_has(c, row->model, ROLE_READY);
+}
+
+uint64_t counters_missing(const struct counters *c)
+{
+	uint64_t missing = 0;
+
+	for (size_t i = 0; i < c->d->nsums; i++) {
+		enum role role = c->d->probes[c->d->sums[i].probe].role;
+
+		if (role == ROLE_SUBMIT || role == ROLE_READY || role == ROLE_TASK || role == ROLE_DONE)
+			missing += c->d->sums[i].lost + c->d->sums[i].summed + c->d->sums[i].skipped;
+	}
+	return missing;
+}
+
+int counters_read(struct counters **result, struct recording *recording)
+{
+	struct counters *c = counters_new(recording_definitions(recording));
+	struct timeline_ops ops = { .event = counters_event, .context = c };
+	int error = c ? timeline_read_merged(recording, &ops) : -ENOMEM;
+
+	*result = c;
+	if (error) {
+		counters_free(c);
+		*result = NULL;
+	}
+	return error;
+}

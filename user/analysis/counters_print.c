@@ -1,0 +1,155 @@
+/*
+ * counters_print.c - performance counters for people and for programs.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/counters.h"
+#include "analysis/table.h"
+#include "util/format.h"
+#include "util/json.h"
+#include "util/log.h"
+
+static const char *const scope_names[COUNTER_SCOPES] = { "global", "per_worker", "per_kind" };
+
+/* --- for people ------------------------------------------------------------ */
+
+static void put_count(struct table *t, uint64_t count, bool known)
+{
+	char text[FORMAT_SIZE];
+
+	table_cell(t, "%s", known ? format_count(text, count) : "-");
+}
+
+static void put_name(struct table *t, const struct counters *c, const struct counter_row *row)
+{
+	if (row->scope == COUNTER_GLOBAL)
+		table_cell(t, "%s", log_safe(row->model));
+	else if (row->name)
+		table_cell(t, "%s", log_safe(row->name));
+	else if (row->scope == COUNTER_WORKER)
+		table_cell(t, "worker %" PRId64, row->worker);
+	else if (row->kind)
+		table_cell(t, "0x%" PRIx64, row->kind);
+	else
+		table_cell(t, "(no code)");
+}
+
+static void put_row(struct table *t, const struct counters *c, const struct counter_row *row, const struct definitions *d)
+{
+	bool ready = counters_know_ready(c, row);
+	char text[FORMAT_SIZE];
+
+	put_name(t, c, row);
+	table_cell(t, "%u", row->process < d->nprocesses ? d->processes[row->process].pid : 0);
+	if (row->scope != COUNTER_WORKER) {
+		put_count(t, row->submitted, true);
+		put_count(t, row->internal, true);
+		put_count(t, row->peak_submitted, ready);
+		put_count(t, row->peak_ready, ready);
+	}
+	put_count(t, row->executed, true);
+	table_cell(t, "%s", format_time(text, row->busy));
+}
+
+static void print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, enum counter_scope scope)
+{
+	static const char *const titles[COUNTER_SCOPES] = { "Runtime", "Worker", "Codelet" };
+	static const char *const middle[] = { "Submitted", "Internal", "Peak submitted", "Peak ready" };
+	struct table t = { 0 };
+	size_t count;
+	const struct counter_row *rows = counters_rows(c, &count);
+
+	table_column(&t, &(struct column){ .title = titles[scope], .left = true, .shrinks = true });
+	table_column(&t, &(struct column){ .title = "pid", .drop = 1 });
+	for (size_t i = 0; scope != COUNTER_WORKER && i < sizeof(middle) / sizeof(*middle); i++)
+		table_column(&t, &(struct column){ .title = middle[i] });
+	table_column(&t, &(struct column){ .title = "Executed" });
+	table_column(&t, &(struct column){ .title = "Execution time" });
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].scope == scope)
+			put_row(&t, c, &rows[i], d);
+	table_print(&t, out, width);
+	table_free(&t);
+}
+
+void counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold)
+{
+	uint64_t missing = counters_missing(c);
+	char text[FORMAT_SIZE];
+	size_t count;
+
+	counters_rows(c, &count);
+	fprintf(out, "\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in Submitted)\n",
+		bold ? "\033[1m" : "", bold ? "\033[0m" : "");
+	if (!count)
+		fputs("No task was observed.\n", out);
+	for (int scope = 0; count && scope < COUNTER_SCOPES; scope++)
+		print_scope(c, d, out, width, scope);
+	if (missing)
+		fprintf(out, "%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
+			format_count(text, missing));
+}
+
+/* --- for programs ---------------------------------------------------------- */
+
+static void key_known(struct json *j, const char *key, uint64_t value, bool known)
+{
+	json_key(j, key);
+	if (known)
+		json_uint(j, value);
+	else
+		json_null(j);
+}
+
+static void put_json_row(const struct counters *c, const struct counter_row *row, const struct definitions *d, struct json *j)
+{
+	bool ready = counters_know_ready(c, row);
+	char kind[32];
+
+	json_object(j);
+	json_key_string(j, "model", row->model);
+	json_key_uint(j, "pid", row->process < d->nprocesses ? d->processes[row->process].pid : 0);
+	if (row->scope != COUNTER_GLOBAL)
+		json_key_string(j, "name", row->name);
+	if (row->scope == COUNTER_WORKER) {
+		json_key(j, "worker");
+		if (row->worker < 0)
+			json_null(j);
+		else
+			json_int(j, row->worker);
+	}
+	if (row->scope == COUNTER_KIND) {
+		snprintf(kind, sizeof(kind), "0x%" PRIx64, row->kind);
+		json_key_string(j, "kind", kind);
+	}
+	if (row->scope != COUNTER_WORKER) {
+		json_key_uint(j, "total_submitted", row->submitted);
+		json_key_uint(j, "internal_submitted", row->internal);
+		key_known(j, "peak_submitted", row->peak_submitted, ready);
+		key_known(j, "peak_ready", row->peak_ready, ready);
+	}
+	json_key_uint(j, "total_executed", row->executed);
+	json_key_uint(j, "cumul_execution_ns", row->busy);
+	json_end_object(j);
+}
+
+void counters_put_json(const struct counters *c, const struct definitions *d, struct json *j)
+{
+	size_t count;
+	const struct counter_row *rows = counters_rows(c, &count);
+
+	json_key(j, "counters");
+	json_object(j);
+	json_key_uint(j, "missing_calls", counters_missing(c));
+	for (int scope = 0; scope < COUNTER_SCOPES; scope++) {
+		json_key(j, scope_names[scope]);
+		json_array(j);
+		for (size_t i = 0; i < count; i++)
+			if ((int)rows[i].scope == scope)
+				put_json_row(c, &rows[i], d, j);
+		json_end_array(j);
+	}
+	json_end_object(j);
+}
