@@ -19,6 +19,7 @@ int command_export(int argc, char **argv);
 int command_replay(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_control(int argc, char **argv);
 int command_events(int argc, char **argv);
 
 struct pid_list {

@@ -20,6 +20,7 @@ static const struct {
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
 	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
+	{ "control", command_control, "switch measurement of an observed process off and on" },
 	{ "doctor", command_doctor, "what this kernel, these privileges and a target allow" },
 };
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
@@ -207,6 +208,7 @@ struct watch {
 	struct tools *tools;
 	const struct options *options;
 	int signals;               /* signalfd */
+	struct control *control;   /* NULL: nobody can talk to us */
 	int wake;                  /* epoll: signals, held processes, changed files */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
@@ -245,6 +247,14 @@ static bool read_signals(struct watch *w)
 	return stop;
 }
 
+static void dump(void *context)
+{
+	struct watch *w = context;
+
+	capture_drain(w->job->capture);
+	outputs_flush(w->outputs);
+}
+
 static void watch_job(struct watch *w)
 {
 	w->started = w->shown = w->flushed = clock_monotonic();
@@ -256,6 +266,7 @@ static void watch_job(struct watch *w)
 		command_serve(w->job); /* first: they stand still */
 		capture_drain(w->job->capture);
 		tools_serve(w->tools);
+		control_serve(w->control, w->job->capture, dump, w);
 		capture_govern(w->job->capture);
 		follow_changed_files(w->job->follow);
 		follow_catch_up(w->job->follow);
@@ -460,7 +471,7 @@ static void say_calls_only(const struct job *job)
 static int open_wake(const struct watch *w)
 {
 	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow),
-		      w->tools->wake };
+		      w->tools->wake, control_fd(w->control) };
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
 	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
@@ -499,8 +510,10 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	say_start(&w);
 	say_left_out(job);
 	say_calls_only(job);
+	w.control = control_open();
 	w.wake = open_wake(&w);
 	watch_job(&w);
+	control_close(w.control);
 	err = leave(&w);
 	err = print_report(&w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */

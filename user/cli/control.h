@@ -1,0 +1,26 @@
+/*
+ * control.h - a running gaspbpf that can be talked to: 'gaspbpf control'.
+ *
+ * Each recorder has a socket /run/gaspbpf/PID.sock, in a folder that only root can write to. A request is one datagram, whose sender the
+ * kernel names: root, or the owner of the process that it is about. Nobody can keep the recorder waiting.
+ */
+#ifndef GASPBPF_CONTROL_H
+#define GASPBPF_CONTROL_H
+
+#include <sys/types.h>
+
+#include "capture/capture.h"
+
+#define CONTROL_FOLDER "/run/gaspbpf"
+#define CONTROL_TEXT 512 /* bytes of a request or an answer */
+
+struct control;
+
+/* Makes the socket. NULL where that does not work, said at LOG_INFO: then this run cannot be talked to, and that is all. */
+struct control *control_open(void);
+void control_close(struct control *control);
+int control_fd(const struct control *control); /* readable when somebody asks; -1 for NULL */
+/* Answers what has been asked. `dump` brings the recording on disk up to date. */
+void control_serve(struct control *control, struct capture_session *session, void (*dump)(void *context), void *context);
+
+#endif
