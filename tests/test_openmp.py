@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import conformance
 import gaspbpf
 import truth
 
@@ -69,7 +70,9 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
     report = truth.window(team, observe)
     tables = truth.windows(tmp_path, "gomp")
     assert len(tables) == 1 and len(tables[0]) > 120
-    assert truth.differences_in_calls(report, with_calls_inside(tables), "OMP") == {}
+    counted = with_calls_inside(tables)
+    assert truth.differences_in_calls(report, counted, "OMP") == {}
+    conformance.seen("libgomp-12", *counted)
     assert {row["model"] for row in report["events"]} == {"openmp"}
     assert len([thread for thread in report["threads"] if thread["calls"]]) == THREADS
     alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, env=ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)

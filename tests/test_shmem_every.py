@@ -74,12 +74,26 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
     assert sum(rows[f"GASP_SHMEM_{event}"]["bytes_received"] for event in ("GET", "GET_NBI", "IGET", "G")) == received
 
 
-def test_the_way_in_and_out(tmp_path):
-    """From the first call to an end that takes all PEs along, with its status."""
-    result = gaspbpf.run("-o", tmp_path / "run.events", "--", "oshrun", "-n", "1", gaspbpf.WORKLOADS / "shmem_every", "--global-exit", "7",
+def ends_with(tmp_path, *how):
+    """Starts a PE that ends in this way; its events (type, event, arguments), and what it printed."""
+    result = gaspbpf.run("-q", "-o", tmp_path / "run.events", "--", "oshrun", "-n", "1", gaspbpf.WORKLOADS / "shmem_every", *how,
                          env=truth.ENVIRONMENT)
     lines = [match.groups() for match in map(LINE.match, (tmp_path / "run.events").read_text().splitlines()) if match]
-    assert [(kind, event) for _, kind, event, _ in lines if event in ("INIT", "GLOBAL_EXIT")] == \
-        [("START", "INIT"), ("END", "INIT"), ("ATOMIC", "GLOBAL_EXIT")], result.stderr
-    assert arguments_of(lines[-1][3]) == {"status": "7"}
+    assert [(kind, event) for _, kind, event, _ in lines][:1] == [("START", "INIT")], result.stderr
+    assert [event for _, kind, event, _ in lines if kind == "END"].count("INIT") == 1
+    return [line[1:] for line in lines], result.stdout
+
+
+def test_an_end_that_takes_all_along(tmp_path):
+    lines, _ = ends_with(tmp_path, "--global-exit", "7")
+    assert [line[:2] for line in lines if line[1] == "GLOBAL_EXIT"] == [("ATOMIC", "GLOBAL_EXIT")]
+    assert arguments_of(lines[-1][2]) == {"status": "7"}
     conformance.seen(RUNTIME, "GASP_SHMEM_INIT", "GASP_SHMEM_GLOBAL_EXIT")
+
+
+def test_finalize(tmp_path):
+    """Debian's crashes: then its END is that of the process."""
+    lines, printed = ends_with(tmp_path, "--finalize", "1")
+    assert printed.count("finalizes") == 1
+    assert [line[0] for line in lines if line[1] == "FINALIZE"] == ["START", "END"]
+    conformance.seen(RUNTIME, "GASP_SHMEM_FINALIZE")

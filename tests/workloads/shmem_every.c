@@ -1,6 +1,7 @@
 /*
  * Calls every function of OpenSHMEM 1.4 once, the deprecated ones and Open MPI's extensions too, and writes down what each was
- * given: one line a call in EVERY_LOG.RANK, "EVENT name=value ...", in the words of the model's events.
+ * given: one line a call in EVERY_LOG.RANK, "EVENT name=value ...", in the words of the model's events. --global-exit STATUS ends all
+ * PEs at once instead, --finalize 1 calls shmem_finalize(), which crashes in Debian's library.
  */
 #include "job.h"
 #include "shmem_leave.h"
@@ -536,8 +537,8 @@ static void open_log(void)
 
 int main(int argc, char **argv)
 {
-	long exit_early = 0;
-	const struct job_option more[] = { { "--global-exit", &exit_early }, { NULL, NULL } };
+	long exit_early = 0, finalize = 0;
+	const struct job_option more[] = { { "--global-exit", &exit_early }, { "--finalize", &finalize }, { NULL, NULL } };
 	struct counts none = { 0 };
 
 	job_options(&job, argc, argv, more);
@@ -553,6 +554,12 @@ int main(int argc, char **argv)
 	fill_sync(barrier_sync, SHMEM_BARRIER_SYNC_SIZE);
 	if (exit_early)
 		shmem_global_exit((int)exit_early);
+	if (finalize) {
+		printf("finalizes\n");
+		fflush(stdout);
+		shmem_finalize();
+		return 0;
+	}
 	open_log();
 	if (shmem_ctx_create(0, &context))
 		abort();
