@@ -5,115 +5,162 @@
 #ifndef GASP_SHMEM_H
 #define GASP_SHMEM_H
 
-/* Start, End: (values of the call) */
+/* shmem_init(), shmem_init_thread(), start_pes()
+ * Start: int requested
+ * End: int requested, int provided */
 #define GASP_SHMEM_INIT 0x2000u
 
-/* Start, End: (values of the call) */
+/* shmem_finalize()
+ * Start, End: (none) */
 #define GASP_SHMEM_FINALIZE 0x2001u
 
-/* Atomic: (values of the call) */
+/* shmem_global_exit()
+ * Atomic: int status */
 #define GASP_SHMEM_GLOBAL_EXIT 0x2002u
 
-/* Start, End: (values of the call) */
+/* a put that returns when source may be used again
+ * Start, End: void *dest, void *source, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_PUT 0x2003u
 
-/* Start, End: (values of the call) */
+/* a put that QUIET completes
+ * Start, End: void *dest, void *source, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_PUT_NBI 0x2004u
 
-/* Start, End: (values of the call) */
+/* a put of one element; its value is unknown if it is a floating-point number
+ * Start, End: void *dest, long value, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_P 0x2005u
 
-/* Start, End: (values of the call) */
+/* a put of elements that lie dst and sst apart
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_IPUT 0x2006u
 
-/* Start, End: (values of the call) */
+/* a get
+ * Start, End: void *dest, void *source, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_GET 0x2007u
 
-/* Start, End: (values of the call) */
+/* a get that QUIET completes
+ * Start, End: void *dest, void *source, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_GET_NBI 0x2008u
 
-/* Start, End: (values of the call) */
+/* a get of one element; its value is unknown if it is a floating-point number
+ * Start: void *source, int pe, const char *type, size_t size, void *ctx
+ * End: void *source, int pe, const char *type, size_t size, void *ctx, long result */
 #define GASP_SHMEM_G 0x2009u
 
-/* Start, End: (values of the call) */
+/* a get of elements that lie dst and sst apart
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type, size_t size, void *ctx */
 #define GASP_SHMEM_IGET 0x200au
 
-/* Start, End: (values of the call) */
+/* an atomic operation on remote memory; result is what was there, of operations that fetch
+ * Start: const char *op, void *dest, long value, long cond, int pe, const char *type, size_t size, void *ctx
+ * End: const char *op, void *dest, long value, long cond, int pe, const char *type, size_t size, void *ctx, long result */
 #define GASP_SHMEM_ATOMIC 0x200bu
 
-/* Start, End: (values of the call) */
+/* shmem_barrier_all()
+ * Start, End: (none) */
 #define GASP_SHMEM_BARRIER_ALL 0x200cu
 
-/* Start, End: (values of the call) */
+/* shmem_barrier()
+ * Start, End: int PE_start, int logPE_stride, int PE_size, long *pSync */
 #define GASP_SHMEM_BARRIER 0x200du
 
-/* Start, End: (values of the call) */
+/* shmem_sync_all()
+ * Start, End: (none) */
 #define GASP_SHMEM_SYNC_ALL 0x200eu
 
-/* Start, End: (values of the call) */
+/* shmem_sync()
+ * Start, End: int PE_start, int logPE_stride, int PE_size, long *pSync */
 #define GASP_SHMEM_SYNC 0x200fu
 
-/* Start, End: (values of the call) */
+/* waits until all transfers are complete
+ * Start, End: void *ctx */
 #define GASP_SHMEM_QUIET 0x2010u
 
-/* Start, End: (values of the call) */
+/* puts before it arrive before those after it
+ * Start, End: void *ctx */
 #define GASP_SHMEM_FENCE 0x2011u
 
-/* Start, End: (values of the call) */
+/* waits until ivar compares so with cmp_value
+ * Start, End: void *ivar, int cmp, long cmp_value, const char *type */
 #define GASP_SHMEM_WAIT_UNTIL 0x2012u
 
-/* Start, End: (values of the call) */
+/* waits until ivar is no longer cmp_value
+ * Start, End: void *ivar, long cmp_value, const char *type */
 #define GASP_SHMEM_WAIT 0x2013u
 
-/* Start, End: (values of the call) */
+/* whether ivar compares so
+ * Start: void *ivar, int cmp, long cmp_value, const char *type
+ * End: void *ivar, int cmp, long cmp_value, const char *type, int result */
 #define GASP_SHMEM_TEST 0x2014u
 
-/* Start, End: (values of the call) */
+/* shmem_set_lock()
+ * Start, End: long *lock */
 #define GASP_SHMEM_LOCK 0x2015u
 
-/* Start, End: (values of the call) */
+/* shmem_test_lock(): 0 if it has the lock now
+ * Start: long *lock
+ * End: long *lock, int result */
 #define GASP_SHMEM_LOCK_ATTEMPT 0x2016u
 
-/* Start, End: (values of the call) */
+/* shmem_clear_lock()
+ * Start, End: long *lock */
 #define GASP_SHMEM_UNLOCK 0x2017u
 
-/* Start, End: (values of the call) */
+/* a broadcast
+ * Start, End: void *dest, void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_BROADCAST 0x2018u
 
-/* Start, End: (values of the call) */
+/* all elements of all PEs to all; each may give another number
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_COLLECT 0x2019u
 
-/* Start, End: (values of the call) */
+/* the same, where all give the same number
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_FCOLLECT 0x201au
 
-/* Start, End: (values of the call) */
+/* each PE's elements for each other PE
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_ALLTOALL 0x201bu
 
-/* Start, End: (values of the call) */
+/* the same, with strides
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_ALLTOALLS 0x201cu
 
-/* Start, End: (values of the call) */
+/* a reduction
+ * Start, End: const char *op, void *dest, void *source, int nreduce, int PE_start, int logPE_stride, int PE_size, void *pWrk, long *pSync, const char *type, size_t size */
 #define GASP_SHMEM_REDUCE 0x201du
 
-/* Start, End: (values of the call) */
+/* shmem_malloc(), shmalloc()
+ * Start: size_t size
+ * End: size_t size, void *returnptr */
 #define GASP_SHMEM_MALLOC 0x201eu
 
-/* Start, End: (values of the call) */
+/* shmem_calloc()
+ * Start: size_t count, size_t size
+ * End: size_t count, size_t size, void *returnptr */
 #define GASP_SHMEM_CALLOC 0x201fu
 
-/* Start, End: (values of the call) */
+/* shmem_align()
+ * Start: size_t alignment, size_t size
+ * End: size_t alignment, size_t size, void *returnptr */
 #define GASP_SHMEM_ALIGN 0x2020u
 
-/* Start, End: (values of the call) */
+/* shmem_realloc()
+ * Start: void *ptr, size_t size
+ * End: void *ptr, size_t size, void *returnptr */
 #define GASP_SHMEM_REALLOC 0x2021u
 
-/* Start, End: (values of the call) */
+/* shmem_free()
+ * Start, End: void *ptr */
 #define GASP_SHMEM_FREE 0x2022u
 
-/* Start, End: (values of the call) */
+/* a context is made
+ * Start: long options
+ * End: long options, void *ctx, int result */
 #define GASP_SHMEM_CTX_CREATE 0x2023u
 
-/* Start, End: (values of the call) */
+/* a context is destroyed
+ * Start, End: void *ctx */
 #define GASP_SHMEM_CTX_DESTROY 0x2024u
 
 #endif
