@@ -955,6 +955,7 @@ static const char *const snippets[] = {
 	"@only(* == 1)", "@bytes(sizeof *)", "@out", "@skip", "high", "{op=", "=", "\\\n", "#", "\n", "\0", "\377", "struct", "void",
 	"layout *\n", "type X = struct 65536\n", "X", "list L = L,L\n", "{L,L,L,L}", "A put void f(", "99999999999999999999", "[", "]",
 	"opens", "closes", "one", "long double", "_Complex", "upc_packed", "gfc_bytes", ":recv", "none=1", "element=1", "\t", "unsigned",
+	"event A start(int a)", "both(", "atomic()", "\"", "|", ".given", "= a.b|-1", "{is_relaxed=:1,s:0}", "-> returnptr",
 };
 
 static size_t mutate(uint64_t *seed, char *text, size_t length, size_t room)
