@@ -108,22 +108,22 @@
 #define GASP_PTHREAD_SEM_POST 0x5016u
 
 /* pthread_create()
- * Start: void *start, void *argument
- * End: void *start, void *argument, uint64_t thread, int result */
+ * Start: const pthread_attr_t *attr, void *start, void *argument
+ * End: const pthread_attr_t *attr, void *start, void *argument, uint64_t thread, int result */
 #define GASP_PTHREAD_CREATE 0x5017u
 
 /* pthread_join()
- * Start, End: uint64_t thread */
+ * Start, End: uint64_t thread, void **retval */
 #define GASP_PTHREAD_JOIN 0x5018u
 
 /* pthread_timedjoin_np(), pthread_clockjoin_np()
- * Start: uint64_t thread
- * End: uint64_t thread, int result */
+ * Start: uint64_t thread, void **retval
+ * End: uint64_t thread, void **retval, int result */
 #define GASP_PTHREAD_TIMEDJOIN 0x5019u
 
 /* pthread_tryjoin_np()
- * Start: uint64_t thread
- * End: uint64_t thread, int result */
+ * Start: uint64_t thread, void **retval
+ * End: uint64_t thread, void **retval, int result */
 #define GASP_PTHREAD_TRYJOIN 0x501au
 
 #endif
