@@ -299,9 +299,12 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (p->control && p->control != GB_CONTROL_ALWAYS) {
 		__u32 slot = p->control - GB_CONTROL_SLOT;
 
+		bool off = is_off();
+
 		if (slot < GB_SLOTS && !(f->span.unread >> slot & 1))
 			set_control(t, id, f->span.value[slot]);
-		return 1;
+		if (off && is_off())
+			return 1;
 	}
 	if (p->flags & GB_PROBE_CALLER)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);

@@ -319,6 +319,8 @@ bool session_announced(struct capture_session *s, struct live_thread *t, const s
 
 	if (!(site->function->marks & MARKS_TELL))
 		return false;
+	if (site->function->marks & MARK_CONTROLS && site->function->of && site->function->of->listed)
+		return false; /* the runtime's model says that it is an event as well (MPI_Pcontrol) */
 	if (t->nopen)
 		session_cut_announced(s, t, raw->start);
 	if (site->function->marks & MARK_CREATES)

@@ -96,6 +96,9 @@ static void control(const struct prototype *p, struct capture *c)
 	if (p->parameters[c->telling.on].type.pointers)
 		add(&c->program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = c->telling.on, .source = c->telling.on, .width = GB_S32 });
 	c->program.slots = c->telling.on + 1;
+	c->values[0] = (struct value){ .name = strdup(p->parameters[c->telling.on].name), .width = GB_S32, .slot = c->telling.on,
+				       .null_slot = c->telling.on };
+	c->nvalues = c->values[0].name != NULL;
 	c->program.control = GB_CONTROL_SLOT + c->telling.on;
 }
 
