@@ -124,7 +124,7 @@ static bool take_pointed(struct capture_session *s, const struct live_thread *t,
 		return true;
 	}
 	return item->kind == ITEM_TEXT && was_read(raw, slot) &&
-	       announced_constant_text(session_process(s, t->pid), raw->value[slot], (char *)words, ANNOUNCED_TEXT);
+	       announced_constant_text(s, session_process(s, t->pid), raw->value[slot], (char *)words, ANNOUNCED_TEXT);
 }
 
 /* The values of START (or ATOMIC), or of END, into the words of the span to be. */
@@ -170,7 +170,7 @@ static uint32_t site_of(struct capture_session *s, struct live_thread *t, const 
 	char file[1024];
 
 	if (telling->file != TELLING_NOWHERE && was_read(raw, telling->file) && raw->value[telling->file] && p &&
-	    announced_constant_text(p, raw->value[telling->file], file, sizeof(file)))
+	    announced_constant_text(s, p, raw->value[telling->file], file, sizeof(file)))
 		return session_named_site(s, p->index, raw->value[telling->file], file,
 					  telling->line == TELLING_NOWHERE ? 0 : (uint32_t)raw->value[telling->line],
 					  telling->column == TELLING_NOWHERE ? 0 : (uint32_t)raw->value[telling->column]);
@@ -295,7 +295,7 @@ static bool take_text(struct capture_session *s, const struct live_thread *t, co
 		text[room - 1] = '\0';
 		return true;
 	}
-	return was_read(raw, at) && raw->value[at] && announced_constant_text(session_process(s, t->pid), raw->value[at], text, room);
+	return was_read(raw, at) && raw->value[at] && announced_constant_text(s, session_process(s, t->pid), raw->value[at], text, room);
 }
 
 static void create(struct capture_session *s, struct live_thread *t, const struct site *site, const struct gb_span *raw)

@@ -83,6 +83,6 @@ void session_cut_announced(struct capture_session *s, struct live_thread *t, uin
 /* What the process's libpupc has kept of its events, and of what it last said of measurement. */
 void announced_read_table(struct capture_session *s, struct live_process *p);
 /* A text in memory that the program does not write to: false where it is not there, or may have changed. */
-bool announced_constant_text(struct live_process *p, uint64_t address, char *text, size_t room);
+bool announced_constant_text(struct capture_session *s, struct live_process *p, uint64_t address, char *text, size_t room);
 
 #endif

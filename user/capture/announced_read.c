@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture/announced.h"
 #include "gaspbpf/pupc_table.h"
@@ -82,7 +83,18 @@ void announced_read_table(struct capture_session *s, struct live_process *p)
 	}
 }
 
-bool announced_constant_text(struct live_process *p, uint64_t address, char *text, size_t room)
+/* What nobody writes to is as it stands in the file, and the file stays when the process has gone. */
+static bool read_constant(struct capture_session *s, struct live_process *p, const struct mapping *mapping, uint64_t address, char *text, size_t size)
+{
+	struct known_image *known = session_image(s, p->process, mapping);
+
+	if (known && known->image &&
+	    pread(known->image->fd, text, size, address - mapping->start + mapping->offset) == (ssize_t)size)
+		return true;
+	return !process_read(p->process, address, text, size);
+}
+
+bool announced_constant_text(struct capture_session *s, struct live_process *p, uint64_t address, char *text, size_t room)
 {
 	const struct mapping *mapping = p && p->process ? process_mapping_at(p->process, address) : NULL;
 	size_t size;
@@ -90,7 +102,7 @@ bool announced_constant_text(struct live_process *p, uint64_t address, char *tex
 	if (!mapping || mapping->writable || !mapping->inode)
 		return false;
 	size = mapping->end - address < room ? mapping->end - address : room;
-	if (process_read(p->process, address, text, size))
+	if (!read_constant(s, p, mapping, address, text, size) && !read_constant(s, p, mapping, address, text, size = size < 64 ? size : 64))
 		return false;
 	if (memchr(text, '\0', size))
 		return true;

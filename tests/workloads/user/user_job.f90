@@ -1,0 +1,51 @@
+! user_job.f90 - user events from Fortran, by the module and by names with an underscore (implicit interfaces).
+program user_job
+	use pupc
+	use iso_c_binding
+	implicit none
+	integer :: step, mark, old, i, at
+	integer, external :: pupc_create_event_
+	logical :: there
+
+	step = pupc_create_event("fortran step", "step=%d of=%d")
+	mark = pupc_create_event("fortran mark", "bytes=%ld")
+	call make_old(old)
+	open(newunit=at, file="ready"); close(at)
+	do
+		inquire(file="go", exist=there)
+		if (there) exit
+		call sleep_a_little()
+	end do
+	do i = 1, 25
+		call pupc_event_start(step, i, 25)
+		call pupc_event_atomic(mark, int(i, c_int64_t) * 10000000000_c_int64_t)
+		call old_pair(old)
+		call pupc_event_end(step, -i, 25)
+	end do
+contains
+	subroutine sleep_a_little()
+		interface
+			integer(c_int) function usleep(us) bind(C)
+				import :: c_int
+				integer(c_int), value :: us
+			end function
+		end interface
+		integer :: ignored
+
+		ignored = usleep(10000)
+	end subroutine
+end program
+
+! As in FORTRAN 77: no interface, everything by reference.
+subroutine make_old(old)
+	integer :: old
+	integer, external :: pupc_create_event
+	old = pupc_create_event("old style  ", " ")
+end subroutine
+
+subroutine old_pair(old)
+	integer :: old
+	external pupc_event_start, pupc_event_end
+	call pupc_event_start(old)
+	call pupc_event_end(old)
+end subroutine
