@@ -68,8 +68,15 @@ def listed():
     return {row for path in FOLDER.glob("*.list") if path.name != "none.list" for row in read(path)}
 
 
+def exists(test):
+    """Is there such a test? Its parameters are not looked at."""
+    file, name = re.fullmatch(r"([^:]+)::(\w+)(?:\[.*\])?", test).groups()
+    source = gaspbpf.TOP / "tests" / file
+    return source.exists() and re.search(rf"^def {name}\(", source.read_text(), re.M) is not None
+
+
 def update(test):
-    """Puts what this test has seen into the lists, in place of what it had seen before."""
+    """Puts what this test has seen into the lists, in place of what it had seen before; tests that are no more leave them."""
     FOLDER.mkdir(exist_ok=True)
     new = {(event, runtime, test) for event, runtime in rows}
     with open(gaspbpf.TOP / "build" / "seen.lock", "w") as lock:
@@ -79,7 +86,8 @@ def update(test):
         for path in paths:
             old = read(path)
             mine = {row for row in new if f"{model_of(row[0])}.list" == path.name}
-            now = {row for row in old if row[2] != test} | mine
+            kept = {name for name in {row[2] for row in old} if name != test and exists(name)}
+            now = {row for row in old if row[2] in kept} | mine
             if now != old:
                 path.write_text(HEAD + "".join(" ".join(row) + "\n" for row in sorted(now)))
 

@@ -211,9 +211,7 @@ def test_what_is_generated_is_what_the_models_say(tmp_path):
 
 def test_lists_name_tests_that_exist():
     for event, runtime, test in conformance.listed():
-        file, name = re.fullmatch(r"(test_\w+\.py)::(test_\w+)(?:\[.*\])?", test).groups()
-        source = gaspbpf.TOP / "tests" / file
-        assert source.exists() and re.search(rf"^def {name}\(", source.read_text(), re.M), (event, runtime, test)
+        assert conformance.exists(test), (event, runtime, test)
 
 
 def test_installed_headers_are_found_by_pkg_config(tmp_path):
