@@ -210,7 +210,8 @@ int process_start(struct tool_process *p, const struct tool_options *options, co
 		p->relays[1] = (struct relay){ .from = s.error[0], .to = STDERR_FILENO };
 		s.frames[1] = s.output[0] = s.error[0] = -1;
 		fcntl(p->frames, F_SETFL, O_NONBLOCK);
-		fcntl(p->frames, F_SETPIPE_SZ, PIPE_SIZE); /* where that is too much, it stays as it is */
+		/* Where that is too much, it stays as it is. */
+		fcntl(p->frames, F_SETPIPE_SZ, options->buffer < PIPE_SIZE ? (int)options->buffer : PIPE_SIZE);
 		fcntl(p->relays[0].from, F_SETFL, O_NONBLOCK);
 		fcntl(p->relays[1].from, F_SETFL, O_NONBLOCK);
 	}

@@ -87,7 +87,7 @@ uint32_t ids_first_user(enum gasp_ids ids);
 struct pupc_row {
 	const char *event;       /* "GASP_UPC_NOTIFY" */
 	uint32_t id;             /* of START; END is one more */
-	const char *start, *end; /* names of arguments, joined by blanks */
+	const char *start, *end; /* names of arguments, joined by blanks; *: a pointer to shared */
 };
 const struct pupc_row *ids_pupc_row(const char *event);
 

@@ -32,26 +32,26 @@ static const struct {
 	{ "GASP_UPC_ALL_REDUCE", 1400 }, { "GASP_UPC_ALL_PREFIX_REDUCE", 1410 },
 };
 
-/* PUPC 1.1 tables 2 to 6. A name that GASP does not have is "": the program's types and names are not known. */
+/* PUPC 1.1 tables 2 to 6. *: a pointer to shared. $text: a name or type of the program's, which is not known. */
 static const struct pupc_row pupc[] = {
 	{ "GASP_UPC_NOTIFY", 0x01000000, "named expr", "named expr" },
 	{ "GASP_UPC_WAIT", 0x01000100, "named expr", "named expr" },
 	{ "GASP_UPC_BARRIER", 0x01000200, "named expr", "named expr" },
 	{ "GASP_UPC_FENCE", 0x01000300, "", "" },
 	{ "GASP_UPC_FORALL", 0x02000000, "", "" },
-	{ "GASP_UPC_LOCK", 0x03000000, "lck", "lck" },
-	{ "GASP_UPC_UNLOCK", 0x03000100, "lck", "lck" },
-	{ "GASP_UPC_LOCK_ATTEMPT", 0x03000200, "lck", "lck" },
+	{ "GASP_UPC_LOCK", 0x03000000, "*lck", "*lck" },
+	{ "GASP_UPC_UNLOCK", 0x03000100, "*lck", "*lck" },
+	{ "GASP_UPC_LOCK_ATTEMPT", 0x03000200, "*lck", "*lck" },
 	{ "GASP_UPC_ALL_LOCK_ALLOC", 0x03000400, "", "" },
 	{ "GASP_UPC_GLOBAL_LOCK_ALLOC", 0x03000500, "", "" },
-	{ "GASP_UPC_LOCK_FREE", 0x03000600, "lck", "lck" },
-	{ "GASP_UPC_MEMCPY", 0x03000700, "dst src n", "dst src n" },
-	{ "GASP_UPC_MEMGET", 0x03000800, "dst src n", "dst src n" },
-	{ "GASP_UPC_MEMPUT", 0x03000900, "dst src n", "dst src n" },
-	{ "GASP_UPC_MEMSET", 0x03000A00, "dst c n", "dst c n" },
+	{ "GASP_UPC_LOCK_FREE", 0x03000600, "*lck", "*lck" },
+	{ "GASP_UPC_MEMCPY", 0x03000700, "*dst *src n", "*dst *src n" },
+	{ "GASP_UPC_MEMGET", 0x03000800, "dst *src n", "dst *src n" },
+	{ "GASP_UPC_MEMPUT", 0x03000900, "*dst src n", "*dst src n" },
+	{ "GASP_UPC_MEMSET", 0x03000A00, "*dst c n", "*dst c n" },
 	/* Strict; ids_tag() adds 2 where the access is relaxed. Table 5 has the flag at the end of a get only. */
-	{ "GASP_UPC_GET", 0x04000000, "dst src n $text $text", "dst src n is_relaxed $text $text" },
-	{ "GASP_UPC_PUT", 0x04000100, "dst src n $text $text", "dst src n $text $text" },
+	{ "GASP_UPC_GET", 0x04000000, "dst *src n $text $text", "dst *src n is_relaxed $text $text" },
+	{ "GASP_UPC_PUT", 0x04000100, "*dst src n $text $text", "*dst src n $text $text" },
 	{ "GASP_C_FUNC", 0x05000000, "funcsig", "funcsig" },
 };
 

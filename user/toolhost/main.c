@@ -23,6 +23,7 @@
 #include "toolhost/host.h"
 
 #define READ_SIZE 65536
+#define GENERATIONS 16 /* of forks */
 #define STACK_SIZE (1 << 20) /* bytes, of a thread of the job */
 
 struct frames {
@@ -118,6 +119,22 @@ static void make_arguments(struct host *h, struct host_process *p, const char *c
 		p->argv[p->argc++] = word;
 }
 
+/* Of a child that nobody has looked at, that of the process it was forked from. NULL: not known. */
+static const char *command_of(const struct host *h, uint32_t index)
+{
+	const struct def_process *p = index < h->d.nprocesses ? &h->d.processes[index] : NULL;
+
+	for (int generations = 0; p && !p->command && generations < GENERATIONS; generations++) {
+		uint32_t parent = p->parent;
+
+		p = NULL;
+		for (size_t i = 0; parent && i < h->d.nprocesses && !p; i++)
+			if (h->d.processes[i].pid == parent)
+				p = &h->d.processes[i];
+	}
+	return p ? p->command : NULL;
+}
+
 static struct host_process *process_of(struct host *h, uint32_t index)
 {
 	struct frames *f = h->frames;
@@ -132,7 +149,7 @@ static struct host_process *process_of(struct host *h, uint32_t index)
 	if (index >= f->nprocesses)
 		index = f->nprocesses - 1; /* they share one */
 	if (!f->processes[index].argv)
-		make_arguments(h, &f->processes[index], index < h->d.nprocesses ? h->d.processes[index].command : NULL);
+		make_arguments(h, &f->processes[index], command_of(h, index));
 	return &f->processes[index];
 }
 

@@ -175,16 +175,21 @@ static const struct argument *argument_named(const struct argument *arguments, s
 static void add_listed(struct call *call, const char *names, const struct argument *arguments, size_t count)
 {
 	for (size_t length; *names; names += length, names += strspn(names, " ")) {
-		const struct argument *argument;
+		const struct argument *found;
+		struct argument argument = { .kind = ARGUMENT_POINTER };
+		bool shared = *names == '*';
 
+		names += shared;
 		length = strcspn(names, " ");
-		argument = argument_named(arguments, count, names, length);
+		found = argument_named(arguments, count, names, length);
+		if (found)
+			argument = *found;
+		if (shared) /* whatever a model calls it */
+			argument.kind = ARGUMENT_SHARED;
 		if (*names == '$')
 			call_pointer(call, "");
-		else if (argument)
-			call_argument(call, argument);
 		else
-			call_pointer(call, NULL);
+			call_argument(call, &argument);
 	}
 }
 

@@ -1,0 +1,71 @@
+/*
+ * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG. It keeps what it knows of a place in
+ * the location's own field, as the document suggests.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PUPC_TOOL
+#include "pupc.h"
+
+static FILE *out;
+static int places;
+static unsigned users = PUPC_USEREVT_FIRST + 16;
+
+static void put_arguments(unsigned id, va_list arguments)
+{
+	unsigned kind = id & ~1u;
+
+	if (id == PUPC_INIT) {
+		int *argc = va_arg(arguments, int *);
+		char ***argv = va_arg(arguments, char ***);
+
+		fprintf(out, " %d %s", *argc, **argv);
+	} else if (id == PUPC_GLOBAL_EXIT) {
+		fprintf(out, " %d", va_arg(arguments, int));
+	} else if (kind == PUPC_NOTIFY_START || kind == PUPC_WAIT_START || kind == PUPC_BARRIER_START) {
+		int named = va_arg(arguments, int), expr = va_arg(arguments, int);
+
+		fprintf(out, " %d", named);
+		if (named)
+			fprintf(out, " %d", expr);
+	} else if (kind == PUPC_MEMGET_START) {
+		void *dst = va_arg(arguments, void *);
+		const unsigned long *src = va_arg(arguments, const unsigned long *);
+
+		fprintf(out, " %p %lx %zu", dst, src ? *src : 0, va_arg(arguments, size_t));
+	}
+}
+
+void pupc_event_notify(unsigned int id, pupc_location *loc, ...)
+{
+	va_list arguments;
+
+	if (!out)
+		out = fopen(getenv("TOOL_LOG"), "w");
+	if (loc && !loc->util)
+		loc->util = (void *)(long)++places;
+	fprintf(out, "%llu %08x %ld %s:%u", pupc_ticks_now(), id, loc ? (long)loc->util : 0, loc ? loc->source_file : "none", loc ? loc->start_line : 0);
+	va_start(arguments, loc);
+	put_arguments(id, arguments);
+	va_end(arguments);
+	fputc('\n', out);
+}
+
+unsigned int pupc_create_event(const char *name)
+{
+	fprintf(out, "create %s %08x\n", name, users);
+	return users++;
+}
+
+void pupc_control(int on)
+{
+	fprintf(out, "control %d\n", on);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (out)
+		fclose(out);
+}
