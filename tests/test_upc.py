@@ -1,36 +1,148 @@
-"""UPC on the stand-in runtime (tests/workloads/upc): names from the program's own symbol table, packed pointers."""
+"""UPC on the stand-in runtime (tests/workloads/upc), built in each way in which GNU UPC's may be: names from the program's own symbol table."""
+import json
 import re
 import subprocess
 
+import conformance
 import gaspbpf
+import pytest
 import truth
+import upc
 
 NAMED = {
-    "upc_memget_nb": "NB_GET_INIT", "upc_memput_nb": "NB_PUT_INIT", "upc_memput_nbi": "NB_PUT_INIT", "upc_sync": "NB_SYNC",
-    "upc_synci": "NB_SYNC", "upc_sync_attempt": "NB_TRYSYNC", "upc_all_free": "FREE", "upc_all_reduceL": "ALL_REDUCE",
-    "upc_all_prefix_reduceI": "ALL_PREFIX_REDUCE",
+    "upc_memget_nb": "NB_GET_INIT", "upc_memget_nbi": "NB_GET_INIT", "upc_memput_nb": "NB_PUT_INIT", "upc_memput_nbi": "NB_PUT_INIT",
+    "upc_memset_nb": "NB_SET_INIT", "upc_memset_nbi": "NB_SET_INIT", "upc_memcpy_nb": "NB_COPY_INIT", "upc_memcpy_nbi": "NB_COPY_INIT",
+    "upc_sync": "NB_SYNC", "upc_synci": "NB_SYNC", "upc_sync_attempt": "NB_TRYSYNC", "upc_synci_attempt": "NB_TRYSYNC",
+    "upc_all_free": "FREE", "upc_all_lock_free": "LOCK_FREE", "__upc_exit": "COLLECTIVE_EXIT", "upc_global_exit": "NONCOLLECTIVE_EXIT",
+}
+# How the runtime was built: the program, the name of the build, as the model recognises it.
+VARIANTS = {
+    "process-packed": ("upc_job", "packed"), "pthreads-packed": ("upc_job_pthreads", "packed"),
+    "process-struct": ("upc_job_struct", "struct"), "pthreads-struct": ("upc_job_pthreads_struct", "struct"),
+    "process-packed-last": ("upc_job_last", "packed-last"),
 }
 
 
 def event_of(function):
     if function in NAMED:
         return f"GASP_UPC_{NAMED[function]}"
-    access = re.match(r"__(get|put|copy)s?(qi|hi|si|di|ti|sf|df|xf|blk)\d$", function)
-    if access:
-        return {"get": "GASP_UPC_GET", "put": "GASP_UPC_PUT", "copy": "GASP_UPC_MEMCPY"}[access[1]]
+    reduction = re.match(r"upc_all_(prefix_)?reduce[A-Z]+$", function)
+    if reduction:
+        return f"GASP_UPC_ALL_{'PREFIX_' if reduction[1] else ''}REDUCE"
+    transfer = re.match(r"__(get|put|copy)s?(qi|hi|si|di|ti|sf|df|xf|blk)\d$", function)
+    if transfer:
+        return {"get": "GASP_UPC_GET", "put": "GASP_UPC_PUT", "copy": "GASP_UPC_MEMCPY"}[transfer[1]]
     return f"GASP_UPC_{function.removeprefix('__').removeprefix('upc_').upper()}"
 
 
-JOB = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "50", "--warmup", "2", "--after", "2"]
+def command(program, rounds, *more):
+    return [gaspbpf.WORKLOADS / program, "-n", "3", "--rounds", str(rounds), "--warmup", "1", *more]
 
 
-def test_calls_and_payload_are_the_jobs_own(job, observe):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_call_argument_and_result_is_the_jobs_own(job, observe, variant):
+    """From the gate to the job's end: each thread's events in order, with the tables' arguments, as the job wrote them down."""
+    program, build = VARIANTS[variant]
+    ring, status, events, _ = upc.whole_life(job, observe, command(program, 2))
+    assert status == 0, ring.output()
+    seen, labels = upc.calls_seen(events)
+    made = upc.calls_made(ring.folder)
+    assert set(seen) == set(made) and len(made) == 3
+    for tid, (thread, calls) in made.items():
+        assert upc.differences(seen[tid], calls, event_of) is None
+        if variant.startswith("process"):
+            assert labels[tid] == f"thread:{thread}"
+        last = seen[tid][-1]
+        assert (last.event, last.start, last.reason) == ("GASP_UPC_COLLECTIVE_EXIT", {"status": "0"}, "exit")
+    names = {call.event for calls in seen.values() for call in calls}
+    missing = {f"GASP_UPC_{name}" for name in upc.TABLES} - names
+    assert missing == {"GASP_UPC_NONCOLLECTIVE_EXIT"}
+    conformance.seen(f"gupc-{variant}", *names)
+    listed = json.loads(gaspbpf.run("list", "--json", gaspbpf.WORKLOADS / program).stdout)
+    assert [(row["model"], row["build"], row["told"], row["recognised"]) for row in listed["builds"]] == [("upc", build, False, True)]
+
+
+@pytest.mark.parametrize("variant", ["process-packed", "pthreads-struct"])
+def test_on_each_rung_calls_and_payload_are_the_jobs_own(job, observe, variant, rung):
     """Attached to the monitor, the process that the threads were forked from and that is no thread itself."""
-    ring = job(JOB, ranks=3).wait_ready()
+    if rung not in gaspbpf.RUNGS_OF_MANY:
+        pytest.skip("too many probes for this rung")
+    program, _ = VARIANTS[variant]
+    ring = job([*command(program, 3), "--after", "1"], ranks=3).wait_ready()
     report = truth.window(ring, observe)
     counted = truth.by_event(truth.functions(ring), event_of)
     assert truth.differences_in_calls(report, counted, "UPC") == {}
     assert truth.differences_in_bytes(report, counted) == {}
-    assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1, 2}
-    alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=True)
-    assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
+    if variant.startswith("process"):
+        assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1, 2}
+
+
+def test_it_computes_the_same_observed_or_not(job, observe):
+    for program, _ in VARIANTS.values():
+        line = command(program, 2)
+        alone = subprocess.run([*map(str, line)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=True)
+        ring, status, _, _ = upc.whole_life(job, observe, line)
+        assert status == 0
+        assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
+
+
+@pytest.mark.parametrize("variant", ["process-packed", "pthreads-packed"])
+def test_one_thread_ends_the_program(job, observe, variant):
+    ring, status, events, _ = upc.whole_life(job, observe, command(VARIANTS[variant][0], 1, "--global-exit", "5"))
+    assert status == 5
+    seen, _ = upc.calls_seen(events)
+    ends = [(tid, call.start) for tid, calls in seen.items() for call in calls if call.event == "GASP_UPC_NONCOLLECTIVE_EXIT"]
+    made = {thread: tid for tid, (thread, _) in upc.calls_made(ring.folder).items()}
+    assert ends == [(made[0], {"status": "5"})]
+    conformance.seen(f"gupc-{variant}", "GASP_UPC_NONCOLLECTIVE_EXIT")
+
+
+def test_what_cannot_be_seen_is_said_and_never_0(job, observe, tmp_path):
+    ring = job(command("upc_job", 1), ranks=3).wait_ready()
+    watcher = observe("-p", ring.process.pid, "-o", tmp_path / "run.gasp")
+    ring.work()
+    status, text, errors = watcher.stop()
+    assert status == 0, errors
+    assert ring.end() == 0
+    report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
+    unseen = {row["event"]: row for row in report["not_observable"]}
+    hidden = {f"GASP_UPC_{name}" for name in
+              ("FORALL", "NB_GET_DATA", "NB_PUT_DATA", "CACHE_MISS", "CACHE_HIT", "CACHE_INVALIDATE")}
+    assert {event for event, row in unseen.items() if not row["partly"]} == hidden
+    assert {"GASP_UPC_GET", "GASP_UPC_PUT"} < {event for event, row in unseen.items() if row["partly"]}
+    assert all(row["model"] == "upc" and row["why"] for row in unseen.values())
+    assert not hidden & set(gaspbpf.events(report))
+    assert "Not observable here" in text and "GASP_UPC_FORALL: " in text
+    listed = gaspbpf.run("list", gaspbpf.WORKLOADS / "upc_job")
+    assert "not observable here" in listed.stdout and "GASP_UPC_FORALL" in listed.stdout
+    recorded = json.loads(gaspbpf.run("list", "--json", gaspbpf.WORKLOADS / "upc_job").stdout)["not_observable"]
+    assert {row["event"]: row["why"] for row in recorded} == {event: row["why"] for event, row in unseen.items()}
+
+
+def test_the_user_may_say_how_the_runtime_was_built(tmp_path):
+    """Without its debugging information a program does not tell; then the default is taken, unless told."""
+    program = tmp_path / "job"
+    subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / "upc_job_struct", program], check=True)
+
+    def build(*options):
+        rows = json.loads(gaspbpf.run("list", "--json", program, *options).stdout)["builds"]
+        return [(row["build"], row["told"], row["recognised"]) for row in rows]
+
+    assert build() == [("default", False, False)]
+    assert build("--build", "upc=struct") == [("struct", True, True)]
+    for wrong, what in (("upc=frobnicate", "no such build"), ("frobnicate=struct", "MODEL=BUILD"), ("struct", "MODEL=BUILD")):
+        refused = gaspbpf.run("list", program, "--build", wrong)
+        assert refused.returncode == 1 and what in refused.stderr and wrong in refused.stderr
+
+
+def test_told_builds_decide_how_pointers_are_read(job, observe, tmp_path):
+    program = tmp_path / "job"
+    subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / "upc_job_struct", program], check=True)
+    line = [program, "-n", "2", "--rounds", "1"]
+    ring, status, events, _ = upc.whole_life(job, observe, line, "--build", "upc=struct", ranks=2)
+    assert status == 0
+    seen, _ = upc.calls_seen(events)
+    made = upc.calls_made(ring.folder)
+    assert set(seen) == set(made)
+    for tid, (_, calls) in made.items():
+        assert upc.differences(seen[tid], calls, event_of) is None

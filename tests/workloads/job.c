@@ -214,7 +214,7 @@ void job_file_name(char *name, unsigned size, const char *pattern, int rank)
 int job_truth(const struct job *job, long rounds, uint64_t checksum, const struct counts *process,
 	      const struct job_thread *threads, int nthreads)
 {
-	static struct counts sum;
+	struct counts sum;
 	char name[4096];
 	FILE *out;
 

@@ -43,7 +43,7 @@ void job_sleep_us(long us);             /* nanosleep, a system call that no mode
 void job_spin_us(long us);              /* burns processor time without any call but clock_gettime */
 
 /* Calls and bytes of one thread or process, by function. No allocation, no lock. */
-#define COUNTS_MAX 160
+#define COUNTS_MAX 200
 struct counts {
 	int used;
 	struct count {

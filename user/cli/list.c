@@ -142,7 +142,7 @@ static bool same_model(const struct function *function, const struct model *mode
 static void print_places(const struct model *model)
 {
 	if (model->in_program)
-		printf("the program's own symbols");
+		printf("the program's own symbols%s", model->library && *model->library ? " " : "");
 	for (char **glob = model->library; glob && *glob; glob++)
 		printf("%s%s", glob == model->library ? "" : " ", *glob);
 }

@@ -50,7 +50,7 @@ static bool add(struct source *source, struct arena *arena, const char *at, cons
 		out->items = more;
 		*room = 2 * (*room + 4);
 	}
-	out->items[out->count++] = (struct alternative){ word, value };
+	out->items[out->count++] = (struct alternative){ .word = word, .value = value };
 	return true;
 }
 
@@ -118,6 +118,26 @@ static bool all_types(const struct alternatives *alternatives)
 	return true;
 }
 
+/* word:value:type of a named group: *every: each has a type, which is a C type. */
+static bool split_types(struct arena *arena, struct alternatives *alternatives, bool *every)
+{
+	*every = alternatives->count;
+	for (size_t i = 0; i < alternatives->count; i++) {
+		struct alternative *item = &alternatives->items[i];
+		const char *colon = strchr(item->value, ':'), *value = item->value;
+		struct ctype type;
+
+		if (colon) {
+			item->type = trimmed(arena, colon + 1, value + strlen(value));
+			item->value = trimmed(arena, value, colon);
+			if (!item->type || !item->value)
+				return false;
+		}
+		*every &= item->type && ctype_from_text(item->type, strlen(item->type), &type);
+	}
+	return true;
+}
+
 /* What stands between the braces; NAME= before it names the group. */
 static bool group_read(struct source *source, struct arena *arena, const struct lists *lists, const char *at,
 		       const char *end, struct part *part)
@@ -141,7 +161,9 @@ static bool group_read(struct source *source, struct arena *arena, const struct 
 	}
 	if (!alternatives_read(source, arena, lists, at, end, &part->alternatives))
 		return false;
-	part->types = !part->name && all_types(&part->alternatives);
+	if (part->name)
+		return split_types(arena, &part->alternatives, &part->types);
+	part->types = all_types(&part->alternatives);
 	return true;
 }
 
@@ -216,8 +238,8 @@ static bool expand_one(struct source *source, struct arena *arena, const struct 
 		memcpy(symbol + length, text, size);
 		length += size;
 		if (part == t) {
-			out->t = chosen->value;
-			constants[out->nconstants++] = (struct constant){ "T", chosen->value };
+			out->t = chosen->type ?: chosen->value;
+			constants[out->nconstants++] = (struct constant){ "T", out->t };
 		}
 		if (part->name)
 			constants[out->nconstants++] = (struct constant){ part->name, chosen->value };

@@ -218,6 +218,7 @@ struct prototype *prototype_read(struct source *source, struct arena *arena, con
 /* One alternative: what the symbol has, and what T or op says. */
 struct alternative {
 	const char *word, *value;
+	const char *type; /* of a named group: what T says, too; NULL: nothing */
 };
 struct alternatives {
 	const char *name;

@@ -305,6 +305,8 @@ static bool find_special(struct source *source, struct arena *arena, const char 
 	p->uses_t = p->result.type.kind == TYPE_T;
 	for (unsigned i = 0; i < p->nparameters; i++) {
 		p->uses_t |= p->parameters[i].type.kind == TYPE_T;
+		for (unsigned k = 0; k < p->parameters[i].nannotations; k++)
+			p->uses_t |= p->parameters[i].annotations[k].fixed == FIXED_T;
 		if (!p->parameters[i].has_only)
 			continue;
 		if (p->only) {

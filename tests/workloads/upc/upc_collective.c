@@ -8,7 +8,7 @@
 
 static upc_shared_ptr on_thread(upc_shared_ptr p, int thread, size_t offset)
 {
-	return UPC_POINTER(UPC_ADDRESS(p) + offset, thread, 0);
+	return upc_pointer(upc_address(p) + offset, thread, 0);
 }
 
 static void copy(upc_shared_ptr dest, upc_shared_ptr source, size_t n)
@@ -38,14 +38,14 @@ void upc_all_broadcast(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes
 void upc_all_scatter(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags)
 {
 	enter(flags);
-	copy(on_thread(dest, MYTHREAD, 0), on_thread(source, UPC_THREAD(source), MYTHREAD * nbytes), nbytes);
+	copy(on_thread(dest, MYTHREAD, 0), on_thread(source, upc_thread(source), MYTHREAD * nbytes), nbytes);
 	leave(flags);
 }
 
 void upc_all_gather(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags)
 {
 	enter(flags);
-	copy(on_thread(dest, UPC_THREAD(dest), MYTHREAD * nbytes), on_thread(source, MYTHREAD, 0), nbytes);
+	copy(on_thread(dest, upc_thread(dest), MYTHREAD * nbytes), on_thread(source, MYTHREAD, 0), nbytes);
 	leave(flags);
 }
 
@@ -80,7 +80,7 @@ void upc_all_permute(upc_shared_ptr dest, upc_shared_ptr source, upc_shared_ptr 
 /* Element i of an array that is dealt out in blocks of blk_size to threads 0, 1, 2 … (blk_size 0: all on the first). */
 static upc_shared_ptr element(upc_shared_ptr array, size_t i, size_t blk_size, size_t size)
 {
-	size_t block, first = UPC_THREAD(array);
+	size_t block, first = upc_thread(array);
 
 	if (blk_size == 0)
 		return on_thread(array, (int)first, i * size);

@@ -2,7 +2,7 @@
  * The stand-in UPC runtime: threads, barriers, locks and the shared heap.
  *
  * Every UPC thread is a process. The program's first process maps one shared area, forks one child for each thread and stays
- * behind as a monitor that waits for them. The area holds a control block and then an equal part for each thread:
+ * behind as a monitor that waits for them. With UPC_PTHREADS they are threads of that process instead. The area holds a control block and then an equal part for each thread:
  *
  *     control | thread 0: global half, local half | thread 1: global half, local half | ...
  *
@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +33,17 @@
 #define GLOBAL_HALF     (AREA / 2)
 #define SIZES           24              /* free lists for blocks of 32 << i bytes */
 
-int MYTHREAD, THREADS = 2;
+UPC_OWN int MYTHREAD;
+int THREADS = 2;
+
+/* How pointers-to-shared are stored, for debuggers; and how the program was compiled, as the compiler would leave it. */
+upc_debug_ptr upc_debug_null;
+__attribute__((used, section("upc_pgm_info"))) static const char program_information[] =
+#ifdef UPC_PTHREADS
+	"$GCCUPCConfig: (upc_job.upc) dynamicthreads pthreads-tls$";
+#else
+	"$GCCUPCConfig: (upc_job.upc) dynamicthreads process$";
+#endif
 
 struct heap {
 	_Atomic int lock;
@@ -61,8 +72,8 @@ struct control {
 
 static struct control *control;
 static unsigned char *areas;
-static bool notified;
-static int notified_generation;
+static UPC_OWN bool notified;
+static UPC_OWN int notified_generation;
 
 void upc_complain(const char *what)
 {
@@ -73,8 +84,8 @@ void upc_complain(const char *what)
 
 void *upc_local_address(upc_shared_ptr p)
 {
-	uint64_t address = UPC_ADDRESS(p);
-	int thread = UPC_THREAD(p);
+	uint64_t address = upc_address(p);
+	int thread = upc_thread(p);
 
 	if (!address || address >= AREA || thread >= THREADS)
 		upc_complain("access through a null or wild pointer-to-shared");
@@ -223,27 +234,27 @@ static upc_shared_ptr spread(size_t nblocks, size_t nbytes)
 	size_t each = (nblocks + THREADS - 1) / THREADS * nbytes;
 	uint32_t offset = each ? heap_alloc(&control->global, 0, each) : 0;
 
-	return offset ? UPC_POINTER(offset, 0, 0) : 0;
+	return offset ? upc_pointer(offset, 0, 0) : UPC_NULL;
 }
 
 static void release(upc_shared_ptr p)
 {
-	uint64_t address = UPC_ADDRESS(p);
+	uint64_t address = upc_address(p);
 
-	if (!p)
+	if (upc_is_null(p))
 		return;
 	upc_local_address(p);
 	if (address < GLOBAL_HALF)
 		heap_free(&control->global, 0, (uint32_t)address);
 	else
-		heap_free(&control->local[UPC_THREAD(p)], UPC_THREAD(p), (uint32_t)address);
+		heap_free(&control->local[upc_thread(p)], upc_thread(p), (uint32_t)address);
 }
 
 upc_shared_ptr upc_alloc(size_t nbytes)
 {
 	uint32_t offset = nbytes ? heap_alloc(&control->local[MYTHREAD], MYTHREAD, nbytes) : 0;
 
-	return offset ? UPC_POINTER(offset, MYTHREAD, 0) : 0;
+	return offset ? upc_pointer(offset, MYTHREAD, 0) : UPC_NULL;
 }
 
 upc_shared_ptr upc_global_alloc(size_t nblocks, size_t nbytes)
@@ -253,7 +264,7 @@ upc_shared_ptr upc_global_alloc(size_t nblocks, size_t nbytes)
 
 upc_shared_ptr upc_all_alloc(size_t nblocks, size_t nbytes)
 {
-	return upc_all_agree(MYTHREAD == 0 ? spread(nblocks, nbytes) : 0);
+	return upc_all_agree(MYTHREAD == 0 ? spread(nblocks, nbytes) : UPC_NULL);
 }
 
 void upc_free(upc_shared_ptr block)
@@ -278,9 +289,9 @@ static _Atomic int *lock_word(upc_shared_ptr lock)
 static upc_shared_ptr make_lock(void)
 {
 	uint32_t offset = heap_alloc(&control->local[MYTHREAD], MYTHREAD, sizeof(int));
-	upc_shared_ptr lock = offset ? UPC_POINTER(offset, MYTHREAD, 0) : 0;
+	upc_shared_ptr lock = offset ? upc_pointer(offset, MYTHREAD, 0) : UPC_NULL;
 
-	if (lock)
+	if (!upc_is_null(lock))
 		*lock_word(lock) = 0;
 	return lock;
 }
@@ -292,7 +303,7 @@ upc_shared_ptr upc_global_lock_alloc(void)
 
 upc_shared_ptr upc_all_lock_alloc(void)
 {
-	return upc_all_agree(MYTHREAD == 0 ? make_lock() : 0);
+	return upc_all_agree(MYTHREAD == 0 ? make_lock() : UPC_NULL);
 }
 
 void upc_lock(upc_shared_ptr lock)
@@ -327,7 +338,13 @@ void upc_all_lock_free(upc_shared_ptr lock)
 void __upc_exit(int status)
 {
 	upc_wait_for_all();
+#ifdef UPC_PTHREADS
+	if (status)
+		control->exit_status = status;
+	pthread_exit(NULL);
+#else
 	exit(status);
+#endif
 }
 
 void upc_global_exit(int status)
@@ -336,6 +353,41 @@ void upc_global_exit(int status)
 		control->exit_status = status;
 	exit(status);
 }
+
+#ifdef UPC_PTHREADS
+
+struct start {
+	int thread, argc;
+	char **argv;
+};
+
+static void *run_thread(void *argument)
+{
+	const struct start *start = argument;
+
+	MYTHREAD = start->thread;
+	upc_wait_for_all();
+	__upc_exit(upc_main(start->argc, start->argv));
+}
+
+static int run_all(int argc, char **argv)
+{
+	static struct start starts[THREADS_MAX];
+	pthread_t threads[THREADS_MAX];
+
+	for (int i = 0; i < THREADS; i++) {
+		starts[i] = (struct start){ i, argc, argv };
+		if (pthread_create(&threads[i], NULL, run_thread, &starts[i])) {
+			fprintf(stderr, "upc: cannot start a thread\n");
+			return 1;
+		}
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return control->exit_status;
+}
+
+#else
 
 static void run_thread(int thread, int argc, char **argv)
 {
@@ -373,6 +425,26 @@ static int monitor(const pid_t *children)
 	return status;
 }
 
+static int run_all(int argc, char **argv)
+{
+	pid_t children[THREADS_MAX];
+
+	for (int i = 0; i < THREADS; i++) {
+		children[i] = fork();
+		if (children[i] == 0)
+			run_thread(i, argc, argv);
+		if (children[i] < 0) {
+			perror("upc: cannot fork");
+			while (i-- > 0)
+				kill(children[i], SIGKILL);
+			return 1;
+		}
+	}
+	return monitor(children);
+}
+
+#endif
+
 static void make_memory(void)
 {
 	size_t size = CONTROL_SIZE + (size_t)THREADS * AREA;
@@ -396,8 +468,6 @@ static void make_memory(void)
 /* PROGRAM [-n THREADS] ARGUMENTS... */
 int main(int argc, char **argv)
 {
-	pid_t children[THREADS_MAX];
-
 	if (argc > 2 && !strcmp(argv[1], "-n")) {
 		THREADS = atoi(argv[2]);
 		argv[2] = argv[0];
@@ -409,16 +479,5 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	make_memory();
-	for (int i = 0; i < THREADS; i++) {
-		children[i] = fork();
-		if (children[i] == 0)
-			run_thread(i, argc, argv);
-		if (children[i] < 0) {
-			perror("upc: cannot fork");
-			while (i-- > 0)
-				kill(children[i], SIGKILL);
-			return 1;
-		}
-	}
-	return monitor(children);
+	return run_all(argc, argv);
 }

@@ -7,14 +7,65 @@
 #include <stdint.h>
 
 /*
- * A pointer-to-shared, packed into 64 bits with the address first: 34 bits of offset in the thread's shared area, 10 bits of
- * thread, 20 bits of phase. Null is 0: no object lies at offset 0.
+ * A pointer-to-shared: an offset in the thread's shared area, a thread, and a phase. Null is all 0: no object lies at offset 0. How
+ * the three are stored is chosen when the runtime is built, and a struct of the name below tells debuggers, as in GNU UPC:
+ *
+ *	(nothing)        64 bits: 34 of address first (the highest), 10 of thread, 20 of phase
+ *	UPC_PACKED_LAST  64 bits: 20 of phase first, 10 of thread, 34 of address
+ *	UPC_STRUCT       a struct of 16 bytes, address first
  */
+#ifdef UPC_STRUCT
+typedef struct shared_ptr_struct {
+	uint64_t vaddr;
+	uint32_t thread, phase;
+} upc_shared_ptr;
+
+static inline uint64_t upc_address(upc_shared_ptr p) { return p.vaddr; }
+static inline int upc_thread(upc_shared_ptr p) { return (int)p.thread; }
+static inline uint64_t upc_phase(upc_shared_ptr p) { return p.phase; }
+static inline upc_shared_ptr upc_pointer(uint64_t address, int thread, uint64_t phase)
+{
+	return (upc_shared_ptr){ address, (uint32_t)thread, (uint32_t)phase };
+}
+typedef struct shared_ptr_struct upc_debug_ptr;
+#elif defined(UPC_PACKED_LAST)
 typedef uint64_t upc_shared_ptr;
-#define UPC_ADDRESS(p)  ((p) >> 30)
-#define UPC_THREAD(p)   ((int)((p) >> 20 & 0x3ff))
-#define UPC_PHASE(p)    ((p) & 0xfffff)
-#define UPC_POINTER(address, thread, phase) ((uint64_t)(address) << 30 | (uint64_t)(thread) << 20 | (phase))
+typedef struct shared_ptr_struct {
+	unsigned int phase : 20, thread : 10;
+	unsigned long long vaddr : 34;
+} upc_debug_ptr;
+
+static inline uint64_t upc_address(upc_shared_ptr p) { return p & 0x3ffffffff; }
+static inline int upc_thread(upc_shared_ptr p) { return (int)(p >> 34 & 0x3ff); }
+static inline uint64_t upc_phase(upc_shared_ptr p) { return p >> 44; }
+static inline upc_shared_ptr upc_pointer(uint64_t address, int thread, uint64_t phase)
+{
+	return phase << 44 | (uint64_t)thread << 34 | address;
+}
+#else
+typedef uint64_t upc_shared_ptr;
+typedef struct shared_ptr_struct {
+	unsigned long long vaddr : 34;
+	unsigned int thread : 10, phase : 20;
+} upc_debug_ptr;
+
+static inline uint64_t upc_address(upc_shared_ptr p) { return p >> 30; }
+static inline int upc_thread(upc_shared_ptr p) { return (int)(p >> 20 & 0x3ff); }
+static inline uint64_t upc_phase(upc_shared_ptr p) { return p & 0xfffff; }
+static inline upc_shared_ptr upc_pointer(uint64_t address, int thread, uint64_t phase)
+{
+	return address << 30 | (uint64_t)thread << 20 | phase;
+}
+#endif
+#define UPC_NULL upc_pointer(0, 0, 0)
+static inline int upc_is_null(upc_shared_ptr p) { return !upc_address(p) && !upc_thread(p) && !upc_phase(p); }
+
+/* UPC threads are processes, or, with UPC_PTHREADS, threads of one process: then what belongs to each is marked so. */
+#ifdef UPC_PTHREADS
+#define UPC_OWN __thread
+#else
+#define UPC_OWN
+#endif
 
 #define UPC_UNNAMED     INT_MIN         /* barrier without an id */
 
@@ -25,7 +76,8 @@ typedef uint64_t upc_shared_ptr;
 typedef enum { UPC_ADD, UPC_MULT, UPC_MIN, UPC_MAX } upc_op_t;
 typedef unsigned long upc_handle_t;
 
-extern int MYTHREAD, THREADS;
+extern UPC_OWN int MYTHREAD;
+extern int THREADS;
 
 /* The program: runs once on every thread. */
 int upc_main(int argc, char **argv);
@@ -33,6 +85,7 @@ int upc_main(int argc, char **argv);
 void __upc_notify(int id);
 void __upc_wait(int id);
 void __upc_barrier(int id);             /* notify, then wait */
+void __upc_fence(void);
 
 upc_shared_ptr upc_global_lock_alloc(void);
 upc_shared_ptr upc_all_lock_alloc(void);
@@ -61,6 +114,8 @@ void upc_sync(upc_handle_t handle);
 int upc_sync_attempt(upc_handle_t handle);
 void upc_memget_nbi(void *dest, upc_shared_ptr source, size_t n);
 void upc_memput_nbi(upc_shared_ptr dest, const void *source, size_t n);
+void upc_memcpy_nbi(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+void upc_memset_nbi(upc_shared_ptr dest, int c, size_t n);
 void upc_synci(void);
 int upc_synci_attempt(void);
 
@@ -72,7 +127,11 @@ int upc_synci_attempt(void);
 	type __get##mode##2(upc_shared_ptr from);               \
 	type __gets##mode##2(upc_shared_ptr from);              \
 	void __put##mode##2(upc_shared_ptr to, type value);     \
-	void __puts##mode##2(upc_shared_ptr to, type value);
+	void __puts##mode##2(upc_shared_ptr to, type value);    \
+	type __get##mode##3(long thread, size_t offset);        \
+	type __gets##mode##3(long thread, size_t offset);       \
+	void __put##mode##3(long thread, size_t offset, type value);    \
+	void __puts##mode##3(long thread, size_t offset, type value);
 UPC_ACCESS_MODES(UPC_DECLARE)
 void __getblk3(void *dest, upc_shared_ptr source, size_t n);
 void __getsblk3(void *dest, upc_shared_ptr source, size_t n);
@@ -80,6 +139,13 @@ void __putblk3(upc_shared_ptr dest, void *source, size_t n);
 void __putsblk3(upc_shared_ptr dest, void *source, size_t n);
 void __copyblk3(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
 void __copysblk3(upc_shared_ptr dest, upc_shared_ptr source, size_t n);
+/* The same as clang-upc calls them: thread and offset apart. */
+void __getblk4(long thread, size_t offset, void *dest, size_t n);
+void __getsblk4(long thread, size_t offset, void *dest, size_t n);
+void __putblk4(void *source, long thread, size_t offset, size_t n);
+void __putsblk4(void *source, long thread, size_t offset, size_t n);
+void __copyblk5(long dthread, size_t doffset, long sthread, size_t soffset, size_t n);
+void __copysblk5(long dthread, size_t doffset, long sthread, size_t soffset, size_t n);
 
 void upc_all_broadcast(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
 void upc_all_scatter(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
@@ -88,7 +154,9 @@ void upc_all_gather_all(upc_shared_ptr dest, upc_shared_ptr source, size_t nbyte
 void upc_all_exchange(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
 void upc_all_permute(upc_shared_ptr dest, upc_shared_ptr source, upc_shared_ptr permutation, size_t nbytes, int flags);
 
-#define UPC_REDUCTIONS(_) _(I, int) _(UI, unsigned int) _(L, long) _(UL, unsigned long) _(D, double)
+#define UPC_REDUCTIONS(_)                                                                                               \
+	_(C, signed char) _(UC, unsigned char) _(S, short) _(US, unsigned short) _(I, int) _(UI, unsigned int)          \
+	_(L, long) _(UL, unsigned long) _(F, float) _(D, double) _(LD, long double)
 #define UPC_DECLARE_REDUCTION(letter, type)                                                                             \
 	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,             \
 				    size_t blk_size, type (*func)(type, type), int flags);                              \
