@@ -26,7 +26,9 @@ def languages():
     found = {}
     for path in (gaspbpf.TOP / "models").glob("*.model"):
         words = dict(re.findall(r"^(model|language)\s+(\S+)", path.read_text(), re.M))
-        found[f"GASP_{words.get('language', words['model'].upper().replace('-', '_'))}_"] = words["model"]
+        language = words.get("language", words["model"].upper().replace("-", "_"))
+        if words["model"] == language.lower() or f"GASP_{language}_" not in found:  # others are more runtimes of the language
+            found[f"GASP_{language}_"] = words["model"]
     return found
 
 

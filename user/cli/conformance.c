@@ -209,9 +209,9 @@ static int read_documents(struct lists *lists, const char *folder)
 
 /* --- the rows of the models ------------------------------------------------ */
 
-static bool in_documents(const struct lists *lists, size_t rows, const char *event)
+static bool has_rows(const struct lists *lists, const char *event)
 {
-	for (size_t i = 0; i < rows; i++)
+	for (size_t i = 0; i < lists->nrows; i++)
 		if (!strcmp(lists->rows[i].name, event))
 			return true;
 	return false;
@@ -248,14 +248,13 @@ static int add_event(struct lists *lists, const struct model *model, const struc
 
 static int add_models(struct lists *lists, const struct model_set *models)
 {
-	size_t documents = lists->nrows;
 	int error = 0;
 
 	for (size_t m = 0; m < models_count(models); m++) {
 		const struct model *model = models_at(models, m);
 
 		for (size_t i = 0; i < model->nevents && !error; i++)
-			if (!in_documents(lists, documents, model->events[i].name))
+			if (!has_rows(lists, model->events[i].name)) /* several models may have the events of one language */
 				error = add_event(lists, model, &model->events[i]);
 	}
 	return error;
