@@ -7,112 +7,183 @@
 
 #include "gasp_upc_types.h"
 
-/* Atomic: (values of the call) */
+/* the end of a thread, where all end together
+ * Start, End: int status */
 #define GASP_UPC_COLLECTIVE_EXIT 5u
 
-/* Atomic: (values of the call) */
+/* one thread ends the program: upc_global_exit()
+ * Atomic: int status */
 #define GASP_UPC_NONCOLLECTIVE_EXIT 6u
 
-/* Start, End: (values of the call) */
+/* upc_notify
+ * Start, End: int named, int expr */
 #define GASP_UPC_NOTIFY 7u
 
-/* Start, End: (values of the call) */
+/* upc_wait
+ * Start, End: int named, int expr */
 #define GASP_UPC_WAIT 8u
 
-/* Start, End: (values of the call) */
+/* upc_barrier
+ * Start, End: int named, int expr */
 #define GASP_UPC_BARRIER 9u
 
-/* Start, End: (values of the call) */
+/* upc_fence
+ * Start, End: (none) */
 #define GASP_UPC_FENCE 10u
 
-/* Start, End: (values of the call) */
-#define GASP_UPC_LOCK 19u
+/* upc_forall
+ * Start, End: (none) */
+#define GASP_UPC_FORALL 11u
 
-/* Start, End: (values of the call) */
-#define GASP_UPC_LOCK_ATTEMPT 20u
-
-/* Start, End: (values of the call) */
-#define GASP_UPC_UNLOCK 21u
-
-/* Start, End: (values of the call) */
-#define GASP_UPC_GLOBAL_LOCK_ALLOC 16u
-
-/* Start, End: (values of the call) */
-#define GASP_UPC_ALL_LOCK_ALLOC 17u
-
-/* Start, End: (values of the call) */
-#define GASP_UPC_LOCK_FREE 18u
-
-/* Start, End: (values of the call) */
+/* upc_global_alloc()
+ * Start: size_t nblocks, size_t nbytes
+ * End: size_t nblocks, size_t nbytes, gasp_upc_PTS_t *newshrd_ptr */
 #define GASP_UPC_GLOBAL_ALLOC 12u
 
-/* Start, End: (values of the call) */
+/* upc_all_alloc()
+ * Start: size_t nblocks, size_t nbytes
+ * End: size_t nblocks, size_t nbytes, gasp_upc_PTS_t *newshrd_ptr */
 #define GASP_UPC_ALL_ALLOC 13u
 
-/* Start, End: (values of the call) */
+/* upc_alloc()
+ * Start: size_t nbytes
+ * End: size_t nbytes, gasp_upc_PTS_t *newshrd_ptr */
 #define GASP_UPC_ALLOC 14u
 
-/* Start, End: (values of the call) */
+/* upc_free(), upc_all_free()
+ * Start, End: gasp_upc_PTS_t *shrd_ptr */
 #define GASP_UPC_FREE 15u
 
-/* Start, End: (values of the call) */
+/* upc_global_lock_alloc()
+ * Start: (none)
+ * End: gasp_upc_lock_t *lck */
+#define GASP_UPC_GLOBAL_LOCK_ALLOC 16u
+
+/* upc_all_lock_alloc()
+ * Start: (none)
+ * End: gasp_upc_lock_t *lck */
+#define GASP_UPC_ALL_LOCK_ALLOC 17u
+
+/* upc_lock_free(), upc_all_lock_free()
+ * Start, End: gasp_upc_lock_t *lck */
+#define GASP_UPC_LOCK_FREE 18u
+
+/* upc_lock()
+ * Start, End: gasp_upc_lock_t *lck */
+#define GASP_UPC_LOCK 19u
+
+/* upc_lock_attempt()
+ * Start: gasp_upc_lock_t *lck
+ * End: gasp_upc_lock_t *lck, int result */
+#define GASP_UPC_LOCK_ATTEMPT 20u
+
+/* upc_unlock()
+ * Start, End: gasp_upc_lock_t *lck */
+#define GASP_UPC_UNLOCK 21u
+
+/* upc_memcpy(), and copies of one shared object to another
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t n */
 #define GASP_UPC_MEMCPY 22u
 
-/* Start, End: (values of the call) */
+/* upc_memget()
+ * Start, End: void *dst, gasp_upc_PTS_t *src, size_t n */
 #define GASP_UPC_MEMGET 23u
 
-/* Start, End: (values of the call) */
+/* upc_memput()
+ * Start, End: gasp_upc_PTS_t *dst, void *src, size_t n */
 #define GASP_UPC_MEMPUT 24u
 
-/* Start, End: (values of the call) */
+/* upc_memset()
+ * Start, End: gasp_upc_PTS_t *dst, int c, size_t n */
 #define GASP_UPC_MEMSET 25u
 
-/* Start, End: (values of the call) */
+/* a read of a shared variable
+ * Start, End: int is_relaxed, void *dst, gasp_upc_PTS_t *src, size_t n */
 #define GASP_UPC_GET 26u
 
-/* Start, End: (values of the call) */
+/* a write of a shared variable
+ * Start, End: int is_relaxed, gasp_upc_PTS_t *dst, void *src, size_t n */
 #define GASP_UPC_PUT 27u
 
-/* Start, End: (values of the call) */
+/* upc_memget_nb(), upc_memget_nbi()
+ * Start: int is_relaxed, void *dst, gasp_upc_PTS_t *src, size_t n
+ * End: int is_relaxed, void *dst, gasp_upc_PTS_t *src, size_t n, gasp_upc_nb_handle_t handle */
 #define GASP_UPC_NB_GET_INIT 28u
 
-/* Start, End: (values of the call) */
+/* the data of a non-blocking get arrives
+ * Start, End: gasp_upc_nb_handle_t handle */
+#define GASP_UPC_NB_GET_DATA 29u
+
+/* upc_memput_nb(), upc_memput_nbi()
+ * Start: int is_relaxed, gasp_upc_PTS_t *dst, void *src, size_t n
+ * End: int is_relaxed, gasp_upc_PTS_t *dst, void *src, size_t n, gasp_upc_nb_handle_t handle */
 #define GASP_UPC_NB_PUT_INIT 30u
 
-/* Start, End: (values of the call) */
-#define GASP_UPC_NB_SET_INIT 0x80u
+/* the data of a non-blocking put arrives
+ * Start, End: gasp_upc_nb_handle_t handle */
+#define GASP_UPC_NB_PUT_DATA 31u
 
-/* Start, End: (values of the call) */
-#define GASP_UPC_NB_COPY_INIT 0x81u
-
-/* Start, End: (values of the call) */
+/* upc_sync(), upc_synci()
+ * Start, End: gasp_upc_nb_handle_t handle */
 #define GASP_UPC_NB_SYNC 32u
 
-/* Start, End: (values of the call) */
+/* upc_memset_nb(), upc_memset_nbi()
+ * Start: gasp_upc_PTS_t *dst, int c, size_t n
+ * End: gasp_upc_PTS_t *dst, int c, size_t n, gasp_upc_nb_handle_t handle */
+#define GASP_UPC_NB_SET_INIT 0x80u
+
+/* upc_memcpy_nb(), upc_memcpy_nbi()
+ * Start: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t n
+ * End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t n, gasp_upc_nb_handle_t handle */
+#define GASP_UPC_NB_COPY_INIT 0x81u
+
+/* upc_sync_attempt(), upc_synci_attempt()
+ * Start: gasp_upc_nb_handle_t handle
+ * End: gasp_upc_nb_handle_t handle, int result */
 #define GASP_UPC_NB_TRYSYNC 0x82u
 
-/* Start, End: (values of the call) */
+/* an access that the cache did not have
+ * Atomic: size_t n, size_t n_lines */
+#define GASP_UPC_CACHE_MISS 33u
+
+/* an access that the cache had
+ * Atomic: size_t n */
+#define GASP_UPC_CACHE_HIT 34u
+
+/* cache lines written back
+ * Atomic: size_t n_dirty */
+#define GASP_UPC_CACHE_INVALIDATE 35u
+
+/* upc_all_broadcast()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_BROADCAST 36u
 
-/* Start, End: (values of the call) */
+/* upc_all_scatter()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_SCATTER 37u
 
-/* Start, End: (values of the call) */
+/* upc_all_gather()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_GATHER 38u
 
-/* Start, End: (values of the call) */
+/* upc_all_gather_all()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_GATHER_ALL 39u
 
-/* Start, End: (values of the call) */
+/* upc_all_exchange()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_EXCHANGE 40u
 
-/* Start, End: (values of the call) */
+/* upc_all_permute()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, gasp_upc_PTS_t *perm, size_t nbytes, int upc_flags */
 #define GASP_UPC_ALL_PERMUTE 41u
 
-/* Start, End: (values of the call) */
+/* upc_all_reduceT()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int upc_flags, gasp_upc_reduction_t type */
 #define GASP_UPC_ALL_REDUCE 42u
 
-/* Start, End: (values of the call) */
+/* upc_all_prefix_reduceT()
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int upc_flags, gasp_upc_reduction_t type */
 #define GASP_UPC_ALL_PREFIX_REDUCE 43u
 
 #endif

@@ -119,6 +119,15 @@ typedef char r1[GASP_UPC_USEREVT_START >= 0xC0000000u && GASP_UPC_USEREVT_END > 
 """, "-std=c99")
 
 
+def test_every_name_of_gasp_is_in_a_header():
+    """Tables 1 to 10, with one number each in its header and its model."""
+    names = {row[2] for row in documents() if row[0] == "GASP 1.4" and row[4]}
+    numbers = {event["name"]: event["number"] for event in events("c", "upc")}
+    assert names <= numbers.keys()
+    text = '#include "gasp_c.h"\n#include "gasp_upc.h"\n'
+    compiles(text + "".join(f"typedef char check_{name}[{name} == {numbers[name]}u ? 1 : -1];\n" for name in sorted(names)), "-std=c99")
+
+
 def test_numbers_and_names_are_unique():
     """Tools tell events by number alone; the user's begin at 0xC0000000 (PUPC 1.1 section 3.1)."""
     names, numbers = {}, {}
@@ -130,11 +139,24 @@ def test_numbers_and_names_are_unique():
         assert names.setdefault(name, number) == number and numbers.setdefault(number, name) == name, (name, number)
 
 
+def test_numbers_are_gnu_upcs():
+    """0 to 43, as in the gasp_upc.h that GNU UPC and Clang UPC have (they share it with C's events)."""
+    order = ("- C_FUNC C_MALLOC C_REALLOC C_FREE UPC_COLLECTIVE_EXIT UPC_NONCOLLECTIVE_EXIT UPC_NOTIFY UPC_WAIT UPC_BARRIER UPC_FENCE UPC_FORALL "
+             "UPC_GLOBAL_ALLOC UPC_ALL_ALLOC UPC_ALLOC UPC_FREE UPC_GLOBAL_LOCK_ALLOC UPC_ALL_LOCK_ALLOC UPC_LOCK_FREE UPC_LOCK "
+             "UPC_LOCK_ATTEMPT UPC_UNLOCK UPC_MEMCPY UPC_MEMGET UPC_MEMPUT UPC_MEMSET UPC_GET UPC_PUT UPC_NB_GET_INIT UPC_NB_GET_DATA "
+             "UPC_NB_PUT_INIT UPC_NB_PUT_DATA UPC_NB_SYNC UPC_CACHE_MISS UPC_CACHE_HIT UPC_CACHE_INVALIDATE UPC_ALL_BROADCAST "
+             "UPC_ALL_SCATTER UPC_ALL_GATHER UPC_ALL_GATHER_ALL UPC_ALL_EXCHANGE UPC_ALL_PERMUTE UPC_ALL_REDUCE UPC_ALL_PREFIX_REDUCE").split()
+    assert len(order) == 44
+    numbers = {event["name"]: event["number"] for event in events("c", "upc")}
+    for number, name in enumerate(order[1:], 1):
+        assert numbers[f"GASP_{name}"] == number
+
+
 def shown(arguments):
     return ", ".join(argument["type"] + ("" if argument["type"].endswith("*") else " ") + argument["name"] for argument in arguments)
 
 
-@pytest.mark.parametrize("language", ["GASP_C_"])
+@pytest.mark.parametrize("language", ["GASP_C_", "GASP_UPC_"])
 def test_types_and_arguments_are_the_documents(language):
     """GASP 1.4 tables 1 to 10: each event has the types that the table gives it, with these arguments, and no others."""
     told = {event["name"]: event for event in events("c", "upc")}
