@@ -47,7 +47,7 @@ gaspbpf: $(BUILD)/cli/main.o $(LIBRARY)
 
 # The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
 HOST     := $(filter $(BUILD)/toolhost/%,$(OBJECTS))
-EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus
+EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus gaspbpf_function_name
 
 gaspbpf-toolhost: $(HOST) $(LIBRARY)
 	$(call say,LINK,$@)

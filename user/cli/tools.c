@@ -14,11 +14,12 @@
 
 #define TOOLS_MOST 8
 
-enum { OPTION_TOOL = 500, OPTION_IDS, OPTION_THREADS, OPTION_CLOCK, OPTION_BUFFER, OPTION_PATIENCE };
+enum { OPTION_TOOL = 500, OPTION_STARPU, OPTION_IDS, OPTION_THREADS, OPTION_CLOCK, OPTION_BUFFER, OPTION_PATIENCE };
 
 static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Tools written to GASP 1.4 or PUPC 1.1:", 20 },
+	{ NULL, 0, NULL, 0, "Tools written to GASP 1.4, PUPC 1.1 or StarPU's profiling interface:", 20 },
 	{ "tool", OPTION_TOOL, "LIBRARY", 0, "Load this tool library, in a process of its own without privileges, and tell it all events; may repeat", 20 },
+	{ "starpu-tool", OPTION_STARPU, "LIBRARY", 0, "The same for a library written to StarPU's profiling interface: its callbacks are called as the interface says", 20 },
 	{ "gasp-ids", OPTION_IDS, "gupc|bupc|pupc|own", 0, "The numbers of events that it was compiled with: GNU and Clang UPC's, Berkeley UPC's, PUPC 1.1's, or those of the headers "
 	  "that come with gaspbpf (default)", 20 },
 	{ "tool-threads", OPTION_THREADS, "one|each", 0, "Call it from one thread (default), or from one for each thread of the job", 20 },
@@ -47,8 +48,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		t->wake = -1;
 		return 0;
 	case OPTION_TOOL:
+	case OPTION_STARPU:
 		if (t->libraries.count == TOOLS_MOST)
-			argp_error(state, "--tool: at most %d at a time", TOOLS_MOST);
+			argp_error(state, "--tool, --starpu-tool: at most %d at a time", TOOLS_MOST);
 		return -cli_append(&t->libraries, argument);
 	case OPTION_IDS:
 		if (!is_one_of(argument, ids))

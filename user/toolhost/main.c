@@ -41,7 +41,7 @@ struct frames {
 	pthread_cond_t done;     /* the main thread has the turn */
 };
 
-static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc };
+static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc, &tool_kind_starpu };
 
 /* --- what gaspbpf is told ------------------------------------------------------------ */
 
@@ -465,7 +465,7 @@ static void load(struct host *h, const char *path)
 	}
 	if (!h->kind)
 		host_fail(h, "is no tool that is known: it has neither gasp_init with gasp_event_notify or gasp_event_notifyVA (GASP 1.4), "
-			  "nor pupc_event_notify (PUPC 1.1)");
+			  "nor pupc_event_notify (PUPC 1.1), nor starpu_prof_tool_library_register (StarPU)");
 	strncpy((char *)h->status->kind, h->kind->name, sizeof(h->status->kind) - 1);
 }
 
