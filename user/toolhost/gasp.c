@@ -15,6 +15,7 @@
 #include "toolhost/host.h"
 
 #define NO_LANGUAGE -1
+#define UNDECIDED -2
 
 typedef void *(*init_function)(int language, int *argc, char ***argv);
 typedef void (*notify_va_function)(void *context, unsigned tag, int type, const char *file, int line, int column, va_list);
@@ -29,6 +30,8 @@ struct gasp {
 	uint32_t next_user;      /* of a tool without gasp_create_event */
 	bool out_of_range, contradicted; /* said */
 	int on;                  /* the last value that any context was told */
+	int *languages;          /* by probe, decided when it is first told: START and END go to one context */
+	size_t nlanguages;
 };
 
 /* A language of a thread. */
@@ -143,12 +146,29 @@ static struct context *begin(struct host *h, struct host_thread *t, int language
 	return c;
 }
 
+static int language_of_event(struct host *h)
+{
+	struct gasp *g = h->state;
+	uint32_t index = h->span.probe;
+
+	if (index >= g->nlanguages) {
+		g->languages = realloc(g->languages, h->d.nprobes * sizeof(*g->languages));
+		if (!g->languages)
+			host_fail(h, "out of memory");
+		while (g->nlanguages < h->d.nprobes)
+			g->languages[g->nlanguages++] = UNDECIDED;
+	}
+	if (g->languages[index] == UNDECIDED)
+		g->languages[index] = language_of(&h->d.probes[index]);
+	if (g->languages[index] == NO_LANGUAGE)
+		g->languages[index] = language_of_job(h);
+	return g->languages[index];
+}
+
 static struct context *context_of(struct host *h, struct host_thread *t)
 {
-	int language = language_of(host_probe(h));
+	int language = language_of_event(h);
 
-	if (language == NO_LANGUAGE)
-		language = language_of_job(h);
 	for (struct context *c = t->own; c; c = c->next)
 		if (c->language == language)
 			return c;
