@@ -5,100 +5,154 @@
 #ifndef GASP_CAF_H
 #define GASP_CAF_H
 
-/* Start, End: (values of the call) */
+/* the runtime starts
+ * Start, End: (none) */
 #define GASP_CAF_INIT 0x3000u
 
-/* Start, End: (values of the call) */
+/* the runtime ends
+ * Start, End: (none) */
 #define GASP_CAF_FINALIZE 0x3001u
 
-/* Atomic: (values of the call) */
+/* stop; the code, or the length of the text
+ * Atomic: int code, size_t length */
 #define GASP_CAF_STOP 0x3002u
 
-/* Atomic: (values of the call) */
+/* error stop; the code, or the length of the text
+ * Atomic: int code, size_t length */
 #define GASP_CAF_ERROR_STOP 0x3003u
 
-/* Atomic: (values of the call) */
+/* fail image
+ * Atomic: (none) */
 #define GASP_CAF_FAIL_IMAGE 0x3004u
 
-/* Start, End: (values of the call) */
+/* a coarray, lock or event comes to be: size in bytes of types 0, 1 and 8, else a number of locks (2, 3), critical sections (4) or events (5, 6)
+ * Start: size_t size, int type
+ * End: size_t size, int type, void *token, int stat */
 #define GASP_CAF_REGISTER 0x3005u
 
-/* Start, End: (values of the call) */
+/* and goes
+ * Start: void *token, int type
+ * End: void *token, int type, int stat */
 #define GASP_CAF_DEREGISTER 0x3006u
 
-/* Start, End: (values of the call) */
+/* a get from an image
+ * Start: void *token, size_t offset, int image, size_t nbytes
+ * End: void *token, size_t offset, int image, size_t nbytes, int stat */
 #define GASP_CAF_GET 0x3007u
 
-/* Start, End: (values of the call) */
+/* a put to an image
+ * Start: void *token, size_t offset, int image, size_t nbytes
+ * End: void *token, size_t offset, int image, size_t nbytes, int stat */
 #define GASP_CAF_PUT 0x3008u
 
-/* Start, End: (values of the call) */
+/* from one image to another
+ * Start: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image, size_t nbytes
+ * End: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image, size_t nbytes, int stat */
 #define GASP_CAF_COPY 0x3009u
 
-/* Start, End: (values of the call) */
+/* whether a component of another image is allocated
+ * Start: void *token, int image
+ * End: void *token, int image, int result */
 #define GASP_CAF_IS_PRESENT 0x300au
 
-/* Start, End: (values of the call) */
+/* sync all
+ * Start: (none)
+ * End: int stat */
 #define GASP_CAF_SYNC_ALL 0x300bu
 
-/* Start, End: (values of the call) */
+/* sync images; count is -1 for all
+ * Start: int count, int *images
+ * End: int count, int *images, int stat */
 #define GASP_CAF_SYNC_IMAGES 0x300cu
 
-/* Start, End: (values of the call) */
+/* sync team
+ * Start, End: void *team */
 #define GASP_CAF_SYNC_TEAM 0x300du
 
-/* Start, End: (values of the call) */
+/* sync memory
+ * Start: (none)
+ * End: int stat */
 #define GASP_CAF_SYNC_MEMORY 0x300eu
 
-/* Start, End: (values of the call) */
+/* lock, or the beginning of a critical section; acquired is known where the program asks
+ * Start: void *token, size_t index, int image
+ * End: void *token, size_t index, int image, int acquired, int stat */
 #define GASP_CAF_LOCK 0x300fu
 
-/* Start, End: (values of the call) */
+/* unlock, or the end of a critical section
+ * Start: void *token, size_t index, int image
+ * End: void *token, size_t index, int image, int stat */
 #define GASP_CAF_UNLOCK 0x3010u
 
-/* Start, End: (values of the call) */
+/* event post
+ * Start: void *token, size_t index, int image
+ * End: void *token, size_t index, int image, int stat */
 #define GASP_CAF_EVENT_POST 0x3011u
 
-/* Start, End: (values of the call) */
+/* event wait
+ * Start: void *token, size_t index, int until_count
+ * End: void *token, size_t index, int until_count, int stat */
 #define GASP_CAF_EVENT_WAIT 0x3012u
 
-/* Start, End: (values of the call) */
+/* event_query()
+ * Start: void *token, size_t index, int image
+ * End: void *token, size_t index, int image, int count, int stat */
 #define GASP_CAF_EVENT_QUERY 0x3013u
 
-/* Start, End: (values of the call) */
+/* an atomic subroutine: define, ref, cas or op, whose operation is 1 add, 2 and, 3 or, 4 xor
+ * Start: const char *op, int operation, void *token, size_t offset, int image, size_t nbytes
+ * End: const char *op, int operation, void *token, size_t offset, int image, size_t nbytes, int stat */
 #define GASP_CAF_ATOMIC 0x3014u
 
-/* Start, End: (values of the call) */
+/* co_broadcast()
+ * Start: size_t nbytes, int source_image
+ * End: size_t nbytes, int source_image, int stat */
 #define GASP_CAF_CO_BROADCAST 0x3015u
 
-/* Start, End: (values of the call) */
+/* co_sum(); 0: the result goes to all images
+ * Start: size_t nbytes, int result_image
+ * End: size_t nbytes, int result_image, int stat */
 #define GASP_CAF_CO_SUM 0x3016u
 
-/* Start, End: (values of the call) */
+/* co_min()
+ * Start: size_t nbytes, int result_image
+ * End: size_t nbytes, int result_image, int stat */
 #define GASP_CAF_CO_MIN 0x3017u
 
-/* Start, End: (values of the call) */
+/* co_max()
+ * Start: size_t nbytes, int result_image
+ * End: size_t nbytes, int result_image, int stat */
 #define GASP_CAF_CO_MAX 0x3018u
 
-/* Start, End: (values of the call) */
+/* co_reduce()
+ * Start: size_t nbytes, void *opr, int opr_flags, int result_image
+ * End: size_t nbytes, void *opr, int opr_flags, int result_image, int stat */
 #define GASP_CAF_CO_REDUCE 0x3019u
 
-/* Start, End: (values of the call) */
+/* form team
+ * Start: int team_id
+ * End: int team_id, void *team */
 #define GASP_CAF_FORM_TEAM 0x301au
 
-/* Start, End: (values of the call) */
+/* change team
+ * Start, End: void *team */
 #define GASP_CAF_CHANGE_TEAM 0x301bu
 
-/* Start, End: (values of the call) */
+/* end team
+ * Start, End: (none) */
 #define GASP_CAF_END_TEAM 0x301cu
 
-/* Start, End: (values of the call) */
+/* image_status()
+ * Start: int image
+ * End: int image, int result */
 #define GASP_CAF_IMAGE_STATUS 0x301du
 
-/* Start, End: (values of the call) */
+/* failed_images()
+ * Start, End: (none) */
 #define GASP_CAF_FAILED_IMAGES 0x301eu
 
-/* Start, End: (values of the call) */
+/* stopped_images()
+ * Start, End: (none) */
 #define GASP_CAF_STOPPED_IMAGES 0x301fu
 
 #endif
