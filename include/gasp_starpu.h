@@ -5,11 +5,41 @@
 #ifndef GASP_STARPU_H
 #define GASP_STARPU_H
 
-/* Start, End: (values of the call) */
+/* A task runs on a CPU: start_cpu_exec and end_cpu_exec.
+ * Start, End: int worker_id, int device_number, unsigned memnode, void *fun_ptr, struct starpu_task *task */
 #define GASP_STARPU_CPU_EXEC 0x4000u
 
-/* Start, End: (values of the call) */
+/* A task runs on a device: start_gpu_exec and end_gpu_exec.
+ * Start, End: int worker_id, int device_number, unsigned memnode, void *fun_ptr, struct starpu_task *task */
 #define GASP_STARPU_GPU_EXEC 0x4001u
+
+/* So many bytes are copied to the memory node: start_transfer. The DATA_COPY around it ends with end_transfer.
+ * Atomic: int src_node, unsigned memnode, size_t bytes_to_transfer, size_t bytes_transferred */
+#define GASP_STARPU_TRANSFER 0x4006u
+
+/* The call that begins a copy, and does it where the copy is synchronous.
+ * Start, End: (none) */
+#define GASP_STARPU_DATA_COPY 0x4007u
+
+/* starpu_init(): init and init_begin, init_end.
+ * Start, End: struct starpu_conf *conf */
+#define GASP_STARPU_INIT 0x4008u
+
+/* starpu_shutdown(): terminate.
+ * Start, End: (none) */
+#define GASP_STARPU_TERMINATE 0x4009u
+
+/* A worker begins: driver_init and driver_init_start, driver_init_end.
+ * Start, End: int worker_id, int device_number, unsigned memnode */
+#define GASP_STARPU_DRIVER_INIT 0x400au
+
+/* An event of the program's own (user events): user_start and user_end.
+ * Start, End: (none) */
+#define GASP_STARPU_USER 0x401eu
+
+/* A worker ends: driver_deinit.
+ * Start, End: int worker_id, int device_number, unsigned memnode */
+#define GASP_STARPU_DRIVER_DEINIT 0x400bu
 
 /* Start, End: (values of the call) */
 #define GASP_STARPU_FETCH_INPUT 0x4002u
@@ -22,24 +52,6 @@
 
 /* Atomic: (values of the call) */
 #define GASP_STARPU_TASK_DONE 0x4005u
-
-/* Atomic: (values of the call) */
-#define GASP_STARPU_TRANSFER 0x4006u
-
-/* Start, End: (values of the call) */
-#define GASP_STARPU_DATA_COPY 0x4007u
-
-/* Start, End: (values of the call) */
-#define GASP_STARPU_INIT 0x4008u
-
-/* Start, End: (values of the call) */
-#define GASP_STARPU_TERMINATE 0x4009u
-
-/* Start, End: (values of the call) */
-#define GASP_STARPU_DRIVER_INIT 0x400au
-
-/* Start, End: (values of the call) */
-#define GASP_STARPU_DRIVER_DEINIT 0x400bu
 
 /* Start, End: (values of the call) */
 #define GASP_STARPU_TASK_SUBMIT 0x400cu
