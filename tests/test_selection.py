@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+import conformance
 import gaspbpf
 import remains
 import truth
@@ -102,6 +103,7 @@ def test_functions_by_pattern(solver, start, observe, tmp_path):
     assert functions(report) == {name: calls for name, calls in CALLS.items() if name.startswith("solve")}
     told = {line.split("funcsig=")[1].split(" @")[0].replace("\\x20", " ") for line in run.read_text().splitlines() if "GASP_C_FUNC" in line}
     assert told == (set(SIGNATURES.values()) if has_dwarf else set(SIGNATURES))
+    conformance.seen("a-program-with-dwarf" if has_dwarf else "a-program-with-symbols", "GASP_C_FUNC")
 
 
 def test_every_function_and_some_not(solver, start, observe, tmp_path):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import conformance
 import gaspbpf
 import toolkit
 import truth
@@ -220,6 +221,7 @@ def test_pupc_tool(recording, folder, tmp_path):
     assert len(barriers) == sum(call.tag == 9 for call in gasp)
     wrong = gaspbpf.run("replay", recording, "--tool", tool, "--gasp-ids=gupc", env={"TOOL_LOG": tmp_path / "log"})
     assert wrong.returncode == 1 and "PUPC 1.1" in wrong.stderr
+    conformance.seen("gupc-process-packed", "PUPC_INIT", "PUPC_GLOBAL_EXIT")
 
 
 def test_a_tool_may_change_the_arguments(recording, notify, tmp_path):
