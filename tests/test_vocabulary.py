@@ -190,7 +190,7 @@ def test_the_table_fits_and_names_are_found(tmp_path):
     assert header.returncode == 0
     compiles(header.stdout + "int nothing;\n", "-std=c99")
     page = gaspbpf.run("events", "mine", "--markdown", "--model-file", own)
-    assert "| GASP_MINE_X | 0xc0000000 | Start, End | int n | a \\| in \\*/ it | `x` |" in page.stdout
+    assert "| GASP_MINE_X | 0xc0000000 | Start, End | `int n` | a \\| in \\*/ it | `x` |" in page.stdout
     assert gaspbpf.run("events", "--header").returncode == 1
     assert gaspbpf.run("events", "c", "--conformance").returncode == 2
 

@@ -323,31 +323,47 @@ static void print_text(const struct lists *lists, FILE *out)
 static void print_cell(FILE *out, const char *text)
 {
 	for (; *text; text++) {
-		if (strchr("|*_<\\[", *text))
+		if (strchr("|*<\\", *text))
 			fputc('\\', out);
 		fputc(*text, out);
 	}
+}
+
+/* A runtime, or a test without its parameters. */
+static const char *seen_text(const struct seen *seen, int column, size_t *length)
+{
+	const char *text = column ? seen->test : seen->runtime;
+
+	*length = column ? strcspn(text, "[") : strlen(text);
+	return text;
+}
+
+static bool told_before(const struct lists *lists, const struct row *row, size_t end, int column)
+{
+	size_t length, other_length;
+	const char *text = seen_text(&lists->seen[end], column, &length);
+
+	for (size_t k = 0; k < end; k++) {
+		const char *other = seen_text(&lists->seen[k], column, &other_length);
+
+		if (other_length == length && !memcmp(other, text, length) && is_named(row, lists->seen[k].event))
+			return true;
+	}
+	return false;
 }
 
 /* Runtimes, and tests, one after the other, each once. */
 static void print_seen_cells(const struct lists *lists, const struct row *row, FILE *out)
 {
 	for (int column = 0; column < 2; column++) {
-		size_t some = 0;
+		size_t some = 0, length;
 
 		for (size_t k = 0; k < lists->nseen; k++) {
-			const char *text = column ? lists->seen[k].test : lists->seen[k].runtime;
-			bool before = false;
+			if (!is_named(row, lists->seen[k].event) || told_before(lists, row, k, column))
+				continue;
+			const char *text = seen_text(&lists->seen[k], column, &length);
 
-			if (!is_named(row, lists->seen[k].event))
-				continue;
-			for (size_t l = 0; l < k && !before; l++)
-				before = is_named(row, lists->seen[l].event) &&
-					 !strcmp(column ? lists->seen[l].test : lists->seen[l].runtime, text);
-			if (before)
-				continue;
-			fputs(some++ ? ", " : "", out);
-			print_cell(out, text);
+			fprintf(out, column ? "%s`%.*s`" : "%s%.*s", some++ ? ", " : "", (int)length, text);
 		}
 		if (!some && !column)
 			fputs(reason_of(lists, row) ? "nowhere" : "**not seen**", out);
@@ -369,7 +385,10 @@ static void print_markdown(const struct lists *lists, FILE *out)
 		if (new_table(lists, i))
 			fprintf(out, "\n## %s, %s\n\n| Name | Event type | Arguments | Seen on | Test |\n|---|---|---|---|---|\n", row->document, row->table);
 		fprintf(out, "| %s%s%s | %s | ", row->name, *row->number ? " " : "", row->number, row->types);
-		print_cell(out, *row->arguments ? row->arguments : *row->types ? "(none)" : "");
+		if (*row->arguments && *row->arguments != '(')
+			fprintf(out, "`%s`", row->arguments);
+		else
+			fputs(*row->arguments ? row->arguments : *row->types ? "(none)" : "", out);
 		fputs(" | ", out);
 		print_seen_cells(lists, row, out);
 		fputs("\n", out);

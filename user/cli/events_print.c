@@ -117,10 +117,19 @@ int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned w
 static void print_cell(FILE *out, const char *text)
 {
 	for (; *text; text++) {
-		if (strchr("|*_<\\", *text))
+		if (strchr("|*<\\", *text))
 			fputc('\\', out);
 		fputc(*text, out);
 	}
+}
+
+/* C in a cell; what stands in its place is in parentheses, and text. */
+static void print_code(FILE *out, const char *text)
+{
+	if (*text == '(')
+		print_cell(out, text);
+	else
+		fprintf(out, "`%s`", text); /* an argument's type and name have no character that would need care */
 }
 
 /* The functions of an event, the first of them by name. */
@@ -149,7 +158,7 @@ static int print_markdown_event(FILE *out, const struct model *model, const stru
 		if (!text)
 			return -ENOMEM;
 		fprintf(out, "| %s | %s | %s | ", i ? "" : event->name, i ? "" : number_text(event->number, number), rows[i].types);
-		print_cell(out, text);
+		print_code(out, text);
 		fputs(" | ", out);
 		if (!i && event->description)
 			print_cell(out, event->description);
