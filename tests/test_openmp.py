@@ -218,3 +218,30 @@ def test_fortran(tmp_path):
     assert seen["LOCK"] == seen["UNLOCK"] == 30 + 2
     assert seen["CRITICAL_START"] == seen["CRITICAL_END"] == 30
     assert seen["LOCK_INIT"] == 2 and seen["PARALLEL"] == 1 and seen["PARALLEL_END"] == 1 and seen["LOOP_NEXT"] == 10 + 2
+
+
+REGION = """
+#include <stdio.h>
+int main(void)
+{
+	int count = 0;
+	for (int i = 0; i < 5; i++) {
+#pragma omp parallel num_threads(3)
+		__atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
+	}
+	printf("%d\\n", count);
+	return 0;
+}
+"""
+
+
+def test_the_share_of_each_thread_has_a_name(tmp_path):
+    """The region as the compiler cut it out: libgomp calls it by a pointer, on each thread of the team."""
+    source = tmp_path / "region.c"
+    source.write_text(REGION)
+    gaspbpf.compile_c(source, tmp_path / "region", "-O1", "-fopenmp")
+    result = gaspbpf.run("-e", "main._omp_fn.0", "--json", "--", tmp_path / "region", env=ENVIRONMENT)
+    printed, _, report = result.stdout.partition("\n")
+    seen = gaspbpf.events(json.loads(report))
+    assert seen["GASP_OMP_PARALLEL"]["calls"] == 5
+    assert seen["GASP_USER_MAIN__OMP_FN_0"]["calls"] == int(printed) == 15
