@@ -422,6 +422,53 @@ static void bad_bytes(void **state)
 	unmake(&made);
 }
 
+/* Can any function of the event give this argument? */
+static bool can_be_given(const struct model *model, const struct model_event *event, enum event_type type, const char *name)
+{
+	bool given = false;
+
+	for (size_t i = 0; i < model->nfunctions && !given; i++) {
+		struct def_probe probe = { .nvalues = 0 };
+		struct capture capture;
+
+		if (model->functions[i].of != event)
+			continue;
+		assert_int_equal(model_function_capture(&model->functions[i], NULL, &capture), 0);
+		probe.values = capture.values;
+		probe.nvalues = capture.nvalues;
+		assert_int_equal(define_arguments(&probe, &model->functions[i]), 0);
+		for (uint32_t k = 0; k < probe.narguments; k++)
+			given |= probe.arguments[k].event == type && !strcmp(probe.arguments[k].name, name) && probe.arguments[k].nfrom;
+		arguments_free(&probe);
+		capture_free(&capture);
+	}
+	return given;
+}
+
+/* An argument that no function of its event has would be unknown for ever: that is a slip of the pen. */
+static void shipped_models_have_what_they_list(void **state)
+{
+	const char *folder = getenv("GASPBPF_MODELS") ? getenv("GASPBPF_MODELS") : "models";
+	struct model_set *set;
+
+	if (access(folder, R_OK))
+		skip();
+	assert_int_equal(models_load_folder(&set, folder), 0);
+	for (size_t m = 0; m < models_count(set); m++) {
+		const struct model *model = models_at(set, m);
+
+		for (size_t e = 0; e < model->nevents; e++) {
+			const struct model_event *event = &model->events[e];
+
+			for (int type = 0; event->nfunctions && type < EVENT_TYPES; type++)
+				for (size_t a = 0; a < event->lists[type].count; a++)
+					if (!can_be_given(model, event, type, event->lists[type].arguments[a].name))
+						fail_msg("%s: no function has '%s'", event->name, event->lists[type].arguments[a].name);
+		}
+	}
+	models_free(set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +486,7 @@ int main(void)
 		cmocka_unit_test(an_event_without_a_list_has_its_values),
 		cmocka_unit_test(an_empty_list_is_a_list),
 		cmocka_unit_test(bad_bytes),
+		cmocka_unit_test(shipped_models_have_what_they_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -369,7 +369,7 @@ static void print_seen_cells(const struct lists *lists, const struct row *row, F
 			fputs(reason_of(lists, row) ? "nowhere" : "**not seen**", out);
 		if (!some && column)
 			print_cell(out, reason_of(lists, row) ?: "");
-		fputs(" | ", out);
+		fputs(column ? " |" : " | ", out);
 	}
 }
 
