@@ -87,7 +87,7 @@ static int language_of(const struct def_probe *probe)
 		int language;
 	} languages[] = {
 		{ "GASP_UPC_", GASP_LANG_UPC }, { "GASP_CAF_", GASP_LANG_CAF }, { "GASP_MPI_", GASP_LANG_MPI },
-		{ "GASP_SHMEM_", GASP_LANG_SHMEM }, { "GASP_STARPU_", GASP_LANG_STARPU }, { "GASP_OPENMP_", GASP_LANG_OPENMP },
+		{ "GASP_SHMEM_", GASP_LANG_SHMEM }, { "GASP_STARPU_", GASP_LANG_STARPU }, { "GASP_OMP_", GASP_LANG_OPENMP },
 		{ "GASP_PTHREAD_", GASP_LANG_PTHREAD },
 	};
 
