@@ -1,5 +1,6 @@
 """StarPU: executions against StarPU's own worker statistics, transfers against its bus statistics, submissions counted; its performance counters out of them."""
 import json
+import os
 import subprocess
 
 import pytest
@@ -18,6 +19,9 @@ EVENTS = {
     "DATA_RELEASE": "starpu_data_release_on_node", "DATA_REGISTER": "starpu_data_register",
 }
 RUNTIME = "starpu-1.3.10"
+COUNTERS = [f"starpu.task.{name}" for name in (
+    "g_total_submitted", "g_peak_submitted", "g_peak_ready", "w_total_executed", "w_cumul_execution_time", "c_total_submitted", "c_peak_submitted",
+    "c_peak_ready", "c_total_executed", "c_cumul_execution_time")]
 SPIN_NS = 100_000  # of the job's codelet `wait`
 
 
@@ -110,3 +114,35 @@ def test_debians_examples_from_their_first_call(tmp_path, example):
     assert calls(report, "INIT") == calls(report, "TERMINATE") == 1
     check_against_starpu(tmp_path / "run.gasp", counted["workers"], count("starpu_task_submit"), count("_starpu_task_submit_internally"))
     conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE")
+
+
+def test_the_peaks_of_a_job_in_which_they_are_known(observe, tmp_path):
+    """One worker is held while tasks are submitted: so many are ready, so many wait for the one before them."""
+    program = tmp_path / "peaks"
+    options = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-o", program, gaspbpf.TOP / "tests" / "workloads" / "starpu_peaks.c", *options], check=True,
+                   timeout=gaspbpf.PATIENCE)
+    free, chained = 9, 5
+    with subprocess.Popen([program, str(free), str(chained)], env={**os.environ, **truth.ENVIRONMENT, "STARPU_NCPU": "1"}, text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tasks:
+        try:
+            assert tasks.stdout.readline() == "ready\n"
+            watcher = observe("-p", tasks.pid, "-o", tmp_path / "run.gasp")
+            tasks.stdin.write("go\n")
+            tasks.stdin.flush()
+            assert tasks.stdout.readline() == "done\n"
+            status, _, errors = watcher.stop()
+            assert status == 0, errors
+            tasks.communicate(timeout=gaspbpf.PATIENCE)
+        finally:
+            tasks.kill()
+    whole, by_worker, codelets = counters(tmp_path / "run.gasp")
+    by_codelet = {row["name"]: row for row in codelets}
+    assert (whole["total_submitted"], whole["total_executed"]) == (1 + free + chained, 1 + free + chained)
+    assert (whole["peak_ready"], whole["peak_submitted"]) == (free + 1, chained - 1)
+    assert {number: row["total_executed"] for number, row in by_worker.items()} == {0: 1 + free + chained}
+    expected = {"gate": (1, 1, 1, 1), "free": (free, 1, free, free), "chained": (chained, chained - 1, 1, chained)}
+    for name, numbers in expected.items():
+        row = by_codelet[name]
+        assert (row["total_submitted"], row["peak_submitted"], row["peak_ready"], row["total_executed"]) == numbers, name
+    conformance.seen(RUNTIME, *COUNTERS)
