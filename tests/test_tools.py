@@ -310,3 +310,81 @@ def test_examples_say_what_the_job_did(calls, folder, tmp_path):
         if event == "MALLOC":
             assert any(f" END malloc {calls.parent / place} nbytes={end[0]} returnptr={end[1]}\n" in trace for trace in traces)
     assert rows == wanted
+
+
+LASTING = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+static const char *go;
+static void allocate(int n)
+{
+	while (n--) {
+		kept = malloc(100);
+		free(kept);
+	}
+}
+__attribute__((noinline)) int inner(int n)
+{
+	allocate(n);
+	while (access(go, F_OK))
+		usleep(1000);
+	allocate(n);
+	return n;
+}
+__attribute__((noinline)) int outer(int n)
+{
+	allocate(n);
+	inner(n + 1);
+	allocate(n);
+	return n;
+}
+static void *work(void *n)
+{
+	allocate(5);
+	outer((long)n);
+	allocate(5);
+	outer((long)n);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[2];
+	go = argv[1];
+	for (long i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, work, (void *)(i + 10));
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+
+
+def test_a_call_that_lasts_is_told_when_it_begins(observe, notify, folder, tmp_path):
+    """Two calls deep in functions that do not return: the tool is told that, and what they do, while they do it. In the end all is as in the recording."""
+    (folder / "lasting.c").write_text(LASTING)
+    gaspbpf.compile_c(folder / "lasting.c", folder / "lasting", "-g", "-O1", "-fno-builtin", "-pthread")
+    watcher = observe("-q", "-m", "c", "-e", "int outer(int n)", "-e", "int inner(int n)", "-o", tmp_path / "run.gasp", "--tool", notify,
+                      "--", folder / "lasting", tmp_path / "go", env={"TOOL_LOG": tmp_path / "live", "TOOL_FLUSH": "1"}, ready=None)
+
+    def told():
+        lines = (tmp_path / "live").read_text().splitlines() if (tmp_path / "live").exists() else []
+        counts = collections.Counter(tuple(line.split(" ")[2:4]) for line in lines if "lasting.c" in line)
+        # On both threads: outer and inner begun and not ended, and every allocation up to there.
+        inits = sum(line.startswith("create") for line in lines)
+        return inits and counts["START", "2"] == counts["END", "2"] == 5 + 5 + 10 + 11 + 11 + 12
+
+    gaspbpf.wait_for(told, "the tool to be told what goes on")
+    starts = collections.Counter(line.split(" ")[4] for line in (tmp_path / "live").read_text().splitlines() if re.search(r" START 32212\d+ ", line))
+    assert sorted(starts.values()) == [2, 2]
+    assert not re.search(r" END 32212\d+ ", (tmp_path / "live").read_text())
+    (tmp_path / "go").touch()
+    status, _, errors = watcher.finish()
+    assert status == 0, errors
+    replay(tmp_path / "run.gasp", notify, tmp_path / "later")
+    live, later = toolkit.Log(tmp_path / "live"), toolkit.Log(tmp_path / "later")
+    live.check_nesting()
+    plain = [sorted([call._replace(thread=0, tag=min(call.tag, 1000)) for call in calls] for calls in log.threads().values()) for log in (live, later)]
+    assert plain[0] == plain[1]

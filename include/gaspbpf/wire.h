@@ -177,6 +177,13 @@ struct gb_span {
 
 #define GB_SPAN_HEADER 48 /* bytes before value[] */
 
+/* A call in progress, as the iterator show_frames writes it: this, then a whole struct gb_span whose end is not known. */
+struct gb_open {
+	gb_u64 pid_tid;
+	gb_u32 depth;  /* calls in progress below it */
+	gb_u32 silent; /* it will become no span */
+};
+
 /*
  * Calls that became no span, by thread and probe. Together with the spans that were delivered it is all calls:
  * calls = spans + lost + summed + skipped.

@@ -1,6 +1,6 @@
 /*
  * gasp_log.c - a GASP 1.4 tool that writes down every call it gets: one line each to TOOL_LOG, arguments by the tables of the
- * specification. It knows nothing of gaspbpf. TOOL_DO makes it misbehave: see the end.
+ * specification. It knows nothing of gaspbpf. TOOL_DO makes it misbehave (misbehave.h).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -121,6 +121,8 @@ static void put(gasp_context_t c, unsigned tag, int type, const char *file, int 
 		own_thread == syscall(SYS_gettid) ? "own" : "other");
 	put_arguments(tag, type, arguments);
 	fputc('\n', out);
+	if (getenv("TOOL_FLUSH"))
+		fflush(out);
 	misbehave();
 }
 

@@ -98,6 +98,12 @@ struct capture_totals {
 };
 struct capture_totals capture_totals(const struct capture_session *session);
 
+/*
+ * Shows the calls in progress, of each thread from the outermost on; their end is UINT64_MAX. A single look may show half a call: open.c. silent: it will
+ * be no span, and its probe may be NO_INDEX. To be called after capture_drain(). 0 or -errno, not said.
+ */
+int capture_visit_open(struct capture_session *session, void (*visit)(void *context, const struct span *span, bool silent), void *context);
+
 /* What became of a thread's calls at one site; all but the spans as of the last capture_read_sums(). */
 struct capture_calls {
 	uint64_t spans, lost, summed, skipped;

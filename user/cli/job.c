@@ -222,6 +222,7 @@ int job_load(struct job *job, uint64_t ring_bytes)
 {
 	struct kernel_options options = {
 		.filter = job->attach.file || job->attach.file_alone, .follow = true, .ring_bytes = ring_bytes,
+		.callers = job->callers,
 	};
 	struct capture_events events;
 	int err = follow_new(&job->follow, job);

@@ -490,6 +490,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 
 	job->attach.all_symbols = o->all_symbols;
 	job->attach.apart = o->budget > 0;
+	job->callers = o->tools.count > 0;
 	job->hold_children = !o->no_hold;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)

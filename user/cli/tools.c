@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "cli/tools.h"
+#include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
 
 #define TOOLS_MOST 8
+#define OPEN_EVERY 200000000ULL /* ns */
 
 enum { OPTION_TOOL = 500, OPTION_STARPU, OPTION_IDS, OPTION_THREADS, OPTION_CLOCK, OPTION_BUFFER, OPTION_PATIENCE };
 
@@ -120,6 +122,7 @@ int tools_follow(struct tools *t, const struct definitions *d, struct capture_se
 {
 	int err = 0;
 
+	t->capture = capture;
 	for (size_t i = 0; i < t->count && !err; i++) {
 		err = tool_follow(t->started[i], d, locate, capture);
 		if (!err) {
@@ -131,8 +134,34 @@ int tools_follow(struct tools *t, const struct definitions *d, struct capture_se
 	return err;
 }
 
+/* To all of them, wanted or not: it costs each a comparison. */
+static void show_open(void *context, const struct span *span, bool silent)
+{
+	struct tools *t = context;
+
+	for (size_t i = 0; i < t->count; i++)
+		tool_open(t->started[i], span, silent);
+}
+
+/* Where events have waited for a call that lasts, its START is due. */
+static void look_at_open(struct tools *t)
+{
+	uint64_t now = clock_monotonic();
+	bool wanted = false;
+
+	if (now - t->looked < OPEN_EVERY)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		wanted |= tool_wants_open(t->started[i], now - OPEN_EVERY);
+	if (wanted)
+		capture_visit_open(t->capture, show_open, t);
+	t->looked = now;
+}
+
 void tools_serve(struct tools *t)
 {
+	if (t->count)
+		look_at_open(t);
 	for (size_t i = 0; i < t->count; i++)
 		tool_serve(t->started[i]);
 }

@@ -13,6 +13,8 @@ struct tools {
 	struct tool_options options; /* of all of them */
 	struct tool **started;
 	size_t count;
+	struct capture_session *capture;
+	uint64_t looked;             /* ns; when the calls in progress were asked for */
 	int wake;                    /* epoll: one of them has something to serve; -1: there are none */
 };
 

@@ -14,7 +14,7 @@
 #include "util/log.h"
 
 /* The site's capture program, with what only the plan knows. */
-static struct gb_probe site_program(const struct site *site)
+static struct gb_probe site_program(const struct kernel *kernel, const struct site *site)
 {
 	const struct capture *capture = &site->captures[0];
 	struct gb_probe program = capture->program;
@@ -34,7 +34,7 @@ static struct gb_probe site_program(const struct site *site)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
-	if (site->function->role == ROLE_EXIT)
+	if (site->function->role == ROLE_EXIT || (kernel->callers && !(marks & MARK_LEAF)))
 		program.flags |= GB_PROBE_CALLER;
 	if (site->no_span) {
 		program.flags |= GB_PROBE_CLOSES;
@@ -49,7 +49,7 @@ static struct gb_probe site_program(const struct site *site)
 
 int attach_program(struct kernel *kernel, const struct site *site)
 {
-	struct gb_probe program = site_program(site);
+	struct gb_probe program = site_program(kernel, site);
 	int fd = bpf_map__fd(kernel->observe->maps.probes);
 
 	return bpf_map_update_elem(fd, &site->id, &program, BPF_ANY) ? -errno : 0;

@@ -251,6 +251,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 		return -ENOMEM;
 	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
 	kernel->filter = options->filter;
+	kernel->callers = options->callers;
 	libbpf_set_print(libbpf_says);
 	raise_limits();
 	err = choose_rungs(&rung, &last);
@@ -358,24 +359,55 @@ void kernel_use_stacks(struct kernel *kernel)
 		kernel->process->bss->stacks_used = true;
 }
 
-int kernel_send_open(struct kernel *kernel)
+/* A descriptor to read what the iterator writes, or -errno. */
+static int run_iterator(const struct bpf_program *program)
 {
-	struct bpf_link *link = bpf_program__attach_iter(kernel->process->progs.open_frames, NULL);
-	char buffer[64];
-	int fd, err = 0;
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	int fd;
 
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0) {
-		err = -errno;
-	} else {
-		while (read(fd, buffer, sizeof(buffer)) > 0)
-			;
-		close(fd);
+	if (fd < 0)
+		fd = -errno;
+	bpf_link__destroy(link); /* the descriptor keeps it */
+	return fd;
+}
+
+int kernel_send_open(struct kernel *kernel)
+{
+	int fd = run_iterator(kernel->process->progs.open_frames);
+	char buffer[64];
+
+	if (fd < 0)
+		return fd;
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	close(fd);
+	return 0;
+}
+
+int kernel_show_open(struct kernel *kernel, kernel_open show, void *context)
+{
+	struct {
+		struct gb_open open;
+		struct gb_span span;
+	} records[32];
+	int fd = run_iterator(kernel->process->progs.show_frames);
+	size_t used = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	while ((got = read(fd, (char *)records + used, sizeof(records) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
+		used += got > 0 ? got : 0;
+		for (size_t i = 0; i < used / sizeof(records[0]); i++)
+			show(context, &records[i].open, &records[i].span);
+		memmove(records, records + used / sizeof(records[0]), used % sizeof(records[0]));
+		used %= sizeof(records[0]);
 	}
-	bpf_link__destroy(link);
-	return err;
+	close(fd);
+	return 0;
 }
 
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)

@@ -236,6 +236,7 @@ struct kernel_options {
 	bool filter;          /* links are not limited to a process: `targets` decides */
 	bool follow;          /* children of targets become targets */
 	uint64_t ring_bytes;  /* all span rings together; 0: default */
+	bool callers;         /* kernel_show_open() tells where a call came from, which costs each call a look at its stack */
 	bool quiet;           /* only a try: failure is not said */
 };
 
@@ -265,6 +266,9 @@ int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank);
 void kernel_set_active(struct kernel *kernel, bool active);
 /* After detaching: sends the calls still in progress and the final counts of living threads to the rings. */
 int kernel_send_open(struct kernel *kernel);
+/* Shows the calls in progress, by thread and from the outermost on, while threads go on making them. 0 or -errno, not said. */
+typedef void (*kernel_open)(void *context, const struct gb_open *open, const struct gb_span *span);
+int kernel_show_open(struct kernel *kernel, kernel_open show, void *context);
 /* Sums over CPUs. */
 struct kernel_counts {
 	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near;

@@ -50,6 +50,10 @@ struct timeline_live *timeline_live_new(const struct definitions *d, const struc
 struct span_sink timeline_live_sink(struct timeline_live *live);
 /* Delivers what has become complete; to be called after each drain. 0 or -errno. */
 int timeline_live_release(struct timeline_live *live);
+/* Do spans wait since before `time` (ns)? Then it helps to be told the calls in progress. */
+bool timeline_live_waits(const struct timeline_live *live, uint64_t time);
+/* A call in progress, as capture_visit_open() shows them; believed when it is told twice. 0 or -errno. */
+int timeline_live_open(struct timeline_live *live, const struct span *span, bool silent);
 /* No more spans come: delivers the rest. 0 or -errno. */
 int timeline_live_end(struct timeline_live *live);
 void timeline_live_free(struct timeline_live *live);

@@ -443,6 +443,17 @@ void tool_serve(struct tool *t)
 	}
 }
 
+bool tool_wants_open(const struct tool *t, uint64_t time)
+{
+	return !t->trouble && timeline_live_waits(t->live, time);
+}
+
+void tool_open(struct tool *t, const struct span *span, bool silent)
+{
+	if (timeline_live_open(t->live, span, silent) && !t->trouble)
+		t->trouble = TROUBLE_MEMORY;
+}
+
 int tool_fd(const struct tool *t)
 {
 	return t->wake;

@@ -38,6 +38,10 @@ int tool_follow(struct tool *tool, const struct definitions *d, void (*locate)(v
 struct span_sink tool_sink(struct tool *tool);
 /* Sends what is complete and passes on what the tool prints. Does not wait. To be called after each drain, and when tool_fd() is readable. */
 void tool_serve(struct tool *tool);
+/* Does something wait for a call that was in progress at this time (ns)? Then tool_open() should be told the calls in progress. */
+bool tool_wants_open(const struct tool *tool, uint64_t time);
+/* As capture_visit_open() shows them. */
+void tool_open(struct tool *tool, const struct span *span, bool silent);
 /* Readable when there is something to serve (an epoll descriptor). */
 int tool_fd(const struct tool *tool);
 

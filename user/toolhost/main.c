@@ -99,7 +99,8 @@ bool host_is_user_event(const struct def_probe *probe)
 
 const char *host_user_format(const struct def_probe *probe)
 {
-	return probe->role == ROLE_USER && probe->prototype && *probe->prototype ? probe->prototype : NULL;
+	/* Of a function that somebody named it is a prototype. */
+	return probe->marks & (MARKS_ANNOUNCE | MARK_CREATES) && probe->prototype && *probe->prototype ? probe->prototype : NULL;
 }
 
 /* --- the job's threads --------------------------------------------------------------- */

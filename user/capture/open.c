@@ -1,0 +1,42 @@
+/*
+ * open.c - the calls in progress, asked for while the job goes on.
+ *
+ * The kernel side keeps them in each thread's own memory and changes them without asking. So one look may show a call that is just coming or going,
+ * half written. A call that two looks show alike, with the same start to the nanosecond, was in progress all the time in between, and
+ * what was known at its beginning is whole.
+ */
+#include <string.h>
+
+#include "capture/session.h"
+
+struct looking {
+	struct capture_session *session;
+	void (*visit)(void *context, const struct span *span, bool silent);
+	void *context;
+};
+
+static void take(void *context, const struct gb_open *open, const struct gb_span *raw)
+{
+	struct looking *looking = context;
+	struct capture_session *s = looking->session;
+	uint32_t pid = open->pid_tid >> 32, tid = (uint32_t)open->pid_tid;
+	struct live_thread *t = tid < s->threads_room ? s->threads[tid] : NULL;
+	struct span span = { .start = raw->start, .end = UINT64_MAX, .unread = raw->unread, .depth = open->depth, .site = NO_INDEX,
+			     .reason = GB_END_RETURN, .nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS };
+
+	if (!t || t->ends || t->pid != pid || t->successor)
+		return; /* nothing of it has been seen */
+	span.thread = t->index;
+	span.probe = session_probe(s, raw);
+	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
+	if (span.probe != NO_INDEX && raw->caller)
+		span.site = session_site(s, t, raw->caller, raw->start);
+	looking->visit(looking->context, &span, open->silent || span.probe == NO_INDEX);
+}
+
+int capture_visit_open(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context)
+{
+	struct looking looking = { s, visit, context };
+
+	return kernel_show_open(s->kernel, take, &looking);
+}
