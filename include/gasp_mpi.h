@@ -779,8 +779,8 @@
 #define GASP_MPI_CART_SUB 0x10a7u
 
 /* MPI_Graph_create()
- * Start: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *indx, const int *edges, int reorder
- * End: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *indx, const int *edges, int reorder, uint64_t comm_graph, uint32_t comm_graph_id, int comm_graph_rank */
+ * Start: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *index, const int *edges, int reorder
+ * End: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *index, const int *edges, int reorder, uint64_t comm_graph, uint32_t comm_graph_id, int comm_graph_rank */
 #define GASP_MPI_GRAPH_CREATE 0x10a8u
 
 /* MPI_Dist_graph_create()
