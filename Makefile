@@ -79,6 +79,7 @@ workloads:
 	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)
 
 include libpupc/rules.mk
+include libgaspbpf-starpu-perf/rules.mk
 include bench/rules.mk
 
 docs: gaspbpf

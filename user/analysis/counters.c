@@ -431,17 +431,3 @@ uint64_t counters_missing(const struct counters *c)
 	}
 	return missing;
 }
-
-int counters_read(struct counters **result, struct recording *recording)
-{
-	struct counters *c = counters_new(recording_definitions(recording));
-	struct timeline_ops ops = { .event = counters_event, .context = c };
-	int error = c ? timeline_read_merged(recording, &ops) : -ENOMEM;
-
-	*result = c;
-	if (error) {
-		counters_free(c);
-		*result = NULL;
-	}
-	return error;
-}

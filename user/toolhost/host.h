@@ -60,7 +60,7 @@ struct tool_kind {
 	void (*leave)(struct host *h, struct host_thread *t);
 };
 
-extern const struct tool_kind tool_kind_gasp, tool_kind_pupc, tool_kind_starpu;
+extern const struct tool_kind tool_kind_gasp, tool_kind_pupc, tool_kind_starpu, tool_kind_counters;
 
 /* Brackets every call of a function of the tool, so that gaspbpf can say where it crashed or hung. */
 void host_enter(struct host *h, enum host_call call);

@@ -41,7 +41,7 @@ struct frames {
 	pthread_cond_t done;     /* the main thread has the turn */
 };
 
-static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc, &tool_kind_starpu };
+static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc, &tool_kind_starpu, &tool_kind_counters };
 
 /* --- what gaspbpf is told ------------------------------------------------------------ */
 
