@@ -17,6 +17,7 @@ int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_replay(int argc, char **argv);
+int command_simulate(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_control(int argc, char **argv);

@@ -1,0 +1,340 @@
+/*
+ * facts.c - what each probe means to a simulation, worked out once from its role and the meanings of its values.
+ *
+ * A role alone does not say whether a call has to do with the network: a function named by the user and one of MPI may both be
+ * `function`. So a model counts as a parallel runtime's where one of its probes moves data to others; the calls of
+ * such a model that involve one thread are the document's single rank functions.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "simulate/parts.h"
+
+struct name {
+	UT_hash_handle hh;
+	uint32_t number;
+	char key[];
+};
+
+struct model_facts {
+	bool parallel;           /* it moves data to others */
+	bool shared_memory;      /* one-sided transfers: a lock is the same in all processes */
+	bool notifies;
+};
+
+/* The number of a name, given in the order of appearance; NO_INDEX: out of memory. *fresh: it is new. */
+static uint32_t number_of(struct name **names, const char *a, const char *b, uint32_t next, bool *fresh)
+{
+	size_t first = strlen(a) + 1, size = first + strlen(b);
+	struct name *name = malloc(sizeof(*name) + size + 1), *known;
+
+	if (!name)
+		return NO_INDEX;
+	memcpy(name->key, a, first);
+	strcpy(name->key + first, b);
+	HASH_FIND(hh, *names, name->key, size, known);
+	*fresh = !known;
+	if (known) {
+		free(name);
+		return known->number;
+	}
+	name->number = next;
+	HASH_ADD_KEYPTR(hh, *names, name->key, size, name);
+	if (!name->hh.tbl) {
+		free(name);
+		return NO_INDEX;
+	}
+	return next;
+}
+
+static void names_free(struct name *names)
+{
+	struct name *name, *next;
+
+	HASH_ITER(hh, names, name, next) {
+		HASH_DEL(names, name);
+		free(name);
+	}
+}
+
+struct sent_words span_words(const struct span *span)
+{
+	return (struct sent_words){ span->words, span->nwords, span->unread, span_returned(span) };
+}
+
+bool fact_number(const struct facts *facts, enum want want, const struct span *span, int64_t *number)
+{
+	struct sent_words sent = span_words(span);
+
+	for (unsigned i = 0; i < facts->nwants[want]; i++) {
+		const struct prepared_value *v = &facts->wants[want][i];
+
+		if (v->plain ? prepared_read(v, &sent, number) : prepared_number(v, &sent, number))
+			return true;
+	}
+	return false;
+}
+
+/* --- values ------------------------------------------------------------- */
+
+/* How many requests a call is given: the values of the requests themselves may be only the first of them. */
+static bool is_number(const struct value *v)
+{
+	return !v->at_return && v->name && (!strcmp(v->name, "count") || !strcmp(v->name, "incount"));
+}
+
+/* Whether value v answers what is wanted, and with which precedence: 0 not at all, 1 first, 2 then. */
+static unsigned answers(const struct value *v, enum want want, enum role role)
+{
+	bool out = v->side == SIDE_SEND || (v->side == SIDE_NONE && role != ROLE_RECV && role != ROLE_WAIT && role != ROLE_TEST &&
+					    role != ROLE_EXCHANGE);
+	bool in = v->side == SIDE_RECV || (v->side == SIDE_NONE && !out);
+	unsigned later = v->at_return ? 1 : 2; /* what a status says before what was asked for */
+
+	switch (want) {
+	case WANT_PEER_OUT: return v->meaning == MEANING_PEER && out ? later : 0;
+	case WANT_PEER_IN: return v->meaning == MEANING_PEER && in ? later : 0;
+	case WANT_TAG_OUT: return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || out) ? later : 0;
+	case WANT_TAG_IN: return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || in) ? later : 0;
+	case WANT_COMM: return v->meaning == MEANING_COMM ? (v->form == FORM_POINTER ? 2 : 1) : 0;
+	case WANT_ROOT: return v->meaning == MEANING_ROOT;
+	case WANT_REQUEST: return v->meaning == MEANING_REQUEST;
+	case WANT_LOCK: return v->meaning == MEANING_LOCK;
+	case WANT_OBJECT: return v->meaning == MEANING_BARRIER;
+	case WANT_SELF: return v->meaning == MEANING_SELF;
+	case WANT_DONE: return v->meaning == MEANING_DONE;
+	case WANT_ERROR: return v->meaning == MEANING_ERROR;
+	case WANT_TASK: return v->meaning == MEANING_TASK;
+	case WANT_WORKER: return v->meaning == MEANING_WORKER;
+	case WANT_NUMBER: return is_number(v);
+	case WANT_INDEX: return v->meaning == MEANING_INDEX;
+	default: return 0;
+	}
+}
+
+static int find_wants(struct facts *facts, const struct def_probe *probe)
+{
+	for (enum want want = 0; want < WANTS; want++) {
+		unsigned count = 0;
+
+		for (uint32_t i = 0; i < probe->nvalues; i++)
+			count += !probe->values[i].unobservable && answers(&probe->values[i], want, probe->role);
+		if (!count)
+			continue;
+		facts->wants[want] = calloc(count, sizeof(*facts->wants[want]));
+		if (!facts->wants[want])
+			return -ENOMEM;
+		for (unsigned precedence = 1; precedence <= 2; precedence++)
+			for (uint32_t i = 0; i < probe->nvalues; i++) {
+				const struct value *v = &probe->values[i];
+
+				if (!v->unobservable && answers(v, want, probe->role) == precedence)
+					value_prepare(&facts->wants[want][facts->nwants[want]++], v);
+			}
+	}
+	return 0;
+}
+
+/* --- kinds ---------------------------------------------------------------- */
+
+static void look_at_model(struct model_facts *model, const struct def_probe *probe)
+{
+	switch (probe->role) {
+	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET:
+		model->shared_memory = true;
+		/* fall through */
+	case ROLE_SEND: case ROLE_RECV: case ROLE_EXCHANGE: case ROLE_COLLECTIVE:
+		model->parallel = true;
+		break;
+	case ROLE_NOTIFY:
+		model->notifies = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == meaning)
+			return true;
+	return false;
+}
+
+/* A wait that names nothing, in a model with a notify, is the other half of that. */
+static bool is_split_wait(const struct def_probe *probe)
+{
+	return probe->role == ROLE_WAIT && !has_meaning(probe, MEANING_REQUEST) && !has_meaning(probe, MEANING_PEER) &&
+	       !has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_LOCK) && !has_meaning(probe, MEANING_TASK);
+}
+
+static enum kind kind_of(const struct def_probe *probe, const struct model_facts *model)
+{
+	switch (probe->role) {
+	case ROLE_TASK:
+		return KIND_NEST;
+	case ROLE_FUNCTION: case ROLE_USER:
+		return model->parallel ? KIND_LOCAL : KIND_NEST;
+	case ROLE_SEND:
+		return KIND_SEND;
+	case ROLE_RECV:
+		return KIND_RECV;
+	case ROLE_EXCHANGE:
+		return KIND_EXCHANGE;
+	case ROLE_WAIT: case ROLE_TEST:
+		return KIND_WAIT;
+	case ROLE_BARRIER: case ROLE_COLLECTIVE:
+		return KIND_COLLECTIVE;
+	case ROLE_NOTIFY:
+		return KIND_NOTIFY;
+	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET: case ROLE_ATOMIC:
+		/* What goes to nobody else is a file or memory. */
+		return has_meaning(probe, MEANING_PEER) ? KIND_ONE_SIDED : KIND_ALONE;
+	case ROLE_FENCE:
+		return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;
+	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_RELEASE:
+		if (!has_meaning(probe, MEANING_LOCK) || has_meaning(probe, MEANING_PEER))
+			return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;
+		return probe->role == ROLE_ACQUIRE ? KIND_ACQUIRE : probe->role == ROLE_TRY ? KIND_TRY : KIND_RELEASE;
+	default:
+		return model->parallel ? KIND_LOCAL : KIND_ALONE;
+	}
+}
+
+static uint32_t one_sided_kind(enum role role)
+{
+	switch (role) {
+	case ROLE_GET: return CPF_GET;
+	case ROLE_PUT: case ROLE_SET: return CPF_PUT;
+	case ROLE_COPY: return CPF_COPY;
+	case ROLE_ATOMIC: return CPF_ATOMIC;
+	default: return CPF_FENCE;
+	}
+}
+
+static bool speaks_of(const struct def_probe *probe, enum side side)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].side == side)
+			return true;
+	return false;
+}
+
+/* A root sends to all or receives from all: by the side that each of the others has; with neither, an operator says that it receives. */
+static uint32_t collective_classes(const struct def_probe *probe)
+{
+	uint32_t classes = CPF_IS_COLLECTIVE | (has_meaning(probe, MEANING_OP) ? CPF_IS_REDUCTION : 0);
+
+	if (probe->role == ROLE_BARRIER)
+		return classes | CPF_IS_ALL;
+	if (!has_meaning(probe, MEANING_ROOT))
+		return classes | CPF_IS_ALL_TO_ALL;
+	if (speaks_of(probe, SIDE_RECV))
+		return classes | CPF_IS_ONE_TO_ALL;
+	return classes | (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) ? CPF_IS_ALL_TO_ONE : CPF_IS_ONE_TO_ALL);
+}
+
+static uint32_t classes_of(const struct facts *facts, const struct def_probe *probe)
+{
+	uint32_t begins = facts->begins ? CPF_IS_NON_BLOCKING : 0;
+
+	switch (facts->kind) {
+	case KIND_NEST: return CPF_IS_APPLICATION | (facts->task ? CPF_IS_TASK : 0);
+	case KIND_ALONE: return CPF_IS_APPLICATION;
+	case KIND_LOCAL: return CPF_IS_SINGLE_RANK;
+	case KIND_SEND: return begins | CPF_IS_P2P | CPF_IS_SEND | (facts->sync ? CPF_IS_SYNC_SEND : 0);
+	case KIND_RECV: return begins | CPF_IS_P2P | CPF_IS_RECV;
+	case KIND_EXCHANGE: return begins | CPF_IS_P2P | CPF_IS_SEND_RECV;
+	case KIND_WAIT: return CPF_IS_WAIT | (facts->split ? CPF_IS_SPLIT_PHASE : CPF_IS_SINGLE_RANK);
+	case KIND_COLLECTIVE: return begins | collective_classes(probe);
+	case KIND_NOTIFY: return CPF_IS_SPLIT_PHASE | CPF_IS_NON_BLOCKING;
+	case KIND_ONE_SIDED: return CPF_IS_ONE_SIDED;
+	default: return CPF_IS_LOCK;
+	}
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts *model)
+{
+	const struct def_probe *probe = &sim->d->probes[index];
+	struct facts *facts = &sim->facts[index];
+	int error = find_wants(facts, probe);
+
+	if (error)
+		return error;
+	facts->kind = kind_of(probe, model);
+	facts->task = probe->role == ROLE_TASK;
+	facts->test = probe->role == ROLE_TEST;
+	facts->sync = probe->marks & MARK_SYNC;
+	facts->split = model->notifies && is_split_wait(probe);
+	facts->global_locks = model->shared_memory;
+	facts->fence = one_sided_kind(probe->role);
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		facts->begins |= probe->values[i].meaning == MEANING_REQUEST && probe->values[i].at_return;
+	facts->payload = payload_plan_new(probe->role, probe->values, probe->nvalues);
+	sim->functions[facts->func].classes |= classes_of(facts, probe);
+	return facts->payload ? 0 : -ENOMEM;
+}
+
+static int number_functions(struct sim *sim, struct name **events, struct name **models, struct model_facts *model)
+{
+	uint32_t nmodels = 0;
+	bool fresh;
+
+	sim->functions[CPF_APPLICATION] = (struct cpf_function){ "APPLICATION", 0, CPF_IS_APPLICATION };
+	sim->functions[CPF_NON_TRACING] = (struct cpf_function){ "NON_TRACING", 0, 0 };
+	sim->nfunctions = 2;
+	for (uint32_t i = 0; i < sim->d->nprobes; i++) {
+		const struct def_probe *probe = &sim->d->probes[i];
+		const char *event = probe->event ? probe->event : "?", *name = probe->model ? probe->model : "";
+		uint32_t number = number_of(models, name, "", nmodels, &fresh);
+
+		if (number == NO_INDEX)
+			return -ENOMEM;
+		nmodels += fresh;
+		sim->facts[i].model = number;
+		look_at_model(&model[number], probe);
+		number = number_of(events, event, name, sim->nfunctions, &fresh);
+		if (number == NO_INDEX)
+			return -ENOMEM;
+		sim->facts[i].func = number;
+		if (fresh)
+			sim->functions[sim->nfunctions++] = (struct cpf_function){ event, probe->number, 0 };
+	}
+	return 0;
+}
+
+int facts_open(struct sim *sim)
+{
+	struct name *events = NULL, *models = NULL;
+	struct model_facts *model = calloc(sim->d->nprobes + 1, sizeof(*model));
+	int error = -ENOMEM;
+
+	sim->facts = calloc(sim->d->nprobes + 1, sizeof(*sim->facts));
+	sim->functions = calloc(sim->d->nprobes + 2, sizeof(*sim->functions));
+	if (model && sim->facts && sim->functions)
+		error = number_functions(sim, &events, &models, model);
+	for (uint32_t i = 0; i < sim->d->nprobes && !error; i++)
+		error = learn_probe(sim, i, &model[sim->facts[i].model]);
+	names_free(events);
+	names_free(models);
+	free(model);
+	return error;
+}
+
+void facts_close(struct sim *sim)
+{
+	for (uint32_t i = 0; sim->facts && i < sim->d->nprobes; i++) {
+		for (enum want want = 0; want < WANTS; want++)
+			free(sim->facts[i].wants[want]);
+		payload_plan_free(sim->facts[i].payload);
+	}
+	free(sim->facts);
+	free(sim->functions);
+}

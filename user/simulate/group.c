@@ -1,0 +1,463 @@
+/*
+ * group.c - collective operations: which calls are one operation.
+ *
+ * A call says which communicator or object it is about, or nothing: then it is about all. The n-th such call of each
+ * member is the n-th operation. For that the members must be known before the first call is simulated, and also
+ * where each begins: whoever is joined while it runs may have left the operation in which others still are.
+ * So the whole recording is read once beforehand (recording_read(), which needs no order and no memory for spans); members.c
+ * makes groups out of what was found. An operation that not all members have in the recording is left as it is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulate/group.h"
+#include "util/array.h"
+#include "util/log.h"
+
+/* --- the first reading ----------------------------------------------------- */
+
+/* What an operation says about its group. */
+static struct place_key key_of(struct sim *sim, const struct facts *facts, const struct span *span)
+{
+	struct place_key key = { .scope = SCOPE_NONE, .model = facts->model, .value = facts->func,
+				 .process = sim->d->threads[span->thread].process, .thread = span->thread };
+	int64_t number;
+
+	if (fact_number(facts, WANT_COMM, span, &number)) {
+		const struct def_comm *comm = groups_members(sim, span);
+
+		key.scope = SCOPE_COMM;
+		key.value = (uint64_t)number;
+		/* Two halves of a split may have one id: its first member tells them apart. */
+		if (comm && comm->has_id)
+			key.value = comm->id | (uint64_t)(comm_world_rank(comm, 0) + 1) << 32;
+	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
+		key.scope = SCOPE_OBJECT;
+		key.value = (uint64_t)number;
+	}
+	return key;
+}
+
+static struct place *find_place(struct groups *groups, const struct place_key *key)
+{
+	struct place *place = groups->last[key->thread];
+
+	if (place && !memcmp(&place->key, key, sizeof(*key)))
+		return place;
+	HASH_FIND(hh, groups->places, key, sizeof(*key), place);
+	if (place)
+		groups->last[key->thread] = place;
+	return place;
+}
+
+static int note_comm(struct groups *groups, const struct place_key *of, const struct def_comm *members)
+{
+	struct place_key key = { .scope = SCOPE_COMM, .model = of->model, .value = of->value };
+	struct comm *comm;
+
+	HASH_FIND(hh, groups->comms, &key, sizeof(key), comm);
+	if (comm || groups->ncomms >= PLACES_MOST)
+		return 0;
+	if (array_one_more(&groups->comm_names, &groups->comms_room, groups->ncomms, sizeof(*groups->comm_names)))
+		return -ENOMEM;
+	comm = calloc(1, sizeof(*comm));
+	if (!comm)
+		return -ENOMEM;
+	comm->key = key;
+	comm->number = groups->ncomms;
+	comm->name = members ? members->name : NULL;
+	groups->comm_names[groups->ncomms] = NULL;
+	HASH_ADD(hh, groups->comms, key, sizeof(comm->key), comm);
+	if (!comm->hh.tbl) {
+		free(comm);
+		return -ENOMEM;
+	}
+	groups->ncomms++;
+	return 0;
+}
+
+static struct place *new_place(struct groups *groups, const struct place_key *key)
+{
+	struct place *place = HASH_COUNT(groups->places) < PLACES_MOST ? calloc(1, sizeof(*place)) : NULL;
+
+	if (!place)
+		return NULL;
+	place->key = *key;
+	place->self = -1;
+	place->order = HASH_COUNT(groups->places);
+	HASH_ADD(hh, groups->places, key, sizeof(place->key), place);
+	if (!place->hh.tbl) {
+		free(place);
+		return NULL;
+	}
+	groups->last[key->thread] = place;
+	return place;
+}
+
+static int note_operation(struct sim *sim, const struct facts *facts, const struct span *span)
+{
+	struct place_key key = key_of(sim, facts, span);
+	struct place *place = find_place(sim->groups, &key);
+	int64_t self;
+
+	if (!place) {
+		place = new_place(sim->groups, &key);
+		if (!place)
+			return -ENOMEM;
+		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, groups_members(sim, span)))
+			return -ENOMEM;
+	}
+	if (place->self < 0 && fact_number(facts, WANT_SELF, span, &self) && self >= 0)
+		place->self = self;
+	place->count++;
+	if (place->nfirsts == FIRSTS)
+		return 0;
+	if (!place->firsts) {
+		place->firsts = calloc(FIRSTS, sizeof(*place->firsts));
+		if (!place->firsts)
+			return -ENOMEM;
+	}
+	place->firsts[place->nfirsts++] = (struct first){ span->start, span->end, facts->func };
+	return 0;
+}
+
+static int note_span(struct sim *sim, const struct span *span)
+{
+	const struct facts *facts = &sim->facts[span->probe];
+
+	switch (facts->kind) {
+	case KIND_COLLECTIVE: case KIND_NOTIFY:
+		return note_operation(sim, facts, span);
+	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: {
+		struct place_key key = key_of(sim, facts, span);
+
+		return key.scope == SCOPE_COMM ? note_comm(sim->groups, &key, groups_members(sim, span)) : 0;
+	}
+	case KIND_LOCAL:
+		if (sim->d->probes[span->probe].role == ROLE_INIT)
+			sim->processes[sim->d->threads[span->thread].process].from_start = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int note_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
+{
+	struct sim *sim = context;
+	int error = 0;
+
+	sim->counts.calls += count;
+	for (size_t i = 0; i < count && !error; i++)
+		error = note_span(sim, &spans[i]);
+	return error;
+}
+
+static int note_one(void *context, const struct definitions *d, const struct span *span)
+{
+	return note_spans(context, d, span, 1);
+}
+
+/* --- ranks ------------------------------------------------------------------ */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Two jobs in one recording: their ranks have different parents. */
+static int find_ranks(struct sim *sim)
+{
+	struct groups *groups = sim->groups;
+	bool several = false;
+
+	groups->ranks = calloc(sim->d->nprocesses + 1, sizeof(*groups->ranks));
+	if (!groups->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < sim->d->nprocesses; i++)
+		if (sim->processes[i].rank >= 0)
+			groups->ranks[groups->nranks++] = (struct ranked){ 0, i, sim->processes[i].rank };
+	qsort(groups->ranks, groups->nranks, sizeof(*groups->ranks), by_rank);
+	for (size_t i = 1; i < groups->nranks; i++)
+		several |= groups->ranks[i].rank == groups->ranks[i - 1].rank;
+	for (size_t i = 0; several && i < groups->nranks; i++) {
+		groups->ranks[i].job = sim->d->processes[groups->ranks[i].process].parent;
+		sim->processes[groups->ranks[i].process].job = groups->ranks[i].job;
+	}
+	qsort(groups->ranks, groups->nranks, sizeof(*groups->ranks), by_rank);
+	return 0;
+}
+
+static uint32_t process_of_rank(const struct groups *groups, uint32_t job, int64_t rank)
+{
+	size_t low = 0, high = groups->nranks;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct ranked *at = &groups->ranks[middle];
+
+		if (at->job < job || (at->job == job && at->rank < rank))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < groups->nranks && groups->ranks[low].job == job && groups->ranks[low].rank == rank ? groups->ranks[low].process
+												: NO_INDEX;
+}
+
+static struct comm *comm_of(struct sim *sim, const struct facts *facts, const struct span *span)
+{
+	struct place_key key = key_of(sim, facts, span), of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
+	struct comm *comm = NULL;
+
+	if (key.scope == SCOPE_COMM)
+		HASH_FIND(hh, sim->groups->comms, &of, sizeof(of), comm);
+	return comm;
+}
+
+/* Members are sorted by rank. */
+static uint32_t process_of_member(const struct group *group, int64_t rank)
+{
+	size_t low = 0, high = group->nmembers;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (group->members[middle].self < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < group->nmembers && group->members[low].self == rank ? group->members[low].process : NO_INDEX;
+}
+
+/* The communicator's members as the recording has them; else who was seen in it; else ranks are those of the job. */
+static uint32_t find_process(const struct sim *sim, uint32_t process, const struct def_comm *members, const struct comm *comm, int64_t rank)
+{
+	int64_t world;
+
+	if (rank < 0)
+		return NO_INDEX;
+	world = members ? comm_world_rank(members, rank) : -1;
+	if (world < 0 && comm && comm->group && comm->group->ranked)
+		return process_of_member(comm->group, rank);
+	return process_of_rank(sim->groups, sim->processes[process].job, world < 0 ? rank : world);
+}
+
+const struct def_comm *groups_members(struct sim *sim, const struct span *span)
+{
+	return comm_of_span(sim->groups->index, span);
+}
+
+uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span, int64_t rank)
+{
+	return find_process(sim, process, groups_members(sim, span), comm_of(sim, facts, span), rank);
+}
+
+uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank)
+{
+	return find_process(sim, sim->d->threads[half->thread].process, half->members,
+			    half->comm < sim->groups->ncomms ? sim->groups->comm_numbers[half->comm] : NULL, rank);
+}
+
+uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span)
+{
+	const struct comm *comm = comm_of(sim, facts, span);
+
+	return comm ? comm->number : CPF_NONE;
+}
+
+/* --- operations -------------------------------------------------------------- */
+
+/* The instance of this number, made where it is not there. NULL: out of memory. */
+static struct instance *instance_at(struct sim *sim, struct group *group, uint64_t number)
+{
+	struct instance **at = &group->first, *instance;
+
+	if (group->last && group->last->number < number)
+		at = &group->last->next;
+	while (*at && (*at)->number < number)
+		at = &(*at)->next;
+	if (*at && (*at)->number == number)
+		return *at;
+	instance = calloc(1, sizeof(*instance) + group->nmembers * sizeof(instance->members[0]));
+	if (!instance)
+		return NULL;
+	instance->group = group;
+	instance->number = number;
+	instance->expected = group->nmembers;
+	instance->func = CPF_NONE;
+	instance->root = -1;
+	instance->earliest_end = UINT64_MAX;
+	instance->next = *at;
+	*at = instance;
+	if (!instance->next)
+		group->last = instance;
+	return instance;
+}
+
+static int64_t root_of(const struct group *group, const struct facts *facts, const struct span *span)
+{
+	int64_t root;
+
+	if (!fact_number(facts, WANT_ROOT, span, &root) || root < 0)
+		return -1;
+	for (size_t i = 0; i < group->nmembers; i++)
+		if (group->members[i].self == root)
+			return (int64_t)i;
+	return -1;
+}
+
+int groups_join(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct place_key key = key_of(sim, op->facts, span);
+	struct place *place = find_place(sim->groups, &key);
+	struct group *group = place ? place->group : NULL;
+	struct instance *instance;
+	struct member *member;
+	uint64_t number;
+
+	if (!group)
+		return 0;
+	member = &group->members[place->member];
+	number = member->next++;
+	if (!group->reliable || number < member->skip || number - member->skip >= group->complete) {
+		sim->counts.incomplete++;
+		return 0;
+	}
+	instance = instance_at(sim, group, number - member->skip);
+	if (!instance)
+		return -ENOMEM;
+	if (instance->func == CPF_NONE)
+		instance->func = op->func;
+	if (instance->func != op->func || instance->members[place->member].fed) {
+		/* Not in step: whoever is in it goes on without this one. */
+		instance->expected--;
+		sim->counts.incomplete++;
+		if (!instance->expected)
+			instance_leave(sim, instance);
+		else if (instance->reached == instance->expected && instance->fed == instance->expected)
+			for (size_t i = 0; i < group->nmembers; i++)
+				if (instance->members[i].op)
+					schedule_wake(sim, instance->members[i].thread);
+		return 0;
+	}
+	instance->begun = op->facts->begins || op->kind == KIND_NOTIFY;
+	instance->fed++;
+	instance->users++;
+	if (instance->root < 0)
+		instance->root = root_of(group, op->facts, span);
+	if (op->start > instance->latest)
+		instance->latest = op->start;
+	if (op->end < instance->earliest_end)
+		instance->earliest_end = op->end;
+	instance->members[place->member] = (struct participant){
+		.fed = true, .thread = op->thread, .func = op->func, .sent = op->sent > 0 ? (uint64_t)op->sent : 0,
+		.received = op->received > 0 ? (uint64_t)op->received : 0, .start = op->start, .end = op->end,
+	};
+	op->instance = instance;
+	op->member = place->member;
+	if (group->nmembers > 1) {
+		sim->threads[op->thread].takes_part = true;
+		if (instance->fed == 1)
+			sim->counts.collectives++;
+	}
+	return 0;
+}
+
+uint32_t instance_comm(const struct instance *instance)
+{
+	return instance->group->comm;
+}
+
+size_t groups_size(const struct group *group)
+{
+	return group->nmembers;
+}
+
+void instance_leave(struct sim *sim, struct instance *instance)
+{
+	struct group *group = instance->group;
+	struct instance **at = &group->first, *before = NULL;
+
+	if (instance->users && --instance->users)
+		return;
+	if (instance->fed < instance->expected)
+		return; /* others will come */
+	while (*at && *at != instance) {
+		before = *at;
+		at = &(*at)->next;
+	}
+	if (*at)
+		*at = instance->next;
+	if (group->last == instance)
+		group->last = before;
+	free(instance);
+}
+
+/* --- the whole ----------------------------------------------------------------- */
+
+int groups_open(struct sim *sim)
+{
+	struct span_sink sink = { .span = note_one, .spans = note_spans, .context = sim };
+	struct groups *groups = calloc(1, sizeof(*groups));
+	int error;
+
+	sim->groups = groups;
+	if (!groups)
+		return -ENOMEM;
+	groups->last = calloc(sim->d->nthreads + 1, sizeof(*groups->last));
+	groups->index = comm_index_new(sim->d);
+	if (!groups->last || !groups->index)
+		return -ENOMEM;
+	error = find_ranks(sim);
+	if (!error)
+		error = recording_read(sim->recording, &sink);
+	return error ? error : members_find(sim);
+}
+
+void groups_close(struct sim *sim)
+{
+	struct groups *groups = sim->groups;
+	struct place *place, *next;
+	struct comm *comm, *after;
+
+	if (!groups)
+		return;
+	HASH_ITER(hh, groups->places, place, next) {
+		HASH_DEL(groups->places, place);
+		free(place->firsts);
+		free(place);
+	}
+	HASH_ITER(hh, groups->comms, comm, after) {
+		HASH_DEL(groups->comms, comm);
+		free(comm);
+	}
+	while (groups->list) {
+		struct group *group = groups->list;
+
+		groups->list = group->next;
+		while (group->first) {
+			struct instance *instance = group->first;
+
+			group->first = instance->next;
+			free(instance);
+		}
+		free(group->members);
+		free(group);
+	}
+	for (size_t i = 0; i < groups->ncomms; i++)
+		free((char *)groups->comm_names[i]);
+	free(groups->comm_names);
+	free(groups->comm_numbers);
+	free(groups->ranks);
+	comm_index_free(groups->index);
+	free(groups->last);
+	free(groups);
+	sim->groups = NULL;
+}

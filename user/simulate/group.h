@@ -1,0 +1,90 @@
+/*
+ * group.h - what group.c and members.c share. Private to user/simulate.
+ */
+#ifndef GASPBPF_SIMULATE_GROUP_H
+#define GASPBPF_SIMULATE_GROUP_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "recording/communicators.h"
+#include "simulate/parts.h"
+
+#define FIRSTS 32            /* operations of a member by which members are aligned */
+#define PLACES_MOST (1u << 20)
+
+enum scope { SCOPE_COMM, SCOPE_OBJECT, SCOPE_NONE };
+
+/* What an operation says about its group, and who says it. Compared as bytes: no padding. */
+struct place_key {
+	uint32_t scope, model;
+	uint64_t value;          /* of the communicator or object; where there is none, the function */
+	uint32_t process, thread;
+};
+
+struct first {
+	uint64_t start, end;
+	uint32_t func;
+};
+
+/* All operations of one thread that say the same. */
+struct place {
+	UT_hash_handle hh;
+	struct place_key key;
+	uint64_t count;
+	int64_t self;            /* rank in the communicator; -1: not told */
+	uint32_t order;          /* of its objects in the process: this is the so manyth */
+	struct group *group;
+	unsigned member;
+	unsigned nfirsts;
+	struct first *firsts;
+};
+
+struct member {
+	uint32_t process, thread;/* thread NO_INDEX: all of the process */
+	int64_t self;            /* rank in the group; -1: unknown */
+	uint64_t count;          /* operations in the recording */
+	uint64_t skip;           /* of those, before the first that all have */
+	uint64_t next;           /* fed so far */
+	unsigned nfirsts;
+	struct first firsts[FIRSTS];
+};
+
+struct group {
+	struct group *next;
+	struct place_key key;    /* process and thread only where the group is within one process */
+	struct member *members; size_t nmembers, members_room;
+	bool reliable;
+	bool ranked;             /* self is set for all members */
+	uint64_t complete;       /* instances that all members have */
+	struct instance *first, *last; /* in progress, by number */
+	uint32_t comm;           /* number for plug-ins; CPF_NONE: none */
+};
+
+struct ranked {
+	uint32_t job;
+	uint32_t process;
+	long rank;
+};
+
+struct groups {
+	struct place *places;    /* uthash */
+	struct group *list;
+	struct ranked *ranks; size_t nranks; /* by job and rank */
+	struct comm {
+		UT_hash_handle hh;
+		struct place_key key;/* thread and process 0 */
+		uint32_t number;
+		const char *name;    /* NULL: none */
+		struct group *group; /* NULL: no operation of all of it was seen */
+	} *comms;
+	struct comm **comm_numbers;  /* by number */
+	const char **comm_names; size_t ncomms, comms_room;
+	struct comm_index *index;
+	struct place **last;     /* by thread: the place of its last operation */
+};
+
+/* members.c: makes groups of the places that the first reading found. 0 or -ENOMEM. */
+int members_find(struct sim *sim);
+
+#endif

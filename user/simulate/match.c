@@ -1,0 +1,843 @@
+/*
+ * match.c - which receive is of which send.
+ *
+ * Messages between two processes with one communicator and tag arrive in the order in which they were sent, so the n-th send of
+ * such a channel belongs to its n-th receive, in the order in which receives were *posted*. A receive from anybody is of no channel
+ * until its status, or that of its wait, says who it was; receives posted after it that it might rob wait so
+ * long. Where no status says it, it gets the earliest message that could have been its.
+ *
+ * Who is joined while he runs may receive what was sent before. No message is received before it was sent (one machine
+ * has one clock), so at the beginning of a channel such receives are left alone, unless the sender was observed from its
+ * start: then its clock is another, and the message is marked as going backwards.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "simulate/parts.h"
+#include "util/array.h"
+
+#define REQUESTS_MOST 65536 /* of a process that nobody waited for; older ones are forgotten */
+
+struct channel_key {
+	uint32_t comm, receiver, sender; /* processes */
+	int32_t tag;
+};
+
+struct queue {
+	struct half *first, *last;
+};
+
+struct mailbox;
+
+struct channel {
+	UT_hash_handle hh;
+	struct channel_key key;
+	struct mailbox *mailbox;
+	struct channel *next;    /* of the mailbox */
+	struct queue sends, receives;
+	struct queue fresh;      /* fed since the last settling, in any order */
+	bool in_step;            /* a first pair was found */
+	bool pending;            /* in matcher.pending */
+};
+
+/* All that comes to one process over one communicator. */
+struct mailbox {
+	UT_hash_handle hh;
+	struct { uint32_t comm, receiver; } key;
+	struct channel *channels;
+	struct queue wild;       /* receives of no channel yet, in the order in which they were posted */
+	struct mailbox *next_wild;
+	bool listed;
+};
+
+struct matcher {
+	struct channel *channels;
+	struct mailbox *mailboxes;
+	struct mailbox *wild;    /* those that had one */
+	struct channel **pending; size_t npending, pending_room; /* with receives that nothing was sent for yet */
+};
+
+/* --- halves --------------------------------------------------------------- */
+
+static struct half *new_half(struct sim *sim, const struct op *op, bool is_send)
+{
+	struct half *half = sim->free_halves;
+
+	if (half)
+		sim->free_halves = half->next;
+	else
+		half = malloc(sizeof(*half));
+	if (!half)
+		return NULL;
+	*half = (struct half){
+		.is_send = is_send, .thread = op->thread, .func = op->func, .start = op->start, .end = op->end, .wait_start = op->start,
+		.holds = 1, .begins = op->facts->begins, .sync = is_send && op->facts->sync, .completed = !op->facts->begins,
+		.bytes = (is_send ? op->sent : op->received) > 0 ? (uint64_t)(is_send ? op->sent : op->received) : 0,
+	};
+	return half;
+}
+
+static void recycle(struct sim *sim, struct half *half)
+{
+	half->next = sim->free_halves;
+	sim->free_halves = half;
+}
+
+void half_leave(struct sim *sim, struct half *half)
+{
+	struct half *other = half->other;
+
+	if (half->holds)
+		half->holds--;
+	if (half->holds || half->queued || (other && other->holds))
+		return;
+	if (other)
+		recycle(sim, other);
+	recycle(sim, half);
+}
+
+static void push(struct queue *queue, struct half *half)
+{
+	half->next = NULL;
+	half->queued = true;
+	if (queue->last)
+		queue->last->next = half;
+	else
+		queue->first = half;
+	queue->last = half;
+}
+
+/* In the order of posting: a receive that was of no channel for a while may belong before others. */
+static void insert(struct queue *queue, struct half *half)
+{
+	struct half **at = &queue->first;
+
+	if (!queue->last || queue->last->start <= half->start) {
+		push(queue, half);
+		return;
+	}
+	while ((*at)->start <= half->start)
+		at = &(*at)->next;
+	half->next = *at;
+	half->queued = true;
+	*at = half;
+}
+
+static void pop(struct queue *queue)
+{
+	struct half *half = queue->first;
+
+	queue->first = half->next;
+	if (!queue->first)
+		queue->last = NULL;
+	half->next = NULL;
+	half->queued = false;
+}
+
+static void take_out(struct queue *queue, struct half *half)
+{
+	struct half **at = &queue->first, *before = NULL;
+
+	while (*at && *at != half) {
+		before = *at;
+		at = &(*at)->next;
+	}
+	if (!*at)
+		return;
+	*at = half->next;
+	if (queue->last == half)
+		queue->last = before;
+	half->next = NULL;
+	half->queued = false;
+}
+
+/* The operation that waits for this half, or whose wait does, can look again. */
+static void wake(struct sim *sim, const struct half *half)
+{
+	if (half->waiting)
+		schedule_wake(sim, half->waiting->thread);
+}
+
+static void leave_alone(struct sim *sim, struct half *half)
+{
+	half->alone = true;
+	if (half->is_send)
+		sim->counts.unmatched_sends++;
+	else
+		sim->counts.unmatched_recvs++;
+	wake(sim, half);
+	if (!half->holds) {
+		half->holds = 1;
+		half_leave(sim, half);
+	}
+}
+
+static void check_direction(struct sim *sim, struct half *receive)
+{
+	if (receive->completed && receive->other && receive->other->start > receive->end && !receive->backwards) {
+		receive->backwards = true;
+		sim->counts.backwards++;
+	}
+}
+
+static void pair(struct sim *sim, struct half *send, struct half *receive)
+{
+	send->other = receive;
+	receive->other = send;
+	sim->counts.messages++;
+	sim->threads[send->thread].takes_part = true;
+	sim->threads[receive->thread].takes_part = true;
+	if (send->bytes < receive->bytes || !receive->bytes)
+		receive->bytes = send->bytes;
+	check_direction(sim, receive);
+	wake(sim, send);
+	wake(sim, receive);
+	if (!send->holds && !receive->holds)
+		half_leave(sim, send);
+}
+
+/* --- channels --------------------------------------------------------------- */
+
+static struct mailbox *mailbox_at(struct matcher *matcher, uint32_t comm, uint32_t receiver)
+{
+	struct mailbox *mailbox, key = { .key = { comm, receiver } };
+
+	HASH_FIND(hh, matcher->mailboxes, &key.key, sizeof(key.key), mailbox);
+	if (mailbox)
+		return mailbox;
+	mailbox = calloc(1, sizeof(*mailbox));
+	if (!mailbox)
+		return NULL;
+	mailbox->key = key.key;
+	HASH_ADD(hh, matcher->mailboxes, key, sizeof(mailbox->key), mailbox);
+	if (mailbox->hh.tbl)
+		return mailbox;
+	free(mailbox);
+	return NULL;
+}
+
+static struct channel *channel_at(struct matcher *matcher, const struct channel_key *key)
+{
+	struct channel *channel;
+
+	HASH_FIND(hh, matcher->channels, key, sizeof(*key), channel);
+	if (channel)
+		return channel;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return NULL;
+	channel->key = *key;
+	channel->mailbox = mailbox_at(matcher, key->comm, key->receiver);
+	if (channel->mailbox)
+		HASH_ADD(hh, matcher->channels, key, sizeof(channel->key), channel);
+	if (!channel->mailbox || !channel->hh.tbl) {
+		free(channel);
+		return NULL;
+	}
+	channel->next = channel->mailbox->channels;
+	channel->mailbox->channels = channel;
+	return channel;
+}
+
+/* Whether a receive of no channel yet, posted before, may be the one that gets the next message of this one. */
+static bool may_be_robbed(const struct channel *channel, const struct half *receive)
+{
+	for (const struct half *wild = channel->mailbox->wild.first; wild && wild->start < receive->start; wild = wild->next)
+		if ((wild->partner == NO_INDEX || wild->partner == channel->key.sender) && (wild->tag < 0 || wild->tag == channel->key.tag))
+			return true;
+	return false;
+}
+
+static void match_channel(struct sim *sim, struct channel *channel)
+{
+	bool same_clock = !sim->processes[channel->key.sender].from_start;
+
+	while (channel->sends.first && channel->receives.first) {
+		struct half *send = channel->sends.first, *receive = channel->receives.first;
+
+		if (may_be_robbed(channel, receive))
+			return;
+		if (!channel->in_step && same_clock && !sim->all_fed) {
+			if (!receive->completed)
+				return; /* when it ended is needed to tell */
+		}
+		if (!channel->in_step && same_clock && receive->completed && receive->end < send->start) {
+			pop(&channel->receives); /* sent before anybody looked */
+			leave_alone(sim, receive);
+			continue;
+		}
+		channel->in_step = true;
+		pop(&channel->sends);
+		pop(&channel->receives);
+		pair(sim, send, receive);
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct half *x = *(struct half *const *)a, *y = *(struct half *const *)b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/*
+ * Puts what was fed into the order of time: threads are fed one after the other, and several of a process may use one channel. qsort() is a merge
+ * sort here, so calls of one thread with the same time keep their order.
+ */
+static int sort_fresh(struct channel *channel)
+{
+	struct half **halves, *half;
+	size_t count = 0, n = 0;
+	bool sorted = true;
+
+	for (half = channel->fresh.first; half; half = half->next, count++)
+		sorted &= !half->next || half->start <= half->next->start;
+	halves = sorted ? NULL : malloc(count * sizeof(*halves));
+	if (!sorted && !halves)
+		return -ENOMEM;
+	while ((half = channel->fresh.first)) {
+		pop(&channel->fresh);
+		if (sorted)
+			insert(half->is_send ? &channel->sends : &channel->receives, half);
+		else
+			halves[n++] = half;
+	}
+	if (!sorted)
+		qsort(halves, n, sizeof(*halves), by_start);
+	for (size_t i = 0; i < n; i++)
+		insert(halves[i]->is_send ? &channel->sends : &channel->receives, halves[i]);
+	free(halves);
+	return 0;
+}
+
+static int await(struct matcher *matcher, struct channel *channel)
+{
+	if (channel->pending)
+		return 0;
+	if (array_one_more(&matcher->pending, &matcher->pending_room, matcher->npending, sizeof(*matcher->pending)))
+		return -ENOMEM;
+	matcher->pending[matcher->npending++] = channel;
+	channel->pending = true;
+	return 0;
+}
+
+static int put_in_channel(struct sim *sim, struct half *half, uint32_t sender, uint32_t receiver)
+{
+	struct channel_key key = { half->comm, receiver, sender, half->tag };
+	struct channel *channel = channel_at(sim->matcher, &key);
+
+	if (!channel)
+		return -ENOMEM;
+	push(&channel->fresh, half);
+	return await(sim->matcher, channel);
+}
+
+static uint32_t process_of(const struct sim *sim, const struct half *half)
+{
+	return sim->d->threads[half->thread].process;
+}
+
+static void match_mailbox(struct sim *sim, struct mailbox *mailbox)
+{
+	for (struct channel *channel = mailbox->channels; channel; channel = channel->next) {
+		if (sort_fresh(channel))
+			sim->error = -ENOMEM;
+		match_channel(sim, channel);
+	}
+}
+
+/* A receive of no channel has turned out to be of this one. */
+static int settle_wild(struct sim *sim, struct mailbox *mailbox, struct half *half, uint32_t sender, int32_t tag)
+{
+	take_out(&mailbox->wild, half);
+	half->partner = sender;
+	half->tag = tag;
+	return put_in_channel(sim, half, sender, mailbox->key.receiver);
+}
+
+/* --- sends and receives --------------------------------------------------------- */
+
+static int feed_send(struct sim *sim, struct op *op, const struct span *span)
+{
+	uint32_t process = sim->d->threads[op->thread].process, receiver;
+	int64_t peer, tag = 0;
+
+	if (!fact_number(op->facts, WANT_PEER_OUT, span, &peer) || peer < 0)
+		return 0;
+	fact_number(op->facts, WANT_TAG_OUT, span, &tag);
+	op->send = new_half(sim, op, true);
+	if (!op->send)
+		return -ENOMEM;
+	receiver = groups_process(sim, process, op->facts, span, peer);
+	op->send->members = groups_members(sim, span);
+	op->send->comm = groups_comm(sim, process, op->facts, span);
+	op->send->tag = (int32_t)tag;
+	op->send->partner = receiver;
+	if (receiver == NO_INDEX || sim->processes[receiver].lossy || sim->processes[process].lossy) {
+		op->send->alone = true;
+		sim->counts.unmatched_sends++;
+		return 0;
+	}
+	return put_in_channel(sim, op->send, process, receiver);
+}
+
+/* The last value is what was asked for, those before it what came. */
+static bool posted(const struct facts *facts, enum want want, const struct span *span, int64_t *number, bool *came)
+{
+	struct sent_words sent = span_words(span);
+
+	for (unsigned i = 0; i < facts->nwants[want]; i++) {
+		const struct prepared_value *v = &facts->wants[want][i];
+
+		if (prepared_number(v, &sent, number)) {
+			*came = v->value->at_return;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int feed_wild(struct sim *sim, struct half *half, uint32_t process)
+{
+	struct mailbox *mailbox = mailbox_at(sim->matcher, half->comm, process);
+
+	if (!mailbox)
+		return -ENOMEM;
+	insert(&mailbox->wild, half);
+	if (!mailbox->listed) {
+		mailbox->next_wild = sim->matcher->wild;
+		sim->matcher->wild = mailbox;
+		mailbox->listed = true;
+	}
+	return 0;
+}
+
+static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
+{
+	uint32_t process = sim->d->threads[op->thread].process, sender = NO_INDEX;
+	int64_t peer = -1, tag = -1;
+	bool came = false, tag_came = false, known = posted(op->facts, WANT_PEER_IN, span, &peer, &came);
+
+	if (peer < 0 && came)
+		return 0; /* from nobody */
+	if (known && peer >= 0)
+		sender = groups_process(sim, process, op->facts, span, peer);
+	if (!posted(op->facts, WANT_TAG_IN, span, &tag, &tag_came))
+		tag = -1;
+	op->recv = new_half(sim, op, false);
+	if (!op->recv)
+		return -ENOMEM;
+	op->recv->members = groups_members(sim, span);
+	op->recv->comm = groups_comm(sim, process, op->facts, span);
+	op->recv->tag = (int32_t)tag;
+	op->recv->partner = sender;
+	if (!span_returned(span) || (peer >= 0 && sender == NO_INDEX) || sim->processes[process].lossy ||
+	    (sender != NO_INDEX && sim->processes[sender].lossy)) {
+		op->recv->alone = true;
+		sim->counts.unmatched_recvs++;
+		return 0;
+	}
+	if (sender == NO_INDEX || tag < 0)
+		return feed_wild(sim, op->recv, process);
+	return put_in_channel(sim, op->recv, sender, process);
+}
+
+/* --- requests -------------------------------------------------------------------- */
+
+static void forget(struct sim *sim, struct sim_process *process, struct request *request)
+{
+	if (request->before)
+		request->before->next = request->next;
+	else
+		process->requests = request->next;
+	if (request->next)
+		request->next->before = request->before;
+	else
+		process->last_request = request->before;
+	process->nrequests--;
+	free(request);
+}
+
+/* Nobody will wait for it. */
+static void drop(struct sim *sim, struct sim_process *process, struct request *request)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (request->halves[i])
+			half_leave(sim, request->halves[i]);
+	if (request->instance)
+		instance_leave(sim, request->instance);
+	forget(sim, process, request);
+}
+
+static int begin_request(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
+	struct request *request;
+
+	if (!op->send && !op->recv && !op->instance)
+		return 0;
+	request = calloc(1, sizeof(*request));
+	if (!request)
+		return -ENOMEM;
+	request->known = fact_number(op->facts, WANT_REQUEST, span, &request->handle);
+	request->thread = op->thread;
+	request->halves[0] = op->send;
+	request->halves[1] = op->recv;
+	request->instance = op->instance;
+	request->member = op->member;
+	for (unsigned i = 0; i < 2; i++)
+		if (request->halves[i])
+			request->halves[i]->holds++;
+	if (request->instance)
+		request->instance->users++;
+	request->before = process->last_request;
+	if (process->last_request)
+		process->last_request->next = request;
+	else
+		process->requests = request;
+	process->last_request = request;
+	if (++process->nrequests > REQUESTS_MOST)
+		drop(sim, process, process->requests);
+	return 0;
+}
+
+static struct request *find_request(const struct sim_process *process, int64_t handle)
+{
+	for (struct request *request = process->last_request; request; request = request->before)
+		if (request->known && request->handle == handle)
+			return request;
+	return NULL;
+}
+
+static int add_half(struct op *op, struct half *half)
+{
+	struct half **larger = realloc(op->halves, (op->nhalves + 1) * sizeof(*larger));
+
+	if (!larger)
+		return -ENOMEM;
+	op->halves = larger;
+	op->halves[op->nhalves++] = half;
+	half->waiting = op;
+	return 0;
+}
+
+static int add_instance(struct op *op, const struct request *request)
+{
+	struct instance **larger = realloc(op->instances, (op->ninstances + 1) * sizeof(*larger));
+	unsigned *members;
+
+	if (!larger)
+		return -ENOMEM;
+	op->instances = larger;
+	members = realloc(op->members, (op->ninstances + 1) * sizeof(*members));
+	if (!members)
+		return -ENOMEM;
+	op->members = members;
+	members[op->ninstances] = request->member;
+	op->instances[op->ninstances++] = request->instance;
+	request->instance->members[request->member].op = op;
+	return 0;
+}
+
+/* What the wait's status says of a receive from anybody. */
+static int learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span)
+{
+	uint32_t process = process_of(sim, half), sender = half->partner;
+	struct mailbox *mailbox = mailbox_at(sim->matcher, half->comm, process);
+	const struct facts *facts = op->facts;
+	int64_t peer, tag = half->tag;
+
+	if (!mailbox)
+		return -ENOMEM;
+	if (!fact_number(facts, WANT_PEER_IN, span, &peer))
+		return 0;
+	if (peer < 0) {
+		take_out(&mailbox->wild, half);
+		leave_alone(sim, half);
+		return 0;
+	}
+	/* The wait has no communicator: the receive's group tells who that is. */
+	if (sender == NO_INDEX)
+		sender = groups_member(sim, half, peer);
+	fact_number(facts, WANT_TAG_IN, span, &tag);
+	if (sender == NO_INDEX || tag < 0)
+		return 0;
+	return settle_wild(sim, mailbox, half, sender, (int32_t)tag);
+}
+
+static int complete(struct sim *sim, struct op *op, const struct span *span, struct request *request, bool only)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
+	int error = 0;
+
+	for (unsigned i = 0; i < 2 && !error; i++) {
+		struct half *half = request->halves[i];
+
+		if (!half)
+			continue;
+		error = add_half(op, half); /* with the request's hold */
+		if (error || half->is_send)
+			continue;
+		half->completed = true;
+		half->wait_start = op->start;
+		half->end = op->end;
+		check_direction(sim, half);
+		if (half->queued && (half->partner == NO_INDEX || half->tag < 0) && only)
+			error = learn_sender(sim, half, op, span);
+	}
+	if (!error && request->instance)
+		error = add_instance(op, request);
+	if (!error)
+		forget(sim, process, request);
+	return error;
+}
+
+/* Completes the thread's latest requests, so many: of a wait for more of them than are recorded. */
+static int complete_latest(struct sim *sim, struct op *op, const struct span *span, int64_t number)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
+	struct request *request = process->last_request, *next;
+	int64_t back = 0;
+	int error = 0;
+
+	for (; request; request = request->before) {
+		back += request->thread == op->thread;
+		if (back == number || !request->before)
+			break;
+	}
+	for (; request && !error; request = next) {
+		next = request->next;
+		if (request->thread == op->thread)
+			error = complete(sim, op, span, request, false);
+	}
+	return error;
+}
+
+static int complete_handle(struct sim *sim, struct op *op, const struct span *span, int64_t handle, bool only)
+{
+	struct request *request = find_request(&sim->processes[sim->d->threads[op->thread].process], handle);
+
+	return request ? complete(sim, op, span, request, only) : 0;
+}
+
+/* Those of the requests that the call says have been completed. */
+static int complete_indices(struct sim *sim, struct op *op, const struct span *span, const int64_t *handles, unsigned count)
+{
+	const struct facts *facts = op->facts;
+	struct sent_words sent = span_words(span);
+	int64_t index;
+	int error = 0;
+
+	for (unsigned i = 0; i < facts->nwants[WANT_INDEX] && !error; i++)
+		if (prepared_number(&facts->wants[WANT_INDEX][i], &sent, &index) && index >= 0 && index < count)
+			error = complete_handle(sim, op, span, handles[index], facts->nwants[WANT_INDEX] == 1);
+	return error;
+}
+
+static int feed_wait(struct sim *sim, struct op *op, const struct span *span)
+{
+	const struct facts *facts = op->facts;
+	struct sent_words sent = span_words(span);
+	int64_t handles[GB_SLOTS], number;
+	unsigned count = 0;
+	int error = 0;
+
+	if (!span_returned(span))
+		return 0;
+	if (facts->nwants[WANT_DONE] && (!fact_number(facts, WANT_DONE, span, &number) || !number))
+		return 0;
+	for (unsigned i = 0; i < facts->nwants[WANT_REQUEST] && count < GB_SLOTS; i++) {
+		const struct prepared_value *v = &facts->wants[WANT_REQUEST][i];
+
+		if (!v->value->at_return && prepared_number(v, &sent, &number))
+			handles[count++] = number;
+	}
+	if (facts->nwants[WANT_INDEX])
+		return complete_indices(sim, op, span, handles, count);
+	for (unsigned i = 0; i < count && !error; i++)
+		error = complete_handle(sim, op, span, handles[i], facts->nwants[WANT_REQUEST] == 1);
+	if (!error && facts->nwants[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) && number > count)
+		error = complete_latest(sim, op, span, number - count);
+	return error;
+}
+
+/* Calls that name a request and do not wait for it: it is given up, or begun again. */
+static void feed_local(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
+	struct request *request;
+	int64_t handle;
+
+	if (op->facts->begins || !fact_number(op->facts, WANT_REQUEST, span, &handle))
+		return;
+	request = find_request(process, handle);
+	if (request)
+		drop(sim, process, request);
+}
+
+int match_feed(struct sim *sim, struct op *op, const struct span *span)
+{
+	int error = 0;
+
+	switch (op->kind) {
+	case KIND_SEND: case KIND_EXCHANGE:
+		error = feed_send(sim, op, span);
+		if (error || op->kind == KIND_SEND)
+			break;
+		/* fall through */
+	case KIND_RECV:
+		error = feed_receive(sim, op, span);
+		break;
+	case KIND_WAIT:
+		return feed_wait(sim, op, span);
+	case KIND_LOCAL:
+		feed_local(sim, op, span);
+		return 0;
+	default:
+		break;
+	}
+	return error || !op->facts->begins ? error : begin_request(sim, op, span);
+}
+
+/* --- what will not come ------------------------------------------------------------- */
+
+/* The message that a receive from anybody got, where nothing says which: the earliest that it can have been. */
+static struct channel *earliest(const struct mailbox *mailbox, const struct half *wild)
+{
+	struct channel *best = NULL;
+
+	for (struct channel *channel = mailbox->channels; channel; channel = channel->next) {
+		const struct half *send = channel->sends.first;
+
+		if (!send || send->start > wild->end || (wild->partner != NO_INDEX && wild->partner != channel->key.sender) ||
+		    (wild->tag >= 0 && wild->tag != channel->key.tag))
+			continue;
+		if (!best || send->start < best->sends.first->start)
+			best = channel;
+	}
+	return best;
+}
+
+static void settle_mailbox(struct sim *sim, struct mailbox *mailbox)
+{
+	struct half *wild, *next;
+
+	for (wild = mailbox->wild.first; wild; wild = next) {
+		struct channel *channel;
+
+		next = wild->next;
+		if (!sim->all_fed && (!wild->completed || wild->end > sim->settled))
+			return; /* and whoever was posted later waits, too */
+		channel = wild->completed ? earliest(mailbox, wild) : NULL;
+		if (channel) {
+			if (settle_wild(sim, mailbox, wild, channel->key.sender, channel->key.tag) || sort_fresh(channel))
+				sim->error = -ENOMEM;
+			match_channel(sim, channel);
+		} else {
+			take_out(&mailbox->wild, wild);
+			leave_alone(sim, wild);
+		}
+		next = mailbox->wild.first; /* which may have changed */
+	}
+}
+
+void match_settle(struct sim *sim)
+{
+	struct matcher *matcher = sim->matcher;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < matcher->npending; i++) {
+		if (sort_fresh(matcher->pending[i]))
+			sim->error = -ENOMEM;
+		match_channel(sim, matcher->pending[i]);
+	}
+	for (struct mailbox *mailbox = matcher->wild; mailbox; mailbox = mailbox->next_wild) {
+		settle_mailbox(sim, mailbox);
+		match_mailbox(sim, mailbox);
+	}
+	for (size_t i = 0; i < matcher->npending; i++) {
+		struct channel *channel = matcher->pending[i];
+		bool same_clock = !sim->processes[channel->key.sender].from_start;
+		struct half *receive;
+
+		match_channel(sim, channel);
+		while ((receive = channel->receives.first) && !channel->sends.first &&
+		       (sim->all_fed || (same_clock && receive->completed && receive->end < sim->settled))) {
+			pop(&channel->receives);
+			leave_alone(sim, receive);
+		}
+		channel->pending = channel->receives.first;
+		if (channel->pending)
+			matcher->pending[kept++] = channel;
+	}
+	matcher->npending = kept;
+	if (!sim->all_fed)
+		return;
+	for (struct channel *channel = matcher->channels; channel; channel = channel->hh.next)
+		while (channel->sends.first) {
+			struct half *send = channel->sends.first;
+
+			pop(&channel->sends);
+			leave_alone(sim, send);
+		}
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+int match_open(struct sim *sim)
+{
+	sim->matcher = calloc(1, sizeof(*sim->matcher));
+	return sim->matcher ? 0 : -ENOMEM;
+}
+
+static void free_queue(struct queue *queue)
+{
+	while (queue->first) {
+		struct half *half = queue->first;
+
+		queue->first = half->next;
+		free(half);
+	}
+}
+
+void match_close(struct sim *sim)
+{
+	struct channel *channel, *next_channel;
+	struct mailbox *mailbox, *next_mailbox;
+
+	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
+		while (sim->processes[i].requests) {
+			struct request *request = sim->processes[i].requests;
+
+			sim->processes[i].requests = request->next;
+			free(request);
+		}
+	while (sim->free_halves) {
+		struct half *half = sim->free_halves;
+
+		sim->free_halves = half->next;
+		free(half);
+	}
+	if (!sim->matcher)
+		return;
+	HASH_ITER(hh, sim->matcher->channels, channel, next_channel) {
+		HASH_DEL(sim->matcher->channels, channel);
+		free_queue(&channel->sends);
+		free_queue(&channel->receives);
+		free_queue(&channel->fresh);
+		free(channel);
+	}
+	HASH_ITER(hh, sim->matcher->mailboxes, mailbox, next_mailbox) {
+		HASH_DEL(sim->matcher->mailboxes, mailbox);
+		free_queue(&mailbox->wild);
+		free(mailbox);
+	}
+	free(sim->matcher->pending);
+	free(sim->matcher);
+}

@@ -1,0 +1,382 @@
+/*
+ * members.c - who takes part in collective operations, and where each member's first common one is.
+ *
+ * What the first reading found are places: a thread and what its operations say (a communicator, an object, nothing). A
+ * communicator's number means the same in all processes. An object's address does not: where several threads of a
+ * process use one, it is theirs; else the so manyth object of each process is taken to be the same. Operations
+ * that say nothing are those of the threads of a process, where several call them, else of all processes.
+ *
+ * The members of a job that was joined while it ran begin with different operations: some had already left the one in
+ * which others still were. No member can leave a barrier before the last has come; so members are shifted
+ * against the one that begins last until the functions are the same and the calls overlap.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulate/group.h"
+#include "util/array.h"
+#include "util/log.h"
+
+#define SHIFTS 16            /* most operations by which members may differ at the beginning */
+#define LAG 64               /* most by which they may differ at the end */
+
+/* --- from places to groups ------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+	const struct place_key *k = &x->key, *l = &y->key;
+
+	if (k->scope != l->scope)
+		return k->scope < l->scope ? -1 : 1;
+	if (k->model != l->model)
+		return k->model < l->model ? -1 : 1;
+	if (k->value != l->value)
+		return k->value < l->value ? -1 : 1;
+	if (k->process != l->process)
+		return k->process < l->process ? -1 : 1;
+	return k->thread < l->thread ? -1 : k->thread > l->thread;
+}
+
+static int by_process_and_order(const void *a, const void *b)
+{
+	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+
+	if (x->key.process != y->key.process)
+		return x->key.process < y->key.process ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool same_value(const struct place *a, const struct place *b)
+{
+	return a->key.scope == b->key.scope && a->key.model == b->key.model && a->key.value == b->key.value;
+}
+
+static struct group *new_group(struct sim *sim, const struct place_key *key)
+{
+	struct group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->key = *key;
+	group->reliable = true;
+	group->comm = CPF_NONE;
+	group->next = sim->groups->list;
+	sim->groups->list = group;
+	return group;
+}
+
+/* Gives the place a seat: that of its process, or its thread's own. */
+static int seat(struct group *group, struct place *place, bool by_thread)
+{
+	struct member *member = group->nmembers ? &group->members[group->nmembers - 1] : NULL;
+
+	if (by_thread || !member || member->process != place->key.process) {
+		if (array_one_more(&group->members, &group->members_room, group->nmembers, sizeof(*group->members)))
+			return -ENOMEM;
+		member = &group->members[group->nmembers++];
+		memset(member, 0, sizeof(*member));
+		member->process = place->key.process;
+		member->thread = by_thread ? place->key.thread : NO_INDEX;
+		member->self = -1;
+	}
+	if (place->self >= 0)
+		member->self = place->self;
+	member->count += place->count;
+	for (unsigned i = 0; i < place->nfirsts; i++) {
+		unsigned at = member->nfirsts < FIRSTS ? member->nfirsts++ : FIRSTS;
+
+		while (at && member->firsts[at - 1].start > place->firsts[i].start) {
+			if (at < FIRSTS)
+				member->firsts[at] = member->firsts[at - 1];
+			at--;
+		}
+		if (at < FIRSTS)
+			member->firsts[at] = place->firsts[i];
+	}
+	place->group = group;
+	place->member = group->nmembers - 1;
+	return 0;
+}
+
+/* A range of places with the same value: one group, or one in each process. */
+static int group_places(struct sim *sim, struct place **places, size_t count, bool by_thread, bool by_process)
+{
+	struct group *group = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = places[i];
+
+		if (!group || (by_process && place->key.process != places[i - 1]->key.process))
+			group = new_group(sim, &place->key);
+		if (!group || seat(group, place, by_thread))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether a process has several threads here. */
+static bool has_teams(struct place **places, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (places[i]->key.process == places[i - 1]->key.process)
+			return true;
+	return false;
+}
+
+/* Objects of one thread a process: the n-th of each process are the same one. */
+static int group_objects(struct sim *sim, struct place **places, size_t count)
+{
+	uint32_t order = 0;
+	int error = 0;
+
+	qsort(places, count, sizeof(*places), by_process_and_order);
+	for (size_t i = 0; i < count; i++) {
+		order = i && places[i]->key.process == places[i - 1]->key.process ? order + 1 : 0;
+		places[i]->order = order;
+		places[i]->key.value = order; /* for sorting; the hash is not asked for it meanwhile */
+	}
+	qsort(places, count, sizeof(*places), by_place);
+	for (size_t from = 0, to; from < count && !error; from = to) {
+		for (to = from + 1; to < count && same_value(places[from], places[to]); to++)
+			;
+		error = group_places(sim, places + from, to - from, false, false);
+	}
+	return error;
+}
+
+/* --- alignment --------------------------------------------------------------- */
+
+static bool waits_for_all(const struct sim *sim, uint32_t func)
+{
+	uint32_t classes = sim->functions[func].classes;
+
+	return classes & (CPF_IS_ALL | CPF_IS_ALL_TO_ALL) && !(classes & CPF_IS_NON_BLOCKING);
+}
+
+/* How badly b's operations fit to a's from the shift-th on; *compared: how many there are. */
+static unsigned misfits(const struct sim *sim, const struct member *a, unsigned shift, const struct member *b, unsigned *compared)
+{
+	unsigned bad = 0;
+
+	*compared = 0;
+	for (unsigned i = 0; i < b->nfirsts && shift + i < a->nfirsts; i++, ++*compared) {
+		const struct first *x = &a->firsts[shift + i], *y = &b->firsts[i];
+
+		if (x->func != y->func)
+			bad += 4;
+		else if (waits_for_all(sim, x->func) && (x->start > y->end || y->start > x->end))
+			bad++;
+	}
+	return bad;
+}
+
+static void align(struct sim *sim, struct group *group)
+{
+	const struct member *last = &group->members[0];
+	bool from_start = true;
+
+	for (size_t i = 0; i < group->nmembers; i++) {
+		struct member *member = &group->members[i];
+
+		from_start &= sim->processes[member->process].from_start;
+		if (member->nfirsts && (!last->nfirsts || member->firsts[0].start > last->firsts[0].start))
+			last = member;
+	}
+	for (size_t i = 0; i < group->nmembers; i++) {
+		struct member *member = &group->members[i];
+		unsigned best = 0, compared, fewest = misfits(sim, member, 0, last, &compared), of = compared;
+
+		for (unsigned shift = 1; shift <= SHIFTS && shift < member->nfirsts && fewest && !from_start; shift++) {
+			unsigned bad = misfits(sim, member, shift, last, &compared);
+
+			/* Later ones have less to be compared with: in proportion. */
+			if (compared && bad * of < fewest * compared) {
+				best = shift;
+				fewest = bad;
+				of = compared;
+			}
+		}
+		member->skip = best;
+		if (4 * fewest > of && !from_start)
+			group->reliable = false;
+	}
+}
+
+/* How many operations all members have. */
+static void measure(struct sim *sim, struct group *group)
+{
+	uint64_t most = 0;
+
+	group->complete = UINT64_MAX;
+	for (size_t i = 0; i < group->nmembers; i++) {
+		const struct member *member = &group->members[i];
+		uint64_t count = member->count - member->skip;
+
+		if (count < group->complete)
+			group->complete = count;
+		if (count > most)
+			most = count;
+		if (sim->processes[member->process].lossy && group->nmembers > 1)
+			group->reliable = false;
+	}
+	if (most - group->complete > LAG)
+		group->reliable = false;
+}
+
+/* --- ranks --------------------------------------------------------------------- */
+
+static int by_self(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	return x->self < y->self ? -1 : x->self > y->self;
+}
+
+/* Ranks in the group: as told, else in the order of the job's. Members are then sorted by them. */
+static void rank_members(struct sim *sim, struct group *group)
+{
+	bool told = true, distinct = true;
+
+	for (size_t i = 0; i < group->nmembers; i++)
+		told &= group->members[i].self >= 0;
+	for (size_t i = 0; i < group->nmembers && !told; i++)
+		group->members[i].self = group->members[i].thread == NO_INDEX ? sim->processes[group->members[i].process].rank : -1;
+	qsort(group->members, group->nmembers, sizeof(*group->members), by_self);
+	for (size_t i = 1; i < group->nmembers; i++)
+		distinct &= group->members[i].self != group->members[i - 1].self;
+	group->ranked = distinct && (!group->nmembers || group->members[0].self >= 0);
+	for (size_t i = 0; i < group->nmembers && group->ranked && !told; i++)
+		group->members[i].self = (int64_t)i;
+	/* Two communicators of one number, as a split makes them: whose operation is which cannot be told. */
+	if (told && !distinct && group->key.scope == SCOPE_COMM)
+		group->reliable = false;
+}
+
+/* Places hold indices of members, which were sorted. */
+static void find_seats(struct sim *sim)
+{
+	struct place *place, *next;
+
+	HASH_ITER(hh, sim->groups->places, place, next) {
+		struct group *group = place->group;
+
+		for (size_t i = 0; group && i < group->nmembers; i++) {
+			const struct member *member = &group->members[i];
+
+			if (member->process == place->key.process && (member->thread == NO_INDEX || member->thread == place->key.thread)) {
+				place->member = i;
+				break;
+			}
+		}
+	}
+}
+
+static int name_comms(struct sim *sim)
+{
+	struct comm *comm, *next;
+
+	sim->groups->comm_numbers = calloc(sim->groups->ncomms + 1, sizeof(*sim->groups->comm_numbers));
+	if (!sim->groups->comm_numbers)
+		return -ENOMEM;
+
+	for (struct group *group = sim->groups->list; group; group = group->next) {
+		struct place_key key = { .scope = SCOPE_COMM, .model = group->key.model, .value = group->key.value };
+
+		if (group->key.scope != SCOPE_COMM)
+			continue;
+		HASH_FIND(hh, sim->groups->comms, &key, sizeof(key), comm);
+		if (comm) {
+			comm->group = group;
+			group->comm = comm->number;
+		}
+	}
+	HASH_ITER(hh, sim->groups->comms, comm, next) {
+		char *name;
+
+		if (comm->name)
+			name = strdup(comm->name);
+		else if (asprintf(&name, "communicator 0x%llx", (unsigned long long)comm->key.value) < 0)
+			name = NULL;
+		if (!name)
+			return -ENOMEM;
+		sim->groups->comm_names[comm->number] = name;
+		sim->groups->comm_numbers[comm->number] = comm;
+	}
+	return 0;
+}
+
+/* --- the whole ------------------------------------------------------------------- */
+
+static int make_groups(struct sim *sim, struct place **places, size_t count)
+{
+	int error = 0;
+
+	qsort(places, count, sizeof(*places), by_place);
+	for (size_t from = 0, to; from < count && !error; from = to) {
+		struct place *first = places[from];
+
+		for (to = from + 1; to < count && same_value(first, places[to]); to++)
+			;
+		if (first->key.scope == SCOPE_COMM) {
+			error = group_places(sim, places + from, to - from, false, false);
+		} else if (has_teams(places + from, to - from)) {
+			error = group_places(sim, places + from, to - from, true, true);
+		} else if (first->key.scope == SCOPE_NONE) {
+			error = group_places(sim, places + from, to - from, false, false);
+		}
+	}
+	return error;
+}
+
+/* What make_groups() left: objects that no two threads of a process share; by model. */
+static int make_object_groups(struct sim *sim, struct place **places, size_t count)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!places[i]->group)
+			places[kept++] = places[i];
+	for (size_t from = 0, to; from < kept && !error; from = to) {
+		for (to = from + 1; to < kept && places[to]->key.model == places[from]->key.model; to++)
+			;
+		error = group_objects(sim, places + from, to - from);
+	}
+	return error;
+}
+
+int members_find(struct sim *sim)
+{
+	size_t count = HASH_COUNT(sim->groups->places), n = 0;
+	struct place **places = calloc(count + 1, sizeof(*places)), *place, *next;
+	uint64_t *values = calloc(count + 1, sizeof(*values));
+	int error = -ENOMEM;
+
+	if (places && values) {
+		HASH_ITER(hh, sim->groups->places, place, next)
+			places[n++] = place;
+		error = make_groups(sim, places, count);
+		n = 0;
+		HASH_ITER(hh, sim->groups->places, place, next)
+			values[n++] = place->key.value;
+		if (!error)
+			error = make_object_groups(sim, places, count);
+		n = 0;
+		HASH_ITER(hh, sim->groups->places, place, next)
+			place->key.value = values[n++]; /* as the hash knows them */
+	}
+	free(places);
+	free(values);
+	if (error)
+		return error;
+	for (struct group *group = sim->groups->list; group; group = group->next) {
+		rank_members(sim, group);
+		align(sim, group);
+		measure(sim, group);
+	}
+	find_seats(sim);
+	return name_comms(sim);
+}

@@ -1,0 +1,359 @@
+/*
+ * parts.h - what the files of user/simulate share. Private.
+ *
+ * The recording's events (user/timeline) are fed thread by thread. What a thread does becomes a row of items: calls
+ * and, between them, the program's own work. A call that may depend on other threads is an *operation*; what it
+ * depends on is found from recorded times and order alone, when it is fed: messages are matched (match.c), collective operations put
+ * together (group.c), locks handed on (lock.c). The schedule (schedule.c) then goes through each thread's items as far as all they
+ * depend on is reached, asks the plug-in for ends (ask.c), and writes the calls at their new times (output.c).
+ *
+ * What an operation waits for does not depend on times, so several scenarios are computed in one go: what the
+ * plug-in says, and, for the efficiencies, the ideal network with the recorded work and with the plug-in's.
+ */
+#ifndef GASPBPF_SIMULATE_PARTS_H
+#define GASPBPF_SIMULATE_PARTS_H
+
+#include "cpf.h"
+#include "model/value.h"
+#include "simulate/simulate.h"
+#include "timeline/timeline.h"
+
+enum scenario { AS_TOLD, IDEAL_BEFORE, IDEAL_AFTER, SCENARIOS };
+
+struct times {
+	uint64_t at[SCENARIOS];
+};
+
+/* --- what a probe means here (facts.c) --------------------------------- */
+
+enum kind {
+	KIND_NEST,       /* not an operation: what is inside counts, too */
+	KIND_ALONE,      /* nothing to do with other threads */
+	KIND_LOCAL,      /* a call of a parallel runtime that involves nobody else */
+	KIND_SEND, KIND_RECV, KIND_EXCHANGE,
+	KIND_WAIT,       /* completes what was begun before, or waits for something unknown */
+	KIND_COLLECTIVE, /* all of a group: collective operations and barriers */
+	KIND_NOTIFY,     /* begins a split barrier */
+	KIND_ONE_SIDED,
+	KIND_ACQUIRE, KIND_TRY, KIND_RELEASE
+};
+
+enum want { WANT_PEER_OUT, WANT_PEER_IN, WANT_TAG_OUT, WANT_TAG_IN, WANT_COMM, WANT_ROOT, WANT_REQUEST, WANT_LOCK, WANT_OBJECT,
+	    WANT_SELF, WANT_DONE, WANT_ERROR, WANT_TASK, WANT_WORKER, WANT_NUMBER /* of requests */, WANT_INDEX, WANTS };
+
+struct facts {
+	enum kind kind;
+	bool begins;             /* returns at once; a wait ends it */
+	bool task;               /* pieces of it go to ProcessTask */
+	bool sync;               /* a send that waits for its receiver */
+	bool test;               /* a wait that may fail */
+	bool split;              /* a wait that ends what a notify of its model began */
+	bool global_locks;       /* the same lock in all processes */
+	uint32_t func, model;
+	uint32_t fence;          /* enum cpf_one_sided_kind */
+	struct prepared_value *wants[WANTS];
+	unsigned nwants[WANTS];
+	struct payload_plan *payload;
+};
+
+/* --- what is simulated -------------------------------------------------- */
+
+struct op;
+
+/*
+ * One half of a point-to-point message: the send or the receive. The two live until nobody needs either: each holds
+ * counts operations and waits that are still to be simulated.
+ */
+struct half {
+	struct half *next;       /* in its channel's queue */
+	struct half *other;      /* NULL: not matched */
+	bool is_send, queued;
+	bool alone;              /* no other half will come */
+	bool sync;               /* a send that does not end before its receiver has come */
+	bool begins;             /* a wait ends it */
+	bool completed;          /* a receive whose end is known: its own, or its wait's */
+	bool reached;            /* new_start is final */
+	bool asked;              /* new_end is final */
+	bool backwards;          /* on a receive: it ended before it was sent */
+	unsigned holds;
+	uint32_t thread, func, comm, partner; /* partner: process */
+	const struct def_comm *members; /* of the communicator; NULL: not known */
+	int32_t tag;
+	uint64_t bytes;
+	uint64_t start, end;     /* recorded: of the send; of a receive the post and its end */
+	uint64_t wait_start;     /* recorded: of the receive, or of the wait for it */
+	struct times new_start, new_end;
+	struct op *waiting;      /* that can go on when the other half is reached */
+};
+
+/* Something begun that a wait ends. */
+struct request {
+	struct request *next, *before; /* of the process, in the order in which they were begun */
+	int64_t handle;
+	bool known;              /* the handle is */
+	uint32_t thread;
+	struct half *halves[2];
+	struct instance *instance;
+	unsigned member;
+};
+
+struct group;
+
+struct participant {
+	bool fed, reached, left /* the operation at hand is over */;
+	uint32_t thread, func;
+	uint64_t sent, received;
+	uint64_t start, end;     /* recorded */
+	struct times new_start, new_end;
+	struct op *op;           /* that waits; NULL: it went on (a collective operation that was only begun) */
+};
+
+/* One collective operation. */
+struct instance {
+	struct instance *next;
+	struct group *group;
+	uint64_t number;
+	unsigned expected, fed, reached, users;
+	uint32_t func;
+	int64_t root;            /* participant; -1: none or unknown */
+	bool done, begun;        /* begun: no one waits in the call itself */
+	uint64_t latest, earliest_end; /* recorded: last start, first end */
+	struct participant members[];
+};
+
+struct lock;
+
+/* One time that a thread has a lock. */
+struct hold {
+	struct hold *previous;   /* who had it before; NULL: unknown */
+	struct lock *lock;
+	unsigned users;
+	bool settled, released_fed, released;
+	uint32_t thread;
+	uint64_t taken;          /* recorded end of the acquire */
+	uint64_t release;        /* recorded start of the release */
+	struct times new_release;
+	struct op *next_op;      /* who waits for the release */
+	struct hold *next;       /* unsettled ones of the lock */
+	struct hold *next_held;  /* by the thread */
+};
+
+struct op {
+	struct op *free;
+	enum kind kind;
+	bool reached;
+	uint32_t thread, func, probe;
+	uint64_t start, end;     /* recorded */
+	struct times new_start, new_end;
+	int64_t sent, received;  /* bytes; -1 unknown */
+	struct half *send, *recv;
+	struct half **halves; unsigned nhalves; /* of a wait: what it ends */
+	struct instance *instance; unsigned member;
+	struct instance **instances; unsigned *members; unsigned ninstances; /* of a wait */
+	struct hold *hold;       /* taken here, or given back here */
+	int64_t target;          /* process; -1 */
+	uint64_t lock_number;
+	bool unmatched;          /* it waits for something that is not there */
+	const struct facts *facts;
+};
+
+enum item_type { ITEM_START, ITEM_END, ITEM_MOMENT, ITEM_GAP, ITEM_BEGIN, ITEM_DONE /* of an operation */, ITEM_OFF };
+
+/* In a thread's row; a span, cut to its words, or a gap follows. */
+struct item {
+	uint64_t time;           /* recorded */
+	struct op *op;
+	uint8_t type, lane;
+	uint16_t extra;          /* bytes that follow */
+};
+
+struct row {
+	uint8_t *data;
+	size_t head, tail, room;
+};
+
+struct open_span {
+	struct span span;        /* with its new start */
+};
+
+struct lane_out {
+	struct open_span *open;
+	size_t nopen, room;
+};
+
+struct sim_thread {
+	struct row row;
+	struct op *feeding;      /* the operation that the events being fed are inside of */
+	unsigned feeding_lane, feeding_level;
+	struct hold *held;
+	struct instance *notified; unsigned notified_member; /* a split barrier that it has begun */
+	uint64_t begin;          /* recorded: what is known of it begins */
+	uint64_t fed;            /* recorded: so far it has been fed */
+	bool fed_any, queued, begun;
+	struct op *at;           /* the operation it is in, or waits in */
+	uint64_t old;            /* recorded time up to which it is simulated */
+	struct times now;        /* the same, new */
+	uint32_t *nest; size_t nnest, nest_room; /* functions and tasks in progress: probes */
+	uint64_t *tasks; int64_t *workers;       /* and what they are of, as far as told */
+	struct lane_out lanes[TIMELINE_LANES];
+	bool lossy_gap;          /* the next piece of work is not traced */
+	bool takes_part;         /* it has operations that depend on others */
+	uint64_t useful, useful_after; /* ns */
+};
+
+/* A time in the definitions, to be moved when the first thread of its process comes there. */
+struct moment {
+	uint64_t old;
+	uint64_t *time;
+};
+
+struct sim_process {
+	long rank;
+	uint32_t job;            /* ranks are numbered within */
+	bool from_start;         /* its runtime's beginning was seen */
+	bool lossy;              /* calls are missing: its messages and collective operations cannot be matched */
+	uint32_t first_thread;   /* NO_INDEX: none */
+	struct request *requests, *last_request;
+	size_t nrequests;
+	struct moment *marks; size_t nmarks, marks_room, next_mark; /* in the order of time */
+	uint64_t mark_old, mark_new;
+};
+
+struct counts {
+	uint64_t calls, ops, messages, collectives, locks;
+	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, unknown_waits, broken, lossy;
+};
+
+struct sim {
+	const struct simulation *options;
+	struct recording *recording;
+	const struct definitions *d;
+	struct facts *facts;     /* by probe */
+	struct cpf_function *functions; size_t nfunctions;
+	struct sim_thread *threads;
+	struct sim_process *processes;
+	struct cpf_plugin *plugins[SCENARIOS];
+	struct cpf_plugin *original; /* what cpf_create() gave; plugins[AS_TOLD] is a copy of its table */
+	struct cpf_setup setup;
+	bool foreign;            /* plugins[AS_TOLD] comes from a file */
+	struct progress *progress;
+	uint32_t *ready; size_t nready, ready_room; /* threads */
+	size_t queued_bytes;     /* of all rows */
+	uint64_t settled;        /* recorded: all that ended before has been fed */
+	uint64_t latest;         /* recorded: largest end fed */
+	bool all_fed;
+	struct op *free_ops;
+	struct half *free_halves;
+	struct instance *instances; /* not yet over */
+	struct matcher *matcher;
+	struct groups *groups;
+	struct locks *locks;
+	struct recording_writer *writer;
+	struct definitions after;
+	struct counts counts;
+	int error;
+};
+
+/* facts.c */
+int facts_open(struct sim *sim);
+void facts_close(struct sim *sim);
+/* The first known number; false: none is known. */
+bool fact_number(const struct facts *facts, enum want want, const struct span *span, int64_t *number);
+struct sent_words span_words(const struct span *span);
+/* Whether the call came to its end. */
+static inline bool span_returned(const struct span *span)
+{
+	return span->reason == GB_END_RETURN || span->reason == GB_END_TAIL;
+}
+
+/* group.c: who takes part in what. Reads the whole recording once. */
+int groups_open(struct sim *sim);
+/* Which process is rank `rank` of the communicator; NO_INDEX: unknown. */
+uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span, int64_t rank);
+/* The same for a half's communicator. */
+uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank);
+const struct def_comm *groups_members(struct sim *sim, const struct span *span);
+/* The communicator's number for plug-ins; CPF_NONE: unknown. */
+uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span);
+/* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known. */
+int groups_join(struct sim *sim, struct op *op, const struct span *span);
+void groups_close(struct sim *sim);
+void instance_leave(struct sim *sim, struct instance *instance);
+size_t groups_size(const struct group *group);
+uint32_t instance_comm(const struct instance *instance);
+
+/* match.c */
+int match_open(struct sim *sim);
+void match_close(struct sim *sim);
+/* The halves of messages that an operation is, and the requests that it begins or ends. 0 or -ENOMEM. */
+int match_feed(struct sim *sim, struct op *op, const struct span *span);
+void match_settle(struct sim *sim);
+void half_leave(struct sim *sim, struct half *half);
+
+/* lock.c */
+int locks_open(struct sim *sim);
+void locks_close(struct sim *sim);
+int locks_feed(struct sim *sim, struct op *op, const struct span *span);
+void locks_settle(struct sim *sim);
+void hold_leave(struct hold *hold);
+/* Whether an acquire may be decided; if not, its thread is woken later. */
+bool lock_is_ready(struct sim *sim, struct op *op);
+
+/* schedule.c */
+void schedule_wake(struct sim *sim, uint32_t thread);
+int schedule_run(struct sim *sim);
+void schedule_close(struct sim *sim);
+void op_free(struct sim *sim, struct op *op);
+
+/* ask.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was broken, said. */
+int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_t duration, bool traced);
+int ask_alone(struct sim *sim, struct op *op);
+int ask_send(struct sim *sim, struct op *op);
+/* A message both of whose starts are final: sets the new_end of the halves that are asked for. */
+int ask_message(struct sim *sim, struct half *send, struct half *receive, bool set_send, bool set_receive);
+/* A wait for these receives and synchronous sends: the new_end of each, and of the wait. */
+int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count);
+int ask_unmatched(struct sim *sim, struct op *op);
+int ask_collective(struct sim *sim, struct instance *instance);
+int ask_split(struct sim *sim, struct op *op);
+int ask_one_sided(struct sim *sim, struct op *op);
+int ask_lock(struct sim *sim, struct op *op);
+bool ask_synchronous(struct sim *sim, const struct half *send);
+
+/* host.c: plug-ins */
+int host_open(struct sim *sim);
+void host_finalize(struct sim *sim);
+void host_close(struct sim *sim);
+enum callback { IN_NOTHING, IN_CREATE, IN_SETUP, IN_INITIALIZE, IN_FINALIZE, IN_DESTROY, IN_FUNCTION, IN_NON_TRACING, IN_MPI, IN_COLLOP, IN_P2P,
+		IN_SEND, IN_WAIT, IN_ONE_SIDED, IN_LOCK, IN_SPLIT, IN_TASK, IN_UNMATCHED, IN_SYNCHRONOUS, CALLBACKS };
+extern const char *const callback_names[CALLBACKS];
+/* Shared with the process that watches. */
+struct progress {
+	volatile uint32_t in;    /* enum callback */
+	volatile uint64_t calls; /* into the plug-in */
+	volatile uint32_t broken;/* a rule was broken, and said */
+};
+
+/* builtin.c, dimemas.c */
+struct builtin {
+	const char *name, *help;
+	/* NULL: a parameter is wrong, said, or no memory. */
+	struct cpf_plugin *(*create)(char **parameters, size_t count);
+	void (*destroy)(struct cpf_plugin *plugin);
+};
+extern const struct builtin builtin_ideal, builtin_nolock, builtin_same, builtin_dimemas;
+const struct builtin *builtin_find(const char *name);
+/* Finds "name=..." ; NULL: it is not there. */
+const char *parameter_find(char **parameters, size_t count, const char *name);
+/* Says which parameter is none of these names (NULL-terminated). False: there is one. */
+bool parameters_known(const char *plugin, char **parameters, size_t count, const char *const *names);
+
+/* output.c */
+int output_open_after(struct sim *sim);
+int output_item(struct sim *sim, uint32_t thread, const struct item *item, uint64_t time);
+int output_finish(struct sim *sim);
+
+/* efficiency.c */
+int efficiency_print(struct sim *sim, FILE *out);
+
+#endif

@@ -1,0 +1,786 @@
+/*
+ * schedule.c - the simulation itself: each thread as far as all it depends on is reached.
+ *
+ * Events are fed chunk by chunk into a row of items for each thread; then the threads run. A thread goes on until it comes to
+ * an operation whose partners have not come to where it needs them, and is woken when they have. Whatever an
+ * operation waits for began, in the recording, before the operation ended; so there is always somebody who can go on, but for
+ * clocks that differ, calls that were lost, and partners that were not recorded. Where nobody can, the one whose
+ * operation ended first in the recording goes on as recorded, and that is counted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulate/parts.h"
+#include "util/array.h"
+#include "util/log.h"
+
+#define QUEUE_MOST (256u << 20) /* bytes of items that wait, before somebody has to go on */
+#define SPAN_HEAD  offsetof(struct span, words)
+
+/* --- rows -------------------------------------------------------------------- */
+
+static int row_put(struct sim *sim, struct row *row, const struct item *item, const void *extra)
+{
+	size_t size = sizeof(*item) + item->extra;
+
+	if (row->head == row->tail)
+		row->head = row->tail = 0;
+	if (row->room - row->tail < size) {
+		if (row->head >= row->room / 2 && row->room - (row->tail - row->head) >= size) {
+			memmove(row->data, row->data + row->head, row->tail - row->head);
+			row->tail -= row->head;
+			row->head = 0;
+		} else {
+			size_t room = row->room ? 2 * row->room : 4096;
+			uint8_t *larger = realloc(row->data, room);
+
+			if (!larger)
+				return -ENOMEM;
+			row->data = larger;
+			row->room = room;
+		}
+	}
+	memcpy(row->data + row->tail, item, sizeof(*item));
+	if (item->extra)
+		memcpy(row->data + row->tail + sizeof(*item), extra, item->extra);
+	row->tail += size;
+	sim->queued_bytes += size;
+	return 0;
+}
+
+static void row_pop(struct sim *sim, struct row *row)
+{
+	const struct item *item = (const struct item *)(row->data + row->head);
+	size_t size = sizeof(*item) + item->extra;
+
+	row->head += size;
+	sim->queued_bytes -= size;
+}
+
+/* --- feeding ------------------------------------------------------------------ */
+
+static struct op *new_op(struct sim *sim)
+{
+	struct op *op = sim->free_ops;
+
+	if (op)
+		sim->free_ops = op->free;
+	else
+		op = malloc(sizeof(*op));
+	if (op)
+		memset(op, 0, sizeof(*op));
+	return op;
+}
+
+static void forget_waiting(struct half *half, const struct op *op)
+{
+	if (half && half->waiting == op)
+		half->waiting = NULL;
+}
+
+/* Nobody is to wake it any more. */
+static void disconnect(struct op *op)
+{
+	forget_waiting(op->send, op);
+	forget_waiting(op->recv, op);
+	for (unsigned i = 0; i < op->nhalves; i++)
+		forget_waiting(op->halves[i], op);
+	for (unsigned i = 0; i < op->ninstances; i++)
+		op->instances[i]->members[op->members[i]].op = NULL;
+	if (op->instance && op->instance->members[op->member].op == op)
+		op->instance->members[op->member].op = NULL;
+}
+
+void op_free(struct sim *sim, struct op *op)
+{
+	disconnect(op);
+	if (op->send)
+		half_leave(sim, op->send);
+	if (op->recv)
+		half_leave(sim, op->recv);
+	for (unsigned i = 0; i < op->nhalves; i++)
+		half_leave(sim, op->halves[i]);
+	if (op->instance)
+		instance_leave(sim, op->instance);
+	for (unsigned i = 0; i < op->ninstances; i++)
+		instance_leave(sim, op->instances[i]);
+	if (op->hold && op->hold->previous && (op->kind == KIND_ACQUIRE || op->kind == KIND_TRY)) {
+		hold_leave(op->hold->previous);
+		op->hold->previous = NULL;
+	}
+	if (op->hold)
+		hold_leave(op->hold);
+	free(op->halves);
+	free(op->instances);
+	free(op->members);
+	op->free = sim->free_ops;
+	sim->free_ops = op;
+}
+
+static void measure_payload(struct op *op, const struct span *span)
+{
+	struct sent_words sent = span_words(span);
+	struct payload payload = payload_read(op->facts->payload, &sent);
+
+	op->sent = payload.sent;
+	op->received = payload.received;
+	if (op->sent < 0 && op->received < 0)
+		op->sent = op->received = payload.bytes;
+}
+
+/* What the operation depends on, and what depends on it. */
+static int connect(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct sim_thread *thread = &sim->threads[op->thread];
+	int64_t peer;
+	int error = 0;
+
+	switch (op->kind) {
+	case KIND_COLLECTIVE:
+		error = groups_join(sim, op, span);
+		return error || !op->facts->begins ? error : match_feed(sim, op, span);
+	case KIND_NOTIFY:
+		error = groups_join(sim, op, span);
+		if (!error && op->instance) {
+			if (thread->notified)
+				instance_leave(sim, thread->notified);
+			thread->notified = op->instance;
+			thread->notified_member = op->member;
+			op->instance->users++;
+		}
+		return error;
+	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: case KIND_LOCAL:
+		return match_feed(sim, op, span);
+	case KIND_WAIT:
+		if (op->facts->split) {
+			op->instance = thread->notified;
+			op->member = thread->notified_member;
+			thread->notified = NULL;
+			if (op->instance)
+				op->instance->members[op->member].op = op;
+			return 0;
+		}
+		error = match_feed(sim, op, span);
+		return error || !op->facts->nwants[WANT_LOCK] ? error : locks_feed(sim, op, span);
+	case KIND_ACQUIRE: case KIND_TRY: case KIND_RELEASE:
+		return locks_feed(sim, op, span);
+	case KIND_ONE_SIDED:
+		if (fact_number(op->facts, WANT_PEER_OUT, span, &peer)) {
+			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, op->facts, span, peer);
+
+			op->target = target == NO_INDEX ? -1 : (int64_t)target;
+		}
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
+{
+	const struct facts *facts = &sim->facts[span->probe];
+	struct op *op = new_op(sim);
+
+	*error = -ENOMEM;
+	if (!op)
+		return NULL;
+	op->kind = facts->kind;
+	op->facts = facts;
+	op->thread = span->thread;
+	op->probe = span->probe;
+	op->func = facts->func;
+	op->start = span->start;
+	op->end = span->end;
+	op->target = -1;
+	op->sent = op->received = -1;
+	if (op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
+		measure_payload(op, span);
+	sim->counts.ops++;
+	*error = connect(sim, op, span);
+	return op;
+}
+
+static int feed(void *context, const struct definitions *d, const struct event *event)
+{
+	struct sim *sim = context;
+	const struct span *span = event->span;
+	struct sim_thread *thread = &sim->threads[span->thread];
+	struct item item = { .time = event->time, .lane = event->lane };
+	int error = 0;
+
+	if (!thread->fed_any) {
+		thread->fed_any = true;
+		if (thread->begin == UINT64_MAX || thread->begin > event->time)
+			thread->begin = event->time;
+	}
+	if (event->time > thread->fed)
+		thread->fed = event->time;
+	if (event->time > sim->latest)
+		sim->latest = event->time;
+	switch (event->type) {
+	case EVENT_START:
+		item.type = ITEM_START;
+		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		if (!thread->feeding && sim->facts[span->probe].kind != KIND_NEST) {
+			item.type = ITEM_BEGIN;
+			item.op = thread->feeding = begin_op(sim, span, &error);
+			thread->feeding_lane = event->lane;
+			thread->feeding_level = event->level;
+		}
+		break;
+	case EVENT_END:
+		item.type = ITEM_END;
+		if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
+			item.type = ITEM_DONE;
+			item.op = thread->feeding;
+			thread->feeding = NULL;
+		}
+		break;
+	case EVENT_ATOMIC:
+		item.type = ITEM_MOMENT;
+		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		break;
+	}
+	if (!error)
+		error = row_put(sim, &thread->row, &item, span);
+	if (!error)
+		schedule_wake(sim, span->thread);
+	return error ? error : sim->error;
+}
+
+static int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct sim *sim = context;
+	struct sim_thread *thread = &sim->threads[gap->thread];
+	struct item item = { .time = gap->after, .type = ITEM_GAP, .extra = sizeof(*gap) };
+
+	return row_put(sim, &thread->row, &item, gap);
+}
+
+/* What comes next is not traced, until a call says otherwise. */
+static int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	struct sim *sim = context;
+	struct item item = { .time = control->time, .type = ITEM_OFF };
+
+	return control->value ? 0 : row_put(sim, &sim->threads[thread].row, &item, NULL);
+}
+
+/* --- what an operation gives others, and needs of them ------------------------- */
+
+void schedule_wake(struct sim *sim, uint32_t index)
+{
+	struct sim_thread *thread = &sim->threads[index];
+
+	if (thread->queued)
+		return;
+	thread->queued = true;
+	sim->ready[sim->nready++] = index; /* there is room for all */
+}
+
+static bool instance_is_complete(const struct instance *instance)
+{
+	return instance->fed == instance->expected && instance->reached == instance->expected;
+}
+
+static void wake_members(struct sim *sim, const struct instance *instance)
+{
+	if (!instance_is_complete(instance))
+		return;
+	for (unsigned i = 0; i < groups_size(instance->group); i++)
+		if (instance->members[i].op)
+			schedule_wake(sim, instance->members[i].op->thread);
+}
+
+static void reach_half(struct sim *sim, struct op *op, struct half *half)
+{
+	half->new_start = op->new_start;
+	half->reached = true;
+	if (half->waiting)
+		schedule_wake(sim, half->waiting->thread);
+	if (half->other && half->other->waiting)
+		schedule_wake(sim, half->other->waiting->thread);
+}
+
+/* The operation has begun: its new start is final. */
+static int reach(struct sim *sim, struct op *op)
+{
+	struct instance *instance = op->kind == KIND_WAIT ? NULL : op->instance;
+	int error = 0;
+
+	op->reached = true;
+	if (op->send) {
+		reach_half(sim, op, op->send);
+		if (!op->send->sync)
+			op->send->sync = ask_synchronous(sim, op->send);
+		if (!op->send->sync || op->send->begins)
+			error = ask_send(sim, op);
+	}
+	if (op->recv)
+		reach_half(sim, op, op->recv);
+	if (instance) {
+		struct participant *me = &instance->members[op->member];
+
+		me->reached = true;
+		me->new_start = op->new_start;
+		if (!op->facts->begins && op->kind == KIND_COLLECTIVE)
+			me->op = op;
+		instance->reached++;
+		wake_members(sim, instance);
+	}
+	if (op->hold && (op->kind == KIND_RELEASE || op->kind == KIND_WAIT)) {
+		op->hold->released = true;
+		op->hold->new_release = op->new_start;
+		if (op->hold->next_op)
+			schedule_wake(sim, op->hold->next_op->thread);
+	}
+	return error;
+}
+
+/* Whether the half's partner has come; if not, its coming wakes the operation. */
+static bool has_partner(struct op *op, struct half *half)
+{
+	if (half->alone || (half->reached && half->other && half->other->reached))
+		return true;
+	half->waiting = op;
+	return false;
+}
+
+static bool wait_is_ready(struct op *op)
+{
+	bool ready = true;
+
+	for (unsigned i = 0; i < op->nhalves; i++) {
+		struct half *half = op->halves[i];
+
+		if (half->is_send && half->reached && !half->sync)
+			continue;
+		ready &= has_partner(op, half);
+	}
+	for (unsigned i = 0; i < op->ninstances; i++)
+		ready &= instance_is_complete(op->instances[i]);
+	if (op->instance)
+		ready &= instance_is_complete(op->instance);
+	return ready;
+}
+
+static bool is_ready(struct sim *sim, struct op *op)
+{
+	if (op->facts->begins)
+		return true;
+	switch (op->kind) {
+	case KIND_SEND:
+		return !op->send || !op->send->sync || has_partner(op, op->send);
+	case KIND_RECV:
+		return !op->recv || has_partner(op, op->recv);
+	case KIND_EXCHANGE: {
+		bool sent = !op->send || !op->send->sync || has_partner(op, op->send);
+
+		return (!op->recv || has_partner(op, op->recv)) && sent;
+	}
+	case KIND_WAIT:
+		return wait_is_ready(op);
+	case KIND_COLLECTIVE:
+		return !op->instance || instance_is_complete(op->instance);
+	case KIND_ACQUIRE:
+		return lock_is_ready(sim, op);
+	default:
+		return true;
+	}
+}
+
+/* --- ends ---------------------------------------------------------------------- */
+
+static void later(struct times *end, const struct times *than)
+{
+	for (unsigned s = 0; s < SCENARIOS; s++)
+		if (than->at[s] > end->at[s])
+			end->at[s] = than->at[s];
+}
+
+/* The call of a receive, or of a send that waits. */
+static int end_point_to_point(struct sim *sim, struct op *op)
+{
+	struct half *send = op->send, *receive = op->recv;
+	int error = 0;
+
+	if ((!send || (send->alone && send->sync)) && (!receive || receive->alone))
+		return send || receive ? ask_unmatched(sim, op) : ask_alone(sim, op);
+	op->new_end = op->new_start;
+	if (receive && receive->alone)
+		error = ask_unmatched(sim, op);
+	else if (receive && !receive->asked)
+		error = ask_message(sim, receive->other, receive, receive->other->sync && !receive->other->begins &&
+				    !receive->other->asked, true);
+	if (send && !send->alone && !send->asked && !error) {
+		struct half *other = send->other;
+		bool both = !other->begins && !other->asked;
+
+		error = ask_message(sim, send, other, true, both);
+	}
+	if (send && send->asked)
+		later(&op->new_end, &send->new_end);
+	if (receive && receive->asked)
+		later(&op->new_end, &receive->new_end);
+	return error;
+}
+
+static int end_wait(struct sim *sim, struct op *op)
+{
+	struct half **matched = op->halves;
+	unsigned count = 0, alone = 0;
+	int error = 0;
+
+	op->new_end = op->new_start;
+	if (op->facts->split)
+		return op->instance ? ask_split(sim, op) : ask_unmatched(sim, op);
+	/* Those that the wait's end depends on first. */
+	for (unsigned i = 0; i < op->nhalves; i++) {
+		struct half *half = op->halves[i];
+
+		if (half->is_send && !half->sync)
+			continue;
+		if (half->alone) {
+			alone++;
+			continue;
+		}
+		op->halves[i] = matched[count];
+		matched[count++] = half;
+	}
+	if (count)
+		error = ask_wait(sim, op, matched, count);
+	for (unsigned i = 0; i < op->ninstances && !error; i++) {
+		struct times end = op->new_end;
+
+		op->instance = op->instances[i];
+		op->member = op->members[i];
+		error = ask_split(sim, op);
+		op->instance = NULL;
+		later(&op->new_end, &end);
+	}
+	if (count || op->ninstances)
+		return error;
+	if (alone || (!op->nhalves && !op->facts->test))
+		return ask_unmatched(sim, op);
+	return ask_alone(sim, op);
+}
+
+static int end_op(struct sim *sim, struct op *op)
+{
+	switch (op->kind) {
+	case KIND_ALONE: case KIND_LOCAL:
+		return ask_alone(sim, op);
+	case KIND_SEND:
+		if (op->send && op->send->asked && !op->send->sync) {
+			op->new_end = op->send->new_end;
+			return 0;
+		}
+		if (op->facts->begins) {
+			if (op->send)
+				op->new_end = op->send->new_end; /* of the call; the wait's comes later */
+			return op->send ? 0 : ask_alone(sim, op);
+		}
+		return end_point_to_point(sim, op);
+	case KIND_RECV: case KIND_EXCHANGE:
+		return op->facts->begins ? ask_alone(sim, op) : end_point_to_point(sim, op);
+	case KIND_WAIT:
+		return end_wait(sim, op);
+	case KIND_COLLECTIVE: case KIND_NOTIFY: {
+		int error;
+
+		if (op->facts->begins || op->kind == KIND_NOTIFY)
+			return ask_alone(sim, op);
+		if (!op->instance)
+			return ask_unmatched(sim, op);
+		error = op->instance->done ? 0 : ask_collective(sim, op->instance);
+		op->instance->done = true;
+		op->new_end = op->instance->members[op->member].new_end;
+		op->instance->members[op->member].op = NULL;
+		return error;
+	}
+	case KIND_ONE_SIDED:
+		return ask_one_sided(sim, op);
+	default:
+		return ask_lock(sim, op);
+	}
+}
+
+/* --- a thread -------------------------------------------------------------------- */
+
+/* The program's own work up to this recorded time. */
+static int work_until(struct sim *sim, uint32_t index, uint64_t time)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	bool traced = thread->begun && !thread->lossy_gap;
+	uint64_t duration;
+	int error;
+
+	if (!thread->begun) {
+		thread->begun = true;
+		thread->old = thread->begin;
+		for (unsigned s = 0; s < SCENARIOS; s++)
+			thread->now.at[s] = thread->begin;
+	}
+	if (time <= thread->old)
+		return 0;
+	duration = time - thread->old;
+	error = ask_work(sim, thread, index, duration, traced);
+	thread->old = time;
+	thread->lossy_gap = false;
+	return error;
+}
+
+static int nest(struct sim *sim, struct sim_thread *thread, const struct span *span)
+{
+	size_t room = thread->nest_room, others;
+	int64_t number;
+
+	if (array_one_more(&thread->nest, &thread->nest_room, thread->nnest, sizeof(*thread->nest)))
+		return -ENOMEM;
+	others = room;
+	if (thread->nest_room > room || !thread->tasks) {
+		if (array_reach(&thread->tasks, &room, thread->nest_room, sizeof(*thread->tasks)) ||
+		    array_reach(&thread->workers, &others, thread->nest_room, sizeof(*thread->workers)))
+			return -ENOMEM;
+	}
+	thread->nest[thread->nnest] = span->probe;
+	thread->tasks[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_TASK, span, &number) ? (uint64_t)number : 0;
+	thread->workers[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_WORKER, span, &number) ? number : -1;
+	thread->nnest++;
+	return 0;
+}
+
+/* A time inside of the operation that the thread is in: in proportion. */
+static uint64_t inside(const struct op *op, uint64_t time)
+{
+	uint64_t old = op->end - op->start, new = op->new_end.at[AS_TOLD] - op->new_start.at[AS_TOLD];
+
+	if (time <= op->start)
+		return op->new_start.at[AS_TOLD];
+	if (time >= op->end)
+		return op->new_end.at[AS_TOLD];
+	if (old == new)
+		return op->new_start.at[AS_TOLD] + (time - op->start);
+	return op->new_start.at[AS_TOLD] + (uint64_t)((unsigned __int128)(time - op->start) * new / old);
+}
+
+/* Goes on with the operation at the head of the row. 1: it has to wait. */
+static int enter(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	struct op *op = item->op;
+	int error = 0;
+
+	if (!op->reached) {
+		error = work_until(sim, index, item->time);
+		thread->at = op;
+		op->new_start = thread->now;
+		if (!error)
+			error = reach(sim, op);
+	}
+	if (error)
+		return error;
+	if (!is_ready(sim, op))
+		return 1;
+	return end_op(sim, op);
+}
+
+/* One item. 1: the thread has to wait; other: -errno. */
+static int step(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	uint64_t time;
+	int error = 0;
+
+	switch (item->type) {
+	case ITEM_BEGIN:
+		error = enter(sim, index, item);
+		return error ? error : output_item(sim, index, item, item->op->new_start.at[AS_TOLD]);
+	case ITEM_DONE:
+		time = item->op->new_end.at[AS_TOLD];
+		thread->now = item->op->new_end;
+		thread->old = item->time > thread->old ? item->time : thread->old;
+		thread->at = NULL;
+		error = output_item(sim, index, item, time);
+		op_free(sim, item->op);
+		return error;
+	default:
+		break;
+	}
+	if (thread->at) {
+		time = inside(thread->at, item->time);
+	} else {
+		error = work_until(sim, index, item->time);
+		time = thread->now.at[AS_TOLD];
+		if (item->type == ITEM_START && !error)
+			error = nest(sim, thread, (const struct span *)(item + 1));
+		else if (item->type == ITEM_END && thread->nnest)
+			thread->nnest--;
+		else if (item->type == ITEM_GAP || item->type == ITEM_OFF)
+			thread->lossy_gap = true;
+	}
+	return error ? error : output_item(sim, index, item, time);
+}
+
+static int run_thread(struct sim *sim, uint32_t index)
+{
+	struct row *row = &sim->threads[index].row;
+	int error = 0;
+
+	while (row->head < row->tail && !error) {
+		error = step(sim, index, (const struct item *)(row->data + row->head));
+		if (!error)
+			row_pop(sim, row);
+	}
+	return error == 1 ? 0 : error;
+}
+
+/* --- all threads ------------------------------------------------------------------- */
+
+static int run_ready(struct sim *sim)
+{
+	int error = sim->error;
+
+	while (sim->nready && !error) {
+		uint32_t index = sim->ready[--sim->nready];
+
+		sim->threads[index].queued = false;
+		error = run_thread(sim, index);
+		if (!error)
+			error = sim->error;
+	}
+	return error;
+}
+
+static void go_alone(struct sim *sim, struct half *half)
+{
+	if (half && !half->alone) {
+		half->alone = true;
+		if (half->waiting)
+			schedule_wake(sim, half->waiting->thread);
+	}
+}
+
+/* Lets the operation end as recorded. */
+static void give_up(struct sim *sim, struct op *op)
+{
+	sim->counts.broken++;
+	if (op->send && op->send->sync)
+		go_alone(sim, op->send);
+	go_alone(sim, op->recv);
+	for (unsigned i = 0; i < op->nhalves; i++)
+		if (!has_partner(op, op->halves[i]))
+			go_alone(sim, op->halves[i]);
+	for (unsigned i = 0; i <= op->ninstances; i++) {
+		struct instance *instance = i < op->ninstances ? op->instances[i] : op->instance;
+
+		if (!instance || instance_is_complete(instance))
+			continue;
+		/* The others will not have it with them. */
+		instance->expected = instance->fed = instance->reached;
+		wake_members(sim, instance);
+	}
+	if (op->kind == KIND_ACQUIRE && op->hold) {
+		op->hold->settled = true;
+		if (op->hold->previous) {
+			op->hold->previous->next_op = NULL;
+			hold_leave(op->hold->previous);
+		}
+		op->hold->previous = NULL;
+	}
+	schedule_wake(sim, op->thread);
+}
+
+/* The one that waits in the operation that ended first. False: nobody waits. */
+static bool give_way(struct sim *sim)
+{
+	struct op *first = NULL;
+
+	for (size_t i = 0; i < sim->d->nthreads; i++) {
+		struct sim_thread *thread = &sim->threads[i];
+
+		if (thread->at && thread->row.head < thread->row.tail &&
+		    ((const struct item *)(thread->row.data + thread->row.head))->type == ITEM_BEGIN &&
+		    (!first || thread->at->end < first->end))
+			first = thread->at;
+	}
+	if (first)
+		give_up(sim, first);
+	return first;
+}
+
+static void after_chunk(void *context, size_t done, size_t all)
+{
+	struct sim *sim = context;
+
+	match_settle(sim);
+	locks_settle(sim);
+	for (size_t i = 0; i < sim->d->nthreads; i++)
+		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
+			schedule_wake(sim, i);
+	if (!sim->error)
+		sim->error = run_ready(sim);
+	while (sim->queued_bytes > QUEUE_MOST && !sim->error && give_way(sim))
+		sim->error = run_ready(sim);
+	sim->settled = sim->latest;
+}
+
+/* What comes after a thread's last event: up to the end of its process where it is its first thread. */
+static int run_out(struct sim *sim, uint32_t index)
+{
+	const struct def_thread *def = &sim->d->threads[index];
+	const struct def_process *process = &sim->d->processes[def->process];
+	struct sim_thread *thread = &sim->threads[index];
+	uint64_t end = process->end ? process->end : sim->d->run.end;
+
+	if (!thread->begun || def->tid != process->pid || end <= thread->old)
+		return 0;
+	thread->lossy_gap = true;
+	return work_until(sim, index, end);
+}
+
+int schedule_run(struct sim *sim)
+{
+	struct timeline_ops ops = { .event = feed, .gap = feed_gap, .control = feed_control, .progress = after_chunk, .context = sim };
+	int error;
+
+	sim->ready = calloc(sim->d->nthreads + 1, sizeof(*sim->ready));
+	if (!sim->ready)
+		return -ENOMEM;
+	error = timeline_read(sim->recording, &ops);
+	if (error)
+		return error;
+	sim->all_fed = true;
+	match_settle(sim);
+	locks_settle(sim);
+	for (size_t i = 0; i < sim->d->nthreads; i++)
+		schedule_wake(sim, i);
+	do
+		error = run_ready(sim);
+	while (!error && give_way(sim));
+	for (size_t i = 0; i < sim->d->nthreads && !error; i++)
+		error = run_out(sim, i);
+	return error;
+}
+
+void schedule_close(struct sim *sim)
+{
+	for (size_t i = 0; sim->threads && i < sim->d->nthreads; i++) {
+		struct sim_thread *thread = &sim->threads[i];
+
+		free(thread->row.data);
+		free(thread->nest);
+		free(thread->tasks);
+		free(thread->workers);
+		for (unsigned lane = 0; lane < TIMELINE_LANES; lane++)
+			free(thread->lanes[lane].open);
+	}
+	while (sim->free_ops) {
+		struct op *op = sim->free_ops;
+
+		sim->free_ops = op->free;
+		free(op);
+	}
+	free(sim->ready);
+}
