@@ -100,8 +100,29 @@ void half_leave(struct sim *sim, struct half *half)
 	recycle(sim, half);
 }
 
-static void push(struct queue *queue, struct half *half)
+/* In the order of time, after those of the same time; most belong at the end. */
+static void insert(struct queue *queue, struct half *half)
 {
+	struct half *before = queue->last;
+
+	while (before && before->start > half->start)
+		before = before->before;
+	half->before = before;
+	half->next = before ? before->next : queue->first;
+	half->queued = true;
+	if (half->next)
+		half->next->before = half;
+	else
+		queue->last = half;
+	if (before)
+		before->next = half;
+	else
+		queue->first = half;
+}
+
+static void append(struct queue *queue, struct half *half)
+{
+	half->before = queue->last;
 	half->next = NULL;
 	half->queued = true;
 	if (queue->last)
@@ -111,48 +132,23 @@ static void push(struct queue *queue, struct half *half)
 	queue->last = half;
 }
 
-/* In the order of posting: a receive that was of no channel for a while may belong before others. */
-static void insert(struct queue *queue, struct half *half)
+static void take_out(struct queue *queue, struct half *half)
 {
-	struct half **at = &queue->first;
-
-	if (!queue->last || queue->last->start <= half->start) {
-		push(queue, half);
-		return;
-	}
-	while ((*at)->start <= half->start)
-		at = &(*at)->next;
-	half->next = *at;
-	half->queued = true;
-	*at = half;
+	if (half->before)
+		half->before->next = half->next;
+	else
+		queue->first = half->next;
+	if (half->next)
+		half->next->before = half->before;
+	else
+		queue->last = half->before;
+	half->next = half->before = NULL;
+	half->queued = false;
 }
 
 static void pop(struct queue *queue)
 {
-	struct half *half = queue->first;
-
-	queue->first = half->next;
-	if (!queue->first)
-		queue->last = NULL;
-	half->next = NULL;
-	half->queued = false;
-}
-
-static void take_out(struct queue *queue, struct half *half)
-{
-	struct half **at = &queue->first, *before = NULL;
-
-	while (*at && *at != half) {
-		before = *at;
-		at = &(*at)->next;
-	}
-	if (!*at)
-		return;
-	*at = half->next;
-	if (queue->last == half)
-		queue->last = before;
-	half->next = NULL;
-	half->queued = false;
+	take_out(queue, queue->first);
 }
 
 /* The operation that waits for this half, or whose wait does, can look again. */
@@ -334,7 +330,7 @@ static int put_in_channel(struct sim *sim, struct half *half, uint32_t sender, u
 
 	if (!channel)
 		return -ENOMEM;
-	push(&channel->fresh, half);
+	append(&channel->fresh, half);
 	return await(sim->matcher, channel);
 }
 

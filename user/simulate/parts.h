@@ -65,7 +65,7 @@ struct op;
  * counts operations and waits that are still to be simulated.
  */
 struct half {
-	struct half *next;       /* in its channel's queue */
+	struct half *next, *before; /* in its channel's queue */
 	struct half *other;      /* NULL: not matched */
 	bool is_send, queued;
 	bool alone;              /* no other half will come */
