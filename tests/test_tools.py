@@ -126,28 +126,55 @@ JOBS = {
 }
 
 
+def replay(recording, tool, path, *options, env=None, status=0):
+    result = gaspbpf.run("replay", recording, "--tool", tool, *options, env={"TOOL_LOG": path, **(env or {})})
+    assert result.returncode == status, result.stderr
+    return result
+
+
+PAYLOAD = {
+    "mpi": ["GASP_MPI_SEND", "GASP_MPI_ISEND", "GASP_MPI_BCAST", "GASP_MPI_ALLREDUCE"],
+    "upc": ["GASP_UPC_MEMGET", "GASP_UPC_MEMPUT", "GASP_UPC_MEMSET", "GASP_UPC_GET", "GASP_UPC_PUT"],
+}
+
+
+def payload(log, names, tag):
+    """Bytes, from the arguments of the ENDs."""
+    total = 0
+    for call in log.calls:
+        if call.tag == tag and call.type == "END":
+            values = dict(zip(names[tag, "END"], call.arguments))
+            total += int(values["n"]) if "n" in values else int(values["count"]) * int(values["datatype_size"])
+    return total
+
+
 @pytest.mark.parametrize("name", JOBS)
 def test_live_and_replayed_are_the_jobs_own_figures(job, observe, notify, tmp_path, name):
     """Attached late. What the tool was told live is what it is told of the recording, and both are what the job counted."""
     command, ranks, event_of, language, number = JOBS[name]
+    names = toolkit.types_file(tmp_path / "types", name)
     ring = job([*command, "--warmup", "1", "--after", "1"], ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", notify, env={"TOOL_LOG": tmp_path / "live"})
+    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", notify,
+                      f"--tool-threads={'each' if name == 'mpi' else 'one'}", env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
     ring.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
     assert ring.end() == 0, ring.output()
     live = toolkit.Log(tmp_path / "live")
     live.check_nesting()
+    assert all(call.on_own for call in live.calls)
     event_numbers = numbers(name)
     counted = truth.by_event(truth.functions(ring), event_of)
     told = live.outermost() if name == "shmem" else live.counts() # the library calls itself
     assert {event: told[event_numbers[event]] for event in counted} == {event: counts["calls"] for event, counts in counted.items()}
     assert sum(live.counts().values()) == json.loads(out)["loss"]["calls"]
+    # What came through the dots adds up to the job's own bytes, those that are passed on the stack included.
+    for event in PAYLOAD.get(name, ()):
+        assert payload(live, names, event_numbers[event]) == counted[event]["bytes"], event
     contexts = [line for line in live.other if line.startswith("init") and f" language {number} " in line]
     assert len(contexts) >= ranks
 
-    result = gaspbpf.run("replay", tmp_path / "run.gasp", "--tool", notify, env={"TOOL_LOG": tmp_path / "later"})
-    assert result.returncode == 0, result.stderr
+    replay(tmp_path / "run.gasp", notify, tmp_path / "later", env={"TOOL_TYPES": tmp_path / "types"})
     later = toolkit.Log(tmp_path / "later")
     times = [call.time for call in later.calls]
     assert times == sorted(times)
@@ -163,12 +190,6 @@ def recording(tmp_path_factory):
     result = gaspbpf.run("record", "-q", "-o", folder / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "4")
     assert result.returncode == 0, result.stderr
     return folder / "run.gasp"
-
-
-def replay(recording, tool, path, *options, env=None, status=0):
-    result = gaspbpf.run("replay", recording, "--tool", tool, *options, env={"TOOL_LOG": path, **(env or {})})
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def test_a_thread_for_each_thread(recording, notify, tmp_path):
@@ -388,3 +409,22 @@ def test_a_call_that_lasts_is_told_when_it_begins(observe, notify, folder, tmp_p
     live.check_nesting()
     plain = [sorted([call._replace(thread=0, tag=min(call.tag, 1000)) for call in calls] for calls in log.threads().values()) for log in (live, later)]
     assert plain[0] == plain[1]
+
+
+def test_a_tool_in_cplusplus(recording, notify, folder, tmp_path):
+    """With the library's own containers and clock: as many calls, and as much time, as another tool is told."""
+    tool = toolkit.build(folder, "count.cc")
+    result = gaspbpf.run("replay", recording, "--tool", tool)
+    assert result.returncode == 0, result.stderr
+    told = {int(tag): (int(calls), int(ns)) for tag, calls, ns in (line.split() for line in result.stdout.splitlines())}
+    replay(recording, notify, tmp_path / "log")
+    wanted = collections.defaultdict(lambda: [0, 0])
+    for calls in toolkit.Log(tmp_path / "log").threads().values():
+        stack = []
+        for call in calls:
+            if call.type == "START":
+                stack.append(call.time)
+            elif call.type == "END":
+                wanted[call.tag][0] += 1
+                wanted[call.tag][1] += call.time - stack.pop()
+    assert told == {tag: tuple(sums) for tag, sums in wanted.items()}

@@ -79,6 +79,7 @@ static void become_host(const struct tool_options *o, const struct caller *calle
 		what = "its privileges cannot be dropped";
 		if (give_up_privileges(caller)) {
 			default_signals();
+			prctl(PR_SET_PDEATHSIG, HOST_ORPHANED, 0, 0, 0); /* whatever the tool is doing then */
 			syscall(SYS_execveat, program, "", argv, environ, AT_EMPTY_PATH);
 			what = "its program " HOST_NAME " cannot be run by this user";
 		}

@@ -8,6 +8,7 @@
 #ifndef GASPBPF_TOOL_WIRE_H
 #define GASPBPF_TOOL_WIRE_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "timeline/timeline.h"
@@ -15,6 +16,10 @@
 /* Descriptors of the host. */
 #define HOST_FRAMES 3
 #define HOST_STATUS 4
+
+/* gaspbpf has ended without a word: what the tool has been told is all, and it has ORPHAN_SECONDS to end. */
+#define HOST_ORPHANED SIGRTMAX
+#define ORPHAN_SECONDS 10
 
 enum wire_kind {
 	WIRE_RUN = 1,     /* def_run: its fields */

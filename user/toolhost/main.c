@@ -495,6 +495,12 @@ static void take_ids(struct host *h, const char *name)
 	}
 }
 
+/* gaspbpf is gone. The pipe ends, and so should the tool; if it hangs, SIGALRM ends it. */
+static void on_orphaned(int signal)
+{
+	alarm(ORPHAN_SECONDS);
+}
+
 int main(int argc, char **argv)
 {
 	static struct frames frames = { .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
@@ -505,6 +511,7 @@ int main(int argc, char **argv)
 		fputs("gaspbpf-toolhost: gaspbpf --tool starts this program; it is of no use by itself\n", stderr);
 		return 2;
 	}
+	signal(HOST_ORPHANED, on_orphaned);
 	close(HOST_STATUS);
 	frames.last = &frames.all;
 	h.status = page;
