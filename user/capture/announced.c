@@ -308,6 +308,8 @@ static void create(struct capture_session *s, struct live_thread *t, const struc
 		return;
 	known = take_text(s, t, raw, telling->format, telling->format_at, format);
 	announced_name(s, s->d->threads[t->index].process, t->pid, raw->value[telling->id], name, known && *format ? format : NULL);
+	if (strlen(format) == sizeof(format) - 1 && session_process(s, t->pid))
+		announced_read_table(s, session_process(s, t->pid)); /* it may be longer */
 }
 
 /* --- for the rest of user/capture ---------------------------------------------- */

@@ -172,6 +172,11 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 	return e;
 }
 
+static bool is_longer(const char *format, const char *known)
+{
+	return format && known && strlen(format) > strlen(known) && !strncmp(format, known, strlen(known));
+}
+
 /* Two names for one number (a dummy gives 0 to all): nobody can tell them apart any more. */
 static void rename_event(struct announced_event *e, const char *name, const char *format)
 {
@@ -179,8 +184,12 @@ static void rename_event(struct announced_event *e, const char *name, const char
 	const char *at = e->name ? strstr(e->name, name) : NULL;
 	size_t length = strlen(name);
 
-	if (at && (at == e->name || at[-1] == '|') && (!at[length] || at[length] == '|'))
+	if (at && !strcmp(e->name, name) && is_longer(format, e->format)) {
+		free(e->name);
+		e->name = NULL; /* its format was cut when it came over the rings */
+	} else if (at && (at == e->name || at[-1] == '|') && (!at[length] || at[length] == '|')) {
 		return;
+	}
 	if (e->name && asprintf(&both, "%s|%s", e->name, name) >= 0) {
 		free(e->name);
 		e->name = both;

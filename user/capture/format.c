@@ -98,15 +98,15 @@ static bool in_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "step=%d", "step %d", "at (%p": the word before it; else arg1, arg2, ... */
-static void name_item(struct items *items, struct item *item, const char *format, const char *percent)
+/* "step=%d", "step %d", "at (%p": the word before it, after the last conversion; else arg1, arg2, ... */
+static void name_item(struct items *items, struct item *item, const char *from, const char *percent)
 {
 	const char *end = percent, *start;
 	size_t length;
 
-	while (end > format && strchr(" =:([", end[-1]))
+	while (end > from && strchr(" =:([", end[-1]))
 		end--;
-	for (start = end; start > format && in_name(start[-1]); start--)
+	for (start = end; start > from && in_name(start[-1]); start--)
 		;
 	length = end - start;
 	if (length && length < sizeof(item->name) && !isdigit((unsigned char)*start))
@@ -142,7 +142,7 @@ static bool decoration(struct items *items, const char **at)
 
 void items_of_format(struct items *items, const char *format)
 {
-	const char *at = format;
+	const char *at = format, *from = format;
 
 	*items = (struct items){ .count = 0 };
 	while (at && (at = strchr(at, '%'))) {
@@ -150,7 +150,7 @@ void items_of_format(struct items *items, const char *format)
 		struct item item = { .skipped = false };
 
 		if (*at == '%') {
-			at++;
+			from = ++at;
 			continue;
 		}
 		items->cut = !decoration(items, &at) || items->count == ITEMS_MOST;
@@ -162,7 +162,8 @@ void items_of_format(struct items *items, const char *format)
 			items->cut = true;
 			return;
 		}
-		name_item(items, &item, format, percent);
+		name_item(items, &item, from, percent);
+		from = at;
 		items->item[items->count++] = item;
 	}
 }
