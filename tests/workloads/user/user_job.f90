@@ -1,10 +1,9 @@
-! user_job.f90 - user events from Fortran, by the module and by names with an underscore (implicit interfaces).
+! user_job.f90 - user events from Fortran: by the module, and as old_style.f90 has them.
 program user_job
 	use pupc
 	use iso_c_binding
 	implicit none
 	integer :: step, mark, old, i, at
-	integer, external :: pupc_create_event_
 	logical :: there
 
 	step = pupc_create_event("fortran step", "step=%d of=%d")
@@ -35,17 +34,3 @@ contains
 		ignored = usleep(10000)
 	end subroutine
 end program
-
-! As in FORTRAN 77: no interface, everything by reference.
-subroutine make_old(old)
-	integer :: old
-	integer, external :: pupc_create_event
-	old = pupc_create_event("old style  ", " ")
-end subroutine
-
-subroutine old_pair(old)
-	integer :: old
-	external pupc_event_start, pupc_event_end
-	call pupc_event_start(old)
-	call pupc_event_end(old)
-end subroutine

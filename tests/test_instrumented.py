@@ -1,0 +1,54 @@
+"""Programs that a compiler has instrumented: exact events with the places that it wrote down, and none of them twice."""
+import collections
+import json
+import re
+import subprocess
+
+import pytest
+
+import conformance
+import gaspbpf
+
+USER = gaspbpf.TOP / "tests" / "workloads" / "user"
+EVENT_OF = {"lock": "GASP_UPC_LOCK", "unlock": "GASP_UPC_UNLOCK", "barrier": "GASP_UPC_BARRIER", "memput": "GASP_UPC_MEMPUT",
+            "alloc": "GASP_UPC_ALLOC", "get": "GASP_UPC_GET"}
+# Where the "compiler" says that they are; the rest of LOCK and MEMPUT was compiled without.
+PLACES = {"GASP_UPC_LOCK": "prog.upc:10", "GASP_UPC_UNLOCK": "prog.upc:11", "GASP_UPC_BARRIER": "other.upc:20", "GASP_UPC_MEMPUT": "prog.upc:30",
+          "GASP_UPC_ALLOC": "prog.upc:40", "GASP_UPC_GET": "prog.upc:50"}
+ROUNDS = 15
+
+
+def build(tmp_path):
+    program = tmp_path / "instrumented"
+    subprocess.run(["cc", "-O1", "-g", f"-I{USER.parent}", USER / "instrumented.c", USER.parent / "job.c", "-lm", "-lpthread", "-o", program],
+                   check=True, timeout=gaspbpf.PATIENCE)
+    return program
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("berkeley", [0, 1], ids=["gupc", "berkeley"])
+def test_the_compilers_events(job, observe, tmp_path, berkeley):
+    """By pupc_event_startg and its like, which forward to gasp_event_notifyVA, and by gasp_event_notify: the same events, once each."""
+    told = job([build(tmp_path), "--rounds", ROUNDS, "--berkeley", berkeley]).wait_ready()
+    text = tmp_path / "run.events"
+    watcher = observe("-p", told.pids()[0], "--json", "-v", "-o", text)
+    told.work()
+    assert told.end() == 0
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    seen = {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items()}
+    truth = told.truths()[0]["functions"]
+    assert seen == {EVENT_OF[name]: counted["calls"] for name, counted in truth.items()}
+    lines = text.read_text().splitlines()
+    places = collections.Counter((m[1], m[2]) for m in (re.search(r" START (\S+).* @ (\S+)", line) for line in lines) if m)
+    for event, place in PLACES.items():
+        assert places[event, place + ":3" if berkeley else place] == ROUNDS, event
+    assert not [line for line in lines if " end=" in line]
+    assert f"{5 * ROUNDS} calls are left out" in errors  # the runtime's own functions below the announcements
+    starts = [line for line in lines if " START GASP_UPC_BARRIER" in line]
+    if "named=" in starts[0]:  # the model lists the event's arguments
+        assert [int(re.search(r" expr=(\S+)", line)[1]) for line in starts] == list(range(ROUNDS))
+        sizes = [int(re.search(r" n=(\d+)", line)[1]) for line in lines if " START GASP_UPC_MEMPUT" in line]
+        assert sum(sizes) == told.truths()[0]["put"]
+    conformance.seen("gupc-instrumented" if not berkeley else "gasp-instrumented", *EVENT_OF.values(), "GASP_PUPC_EVENT_NOTIFY")
