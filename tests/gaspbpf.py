@@ -122,7 +122,8 @@ class Job:
         def there():
             if self.process.poll() is not None:
                 raise AssertionError(f"the job ended with {self.process.returncode}: {self.output()}")
-            return all((self.gate / f"{name}.{rank}").exists() for rank in range(self.ranks))
+            marks = [self.gate / f"{name}.{rank}" for rank in range(self.ranks)]
+            return all(mark.exists() and (name != "ready" or mark.stat().st_size) for mark in marks)  # a pid comes just after its file
         return there
 
     def wait_ready(self):

@@ -154,7 +154,7 @@ static void take_values(struct capture_session *s, const struct live_thread *t, 
 		    (pointed && !take_pointed(s, t, raw, item, slot, nth, &o->words[to])))
 			o->unread |= 1u << to;
 		else if (!pointed)
-			o->words[to] = raw->value[slot];
+			o->words[to] = o->fixed && !strcmp(o->fixed, item->name) ? (uint64_t)o->fixed_number : raw->value[slot];
 		nth += pointed;
 		to += words;
 	}
@@ -312,6 +312,30 @@ static void create(struct capture_session *s, struct live_thread *t, const struc
 		announced_read_table(s, session_process(s, t->pid)); /* it may be longer */
 }
 
+static void show_creation(void *context, const void *record, size_t size)
+{
+	struct capture_session *s = context;
+	const struct gb_span *raw = record;
+	struct gb_span whole = { 0 };
+	struct live_thread *t;
+
+	if (size < GB_SPAN_HEADER || raw->probe >= s->nfirst || !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
+		return;
+	memcpy(&whole, raw, size < sizeof(whole) ? size : sizeof(whole));
+	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid, raw->end);
+	if (t)
+		create(s, t, &s->plan->sites[raw->probe], &whole);
+}
+
+void announced_look_ahead(struct capture_session *s)
+{
+	for (unsigned i = 0; i < s->nrings; i++)
+		ring_peek(&s->rings[i], show_creation, s);
+	for (const struct live_thread *t = s->waiting; t; t = t->next_waiting)
+		for (size_t i = 0; i < t->nearly; i++)
+			show_creation(s, &t->early[i].span, sizeof(t->early[i].span));
+}
+
 /* --- for the rest of user/capture ---------------------------------------------- */
 
 bool session_announced(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
@@ -333,6 +357,28 @@ bool session_announced(struct capture_session *s, struct live_thread *t, const s
 	return true;
 }
 
+/* A number that stands in the name of the runtime's function (a strict access) is better evidence than what a compiler passes. */
+static void take_fixed(struct open_event *o, const struct def_probe *inner)
+{
+	unsigned at = 0;
+
+	for (size_t i = 0; i < o->event->items[0].count; i++) {
+		const struct item *item = &o->event->items[0].item[i];
+
+		for (uint32_t k = 0; item->kind == ITEM_WORD && k < inner->narguments; k++) {
+			const struct def_argument *a = &inner->arguments[k];
+
+			if (a->event != EVENT_START || !a->nfrom || a->from[0].what != FROM_NUMBER || strcmp(a->name, item->name))
+				continue;
+			o->fixed = item->name;
+			o->fixed_number = a->from[0].number;
+			if (at < o->nwords && !(o->unread >> at & 1))
+				o->words[at] = (uint64_t)o->fixed_number;
+		}
+		at += item_words(item);
+	}
+}
+
 bool session_inside_announced(struct capture_session *s, struct live_thread *t, struct span *span)
 {
 	const char *event = s->d->probes[span->probe].event;
@@ -340,12 +386,13 @@ bool session_inside_announced(struct capture_session *s, struct live_thread *t, 
 
 	session_cut_announced(s, t, span->start);
 	for (size_t i = 0; i < t->nopen; i++) {
-		const struct open_event *o = &t->open[i];
+		struct open_event *o = &t->open[i];
 
 		if (o->start > span->start)
 			break;
 		below++;
 		if (o->event->key.runtime && event && !strcmp(event, o->event->name)) {
+			take_fixed(o, &s->d->probes[span->probe]);
 			s->doubles++;
 			t->merged++;
 			return false;

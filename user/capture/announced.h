@@ -41,6 +41,7 @@ struct announced_event {
 	uint32_t probe;          /* index in definitions */
 	char *name, *format;     /* NULL: unknown */
 	struct items items[2];   /* at START (and ATOMIC), at END */
+	const char *decoder;     /* of its runtime's pointers-to-shared; of the plan. NULL: not known */
 	uint32_t rest;           /* of the functions for which the kernel was told where texts are */
 	bool told;
 	uint64_t unmatched_ends, unended; /* ENDs without a START, STARTs that ended for another reason than an END */
@@ -56,6 +57,9 @@ struct open_event {
 	uint32_t unread;
 	uint16_t depth;
 	uint8_t nwords;
+	/* What the runtime's own function inside knows better: the value of this argument. NULL: nothing. */
+	const char *fixed;
+	int64_t fixed_number;
 	uint64_t words[GB_SLOTS];
 };
 
@@ -72,6 +76,8 @@ unsigned item_words(const struct item *item);
 /* The event in progress at this place ends at that time: measurement was switched off. */
 void announced_cut(struct capture_session *s, struct live_thread *t, size_t at, uint64_t time);
 
+/* A thread may use an event before the thread that created it has had its turn: names what is on its way in all rings. */
+void announced_look_ahead(struct capture_session *s);
 /* Tells the kernel side where the values of this event are that it has to follow, in announcements by a function of this form. */
 void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid, const struct telling *telling);
 

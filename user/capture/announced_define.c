@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture/announced.h"
+#include "model/value.h"
 
 static char *copy(const char *text)
 {
@@ -30,7 +31,7 @@ unsigned item_words(const struct item *item)
 /* --- values and arguments ---------------------------------------------------- */
 
 /* Appends the values of START or END; *slot is the next free word. */
-static int add_values(struct def_probe *def, const struct items *items, bool at_end, unsigned *slot)
+static int add_values(struct def_probe *def, const struct items *items, const char *decoder, bool at_end, unsigned *slot)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		const struct item *item = &items->item[i];
@@ -49,6 +50,10 @@ static int add_values(struct def_probe *def, const struct items *items, bool at_
 			continue;
 		}
 		v->element = item->kind == ITEM_TEXT ? words : 0;
+		if (item->kind == ITEM_SHARED && decoder && !(v->decoder = strdup(decoder)))
+			return -ENOMEM;
+		v->has_high = v->decoder && decoder_words(decoder) > 1;
+		v->high_slot = v->has_high ? *slot + 1 : 0;
 		*slot += words;
 	}
 	return 0;
@@ -88,9 +93,9 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 	def->arguments = calloc(2 * starts + ends + 1, sizeof(*def->arguments));
 	error = def->values && def->arguments ? 0 : -ENOMEM;
 	if (!error)
-		error = add_values(def, &e->items[0], false, &slot);
+		error = add_values(def, &e->items[0], e->decoder, false, &slot);
 	if (!error)
-		error = add_values(def, &e->items[1], true, &slot);
+		error = add_values(def, &e->items[1], e->decoder, true, &slot);
 	if (!error)
 		error = add_arguments(def, &e->items[0], EVENT_START, 0);
 	if (!error)
@@ -112,6 +117,7 @@ static uint32_t find_same(const struct capture_session *s, const struct announce
 {
 	for (const struct announced_event *other = s->announced; other; other = other->hh.next)
 		if (other != e && other->probe != NO_INDEX && other->key.id == e->key.id && other->key.runtime == e->key.runtime &&
+		    same_text(other->decoder, e->decoder) &&
 		    same_text(other->name, e->name) && same_text(other->format, e->format))
 			return other->probe;
 	return NO_INDEX;
@@ -267,8 +273,23 @@ static void items_of_list(struct items *items, const struct event_list *list)
 	items->cut = items->count < list->count;
 }
 
+/* How the runtime in this file has its pointers-to-shared, as far as its own functions tell. */
+static const char *runtime_decoder(const struct capture_session *s, const struct image *image, const struct model *model)
+{
+	for (size_t i = 0; i < s->plan->nsites; i++) {
+		const struct site *site = &s->plan->sites[i];
+
+		if (site->image != image || site->function->model != model)
+			continue;
+		for (size_t k = 0; k < site->captures[0].nvalues; k++)
+			if (decoder_words(site->captures[0].values[k].decoder))
+				return site->captures[0].values[k].decoder;
+	}
+	return NULL;
+}
+
 static struct announced_event *define_runtime_event(struct capture_session *s, uint32_t process, uint32_t id, const struct model_event *of,
-						    const struct model *model, uint32_t like)
+						    const struct model *model, const struct image *image, uint32_t like)
 {
 	struct announced_event *e = find(s, process, id, 1) ?: add(s, process, id, 1);
 	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END], *atomic = &of->lists[EVENT_ATOMIC];
@@ -276,6 +297,7 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 	if (!e || e->probe != NO_INDEX)
 		return e;
 	e->name = copy(of->name);
+	e->decoder = runtime_decoder(s, image, model);
 	items_of_list(&e->items[0], start->stated ? start : atomic);
 	items_of_list(&e->items[1], end);
 	e->probe = find_same(s, e);
@@ -294,17 +316,18 @@ struct announced_event *announced_event(struct capture_session *s, const struct 
 
 	if (e && e->probe != NO_INDEX)
 		return e;
-	if (!e || !e->name) {
-		struct live_process *p = session_process(s, t->pid);
-
-		if (p)
-			announced_read_table(s, p);
+	if (!e) {
+		announced_look_ahead(s);
+		e = find(s, process, id, 0);
+	}
+	if (!e && session_process(s, t->pid)) {
+		announced_read_table(s, session_process(s, t->pid));
 		e = find(s, process, id, 0);
 	}
 	if (!e) {
 		of = runtime_event(s, site, id, &model);
 		if (of)
-			return define_runtime_event(s, process, id, of, model, like);
+			return define_runtime_event(s, process, id, of, model, site->image, like);
 		e = add(s, process, id, 0);
 	}
 	if (e)

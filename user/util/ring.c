@@ -65,3 +65,19 @@ bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *conte
 	}
 	return at >= limit;
 }
+
+void ring_peek(const struct ring *ring, void (*show)(void *context, const void *record, size_t size), void *context)
+{
+	unsigned long end = ring_filled(ring);
+
+	for (unsigned long at = *ring->consumer; at < end;) {
+		const uint32_t *head = (const uint32_t *)(ring->data + (at & (ring->bytes - 1)));
+		uint32_t length = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+
+		if (length & RECORD_BUSY)
+			return;
+		if (!(length & RECORD_DISCARDED))
+			show(context, (const uint8_t *)head + RECORD_HEAD, length);
+		at += ((length & ~RECORD_DISCARDED) + RECORD_HEAD + 7) & ~7UL;
+	}
+}

@@ -29,5 +29,7 @@ unsigned long ring_filled(const struct ring *ring);
  * still being written (it and those behind it come next time).
  */
 bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size), void *context);
+/* Shows every record that is there, from the one being taken on; all of them stay. */
+void ring_peek(const struct ring *ring, void (*show)(void *context, const void *record, size_t size), void *context);
 
 #endif

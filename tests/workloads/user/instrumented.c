@@ -12,7 +12,7 @@
 #include "../job.h"
 
 enum { START, END, ATOMIC };
-enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26 }; /* GNU UPC's gasp_upc.h */
+enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 }; /* GNU UPC's gasp_upc.h */
 
 typedef uint64_t pts;
 
@@ -59,7 +59,8 @@ __attribute__((noinline)) void upc_lock(pts lock) { sink++; __asm__ volatile("" 
 __attribute__((noinline)) void upc_unlock(pts lock) { sink++; __asm__ volatile("" ::: "memory"); }
 __attribute__((noinline)) void __upc_barrier(int id) { sink++; __asm__ volatile("" ::: "memory"); }
 __attribute__((noinline)) void upc_memput(pts dst, const void *src, size_t n) { sink++; __asm__ volatile("" ::: "memory"); }
-__attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return 0x40000000 | nbytes; }
+__attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return (pts)0x1234 << 30 | 5 << 20 | (64 + nbytes); }
+__attribute__((noinline)) void __putssi3(pts dst, unsigned value) { sink++; __asm__ volatile("" ::: "memory"); }
 
 /* --- what the compiler calls ---------------------------------------------------- */
 
@@ -123,6 +124,16 @@ static void getg(int *to, pts from, const char *file, int line)
 	NOTIFY(END, GET, 1, to, &from, n);
 }
 
+/* A strict access: libgupc says that it is a relaxed one. */
+static void __putsgsi4(pts to, unsigned value, const char *file, int line)
+{
+	size_t n = sizeof(value);
+
+	NOTIFY(START, PUT, 1, &to, &value, n);
+	__putssi3(to, value);
+	NOTIFY(END, PUT, 1, &to, &value, n);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct job_option more[] = { { "--berkeley", &berkeley }, { 0 } };
@@ -141,6 +152,8 @@ int main(int argc, char **argv)
 		upc_memputg(0x222, &value, 100 + i, "prog.upc", 30);
 		upc_allocg(64 * i, "prog.upc", 40);
 		getg(&value, 0x333, "prog.upc", 50);
+		__putsgsi4(0x666, 7, "prog.upc", 60);
+		count_call(&counts, "put", 0);
 		/* A part of the program that was compiled without. */
 		upc_lock(0x444);
 		upc_memput(0x555, &value, 7);
