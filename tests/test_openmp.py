@@ -245,3 +245,40 @@ def test_the_share_of_each_thread_has_a_name(tmp_path):
     seen = gaspbpf.events(json.loads(report))
     assert seen["GASP_OMP_PARALLEL"]["calls"] == 5
     assert seen["GASP_USER_MAIN__OMP_FN_0"]["calls"] == int(printed) == 15
+
+
+HYBRID = """
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+	int level, mine = 1, sum;
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+	for (int i = 0; i < 4; i++) {
+#pragma omp parallel num_threads(2)
+		{
+#pragma omp barrier
+#pragma omp critical
+			mine++;
+		}
+		MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	}
+	MPI_Finalize();
+	return sum == 2 * 9 ? 0 : 1;
+}
+"""
+
+
+def test_both_layers_of_a_hybrid_job(tmp_path):
+    """MPI between processes, OpenMP inside each: both take part without a word, and threads have their process's rank."""
+    source = tmp_path / "hybrid.c"
+    source.write_text(HYBRID)
+    subprocess.run(["mpicc.openmpi", "-O1", "-fopenmp", "-o", tmp_path / "hybrid", source], check=True, timeout=gaspbpf.PATIENCE)
+    result = gaspbpf.run("-q", "--json", "--", "mpirun.openmpi", "-n", "2", tmp_path / "hybrid", env={**truth.ENVIRONMENT, **ENVIRONMENT})
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    seen = gaspbpf.events(report)
+    assert {row["model"] for row in report["events"]} == {"mpi", "openmp"}
+    assert {name: seen[name]["calls"] for name in ("GASP_MPI_ALLREDUCE", "GASP_OMP_PARALLEL", "GASP_OMP_BARRIER", "GASP_OMP_CRITICAL_START")} == {
+        "GASP_MPI_ALLREDUCE": 8, "GASP_OMP_PARALLEL": 8, "GASP_OMP_BARRIER": 16, "GASP_OMP_CRITICAL_START": 16}
+    ranks = collections.Counter(thread["rank"] for thread in report["threads"] if thread["calls"])
+    assert ranks == {0: 2, 1: 2}
