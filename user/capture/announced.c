@@ -177,15 +177,44 @@ static uint32_t site_of(struct capture_session *s, struct live_thread *t, const 
 	return raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
 }
 
-static void emit(struct capture_session *s, struct live_thread *t, const struct open_event *o, uint64_t end, uint32_t sequence, enum gb_end reason)
+static struct span span_of(const struct live_thread *t, const struct open_event *o)
 {
 	struct span span = {
-		.start = o->start, .end = end, .thread = t->index, .probe = o->probe, .site = o->site, .sequence = sequence,
-		.unread = o->unread, .depth = o->depth, .reason = reason, .nwords = o->nwords,
+		.start = o->start, .end = UINT64_MAX, .thread = t->index, .probe = o->probe, .site = o->site, .unread = o->unread,
+		.depth = o->depth, .reason = GB_END_RETURN, .nwords = o->nwords,
 	};
 
 	memcpy(span.words, o->words, o->nwords * sizeof(span.words[0]));
+	return span;
+}
+
+static void emit(struct capture_session *s, struct live_thread *t, const struct open_event *o, uint64_t end, uint32_t sequence, enum gb_end reason)
+{
+	struct span span = span_of(t, o);
+
+	span.end = end;
+	span.sequence = sequence;
+	span.reason = reason;
 	session_deliver(s, &span);
+}
+
+unsigned session_announced_below(const struct live_thread *t, uint64_t start)
+{
+	unsigned below = 0;
+
+	while (below < t->nopen && t->open[below].start <= start)
+		below++;
+	return below;
+}
+
+void session_visit_announced(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context)
+{
+	for (const struct live_thread *t = s->live; t; t = t->next_live)
+		for (size_t i = 0; i < t->nopen; i++) {
+			struct span span = span_of(t, &t->open[i]);
+
+			visit(context, &span, false);
+		}
 }
 
 static void forget(struct live_thread *t, size_t at)

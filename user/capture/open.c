@@ -26,6 +26,7 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 
 	if (!t || t->ends || t->pid != pid || t->successor)
 		return; /* nothing of it has been seen */
+	span.depth += session_announced_below(t, raw->start);
 	span.thread = t->index;
 	span.probe = session_probe(s, raw);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
@@ -38,5 +39,6 @@ int capture_visit_open(struct capture_session *s, void (*visit)(void *context, c
 {
 	struct looking looking = { s, visit, context };
 
+	session_visit_announced(s, visit, context);
 	return kernel_show_open(s->kernel, take, &looking);
 }

@@ -187,6 +187,10 @@ bool session_announced(struct capture_session *s, struct live_thread *t, const s
 bool session_inside_announced(struct capture_session *s, struct live_thread *t, struct span *span);
 /* What the thread has started ends here, for another reason than an END. */
 void session_end_announced(struct capture_session *s, struct live_thread *t, uint64_t time, enum gb_end reason);
+/* How many announced events are in progress that began before this time (ns). */
+unsigned session_announced_below(const struct live_thread *t, uint64_t start);
+/* Shows those in progress on all threads, as capture_visit_open() does. */
+void session_visit_announced(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context);
 /* The process has been looked at: what it has told before anybody watched. */
 void session_read_told(struct capture_session *s, struct live_process *p);
 /* Measurement of a process has been switched off or on, as the kernel tells. */
