@@ -270,18 +270,18 @@ USER = r"""
 #include <stdio.h>
 int main(void)
 {
-	unsigned phase = pupc_create_event("phase", "%d"), point = pupc_create_event("point", (const char *)0);
+	unsigned phase = pupc_create_event("phase", "%d %s %ld"), point = pupc_create_event("point", (const char *)0);
 	for (int i = 0; i < 5; i++) {
-		pupc_event_start(phase, i);
+		pupc_event_start(phase, i, "step", -3000000000L * i);
 		pupc_event_atomic(point);
-		pupc_event_end(phase, i);
+		pupc_event_end(phase, -i, "done", 5L);
 	}
 	pupc_control(0);
-	pupc_event_start(phase, 77);
-	pupc_event_end(phase, 77);
+	pupc_event_start(phase, 77, "off", 1L);
+	pupc_event_end(phase, 77, "off", 1L);
 	pupc_control(1);
-	pupc_event_start(phase, 9);
-	pupc_event_end(phase, 9);
+	pupc_event_start(phase, 9, "on", 1L);
+	pupc_event_end(phase, 9, "on", 1L);
 	return 0;
 }
 """
@@ -290,20 +290,27 @@ int main(void)
 def test_user_events_and_control(notify, folder, tmp_path):
     """Created before their first use, told under the tool's own number; pupc_control() reaches gasp_control()."""
     (folder / "user.c").write_text(USER)
+    first = 0xC0000100 # that this tool gives
+    (tmp_path / "types").write_text(f"{first} 0 isl\n{first} 1 isl\n")
     libpupc = gaspbpf.TOP / "build" / "libpupc"
     gaspbpf.compile_c(folder / "user.c", folder / "user", "-g", f"-I{gaspbpf.TOP / 'include'}", f"-Wl,--whole-archive,{libpupc}/libpupc.a,--no-whole-archive")
-    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--tool", notify, "--", folder / "user", env={"TOOL_LOG": tmp_path / "live"})
+    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--tool", notify, "--", folder / "user",
+                         env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
     assert result.returncode == 0, result.stderr
-    replay(tmp_path / "run.gasp", notify, tmp_path / "later")
+    replay(tmp_path / "run.gasp", notify, tmp_path / "later", env={"TOOL_TYPES": tmp_path / "types"})
     for path in tmp_path / "live", tmp_path / "later":
         lines = path.read_text().splitlines()
         created = {line.split(" ")[2]: line.split(" ") for line in lines if line.startswith("create")}
         assert set(created) == {"phase", "point"}
-        assert created["phase"][3] == "(%d)" and created["point"][3] == "(NULL)"
-        first = {name: next(i for i, line in enumerate(lines) if f" {words[-1]} " in line) for name, words in created.items()}
-        assert all(lines.index(" ".join(created[name])) < first[name] for name in created)
+        assert created["phase"][3:6] == ["(%d", "%s", "%ld)"] and created["point"][3] == "(NULL)"
+        used = {name: next(i for i, line in enumerate(lines) if f" {words[-1]} " in line) for name, words in created.items()}
+        assert all(lines.index(" ".join(created[name])) < used[name] for name in created)
         log = toolkit.Log(path)
         phase, point = int(created["phase"][-1]), int(created["point"][-1])
+        assert phase == first
+        told = [(call.type, *call.arguments) for call in log.calls if call.tag == phase]
+        steps = [pair for i in range(5) for pair in (("START", str(i), "'step'", str(-3000000000 * i)), ("END", str(-i), "'done'", "5"))]
+        assert told == [*steps, ("START", "9", "'on'", "1"), ("END", "9", "'on'", "1")]
         assert log.counts()[phase] == 6 and log.counts()[point] == 5
         of_interest = [line for line in lines if line.startswith("control") or f" START {phase} " in line]
         assert [line.startswith("control") for line in of_interest] == [False] * 5 + [True, True, False]
