@@ -8,6 +8,7 @@ BARRIERS = ("named", "expr")
 COPY, GET, PUT, SET = ("dst", "src", "n"), ("is_relaxed", "dst", "src", "n"), ("is_relaxed", "dst", "src", "n"), ("dst", "c", "n")
 SPREAD = ("dst", "src", "nbytes", "upc_flags")
 REDUCE = ("dst", "src", "upc_op", "nelems", "blk_size", "func", "upc_flags", "type")
+NODE, NODE_SET = ("node", "dst", "src", "n"), ("node", "dst", "c", "n")
 TABLES = {
     "COLLECTIVE_EXIT": (("status",), ("status",)), "NONCOLLECTIVE_EXIT": (None, None, ("status",)),
     "NOTIFY": (BARRIERS, BARRIERS), "WAIT": (BARRIERS, BARRIERS), "BARRIER": (BARRIERS, BARRIERS), "FENCE": ((), ()),
@@ -24,6 +25,14 @@ TABLES = {
     "ALL_REDUCE": (REDUCE, REDUCE), "ALL_PREFIX_REDUCE": (REDUCE, REDUCE),
     # Of the models: what the tables have no row for.
     "NB_SET_INIT": (SET, (*SET, "handle")), "NB_COPY_INIT": (COPY, (*COPY, "handle")), "NB_TRYSYNC": (("handle",), ("handle", "result")),
+}
+# Berkeley's, and GASNet's.
+OTHERS = {
+    "TRY_WAIT": (BARRIERS, (*BARRIERS, "result")),
+    **{f"GASP_GASNET_{name}": (NODE, NODE) for name in ("GET", "PUT")}, "GASP_GASNET_SET": (NODE_SET, NODE_SET),
+    **{f"GASP_GASNET_NB_{name}_INIT": (NODE, (*NODE, "handle")) for name in ("GET", "PUT")},
+    "GASP_GASNET_NB_SET_INIT": (NODE_SET, (*NODE_SET, "handle")), "GASP_GASNET_NB_SYNC": (("handle",), ("handle",)),
+    "GASP_GASNET_NB_TRYSYNC": (("handle",), ("handle", "result")),
 }
 SHARED = re.compile(r"thread=(\d+),phase=(\d+),addr=0x([0-9a-f]+)$")
 
@@ -44,33 +53,34 @@ def value(text):
     return f"{shared[1]}.{int(shared[2]):x}.{shared[3]}" if shared else text
 
 
-def split(event, kind, words):
+def split(event, kind, words, bare):
     """The arguments that the tables give this event, in their order; and the rest."""
-    wanted = TABLES[event.removeprefix("GASP_UPC_")][kind]
+    wanted = () if event in bare else {**TABLES, **OTHERS}[event.removeprefix("GASP_UPC_")][kind]
     pairs = [(name, value(text)) for name, text in (word.split("=", 1) for word in words)]
     assert tuple(name for name, _ in pairs[:len(wanted)]) == wanted, f"{event}: {pairs}"
     return dict(pairs[:len(wanted)]), dict(pairs[len(wanted):])
 
 
-def calls_seen(path):
-    """The UPC calls of a .events file in the order in which they began, by tid; and the thread's label ("thread:2", "pid:17")."""
+def calls_seen(path, bare=()):
+    """The UPC calls of a .events file in the order in which they began, by tid; and the thread's label ("thread:2", "pid:17").
+    bare: events that the runtime's model has without their arguments."""
     threads, labels, open_calls = {}, {}, {}
     for line in path.read_text().splitlines():
         words = line.split(" @ ")[0].split()
         label, tid, kind, event, words = words[1], int(words[2].rpartition(":")[2]), words[3], words[4], words[5:]
         assert kind in ("START", "END", "ATOMIC"), line
-        if not event.startswith("GASP_UPC_"):
+        if not event.startswith(("GASP_UPC_", "GASP_GASNET_")):
             continue
         labels[tid] = label
         reason = words.pop().removeprefix("end=") if words and words[-1].startswith("end=") else None
         if kind == "END":
             call = open_calls[tid].pop()
             assert call.event == event, line
-            call.end, call.more = split(event, 1, words)
+            call.end, call.more = split(event, 1, words, bare)
             call.reason = reason
             continue
         call = Call(event, None)
-        call.start, call.more = split(event, 2 if kind == "ATOMIC" else 0, words)
+        call.start, call.more = split(event, 2 if kind == "ATOMIC" else 0, words, bare)
         threads.setdefault(tid, []).append(call)
         if kind == "START":
             open_calls.setdefault(tid, []).append(call)
@@ -92,17 +102,27 @@ def calls_made(folder):
     return made
 
 
-def differences(seen, made, event_of):
-    """Where the calls of one thread differ in event, order, arguments or results. Arguments that a function does not have are unknown."""
+def known_ones(arguments):
+    return {name: text for name, text in arguments.items() if text != "unknown"}
+
+
+def differences(seen, made, event_of, whole=True):
+    """Where the calls of one thread differ in event, order, arguments or results. Arguments that a function does not have are unknown;
+    where not the whole of them can be known, others may be, too."""
+    made = [call for call in made if event_of(call[1])]
     for position, (call, (_, function, arguments, results)) in enumerate(zip(seen, made)):
         known = {name: text for name, text in arguments.items() if "." not in name}
         peers = {name: text for name, text in arguments.items() if "." in name}
         where = f"call {position}: {function} {arguments} {results}: seen {call}"
         if call.event != event_of(function):
             return where
-        if {name: text for name, text in call.start.items() if text != "unknown"} != known:
+        if not whole:
+            if known_ones(call.start).items() - known.items() or known_ones(call.end or {}).items() - {**known, **results}.items():
+                return f"{where}: something is known that was not so"
+            continue
+        if known_ones(call.start) != known:
             return f"{where}: at START"
-        if call.end is not None and {name: text for name, text in call.end.items() if text != "unknown"} != {**known, **results}:
+        if call.end is not None and known_ones(call.end) != {**known, **results}:
             return f"{where}: at END"
         for name in ("dst", "src"):
             thread = peers.get(f"{name}.thread", known.get(name, "").partition(".")[0] if "." in known.get(name, "") else None)

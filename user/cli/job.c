@@ -135,8 +135,34 @@ static int add_forked_of(struct job *job, pid_t pid, const struct image *program
 	return err;
 }
 
+/* The number in the variable that the program's model names; negative: there is none, or not yet. */
+static int forked_rank(const struct job *job, const struct process *process, const struct image *program)
+{
+	int rank = -1;
+
+	for (size_t s = 0; s < job->plan->nsites && rank < 0; s++) {
+		const struct site *site = &job->plan->sites[s];
+
+		if (site->image == program && site->function->model->rank_symbol &&
+		    image_read_int(program, process, site->function->model->rank_symbol, &rank))
+			return -1;
+	}
+	return rank;
+}
+
+/* Is a process whose children, from `first` on, are ranks one itself? Where it only waits for them it has no number, or that of one of them. */
+static bool is_rank_too(const struct job *job, const struct process *process, const struct image *program, size_t first)
+{
+	int own = forked_rank(job, process, program);
+
+	for (size_t i = first; i < job->nprocesses; i++)
+		if (forked_rank(job, job->processes[i], program) == own)
+			return false;
+	return own >= 0;
+}
+
 /*
- * Ranks that were forked instead of launched: the process they came from only waits for them, so they are
+ * Ranks that were forked instead of launched: the process they came from mostly only waits for them, and then they are
  * observed in its place.
  */
 static int add_forked(struct job *job)
@@ -146,11 +172,11 @@ static int add_forked(struct job *job)
 
 	for (size_t i = 0; !err && i < before; i++) {
 		const struct image *program = forking_program(job, job->processes[i]);
-		size_t count = 0;
+		size_t count = 0, first = job->nprocesses;
 
 		if (program)
 			err = add_forked_of(job, job->processes[i]->pid, program, &count);
-		if (!count)
+		if (!count || is_rank_too(job, job->processes[i], program, first))
 			continue;
 		process_close(job->processes[i]);
 		job->processes[i] = job->processes[--job->nprocesses];

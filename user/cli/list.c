@@ -179,7 +179,7 @@ static void print_builds(const struct plan *plan, const struct model *model)
 		struct image *image = plan->images[i];
 		const struct build *build;
 
-		if (!image->is_program || !plan_has_sites(plan, model, image))
+		if (!plan_has_sites(plan, model, image))
 			continue;
 		build = plan_build(plan, model, image);
 		printf("  build: %s: %s\n", build ? build->name : "unknown",
@@ -295,7 +295,7 @@ static void json_builds(struct json *j, const struct plan *plan, const struct mo
 	for (size_t i = 0; i < plan->nimages && model->nbuilds; i++) {
 		const struct build *build;
 
-		if (!plan->images[i]->is_program || !plan_has_sites(plan, model, plan->images[i]))
+		if (!plan_has_sites(plan, model, plan->images[i]))
 			continue;
 		build = plan_build(plan, model, plan->images[i]);
 		json_object(j);

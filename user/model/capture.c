@@ -403,10 +403,10 @@ int model_function_capture_build(const struct function *function, const char *so
 	plan->wants.bound = function->parsed;
 	plan->wants.parsed = function->model->parsed;
 	/* A file that is none of the model's libraries is the program: its layout is that. */
-	if (!function->model->in_program || model_matches_file(function->model, soname, NULL))
-		plan->wants.soname = soname;
-	else if (build && snprintf(plan->program, sizeof(plan->program), PROGRAM_BUILD "%s", build->name) > 0)
+	if (build && snprintf(plan->program, sizeof(plan->program), PROGRAM_BUILD "%s", build->name) > 0)
 		plan->wants.soname = plan->program;
+	else if (!function->model->in_program || model_matches_file(function->model, soname, NULL))
+		plan->wants.soname = soname;
 	wants_find(&plan->wants);
 	if (!plan->wants.failed) {
 		assign(plan);

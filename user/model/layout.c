@@ -35,7 +35,7 @@ static struct passed pass_struct(int64_t size)
 	return passed;
 }
 
-/* ptr, u32 ..., or struct N. */
+/* ptr, u32 ..., struct N, nothing or unknown. */
 static bool width_read(struct lexer *lexer, struct fact *fact)
 {
 	uint8_t size;
@@ -46,11 +46,15 @@ static bool width_read(struct lexer *lexer, struct fact *fact)
 		fact->passed = pass_struct(fact->number);
 		return true;
 	}
+	if (lexer_take_word(lexer, "nothing") || lexer_is_word(lexer, "unknown")) {
+		fact->passed = (struct passed){ .how = lexer_take_word(lexer, "unknown") ? PASS_UNKNOWN : PASS_NOTHING };
+		return true;
+	}
 	fact->passed = (struct passed){ .how = PASS_INTEGER, .words = 1 };
 	if (lexer->token.kind != TOKEN_WORD || !width_from_word(lexer->token.at, lexer->token.length, &fact->passed.width,
 								&fact->passed.form, &size)) {
 		source_error(lexer->source, lexer->token.at,
-			     "expected ptr u8 s8 u16 s16 u32 s32 u64 s64 or 'struct BYTES' instead of %s", lexer_show(lexer));
+			     "expected ptr u8 s8 u16 s16 u32 s32 u64 s64, 'struct BYTES', nothing or unknown instead of %s", lexer_show(lexer));
 		return false;
 	}
 	fact->number = size;

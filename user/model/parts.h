@@ -108,7 +108,7 @@ struct ctype {
 	const char *name;    /* of NAMED */
 };
 
-enum passing { PASS_NOTHING, PASS_INTEGER, PASS_SSE, PASS_MEMORY };
+enum passing { PASS_NOTHING, PASS_INTEGER, PASS_SSE, PASS_MEMORY, PASS_UNKNOWN /* nor is it known where what follows it is */ };
 
 /* How the ABI passes a type, and how to read it. */
 struct passed {

@@ -411,6 +411,7 @@ static void want_arrival(struct wants *wants, const struct arrival *arrival)
 /* The ABI's counters: what has been handed out so far. */
 struct handed {
 	unsigned integers, sses, stack;
+	bool lost; /* something came whose size is unknown */
 };
 
 static void on_stack(struct handed *h, const struct passed *passed, struct arrival *arrival)
@@ -429,6 +430,9 @@ static struct arrival arrive(struct wants *wants, struct handed *h, const struct
 	struct arrival arrival = { .parameter = p, .passed = passed_of(wants, p->type) };
 	const struct passed *passed = &arrival.passed;
 
+	h->lost |= passed->how == PASS_UNKNOWN;
+	if (h->lost || passed->how == PASS_NOTHING)
+		return arrival;
 	if (passed->how == PASS_INTEGER && h->integers + passed->words <= GB_REGISTERS) {
 		arrival.place = (struct place){ FROM_REGISTER, h->integers };
 		if (passed->words == 2)

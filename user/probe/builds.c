@@ -41,7 +41,7 @@ bool plan_build_is_told(const struct plan *plan, const struct model *model)
 
 const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image)
 {
-	if (!model->nbuilds || !image->is_program)
+	if (!model->nbuilds)
 		return NULL;
 	return told_build(plan, model) ?: model_build_recognise(model, build_test_holds, image);
 }

@@ -37,18 +37,41 @@ void call_made(const char *function, uint64_t bytes, uint64_t sent, uint64_t rec
 		NOTE(F, bytes, sent, received, __VA_ARGS__);            \
 	} while (0)
 
+/* Where no id was written there is none; Berkeley's functions are given a 0 all the same. */
+#ifdef UPC_BERKELEY
+#define UNNAMED_TEXT "named=0 expr=0"
+#else
+#define UNNAMED_TEXT "named=0"
+#endif
 #define NOTE_BARRIER(F, id, depth)                                                                      \
 	do {                                                                                            \
 		if ((id) == UPC_UNNAMED)                                                                \
-			call_made(#F, 0, 0, 0, depth, "named=0");                                       \
+			call_made(#F, 0, 0, 0, depth, UNNAMED_TEXT);                                       \
 		else                                                                                    \
 			call_made(#F, 0, 0, 0, depth, "named=1 expr=%d", id);                           \
 	} while (0)
+#ifdef UPC_BERKELEY
+#define BARRIER(F, id, depth)                                           \
+	do {                                                            \
+		F((id) == UPC_UNNAMED ? 0 : (id), (id) == UPC_UNNAMED); \
+		NOTE_BARRIER(F, id, depth);                             \
+	} while (0)
+#else
 #define BARRIER(F, id, depth)                   \
 	do {                                    \
 		F(id);                          \
 		NOTE_BARRIER(F, id, depth);     \
 	} while (0)
+#endif
+#define TRY_WAIT(F, id)                                                                                         \
+	({                                                                                                      \
+		int result = F((id) == UPC_UNNAMED ? 0 : (id), (id) == UPC_UNNAMED);                            \
+		if ((id) == UPC_UNNAMED)                                                                        \
+			NOTE(F, 0, 0, 0, UNNAMED_TEXT " > result=%d", result);                                        \
+		else                                                                                            \
+			NOTE(F, 0, 0, 0, "named=1 expr=%d > result=%d", id, result);                            \
+		result;                                                                                         \
+	})
 #define INSIDE_BARRIER(F, id, depth) NOTE_BARRIER(F, id, depth)
 #define FENCE(F) MAKE(F, (), 0, 0, 0, " ")
 #define SYNCI(F) FENCE(F)

@@ -4,6 +4,7 @@
  * inside the runtime is counted and written with it: a barrier's notify and wait, a strict block's relaxed one.
  */
 #include "job.h"
+#include "upc_berkeley.h"
 #include "upc_calls.h"
 #include "upc_runtime.h"
 
@@ -42,18 +43,30 @@ static void learn(const void *data, size_t length)
 /* An id of UPC_UNNAMED: none. */
 static void barrier(int id)
 {
+#ifdef UPC_BERKELEY
+	BARRIER(_upcr_notify, id, 0);
+	BARRIER(_upcr_wait, id, 0);
+#else
 	BARRIER(__upc_barrier, id, 0);
 	INSIDE_BARRIER(__upc_notify, id, 1);
 	INSIDE_BARRIER(__upc_wait, id, 1);
+#endif
 }
 
 static void split_barrier(long round)
 {
 	int id = round % 2 ? (int)round : UPC_UNNAMED;
 
+#ifdef UPC_BERKELEY
+	BARRIER(_upcr_notify, id, 0);
+	checksum = job_mix(checksum + round);
+	if (!TRY_WAIT(_upcr_try_wait, id))
+		abort();
+#else
 	BARRIER(__upc_notify, id, 0);
 	checksum = job_mix(checksum + round);
 	BARRIER(__upc_wait, id, 0);
+#endif
 }
 
 static void move_blocks(long round)
@@ -213,8 +226,34 @@ static void at_once(long round)
 	barrier(UPC_UNNAMED);
 }
 
+/* What lies below Berkeley UPC. */
+static void transfers(long round)
+{
+#ifdef UPC_BERKELEY
+	long out[4] = { round, 2, 3, 4 }, in[4], more[4];
+
+	G_PUT(gasnete_put_bulk, right, in, out, 32);
+	G_GET(gasnete_get_bulk, more, left, in, 24);
+	G_SET(gasnete_memset, right, more + 3, 0, 8);
+	learn(more, 32);
+	G_SYNC(gasnete_wait_syncnb, G_PUT_NB(gasnete_put_nb_bulk, right, in, out, 16));
+	G_SYNC(gasnete_wait_syncnb, G_GET_NB(gasnete_get_nb_bulk, more, left, in, 16));
+	void *handle = G_SET_NB(gasnete_memset_nb, left, more + 2, 1, 16);
+
+	if (G_TRYSYNC(gasnete_try_syncnb, handle))
+		abort();
+	G_PUT(gasnete_put_nbi_bulk, left, in, more, 8);
+	G_GET(gasnete_get_nbi_bulk, out, right, in, 8);
+	G_SET(gasnete_memset_nbi, left, out + 1, 2, 8);
+	learn(out, 32);
+#else
+	(void)round;
+#endif
+}
+
 static void one_round(long round)
 {
+	transfers(round);
 	move_blocks(round);
 	move_values(round);
 	split_barrier(round);

@@ -35,6 +35,9 @@
 
 UPC_OWN int MYTHREAD;
 int THREADS = 2;
+#ifdef UPC_BERKELEY
+unsigned gasneti_mynode = -1; /* of a process; the one that waits for them is none */
+#endif
 
 /* How pointers-to-shared are stored, for debuggers; and how the program was compiled, as the compiler would leave it. */
 upc_debug_ptr upc_debug_null;
@@ -393,6 +396,9 @@ static void run_thread(int thread, int argc, char **argv)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	MYTHREAD = thread;
+#ifdef UPC_BERKELEY
+	gasneti_mynode = thread;
+#endif
 	upc_wait_for_all();
 	__upc_exit(upc_main(argc, argv));
 }
