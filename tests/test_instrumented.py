@@ -34,7 +34,6 @@ def check_pointers(lines):
         assert pointer in ("unknown", f"thread=5,phase={64 + int(size)},addr=0x1234")
 
 
-@pytest.mark.guest
 @pytest.mark.usefixtures("rung")
 @pytest.mark.parametrize("berkeley", [0, 1], ids=["gupc", "berkeley"])
 def test_the_compilers_events(job, observe, tmp_path, berkeley):
