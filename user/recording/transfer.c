@@ -98,5 +98,12 @@ void run_put(struct buffer *out, const struct def_run *run)
 
 const char *run_take(struct cursor *in, struct def_run *run)
 {
-	return entry_decode(in, run_fields, sizeof(*run), run);
+	struct def_run taken;
+	const char *wrong = entry_decode(in, run_fields, sizeof(taken), &taken);
+
+	if (wrong)
+		return wrong;
+	entry_free(run_fields, run);
+	*run = taken;
+	return NULL;
 }

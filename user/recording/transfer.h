@@ -17,6 +17,7 @@ void definitions_put_processes(struct buffer *out, const struct definitions *d);
 const char *definitions_take(struct cursor *in, struct definitions *d);
 
 void run_put(struct buffer *out, const struct def_run *run);
+/* What *run held is freed. NULL, or what is wrong; then it is as it was. */
 const char *run_take(struct cursor *in, struct def_run *run);
 
 #endif

@@ -105,9 +105,10 @@ static int deliver(struct timeline_live *live, uint32_t index, size_t count)
 	for (size_t i = 0; i < count && !error; i++)
 		error = timeline_begin(t, &t->threads[index], &w->spans[t->keys[i].index]);
 	w->count -= count;
-	memmove(w->spans, w->spans + count, w->count * sizeof(*w->spans));
-	if (w->count)
+	if (w->count) {
+		memmove(w->spans, w->spans + count, w->count * sizeof(*w->spans));
 		w->since = w->spans[0].end;
+	}
 	return error ? error : timeline_end_until(t, &t->threads[index], horizon, NULL);
 }
 

@@ -252,11 +252,9 @@ static void take_definitions(struct host *h, const uint8_t *bytes, size_t size)
 static void take_run(struct host *h, const uint8_t *bytes, size_t size)
 {
 	struct cursor in = { bytes, bytes + size, false };
-	struct def_run run;
 
-	if (run_take(&in, &run))
+	if (run_take(&in, &h->d.run))
 		host_fail(h, "what came through the pipe makes no sense");
-	h->d.run = run; /* what the one before it held is small */
 }
 
 static void take_event(struct host *h, const uint8_t *bytes, size_t size)
