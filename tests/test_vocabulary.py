@@ -240,6 +240,21 @@ def test_lists_name_tests_that_exist():
         assert conformance.exists(test), (event, runtime, test)
 
 
+def test_no_row_of_the_documents_is_empty():
+    """A test has seen each row of each table on some runtime; where none can, the list says why."""
+    result = gaspbpf.run("events", "--conformance", "--json")
+    assert result.returncode == 0, result.stderr
+    rows = [row for row in json.loads(result.stdout)["rows"] if row["document"] != "Beyond the documents"]
+    assert [(row["name"], row["types"]) for row in rows] == [(name, types) for _, _, name, _, types, _ in documents()]
+    assert [row["name"] for row in rows if not row["seen"] and "reason" not in row] == []
+    assert {row["name"] for row in rows if not row["seen"]} == {"GASP_TITANIUM", "PUPC_LOCK_INIT_START", "PUPC_LOCK_INIT_END"}
+
+
+def test_every_event_of_every_model_says_its_arguments():
+    """But for the functions by which programs tell of events: these carry the events' arguments."""
+    assert [event["name"] for event in events() if not event["arguments_stated"] and event["model"] != "pupc"] == []
+
+
 def test_installed_headers_are_found_by_pkg_config(tmp_path):
     subprocess.run(["make", "-s", "-C", gaspbpf.TOP, "-o", "gaspbpf", "install", f"DESTDIR={tmp_path}", "prefix=/usr"], check=True,
                    timeout=gaspbpf.PATIENCE, stdout=subprocess.DEVNULL)
