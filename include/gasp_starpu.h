@@ -41,70 +41,97 @@
  * Start, End: int worker_id, int device_number, unsigned memnode */
 #define GASP_STARPU_DRIVER_DEINIT 0x400bu
 
-/* Start, End: (values of the call) */
+/* The worker waits for the data of its task.
+ * Start, End: struct starpu_task *task */
 #define GASP_STARPU_FETCH_INPUT 0x4002u
 
-/* Start, End: (values of the call) */
+/* The worker gives back what its task wrote.
+ * Start, End: struct starpu_task *task */
 #define GASP_STARPU_PUSH_OUTPUT 0x4003u
 
-/* Atomic: (values of the call) */
+/* A task waits for nothing but a worker.
+ * Atomic: struct starpu_task *task, void *kind, int internal */
 #define GASP_STARPU_TASK_READY 0x4004u
 
-/* Atomic: (values of the call) */
+/* A task is over.
+ * Atomic: struct starpu_task *task, void *kind, int internal */
 #define GASP_STARPU_TASK_DONE 0x4005u
 
-/* Start, End: (values of the call) */
+/* starpu_task_submit()
+ * Start: struct starpu_task *task, void *kind, int internal
+ * End: struct starpu_task *task, void *kind, int internal, int result */
 #define GASP_STARPU_TASK_SUBMIT 0x400cu
 
-/* Start, End: (values of the call) */
+/* StarPU submits a task of its own.
+ * Start, End: struct starpu_task *task */
 #define GASP_STARPU_SUBMIT_INTERNAL 0x400du
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait()
+ * Start, End: struct starpu_task *task */
 #define GASP_STARPU_TASK_WAIT 0x400eu
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait_array()
+ * Start, End: struct starpu_task **tasks, unsigned ntasks */
 #define GASP_STARPU_TASK_WAIT_ARRAY 0x400fu
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait_for_all()
+ * Start, End: (none) */
 #define GASP_STARPU_TASK_WAIT_ALL 0x4010u
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait_for_all_in_ctx()
+ * Start, End: unsigned sched_ctx */
 #define GASP_STARPU_TASK_WAIT_CTX 0x4011u
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait_for_n_submitted()
+ * Start, End: unsigned n */
 #define GASP_STARPU_TASK_WAIT_N 0x4012u
 
-/* Start, End: (values of the call) */
+/* starpu_task_wait_for_no_ready()
+ * Start, End: (none) */
 #define GASP_STARPU_TASK_WAIT_READY 0x4013u
 
-/* Start, End: (values of the call) */
+/* starpu_tag_wait_array(), starpu_tag_wait()
+ * Start, End: unsigned ntags, starpu_tag_t *ids */
 #define GASP_STARPU_TAG_WAIT 0x4014u
 
-/* Start, End: (values of the call) */
+/* starpu_data_acquire_on_node() and its like
+ * Start, End: void *handle, int node, int mode */
 #define GASP_STARPU_DATA_ACQUIRE 0x4015u
 
-/* Start, End: (values of the call) */
+/* starpu_data_acquire_on_node_try()
+ * Start: void *handle, int node, int mode
+ * End: void *handle, int node, int mode, int result */
 #define GASP_STARPU_DATA_ACQUIRE_TRY 0x4016u
 
-/* Start, End: (values of the call) */
+/* starpu_data_release_on_node()
+ * Start, End: void *handle, int node */
 #define GASP_STARPU_DATA_RELEASE 0x4017u
 
-/* Start, End: (values of the call) */
+/* starpu_data_register() and its like
+ * Start: int home_node, void *interface
+ * End: int home_node, void *interface, void *handle */
 #define GASP_STARPU_DATA_REGISTER 0x4018u
 
-/* Start, End: (values of the call) */
+/* starpu_data_unregister() and its like
+ * Start, End: void *handle */
 #define GASP_STARPU_DATA_UNREGISTER 0x4019u
 
-/* Start, End: (values of the call) */
+/* starpu_malloc_flags()
+ * Start: size_t size, int flags
+ * End: size_t size, int flags, void *returnptr, int result */
 #define GASP_STARPU_MALLOC 0x401au
 
-/* Start, End: (values of the call) */
+/* starpu_free_flags()
+ * Start, End: void *ptr, size_t size, int flags */
 #define GASP_STARPU_FREE 0x401bu
 
-/* Start, End: (values of the call) */
+/* starpu_malloc_on_node_flags()
+ * Start: unsigned node, size_t size, int flags
+ * End: unsigned node, size_t size, int flags, uintptr_t returnptr */
 #define GASP_STARPU_NODE_MALLOC 0x401cu
 
-/* Start, End: (values of the call) */
+/* starpu_free_on_node_flags()
+ * Start, End: unsigned node, uintptr_t ptr, size_t size, int flags */
 #define GASP_STARPU_NODE_FREE 0x401du
 
 #endif
