@@ -92,6 +92,7 @@ $(BUILD)/gaspbpf.1: gaspbpf scripts/man
 install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -D -m 644 $(BUILD)/gaspbpf.1 $(DESTDIR)$(prefix)/share/man/man1/gaspbpf.1
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
+	install -D -m 755 gaspbpf-toolhost $(DESTDIR)$(prefix)/libexec/gaspbpf/gaspbpf-toolhost
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
 	install -m 644 models/*.model models/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models
 	install -m 644 models/seen/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models/seen

@@ -1,7 +1,9 @@
 """Tool libraries written to GASP 1.4 and PUPC 1.1, told of jobs that were never instrumented: every call they get against the jobs' own figures."""
 import collections
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -435,3 +437,13 @@ def test_a_tool_in_cplusplus(recording, notify, folder, tmp_path):
                 wanted[call.tag][0] += 1
                 wanted[call.tag][1] += call.time - stack.pop()
     assert told == {tag: tuple(sums) for tag, sums in wanted.items()}
+
+
+def test_as_installed(recording, notify, tmp_path):
+    """make install puts the tools' own program where the installed gaspbpf finds it."""
+    subprocess.run(["make", "-s", "-C", gaspbpf.TOP, "-o", "gaspbpf", "-o", "gaspbpf-toolhost", "install", f"DESTDIR={tmp_path}", "prefix=/usr"],
+                   check=True, timeout=gaspbpf.PATIENCE)
+    result = subprocess.run([tmp_path / "usr" / "bin" / "gaspbpf", "replay", recording, "--tool", notify], env={**os.environ, "TOOL_LOG": str(tmp_path / "log")},
+                            capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    assert result.returncode == 0, result.stderr
+    assert toolkit.Log(tmp_path / "log").counts()
