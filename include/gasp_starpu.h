@@ -19,27 +19,31 @@
 
 /* The call that begins a copy, and does it where the copy is synchronous.
  * Start, End: (none) */
-#define GASP_STARPU_DATA_COPY 0x4007u
+#define GASP_STARPU_DATA_COPY 0x4008u
+
+/* A data interface copies so many bytes: parts of a transfer; where TRANSFER cannot be seen, the transfers.
+ * Atomic: int src_node, unsigned memnode, size_t bytes_to_transfer, size_t bytes_transferred */
+#define GASP_STARPU_INTERFACE_COPY 0x4007u
 
 /* starpu_init(): init and init_begin, init_end.
  * Start, End: struct starpu_conf *conf */
-#define GASP_STARPU_INIT 0x4008u
+#define GASP_STARPU_INIT 0x4009u
 
 /* starpu_shutdown(): terminate.
  * Start, End: (none) */
-#define GASP_STARPU_TERMINATE 0x4009u
+#define GASP_STARPU_TERMINATE 0x400au
 
 /* A worker begins: driver_init and driver_init_start, driver_init_end.
  * Start, End: int worker_id, int device_number, unsigned memnode */
-#define GASP_STARPU_DRIVER_INIT 0x400au
+#define GASP_STARPU_DRIVER_INIT 0x400bu
 
 /* An event of the program's own (user events): user_start and user_end.
  * Start, End: (none) */
-#define GASP_STARPU_USER 0x401eu
+#define GASP_STARPU_USER 0x401fu
 
 /* A worker ends: driver_deinit.
  * Start, End: int worker_id, int device_number, unsigned memnode */
-#define GASP_STARPU_DRIVER_DEINIT 0x400bu
+#define GASP_STARPU_DRIVER_DEINIT 0x400cu
 
 /* The worker waits for the data of its task.
  * Start, End: struct starpu_task *task */
@@ -60,78 +64,78 @@
 /* starpu_task_submit()
  * Start: struct starpu_task *task, void *kind, int internal
  * End: struct starpu_task *task, void *kind, int internal, int result */
-#define GASP_STARPU_TASK_SUBMIT 0x400cu
+#define GASP_STARPU_TASK_SUBMIT 0x400du
 
 /* StarPU submits a task of its own.
  * Start, End: struct starpu_task *task */
-#define GASP_STARPU_SUBMIT_INTERNAL 0x400du
+#define GASP_STARPU_SUBMIT_INTERNAL 0x400eu
 
 /* starpu_task_wait()
  * Start, End: struct starpu_task *task */
-#define GASP_STARPU_TASK_WAIT 0x400eu
+#define GASP_STARPU_TASK_WAIT 0x400fu
 
 /* starpu_task_wait_array()
  * Start, End: struct starpu_task **tasks, unsigned ntasks */
-#define GASP_STARPU_TASK_WAIT_ARRAY 0x400fu
+#define GASP_STARPU_TASK_WAIT_ARRAY 0x4010u
 
 /* starpu_task_wait_for_all()
  * Start, End: (none) */
-#define GASP_STARPU_TASK_WAIT_ALL 0x4010u
+#define GASP_STARPU_TASK_WAIT_ALL 0x4011u
 
 /* starpu_task_wait_for_all_in_ctx()
  * Start, End: unsigned sched_ctx */
-#define GASP_STARPU_TASK_WAIT_CTX 0x4011u
+#define GASP_STARPU_TASK_WAIT_CTX 0x4012u
 
 /* starpu_task_wait_for_n_submitted()
  * Start, End: unsigned n */
-#define GASP_STARPU_TASK_WAIT_N 0x4012u
+#define GASP_STARPU_TASK_WAIT_N 0x4013u
 
 /* starpu_task_wait_for_no_ready()
  * Start, End: (none) */
-#define GASP_STARPU_TASK_WAIT_READY 0x4013u
+#define GASP_STARPU_TASK_WAIT_READY 0x4014u
 
 /* starpu_tag_wait_array(), starpu_tag_wait()
  * Start, End: unsigned ntags, starpu_tag_t *ids */
-#define GASP_STARPU_TAG_WAIT 0x4014u
+#define GASP_STARPU_TAG_WAIT 0x4015u
 
 /* starpu_data_acquire_on_node() and its like
  * Start, End: void *handle, int node, int mode */
-#define GASP_STARPU_DATA_ACQUIRE 0x4015u
+#define GASP_STARPU_DATA_ACQUIRE 0x4016u
 
 /* starpu_data_acquire_on_node_try()
  * Start: void *handle, int node, int mode
  * End: void *handle, int node, int mode, int result */
-#define GASP_STARPU_DATA_ACQUIRE_TRY 0x4016u
+#define GASP_STARPU_DATA_ACQUIRE_TRY 0x4017u
 
 /* starpu_data_release_on_node()
  * Start, End: void *handle, int node */
-#define GASP_STARPU_DATA_RELEASE 0x4017u
+#define GASP_STARPU_DATA_RELEASE 0x4018u
 
 /* starpu_data_register() and its like
  * Start: int home_node, void *interface
  * End: int home_node, void *interface, void *handle */
-#define GASP_STARPU_DATA_REGISTER 0x4018u
+#define GASP_STARPU_DATA_REGISTER 0x4019u
 
 /* starpu_data_unregister() and its like
  * Start, End: void *handle */
-#define GASP_STARPU_DATA_UNREGISTER 0x4019u
+#define GASP_STARPU_DATA_UNREGISTER 0x401au
 
 /* starpu_malloc_flags()
  * Start: size_t size, int flags
  * End: size_t size, int flags, void *returnptr, int result */
-#define GASP_STARPU_MALLOC 0x401au
+#define GASP_STARPU_MALLOC 0x401bu
 
 /* starpu_free_flags()
  * Start, End: void *ptr, size_t size, int flags */
-#define GASP_STARPU_FREE 0x401bu
+#define GASP_STARPU_FREE 0x401cu
 
 /* starpu_malloc_on_node_flags()
  * Start: unsigned node, size_t size, int flags
  * End: unsigned node, size_t size, int flags, uintptr_t returnptr */
-#define GASP_STARPU_NODE_MALLOC 0x401cu
+#define GASP_STARPU_NODE_MALLOC 0x401du
 
 /* starpu_free_on_node_flags()
  * Start, End: unsigned node, uintptr_t ptr, size_t size, int flags */
-#define GASP_STARPU_NODE_FREE 0x401du
+#define GASP_STARPU_NODE_FREE 0x401eu
 
 #endif

@@ -201,6 +201,15 @@ static void learn_driver(struct host *h, struct starpu_thread *own, const char *
 		own->driver = starpu_prof_tool_driver_gpu;
 }
 
+/* Is the function observed that tells whole transfers? Newer libraries hide it. */
+static bool sees_transfers(const struct host *h)
+{
+	for (size_t i = 0; i < h->d.nprobes; i++)
+		if (!strcmp(h->d.probes[i].event, PREFIX "TRANSFER"))
+			return true;
+	return false;
+}
+
 static void starpu_event(struct host *h, struct host_thread *t)
 {
 	const struct def_probe *probe = host_probe(h);
@@ -223,7 +232,7 @@ static void starpu_event(struct host *h, struct host_thread *t)
 	row = user ? &user_row : row_of(event);
 	if (row)
 		tell_row(h, row, &info);
-	else if (!strcmp(event, "TRANSFER"))
+	else if (!strcmp(event, "TRANSFER") || (!strcmp(event, "INTERFACE_COPY") && !sees_transfers(h)))
 		begin_transfer(h, own, &info);
 	else if (!strcmp(event, "DATA_COPY") && h->event.type == EVENT_END)
 		end_transfer(h, own, &info);
