@@ -251,8 +251,10 @@ def test_no_row_of_the_documents_is_empty():
 
 
 def test_every_event_of_every_model_says_its_arguments():
-    """But for the functions by which programs tell of events: these carry the events' arguments."""
-    assert [event["name"] for event in events() if not event["arguments_stated"] and event["model"] != "pupc"] == []
+    """In one model of its language, at least. The functions by which programs tell of events carry these events' arguments."""
+    known = [event for event in events() if event["model"] != "pupc"]
+    stated = {event["name"] for event in known if event["arguments_stated"]}
+    assert {event["name"] for event in known} - stated == set()
 
 
 def test_installed_headers_are_found_by_pkg_config(tmp_path):
