@@ -7,11 +7,11 @@ import subprocess
 import pytest
 
 import conformance
+import event_lines
 import gaspbpf
 import truth
 
 RUNTIME = "opencoarrays-2.10.1"
-LINE = re.compile(r"[\d.]+ image:(\d+) \S+? (START|END|ATOMIC) GASP_CAF_(\w+)((?: \w+=.*?)?)(?: @ .*)?$")
 
 # They ask the image that calls, and nobody else.
 LEFT_OUT = {"this_image", "num_images", "team_number", "get_communicator", "is_contiguous", "random_init"}
@@ -26,36 +26,20 @@ def test_model_has_all_functions_of_the_library():
     assert exported - {row["symbol"] for row in found} == {f"_gfortran_caf_{name}" for name in LEFT_OUT}
 
 
-def arguments_of(text):
-    return dict(item.split("=", 1) for item in text.split())
-
-
-def calls_of_the_program(path):
-    """By image: (event, arguments) of each call that is not made within another one, as the END tells them."""
-    open_calls, calls = collections.Counter(), collections.defaultdict(list)
-    for line in path.read_text().splitlines():
-        match = LINE.match(line)
-        if not match:
-            continue
-        image, kind, event, text = match.groups()
-        open_calls[image] += {"START": 1, "END": -1}.get(kind, 0)
-        if kind != "START" and not open_calls[image]:
-            calls[int(image)].append((event, arguments_of(text)))
-    return calls
-
-
 def test_every_function_with_its_arguments(job, observe, tmp_path):
     log = tmp_path / "log"
     pair = job(["cafrun", "-np", "2", gaspbpf.WORKLOADS / "caf_every"], ranks=2, env={**truth.ENVIRONMENT, "EVERY_LOG": str(log)}).wait_ready()
     report = truth.window(pair, observe, options=["-o", tmp_path / "run.events"])
-    calls = calls_of_the_program(tmp_path / "run.events")
+    calls = [call for call in event_lines.calls(tmp_path / "run.events", "CAF") if not call.around]
     bytes_of = collections.Counter()
     for image in (1, 2):
-        own = [(line.split()[0], arguments_of(line.partition(" ")[2])) for line in (tmp_path / f"log.{image - 1}").read_text().splitlines()]
+        own = [(line.split()[0], event_lines.arguments_of(line.partition(" ")[2]))
+               for line in (tmp_path / f"log.{image - 1}").read_text().splitlines()]
         assert len(own) > 60
-        assert [event for event, _ in calls[image]] == [event for event, _ in own]
+        of_this = [call for call in calls if call.rank == image]
+        assert [call.event for call in of_this] == [event for event, _ in own]
         # The program does not know all: tokens and offsets are the compiler's.
-        seen = [(event, {name: arguments.get(name) for name in wrote}) for (event, arguments), (_, wrote) in zip(calls[image], own)]
+        seen = [(call.event, {name: call.arguments.get(name) for name in wrote}) for call, (_, wrote) in zip(of_this, own)]
         assert [pair for pair in zip(seen, own) if pair[0] != pair[1]] == []
         bytes_of.update({event: 0 for event, _ in own})
         for event, arguments in own:
@@ -72,11 +56,11 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
 def test_the_way_in_and_out(tmp_path, how, event, arguments):
     result = gaspbpf.run("-q", "-o", tmp_path / "run.events", "--", "cafrun", "-np", "2", gaspbpf.WORKLOADS / "caf_every",
                          env={**truth.ENVIRONMENT, "EVERY_LOG": str(tmp_path / "log"), "EVERY_END": how})
-    lines = [match.groups() for match in map(LINE.match, (tmp_path / "run.events").read_text().splitlines()) if match]
+    path = tmp_path / "run.events"
     # Coarrays are registered before the program begins, and that makes the runtime begin by itself; the program's own call comes then.
-    began = [name for calls in calls_of_the_program(tmp_path / "run.events").values() for name, _ in calls if name == "INIT"]
-    assert len(began) == 2, result.stderr
-    ends = [(kind, arguments_of(text)) for _, kind, name, text in lines if name == event and kind != "END"]
+    began = [line[3] for line in event_lines.lines(path, "CAF") if line[2:4] == ("START", "INIT")]
+    assert len(began) == 4, result.stderr
+    ends = [(kind, given) for _, _, kind, name, given in event_lines.lines(path, "CAF") if name == event and kind != "END"]
     # The first image that stops with an error may take the other one along.
     assert len(ends) == 2 or (ends and event in ("ERROR_STOP", "FAIL_IMAGE")), result.stderr
     for kind, given in ends:

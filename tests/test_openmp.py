@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import conformance
+import event_lines
 import gaspbpf
 import truth
 
@@ -81,39 +82,21 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
 
 # --- what the calls say
 
-LINE = re.compile(r"[\d.]+ pid:\d+ \S+?:(\d+) (START|END) GASP_OMP_(\w+) ?(.*?)(?: @ .*)?$")
-
-
-def calls_of(path):
-    """(event, arguments, the event around it) of each call in a file of .events."""
-    stacks = collections.defaultdict(list)
-    for line in path.read_text().splitlines():
-        match = LINE.match(line)
-        if not match:
-            continue
-        tid, kind, event, text = match.groups()
-        if kind == "START":
-            stacks[tid].append(event)
-            continue
-        assert stacks[tid].pop() == event
-        arguments = dict(item.split("=", 1) for item in text.split(" ") if "=" in item)
-        yield event, arguments, stacks[tid][-1] if stacks[tid] else None
-
-
 def total(calls, event, value=lambda arguments: 1, **wanted):
-    return sum(value(arguments) for name, arguments, _ in calls if name == event
-               and all(arguments.get(key) == text for key, text in wanted.items()))
+    return sum(value(call.arguments) for call in calls if call.event == event
+               and all(call.arguments.get(key) == text for key, text in wanted.items()))
 
 
 def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     team = job(JOB, env=ENVIRONMENT).wait_ready()
     report = truth.window(team, observe, options=["-o", tmp_path / "run.events"])
     own, = team.truths()
-    calls = list(calls_of(tmp_path / "run.events"))
+    calls = list(event_lines.calls(tmp_path / "run.events", "OMP"))
     # All iterations of all loops that are shared out by libgomp come in chunks. A loop that calls another one's function has the same chunk.
-    chunks = [abs(int(arguments["iend"]) - int(arguments["istart"])) for event, arguments, around in calls
-              if event in ("LOOP_START", "LOOP_NEXT") and around not in ("LOOP_START", "LOOP_NEXT") and arguments["more"] == "1"]
-    assert {arguments["istart"] for event, arguments, _ in calls if event == "LOOP_NEXT" and arguments["more"] == "0"} == {"unknown"}
+    asked = [call for call in calls if call.event in ("LOOP_START", "LOOP_NEXT")]
+    chunks = [abs(int(call.arguments["iend"]) - int(call.arguments["istart"])) for call in asked
+              if call.around not in ("LOOP_START", "LOOP_NEXT") and call.arguments["more"] == "1"]
+    assert {call.arguments["istart"] for call in asked if call.arguments["more"] == "0"} == {"unknown"}
     assert sum(chunks) == own["iterations"] + own["iterations_ull"] + own["posted"]
     given = sum(total(calls, event) - total(calls, event, section="0") for event in ("SECTIONS_START", "SECTIONS_NEXT"))
     assert given == own["sections"]
@@ -132,7 +115,7 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     assert total(calls, "LOCK_ATTEMPT", lock=lock, result="1") == own["tried"]
     assert total(calls, "LOCK", lock=nest) + total(calls, "LOCK_ATTEMPT", lock=nest) == own["nested"]
     assert total(calls, "UNLOCK", lock=nest) == own["nested"]
-    sections = collections.Counter(arguments["name"] for event, arguments, _ in calls if event == "CRITICAL_START")
+    sections = collections.Counter(call.arguments["name"] for call in calls if call.event == "CRITICAL_START")
     assert sections.pop("unknown") == own["unnamed"]
     assert len(sections) == 2 and set(sections.values()) == {own["named"] // 2}
     # Memory

@@ -1,15 +1,14 @@
 """OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down itself."""
-import collections
 import json
 import re
 import subprocess
 
 import conformance
+import event_lines
 import gaspbpf
 import truth
 
 RUNTIME = "openmpi-oshmem-4.1.4"
-LINE = re.compile(r"[\d.]+ PE:(\d+) \S+? (START|END|ATOMIC) GASP_SHMEM_(\w+)((?: \w+=.*?)?)(?: @ .*)?$")
 
 # They tell or set something of the PE that calls, or belong to the library's own parts.
 LEFT_OUT = re.compile(r"""p?shmem_(my_pe|n_pes|ptr|(pe|addr)_accessible|query_thread|info_get_\w+|udcflush\w*|(set|clear)_cache_\w+) |
@@ -32,38 +31,20 @@ def test_model_has_all_functions_of_the_library():
     assert {name for name in wanted if place[name] not in known} == set()
 
 
-def calls_of_the_program(path):
-    """By PE: (event, arguments) of each call that is not made within another one, as the END tells them."""
-    open_calls, calls = collections.Counter(), collections.defaultdict(list)
-    for line in path.read_text().splitlines():
-        match = LINE.match(line)
-        if not match:
-            continue
-        pe, kind, event, text = match.groups()
-        open_calls[pe] += {"START": 1, "END": -1}.get(kind, 0)
-        if kind == "END" and not open_calls[pe]:
-            calls[int(pe)].append((event, arguments_of(text)))
-    return calls
-
-
-def arguments_of(text):
-    """name=value ...: gaspbpf writes the blank of "long double" as \\x20, the job does not."""
-    return dict(item.replace("\\x20", " ").split("=", 1) for item in re.split(r" (?=\w+=)", text.strip()) if item)
-
-
 def test_every_function_with_its_arguments(job, observe, tmp_path):
     log = tmp_path / "log"
     pair = job(["oshrun", "-n", "2", "-x", f"EVERY_LOG={log}", gaspbpf.WORKLOADS / "shmem_every"], ranks=2,
                env={**truth.ENVIRONMENT, "EVERY_LOG": str(log)}).wait_ready()
     report = truth.window(pair, observe, options=["-o", tmp_path / "run.events"])
-    calls = calls_of_the_program(tmp_path / "run.events")
+    calls = [call for call in event_lines.calls(tmp_path / "run.events", "SHMEM") if not call.around]
     sent, received = 0, 0
     for rank in range(2):
-        own = [(line.split()[0], arguments_of(line.partition(" ")[2])) for line in (tmp_path / f"log.{rank}").read_text().splitlines()]
+        own = [(line.split()[0], event_lines.arguments_of(line.partition(" ")[2]))
+               for line in (tmp_path / f"log.{rank}").read_text().splitlines()]
         assert len(own) > 900
-        assert [event for event, _ in calls[rank]] == [event for event, _ in own]
-        # What the job does not speak of are arguments that no table has.
-        seen = [(event, {name: arguments.get(name) for name in wrote}) for (event, arguments), (_, wrote) in zip(calls[rank], own)]
+        of_this = [call for call in calls if call.rank == rank]
+        assert [call.event for call in of_this] == [event for event, _ in own]
+        seen = [(call.event, {name: call.arguments.get(name) for name in wrote}) for call, (_, wrote) in zip(of_this, own)]
         assert [pair for pair in zip(seen, own) if pair[0] != pair[1]] == []
         sent += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("PUT", "PUT_NBI", "IPUT", "P"))
         received += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("GET", "GET_NBI", "IGET", "G"))
@@ -78,16 +59,16 @@ def ends_with(tmp_path, *how):
     """Starts a PE that ends in this way; its events (type, event, arguments), and what it printed."""
     result = gaspbpf.run("-q", "-o", tmp_path / "run.events", "--", "oshrun", "-n", "1", gaspbpf.WORKLOADS / "shmem_every", *how,
                          env=truth.ENVIRONMENT)
-    lines = [match.groups() for match in map(LINE.match, (tmp_path / "run.events").read_text().splitlines()) if match]
-    assert [(kind, event) for _, kind, event, _ in lines][:1] == [("START", "INIT")], result.stderr
-    assert [event for _, kind, event, _ in lines if kind == "END"].count("INIT") == 1
-    return [line[1:] for line in lines], result.stdout
+    lines = [line[2:] for line in event_lines.lines(tmp_path / "run.events", "SHMEM")]
+    assert [line[:2] for line in lines][:1] == [("START", "INIT")], result.stderr
+    assert [line[:2] for line in lines].count(("END", "INIT")) == 1
+    return lines, result.stdout
 
 
 def test_an_end_that_takes_all_along(tmp_path):
     lines, _ = ends_with(tmp_path, "--global-exit", "7")
     assert [line[:2] for line in lines if line[1] == "GLOBAL_EXIT"] == [("ATOMIC", "GLOBAL_EXIT")]
-    assert arguments_of(lines[-1][2]) == {"status": "7"}
+    assert lines[-1][2] == {"status": "7"}
     conformance.seen(RUNTIME, "GASP_SHMEM_INIT", "GASP_SHMEM_GLOBAL_EXIT")
 
 
