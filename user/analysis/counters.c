@@ -19,6 +19,8 @@
 #include "util/array.h"
 
 #define NAMES_MOST 8
+#define TASKS_MOST (1u << 22) /* in progress at a time, and rows: a job has fewer, a forged recording need not */
+#define ROWS_MOST (1u << 18)
 
 /* Where a probe's calls say what; -1: they do not. */
 struct probe_facts {
@@ -196,7 +198,7 @@ static uint32_t row_of(struct counters *c, enum counter_scope scope, uint32_t pr
 	HASH_FIND(hh, c->index, &key, sizeof(key), record);
 	if (record)
 		return record->row;
-	record = calloc(1, sizeof(*record));
+	record = c->nrows < ROWS_MOST ? calloc(1, sizeof(*record)) : NULL;
 	if (!record || array_one_more(&c->rows, &c->room, c->nrows, sizeof(*c->rows))) {
 		free(record);
 		return NO_INDEX;
@@ -225,7 +227,7 @@ static struct task *task_of(struct counters *c, uint32_t process, uint64_t addre
 	HASH_FIND(hh, c->tasks, &key, sizeof(key), task);
 	if (task || !add)
 		return task;
-	task = calloc(1, sizeof(*task));
+	task = HASH_COUNT(c->tasks) < TASKS_MOST ? calloc(1, sizeof(*task)) : NULL;
 	if (!task)
 		return NULL;
 	task->key = key;

@@ -6,6 +6,8 @@
 
 #include "recording/recording.h"
 
+#define CHANGES_MOST 4096 /* looked back over, of one address */
+
 struct text_key {
 	uint64_t address;
 	uint32_t process, zero;
@@ -81,7 +83,7 @@ const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, 
 	if (!record)
 		return NULL;
 	at = record->last;
-	while (texts->d->texts[at].time > time && texts->before[at] != NO_INDEX)
+	for (unsigned steps = 0; texts->d->texts[at].time > time && texts->before[at] != NO_INDEX && steps < CHANGES_MOST; steps++)
 		at = texts->before[at];
 	return texts->d->texts[at].text;
 }
