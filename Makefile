@@ -69,11 +69,16 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-unit: $(UNITS)
+unit: $(UNITS) $(BUILD)/tests/compose
 
 $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 	$(call say,UNIT,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
+
+# recordings for tests, of what they say
+$(BUILD)/tests/compose: tests/compose.c $(LIBRARY)
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
 
 workloads:
 	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)

@@ -4,8 +4,7 @@
  * A call says which communicator or object it is about, or nothing: then it is about all. The n-th such call of each
  * member is the n-th operation. For that the members must be known before the first call is simulated, and also
  * where each begins: whoever is joined while it runs may have left the operation in which others still are.
- * So the whole recording is read once beforehand (recording_read(), which needs no order and no memory for spans); members.c
- * makes groups out of what was found. An operation that not all members have in the recording is left as it is.
+ * So the whole recording is read once beforehand; members.c makes groups out of what was found. An operation that not all members have in the recording is left as it is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -143,20 +142,25 @@ static int note_span(struct sim *sim, const struct span *span)
 	}
 }
 
-static int note_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
+/* As schedule.c feeds them: what is inside of an operation is part of it. */
+static int note_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct sim *sim = context;
-	int error = 0;
+	const struct span *span = event->span;
+	struct sim_thread *thread = &sim->threads[span->thread];
 
-	sim->counts.calls += count;
-	for (size_t i = 0; i < count && !error; i++)
-		error = note_span(sim, &spans[i]);
-	return error;
-}
-
-static int note_one(void *context, const struct definitions *d, const struct span *span)
-{
-	return note_spans(context, d, span, 1);
+	if (event->type == EVENT_END) {
+		if (thread->noting && thread->feeding_lane == event->lane && thread->feeding_level == event->level)
+			thread->noting = false;
+		return 0;
+	}
+	sim->counts.calls++;
+	if (event->type == EVENT_ATOMIC || thread->noting || sim->facts[span->probe].kind == KIND_NEST)
+		return 0;
+	thread->noting = true;
+	thread->feeding_lane = event->lane;
+	thread->feeding_level = event->level;
+	return note_span(sim, span);
 }
 
 /* --- ranks ------------------------------------------------------------------ */
@@ -404,7 +408,7 @@ void instance_leave(struct sim *sim, struct instance *instance)
 
 int groups_open(struct sim *sim)
 {
-	struct span_sink sink = { .span = note_one, .spans = note_spans, .context = sim };
+	struct timeline_ops ops = { .event = note_event, .context = sim };
 	struct groups *groups = calloc(1, sizeof(*groups));
 	int error;
 
@@ -417,7 +421,7 @@ int groups_open(struct sim *sim)
 		return -ENOMEM;
 	error = find_ranks(sim);
 	if (!error)
-		error = recording_read(sim->recording, &sink);
+		error = timeline_read(sim->recording, &ops);
 	return error ? error : members_find(sim);
 }
 

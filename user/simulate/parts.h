@@ -183,6 +183,7 @@ struct lane_out {
 
 struct sim_thread {
 	struct row row;
+	bool noting;             /* the first reading is inside of an operation */
 	struct op *feeding;      /* the operation that the events being fed are inside of */
 	unsigned feeding_lane, feeding_level;
 	struct hold *held;

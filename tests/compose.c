@@ -1,0 +1,225 @@
+/*
+ * compose.c - a recording of what a test says, line by line: of jobs whose right answer can be worked out by hand.
+ *
+ *   compose FILE MODELS < TEXT
+ *
+ *   process PID RANK                            rank -1: none; its first thread has the tid PID
+ *   thread PID TID
+ *   call TID START END SYMBOL [NAME=VALUE...]   times in ns from the beginning; calls of a thread in the order of their ends
+ *   atomic TID TIME SYMBOL
+ *   end TIME                                    of the run
+ *
+ * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the recording
+ * gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those not named are unknown.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "recording/recording.h"
+
+#define BEGIN 1000000000000ULL
+#define LIBRARY "libmpi.so.40"
+#define MOST 1024
+
+static const char program[] = "model program\nlanguage PROGRAM\nlibrary job\n"
+	"WORK function void work(long step)\nOTHER function void other(void)\n"
+	"model_end\n";
+
+static struct definitions d;
+static struct model_set *models;
+static struct recording_writer *writer;
+static uint32_t sequences[MOST];
+static uint64_t last_ends[MOST];
+static uint8_t slots[MOST];
+static unsigned line_number;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "compose: line %u: %s\n", line_number, what);
+	exit(1);
+}
+
+static char *copy(const char *text)
+{
+	char *result = strdup(text);
+
+	if (!result)
+		fail("out of memory");
+	return result;
+}
+
+static const struct function *find_function(const char *symbol)
+{
+	for (size_t i = 0; i < models_count(models); i++) {
+		const struct model *model = models_at(models, i);
+
+		for (size_t j = 0; j < model->nfunctions; j++)
+			if (!strcmp(model->functions[j].symbol, symbol))
+				return &model->functions[j];
+	}
+	fail("no model has this symbol");
+	return NULL;
+}
+
+static uint32_t probe_of(const char *symbol)
+{
+	const struct function *function;
+	struct capture capture;
+	uint32_t index;
+
+	for (index = 0; index < d.nprobes; index++)
+		if (!strcmp(d.probes[index].symbol, symbol))
+			return index;
+	function = find_function(symbol);
+	index = definitions_add_probe(&d);
+	if (index >= MOST || model_function_capture(function, !strcmp(function->model->name, "mpi") ? LIBRARY : "other", &capture))
+		fail("too many functions");
+	slots[index] = capture.program.slots;
+	d.probes[index] = (struct def_probe){
+		.event = copy(function->event), .number = function->number, .model = copy(function->model->name), .role = function->role,
+		.marks = function->marks, .symbol = copy(symbol), .prototype = copy(function->prototype), .offset = 64 * index,
+		.values = capture.values, .nvalues = capture.nvalues,
+	};
+	return index;
+}
+
+static uint32_t process_of(uint32_t pid)
+{
+	for (uint32_t i = 0; i < d.nprocesses; i++)
+		if (d.processes[i].pid == pid)
+			return i;
+	fail("no such process");
+	return 0;
+}
+
+static uint32_t thread_of(uint32_t tid)
+{
+	for (uint32_t i = 0; i < d.nthreads; i++)
+		if (d.threads[i].tid == tid)
+			return i;
+	fail("no such thread");
+	return 0;
+}
+
+static void add_thread(uint32_t process, uint32_t tid)
+{
+	uint32_t index = definitions_add_thread(&d);
+
+	if (index >= MOST)
+		fail("too many threads");
+	d.threads[index] = (struct def_thread){ .process = process, .tid = tid, .name = copy("job") };
+}
+
+static void add_process(uint32_t pid, long rank)
+{
+	uint32_t index = definitions_add_process(&d);
+
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.processes[index] = (struct def_process){ .pid = pid, .parent = 1, .command = copy("./job"), .name = copy("job"), .rank = rank,
+						   .unit = rank >= 0 ? copy("rank") : NULL, .start = BEGIN };
+	add_thread(index, pid);
+}
+
+/* NAME=VALUE: the word that the value of this name is read from. */
+static void set_value(struct span *span, const struct def_probe *probe, char *text)
+{
+	char *equals = strchr(text, '=');
+	bool found = false;
+
+	if (!equals)
+		fail("a value is NAME=VALUE");
+	*equals = 0;
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+
+		if (strcmp(v->name, text) || v->constant || v->unobservable)
+			continue;
+		found = true;
+		span->words[v->slot] = (uint64_t)strtoll(equals + 1, NULL, 0);
+		span->unread &= ~(1u << v->slot);
+		if (v->has_null && v->null_slot != v->slot && span->unread >> v->null_slot & 1) {
+			span->words[v->null_slot] = 0x7ffe0000;
+			span->unread &= ~(1u << v->null_slot);
+		}
+	}
+	if (!found)
+		fail(text);
+}
+
+static void add_call(char *text, bool atomic)
+{
+	char *next, *tid = strtok_r(text, " \n", &next), *start = strtok_r(NULL, " \n", &next);
+	char *end = atomic ? start : strtok_r(NULL, " \n", &next), *symbol = strtok_r(NULL, " \n", &next), *value;
+	struct span span = { .site = NO_INDEX, .reason = atomic ? GB_END_ATOMIC : GB_END_RETURN };
+
+	if (!tid || !start || !end || !symbol)
+		fail("call TID START END SYMBOL");
+	span.thread = thread_of(strtoul(tid, NULL, 10));
+	span.start = BEGIN + strtoull(start, NULL, 10);
+	span.end = BEGIN + strtoull(end, NULL, 10);
+	span.probe = probe_of(symbol);
+	span.sequence = ++sequences[span.thread];
+	span.nwords = slots[span.probe];
+	span.unread = (1u << span.nwords) - 1;
+	while ((value = strtok_r(NULL, " \n", &next))) {
+		if (!strncmp(value, "depth=", 6))
+			span.depth = atoi(value + 6);
+		else
+			set_value(&span, &d.probes[span.probe], value);
+	}
+	if (span.end < last_ends[span.thread])
+		fail("calls of a thread are to be in the order of their ends");
+	last_ends[span.thread] = span.end;
+	if (!writer)
+		fail("processes come first");
+	if (recording_span(writer, &span))
+		exit(1);
+	d.threads[span.thread].calls++;
+	d.threads[span.thread].counted = true;
+	d.loss.calls++;
+	d.loss.delivered++;
+	if (span.end > d.run.end)
+		d.run.end = span.end;
+}
+
+int main(int argc, char **argv)
+{
+	char line[4096];
+	int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+
+	if (fd < 0 || models_load_folder(&models, argv[2]) ||
+	    models_add_text(models, "program", program, strstr(program, "model_end") - program)) {
+		fprintf(stderr, "usage: compose FILE MODELS < TEXT\n");
+		return 2;
+	}
+	d.run = (struct def_run){ .start = BEGIN, .start_realtime = 1700000000000000000ULL, .command = copy("compose"), .host = copy("host"),
+				  .kernel = copy("6.18"), .version = copy("test"), .rung = copy("session") };
+	definitions_add_image(&d);
+	d.images[0] = (struct def_image){ .path = copy("/job") };
+	if (recording_create(&writer, fd, argv[1], &d))
+		return 1;
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned long a;
+		long b;
+
+		line_number++;
+		if (sscanf(line, "process %lu %ld", &a, &b) == 2)
+			add_process(a, b);
+		else if (sscanf(line, "thread %lu %ld", &a, &b) == 2)
+			add_thread(process_of(a), b);
+		else if (sscanf(line, "end %lu", &a) == 1)
+			d.run.end = BEGIN + a;
+		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
+			add_call(strchr(line, ' ') + 1, line[0] == 'a');
+		else if (line[0] != '\n' && line[0] != '#')
+			fail("process, thread, call, atomic or end");
+	}
+	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
+	d.run.finished = true;
+	return recording_finish(writer) != 0;
+}
