@@ -118,7 +118,7 @@ static void print_counts(const struct counts *c, FILE *out)
 	if (c->backwards)
 		fprintf(out, "backwards: %s messages were received before they were sent: the clocks differ\n", format_count(a, c->backwards));
 	if (c->incomplete)
-		fprintf(out, "not complete: %s calls of collective operations that not all members have in the recording: left as recorded\n",
+		fprintf(out, "not complete: %s calls of collective operations of which not all members are known, or in the recording: left as recorded\n",
 			format_count(a, c->incomplete));
 	if (c->lossy)
 		fprintf(out, "lost: calls of %s processes are missing: their messages and collective operations are left as recorded\n",

@@ -84,7 +84,6 @@ static struct place *new_place(struct groups *groups, const struct place_key *ke
 		return NULL;
 	place->key = *key;
 	place->self = -1;
-	place->order = HASH_COUNT(groups->places);
 	HASH_ADD(hh, groups->places, key, sizeof(place->key), place);
 	if (!place->hh.tbl) {
 		free(place);

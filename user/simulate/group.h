@@ -33,7 +33,6 @@ struct place {
 	struct place_key key;
 	uint64_t count;
 	int64_t self;            /* rank in the communicator; -1: not told */
-	uint32_t order;          /* of its objects in the process: this is the so manyth */
 	struct group *group;
 	unsigned member;
 	unsigned nfirsts;

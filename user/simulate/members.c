@@ -3,8 +3,8 @@
  *
  * What the first reading found are places: a thread and what its operations say (a communicator, an object, nothing). A
  * communicator's number means the same in all processes. An object's address does not: where several threads of a
- * process use one, it is theirs; else the so manyth object of each process is taken to be the same. Operations
- * that say nothing are those of the threads of a process, where several call them, else of all processes.
+ * process use one, it is theirs; the others are taken together, for a process that uses several objects in another
+ * order than the next one would hang. Operations that say nothing are those of the threads of a process, where several call them, else of all processes.
  *
  * The members of a job that was joined while it ran begin with different operations: some had already left the one in
  * which others still were. No member can leave a barrier before the last has come; so members are shifted
@@ -40,13 +40,13 @@ static int by_place(const void *a, const void *b)
 	return k->thread < l->thread ? -1 : k->thread > l->thread;
 }
 
-static int by_process_and_order(const void *a, const void *b)
+static int by_model_and_process(const void *a, const void *b)
 {
 	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
 
-	if (x->key.process != y->key.process)
-		return x->key.process < y->key.process ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	if (x->key.model != y->key.model)
+		return x->key.model < y->key.model ? -1 : 1;
+	return x->key.process < y->key.process ? -1 : x->key.process > y->key.process;
 }
 
 static bool same_value(const struct place *a, const struct place *b)
@@ -124,27 +124,6 @@ static bool has_teams(struct place **places, size_t count)
 		if (places[i]->key.process == places[i - 1]->key.process)
 			return true;
 	return false;
-}
-
-/* Objects of one thread a process: the n-th of each process are the same one. */
-static int group_objects(struct sim *sim, struct place **places, size_t count)
-{
-	uint32_t order = 0;
-	int error = 0;
-
-	qsort(places, count, sizeof(*places), by_process_and_order);
-	for (size_t i = 0; i < count; i++) {
-		order = i && places[i]->key.process == places[i - 1]->key.process ? order + 1 : 0;
-		places[i]->order = order;
-		places[i]->key.value = order; /* for sorting; the hash is not asked for it meanwhile */
-	}
-	qsort(places, count, sizeof(*places), by_place);
-	for (size_t from = 0, to; from < count && !error; from = to) {
-		for (to = from + 1; to < count && same_value(places[from], places[to]); to++)
-			;
-		error = group_places(sim, places + from, to - from, false, false);
-	}
-	return error;
 }
 
 /* --- alignment --------------------------------------------------------------- */
@@ -331,7 +310,7 @@ static int make_groups(struct sim *sim, struct place **places, size_t count)
 	return error;
 }
 
-/* What make_groups() left: objects that no two threads of a process share; by model. */
+/* What make_groups() left: objects that no two threads of a process share. All of a model are taken together. */
 static int make_object_groups(struct sim *sim, struct place **places, size_t count)
 {
 	size_t kept = 0;
@@ -340,10 +319,11 @@ static int make_object_groups(struct sim *sim, struct place **places, size_t cou
 	for (size_t i = 0; i < count; i++)
 		if (!places[i]->group)
 			places[kept++] = places[i];
+	qsort(places, kept, sizeof(*places), by_model_and_process);
 	for (size_t from = 0, to; from < kept && !error; from = to) {
 		for (to = from + 1; to < kept && places[to]->key.model == places[from]->key.model; to++)
 			;
-		error = group_objects(sim, places + from, to - from);
+		error = group_places(sim, places + from, to - from, false, false);
 	}
 	return error;
 }
@@ -352,24 +332,16 @@ int members_find(struct sim *sim)
 {
 	size_t count = HASH_COUNT(sim->groups->places), n = 0;
 	struct place **places = calloc(count + 1, sizeof(*places)), *place, *next;
-	uint64_t *values = calloc(count + 1, sizeof(*values));
 	int error = -ENOMEM;
 
-	if (places && values) {
+	if (places) {
 		HASH_ITER(hh, sim->groups->places, place, next)
 			places[n++] = place;
 		error = make_groups(sim, places, count);
-		n = 0;
-		HASH_ITER(hh, sim->groups->places, place, next)
-			values[n++] = place->key.value;
 		if (!error)
 			error = make_object_groups(sim, places, count);
-		n = 0;
-		HASH_ITER(hh, sim->groups->places, place, next)
-			place->key.value = values[n++]; /* as the hash knows them */
 	}
 	free(places);
-	free(values);
 	if (error)
 		return error;
 	for (struct group *group = sim->groups->list; group; group = group->next) {

@@ -20,6 +20,7 @@
 
 #include "simulate/parts.h"
 #include "util/clock.h"
+#include "util/format.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -195,14 +196,15 @@ static int watch(const struct simulation *options, pid_t pid, const struct progr
 			break;
 		if (stopped || hangs(&watched, progress, options->patience)) {
 			const char *in = callback_name(progress);
+			char text[FORMAT_SIZE];
 
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			if (stopped)
 				log_error("%s: stopped in %s", log_safe(options->plugin), in);
 			else
-				log_error("%s: %s has not come back for %llu s: it was ended; --patience allows more", log_safe(options->plugin),
-					  in, (unsigned long long)(options->patience / 1000000000));
+				log_error("%s: %s has not come back for %s: it was ended; --patience allows more", log_safe(options->plugin),
+					  in, format_time(text, options->patience));
 			return stopped ? -EINTR : -ETIMEDOUT;
 		}
 		sigtimedwait(&child_ends, NULL, &pause);
