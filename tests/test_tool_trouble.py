@@ -194,3 +194,16 @@ def test_nor_is_one_that_hangs_left(job, observe, tool, tmp_path):
     gaspbpf.wait_for(lambda: not pathlib.Path(f"/proc/{host}/comm").exists() or
                      pathlib.Path(f"/proc/{host}/stat").read_text().split(")")[1].split()[0] == "Z", "its process to end")
     assert ring.end() == 0, ring.output()
+
+
+def test_what_is_lost_is_not_told_and_said(folder):
+    """A flood and tiny rings: what the tool is told, and what it is said not to have been told, is all that the kernel counted."""
+    tool = toolkit.build(folder, "count.cc")
+    result = gaspbpf.run("record", "-q", "--json", "-m", "c", "--ring-size", "4k", "--tool-buffer", "1g", "--tool", tool, "--",
+                         "sh", "-c", f"exec {gaspbpf.WORKLOADS / 'storm'} --storm-ms 300 >/dev/null")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    told = sum(int(calls) for calls in re.findall(r"^\d+ (\d+) \d+$", result.stderr, re.M))
+    said = re.search(r"was not told (\d+) calls that are not on the timeline", result.stderr)
+    assert report["loss"]["lost"] == (int(said[1]) if said else 0)
+    assert told and told + report["loss"]["lost"] == report["loss"]["calls"]

@@ -550,6 +550,7 @@ static void say_rubbish(const struct tool *t)
 int tool_finish(struct tool *t, int stop, bool quiet)
 {
 	const volatile struct host_status *page = t->process.page;
+	uint64_t off_timeline = t->d ? t->d->loss.lost + t->d->loss.summed + t->d->loss.skipped : 0;
 	char kind[40];
 
 	if (t->live && timeline_live_end(t->live) && !t->trouble)
@@ -564,6 +565,9 @@ int tool_finish(struct tool *t, int stop, bool quiet)
 		log_error("tool %s: out of memory: it was told a part only", log_safe(t->options.library));
 	if (t->trouble == TROUBLE_STOPPED || t->trouble == TROUBLE_HUNG || !went_well(t))
 		say_trouble(t);
+	if (off_timeline)
+		log_warn("tool %s: was not told %llu calls that are not on the timeline (lost, or only counted: see the report)",
+			 log_safe(t->options.library), (unsigned long long)off_timeline);
 	if (t->untold)
 		log_warn("tool %s: was not told %llu events", log_safe(t->options.library), (unsigned long long)t->untold);
 	if (!quiet)
