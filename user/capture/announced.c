@@ -445,8 +445,10 @@ void session_end_announced(struct capture_session *s, struct live_thread *t, uin
 
 void session_read_told(struct capture_session *s, struct live_process *p)
 {
-	if (p->process)
-		announced_read_table(s, p);
+	if (!p->process)
+		return;
+	announced_read_table(s, p);
+	announced_foretell(s, p);
 }
 
 void session_say_announced(struct capture_session *s)

@@ -67,6 +67,8 @@ struct open_event {
 /* The event of this number; defined where it is new. NULL: no memory. */
 struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,
 					uint32_t first_probe);
+/* Tells the kernel side which of the runtime's own events have values that it has to follow, before the first is announced. */
+void announced_foretell(struct capture_session *s, struct live_process *p);
 /* The program has created it, now or before anybody watched. */
 void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
 /* Words that a value takes in a span; 0: none, it is not observable. */

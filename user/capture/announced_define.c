@@ -235,7 +235,7 @@ static const struct model_event *runtime_event(const struct capture_session *s, 
 			continue;
 		*model = m;
 		for (size_t k = 0; k < m->nevents; k++)
-			if (m->events[k].number == id)
+			if (m->tells ? m->events[k].has_told && m->events[k].told == id : m->events[k].number == id)
 				return &m->events[k];
 	}
 	return NULL;
@@ -304,6 +304,72 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 	if (e->probe == NO_INDEX)
 		e->probe = define(s, e, like, of, model->name);
 	return e->probe == NO_INDEX ? NULL : e;
+}
+
+static bool process_maps(const struct process *process, const struct image *image)
+{
+	for (size_t i = 0; i < process->nmappings; i++)
+		if (process->mappings[i].executable && process->mappings[i].inode == image->inode && process->mappings[i].device == image->device)
+			return true;
+	return false;
+}
+
+/* The function by which a compiler announces events in this image: it passes the place in the source, too. */
+static const struct site *announcing(const struct capture_session *s, const struct image *image)
+{
+	const struct site *found = NULL;
+
+	for (size_t i = 0; i < s->plan->nsites; i++) {
+		const struct site *site = &s->plan->sites[i];
+		const struct telling *telling = &site->captures[0].telling;
+
+		if (site->image != image || !(site->function->marks & MARKS_ANNOUNCE) || telling->file == TELLING_NOWHERE || telling->list)
+			continue;
+		if (!found || site->function->marks & MARK_STARTS)
+			found = site;
+	}
+	return found;
+}
+
+static bool follows_pointers(const struct announced_event *e)
+{
+	for (int end = 0; end < 2; end++)
+		for (size_t i = 0; i < e->items[end].count; i++)
+			if (e->items[end].item[i].kind == ITEM_SHARED || e->items[end].item[i].kind == ITEM_TEXT)
+				return true;
+	return false;
+}
+
+static void foretell_model(struct capture_session *s, const struct live_process *p, const struct model *model, const struct telling *telling)
+{
+	for (size_t i = 0; i < model->nevents; i++) {
+		const struct model_event *of = &model->events[i];
+		struct announced_event e = { .key = { .id = of->has_told ? of->told : of->number } };
+
+		if (model->tells && !of->has_told)
+			continue;
+		items_of_list(&e.items[0], &of->lists[EVENT_START]);
+		items_of_list(&e.items[1], &of->lists[EVENT_END]);
+		if (follows_pointers(&e))
+			announced_tell_kernel(s, &e, p->pid, telling);
+	}
+}
+
+void announced_foretell(struct capture_session *s, struct live_process *p)
+{
+	const struct model *done = NULL;
+
+	for (size_t i = 0; i < s->plan->nsites; i++) {
+		const struct site *site = &s->plan->sites[i], *by;
+
+		if (site->function->marks & MARKS_TELL || site->function->model == done || !process_maps(p->process, site->image))
+			continue;
+		by = announcing(s, site->image);
+		if (!by)
+			continue;
+		done = site->function->model;
+		foretell_model(s, p, done, &by->captures[0].telling);
+	}
 }
 
 struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,

@@ -320,9 +320,13 @@ void complete_events(struct reader *r)
 	add_functions_events(r);
 	for (size_t i = 0; i < model->nevents; i++) {
 		struct model_event *event = &model->events[i];
+		struct named *told = named_find(r->told, event->own_name);
 
 		event->number = event_number(r, event->own_name);
 		event->name = event_name(r, event->own_name, strlen(event->own_name));
+		event->has_told = told;
+		event->told = told ? told->number : 0;
+		model->tells |= event->has_told;
 	}
 	for (size_t i = 0; i < model->nfunctions; i++) {
 		struct named *known = named_find(r->stated, model->functions[i].event + prefix);

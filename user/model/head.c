@@ -163,6 +163,22 @@ static void read_number(struct reader *r, struct statement *s)
 		named_add(r, &r->fixed, event, number);
 }
 
+/* told EVENT N: the number by which programs of this runtime announce it, where that is another one. */
+static void read_told(struct reader *r, struct statement *s)
+{
+	char *event = word_read(r, s, "an event, as in 'told NOTIFY 1100'");
+	int64_t number;
+
+	if (!event || !number_read(r, s, 0, UINT32_MAX, &number))
+		return;
+	if (HASH_COUNT(r->told) == MODEL_FACTS_MOST)
+		source_error(&r->source, s->start, "a model has at most %d announced numbers", MODEL_FACTS_MOST);
+	else if (named_find(r->told, event))
+		source_error(&r->source, s->start, "the event has such a number already");
+	else
+		named_add(r, &r->told, event, number);
+}
+
 static void read_library(struct reader *r, struct statement *s)
 {
 	char **list = words_read(r, s, r->model->library, "a library, as in 'library libmpi.so*', or 'library program'");
@@ -308,7 +324,7 @@ static const struct {
 	const char *word;
 	void (*read)(struct reader *r, struct statement *s);
 } statements[] = {
-	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number },
+	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number }, { "told", read_told },
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
 	{ "switches", read_switches }, { "build", read_build },

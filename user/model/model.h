@@ -136,6 +136,8 @@ struct model_event {
 	const char *own_name;/* "MALLOC" */
 	uint32_t number;
 	bool listed;         /* there is an `event` statement */
+	bool has_told;       /* programs announce it by another number: `told` */
+	uint32_t told;
 	struct event_list lists[EVENT_TYPES]; /* by enum event_type */
 	const char *description; /* one line; NULL: none */
 	size_t nfunctions;   /* of the model's */
@@ -217,6 +219,7 @@ struct model {
 	size_t nfunctions;
 	struct model_event *events; /* those with a statement first, as they stand in the file */
 	size_t nevents;
+	bool tells;          /* some have a number of their own by which programs announce them; the others have none */
 	struct build *builds; /* in the order in which they are tried */
 	size_t nbuilds;
 	struct unseen *unseen;

@@ -124,6 +124,7 @@ struct model *model_read(const char *name, const char *text, size_t length)
 		}
 		HASH_CLEAR(hh, r.events);
 		HASH_CLEAR(hh, r.fixed);
+		HASH_CLEAR(hh, r.told);
 		HASH_CLEAR(hh, r.symbols);
 		HASH_CLEAR(hh, r.stated);
 		bad = r.source.errors || r.parsed->arena.failed || r.failed;

@@ -21,7 +21,7 @@ struct reader {
 	struct model *model;
 	struct parsed_model *parsed;
 	size_t layout;             /* the open one; 0: none */
-	struct named *events, *fixed, *symbols;
+	struct named *events, *fixed, *symbols, *told;
 	struct named *stated;      /* events with a statement: index in model->events */
 	size_t events_room;        /* of model->events */
 	uint32_t next_number;

@@ -1,7 +1,8 @@
 /*
  * instrumented.c - a program as GNU UPC's compiler leaves it with -fupc-instrument: each construct is a call of a "g" twin, which
- * announces the event with its place in the source, around the runtime's own function (facts: libgupc's upc_libg.c and upc_pupc.c).
- * Announcements end in the weak dummy gasp_event_notifyVA. With --berkeley they are gasp_event_notify's instead.
+ * announces the event with its place in the source, around the runtime's own function (libgupc's upc_libg.c and upc_pupc.c).
+ * Announcements end in the weak dummy gasp_event_notifyVA. With -DBERKELEY they are gasp_event_notify's instead, as upcc --inst has them, and
+ * names and numbers are Berkeley UPC's, which has no barrier, but a notify.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,14 +13,24 @@
 #include "../job.h"
 
 enum { START, END, ATOMIC };
-enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 }; /* GNU UPC's gasp_upc.h */
+
+#ifdef BERKELEY /* profile/gasp_upc.h */
+enum { BARRIER = 1100, ALLOC = 1000, LOCK = 1014, UNLOCK = 1015, MEMPUT = 1031, GET = 1111, PUT = 1110 };
+#define upc_lock _upcr_lock
+#define upc_unlock _upcr_unlock
+#define upc_memput not_out_of_line
+#define upc_alloc _upcr_alloc
+#define __putssi3 not_out_of_line_either
+#define __upc_barrier(id) _upcr_notify(id, 0)
+#else /* GNU UPC's gasp_upc.h */
+enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 };
+#endif
 
 typedef uint64_t pts;
 
 static struct job job;
 static struct counts counts;
 static uint64_t locked, put; /* what was told of each */
-static long berkeley;
 static int volatile sink;
 int MYTHREAD;
 char __upc_info[8];
@@ -43,6 +54,7 @@ __attribute__((weak, noinline)) unsigned gasp_create_event(void *context, const 
 	return 0;
 }
 
+#ifndef BERKELEY
 #define FORWARD(function, type) \
 	__attribute__((noinline)) void function(unsigned evttag, const char *filename, int linenum, ...) \
 	{ \
@@ -54,25 +66,26 @@ __attribute__((weak, noinline)) unsigned gasp_create_event(void *context, const 
 FORWARD(pupc_event_startg, START)
 FORWARD(pupc_event_endg, END)
 FORWARD(pupc_event_atomicg, ATOMIC)
+#endif
 
 __attribute__((noinline)) void upc_lock(pts lock) { sink++; __asm__ volatile("" ::: "memory"); }
 __attribute__((noinline)) void upc_unlock(pts lock) { sink++; __asm__ volatile("" ::: "memory"); }
+#ifdef BERKELEY
+__attribute__((noinline)) void _upcr_notify(int id, int flags) { sink++; __asm__ volatile("" ::: "memory"); }
+#else
 __attribute__((noinline)) void __upc_barrier(int id) { sink++; __asm__ volatile("" ::: "memory"); }
+#endif
 __attribute__((noinline)) void upc_memput(pts dst, const void *src, size_t n) { sink++; __asm__ volatile("" ::: "memory"); }
 __attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return (pts)0x1234 << 30 | 5 << 20 | (64 + nbytes); }
 __attribute__((noinline)) void __putssi3(pts dst, unsigned value) { sink++; __asm__ volatile("" ::: "memory"); }
 
 /* --- what the compiler calls ---------------------------------------------------- */
 
-#define NOTIFY(type, tag, ...) \
-	do { \
-		if (berkeley) \
-			gasp_event_notify(&job, tag, type, file, line, 3, ##__VA_ARGS__); \
-		else if (type == START) \
-			pupc_event_startg(tag, file, line, ##__VA_ARGS__); \
-		else \
-			pupc_event_endg(tag, file, line, ##__VA_ARGS__); \
-	} while (0)
+#ifdef BERKELEY
+#define NOTIFY(type, tag, ...) gasp_event_notify(&job, tag, type, file, line, 3, ##__VA_ARGS__)
+#else
+#define NOTIFY(type, tag, ...) ((type) == START ? pupc_event_startg : pupc_event_endg)(tag, file, line, ##__VA_ARGS__)
+#endif
 
 static void upc_lockg(pts lock, const char *file, int line)
 {
@@ -136,14 +149,13 @@ static void __putsgsi4(pts to, unsigned value, const char *file, int line)
 
 int main(int argc, char **argv)
 {
-	static const struct job_option more[] = { { "--berkeley", &berkeley }, { 0 } };
 	static char text[256];
 	int value;
 
 	job.name = "instrumented";
 	job.rank = -1;
 	job.rounds = 15;
-	job_options(&job, argc, argv, more);
+	job_options(&job, argc, argv, NULL);
 	job_begin(&job);
 	for (long i = 0; i < job.rounds; i++) {
 		upc_lockg(0x111 + i, "prog.upc", 10);
