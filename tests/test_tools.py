@@ -439,6 +439,48 @@ def test_a_tool_in_cplusplus(recording, notify, folder, tmp_path):
     assert told == {tag: tuple(sums) for tag, sums in wanted.items()}
 
 
+def test_functions_by_name(notify, folder, tmp_path):
+    """GASP 1.4 table 1 and PUPC 1.1 table 6: what -F asks for comes with the function's full signature, inside each other as they call."""
+    (folder / "functions.c").write_text(FUNCTIONS)
+    gaspbpf.compile_c(folder / "functions.c", folder / "functions", "-g", "-O1", "-fno-inline")
+    (tmp_path / "types").write_text("1 0 s\n1 1 s\n")
+    pupc = toolkit.build(folder, "pupc_log.c", name="pupc_functions.so")
+    result = gaspbpf.run("record", "-q", "-F", "solve*", "-o", tmp_path / "run.gasp", "--tool", notify, "--", folder / "functions",
+                         env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
+    assert result.returncode == 0, result.stderr
+    lines = [line.split(" ", 6) for line in (tmp_path / "live").read_text().splitlines() if " own " in line]
+    once = [("START", "1", "'int solve(double *grid, int n)'"), ("START", "1", "'int solve_row(double *row)'"), ("END", "1", "'int solve_row(double *row)'"),
+            ("END", "1", "'int solve(double *grid, int n)'")]
+    assert [(type_, tag, signature) for _, _, type_, tag, _, _, signature in lines] == 3 * once
+    replay(tmp_path / "run.gasp", pupc, tmp_path / "pupc")
+    ids = [line.split(" ")[1] for line in (tmp_path / "pupc").read_text().splitlines()]
+    assert [number for number in ids if number < "60000000"] == ["00000000", *(3 * ["05000000", "05000000", "05000001", "05000001"]), "00000100"]
+
+
+FUNCTIONS = r"""
+static volatile double kept;
+int solve_row(double *row)
+{
+	kept = *row;
+	return 0;
+}
+int solve(double *grid, int n)
+{
+	kept = n;
+	int sum = solve_row(grid);
+	kept = sum;
+	return sum;
+}
+int main(void)
+{
+	double grid[4] = { 1 };
+	for (int i = 0; i < 3; i++)
+		solve(grid, i);
+	return 0;
+}
+"""
+
+
 def test_as_installed(recording, notify, tmp_path):
     """make install puts the tools' own program where the installed gaspbpf finds it."""
     subprocess.run(["make", "-s", "-C", gaspbpf.TOP, "-o", "gaspbpf", "-o", "gaspbpf-toolhost", "install", f"DESTDIR={tmp_path}", "prefix=/usr"],

@@ -94,7 +94,8 @@ const struct def_site *host_site(const struct host *h)
 
 bool host_is_user_event(const struct def_probe *probe)
 {
-	return probe->role == ROLE_USER || probe->number >= 0xC0000000u || (probe->model && !strcmp(probe->model, "user"));
+	/* Functions that somebody named are GASP_C_FUNC, or, with their own prototype, events of their own. */
+	return probe->number >= 0xC0000000u || !probe->event || strncmp(probe->event, "GASP_", 5) || !strncmp(probe->event, "GASP_USER_", 10);
 }
 
 const char *host_user_format(const struct def_probe *probe)
