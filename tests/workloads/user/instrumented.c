@@ -22,7 +22,9 @@ enum { BARRIER = 1100, ALLOC = 1000, LOCK = 1014, UNLOCK = 1015, MEMPUT = 1031, 
 #define upc_alloc _upcr_alloc
 #define __putssi3 not_out_of_line_either
 #define __upc_barrier(id) _upcr_notify(id, 0)
+#define PTS(thread, phase, address) ((pts)(phase) << 44 | (pts)(thread) << 34 | (address))
 #else /* GNU UPC's gasp_upc.h */
+#define PTS(thread, phase, address) ((pts)(address) << 30 | (pts)(thread) << 20 | (phase))
 enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 };
 #endif
 
@@ -76,7 +78,7 @@ __attribute__((noinline)) void _upcr_notify(int id, int flags) { sink++; __asm__
 __attribute__((noinline)) void __upc_barrier(int id) { sink++; __asm__ volatile("" ::: "memory"); }
 #endif
 __attribute__((noinline)) void upc_memput(pts dst, const void *src, size_t n) { sink++; __asm__ volatile("" ::: "memory"); }
-__attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return (pts)0x1234 << 30 | 5 << 20 | (64 + nbytes); }
+__attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return PTS(5, 64 + nbytes, 0x1234); }
 __attribute__((noinline)) void __putssi3(pts dst, unsigned value) { sink++; __asm__ volatile("" ::: "memory"); }
 
 /* --- what the compiler calls ---------------------------------------------------- */
