@@ -145,4 +145,8 @@ def test_the_peaks_of_a_job_in_which_they_are_known(observe, tmp_path):
     for name, numbers in expected.items():
         row = by_codelet[name]
         assert (row["total_submitted"], row["peak_submitted"], row["peak_ready"], row["total_executed"]) == numbers, name
+    exported = gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "run.events")
+    assert exported.returncode == 0, exported.stderr
+    started = [line for line in (tmp_path / "run.events").read_text().splitlines() if " START GASP_STARPU_CPU_EXEC " in line]
+    assert [len([line for line in started if f".codelet={name} " in line]) for name in ("gate", "free", "chained")] == [1, free, chained]
     conformance.seen(RUNTIME, *COUNTERS)

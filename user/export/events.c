@@ -30,6 +30,7 @@ struct events {
 	struct output *out;
 	struct site_texts sites;
 	struct comm_index *comms;
+	struct texts *texts;
 	char **labels;           /* by thread: "rank:3 worker:12" */
 	struct buffer lines;     /* not yet written */
 };
@@ -119,10 +120,14 @@ static void put_arguments(struct buffer *b, const struct definitions *d, const s
 }
 
 /* What else is known of the call; with an event without a list, all that is. */
-static void put_values(struct buffer *b, const struct span *span, const struct def_probe *probe, bool at_end)
+static void put_values(struct events *e, const struct span *span, const struct def_probe *probe, bool at_end)
 {
+	uint32_t process = e->d->threads[span->thread].process;
+	struct buffer *b = &e->lines;
+
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
 		struct shown_value shown;
+		const char *name;
 
 		if ((probe->values[i].at_return && !at_end) || (probe->lists && value_is_argument(probe, i)))
 			continue;
@@ -130,7 +135,9 @@ static void put_values(struct buffer *b, const struct span *span, const struct d
 		put_text(b, " ");
 		put_escaped(b, probe->values[i].name ? probe->values[i].name : "?");
 		put_text(b, "=");
-		put_escaped(b, shown_text(&shown));
+		name = probe->values[i].meaning == MEANING_NAME && probe->values[i].form != FORM_TEXT && shown.kind != VALUE_UNKNOWN ?
+		       texts_find(e->texts, process, (uint64_t)shown.number, span->start) : NULL;
+		put_escaped(b, name ?: shown_text(&shown));
 	}
 }
 
@@ -199,7 +206,7 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	put_escaped(&e->lines, probe->event ? probe->event : "?");
 	if (probe->lists)
 		put_arguments(&e->lines, d, event);
-	put_values(&e->lines, span, probe, event->type == EVENT_END);
+	put_values(e, span, probe, event->type == EVENT_END);
 	put_world_ranks(e, span, probe, event->type == EVENT_END);
 	if (end && event->type == EVENT_END) {
 		put_text(&e->lines, " end=");
@@ -288,7 +295,8 @@ static int events_write(struct recording *recording, int fd, const char *name)
 
 	e.labels = calloc(d->nthreads + 1, sizeof(*e.labels));
 	e.comms = comm_index_new(d);
-	if (site_texts_open(&e.sites, d) && e.labels && e.comms)
+	e.texts = texts_new(d);
+	if (site_texts_open(&e.sites, d) && e.labels && e.comms && e.texts)
 		e.out = output_open(fd, name);
 	if (e.out) {
 		error = put_steps(&e);
@@ -302,6 +310,7 @@ static int events_write(struct recording *recording, int fd, const char *name)
 		free(e.labels[i]);
 	free(e.labels);
 	comm_index_free(e.comms);
+	texts_free(e.texts);
 	site_texts_close(&e.sites);
 	buffer_free(&e.lines);
 	return error ? error : ended;
