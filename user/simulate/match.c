@@ -20,7 +20,7 @@
 #include "simulate/parts.h"
 #include "util/array.h"
 
-#define REQUESTS_MOST 65536 /* of a process that nobody waited for; older ones are forgotten */
+#define REQUESTS_MOST 16384 /* of a process that nobody waited for; older ones are forgotten */
 
 struct channel_key {
 	uint32_t comm, receiver, sender; /* processes */
@@ -258,8 +258,8 @@ static void match_channel(struct sim *sim, struct channel *channel)
 		if (may_be_robbed(channel, receive))
 			return;
 		if (!channel->in_step && same_clock && !sim->all_fed) {
-			if (!receive->completed)
-				return; /* when it ended is needed to tell */
+			if (!receive->completed && receive->start >= sim->settled)
+				return; /* when it ended is needed to tell; but not for ever */
 		}
 		if (!channel->in_step && same_clock && receive->completed && receive->end < send->start) {
 			pop(&channel->receives); /* sent before anybody looked */
