@@ -19,6 +19,7 @@ import joining  # noqa: E402
 import observers  # noqa: E402
 import reading  # noqa: E402
 import runtimes  # noqa: E402
+import simulating  # noqa: E402
 import volume  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job, TOP  # noqa: E402
 
@@ -26,7 +27,7 @@ PARTS = {
     "sites": costs.sites, "pairs": costs.pairs,
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
-    "export": reading.exporting, "growth": growth.growth,
+    "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
 }
 RESULTS = BUILD / "bench.json"

@@ -1,0 +1,42 @@
+"""What a simulation costs: of recordings that generate.c makes, with the result written."""
+import os
+import subprocess
+import tempfile
+import time
+
+from measure import BUILD, GASPBPF, Times
+from reading import generate
+from tables import Table
+
+RATE = 0.5e6             # calls/s, at least
+GROWTH_MB = 16           # from the smaller recording to the larger, at most
+SIZES = (1_000_000, 10_000_000)
+
+
+def simulate(folder, file):
+    """(seconds, MB): as long as it takes, and the most memory that its processes had."""
+    started = time.monotonic()
+    process = subprocess.Popen([GASPBPF, "simulate", file, "--plugin", "ideal", "-o", os.path.join(folder, "after.gasp"), "--json"],
+                               stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0) # with that of the process that it waited for
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{file.name}: gaspbpf simulate failed")
+    return time.monotonic() - started, usage.ru_maxrss / 1024
+
+
+def simulating(options, progress):
+    table = Table("Simulation: the ideal network", ["M/s", "MB"], "", "The MPI mix of 8 threads; two readings, three scenarios, and the result is written.")
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        for spans in SIZES[:1] if options.quick else SIZES:
+            label = f"mpi {spans // 1_000_000} M"
+            progress(f"{table.title}: {label}")
+            seconds, megabytes = simulate(folder, generate(folder, "mpi", spans)[0])
+            table.add(label, "M/s", Times([spans / seconds / 1e6]))
+            table.add(label, "MB", Times([megabytes]))
+    least = min(table.get(label, "M/s") for label in table.rows)
+    table.target(f"at least {RATE / 1e6:.1f} M calls/s", f"{least:.2f} M/s", least >= RATE / 1e6)
+    if len(table.rows) > 1:
+        small, large = (table.get(label, "MB") for label in table.rows)
+        table.target(f"memory does not grow with calls: at most {GROWTH_MB} MB", f"{large - small:+.1f} MB", large - small <= GROWTH_MB)
+    return table
