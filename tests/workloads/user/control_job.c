@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	some_work(2 * job.rounds);
 	pthread_create(&thread, NULL, in_a_thread, NULL);
 	pthread_join(thread, NULL);
-	if (!fork()) { /* a copy of its parent: it is off there, too */
+	if (!outside && !fork()) { /* a copy of its parent: it is off there, too */
 		some_work(3);
 		_exit(0);
 	}
