@@ -62,11 +62,10 @@ def test_every_call_argument_and_result_is_the_jobs_own(job, observe, variant):
     conformance.seen(f"gupc-{variant}", *names)
 
 
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 @pytest.mark.parametrize("variant", ["process-packed", "pthreads-struct"])
 def test_on_each_rung_calls_and_payload_are_the_jobs_own(job, observe, variant, rung):
     """Attached to the monitor, the process that the threads were forked from and that is no thread itself."""
-    if rung not in gaspbpf.RUNGS_OF_MANY:
-        pytest.skip("too many probes for this rung")
     ring = job([*command(VARIANTS[variant], 3), "--after", "1"], ranks=3).wait_ready()
     report = truth.window(ring, observe)
     counted = truth.by_event(truth.functions(ring), event_of)
@@ -74,6 +73,22 @@ def test_on_each_rung_calls_and_payload_are_the_jobs_own(job, observe, variant, 
     assert truth.differences_in_bytes(report, counted) == {}
     if variant.startswith("process"):
         assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1, 2}
+
+
+def test_pointers_in_two_registers_on_each_rung(job, observe, tmp_path, rung):
+    """With a handful of the model's functions, for on perf each probe takes its time to go."""
+    few = ("upc_memput", "upc_memget", "upc_lock", "upc_all_lock_alloc", "__upc_exit")
+    lines = (gaspbpf.TOP / "models" / "upc.model").read_text().replace("\\\n", " ").splitlines()
+    model = tmp_path / "few.model"
+    model.write_text("\n".join(line for line in lines if not re.match(r"[A-Z_]+ +[a-z]+ ", line) or
+                               any(f" {name}(" in line for name in few)) + "\n")
+    ring, status, events, _ = upc.whole_life(job, observe, command("upc_job_struct", 1), "--model-file", model, *truth.sparing(rung))
+    assert status == 0
+    seen, _ = upc.calls_seen(events)
+    made = upc.calls_made(ring.folder)
+    assert set(seen) == set(made)
+    for tid, (_, calls) in made.items():
+        assert upc.differences(seen[tid], calls, lambda name: event_of(name) if name in few else None) is None
 
 
 @pytest.mark.parametrize("variant", ["process-packed", "pthreads-packed"])

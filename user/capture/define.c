@@ -118,25 +118,6 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	return error ? error : define_arguments(def, f);
 }
 
-/* What cannot be seen of the model's runtime, once. */
-static int define_unseen(struct capture_session *s, const struct model *model)
-{
-	for (size_t i = 0; i < s->d->nunseen; i++)
-		if (!strcmp(s->d->unseen[i].model, model->name))
-			return 0;
-	for (size_t i = 0; i < model->nunseen; i++) {
-		uint32_t index = definitions_add_unseen(s->d);
-
-		if (index == NO_INDEX)
-			return -ENOMEM;
-		s->d->unseen[index] = (struct def_unseen){ .event = copy(model->unseen[i].event), .model = copy(model->name),
-							   .why = copy(model->unseen[i].why), .partly = model->unseen[i].partly };
-		if (!s->d->unseen[index].event || !s->d->unseen[index].model || !s->d->unseen[index].why)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int define_site_probes(struct capture_session *s, const struct site *site)
 {
 	struct known_image *known = known_image(s, site->image->device, site->image->inode);
@@ -152,7 +133,7 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	s->any_probe[site->id] = NO_INDEX;
 	s->costs[site->id] = site_cost(site, s->d->run.cost_ns);
 	s->skip_costs[site->id] = site_cost(site, s->d->run.skipped_ns);
-	if (define_unseen(s, site->function->model))
+	if (session_define_unseen(s, site->function->model))
 		return -ENOMEM;
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		int err = define_probe(s, site, k, known->index);

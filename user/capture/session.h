@@ -153,6 +153,8 @@ struct capture_session {
 /* session.c */
 void session_drain_control(struct capture_session *s);
 
+/* What cannot be seen of the model's runtime, once. 0 or -ENOMEM. */
+int session_define_unseen(struct capture_session *s, const struct model *model);
 /* arguments.c: what the event's list says, for this function and the values that the probe has. 0 or -ENOMEM. */
 int define_arguments(struct def_probe *def, const struct function *f);
 
