@@ -86,7 +86,8 @@ static int add_marks(struct sim *sim)
 		error = add_mark(sim, thread < sim->d->nthreads ? sim->d->threads[thread].process : 0, &after->steps[i].time);
 	}
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
-		qsort(sim->processes[i].marks, sim->processes[i].nmarks, sizeof(struct moment), by_time);
+		if (sim->processes[i].nmarks)
+			qsort(sim->processes[i].marks, sim->processes[i].nmarks, sizeof(struct moment), by_time);
 	return error;
 }
 
