@@ -451,6 +451,7 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 			return broken(sim, IN_COLLOP, changed, was->_threadID, was->_startTime, was->_endTime);
 		error = check_end(sim, IN_COLLOP, event->_threadID, event->_startTime, event->_endTime);
 		instance->members[i].new_end.at[s] = event->_endTime;
+		instance->members[i].decided = true;
 		n++;
 	}
 	return error;

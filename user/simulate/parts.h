@@ -100,7 +100,8 @@ struct request {
 struct group;
 
 struct participant {
-	bool fed, reached, left /* the operation at hand is over */;
+	bool fed, reached;
+	bool decided;            /* new_end is final; one that comes when the others have given up waiting has none */
 	uint32_t thread, func;
 	uint64_t sent, received;
 	uint64_t start, end;     /* recorded */

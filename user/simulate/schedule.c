@@ -281,7 +281,7 @@ void schedule_wake(struct sim *sim, uint32_t index)
 
 static bool instance_is_complete(const struct instance *instance)
 {
-	return instance->fed == instance->expected && instance->reached == instance->expected;
+	return instance->fed >= instance->expected && instance->reached >= instance->expected;
 }
 
 static void wake_members(struct sim *sim, const struct instance *instance)
@@ -495,6 +495,10 @@ static int end_op(struct sim *sim, struct op *op)
 			return ask_unmatched(sim, op);
 		error = op->instance->done ? 0 : ask_collective(sim, op->instance);
 		op->instance->done = true;
+		if (!error && !op->instance->members[op->member].decided) {
+			op->instance->members[op->member].op = NULL;
+			return ask_unmatched(sim, op);
+		}
 		op->new_end = op->instance->members[op->member].new_end;
 		op->instance->members[op->member].op = NULL;
 		return error;
