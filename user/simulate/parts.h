@@ -301,11 +301,17 @@ void hold_leave(struct hold *hold);
 /* Whether an acquire may be decided; if not, its thread is woken later. */
 bool lock_is_ready(struct sim *sim, struct op *op);
 
+/* feed.c: for timeline_ops */
+int feed_event(void *context, const struct definitions *d, const struct event *event);
+int feed_gap(void *context, const struct definitions *d, const struct gap *gap);
+int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
+void row_pop(struct sim *sim, struct row *row);
+void op_free(struct sim *sim, struct op *op);
+
 /* schedule.c */
 void schedule_wake(struct sim *sim, uint32_t thread);
 int schedule_run(struct sim *sim);
 void schedule_close(struct sim *sim);
-void op_free(struct sim *sim, struct op *op);
 
 /* ask.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was broken, said. */
 int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_t duration, bool traced);

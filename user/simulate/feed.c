@@ -1,0 +1,262 @@
+/*
+ * feed.c - events become items in the row of their thread, and calls that may depend on others operations.
+ *
+ * Only the outermost of such calls is one: what is inside of it is part of it. What it depends on is asked for here, in the order of the
+ * recording; when it may go on is schedule.c's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulate/parts.h"
+
+#define SPAN_HEAD offsetof(struct span, words)
+
+/* --- rows -------------------------------------------------------------------- */
+
+static int row_put(struct sim *sim, struct row *row, const struct item *item, const void *extra)
+{
+	size_t size = sizeof(*item) + item->extra;
+
+	if (row->head == row->tail)
+		row->head = row->tail = 0;
+	if (row->room - row->tail < size) {
+		if (row->head >= row->room / 2 && row->room - (row->tail - row->head) >= size) {
+			memmove(row->data, row->data + row->head, row->tail - row->head);
+			row->tail -= row->head;
+			row->head = 0;
+		} else {
+			size_t room = row->room ? 2 * row->room : 4096;
+			uint8_t *larger = realloc(row->data, room);
+
+			if (!larger)
+				return -ENOMEM;
+			row->data = larger;
+			row->room = room;
+		}
+	}
+	memcpy(row->data + row->tail, item, sizeof(*item));
+	if (item->extra)
+		memcpy(row->data + row->tail + sizeof(*item), extra, item->extra);
+	row->tail += size;
+	sim->queued_bytes += size;
+	return 0;
+}
+
+void row_pop(struct sim *sim, struct row *row)
+{
+	const struct item *item = (const struct item *)(row->data + row->head);
+	size_t size = sizeof(*item) + item->extra;
+
+	row->head += size;
+	sim->queued_bytes -= size;
+}
+
+/* --- feeding ------------------------------------------------------------------ */
+
+static struct op *new_op(struct sim *sim)
+{
+	struct op *op = sim->free_ops;
+
+	if (op)
+		sim->free_ops = op->free;
+	else
+		op = malloc(sizeof(*op));
+	if (op)
+		memset(op, 0, sizeof(*op));
+	return op;
+}
+
+static void forget_waiting(struct half *half, const struct op *op)
+{
+	if (half && half->waiting == op)
+		half->waiting = NULL;
+}
+
+/* Nobody is to wake it any more. */
+static void disconnect(struct op *op)
+{
+	forget_waiting(op->send, op);
+	forget_waiting(op->recv, op);
+	for (unsigned i = 0; i < op->nhalves; i++)
+		forget_waiting(op->halves[i], op);
+	for (unsigned i = 0; i < op->ninstances; i++)
+		op->instances[i]->members[op->members[i]].op = NULL;
+	if (op->instance && op->instance->members[op->member].op == op)
+		op->instance->members[op->member].op = NULL;
+}
+
+void op_free(struct sim *sim, struct op *op)
+{
+	disconnect(op);
+	if (op->send)
+		half_leave(sim, op->send);
+	if (op->recv)
+		half_leave(sim, op->recv);
+	for (unsigned i = 0; i < op->nhalves; i++)
+		half_leave(sim, op->halves[i]);
+	if (op->instance)
+		instance_leave(sim, op->instance);
+	for (unsigned i = 0; i < op->ninstances; i++)
+		instance_leave(sim, op->instances[i]);
+	if (op->hold && op->hold->previous && (op->kind == KIND_ACQUIRE || op->kind == KIND_TRY)) {
+		hold_leave(op->hold->previous);
+		op->hold->previous = NULL;
+	}
+	if (op->hold)
+		hold_leave(op->hold);
+	free(op->halves);
+	free(op->instances);
+	free(op->members);
+	op->free = sim->free_ops;
+	sim->free_ops = op;
+}
+
+static void measure_payload(struct op *op, const struct span *span)
+{
+	struct sent_words sent = span_words(span);
+	struct payload payload = payload_read(op->facts->payload, &sent);
+
+	op->sent = payload.sent;
+	op->received = payload.received;
+	if (op->sent < 0 && op->received < 0)
+		op->sent = op->received = payload.bytes;
+}
+
+/* What the operation depends on, and what depends on it. */
+static int connect(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct sim_thread *thread = &sim->threads[op->thread];
+	int64_t peer;
+	int error = 0;
+
+	switch (op->kind) {
+	case KIND_COLLECTIVE:
+		error = groups_join(sim, op, span);
+		return error || !op->facts->begins ? error : match_feed(sim, op, span);
+	case KIND_NOTIFY:
+		error = groups_join(sim, op, span);
+		if (!error && op->instance) {
+			if (thread->notified)
+				instance_leave(sim, thread->notified);
+			thread->notified = op->instance;
+			thread->notified_member = op->member;
+			op->instance->users++;
+		}
+		return error;
+	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: case KIND_LOCAL:
+		return match_feed(sim, op, span);
+	case KIND_WAIT:
+		if (op->facts->split) {
+			op->instance = thread->notified;
+			op->member = thread->notified_member;
+			thread->notified = NULL;
+			if (op->instance)
+				op->instance->members[op->member].op = op;
+			return 0;
+		}
+		error = match_feed(sim, op, span);
+		return error || !op->facts->nwants[WANT_LOCK] ? error : locks_feed(sim, op, span);
+	case KIND_ACQUIRE: case KIND_TRY: case KIND_RELEASE:
+		return locks_feed(sim, op, span);
+	case KIND_ONE_SIDED:
+		if (fact_number(op->facts, WANT_PEER_OUT, span, &peer)) {
+			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, op->facts, span, peer);
+
+			op->target = target == NO_INDEX ? -1 : (int64_t)target;
+		}
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
+{
+	const struct facts *facts = &sim->facts[span->probe];
+	struct op *op = new_op(sim);
+
+	*error = -ENOMEM;
+	if (!op)
+		return NULL;
+	op->kind = facts->kind;
+	op->facts = facts;
+	op->thread = span->thread;
+	op->probe = span->probe;
+	op->func = facts->func;
+	op->start = span->start;
+	op->end = span->end;
+	op->target = -1;
+	op->sent = op->received = -1;
+	if (op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
+		measure_payload(op, span);
+	sim->counts.ops++;
+	*error = connect(sim, op, span);
+	return op;
+}
+
+int feed_event(void *context, const struct definitions *d, const struct event *event)
+{
+	struct sim *sim = context;
+	const struct span *span = event->span;
+	struct sim_thread *thread = &sim->threads[span->thread];
+	struct item item = { .time = event->time, .lane = event->lane };
+	int error = 0;
+
+	if (!thread->fed_any) {
+		thread->fed_any = true;
+		if (thread->begin == UINT64_MAX || thread->begin > event->time)
+			thread->begin = event->time;
+	}
+	if (event->time > thread->fed)
+		thread->fed = event->time;
+	if (event->time > sim->latest)
+		sim->latest = event->time;
+	switch (event->type) {
+	case EVENT_START:
+		item.type = ITEM_START;
+		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		if (!thread->feeding && sim->facts[span->probe].kind != KIND_NEST) {
+			item.type = ITEM_BEGIN;
+			item.op = thread->feeding = begin_op(sim, span, &error);
+			thread->feeding_lane = event->lane;
+			thread->feeding_level = event->level;
+		}
+		break;
+	case EVENT_END:
+		item.type = ITEM_END;
+		if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
+			item.type = ITEM_DONE;
+			item.op = thread->feeding;
+			thread->feeding = NULL;
+		}
+		break;
+	case EVENT_ATOMIC:
+		item.type = ITEM_MOMENT;
+		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		break;
+	}
+	if (!error)
+		error = row_put(sim, &thread->row, &item, span);
+	if (!error)
+		schedule_wake(sim, span->thread);
+	return error ? error : sim->error;
+}
+
+int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct sim *sim = context;
+	struct sim_thread *thread = &sim->threads[gap->thread];
+	struct item item = { .time = gap->after, .type = ITEM_GAP, .extra = sizeof(*gap) };
+
+	return row_put(sim, &thread->row, &item, gap);
+}
+
+/* What comes next is not traced, until a call says otherwise. */
+int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
+{
+	struct sim *sim = context;
+	struct item item = { .time = control->time, .type = ITEM_OFF };
+
+	return control->value ? 0 : row_put(sim, &sim->threads[thread].row, &item, NULL);
+}
