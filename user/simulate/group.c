@@ -30,7 +30,7 @@ static struct place_key key_of(struct sim *sim, const struct facts *facts, const
 		key.value = (uint64_t)number;
 		/* Two halves of a split may have one id: its first member tells them apart. */
 		if (comm && comm->has_id)
-			key.value = comm->id | (uint64_t)(comm_world_rank(comm, 0) + 1) << 32;
+			key.value = comm->id | (comm_world_rank(comm, 0) > 0 ? (uint64_t)comm_world_rank(comm, 0) << 32 : 0);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
 		key.scope = SCOPE_OBJECT;
 		key.value = (uint64_t)number;
