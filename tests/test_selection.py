@@ -139,6 +139,17 @@ def test_only_some_events(solver, start, observe, tmp_path):
     assert "pupc:2: PUPC_NOTHING: no model knows" in errors and "pupc:1" not in errors
 
 
+@pytest.mark.parametrize("name, prefix", [("PUPC_STRICT_GET", "__gets"), ("PUPC_RELAXED_PUT", "__put"), ("PUPC_*_PUT", "__put")])
+def test_strict_and_relaxed_accesses(tmp_path, name, prefix):
+    """Two events of PUPC are one of GASP, which the functions' names tell apart."""
+    (tmp_path / "names").write_text(name + "\n")
+    listed = gaspbpf.run("list", "--json", "-m", "upc", "--profile-partial", tmp_path / "names", gaspbpf.WORKLOADS / "upc_job")
+    found = {row["symbol"] for row in json.loads(listed.stdout)["found"]}
+    strict = {symbol for symbol in found if re.match(r"__(get|put)s(?!f\d|i\d)", symbol)}
+    assert found and all(symbol.startswith(prefix) for symbol in found)
+    assert len(strict) == {"PUPC_STRICT_GET": len(found), "PUPC_RELAXED_PUT": 0}.get(name, len(found) / 2)
+
+
 def test_names_with_a_star(job, observe, tmp_path):
     (tmp_path / "names").write_text("GASP_C_*ALLOC\n")
     target = job([gaspbpf.WORKLOADS / "threads", "--rounds", 5]).wait_ready()

@@ -79,6 +79,7 @@ def test_a_slow_tool_is_left_behind(job, observe, tool, tmp_path):
                       env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "slow"})
     ring.work()
     gaspbpf.wait_for(lambda: watcher._has_said(b"does not keep up"), "gaspbpf to notice")
+    gaspbpf.wait_for((tmp_path / "log").exists, "the tool to have been told something")
     status, out, errors = watcher.stop()
     assert ring.end() == 0, ring.output()
     assert status == 1

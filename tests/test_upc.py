@@ -140,3 +140,29 @@ def test_told_builds_decide_how_pointers_are_read(job, observe, tmp_path):
     assert set(seen) == set(made)
     for tid, (_, calls) in made.items():
         assert upc.differences(seen[tid], calls, event_of) is None
+
+
+def own_and_others(folder):
+    """Of the accesses that the job's threads wrote down: those to the caller's own part, and the others."""
+    own = others = 0
+    for thread, calls in upc.calls_made(folder).values():
+        for _, function, arguments, _ in calls:
+            event = event_of(function)
+            if not event or not upc.access(event):
+                continue
+            parts = {text for name, text in arguments.items() if name in ("dst.thread", "src.thread")}
+            parts |= {arguments[name].partition(".")[0] for name in ("dst", "src") if "." in arguments.get(name, "")}
+            own, others = own + (parts == {str(thread)}), others + (parts != {str(thread)})
+    return own, others
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("process")])
+def test_accesses_to_ones_own_part_can_be_left_out(job, observe, variant):
+    """--profile: the thread is read from the pointers, however they are laid out. A build with pthreads has no rank of the process, so no own part."""
+    ring, status, _, out = upc.whole_life(job, observe, command(VARIANTS[variant], 2), "--profile")
+    assert status == 0, ring.output()
+    report = json.loads(out)
+    own, others = own_and_others(ring.folder)
+    accesses = sum(row["calls"] for row in report["events"] if upc.access(row["name"]))
+    assert own and others
+    assert (report["loss"]["near"], accesses) == (own, others)
