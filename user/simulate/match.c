@@ -20,8 +20,6 @@
 #include "simulate/parts.h"
 #include "util/array.h"
 
-#define REQUESTS_MOST 16384 /* of a process that nobody waited for; older ones are forgotten */
-
 struct channel_key {
 	uint32_t comm, receiver, sender; /* processes */
 	int32_t tag;
@@ -172,7 +170,7 @@ static void leave_alone(struct sim *sim, struct half *half)
 	}
 }
 
-static void check_direction(struct sim *sim, struct half *receive)
+void match_check_direction(struct sim *sim, struct half *receive)
 {
 	if (receive->completed && receive->other && receive->other->start > receive->end && !receive->backwards) {
 		receive->backwards = true;
@@ -189,7 +187,7 @@ static void pair(struct sim *sim, struct half *send, struct half *receive)
 	sim->threads[receive->thread].takes_part = true;
 	if (send->bytes < receive->bytes || !receive->bytes)
 		receive->bytes = send->bytes;
-	check_direction(sim, receive);
+	match_check_direction(sim, receive);
 	wake(sim, send);
 	wake(sim, receive);
 	if (!send->holds && !receive->holds)
@@ -444,105 +442,7 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	return put_in_channel(sim, op->recv, sender, process);
 }
 
-/* --- requests -------------------------------------------------------------------- */
-
-static void forget(struct sim *sim, struct sim_process *process, struct request *request)
-{
-	if (request->before)
-		request->before->next = request->next;
-	else
-		process->requests = request->next;
-	if (request->next)
-		request->next->before = request->before;
-	else
-		process->last_request = request->before;
-	process->nrequests--;
-	free(request);
-}
-
-/* Nobody will wait for it. */
-static void drop(struct sim *sim, struct sim_process *process, struct request *request)
-{
-	for (unsigned i = 0; i < 2; i++)
-		if (request->halves[i])
-			half_leave(sim, request->halves[i]);
-	if (request->instance)
-		instance_leave(sim, request->instance);
-	forget(sim, process, request);
-}
-
-static int begin_request(struct sim *sim, struct op *op, const struct span *span)
-{
-	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
-	struct request *request;
-
-	if (!op->send && !op->recv && !op->instance)
-		return 0;
-	request = calloc(1, sizeof(*request));
-	if (!request)
-		return -ENOMEM;
-	request->known = fact_number(op->facts, WANT_REQUEST, span, &request->handle);
-	request->thread = op->thread;
-	request->halves[0] = op->send;
-	request->halves[1] = op->recv;
-	request->instance = op->instance;
-	request->member = op->member;
-	for (unsigned i = 0; i < 2; i++)
-		if (request->halves[i])
-			request->halves[i]->holds++;
-	if (request->instance)
-		request->instance->users++;
-	request->before = process->last_request;
-	if (process->last_request)
-		process->last_request->next = request;
-	else
-		process->requests = request;
-	process->last_request = request;
-	if (++process->nrequests > REQUESTS_MOST)
-		drop(sim, process, process->requests);
-	return 0;
-}
-
-static struct request *find_request(const struct sim_process *process, int64_t handle)
-{
-	for (struct request *request = process->last_request; request; request = request->before)
-		if (request->known && request->handle == handle)
-			return request;
-	return NULL;
-}
-
-static int add_half(struct op *op, struct half *half)
-{
-	struct half **larger = realloc(op->halves, (op->nhalves + 1) * sizeof(*larger));
-
-	if (!larger)
-		return -ENOMEM;
-	op->halves = larger;
-	op->halves[op->nhalves++] = half;
-	half->waiting = op;
-	return 0;
-}
-
-static int add_instance(struct op *op, const struct request *request)
-{
-	struct instance **larger = realloc(op->instances, (op->ninstances + 1) * sizeof(*larger));
-	unsigned *members;
-
-	if (!larger)
-		return -ENOMEM;
-	op->instances = larger;
-	members = realloc(op->members, (op->ninstances + 1) * sizeof(*members));
-	if (!members)
-		return -ENOMEM;
-	op->members = members;
-	members[op->ninstances] = request->member;
-	op->instances[op->ninstances++] = request->instance;
-	request->instance->members[request->member].op = op;
-	return 0;
-}
-
-/* What the wait's status says of a receive from anybody. */
-static int learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span)
+int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span)
 {
 	uint32_t process = process_of(sim, half), sender = half->partner;
 	struct mailbox *mailbox = mailbox_at(sim->matcher, half->comm, process);
@@ -567,116 +467,6 @@ static int learn_sender(struct sim *sim, struct half *half, const struct op *op,
 	return settle_wild(sim, mailbox, half, sender, (int32_t)tag);
 }
 
-static int complete(struct sim *sim, struct op *op, const struct span *span, struct request *request, bool only)
-{
-	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
-	int error = 0;
-
-	for (unsigned i = 0; i < 2 && !error; i++) {
-		struct half *half = request->halves[i];
-
-		if (!half)
-			continue;
-		error = add_half(op, half); /* with the request's hold */
-		if (error || half->is_send)
-			continue;
-		half->completed = true;
-		half->wait_start = op->start;
-		half->end = op->end;
-		check_direction(sim, half);
-		if (half->queued && (half->partner == NO_INDEX || half->tag < 0) && only)
-			error = learn_sender(sim, half, op, span);
-	}
-	if (!error && request->instance)
-		error = add_instance(op, request);
-	if (!error)
-		forget(sim, process, request);
-	return error;
-}
-
-/* Completes the thread's latest requests, so many: of a wait for more of them than are recorded. */
-static int complete_latest(struct sim *sim, struct op *op, const struct span *span, int64_t number)
-{
-	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
-	struct request *request = process->last_request, *next;
-	int64_t back = 0;
-	int error = 0;
-
-	for (; request; request = request->before) {
-		back += request->thread == op->thread;
-		if (back == number || !request->before)
-			break;
-	}
-	for (; request && !error; request = next) {
-		next = request->next;
-		if (request->thread == op->thread)
-			error = complete(sim, op, span, request, false);
-	}
-	return error;
-}
-
-static int complete_handle(struct sim *sim, struct op *op, const struct span *span, int64_t handle, bool only)
-{
-	struct request *request = find_request(&sim->processes[sim->d->threads[op->thread].process], handle);
-
-	return request ? complete(sim, op, span, request, only) : 0;
-}
-
-/* Those of the requests that the call says have been completed. */
-static int complete_indices(struct sim *sim, struct op *op, const struct span *span, const int64_t *handles, unsigned count)
-{
-	const struct facts *facts = op->facts;
-	struct sent_words sent = span_words(span);
-	int64_t index;
-	int error = 0;
-
-	for (unsigned i = 0; i < facts->nwants[WANT_INDEX] && !error; i++)
-		if (prepared_number(&facts->wants[WANT_INDEX][i], &sent, &index) && index >= 0 && index < count)
-			error = complete_handle(sim, op, span, handles[index], facts->nwants[WANT_INDEX] == 1);
-	return error;
-}
-
-static int feed_wait(struct sim *sim, struct op *op, const struct span *span)
-{
-	const struct facts *facts = op->facts;
-	struct sent_words sent = span_words(span);
-	int64_t handles[GB_SLOTS], number;
-	unsigned count = 0;
-	int error = 0;
-
-	if (!span_returned(span))
-		return 0;
-	if (facts->nwants[WANT_DONE] && (!fact_number(facts, WANT_DONE, span, &number) || !number))
-		return 0;
-	for (unsigned i = 0; i < facts->nwants[WANT_REQUEST] && count < GB_SLOTS; i++) {
-		const struct prepared_value *v = &facts->wants[WANT_REQUEST][i];
-
-		if (!v->value->at_return && prepared_number(v, &sent, &number))
-			handles[count++] = number;
-	}
-	if (facts->nwants[WANT_INDEX])
-		return complete_indices(sim, op, span, handles, count);
-	for (unsigned i = 0; i < count && !error; i++)
-		error = complete_handle(sim, op, span, handles[i], facts->nwants[WANT_REQUEST] == 1);
-	if (!error && facts->nwants[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) && number > count)
-		error = complete_latest(sim, op, span, number - count);
-	return error;
-}
-
-/* Calls that name a request and do not wait for it: it is given up, or begun again. */
-static void feed_local(struct sim *sim, struct op *op, const struct span *span)
-{
-	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
-	struct request *request;
-	int64_t handle;
-
-	if (op->facts->begins || !fact_number(op->facts, WANT_REQUEST, span, &handle))
-		return;
-	request = find_request(process, handle);
-	if (request)
-		drop(sim, process, request);
-}
-
 int match_feed(struct sim *sim, struct op *op, const struct span *span)
 {
 	int error = 0;
@@ -691,14 +481,14 @@ int match_feed(struct sim *sim, struct op *op, const struct span *span)
 		error = feed_receive(sim, op, span);
 		break;
 	case KIND_WAIT:
-		return feed_wait(sim, op, span);
+		return requests_wait(sim, op, span);
 	case KIND_LOCAL:
-		feed_local(sim, op, span);
+		requests_local(sim, op, span);
 		return 0;
 	default:
 		break;
 	}
-	return error || !op->facts->begins ? error : begin_request(sim, op, span);
+	return error || !op->facts->begins ? error : requests_begin(sim, op, span);
 }
 
 /* --- what will not come ------------------------------------------------------------- */

@@ -291,6 +291,18 @@ void match_close(struct sim *sim);
 int match_feed(struct sim *sim, struct op *op, const struct span *span);
 void match_settle(struct sim *sim);
 void half_leave(struct sim *sim, struct half *half);
+/* The end of a receive is known now: was it sent later than that? */
+void match_check_direction(struct sim *sim, struct half *receive);
+/* What the status of a wait says of a receive from anybody. 0 or -ENOMEM. */
+int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span);
+
+/* requests.c */
+/* The operation has begun what a wait will end. 0 or -ENOMEM. */
+int requests_begin(struct sim *sim, struct op *op, const struct span *span);
+/* What this wait has ended becomes part of it. 0 or -ENOMEM. */
+int requests_wait(struct sim *sim, struct op *op, const struct span *span);
+/* Calls that name a request and do not wait for it: it is given up, or begun again. */
+void requests_local(struct sim *sim, struct op *op, const struct span *span);
 
 /* lock.c */
 int locks_open(struct sim *sim);
