@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <argp.h>
 
@@ -66,6 +67,9 @@ char *cli_models_folder(void);
  * files of --model-file; then the functions of -e, as a model of their own that takes part. 0 or -errno, said.
  */
 int cli_load_models(struct model_set **set, struct choice *choice);
+
+/* For argp's help_filter: the text after the options, with a list behind it that is made by `print`. */
+char *cli_help_with(int key, const char *text, void (*print)(FILE *out));
 
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);

@@ -258,6 +258,23 @@ void choice_free(struct choice *choice)
 	free(choice->models);
 }
 
+char *cli_help_with(int key, const char *text, void (*print)(FILE *out))
+{
+	char *all = NULL;
+	size_t size;
+	FILE *out;
+
+	if (key != ARGP_KEY_HELP_POST_DOC || !text)
+		return (char *)text;
+	out = open_memstream(&all, &size);
+	if (!out)
+		return (char *)text;
+	fputs(text, out);
+	print(out);
+	fclose(out);
+	return all ? all : (char *)text;
+}
+
 unsigned cli_width(void)
 {
 	struct winsize size;

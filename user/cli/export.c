@@ -32,23 +32,15 @@ static const char about[] =
 	"  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
 	"\nFormats:\n";
 
-/* The list of formats, put at the end of the help text. */
-static char *help_filter(int key, const char *text, void *input)
+static void print_formats(FILE *out)
 {
-	char *all = NULL;
-	size_t size;
-	FILE *out;
-
-	if (key != ARGP_KEY_HELP_POST_DOC || !text)
-		return (char *)text;
-	out = open_memstream(&all, &size);
-	if (!out)
-		return (char *)text;
-	fputs(text, out);
 	for (size_t i = 0; exporters[i]; i++)
 		fprintf(out, "  %-16s %s\n", exporters[i]->suffixes, exporters[i]->help);
-	fclose(out);
-	return all ? all : (char *)text;
+}
+
+static char *help_filter(int key, const char *text, void *input)
+{
+	return cli_help_with(key, text, print_formats);
 }
 
 static void refuse_suffix(struct argp_state *state, const char *path)

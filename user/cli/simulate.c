@@ -47,19 +47,7 @@ static const char about[] =
 
 static char *help_filter(int key, const char *text, void *input)
 {
-	char *all = NULL;
-	size_t size;
-	FILE *out;
-
-	if (key != ARGP_KEY_HELP_POST_DOC || !text)
-		return (char *)text;
-	out = open_memstream(&all, &size);
-	if (!out)
-		return (char *)text;
-	fputs(text, out);
-	simulation_print_builtins(out);
-	fclose(out);
-	return all ? all : (char *)text;
+	return cli_help_with(key, text, simulation_print_builtins);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

@@ -11,6 +11,7 @@
 
 #include "model/members.h"
 #include "model/parts.h"
+#include "model/value.h"
 
 #define MEMBERS_MOST (1 << 22)
 #define AT_ONCE 512        /* pieces of one read */
@@ -56,26 +57,6 @@ static size_t width_bytes(uint8_t width)
 	       width == GB_U32 || width == GB_S32 ? 4 : 8;
 }
 
-static int64_t extend(uint64_t word, uint8_t width)
-{
-	switch (width) {
-	case GB_U8:
-		return (uint8_t)word;
-	case GB_S8:
-		return (int8_t)word;
-	case GB_U16:
-		return (uint16_t)word;
-	case GB_S16:
-		return (int16_t)word;
-	case GB_U32:
-		return (uint32_t)word;
-	case GB_S32:
-		return (int32_t)word;
-	default:
-		return (int64_t)word;
-	}
-}
-
 /* The bits that a path ends with; false: they do not hold here. */
 static bool bits_of(const struct path *path, uint64_t word, int64_t *value)
 {
@@ -107,7 +88,7 @@ static bool follow(const struct view *view, const char *field, uint64_t start, i
 
 		if (!view->memory->read(view->memory->context, &piece, 1))
 			return false;
-		*value = extend(word, step->width);
+		*value = word_extend(word, step->width);
 	}
 	if (fact->path.string)
 		*value += fact->path.string_offset;
@@ -124,7 +105,7 @@ static bool follow_within(const struct view *view, const char *field, const uint
 	if (!step || step->offset < first || step->offset - first > (int32_t)(WINDOW - width_bytes(step->width)))
 		return false;
 	memcpy(&word, bytes + (step->offset - first), width_bytes(step->width));
-	*value = extend(word, step->width);
+	*value = word_extend(word, step->width);
 	return bits_of(&fact->path, word, value);
 }
 

@@ -11,7 +11,7 @@
 #define NAME_MOST 8192  /* bytes of a name in a recording */
 #define FIELDS_MOST 32768
 
-static int64_t extend(uint64_t word, uint8_t width)
+int64_t word_extend(uint64_t word, uint8_t width)
 {
 	switch (width) {
 	case GB_U8:
@@ -49,13 +49,13 @@ static bool is_null(const struct value *v, const uint64_t *words, unsigned nword
 		return false;
 	if (!is_sent(v->null_slot, nwords, unread))
 		return true;
-	return extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
+	return word_extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
 }
 
 /* Is there anything, as the word says on which it depends? */
 static bool is_there(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
 {
-	return !v->has_least || (is_sent(v->least_slot, nwords, unread) && extend(words[v->least_slot], v->least_width) >= v->least);
+	return !v->has_least || (is_sent(v->least_slot, nwords, unread) && word_extend(words[v->least_slot], v->least_width) >= v->least);
 }
 
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
@@ -77,7 +77,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 		return r;
 	if (v->has_high && !is_sent(v->high_slot, nwords, unread))
 		return r;
-	r.number = extend(words[v->slot], v->width);
+	r.number = word_extend(words[v->slot], v->width);
 	word = (uint64_t)r.number;
 	if (v->valid_count && bits(word, v->valid_low, v->valid_count) != v->valid_equals)
 		return (struct value_reading){ .known = false };

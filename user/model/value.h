@@ -23,6 +23,9 @@ void value_encode(struct buffer *buffer, const struct value *v);
 bool value_decode(struct cursor *cursor, struct value *v);
 void value_free(struct value *v); /* what it holds, not v itself */
 
+/* The low bytes of a word as a number of this width (enum gb_width). */
+int64_t word_extend(uint64_t word, uint8_t width);
+
 /* One fetched value, decoded. */
 struct value_reading {
 	bool known;          /* false: unread, invalid by its layout, null, or not returned */
