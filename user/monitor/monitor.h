@@ -1,0 +1,153 @@
+/*
+ * monitor.h - the door of user/monitor: processes of a whole machine, counted in the kernel, for months.
+ *
+ *   news    the kernel tells of processes that start, map files and end (news.c)
+ *   choose  which of them are wanted (choose.c)
+ *   monitor probes into the files of known runtimes, the kernel's sums out of it, a look at all of it at a time (monitor.c)
+ *
+ * No event reaches user space: the kernel keeps counts, times, bytes and their histograms by thread and function, and they are read
+ * now and then. Everything here is done by one thread.
+ */
+#ifndef GASPBPF_MONITOR_H
+#define GASPBPF_MONITOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model/model.h"
+#include "probe/probe.h"
+#include "target/target.h"
+
+struct monitor;
+
+/* --- what is wanted ----------------------------------------------------- */
+
+/* A process is chosen if one of these names it, or `all`. Lists are the caller's and must live as long as the monitor. */
+struct monitor_choice {
+	bool all;
+	const int *pids;      size_t npids;     /* with all that they start */
+	char *const *comms;   size_t ncomms;    /* '*' and '?' as usual */
+	char *const *cgroups; size_t ncgroups;  /* "/system.slice/x.service", or with /sys/fs/cgroup before it: those below it, too */
+	const uid_t *users;   size_t nusers;
+	char *const *jobs;    size_t njobs;     /* of the resource manager, by environment or cgroup */
+};
+
+/*
+ * Who wants each call, too (the flight recorder): monitor_options.spans. All are called from monitor_step() and monitor_open(); each
+ * may be NULL. `process` stays the monitor's and is good until `left`.
+ */
+struct monitor_watcher {
+	/* The plan has grown, or is another one: kernel and plan are to be asked for anew with monitor_kernel(), monitor_plan(). */
+	void (*grown)(void *context, struct monitor *m);
+	/* The plan, and its sites, are about to be freed: everything that holds them must go. After that comes `grown`. */
+	void (*renewing)(void *context, struct monitor *m);
+	void (*came)(void *context, struct monitor *m, const struct process *process); /* a chosen process, its probes are in */
+	void (*left)(void *context, struct monitor *m, pid_t pid);
+	void *context;
+};
+
+struct monitor_options {
+	const struct model_set *models;         /* stays the caller's, as all that is pointed to here */
+	const char *wish;                       /* -m; NULL: every parallel runtime */
+	struct monitor_choice choice;
+	enum returns_wish returns;
+	bool at_entry;                          /* probes go to the first instruction */
+	double budget;                          /* share of each thread's time that probes may take: 0.01; 0: no limit */
+	size_t most_processes;                  /* kept apart at a time; others count in the totals only; 0: MONITOR_PROCESSES */
+	bool spans;                             /* calls go to the rings, too */
+	uint64_t ring_bytes;                    /* with `spans`; 0: default */
+	struct monitor_watcher watcher;
+};
+
+#define MONITOR_PROCESSES 4096
+
+/* Loads the kernel side, looks at the processes that run already, puts probes in. 0 or -errno, said. */
+int monitor_open(struct monitor **monitor, const struct monitor_options *options);
+/* Takes the probes out. NULL: nothing. */
+void monitor_close(struct monitor *monitor);
+/* Other processes are wanted from now on (a configuration was read again). The options' other fields cannot change. 0 or -errno, said. */
+int monitor_choose(struct monitor *monitor, const struct monitor_choice *choice);
+
+/* A descriptor that is readable when monitor_step() has something to do; and in how many ms it has anyway (never more than 1000). */
+int monitor_fd(const struct monitor *monitor);
+int monitor_timeout(const struct monitor *monitor);
+/* Does what is due: looks at new processes, lets go of those that have ended, keeps the cost low. 0 or -errno, said: then it is over. */
+int monitor_step(struct monitor *monitor);
+
+/* For the watcher. */
+struct kernel *monitor_kernel(struct monitor *monitor);
+struct plan *monitor_plan(struct monitor *monitor);
+
+/* --- what is known ------------------------------------------------------ */
+
+#define MONITOR_BUCKETS 64 /* [i]: from 2^i (ns, bytes) up to twice that; 0 is in [0]. Durations end at GB_BUCKETS */
+
+/* Calls of one event, since the monitor or the process began. No figure of the same process ever becomes less. */
+struct monitor_amounts {
+	uint64_t calls;      /* exact, but see monitor_event.unseen */
+	uint64_t timed;      /* of those: whose duration is known; it is in ns, min, max, duration */
+	uint64_t ns;
+	uint64_t min, max;   /* ns; valid where timed is not 0 */
+	uint64_t sized;      /* of the calls: whose payload is known; it is in bytes and size. calls - sized: not known, which is not 0 */
+	uint64_t bytes;
+	uint64_t skipped;    /* of the calls: only counted, by the governor: neither timed nor sized. 0: all of this is exact */
+	uint64_t duration[MONITOR_BUCKETS];
+	uint64_t size[MONITOR_BUCKETS];
+};
+
+/* An event that some observed function stands for. Its index never changes its meaning while the monitor lives. */
+struct monitor_event {
+	const char *name;    /* "GASP_MPI_SEND" */
+	const char *model;   /* "mpi" */
+	enum role role;
+	bool moves;          /* its calls have a payload: bytes have a meaning */
+	unsigned every;      /* at present one call in so many is followed, the others are counted; 1: all; 0: none are even counted */
+	uint64_t unseen_ns;  /* how long its probes (of some function of it) were out so far, for the cost's sake: calls then are in no figure */
+	struct monitor_amounts total; /* of all processes, ended ones and those too many to keep apart included */
+};
+
+struct monitor_process_event {
+	uint32_t event;      /* index in monitor_snapshot.events */
+	struct monitor_amounts amounts;
+};
+
+struct monitor_process {
+	pid_t pid;
+	uint64_t start_time; /* clock ticks after boot: with the pid it is the process's identity */
+	uint64_t since_ns;   /* CLOCK_MONOTONIC: when it was noticed */
+	uid_t uid;
+	const char *comm, *exe, *cgroup; /* "" where not known; written by users: escape them */
+	const char *user;    /* name, else the number */
+	const char *job;     /* of the resource manager; "": none */
+	long rank, size;     /* -1: not known */
+	bool from_start;     /* it started after the monitor: nothing of it was missed but what `blind_ns` tells */
+	uint64_t blind_ns;   /* between its mapping a runtime that nobody knew and the probes' being in; 0: none */
+	const struct monitor_process_event *events; size_t nevents; /* those with calls */
+};
+
+struct monitor_snapshot {
+	uint64_t time_ns, since_ns;           /* CLOCK_MONOTONIC; now, and when the monitor began */
+	uint64_t since_realtime_ns;           /* the same as date: the counters began at 0 then */
+	const struct monitor_process *processes; size_t nprocesses; /* chosen, alive, with a known runtime */
+	const struct monitor_event *events; size_t nevents;
+	uint64_t noticed, ended;              /* chosen processes, so far */
+	uint64_t crowded;                     /* of those: too many at a time to be kept apart: in the totals only */
+	uint64_t unseen;                      /* processes that had ended before they could be looked at */
+	uint64_t late, late_ns, late_longest_ns; /* blind windows: a runtime that nobody knew was mapped */
+	uint64_t renewals;                    /* times that all probes were put in anew, to forget files that are gone */
+	uint64_t lost;                        /* calls that are in no sum, for want of memory */
+	uint64_t lost_spans;                  /* with `spans`: calls that found no room in the rings; they are counted all the same */
+	uint64_t news_lost;                   /* times that the kernel's news did not fit; all processes were looked at then */
+	uint64_t cost_ns;                     /* what the probes took from all threads so far, by the calibration */
+	uint64_t own_cpu_ns;                  /* of the monitor's own process */
+	uint64_t own_bytes;                   /* resident, of the same */
+	size_t images, sites, sums;           /* files looked into, functions probed, entries in the kernel's map */
+	const char *rung;                     /* how probes are attached: "session" */
+};
+
+/* Reads the kernel's sums. Good until the next call of any function above. NULL: no memory, or the kernel refused, said. */
+const struct monitor_snapshot *monitor_look(struct monitor *monitor);
+
+#endif
