@@ -8,7 +8,7 @@
 BUILD   := build
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
-PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone
+PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd
 prefix  ?= /usr/local
 VERSION := 0.1
 

@@ -1,0 +1,166 @@
+/*
+ * rows.c - which events of which processes have series of their own.
+ *
+ * First come, first served, and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there, and what it had
+ * counted when it was last seen stays there when it ends. So no series ever goes back.
+ */
+#include "metrics/rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "util/array.h"
+
+struct key {
+	uint64_t start; /* of the process */
+	uint32_t pid, event;
+};
+
+struct place {
+	struct key key;
+	uint64_t generation; /* the last look at which it was there */
+	size_t series;       /* 0: it is in the overflow series */
+	struct brief last;   /* of those */
+	UT_hash_handle hh;
+};
+
+static struct place *find(const struct rows *rows, const struct key *key)
+{
+	struct place *place;
+
+	HASH_FIND(hh, rows->places, key, sizeof(*key), place);
+	return place;
+}
+
+static struct key key_of(const struct monitor_process *process, const struct monitor_process_event *event)
+{
+	return (struct key){ .start = process->start_time, .pid = process->pid, .event = event->event };
+}
+
+static void add(struct brief *to, const struct brief *more)
+{
+	to->calls += more->calls;
+	to->ns += more->ns;
+	to->bytes += more->bytes;
+	to->sized += more->sized;
+}
+
+static void mark_those_that_live(struct rows *rows, const struct monitor_snapshot *snapshot)
+{
+	for (size_t p = 0; p < snapshot->nprocesses; p++) {
+		for (size_t e = 0; e < snapshot->processes[p].nevents; e++) {
+			struct key key = key_of(&snapshot->processes[p], &snapshot->processes[p].events[e]);
+			struct place *place = find(rows, &key);
+
+			if (place)
+				place->generation = rows->generation;
+		}
+	}
+}
+
+static void forget_those_that_ended(struct rows *rows)
+{
+	struct place *place, *next;
+
+	HASH_ITER(hh, rows->places, place, next) {
+		if (place->generation == rows->generation)
+			continue;
+		if (!place->series)
+			add(&rows->gone[place->key.event], &place->last);
+		rows->used -= place->series;
+		HASH_DEL(rows->places, place);
+		free(place);
+	}
+}
+
+static struct place *new_place(struct rows *rows, const struct key *key, size_t series)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	if (!place)
+		return NULL;
+	place->key = *key;
+	place->generation = rows->generation;
+	place->series = rows->used + series <= rows->limit ? series : 0;
+	rows->used += place->series;
+	HASH_ADD(hh, rows->places, key, sizeof(place->key), place);
+	return place;
+}
+
+static int show(struct rows *rows, const struct monitor_process *process, const struct monitor_event *event, const struct monitor_amounts *amounts)
+{
+	struct row *row;
+
+	if (array_one_more(&rows->shown, &rows->room, rows->nshown, sizeof(*rows->shown)))
+		return -ENOMEM;
+	row = &rows->shown[rows->nshown++];
+	*row = (struct row){ .process = process, .event = event, .amounts = amounts };
+	snprintf(row->pid, sizeof(row->pid), "%d", (int)process->pid);
+	if (process->rank >= 0)
+		snprintf(row->rank, sizeof(row->rank), "%ld", process->rank);
+	return 0;
+}
+
+static int place_row(struct rows *rows, const struct monitor_snapshot *snapshot, const struct monitor_process *process,
+		     const struct monitor_process_event *event, size_t (*series)(const struct monitor_event *event))
+{
+	const struct monitor_event *what = &snapshot->events[event->event];
+	const struct monitor_amounts *amounts = &event->amounts;
+	struct key key = key_of(process, event);
+	struct place *place = find(rows, &key);
+
+	if (!place)
+		place = new_place(rows, &key, series(what));
+	if (!place)
+		return -ENOMEM;
+	if (place->series)
+		return show(rows, process, what, amounts);
+	place->last = (struct brief){ amounts->calls, amounts->ns, amounts->bytes, amounts->sized };
+	add(&rows->overflow[event->event], &place->last);
+	rows->over++;
+	return 0;
+}
+
+static int reach_events(struct rows *rows, size_t nevents)
+{
+	size_t gone = rows->nevents, overflow = rows->nevents;
+
+	if (array_reach(&rows->gone, &gone, nevents, sizeof(*rows->gone)) || array_reach(&rows->overflow, &overflow, nevents, sizeof(*rows->overflow)))
+		return -ENOMEM;
+	rows->nevents = gone < overflow ? gone : overflow;
+	return 0;
+}
+
+int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size_t (*series)(const struct monitor_event *event))
+{
+	int err = reach_events(rows, snapshot->nevents);
+
+	if (err)
+		return err;
+	rows->generation++;
+	rows->nshown = rows->over = 0;
+	mark_those_that_live(rows, snapshot);
+	forget_those_that_ended(rows);
+	for (size_t i = 0; i < rows->nevents; i++)
+		rows->overflow[i] = rows->gone[i];
+	for (size_t p = 0; !err && p < snapshot->nprocesses; p++)
+		for (size_t e = 0; !err && e < snapshot->processes[p].nevents; e++)
+			err = place_row(rows, snapshot, &snapshot->processes[p], &snapshot->processes[p].events[e], series);
+	return err;
+}
+
+void rows_free(struct rows *rows)
+{
+	struct place *place, *next;
+
+	HASH_ITER(hh, rows->places, place, next) {
+		HASH_DEL(rows->places, place);
+		free(place);
+	}
+	free(rows->shown);
+	free(rows->gone);
+	free(rows->overflow);
+}
