@@ -2,7 +2,9 @@
  * log.c - messages and the live status line on standard error.
  *
  * Every message is put together in memory and written with one write(2), so
- * that lines of several threads never mix.
+ * that lines of several threads never mix. Where standard error is the
+ * journal's (a service of systemd), each begins with its priority, as
+ * sd-daemon(3) has it.
  */
 #include "util/log.h"
 
@@ -10,8 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/files.h"
@@ -36,6 +40,32 @@ enum log_level log_get_level(void)
 	return current_level;
 }
 
+/* systemd says which file it has made standard error: "DEVICE:INODE". It may have been redirected since. */
+static bool is_journal(void)
+{
+	const char *told = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return told && sscanf(told, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+}
+
+/* Syslog's: errors are 3, warnings 4, information 6, debugging 7. */
+static size_t put_priority(char *line, enum log_level level)
+{
+	static const char priority[] = { [LOG_ERROR] = '3', [LOG_WARN] = '4', [LOG_INFO] = '6', [LOG_DEBUG] = '7' };
+	static int journal = -1; /* not known yet; threads that ask at the same time find the same */
+
+	if (journal < 0)
+		journal = is_journal();
+	if (!journal)
+		return 0;
+	line[0] = '<';
+	line[1] = priority[level];
+	line[2] = '>';
+	return 3;
+}
+
 static void say(enum log_level level, const char *format, va_list arguments)
 {
 	static const char prefix[] = "gaspbpf: ";
@@ -49,6 +79,7 @@ static void say(enum log_level level, const char *format, va_list arguments)
 		memcpy(line, erase_line, sizeof(erase_line) - 1);
 		at = sizeof(erase_line) - 1;
 	}
+	at += put_priority(line + at, level);
 	memcpy(line + at, prefix, sizeof(prefix) - 1);
 	at += sizeof(prefix) - 1;
 	length = vsnprintf(line + at, sizeof(line) - at - 1, format, arguments);

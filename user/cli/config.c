@@ -1,0 +1,160 @@
+/*
+ * config.c - options from a file.
+ *
+ * Nothing here knows an option: each line becomes an argument of the command line, and the command's own parser says what is wrong with it.
+ */
+#include "cli/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/files.h"
+#include "util/log.h"
+
+#define FILE_MOST 65536 /* bytes */
+
+/* Whoever can write what a privileged process obeys has its privileges. 0 or -errno, said. */
+static int check_owner(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode)) {
+		log_error("%s: not a file: give --config a file of options", log_safe(path));
+		return -EINVAL;
+	}
+	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH)) {
+		log_error("%s: others may write to it: it tells a privileged program what to do: chown root and chmod go-w it", log_safe(path));
+		return -EPERM;
+	}
+	return 0;
+}
+
+static char *trim(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (isspace((unsigned char)*text))
+		text++;
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	return text;
+}
+
+/* Takes over the argument. */
+static int append(struct text_list *arguments, char *argument)
+{
+	if (!argument || cli_append(arguments, argument)) {
+		free(argument);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* "max-overhead = 1%", "max-overhead 1%" or "all", without blanks around. */
+static int add_line(const char *path, unsigned number, char *line, struct text_list *arguments)
+{
+	size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	char *value = line + name, *argument;
+	int length;
+
+	if (!name || (*value && !isspace((unsigned char)*value) && *value != '=')) {
+		log_error("%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'", log_safe(path), number,
+			  log_safe(line));
+		return -EINVAL;
+	}
+	value = trim(value);
+	if (*value == '=')
+		value = trim(value + 1);
+	if (name == 6 && !strncmp(line, "config", name)) {
+		log_error("%s:%u: a file of options cannot name another one: put the options here", log_safe(path), number);
+		return -EINVAL;
+	}
+	length = *value ? asprintf(&argument, "--%.*s=%s", (int)name, line, value) : asprintf(&argument, "--%.*s", (int)name, line);
+	return append(arguments, length < 0 ? NULL : argument);
+}
+
+int config_read(const char *path, bool must, struct text_list *arguments)
+{
+	char *text, *line, *next;
+	unsigned number = 0;
+	size_t size;
+	int err;
+
+	if (!must && access(path, F_OK))
+		return 0;
+	err = check_owner(path);
+	if (err == -EINVAL || err == -EPERM)
+		return err;
+	text = err ? NULL : read_file_at(AT_FDCWD, path, FILE_MOST, &size);
+	if (!text) {
+		err = err ? err : -errno;
+		log_error("%s: %s: give --config a file of options", log_safe(path), strerror(-err));
+		return err;
+	}
+	if (strlen(text) != size) {
+		log_error("%s: has a NUL byte: give --config a file of options", log_safe(path));
+		err = -EINVAL;
+	}
+	for (line = text; !err && line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		number++;
+		line = trim(line);
+		if (*line && *line != '#')
+			err = add_line(path, number, line, arguments);
+	}
+	free(text);
+	return err;
+}
+
+/* What --config says on a command line; NULL: nothing. */
+static const char *named(int argc, char *const argv[])
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strncmp(argv[i], "--config=", 9))
+			return argv[i] + 9;
+		if (!strcmp(argv[i], "--config") && i + 1 < argc)
+			return argv[i + 1];
+	}
+	return NULL;
+}
+
+int config_arguments(int argc, char *const argv[], const char *usual, struct text_list *arguments, char **path)
+{
+	const char *file = named(argc, argv);
+	bool must = file != NULL;
+	int err = append(arguments, strdup(argv[0]));
+
+	*path = NULL;
+	if (!file)
+		file = usual;
+	if (!err && (must || !access(file, F_OK))) {
+		*path = strdup(file);
+		err = *path ? config_read(file, must, arguments) : -ENOMEM;
+	}
+	for (int i = 1; !err && i < argc; i++)
+		err = append(arguments, strdup(argv[i]));
+	if (!err)
+		err = cli_append(arguments, NULL);
+	if (err)
+		config_free(arguments);
+	else
+		arguments->count--; /* the NULL behind them */
+	return err;
+}
+
+void config_free(struct text_list *arguments)
+{
+	for (size_t i = 0; i < arguments->count; i++)
+		free(arguments->items[i]);
+	free(arguments->items);
+	*arguments = (struct text_list){ 0 };
+}
