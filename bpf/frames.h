@@ -136,6 +136,13 @@ struct {
 	__type(value, __u32);
 } ranks SEC(".maps");
 
+/*
+ * A whole machine is looked at (user/monitor): every call is summed, with its payload; processes are counted until they are known to be
+ * unwanted; nobody is told of their life. Constant, so that where it is false nothing of it is left in the programs.
+ */
+const volatile bool monitoring;
+const volatile bool spans_too;      /* with that: calls are sent, and life is told, as if nobody monitored */
+
 const volatile __u32 ring_mask;     /* number of rings - 1; a power of two less one */
 const volatile __u32 wakeup_bytes;  /* wake the reader when a ring holds more than this */
 
@@ -181,7 +188,8 @@ static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 		frame_cut(f);
 	if (f->summed) {
 		sum_add(t, f, false);
-		return;
+		if (!spans_too)
+			return;
 	}
 	f->span.sequence = ++t->sequence;
 	ring = bpf_map_lookup_elem(&rings, &shard);
@@ -198,7 +206,8 @@ static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 		missed = trouble_here();
 		if (missed)
 			missed->lost++;
-		sum_add(t, f, true);
+		if (!f->summed)
+			sum_add(t, f, true);
 	}
 }
 

@@ -133,11 +133,13 @@ static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 static __always_inline bool is_target(void)
 {
 	__u32 pid;
+	__u8 *how;
 
 	if (!filter_targets)
 		return true;
 	pid = bpf_get_current_pid_tgid() >> 32;
-	return bpf_map_lookup_elem(&targets, &pid);
+	how = bpf_map_lookup_elem(&targets, &pid);
+	return monitoring ? !how || *how != GB_TARGET_NO : how != 0;
 }
 
 /* Has the current process switched measurement off? */

@@ -14,9 +14,12 @@ __u64 stopped_at;           /* ns; when observation ended: the end of the calls 
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
 {
-	struct gb_life *life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
 	struct gb_trouble *missed;
+	struct gb_life *life;
 
+	if (monitoring && !spans_too)
+		return 0;
+	life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
 	if (!life) {
 		missed = trouble_here();
 		if (missed)
@@ -104,12 +107,16 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 pid = child->tgid, parent_pid = parent->tgid;
 	struct gb_life *life;
-	__u8 one = 1;
+	__u8 how, *parents;
 
-	if (pid == parent_pid || !bpf_map_lookup_elem(&targets, &parent_pid))
+	if (pid == parent_pid)
 		return 0;
+	parents = bpf_map_lookup_elem(&targets, &parent_pid);
+	if (!parents)
+		return 0;
+	how = *parents;
 	if (follow)
-		bpf_map_update_elem(&targets, &pid, &one, BPF_ANY);
+		bpf_map_update_elem(&targets, &pid, &how, BPF_ANY);
 	inherit_control(parent_pid, pid);
 	life = life_new(GB_LIFE_FORK, bpf_ktime_get_ns());
 	if (!life)
@@ -121,6 +128,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Another program: what was known of the process is not of this one. */
+static __always_inline void judge_anew(__u32 pid)
+{
+	__u8 *how = bpf_map_lookup_elem(&targets, &pid);
+
+	if (how && *how != GB_TARGET_TREE)
+		bpf_map_delete_elem(&targets, &pid);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 {
@@ -129,12 +145,14 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	struct gb_life *life;
 	__u64 now;
 
-	if (!bpf_map_lookup_elem(&targets, &pid))
+	if (!monitoring && !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	now = bpf_ktime_get_ns();
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t)
 		end_calls(t, now, GB_END_EXEC);
+	if (monitoring)
+		judge_anew(pid);
 	end_stacks(task, t, now, GB_END_EXEC);
 	bpf_map_delete_elem(&controls, &pid);
 	if (t && old_pid != task->pid)

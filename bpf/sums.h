@@ -1,7 +1,7 @@
 /*
  * sums.h - what remains of calls that become no span.
  *
- * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/cli/govern.c). Such calls are
+ * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/govern/govern.c). Such calls are
  * counted here, and timed where their end was seen, by thread and probe: so the profile is exact however much is missing on
  * the timeline. A call that is sent costs nothing here. One entry is written by one thread only, so nothing is atomic.
  */
@@ -19,6 +19,119 @@ struct {
 } sums SEC(".maps");
 
 static const struct gb_sum no_calls;
+
+/* What the words of a call say of its payload; one entry, unless `monitoring`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct gb_amounts);
+} amounts SEC(".maps");
+
+/* The word in this slot as a number; false: it was not sent, or could not be read. */
+static __always_inline bool word_of(const struct frame *f, __u32 slot, __u64 *word)
+{
+	if (slot >= GB_SLOTS || slot >= f->span.values || f->span.unread >> slot & 1)
+		return false;
+	barrier_var(slot);
+	if (slot >= GB_SLOTS)
+		return false;
+	*word = f->span.value[slot];
+	return true;
+}
+
+static __always_inline __u64 cut_word(__u64 word, __u32 left, __u32 right, bool is_signed)
+{
+	word <<= left & 63;
+	return is_signed ? (__u64)((__s64)word >> (right & 63)) : word >> (right & 63);
+}
+
+/* May the number be read? The same conditions, in the same order, as user/model/value.c has. */
+static __always_inline bool is_readable(const struct frame *f, const struct gb_number *n, __u64 word)
+{
+	__u64 other = 0;
+
+	if (n->flags & GB_NUMBER_NULL && (!word_of(f, n->null_slot, &other) || other << (n->null_left & 63) == n->null))
+		return false;
+	if (n->flags & GB_NUMBER_LEAST && (!word_of(f, n->least_slot, &other) ||
+					   (__s64)cut_word(other, n->least_left, n->least_left, n->least_signed) < (__s64)n->least))
+		return false;
+	return !(n->flags & GB_NUMBER_VALID) || cut_word(word, n->valid_left, n->valid_right, false) == n->valid_equals;
+}
+
+/* 1: known, 0: unknown, -1: unknown, and what comes after it must not be asked. */
+static __always_inline int read_number(const struct frame *f, const struct gb_number *n, __u64 *number)
+{
+	__u64 word = 0;
+
+	if (!f || !n || !number)
+		return 0;
+	if (n->flags & GB_NUMBER_UNKNOWN)
+		return -1;
+	if (n->flags & GB_NUMBER_CONSTANT) {
+		*number = n->add;
+		return 1;
+	}
+	if (n->flags & GB_NUMBER_RETURN && f->span.reason != GB_END_RETURN)
+		return 0;
+	if (!word_of(f, n->slot, &word) || !is_readable(f, n, word))
+		return 0;
+	*number = cut_word(word, n->left, n->right, n->flags & GB_NUMBER_SIGNED) + n->add;
+	return !(n->flags & GB_NUMBER_NONE && *number == n->none);
+}
+
+#define NONE_KNOWN (-1)
+#define NOT_FOR_US (-2)
+
+/* The place of the first known number of a range; NONE_KNOWN; NOT_FOR_US: only user space could tell. */
+__noinline int first_known(const struct frame *f, const struct gb_amounts *a, __u32 range, __u64 *number)
+{
+	__u32 at = range & 0xff, end = range >> 8 & 0xff;
+
+	if (!f || !a || !number)
+		return NONE_KNOWN;
+	for (int i = 0; i < GB_NUMBERS && at < end && at < GB_NUMBERS; i++, at++) {
+		int known = read_number(f, &a->number[at & (GB_NUMBERS - 1)], number);
+
+		if (known)
+			return known > 0 ? (int)at : NOT_FOR_US;
+	}
+	return NONE_KNOWN;
+}
+
+#define RANGE(from, to) ((from) | (__u32)(to) << 8)
+
+/* What went one way; false: unknown. */
+static __always_inline bool side_bytes(const struct frame *f, const struct gb_amounts *a, int side, __u64 *bytes)
+{
+	__u32 counts = a->side[side].counts, sizes = a->side[side].sizes, end = a->side[side].end;
+	__u64 count = 0, size = 0;
+	int at;
+
+	at = first_known(f, a, RANGE(a->side[side].bytes, counts), &count);
+	if (at >= 0 && (__s64)count >= 0) {
+		*bytes = count;
+		return true;
+	}
+	if (at == NOT_FOR_US)
+		return false;
+	at = first_known(f, a, RANGE(counts, sizes), &count);
+	if (at < 0 || (__s64)count < 0)
+		return false;
+	if (end > sizes) {
+		if (first_known(f, a, RANGE(sizes, end), &size) < 0)
+			return false;
+	} else {
+		size = a->number[at & (GB_NUMBERS - 1)].element;
+		if (!size)
+			return false;
+	}
+	/* So far from 2^64 that nothing can wrap. */
+	if (size >> 31 || count >> 32)
+		return false;
+	*bytes = count * size;
+	return true;
+}
 
 /* The thread's sum of a probe's calls; a new one where there is none. */
 static __always_inline struct gb_sum *sum_of(struct thread_state *t, __u32 probe)
@@ -57,6 +170,39 @@ static __always_inline __u32 bucket_of(__u64 duration)
 	return bucket < GB_BUCKETS ? bucket : GB_BUCKETS - 1;
 }
 
+/* Adds the call's payload. */
+static __always_inline int sum_payload(struct gb_sum *sum, const struct frame *f)
+{
+	__u64 bytes = 0, more = 0;
+	struct gb_amounts *a;
+	__u32 probe, bucket;
+
+	if (!sum || !f)
+		return 0;
+	probe = f->span.probe;
+	a = bpf_map_lookup_elem(&amounts, &probe);
+	if (!a || !a->sides || !side_bytes(f, a, 0, &bytes))
+		return 0;
+	if (a->sides > 1 && !side_bytes(f, a, 1, &more))
+		return 0;
+	bytes += more;
+	bucket = bucket_of(bytes);
+	sum->sized++;
+	sum->bytes += bytes;
+	if (bucket < GB_SIZES)
+		sum->size[bucket]++;
+	return 0;
+}
+
+/* Somebody may have to look at the sums. */
+static __always_inline void note_sum(void)
+{
+	struct gb_trouble *seen = monitoring ? trouble_here() : 0;
+
+	if (seen)
+		seen->summed++;
+}
+
 /* Adds a finished frame. lost: it should have been a span. */
 __noinline int sum_add(struct thread_state *t, struct frame *f, bool lost)
 {
@@ -72,6 +218,9 @@ __noinline int sum_add(struct thread_state *t, struct frame *f, bool lost)
 		sum->lost++;
 	else
 		sum->summed++;
+	note_sum();
+	if (monitoring)
+		sum_payload(sum, f);
 	if (f->span.reason == GB_END_ATOMIC || f->span.reason == GB_END_DEPTH)
 		return 0; /* it has no duration */
 	duration = f->span.end - f->span.start;
@@ -98,6 +247,7 @@ __noinline int sum_skip(struct thread_state *t, __u32 probe)
 
 	if (sum)
 		sum->skipped++;
+	note_sum();
 	return 0;
 }
 

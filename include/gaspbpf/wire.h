@@ -194,6 +194,7 @@ struct gb_sum_place {
 	gb_u32 probe;
 };
 
+#define GB_SIZES 40   /* payloads: [i] of 2^i bytes up to twice that; 0 is in [0]; the last one, from 512 GiB, has no end */
 #define GB_BUCKETS 40 /* durations: [i] of 2^i ns up to twice that; 0 ns is in [0]; the last one, from 9.2 minutes, has no end */
 
 struct gb_sum {
@@ -206,7 +207,60 @@ struct gb_sum {
 	gb_u64 total;   /* ns */
 	gb_u64 min, max;/* ns; valid where timed is not 0 */
 	gb_u64 bucket[GB_BUCKETS];
+	gb_u64 sized;   /* of those lost or summed: whose payload is known, and in what follows (struct gb_amounts) */
+	gb_u64 bytes;
+	gb_u64 size[GB_SIZES];
 };
+
+/* A number among the words of a call, as user/model/value.h reads it. */
+struct gb_number {
+	gb_u8 slot;
+	gb_u8 left, right;  /* the word is shifted so far to the left and then to the right: what remains is the number */
+	gb_u8 flags;        /* GB_NUMBER_* */
+	gb_u8 null_slot;    /* GB_NUMBER_NULL: where the word there, shifted to the left by null_left, is `null`, there is nothing to read */
+	gb_u8 null_left;
+	gb_u8 least_slot;   /* GB_NUMBER_LEAST: known only where the word there, shifted by least_left both ways, is at least `least` */
+	gb_u8 least_left, least_signed;
+	gb_u8 valid_left, valid_right; /* GB_NUMBER_VALID: known only where the word, shifted so, is valid_equals */
+	gb_u8 zero;
+	gb_u32 element;     /* bytes that one of what it counts has; 0: not said */
+	gb_u64 null, least, valid_equals;
+	gb_u64 none;        /* GB_NUMBER_NONE: this number means "not given" */
+	gb_u64 add;         /* to the number; GB_NUMBER_CONSTANT: it is the number */
+};
+
+#define GB_NUMBER_SIGNED 1
+#define GB_NUMBER_RETURN 2    /* known only of a call that has returned */
+#define GB_NUMBER_CONSTANT 4
+#define GB_NUMBER_NULL 8
+#define GB_NUMBER_NONE 16
+#define GB_NUMBER_LEAST 32
+#define GB_NUMBER_VALID 64
+#define GB_NUMBER_UNKNOWN 128 /* only user space could tell: what would be asked after it is not, either */
+
+/*
+ * How many bytes a call moves, by its words: user/model/amounts.c. For each side the first known number of [bytes, counts) is it; else the first of
+ * [counts, sizes) is multiplied by the first of [sizes, end), or by its own `element` where that range is empty. Of two sides both must be known.
+ */
+#define GB_NUMBERS 16
+
+struct gb_amounts {
+	gb_u8 sides;        /* 0: calls of this probe have no payload, or nothing tells it */
+	gb_u8 zero[3];
+	struct {
+		gb_u8 bytes, counts, sizes, end;
+	} side[2];
+	gb_u32 zero2;
+	struct gb_number number[GB_NUMBERS];
+};
+
+/*
+ * Processes, where a whole machine is looked at: a process that is not in `targets` is counted nevertheless, until
+ * user space has had a look at it.
+ */
+#define GB_TARGET_NO 0
+#define GB_TARGET_YES 1
+#define GB_TARGET_TREE 2 /* with all that it starts, other programs included */
 
 /* Process life, on the control ring. */
 enum gb_life_kind {
@@ -251,6 +305,7 @@ struct gb_trouble {
 	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
 	gb_u64 life_lost;  /* control records that found no room */
 	gb_u64 near;       /* accesses to the caller's own part: no events by intention */
+	gb_u64 summed;     /* calls that went into a sum, of probes that a monitor has; to see at a glance whether there is something to do */
 	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */
 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "capture/govern.h"
+#include "govern/govern.h"
 #include "recording/recording.h"
 
 #define SITES 4

@@ -80,7 +80,7 @@ void capture_locate_site(struct capture_session *session, uint32_t site);
 int capture_read_sums(struct capture_session *session);
 
 /*
- * From now on the probes are to take no more than `budget` (0.02: 2 %) of each thread's time: user/capture/govern.c. plan and scope are those of
+ * From now on the probes are to take no more than `budget` (0.02: 2 %) of each thread's time: user/govern/govern.c. plan and scope are those of
  * attach_sites(), with `apart`; they stay the caller's and must outlive the session. Each step becomes a definition and is said.
  */
 int capture_limit(struct capture_session *session, struct plan *plan, const struct attach_scope *scope, double budget);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/govern.h"
+#include "govern/govern.h"
 #include "capture/session.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -128,4 +128,10 @@ struct payload_plan *payload_plan_new(enum role role, const struct value *values
 struct payload payload_read(const struct payload_plan *plan, const struct sent_words *sent);
 void payload_plan_free(struct payload_plan *plan);
 
+/*
+ * The same as a program for the kernel (gb_amounts in gaspbpf/wire.h), for calls that user space never sees. What only user space could read makes the
+ * payload unknown.
+ */
+void payload_amounts(enum role role, const struct value *values, size_t nvalues, struct gb_amounts *amounts);
+
 #endif

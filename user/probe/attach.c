@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "model/value.h"
 #include "observe.skel.h"
 #include "probe/kernel_private.h"
 #include "util/clock.h"
@@ -42,16 +43,30 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 	}
 	if (site->sampled)
 		program.flags |= GB_PROBE_SAMPLED;
-	if (site->level.level == LEVEL_SUMMED)
+	if (site->level.level == LEVEL_SUMMED || kernel->sums)
 		program.flags |= GB_PROBE_SUMMED;
 	return program;
+}
+
+/* How its calls' payload is summed. */
+static int attach_amounts(struct kernel *kernel, const struct site *site)
+{
+	const struct capture *capture = &site->captures[0];
+	int fd = bpf_map__fd(kernel->observe->maps.amounts);
+	struct gb_amounts amounts = { 0 };
+
+	if (!site->no_span)
+		payload_amounts(site->function->role, capture->values, capture->nvalues, &amounts);
+	return bpf_map_update_elem(fd, &site->id, &amounts, BPF_ANY) ? -errno : 0;
 }
 
 int attach_program(struct kernel *kernel, const struct site *site)
 {
 	struct gb_probe program = site_program(kernel, site);
-	int fd = bpf_map__fd(kernel->observe->maps.probes);
+	int fd = bpf_map__fd(kernel->observe->maps.probes), err = kernel->sums ? attach_amounts(kernel, site) : 0;
 
+	if (err)
+		return err;
 	return bpf_map_update_elem(fd, &site->id, &program, BPF_ANY) ? -errno : 0;
 }
 

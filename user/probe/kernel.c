@@ -21,6 +21,7 @@
 #include "util/log.h"
 
 #define DEFAULT_RING_BYTES (32UL << 20)
+#define MACHINE_SUMS (1U << 18) /* entries, of all threads of a machine; memory is taken only for those in use */
 #define FILES_MOST (1UL << 18) /* descriptors: two for each function in each of a few processes */
 
 const char *rung_name(enum rung rung)
@@ -92,6 +93,7 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 		counts->no_entry += trouble[i].no_entry;
 		counts->life_lost += trouble[i].life_lost;
 		counts->near += trouble[i].near;
+		counts->summed += trouble[i].summed;
 		counts->trampolines += trouble[i].trampolines;
 	}
 	free(trouble);
@@ -125,6 +127,12 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	o->rodata->ring_mask = kernel->rings - 1;
 	o->rodata->wakeup_bytes = kernel->ring_bytes / 4;
 	o->rodata->filter_targets = options->filter;
+	o->rodata->monitoring = options->sums;
+	o->rodata->spans_too = options->spans;
+	if (options->sums) {
+		bpf_map__set_max_entries(o->maps.sums, MACHINE_SUMS);
+		bpf_map__set_max_entries(o->maps.amounts, GB_PROBES);
+	}
 	bpf_program__set_autoload(o->progs.call, true);
 	bpf_program__set_autoload(o->progs.last, true);
 	bpf_program__set_autoload(o->progs.session, kernel->rung == RUNG_SESSION);
@@ -153,6 +161,7 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.control, bpf_map__fd(o->maps.control));
 	bpf_map__reuse_fd(p->maps.probes, bpf_map__fd(o->maps.probes));
 	bpf_map__reuse_fd(p->maps.sums, bpf_map__fd(o->maps.sums));
+	bpf_map__reuse_fd(p->maps.amounts, bpf_map__fd(o->maps.amounts));
 	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
 	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
 	bpf_map__reuse_fd(p->maps.controls, bpf_map__fd(o->maps.controls));
@@ -160,6 +169,8 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
+	p->rodata->monitoring = o->rodata->monitoring;
+	p->rodata->spans_too = o->rodata->spans_too;
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
@@ -252,6 +263,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
 	kernel->filter = options->filter;
 	kernel->callers = options->callers;
+	kernel->sums = options->sums;
 	libbpf_set_print(libbpf_says);
 	raise_limits();
 	err = choose_rungs(&rung, &last);
@@ -333,6 +345,21 @@ int kernel_drop_target(struct kernel *kernel, pid_t pid)
 	uint32_t key = pid;
 
 	return bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &key) ? -errno : 0;
+}
+
+int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how)
+{
+	uint32_t key = pid;
+
+	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &how, BPF_ANY) ? -errno : 0;
+}
+
+int kernel_get_target(const struct kernel *kernel, pid_t pid)
+{
+	uint32_t key = pid;
+	uint8_t how;
+
+	return bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &how) ? -errno : how;
 }
 
 int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank)
@@ -421,5 +448,6 @@ int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts
 	counts->no_entry -= before->no_entry;
 	counts->life_lost -= before->life_lost;
 	counts->near -= before->near;
+	counts->summed -= before->summed;
 	return err;
 }

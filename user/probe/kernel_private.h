@@ -24,7 +24,7 @@ struct kernel {
 	struct process_bpf *process;
 	enum rung rung;
 	bool filter;
-	bool callers;          /* as in kernel_options */
+	bool callers, sums;    /* as in kernel_options */
 	int ring_fds[64];
 	unsigned rings;
 	size_t ring_bytes;     /* of one ring */

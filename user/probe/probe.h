@@ -238,6 +238,8 @@ struct kernel_options {
 	uint64_t ring_bytes;  /* all span rings together; 0: default */
 	bool callers;         /* kernel_show_open() tells where a call came from, which costs each call a look at its stack */
 	bool quiet;           /* only a try: failure is not said */
+	bool sums;            /* a whole machine: every call goes into the kernel's sums, with its payload; with `filter` */
+	bool spans;           /* with `sums`: and into the rings */
 };
 
 struct kernel;
@@ -257,6 +259,9 @@ int kernel_control_fd(const struct kernel *kernel, size_t *bytes);
 /* A process becomes, or stops being, a target. */
 int kernel_add_target(struct kernel *kernel, pid_t pid);
 int kernel_drop_target(struct kernel *kernel, pid_t pid);
+/* With `sums`: how a process is counted, GB_TARGET_*. What its parent was, it is; -ENOENT: nothing is known of it, and it is counted. */
+int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how);
+int kernel_get_target(const struct kernel *kernel, pid_t pid);
 /*
  * The process's rank, in the numbers of @peer (plan->leave_near); -1: none any more. Until it is known no access of the process is left
  * out. 0 or -errno, not said.
@@ -271,7 +276,7 @@ typedef void (*kernel_open)(void *context, const struct gb_open *open, const str
 int kernel_show_open(struct kernel *kernel, kernel_open show, void *context);
 /* Sums over CPUs. */
 struct kernel_counts {
-	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near;
+	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near, summed;
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 

@@ -1,5 +1,5 @@
 /*
- * govern.h - keeps what observing costs below a limit. Private to user/capture; govern.c has the method.
+ * govern.h - the door of user/govern: keeps what observing costs below a limit. govern.c has the method.
  *
  * It knows nothing of kernels and probes: it is told what was called how often, and says how much of each function's calls is to be
  * followed from now on.

@@ -27,7 +27,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "capture/govern.h"
+#include "govern/govern.h"
 #include "recording/recording.h"
 #include "util/array.h"
 
