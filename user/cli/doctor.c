@@ -19,6 +19,7 @@
 #include "probe/probe.h"
 #include "util/files.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
 
@@ -109,7 +110,9 @@ static int check_rights(void)
 	unsigned long long have = capabilities();
 	int bad = 0;
 
-	if (geteuid())
+	if (geteuid() && may_observe())
+		say(YES, "not root, but with the capabilities that observing needs");
+	else if (geteuid())
 		bad += say(NO, "not root: run gaspbpf with sudo");
 	else
 		say(YES, "running as root");

@@ -11,6 +11,7 @@
 #include "cli/list.h"
 #include "util/files.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 struct options {
 	struct choice choice;
@@ -428,14 +429,14 @@ static int show(const struct options *o, const struct plan *plan)
 	return fflush(stdout) ? -errno : 0;
 }
 
-/* What a call costs at each class of place, on this machine. Only root can measure it, with probes in gaspbpf itself. */
+/* What a call costs at each class of place, on this machine. Only who may observe can measure it, with probes in gaspbpf itself. */
 static void measure_costs(unsigned cost_ns[SITE_CLASSES])
 {
 	struct kernel_options options = { .ring_bytes = 1 << 20, .quiet = true };
 	struct probe_costs costs;
 	struct kernel *kernel;
 
-	if (geteuid() || kernel_load(&kernel, &options))
+	if (!may_observe() || kernel_load(&kernel, &options))
 		return;
 	kernel_costs(kernel, &costs);
 	memcpy(cost_ns, costs.call, sizeof(costs.call));

@@ -125,12 +125,12 @@ static size_t family_below(const struct family *family, pid_t pid, pid_t *pids)
 /* Which of the variables this process has, a bit each; 0 also where its environment cannot be read. */
 static uint64_t variables_of(int proc, pid_t pid, const char *const *rank_env)
 {
-	char path[32], *environment;
+	char below[16], *environment;
 	uint64_t has = 0;
 	size_t size;
 
-	snprintf(path, sizeof(path), "%d/environ", pid);
-	environment = proc_read(proc, path, ENVIRONMENT_MOST, &size);
+	snprintf(below, sizeof(below), "%d/", pid);
+	environment = proc_read_environment(proc, below, pid, &size);
 	if (!environment)
 		return 0;
 	for (size_t i = 0; i < RANK_VARIABLES && rank_env[i]; i++)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define PF_KTHREAD 0x00200000u /* include/linux/sched.h: flags, field 9 of /proc/PID/stat */
@@ -57,6 +58,59 @@ char *proc_read(int folder, const char *path, size_t most, size_t *size)
 	if (size)
 		*size = used;
 	return data;
+}
+
+/* Fields 50 and 51 of the stat file; 0 where the kernel does not tell us. */
+static int environment_place(int folder, const char *below, uint64_t *start, uint64_t *end)
+{
+	unsigned long long from = 0, to = 0;
+	char path[32], *text, *at;
+	unsigned field = 2;
+
+	snprintf(path, sizeof(path), "%sstat", below);
+	text = proc_read(folder, path, 4096, NULL);
+	if (!text)
+		return -errno;
+	at = strrchr(text, ')');
+	while (at && field < 50 && (at = strchr(at + 1, ' ')))
+		field++;
+	if (!at || sscanf(at, "%llu %llu", &from, &to) != 2)
+		to = from = 0;
+	free(text);
+	*start = from;
+	*end = to;
+	return 0;
+}
+
+char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *size)
+{
+	char path[32], *text;
+	uint64_t start = 0, end = 0;
+	struct iovec from, to;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "%senviron", below);
+	text = proc_read(folder, path, ENVIRONMENT_MOST, size);
+	if (text || errno != EACCES)
+		return text;
+	if (environment_place(folder, below, &start, &end) || !start || end < start) {
+		errno = EACCES;
+		return NULL;
+	}
+	from = (struct iovec){ (void *)(uintptr_t)start, end - start < ENVIRONMENT_MOST ? end - start : ENVIRONMENT_MOST };
+	text = malloc(from.iov_len + 1);
+	if (!text)
+		return NULL;
+	to = (struct iovec){ text, from.iov_len };
+	got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	if (got < 0) {
+		free(text);
+		errno = EACCES;
+		return NULL;
+	}
+	text[got] = '\0';
+	*size = got;
+	return text;
 }
 
 int proc_stat_read(int folder, const char *path, struct proc_stat *stat)

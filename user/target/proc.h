@@ -17,6 +17,12 @@
 /* The first `most` bytes of a file of /proc, NUL-terminated; NULL with errno. The caller frees. */
 char *proc_read(int folder, const char *path, size_t most, size_t *size);
 
+/*
+ * The environment of process `pid`; `below` is what stands before "environ" in its path ("", or "PID/" for the folder of /proc itself). Only its
+ * owner can open that file, CAP_SYS_PTRACE is not enough; then it is read from the process's memory. NULL with errno. The caller frees.
+ */
+char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *size);
+
 /* What matters of /proc/PID/stat. */
 struct proc_stat {
 	char state;            /* 'R', 'S', 'Z' ... */

@@ -231,7 +231,7 @@ static int read_process(struct process *process)
 	process->command = read_command(process);
 	if (!process->command)
 		return refuse(process, process->pid, -errno);
-	process->environment = proc_read(process->proc_fd, "environ", ENVIRONMENT_MOST, &process->environment_size);
+	process->environment = proc_read_environment(process->proc_fd, "", process->pid, &process->environment_size);
 	return process->environment ? 0 : refuse(process, process->pid, -errno);
 }
 

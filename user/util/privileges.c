@@ -1,5 +1,5 @@
 /*
- * privileges.c - giving them up, before code runs that is not gaspbpf's.
+ * privileges.c - having those that observing needs, and giving up the others.
  */
 #include "util/privileges.h"
 
@@ -7,14 +7,17 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool drop_bounding_set(void)
+#define BIT(capability) (1ULL << (capability))
+
+static bool drop_bounding_set(uint64_t but)
 {
-	for (unsigned long capability = 0;; capability++)
-		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+	for (unsigned capability = 0;; capability++)
+		if (!(capability < 64 && but >> capability & 1) && prctl(PR_CAPBSET_DROP, (unsigned long)capability, 0, 0, 0))
 			return errno == EINVAL && capability > 0; /* after the last one */
 }
 
@@ -31,7 +34,7 @@ bool give_up_privileges(const struct caller *caller)
 {
 	bool root = !geteuid();
 
-	if (root && !drop_bounding_set())
+	if (root && !drop_bounding_set(0))
 		return false;
 	/* User 0 has nothing for being user 0 any more. */
 	if (root && prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0))
@@ -40,4 +43,46 @@ bool give_up_privileges(const struct caller *caller)
 				    setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid)))
 		return false;
 	return drop_capabilities() && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* --- observing ---------------------------------------------------------- */
+
+#define TO_OBSERVE (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE))
+/* Programs and libraries that only their owners can read, also those that were deleted (/proc/PID/map_files); files written for who called sudo. */
+#define TO_READ (BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SETUID) | BIT(CAP_SETGID))
+
+static bool read_capabilities(uint64_t *effective, uint64_t *permitted)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	*effective = (uint64_t)data[1].effective << 32 | data[0].effective;
+	*permitted = (uint64_t)data[1].permitted << 32 | data[0].permitted;
+	return true;
+}
+
+bool may_observe(void)
+{
+	uint64_t effective, permitted;
+
+	return read_capabilities(&effective, &permitted) && (effective & TO_OBSERVE) == TO_OBSERVE;
+}
+
+bool keep_privileges_to_observe(bool admin)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	uint64_t keep = TO_OBSERVE | TO_READ | (admin ? BIT(CAP_SYS_ADMIN) : 0), effective, permitted;
+
+	if (!read_capabilities(&effective, &permitted))
+		return false;
+	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(keep & permitted))
+		return false;
+	keep &= permitted;
+	data[0].permitted = data[0].effective = (uint32_t)keep;
+	data[1].permitted = data[1].effective = (uint32_t)(keep >> 32);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* what it might start has none of this */
+	return !syscall(SYS_capset, &header, data) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

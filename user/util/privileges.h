@@ -1,5 +1,5 @@
 /*
- * privileges.h - giving them up, before code runs that is not gaspbpf's.
+ * privileges.h - having those that observing needs, and giving up the others.
  */
 #ifndef GASPBPF_PRIVILEGES_H
 #define GASPBPF_PRIVILEGES_H
@@ -11,5 +11,14 @@
  * user number and has nothing for being user 0 any more. False: errno says why, and the process must not go on.
  */
 bool give_up_privileges(const struct caller *caller);
+
+/* Are the capabilities in effect that observing needs, as they are for root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE? */
+bool may_observe(void);
+/*
+ * For a process that observes for months: gives up, for good, all that it does not need for that. What stays, of what it has: the three above, those to
+ * read what belongs to targets, and CAP_SYS_ADMIN where `admin` (the kernel wants it for the way probes are attached). It must not exec anything
+ * that needs more. False: errno says why.
+ */
+bool keep_privileges_to_observe(bool admin);
 
 #endif
