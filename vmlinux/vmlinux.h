@@ -73,7 +73,21 @@ struct uprobe_task {
 	unsigned int depth; /* return probes in progress on this thread */
 };
 
+struct sched_entity {
+	__u64 exec_start;       /* ns of its processor's clock: when it last ran there */
+	__u64 sum_exec_runtime; /* ns */
+};
+
+struct thread_info {
+	__u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	struct sched_entity se;
+	unsigned long nvcsw, nivcsw;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */
 	int pid;

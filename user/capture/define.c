@@ -253,69 +253,13 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 
 /* --- processes --------------------------------------------------------- */
 
-/* The rank that one model gives this process. */
-static bool rank_by_model(struct capture_session *s, const struct model *m, const struct process *process, long *rank)
-{
-	int number;
-
-	for (char **name = m->rank_env; name && *name; name++) {
-		const char *text = process_getenv(process, *name);
-		char *end;
-
-		if (!text || !*text)
-			continue;
-		*rank = strtol(text, &end, 10);
-		if (!*end && *rank >= 0 && *rank < INT32_MAX)
-			goto found;
-	}
-	if (!m->rank_symbol)
-		return false;
-	for (size_t i = 0; i < process->nmappings; i++) {
-		const struct mapping *mapping = &process->mappings[i];
-		struct image *image = mapping->executable ? plan_image(s->plan, mapping->device, mapping->inode) : NULL;
-
-		if (image && image->is_program && !image_read_int(image, process, m->rank_symbol, &number) && number >= 0) {
-			*rank = number;
-			goto found;
-		}
-	}
-	return false;
-found:
-	*rank += m->rank_plus;
-	return true;
-}
-
-/* Does the process map a file of this model? Others may only have been probed beforehand. */
-static bool maps_model(struct capture_session *s, const struct model *m, const struct process *process)
-{
-	for (size_t i = 0; i < process->nmappings; i++) {
-		const struct mapping *mapping = &process->mappings[i];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(s->plan, mapping->device, mapping->inode) : NULL;
-
-		for (size_t k = 0; image && k < s->plan->nsites; k++)
-			if (s->plan->sites[k].image == image && s->plan->sites[k].function->model == m)
-				return true;
-	}
-	return false;
-}
-
-/* Of several runtimes in one process the one with the highest event numbers is the outermost: its word counts. */
 static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
 {
-	uint32_t highest = 0;
+	const struct model *model = plan_rank(s->plan, process, &def->rank);
 
-	for (size_t i = 0; i < s->plan->nchosen; i++) {
-		const struct model *m = s->plan->chosen[i];
-		uint32_t number = m->nfunctions ? m->functions[0].number : 0;
-		long rank;
-
-		if ((def->rank >= 0 && number < highest) || !maps_model(s, m, process) || !rank_by_model(s, m, process, &rank))
-			continue;
-		highest = number;
-		def->rank = rank;
+	if (model) {
 		free(def->unit);
-		def->unit = copy(m->unit ?: "rank");
+		def->unit = copy(model->unit ?: "rank");
 	}
 	if (s->plan->leave_near && def->rank >= 0)
 		kernel_set_rank(s->kernel, process->pid, def->rank);

@@ -254,6 +254,25 @@ static void read_rank(struct reader *r, struct statement *s)
 	}
 }
 
+/* ranks env NAME..., ranks symbol NAME: how many there are in the job; ranks local NAME...: of those, on its machine. */
+static void read_ranks(struct reader *r, struct statement *s)
+{
+	char *how = word_read(r, s, "'env', 'symbol' or 'local'");
+
+	if (!how)
+		return;
+	if (!strcmp(how, "env")) {
+		r->model->ranks_env = words_read(r, s, r->model->ranks_env, "an environment variable");
+	} else if (!strcmp(how, "symbol")) {
+		r->model->ranks_symbol = word_read(r, s, "an int variable of the program");
+		end_read(r, s);
+	} else if (!strcmp(how, "local")) {
+		r->model->ranks_local = words_read(r, s, r->model->ranks_local, "an environment variable");
+	} else {
+		source_error(&r->source, s->start, "expected 'ranks env NAME...', 'ranks symbol NAME' or 'ranks local NAME...'");
+	}
+}
+
 static void read_unit(struct reader *r, struct statement *s)
 {
 	r->model->unit = word_read(r, s, "a word, as in 'unit rank'");
@@ -326,6 +345,7 @@ static const struct {
 } statements[] = {
 	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number }, { "told", read_told },
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
+	{ "ranks", read_ranks },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
 	{ "switches", read_switches }, { "build", read_build },
 	{ "unseen", read_unseen }, { "event", read_event },

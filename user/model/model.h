@@ -215,6 +215,9 @@ struct model {
 	char **rank_env;     /* NULL-terminated */
 	char *rank_symbol;   /* NULL: none */
 	long rank_plus;
+	char **ranks_env;    /* how many ranks there are; NULL-terminated */
+	char *ranks_symbol;  /* NULL: none */
+	char **ranks_local;  /* variables that tell how many of them are on its machine; NULL-terminated */
 	struct function *functions;
 	size_t nfunctions;
 	struct model_event *events; /* those with a statement first, as they stand in the file */

@@ -228,6 +228,14 @@ const char *absence_text(enum absence why);
 /* The models' rank variables, NULL-terminated, malloc'ed array of borrowed strings. */
 const char **plan_rank_variables(const struct model_set *models);
 
+/*
+ * Which rank of its job the process is: by the model that says so, which is returned; of several runtimes in one process the one with the highest
+ * event numbers is the outermost, and its word counts. NULL: none, and *rank is as it was.
+ */
+const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank);
+/* How many ranks the process's job has, by this model; less than 1: not known. *all_here: all of them were started on this machine. */
+long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here);
+
 /* --- kernel ------------------------------------------------------------ */
 
 enum rung { RUNG_SESSION, RUNG_MULTI, RUNG_PERF, RUNGS };

@@ -1,0 +1,77 @@
+/*
+ * look.bpf.c - where threads stand, without stopping them: an iterator over all tasks that tells of those of the processes in `wanted`.
+ *
+ * A thread that is not on a processor is in the kernel, and its program's registers are saved at the top of its kernel stack. How long it has not
+ * run is told by its processor's own clock, which leaves out time that a hypervisor took away: two readings of the same processor's clock are never further
+ * apart than real time. So user space runs this on each processor in turn.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "gaspbpf/look.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} wanted SEC(".maps");
+
+static __always_inline void take_registers(struct gb_look *look, const struct pt_regs *regs)
+{
+	look->registers[0] = regs->ax;
+	look->registers[1] = regs->dx;
+	look->registers[2] = regs->cx;
+	look->registers[3] = regs->bx;
+	look->registers[4] = regs->si;
+	look->registers[5] = regs->di;
+	look->registers[6] = regs->bp;
+	look->registers[7] = regs->sp;
+	look->registers[8] = regs->r8;
+	look->registers[9] = regs->r9;
+	look->registers[10] = regs->r10;
+	look->registers[11] = regs->r11;
+	look->registers[12] = regs->r12;
+	look->registers[13] = regs->r13;
+	look->registers[14] = regs->r14;
+	look->registers[15] = regs->r15;
+	look->registers[16] = regs->ip;
+	look->orig_ax = regs->orig_ax;
+}
+
+SEC("iter/task")
+int look(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task, *self;
+	struct gb_look look = { 0 };
+	struct pt_regs *regs;
+	__u32 pid;
+
+	if (!task)
+		return 0;
+	pid = task->tgid;
+	if (!bpf_map_lookup_elem(&wanted, &pid))
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (!regs)
+		return 0;
+	look.pid = pid;
+	look.tid = task->pid;
+	look.on_cpu = task->on_cpu;
+	look.state = task->__state;
+	look.switches = task->nvcsw + task->nivcsw;
+	look.ran = task->se.sum_exec_runtime;
+	look.last = task->se.exec_start;
+	look.cpu = task->thread_info.cpu;
+	if (look.cpu == bpf_get_smp_processor_id()) {
+		self = bpf_get_current_task_btf();
+		look.now = self->se.exec_start;
+	}
+	take_registers(&look, regs);
+	bpf_seq_write(ctx->meta->seq, &look, sizeof(look));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,86 @@
+/*
+ * ranks.c - which rank of its job a process is, and how many there are, as the models tell.
+ */
+#include <stdlib.h>
+
+#include "probe/probe.h"
+
+/* The first of these variables that the process has as a number; -1: none. */
+static long number_from_environment(char **names, const struct process *process)
+{
+	for (char **name = names; name && *name; name++) {
+		const char *text = process_getenv(process, *name);
+		char *end;
+		long number;
+
+		if (!text || !*text)
+			continue;
+		number = strtol(text, &end, 10);
+		if (!*end && number >= 0 && number < INT32_MAX)
+			return number;
+	}
+	return -1;
+}
+
+/* The int variable of the program; -1: none. */
+static long number_from_variable(const struct plan *plan, const char *name, const struct process *process)
+{
+	int number;
+
+	for (size_t i = 0; name && i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct image *image = mapping->executable ? plan_image(plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image->is_program && !image_read_int(image, process, name, &number) && number >= 0)
+			return number;
+	}
+	return -1;
+}
+
+/* Does the process map a file of this model? Others may only have been probed beforehand. */
+static bool maps_model(const struct plan *plan, const struct model *m, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		const struct image *image = mapping->executable && mapping->inode ?
+			plan_image(plan, mapping->device, mapping->inode) : NULL;
+
+		for (size_t k = 0; image && k < plan->nsites; k++)
+			if (plan->sites[k].image == image && plan->sites[k].function->model == m)
+				return true;
+	}
+	return false;
+}
+
+const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank)
+{
+	const struct model *found = NULL;
+	uint32_t highest = 0;
+
+	for (size_t i = 0; i < plan->nchosen; i++) {
+		const struct model *m = plan->chosen[i];
+		uint32_t number = m->nfunctions ? m->functions[0].number : 0;
+		long own;
+
+		if ((found && number < highest) || !maps_model(plan, m, process))
+			continue;
+		own = number_from_environment(m->rank_env, process);
+		if (own < 0)
+			own = number_from_variable(plan, m->rank_symbol, process);
+		if (own < 0)
+			continue;
+		highest = number;
+		*rank = own + m->rank_plus;
+		found = m;
+	}
+	return found;
+}
+
+long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here)
+{
+	long ranks = number_from_environment(model->ranks_env, process), local = number_from_environment(model->ranks_local, process);
+
+	/* Where nothing tells of a machine, ranks are processes that one program has forked. */
+	*all_here = model->ranks_local ? local > 0 && local == ranks : model->ranks_symbol != NULL;
+	return ranks > 0 ? ranks : number_from_variable(plan, model->ranks_symbol, process);
+}

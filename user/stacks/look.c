@@ -1,0 +1,380 @@
+/*
+ * look.c - all threads of some processes, at nearly one moment.
+ *
+ * A thread that is not on a processor cannot change its stack. So: registers of all, by an iterator in the kernel; copies of the stacks of those that
+ * are not running; the iterator once more. Whoever has run in between is caught by a sample (sample.c), or is torn.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "look.skel.h"
+#include "stacks/look_private.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define THREADS_MOST 100000
+#define SAMPLES_MOST 512 /* threads that are sampled: each may take 60 ms */
+#define TEXT_MOST 65536
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct thread_look *x = a, *y = b;
+
+	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : 0;
+}
+
+struct thread_look *looks_find(const struct looks *looks, pid_t pid, pid_t tid)
+{
+	struct thread_look key = { .pid = pid, .tid = tid };
+
+	return looks->count ? bsearch(&key, looks->threads, looks->count, sizeof(key), by_thread) : NULL;
+}
+
+void looks_free(struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++)
+		free(looks->threads[i].stack);
+	free(looks->threads);
+	memset(looks, 0, sizeof(*looks));
+}
+
+/* --- by the kernel ------------------------------------------------------ */
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return 0;
+}
+
+static struct look_bpf *load(struct process *const *processes, size_t count)
+{
+	libbpf_print_fn_t before = log_get_level() < LOG_DEBUG ? libbpf_set_print(quiet) : NULL;
+	struct look_bpf *bpf = look_bpf__open_and_load();
+	uint8_t one = 1;
+
+	if (before)
+		libbpf_set_print(before);
+	for (size_t i = 0; bpf && i < count; i++) {
+		uint32_t pid = processes[i]->pid;
+
+		if (bpf_map_update_elem(bpf_map__fd(bpf->maps.wanted), &pid, &one, BPF_ANY)) {
+			look_bpf__destroy(bpf);
+			return NULL;
+		}
+	}
+	return bpf;
+}
+
+static char state_letter(uint32_t state)
+{
+	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 12 ? 'T' : state & 48 ? 'Z' : 'S';
+}
+
+/* Each thread that the iterator tells of; 0 or -errno. */
+static int iterate(const struct look_bpf *bpf, void (*take)(void *context, const struct gb_look *look), void *context)
+{
+	struct bpf_link *link = bpf_program__attach_iter(bpf->progs.look, NULL);
+	struct gb_look looks[16];
+	size_t used = 0;
+	ssize_t got = 0;
+	int fd;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		fd = -errno;
+	bpf_link__destroy(link);
+	if (fd < 0)
+		return fd;
+	while ((got = read(fd, (char *)looks + used, sizeof(looks) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
+		used += got > 0 ? got : 0;
+		for (size_t i = 0; i < used / sizeof(looks[0]); i++)
+			take(context, &looks[i]);
+		memmove(looks, looks + used / sizeof(looks[0]), used % sizeof(looks[0]));
+		used %= sizeof(looks[0]);
+	}
+	close(fd);
+	return got < 0 ? -errno : 0;
+}
+
+struct taking {
+	struct looks *looks;
+	size_t room;
+	uint64_t time;
+	bool failed;
+	cpu_set_t cpus;        /* where they ran last */
+};
+
+static void take_first(void *context, const struct gb_look *raw)
+{
+	struct taking *t = context;
+	struct looks *looks = t->looks;
+	struct thread_look *look;
+
+	if (looks->count >= THREADS_MOST || array_one_more(&looks->threads, &t->room, looks->count, sizeof(*look))) {
+		t->failed = true;
+		return;
+	}
+	look = &looks->threads[looks->count++];
+	*look = (struct thread_look){ .pid = raw->pid, .tid = raw->tid, .state = state_letter(raw->state), .time = t->time, .switches = raw->switches,
+				      .ran = raw->ran, .system_call = -1, .torn = true };
+	if (raw->cpu < CPU_SETSIZE)
+		CPU_SET(raw->cpu, &t->cpus);
+	if (raw->on_cpu || !raw->registers[REGISTER_IP])
+		return;
+	memcpy(look->registers.value, raw->registers, sizeof(raw->registers));
+	look->registers.known = (1u << GB_LOOK_REGISTERS) - 1;
+	if (raw->state && (int64_t)raw->orig_ax >= 0 && raw->orig_ax < 4096) {
+		static const uint8_t passed_in[6] = { 5, 4, 1, 10, 8, 9 }; /* rdi rsi rdx r10 r8 r9 */
+
+		look->system_call = raw->orig_ax;
+		for (int i = 0; i < 6; i++)
+			look->argument[i] = raw->registers[passed_in[i]];
+	}
+}
+
+/* Only who is seen the second time, and has not run since the first, is whole. */
+static void take_second(void *context, const struct gb_look *raw)
+{
+	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
+
+	if (look && look->registers.known && !raw->on_cpu && raw->switches == look->switches && raw->ran == look->ran &&
+	    raw->registers[REGISTER_SP] == look->registers.value[REGISTER_SP] && raw->registers[REGISTER_IP] == look->registers.value[REGISTER_IP])
+		look->torn = false;
+}
+
+/* How long the sleeping ones have done so: each by the clock of the processor that it ran on last. */
+static void take_still(void *context, const struct gb_look *raw)
+{
+	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
+
+	if (look && !look->torn && raw->switches == look->switches && raw->state && raw->now && raw->last && raw->now > raw->last)
+		look->still = raw->now - raw->last;
+}
+
+static void measure_still(const struct look_bpf *bpf, struct taking *t)
+{
+	cpu_set_t before, one;
+
+	if (sched_getaffinity(0, sizeof(before), &before))
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (CPU_ISSET(cpu, &t->cpus) && !sched_setaffinity(0, sizeof(one), &one))
+			iterate(bpf, take_still, t);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+/* --- by /proc ----------------------------------------------------------- */
+
+static uint64_t field(const char *text, const char *name)
+{
+	const char *at = text ? strstr(text, name) : NULL;
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+/* /proc/PID/task/TID/FILE; NULL: gone, or no rights. */
+static char *read_thread_file(const struct process *process, pid_t tid, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "task/%d/%s", tid, file);
+	return read_file_at(process->proc_fd, path, TEXT_MOST, NULL);
+}
+
+/* "232 0x5 0x7f.. ... SP PC"; "running" where it runs; "-1 SP PC" where it sleeps outside of a system call. */
+static void read_system_call(struct thread_look *look, const char *text)
+{
+	unsigned long long argument[6], sp, pc;
+	long number;
+
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &argument[0], &argument[1], &argument[2], &argument[3], &argument[4],
+		   &argument[5], &sp, &pc) == 9) {
+		look->system_call = number;
+		for (int i = 0; i < 6; i++)
+			look->argument[i] = argument[i];
+	} else if (sscanf(text, "%ld %llx %llx", &number, &sp, &pc) != 3) {
+		return;
+	}
+	look->registers.value[REGISTER_SP] = sp;
+	look->registers.value[REGISTER_IP] = pc;
+	look->registers.known = 1u << REGISTER_SP | 1u << REGISTER_IP;
+}
+
+static void read_thread(const struct process *process, struct thread_look *look)
+{
+	char *status = read_thread_file(process, look->tid, "status"), *schedstat = read_thread_file(process, look->tid, "schedstat");
+	char *call = read_thread_file(process, look->tid, "syscall"), *state = status ? strstr(status, "\nState:\t") : NULL;
+
+	look->state = state ? state[8] : '?';
+	look->switches = field(status, "\nvoluntary_ctxt_switches:") + field(status, "\nnonvoluntary_ctxt_switches:");
+	look->ran = schedstat ? strtoull(schedstat, NULL, 10) : 0;
+	if (call)
+		read_system_call(look, call);
+	free(status);
+	free(schedstat);
+	free(call);
+}
+
+static int take_process(struct taking *t, const struct process *process)
+{
+	char path[32];
+	struct dirent *entry;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		struct looks *looks = t->looks;
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid <= 0 || looks->count >= THREADS_MOST)
+			continue;
+		if (array_one_more(&looks->threads, &t->room, looks->count, sizeof(looks->threads[0]))) {
+			closedir(folder);
+			return -ENOMEM;
+		}
+		looks->threads[looks->count] = (struct thread_look){ .pid = process->pid, .tid = tid, .time = t->time, .system_call = -1 };
+		read_thread(process, &looks->threads[looks->count++]);
+	}
+	if (folder)
+		closedir(folder);
+	return 0;
+}
+
+/* --- both --------------------------------------------------------------- */
+
+static const struct process *process_of(struct process *const *processes, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (processes[i]->pid == pid)
+			return processes[i];
+	return NULL;
+}
+
+static void copy_stack(const struct process *process, struct thread_look *look)
+{
+	uint64_t sp = look->registers.value[REGISTER_SP];
+	const struct mapping *mapping = look->registers.known >> REGISTER_SP & 1 ? process_mapping_at(process, sp) : NULL;
+	struct iovec local, remote;
+	uint64_t from, size;
+	ssize_t got;
+
+	if (!mapping)
+		return;
+	from = sp - mapping->start > RED_ZONE ? sp - RED_ZONE : mapping->start;
+	size = mapping->end - from < STACK_MOST ? mapping->end - from : STACK_MOST;
+	look->stack = malloc(size);
+	if (!look->stack)
+		return;
+	local = (struct iovec){ look->stack, size };
+	remote = (struct iovec){ (void *)(uintptr_t)from, size };
+	got = process_vm_readv(process->pid, &local, 1, &remote, 1, 0);
+	look->stack_size = got > 0 ? got : 0;
+	look->stack_at = from;
+}
+
+static void copy_stacks(struct looks *looks, struct process *const *processes, size_t count)
+{
+	const struct process *process = NULL;
+
+	for (size_t i = 0; i < looks->count; i++) {
+		struct thread_look *look = &looks->threads[i];
+
+		if (!process || process->pid != look->pid)
+			process = process_of(processes, count, look->pid);
+		if (process)
+			copy_stack(process, look);
+	}
+}
+
+/* Those that run, and those that have run meanwhile. */
+static void catch_running(struct looks *looks)
+{
+	size_t tried = 0;
+
+	for (size_t i = 0; i < looks->count && tried < SAMPLES_MOST; i++) {
+		struct thread_look *look = &looks->threads[i];
+		int err;
+
+		if (!look->torn && look->registers.known)
+			continue;
+		look->torn = true;
+		err = sample_thread(look);
+		if (err && err != -EAGAIN && err != -ESRCH)
+			return; /* no rights: it will be so for all */
+		tried++;
+	}
+}
+
+/* By /proc: who has run since the first reading is torn. */
+static void check_again(struct looks *looks, struct process *const *processes, size_t count)
+{
+	for (size_t i = 0; i < looks->count; i++) {
+		struct thread_look *look = &looks->threads[i], again = { .tid = look->tid, .system_call = -1 };
+		const struct process *process = process_of(processes, count, look->pid);
+
+		if (process)
+			read_thread(process, &again);
+		look->torn = again.switches != look->switches || again.ran != look->ran || !look->registers.known || again.state != look->state;
+	}
+}
+
+static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struct process *const *processes, size_t count)
+{
+	struct taking t = { .looks = looks, .time = clock_monotonic() };
+	int err;
+
+	CPU_ZERO(&t.cpus);
+	looks->by_kernel = true;
+	err = iterate(bpf, take_first, &t);
+	if (err || t.failed)
+		return err ?: -ENOMEM;
+	if (looks->count)
+		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
+	copy_stacks(looks, processes, count);
+	err = iterate(bpf, take_second, &t);
+	if (!err)
+		measure_still(bpf, &t);
+	catch_running(looks);
+	return err;
+}
+
+static int take_by_proc(struct looks *looks, struct process *const *processes, size_t count)
+{
+	struct taking t = { .looks = looks, .time = clock_monotonic() };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = take_process(&t, processes[i]);
+	if (looks->count)
+		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
+	copy_stacks(looks, processes, count);
+	check_again(looks, processes, count);
+	catch_running(looks);
+	return err;
+}
+
+int looks_take(struct looks *looks, struct process *const *processes, size_t count)
+{
+	struct look_bpf *bpf = load(processes, count);
+	int err;
+
+	memset(looks, 0, sizeof(*looks));
+	err = bpf ? take_by_kernel(looks, bpf, processes, count) : take_by_proc(looks, processes, count);
+	look_bpf__destroy(bpf);
+	return err;
+}

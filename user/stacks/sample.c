@@ -1,0 +1,134 @@
+/*
+ * sample.c - one sample of a thread that runs: the kernel copies its registers and the top of its stack at a tick of the clock, so both belong together.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "stacks/look_private.h"
+
+#define PERIOD_NS 1000000
+#define PATIENCE_MS 60
+#define SAMPLE_STACK 32768 /* a record has less than 64 KiB */
+#define PAGES 32           /* of the ring; a power of two */
+
+/* The kernel's numbers of registers (asm/perf_regs.h), by DWARF's. */
+static const uint8_t perf_number[GB_LOOK_REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 };
+
+static int open_event(pid_t tid, bool with_kernel)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = PERIOD_NS,
+		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, .sample_stack_user = SAMPLE_STACK,
+		.exclude_kernel = !with_kernel, .exclude_hv = 1, .wakeup_events = 1,
+	};
+	int fd;
+
+	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
+		attr.sample_regs_user |= 1ULL << perf_number[i];
+	fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The ring's bytes from `at` on, which may go round its end. */
+static void copy_out(const uint8_t *ring, size_t size, uint64_t at, void *to, size_t count)
+{
+	size_t first = at % size, whole = count < size - first ? count : size - first;
+
+	memcpy(to, ring + first, whole);
+	memcpy((uint8_t *)to + whole, ring, count - whole);
+}
+
+/* The body of a sample: abi, the registers in the order of the kernel's numbers, size, bytes, how many of them count. */
+static int take_sample(struct thread_look *look, const uint8_t *body, size_t size)
+{
+	uint64_t abi, dynamic, room, registers[GB_LOOK_REGISTERS];
+	size_t head = sizeof(abi) + sizeof(registers) + sizeof(room);
+	unsigned place[64] = { 0 };
+	uint64_t mask = 0;
+
+	if (size < head + sizeof(dynamic))
+		return -EAGAIN;
+	memcpy(&abi, body, sizeof(abi));
+	if (abi != PERF_SAMPLE_REGS_ABI_64)
+		return -EAGAIN;
+	memcpy(registers, body + sizeof(abi), sizeof(registers));
+	memcpy(&room, body + sizeof(abi) + sizeof(registers), sizeof(room));
+	if (!room || room > size - head - sizeof(dynamic))
+		return -EAGAIN;
+	memcpy(&dynamic, body + head + room, sizeof(dynamic));
+	if (dynamic > room)
+		return -EAGAIN;
+	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
+		mask |= 1ULL << perf_number[i];
+	for (unsigned number = 0, next = 0; number < 64; number++)
+		if (mask >> number & 1)
+			place[number] = next++;
+	free(look->stack);
+	look->stack = malloc(dynamic ?: 1);
+	if (!look->stack)
+		return -ENOMEM;
+	memcpy(look->stack, body + head, dynamic);
+	look->stack_size = dynamic;
+	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
+		look->registers.value[i] = registers[place[perf_number[i]]];
+	look->registers.known = (1u << GB_LOOK_REGISTERS) - 1;
+	look->stack_at = look->registers.value[REGISTER_SP];
+	look->torn = false;
+	look->system_call = -1;
+	return 0;
+}
+
+static int read_ring(struct thread_look *look, struct perf_event_mmap_page *page, const uint8_t *ring, size_t size)
+{
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
+	static uint8_t body[65536];
+
+	while (head - tail >= sizeof(struct perf_event_header)) {
+		struct perf_event_header header;
+
+		copy_out(ring, size, tail, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail)
+			break;
+		if (header.type == PERF_RECORD_SAMPLE) {
+			size_t count = header.size - sizeof(header);
+
+			copy_out(ring, size, tail + sizeof(header), body, count);
+			return take_sample(look, body, count);
+		}
+		tail += header.size;
+	}
+	return -EAGAIN;
+}
+
+int sample_thread(struct thread_look *look)
+{
+	size_t page = sysconf(_SC_PAGESIZE), size = page * PAGES;
+	struct pollfd wait = { .events = POLLIN };
+	uint8_t *memory;
+	int err;
+
+	wait.fd = open_event(look->tid, true);
+	if (wait.fd == -EACCES || wait.fd == -EPERM)
+		wait.fd = open_event(look->tid, false);
+	if (wait.fd < 0)
+		return wait.fd;
+	memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, wait.fd, 0);
+	if (memory == MAP_FAILED) {
+		err = -errno;
+		close(wait.fd);
+		return err;
+	}
+	poll(&wait, 1, PATIENCE_MS);
+	ioctl(wait.fd, PERF_EVENT_IOC_DISABLE, 0);
+	err = read_ring(look, (struct perf_event_mmap_page *)memory, memory + page, size);
+	munmap(memory, page + size);
+	close(wait.fd);
+	return err;
+}

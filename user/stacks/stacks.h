@@ -1,0 +1,114 @@
+/*
+ * stacks.h - the door of user/stacks: where the threads of a running job stand, without stopping them.
+ *
+ *   look    registers, state and a copy of the stack of each thread
+ *   unwind  the functions that it is in, from those
+ *   caller  what the code before a call had put into the argument registers
+ *
+ * Nothing here stops a thread or writes to it. What is read of one that runs meanwhile may not fit together; that is checked, and told.
+ */
+#ifndef GASPBPF_STACKS_H
+#define GASPBPF_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaspbpf/look.h"
+#include "target/target.h"
+
+#define REGISTER_SP 7
+#define REGISTER_IP 16
+
+struct registers {
+	uint64_t value[GB_LOOK_REGISTERS]; /* DWARF's numbers, see gaspbpf/look.h */
+	uint32_t known;                    /* bit i: value[i] is */
+};
+
+/* --- looking ----------------------------------------------------------- */
+
+/* One thread, as it stood at one moment. */
+struct thread_look {
+	pid_t pid, tid;
+	char state;            /* as ps has it: 'S' sleeps, 'R' runs or would like to, 'D' 'T' ... */
+	uint64_t time;         /* ns, CLOCK_MONOTONIC */
+	uint64_t switches;     /* times that it had left a processor */
+	uint64_t ran;          /* ns of processor time */
+	uint64_t still;        /* ns; it has not run for at least so long; 0: not known */
+	long system_call;      /* its number; -1: in none, or not known */
+	uint64_t argument[6];  /* of the system call */
+	struct registers registers; /* none known: it could not be caught */
+	uint8_t *stack;        /* malloc'ed copy, from stack_at on */
+	size_t stack_size;
+	uint64_t stack_at;     /* the stack pointer less what may be below it */
+	bool torn;             /* it ran while the stack was copied: not to be believed */
+};
+
+struct looks {
+	struct thread_look *threads; /* by pid, then tid */
+	size_t count;
+	bool by_kernel;        /* false: by /proc alone: no thread that runs is seen, and of registers only two */
+};
+
+/*
+ * Looks at all threads of these processes. With the rights for it the kernel tells (an iterator, and for threads that run a sample); else /proc tells of those that
+ * sleep. 0 or -ENOMEM; who has ended is not there.
+ */
+int looks_take(struct looks *looks, struct process *const *processes, size_t count);
+void looks_free(struct looks *looks);
+/* NULL: it is not there. */
+struct thread_look *looks_find(const struct looks *looks, pid_t pid, pid_t tid);
+
+/* --- unwinding --------------------------------------------------------- */
+
+/* Mapped files, opened once for all processes. */
+struct stack_files;
+struct stack_files *stack_files_new(void); /* NULL: no memory */
+void stack_files_free(struct stack_files *files);
+
+/* What one process maps. */
+struct stack_space;
+/* files and process stay the caller's and must outlive it. 0 or -errno, not said. */
+int stack_space_new(struct stack_space **space, struct stack_files *files, struct process *process);
+void stack_space_free(struct stack_space *space);
+/* The file at an address, and where in it; NULL: none that is known. */
+struct image *stack_image(struct stack_space *space, uint64_t address, uint64_t *offset);
+/* Reads the thread's stack copy, else the memory of the process. */
+bool stack_read(const struct stack_space *space, const struct thread_look *look, uint64_t address, void *bytes, size_t size);
+
+struct stack_frame {
+	uint64_t pc;           /* of the instruction, or the return address */
+	bool exact;            /* the instruction itself: the thread's own, or one that a signal interrupted */
+	bool guessed;          /* found by the frame pointer of code that does not say how it is left: may be wrong */
+	struct registers registers; /* as they are in this function: those that calls keep */
+	struct image *image;   /* NULL: unknown */
+	uint64_t offset;       /* of pc in the image's file */
+};
+
+#define STACK_FRAMES 200
+
+/* The innermost function first; at most `most`. A torn look, or one without registers, has none. */
+size_t stack_unwind(struct stack_space *space, const struct thread_look *look, struct stack_frame *frames, size_t most);
+
+/*
+ * Where a return probe has put the kernel's trampoline into the place of a return address, `callers` are what was there before, innermost first. Puts them
+ * back into the copy; not where it cannot be told which is which.
+ */
+void stack_mend(const struct stack_space *space, struct thread_look *look, const uint64_t *callers, size_t count);
+
+/* --- arguments --------------------------------------------------------- */
+
+struct call_arguments {
+	uint64_t word[GB_REGISTERS]; /* rdi rsi rdx rcx r8 r9 as they were at the call */
+	uint8_t known;         /* bit i: word[i] is */
+	uint8_t certain;       /* bit i: nothing can have changed it since; else it is likely */
+};
+
+/*
+ * What the caller had put into the argument registers: read from the instructions before the call, in registers that calls keep, constants, and its stack. callee: the
+ * address that the call must lead to, else nothing is known.
+ */
+void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller, uint64_t callee,
+		     struct call_arguments *arguments);
+
+#endif

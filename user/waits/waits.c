@@ -1,0 +1,376 @@
+#include "waits/waits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+#define NAMED_MOST 6       /* parties that one sentence names */
+
+struct graph {
+	const struct party *parties;
+	size_t count;
+	const char *unit;
+	struct findings *findings;
+	size_t *place;             /* on the way that is being tried: 1 and up; 0: not on it */
+	bool *done;                /* all ways from here have been tried */
+	size_t *way;
+	size_t length;
+	bool failed;
+};
+
+const char *finding_name(enum finding_kind kind)
+{
+	static const char *const names[FINDING_KINDS] = { "deadlock", "left", "absent", "held" };
+
+	return kind < FINDING_KINDS ? names[kind] : "?";
+}
+
+void findings_free(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		free(findings->list[i].text);
+		free(findings->list[i].parties);
+	}
+	free(findings->list);
+	memset(findings, 0, sizeof(*findings));
+}
+
+/* --- who waits for whom ------------------------------------------------- */
+
+static bool is_member(const struct party *p, long rank)
+{
+	for (size_t i = 0; p->members && i < p->nmembers; i++)
+		if (p->members[i] == rank)
+			return true;
+	return !p->members;
+}
+
+/* Are both in the same operation of the same group? Where a group is not known they may be. */
+static bool same_operation(const struct party *a, const struct party *b)
+{
+	return a->waits && b->waits && a->gathers && b->gathers && !strcmp(a->event, b->event) &&
+	       (!a->has_group || !b->has_group || a->group == b->group);
+}
+
+static bool has_come(const struct graph *g, const struct party *waiting, long rank)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (g->parties[i].rank == rank && same_operation(waiting, &g->parties[i]))
+			return true;
+	return false;
+}
+
+static bool waits_for(const struct graph *g, const struct party *a, const struct party *b)
+{
+	if (!a->waits || a == b)
+		return false;
+	if (a->holder)
+		return b->tid == a->holder;
+	if (!b->stands_for_rank || b->rank < 0)
+		return false;
+	if (a->peer != WAITS_NOBODY)
+		return a->peer == b->rank;
+	return a->gathers && !a->barrier && a->rank >= 0 && b->rank != a->rank && is_member(a, b->rank) && !has_come(g, a, b->rank);
+}
+
+/* --- sentences ---------------------------------------------------------- */
+
+static void put_place(FILE *out, const struct party *p)
+{
+	if (p->place)
+		fprintf(out, " (%s)", p->place);
+}
+
+/* "rank 1, rank 2 and 3 others" */
+static void put_names(FILE *out, const struct graph *g, const size_t *which, size_t count)
+{
+	size_t named = count <= NAMED_MOST ? count : NAMED_MOST - 1;
+
+	for (size_t i = 0; i < named; i++)
+		fprintf(out, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", g->parties[which[i]].label);
+	if (named < count)
+		fprintf(out, " and %zu others", count - named);
+}
+
+static struct finding *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count, size_t waiting)
+{
+	struct findings *f = g->findings;
+	struct finding *fresh;
+
+	if (array_one_more(&f->list, &f->room, f->count, sizeof(*fresh))) {
+		g->failed = true;
+		return NULL;
+	}
+	fresh = &f->list[f->count];
+	*fresh = (struct finding){ .kind = kind, .nwaiting = waiting, .parties = calloc(count + 1, sizeof(*which)) };
+	if (!fresh->parties) {
+		g->failed = true;
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		fresh->parties[fresh->nparties++] = which[i];
+		fresh->likely |= i < waiting && g->parties[which[i]].likely;
+	}
+	f->count++;
+	return fresh;
+}
+
+static FILE *begin_text(struct finding *f)
+{
+	size_t size;
+
+	return f ? open_memstream(&f->text, &size) : NULL;
+}
+
+/* What a waits for, which is b. */
+static void put_reason(FILE *out, const struct party *a, const struct party *b)
+{
+	if (a->joins)
+		fprintf(out, "waits in %s for the end of %s", a->event, b->label);
+	else if (a->holder)
+		fprintf(out, "waits for lock 0x%llx that %s holds", (unsigned long long)a->lock, b->label);
+	else if (a->peer != WAITS_NOBODY)
+		fprintf(out, "waits in %s for %s", a->event, b->label);
+	else
+		fprintf(out, "waits in %s, to which %s has not come", a->event, b->label);
+	put_place(out, a);
+}
+
+/* --- deadlocks ---------------------------------------------------------- */
+
+static void tell_cycle(struct graph *g, const size_t *way, size_t length)
+{
+	struct finding *f = add_finding(g, FINDING_DEADLOCK, way, length, length);
+	FILE *out = begin_text(f);
+
+	if (!out)
+		return;
+	fprintf(out, "deadlock%s of %zu: ", f->likely ? " (likely)" : "", length);
+	for (size_t i = 0; i < length; i++) {
+		const struct party *a = &g->parties[way[i]], *b = &g->parties[way[(i + 1) % length]];
+
+		if (length > NAMED_MOST && i == NAMED_MOST - 2) {
+			fprintf(out, "; and so on, %zu more", length - i - 1);
+			i = length - 2;
+			continue;
+		}
+		fprintf(out, "%s%s ", i ? "; " : "", a->label);
+		put_reason(out, a, b);
+	}
+	fclose(out);
+}
+
+/*
+ * Tries all ways from a party; a way that comes back to a party on it is a deadlock. Whoever is on a way to one waits for that one, so each deadlock is told
+ * once.
+ */
+static void follow(struct graph *g, size_t from)
+{
+	size_t *next = calloc(g->count + 1, sizeof(*next));
+
+	if (!next) {
+		g->failed = true;
+		return;
+	}
+	g->length = 0;
+	g->way[g->length++] = from;
+	g->place[from] = 1;
+	while (g->length) {
+		size_t at = g->way[g->length - 1], to = next[g->length - 1]++;
+
+		if (to >= g->count) {
+			g->place[at] = 0;
+			g->done[at] = true;
+			next[--g->length] = 0;
+			continue;
+		}
+		if (g->done[to] || !waits_for(g, &g->parties[at], &g->parties[to]))
+			continue;
+		if (g->place[to]) {
+			tell_cycle(g, g->way + g->place[to] - 1, g->length - (g->place[to] - 1));
+			for (size_t i = 0; i < g->length; i++) {
+				g->place[g->way[i]] = 0;
+				g->done[g->way[i]] = true;
+			}
+			break;
+		}
+		g->way[g->length] = to;
+		next[g->length++] = 0;
+		g->place[to] = g->length;
+	}
+	free(next);
+}
+
+/* --- barriers ----------------------------------------------------------- */
+
+/* Is it about to leave the program, while another is not? */
+static bool is_leaving(const struct party *p, const struct party *other)
+{
+	return p->waits && p->role == ROLE_EXIT && other->role != ROLE_EXIT;
+}
+
+static void put_absent(FILE *out, const struct graph *g, const struct party *p, const struct party *waiting)
+{
+	fputs(p->label, out);
+	if (p->left) {
+		fputs(" has left the program", out);
+	} else if (p->elsewhere) {
+		fputs(" is not among the processes looked at", out);
+	} else if (is_leaving(p, waiting)) {
+		fprintf(out, " is leaving the program, in %s", p->event);
+		put_place(out, p);
+	} else if (p->waits) {
+		fprintf(out, " waits in %s", p->event);
+		if (p->peer != WAITS_NOBODY)
+			fprintf(out, " for %s %ld", g->unit, p->peer);
+		put_place(out, p);
+	} else {
+		fprintf(out, "%s%s", p->event ? " is on its way, in " : " is in no known call", p->event ?: "");
+		put_place(out, p);
+	}
+}
+
+/* All that are in the same operation as the first of them, and who is not. */
+static void look_at_operation(struct graph *g, size_t first, size_t *which, bool *told)
+{
+	const struct party *p = &g->parties[first];
+	size_t come = 0, count;
+	bool left = false;
+	FILE *out;
+
+	for (size_t i = 0; i < g->count; i++) {
+		if (g->parties[i].rank < 0 || (i != first && !same_operation(p, &g->parties[i])))
+			continue;
+		told[i] = true;
+		which[come++] = i;
+	}
+	count = come;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct party *other = &g->parties[i];
+
+		if (!other->stands_for_rank || other->rank < 0 || !is_member(p, other->rank) || has_come(g, p, other->rank))
+			continue;
+		which[count++] = i;
+		left |= other->left || is_leaving(other, p);
+	}
+	if (count == come)
+		return;
+	out = begin_text(add_finding(g, left ? FINDING_LEFT : FINDING_ABSENT, which, count, come));
+	if (!out)
+		return;
+	put_names(out, g, which, come);
+	fprintf(out, " wait%s in %s", come == 1 ? "s" : "", p->event);
+	put_place(out, p);
+	fprintf(out, "; %zu of %zu %s not come: ", count - come, count, count - come == 1 ? "has" : "have");
+	for (size_t i = come; i < count && i < come + NAMED_MOST; i++) {
+		fputs(i > come ? "; " : "", out);
+		put_absent(out, g, &g->parties[which[i]], p);
+	}
+	if (count > come + NAMED_MOST)
+		fprintf(out, "; and %zu others", count - come - NAMED_MOST);
+	fclose(out);
+}
+
+/* A barrier of the threads of one process. */
+static void look_at_barrier(struct graph *g, size_t first, size_t *which, bool *told)
+{
+	const struct party *p = &g->parties[first];
+	size_t come = 0;
+	FILE *out;
+
+	for (size_t i = 0; i < g->count; i++) {
+		if (g->parties[i].pid != p->pid || g->parties[i].barrier != p->barrier || !g->parties[i].waits)
+			continue;
+		told[i] = true;
+		which[come++] = i;
+	}
+	if (!p->of || p->come >= p->of)
+		return;
+	out = begin_text(add_finding(g, FINDING_ABSENT, which, come, come));
+	if (!out)
+		return;
+	put_names(out, g, which, come);
+	fprintf(out, " wait%s in %s at barrier 0x%llx: %u of %u threads have come", come == 1 ? "s" : "", p->event, (unsigned long long)p->barrier,
+		p->come, p->of);
+	fclose(out);
+}
+
+/* --- locks, messages ---------------------------------------------------- */
+
+/* Who waits for a thread or rank that does not wait itself. A message that is yet to be sent is no finding, if its sender is there. */
+static void look_at_target(struct graph *g, size_t target, size_t *which)
+{
+	const struct party *to = &g->parties[target], *first = NULL;
+	size_t count = 0;
+	FILE *out;
+
+	if (to->waits)
+		return;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct party *p = &g->parties[i];
+
+		if ((p->holder || p->peer != WAITS_NOBODY) && waits_for(g, p, to) && (!first || p->lock == first->lock)) {
+			first = first ?: p;
+			which[count++] = i;
+		}
+	}
+	if (!count || (!first->holder && !to->left))
+		return;
+	which[count] = target;
+	out = begin_text(add_finding(g, to->left ? FINDING_LEFT : FINDING_HELD, which, count + 1, count));
+	if (!out)
+		return;
+	put_names(out, g, which, count);
+	if (to->left)
+		fprintf(out, " wait%s in %s for %s, which has left the program", count == 1 ? "s" : "", first->event, to->label);
+	else if (first->joins)
+		fprintf(out, " wait%s in %s for the end of %s", count == 1 ? "s" : "", first->event, to->label);
+	else
+		fprintf(out, " wait%s for lock 0x%llx that %s holds", count == 1 ? "s" : "", (unsigned long long)first->lock, to->label);
+	if (!to->left) {
+		fprintf(out, ", which is in %s", to->event ?: "no known call");
+		put_place(out, to);
+	}
+	fclose(out);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : x->nwaiting != y->nwaiting ? (x->nwaiting > y->nwaiting ? -1 : 1) : 0;
+}
+
+int waits_find(const struct party *parties, size_t count, const char *unit, struct findings *findings)
+{
+	struct graph g = { .parties = parties, .count = count, .unit = unit, .findings = findings };
+	size_t *which = calloc(count + 1, sizeof(*which));
+	bool *told = calloc(count + 1, sizeof(*told));
+
+	g.place = calloc(count + 1, sizeof(*g.place));
+	g.done = calloc(count + 1, sizeof(*g.done));
+	g.way = calloc(count + 1, sizeof(*g.way));
+	g.failed = !which || !told || !g.place || !g.done || !g.way;
+	for (size_t i = 0; !g.failed && i < count; i++)
+		if (parties[i].waits && !g.done[i])
+			follow(&g, i);
+	for (size_t i = 0; !g.failed && i < count; i++) {
+		if (parties[i].waits && parties[i].gathers && !told[i] && parties[i].barrier)
+			look_at_barrier(&g, i, which, told);
+		else if (parties[i].waits && parties[i].gathers && !told[i] && parties[i].rank >= 0)
+			look_at_operation(&g, i, which, told);
+		if (!g.failed)
+			look_at_target(&g, i, which);
+	}
+	if (findings->count)
+		qsort(findings->list, findings->count, sizeof(findings->list[0]), by_weight);
+	free(which);
+	free(told);
+	free(g.place);
+	free(g.done);
+	free(g.way);
+	return g.failed ? -ENOMEM : 0;
+}

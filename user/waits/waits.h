@@ -1,0 +1,93 @@
+/*
+ * waits.h - the door of user/waits: who waits for whom, and whether anybody of them can ever go on.
+ *
+ * A party is a thread that waits, or a rank that could be waited for. From what each of them waits for follow edges: to who holds its lock,
+ * to the peer of its message, to all that have not come to its barrier. A party waits for all it has edges to, so a way round along edges is a deadlock: none of
+ * those on it can go on. Who may be woken by somebody not known has no edge.
+ */
+#ifndef GASPBPF_WAITS_H
+#define GASPBPF_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model/model.h"
+
+#define WAITS_NOBODY (-1)
+
+struct party {
+	/* Who it is. */
+	pid_t pid, tid;        /* 0: a rank that is not there */
+	long rank;             /* -1: none */
+	const char *label;     /* "rank 2", "worker-1 (tid 4711)" */
+	bool stands_for_rank;  /* edges to its rank lead here */
+	bool left;             /* the rank has ended */
+	bool elsewhere;        /* the rank is not among those looked at: it may have ended, or run on another machine */
+	/* Where it is. */
+	bool waits;            /* in a call, and not moving */
+	const char *event;     /* of that call; NULL: in none that is known */
+	enum role role;
+	const char *place;     /* "ring.c:33 in exchange"; NULL: unknown */
+	/* For what it waits. */
+	uint64_t lock;         /* address; 0: none */
+	pid_t holder;          /* thread that has it; 0: not known */
+	bool joins;            /* `holder` is a thread whose end it waits for */
+	long peer;             /* rank of the job that its message comes from or goes to; WAITS_NOBODY */
+	bool likely;           /* ... which is not certain */
+	bool gathers;          /* a barrier or collective operation of a group */
+	bool has_group;        /* of this group; else of one that is not known */
+	uint64_t group;
+	const int64_t *members;/* ranks of the group; NULL: all of the job */
+	size_t nmembers;
+	uint64_t barrier;      /* address of a barrier of threads; 0: none */
+	unsigned come, of;     /* threads that have come to it, and that it needs; `of` 0: not known */
+};
+
+enum finding_kind {
+	FINDING_DEADLOCK,      /* these wait for each other */
+	FINDING_LEFT,          /* some wait for who has left the program */
+	FINDING_ABSENT,        /* some have come to a barrier, others have not */
+	FINDING_HELD,          /* a lock that others wait for is held by who does not wait */
+	FINDING_KINDS
+};
+
+struct finding {
+	enum finding_kind kind;
+	char *text;            /* one sentence */
+	size_t *parties;       /* indices: who is meant; first those that wait */
+	size_t nparties, nwaiting;
+	bool likely;           /* rests on something that is likely only */
+};
+
+struct findings {
+	struct finding *list;
+	size_t count, room;
+};
+
+/* The most telling first. unit: what ranks are called. 0 or -ENOMEM. */
+int waits_find(const struct party *parties, size_t count, const char *unit, struct findings *findings);
+void findings_free(struct findings *findings);
+const char *finding_name(enum finding_kind kind);
+
+/* --- locks and barriers of threads (lock.c) ------------------------------- */
+
+/* Reads the memory of the process that waits. */
+typedef bool (*waits_read)(void *context, uint64_t address, void *bytes, size_t size);
+
+struct lock_state {
+	uint64_t address;      /* of the object; 0: it is none that is known */
+	bool certain;          /* the address is */
+	bool is_barrier;
+	pid_t holder;          /* as the object has it, in the numbers of the process's own PID namespace; 0: nobody, or it does not say */
+	unsigned come, of;     /* a barrier: threads that wait at it, and that it needs; `of` 0: not known */
+};
+
+/*
+ * What a thread waits for that is in a function with this prototype ("int pthread_mutex_lock(pthread_mutex_t *mutex)"). futex: the address at which it
+ * sleeps in the kernel, 0: it does not; argument: the function's first one, by `known` and `certain`.
+ */
+struct lock_state lock_read(const char *prototype, uint64_t futex, uint64_t argument, bool known, bool certain, waits_read read, void *context);
+
+#endif
