@@ -63,6 +63,7 @@ static void put_recording(struct json *j, const struct report *r)
 	json_bool(j, r->profile->subtract_floor);
 	json_key(j, "finished");
 	json_bool(j, run->finished);
+	json_key_string(j, "flight", run->reason);
 	json_end_object(j);
 }
 

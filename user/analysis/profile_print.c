@@ -113,6 +113,8 @@ static void print_when(const struct printer *p)
 	if (run->kernel)
 		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
 	fputc('\n', p->out);
+	if (run->reason)
+		fprintf(p->out, "Flight recording: what led up to this: %s%s%s\n", p->bold, log_safe(run->reason), p->plain);
 	if (p->r->profile->subtract_floor)
 		fprintf(p->out, "Times are without the probes' own part, %u to %u ns a call.\n", least_floor(run), most_floor(run));
 	if (!run->finished)

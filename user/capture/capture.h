@@ -51,6 +51,8 @@ struct process *capture_process(struct capture_session *session, pid_t pid);
 void capture_check_processes(struct capture_session *session);
 /* The file has other contents now: what is mapped of it from now on is another image. */
 void capture_forget_image(struct capture_session *session, const struct image *image);
+/* Threads get their names late: looks for those of threads that are there. */
+void capture_name_threads(struct capture_session *session);
 /* The plan has new sites: define their probes. */
 int capture_define_probes(struct capture_session *session);
 

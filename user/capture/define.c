@@ -546,7 +546,7 @@ void session_end_thread(struct capture_session *s, struct live_thread *t)
 }
 
 /* Threads get their names late, some never end: the last look. */
-void session_name_threads(struct capture_session *s)
+void capture_name_threads(struct capture_session *s)
 {
 	for (size_t i = 0; i < s->d->nthreads; i++) {
 		struct def_thread *def = &s->d->threads[i];

@@ -20,12 +20,18 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	struct looking *looking = context;
 	struct capture_session *s = looking->session;
 	uint32_t pid = open->pid_tid >> 32, tid = (uint32_t)open->pid_tid;
-	struct live_thread *t = tid < s->threads_room ? s->threads[tid] : NULL;
+	struct live_process *p = session_process(s, pid);
+	struct live_thread *t;
 	struct span span = { .start = raw->start, .end = UINT64_MAX, .unread = raw->unread, .depth = open->depth, .site = NO_INDEX,
 			     .reason = GB_END_RETURN, .nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS };
 
+	if (!p || p->ended)
+		return;
+	t = tid < s->threads_room ? s->threads[tid] : NULL;
+	if (!t)
+		t = session_thread(s, pid, tid, raw->start); /* its first call, and no end of it in sight */
 	if (!t || t->ends || t->pid != pid || t->successor)
-		return; /* nothing of it has been seen */
+		return; /* its number is between two threads */
 	span.depth += session_announced_below(t, raw->start);
 	span.thread = t->index;
 	span.probe = session_probe(s, raw);

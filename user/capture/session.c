@@ -249,9 +249,8 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 	def->has_exit = true;
 	if (!def->name) /* it lived too short to be looked at */
 		set_name(&def->name, life->comm);
-	if (p->ended)
-		return;
-	session_end_process(s, p);
+	if (!p->ended)
+		session_end_process(s, p);
 	if (s->events.exited)
 		s->events.exited(s->events.context, life->pid, life->exit_code);
 }
@@ -259,7 +258,11 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 void capture_check_processes(struct capture_session *s)
 {
 	for (struct live_process *p = s->processes; p; p = p->hh.next) {
-		if (p->ended || session_is_there(s, p))
+		bool there = p->ended || session_is_there(s, p), again = p->missing;
+
+		p->missing = !there;
+		/* Mostly its end is only about to be told: what it did last is still to come, and wants it as it was. */
+		if (there || !again)
 			continue;
 		session_end_process(s, p);
 		if (!s->d->processes[p->index].end)
@@ -389,7 +392,7 @@ int capture_finish(struct capture_session *s)
 	err = capture_read_sums(s);
 	if (err)
 		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));
-	session_name_threads(s);
+	capture_name_threads(s);
 	session_say_announced(s);
 	s->d->loss.delivered = s->totals.spans;
 	s->d->loss.lost = s->totals.gaps;

@@ -70,6 +70,7 @@ struct live_process {
 	bool settled;             /* its linker has yet to say that what is known already is all */
 	struct process *before;   /* with the mappings of the layout before; NULL: none */
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
+	bool missing;             /* it was not there when it was looked for last */
 	bool ended;
 	UT_hash_handle hh;
 };
@@ -171,7 +172,6 @@ uint32_t session_define_image(struct capture_session *s, const struct image *ima
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
 /* The definition of a call at a site of which nothing else is known; one for all meanings where it has several. NO_INDEX: no memory. */
 uint32_t session_any_probe(struct capture_session *s, uint32_t site);
-void session_name_threads(struct capture_session *s);
 /* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
 void session_end_process(struct capture_session *s, struct live_process *p);
 /* Has the process not ended, as far as can be seen? */

@@ -18,6 +18,7 @@
 #include "util/log.h"
 
 #define PATIENCE_MS 10000
+#define DUMP_PATIENCE_MS 300000 /* it may be gigabytes */
 
 struct options {
 	int pid;
@@ -34,7 +35,7 @@ static const struct argp_option option_list[] = {
 static const char about[] =
 	"Switches measurement of an observed process off or on, from outside: while it is off nothing of it is measured, and what was in progress ends "
 	"there. For root, and for the owner of the process. A program can do the same itself: pupc_control(), gasp_control(), MPI_Pcontrol()."
-	"\vdump brings the recording (-o run.gasp) up to date on disk.\n"
+	"\vdump brings the recording (-o run.gasp) up to date on disk; a flight recorder (--flight) writes what it has kept, and the file is named.\n"
 	"\nExamples:\n"
 	"  gaspbpf control -p 4242 off\n"
 	"  gaspbpf control -p 4242 on\n"
@@ -78,17 +79,32 @@ static const struct argp parser = { option_list, parse, "-p PID off|on|dump", ab
 /* What all recorders together have answered. */
 struct answers {
 	unsigned long changed, already;
-	bool done, forbidden;
+	bool done, forbidden, failed;
+	char said[CONTROL_TEXT];     /* why it failed, or the files that were written, one on a line */
 };
+
+static void note(struct answers *all, const char *text)
+{
+	size_t used = strlen(all->said);
+
+	snprintf(all->said + used, sizeof(all->said) - used, "%s%s", used ? "\n" : "", text);
+}
 
 static void take(struct answers *all, const char *text)
 {
 	unsigned long changed, already;
+	int file = 0;
 
-	if (sscanf(text, "done %lu %lu", &changed, &already) == 2) {
+	if (sscanf(text, "done %lu %lu %n", &changed, &already, &file) == 2) {
 		all->done = true;
 		all->changed += changed;
 		all->already += already;
+		if (file && text[file])
+			note(all, text + file);
+	}
+	if (!strncmp(text, "failed ", 7)) {
+		all->failed = true;
+		note(all, text + 7);
 	}
 	all->forbidden |= !strcmp(text, "forbidden");
 }
@@ -107,7 +123,7 @@ static void ask(const struct options *o, const char *name, struct answers *all)
 	snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
 	/* The kernel gives us a name, so that we can be answered. */
 	if (!bind(wait.fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(wait.fd, (struct sockaddr *)&to, sizeof(to)) &&
-	    send(wait.fd, text, strlen(text), 0) > 0 && poll(&wait, 1, PATIENCE_MS) == 1)
+	    send(wait.fd, text, strlen(text), 0) > 0 && poll(&wait, 1, strcmp(o->word, "dump") ? PATIENCE_MS : DUMP_PATIENCE_MS) == 1)
 		got = recv(wait.fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 	if (got > 0) {
 		text[got] = '\0';
@@ -142,7 +158,9 @@ static void ask_all(const struct options *o, struct answers *all)
 
 static void say(const struct options *o, const struct answers *all)
 {
-	if (!strcmp(o->word, "dump"))
+	if (!strcmp(o->word, "dump") && *all->said)
+		printf("%s\n", all->said); /* names alone: for scripts */
+	else if (!strcmp(o->word, "dump"))
 		printf("gaspbpf: the recording is up to date\n");
 	else
 		printf("gaspbpf: measurement is %s: %lu process%s%s\n", o->word, all->changed + all->already,
@@ -157,7 +175,9 @@ int command_control(int argc, char **argv)
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
 	ask_all(&o, &all);
 	if (!all.done) {
-		if (all.forbidden)
+		if (all.failed)
+			log_error("%d: not dumped: %s: see what its gaspbpf says", o.pid, log_safe(all.said));
+		else if (all.forbidden)
 			log_error("%d: it belongs to somebody else: ask its owner, or use sudo", o.pid);
 		else
 			log_error("%d: no running gaspbpf observes it: 'sudo gaspbpf -p %d' does", o.pid, o.pid);

@@ -12,7 +12,7 @@
 #include "capture/capture.h"
 
 #define CONTROL_FOLDER "/run/gaspbpf"
-#define CONTROL_TEXT 512 /* bytes of a request or an answer */
+#define CONTROL_TEXT 4600 /* bytes of a request or an answer */
 
 struct control;
 
@@ -20,7 +20,9 @@ struct control;
 struct control *control_open(void);
 void control_close(struct control *control);
 int control_fd(const struct control *control); /* readable when somebody asks; -1 for NULL */
-/* Answers what has been asked. `dump` brings the recording on disk up to date. */
-void control_serve(struct control *control, struct capture_session *session, void (*dump)(void *context), void *context);
+/* Answers what has been asked. `dump` brings the recording on disk up to date, and returns 0; or a ticket, under which there will be an answer. */
+void control_serve(struct control *control, struct capture_session *session, uint64_t (*dump)(void *context), void *context);
+/* The answer for all who have a ticket up to this one. A file that has been written, or why there is none. */
+void control_answer(struct control *control, uint64_t ticket, bool written, const char *text);
 
 #endif

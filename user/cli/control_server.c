@@ -15,10 +15,20 @@
 #include "util/log.h"
 
 #define AT_ONCE 16 /* requests between two looks at the rings */
+#define WAITING 64 /* who wait for an answer; the oldest goes without when there are more */
+
+/* Somebody who has been promised an answer. */
+struct waiting {
+	uint64_t ticket;         /* 0: nobody */
+	struct sockaddr_un from;
+	socklen_t length;
+};
 
 struct control {
 	int fd;
 	struct sockaddr_un address;
+	struct waiting waiting[WAITING];
+	unsigned next;
 };
 
 /* Root's alone, whoever may have been here before. */
@@ -127,7 +137,8 @@ static void answer_switch(struct capture_session *s, pid_t pid, bool on, uid_t a
 		snprintf(answer, CONTROL_TEXT, "%s", sum.forbidden ? "forbidden" : "unknown");
 }
 
-static void answer_dump(struct capture_session *s, pid_t pid, uid_t asking, void (*dump)(void *), void *context, char *answer)
+/* 0, or the ticket under which there will be another answer. */
+static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, uint64_t (*dump)(void *), void *context, char *answer)
 {
 	struct process *process = capture_process(s, pid);
 	pid_t *below = NULL;
@@ -138,23 +149,22 @@ static void answer_dump(struct capture_session *s, pid_t pid, uid_t asking, void
 			process = capture_process(s, below[i]);
 	free(below);
 	snprintf(answer, CONTROL_TEXT, "%s", !process ? "unknown" : may(process, asking) ? "done 1 0" : "forbidden");
-	if (!process || !may(process, asking))
-		return;
-	dump(context);
+	return process && may(process, asking) ? dump(context) : 0;
 }
 
-static void answer(struct capture_session *s, const char *request, uid_t asking, void (*dump)(void *), void *context, char *text)
+static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, uint64_t (*dump)(void *), void *context, char *text)
 {
 	char word[16], rest;
 	int pid;
 
 	strcpy(text, "unknown");
 	if (sscanf(request, "%d %15s %c", &pid, word, &rest) != 2 || pid <= 0)
-		return;
+		return 0;
+	if (!strcmp(word, "dump"))
+		return answer_dump(s, pid, asking, dump, context, text);
 	if (!strcmp(word, "off") || !strcmp(word, "on"))
 		answer_switch(s, pid, !strcmp(word, "on"), asking, text);
-	else if (!strcmp(word, "dump"))
-		answer_dump(s, pid, asking, dump, context, text);
+	return 0;
 }
 
 /* One request, if there is one. Who sent it is the kernel's word. */
@@ -183,7 +193,7 @@ static bool receive(struct control *c, char *request, struct sockaddr_un *from, 
 	return true;
 }
 
-void control_serve(struct control *c, struct capture_session *s, void (*dump)(void *context), void *context)
+void control_serve(struct control *c, struct capture_session *s, uint64_t (*dump)(void *context), void *context)
 {
 	char request[CONTROL_TEXT], text[CONTROL_TEXT];
 	struct sockaddr_un from;
@@ -191,7 +201,26 @@ void control_serve(struct control *c, struct capture_session *s, void (*dump)(vo
 	uid_t asking;
 
 	for (int i = 0; c && i < AT_ONCE && receive(c, request, &from, &length, &asking); i++) {
-		answer(s, request, asking, dump, context, text);
-		sendto(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, length);
+		uint64_t ticket = answer(s, request, asking, dump, context, text);
+
+		if (ticket)
+			c->waiting[c->next++ % WAITING] = (struct waiting){ ticket, from, length };
+		else
+			sendto(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, length);
+	}
+}
+
+void control_answer(struct control *c, uint64_t ticket, bool written, const char *text)
+{
+	char answer[CONTROL_TEXT];
+
+	snprintf(answer, sizeof(answer), written ? "done 1 0 %s" : "failed %s", text);
+	for (unsigned i = 0; c && i < WAITING; i++) {
+		struct waiting *w = &c->waiting[i];
+
+		if (!w->ticket || w->ticket > ticket)
+			continue;
+		sendto(c->fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&w->from, w->length);
+		w->ticket = 0;
 	}
 }

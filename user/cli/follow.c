@@ -34,6 +34,7 @@
 
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "flight/flight.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -409,6 +410,7 @@ static void on_end(void *context, pid_t pid, int exit_code)
 	follow_take_own(f, pid);
 	if (pending)
 		*pending = f->pending[--f->npending];
+	flight_process_ended(f->job->flight, pid, exit_code);
 }
 
 struct capture_events follow_events(struct follow *f)

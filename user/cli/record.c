@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 #include "cli/job.h"
 #include "cli/outputs.h"
 #include "cli/tools.h"
+#include "flight/flight.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -40,6 +42,7 @@ struct options {
 	char **command;
 	struct text_list outputs;
 	struct tools tools;
+	struct flight_options flight;
 	uint64_t duration, ring_bytes;
 	double budget;            /* --max-overhead; 0: no limit */
 	enum scope scope;
@@ -77,6 +80,7 @@ static const char description[] =
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
 	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
+	"  sudo gaspbpf -p 4242 --flight 30s,256m --trigger 'barrier>5s' -o /var/tmp   the last 30 s, when a barrier takes that long (docs/flight.md)\n"
 	"  sudo gaspbpf -p 4242 --tool ./mytool.so   tell a GASP or PUPC tool library what happens (docs/tools.md)\n"
 	"  gaspbpf report run.gasp";
 
@@ -93,8 +97,24 @@ static int parse_scope(struct options *o, const char *text)
 	return -EINVAL;
 }
 
-static void check_output(const struct options *o, const char *path, struct argp_state *state)
+/* -o of a flight recorder: where its dumps go. */
+static void check_dumps(const struct options *o, struct argp_state *state)
 {
+	const char *path = o->outputs.count ? o->outputs.items[0] : NULL;
+	struct stat found;
+	size_t length = path ? strlen(path) : 0;
+
+	if (o->outputs.count > 1)
+		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(o->outputs.items[1]));
+	if (!path || (length && path[length - 1] == '/') || (!stat(path, &found) && S_ISDIR(found.st_mode)))
+		return;
+	if (output_kind(path) != OUTPUT_RECORDING)
+		argp_error(state, "-o %s: a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it", log_safe(path));
+}
+
+static void check_output(const struct options *o, size_t which, struct argp_state *state)
+{
+	const char *path = o->outputs.items[which];
 	enum output_kind kind = output_kind(path);
 	char known[256] = ".gasp";
 
@@ -105,7 +125,7 @@ static void check_output(const struct options *o, const char *path, struct argp_
 	}
 	if (kind == OUTPUT_UNKNOWN)
 		argp_error(state, "-o %s: no kind of file has this suffix: these are known: %s", log_safe(path), known);
-	for (size_t i = 0; kind == OUTPUT_RECORDING && i < o->outputs.count; i++)
+	for (size_t i = 0; kind == OUTPUT_RECORDING && i < which; i++)
 		if (output_kind(o->outputs.items[i]) == kind)
 			argp_error(state, "-o %s: one recording a run: 'cp' makes a second", log_safe(path));
 }
@@ -118,9 +138,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->tools;
+		state->child_inputs[2] = &o->flight;
 		break;
 	case 'o':
-		check_output(o, argument, state);
 		return -cli_append(&o->outputs, argument);
 	case 'd':
 		if (parse_time(argument, &o->duration) || !o->duration)
@@ -162,6 +182,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
 		if (o->choice.pids.count && o->command)
 			argp_error(state, "give -p PID or a COMMAND, not both");
+		if (o->flight.on)
+			check_dumps(o, state);
+		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
+			check_output(o, i, state);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -169,7 +193,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
@@ -243,17 +267,35 @@ static bool read_signals(struct watch *w)
 	struct signalfd_siginfo info;
 	bool stop = false;
 
-	while (read(w->signals, &info, sizeof(info)) == sizeof(info))
-		stop = true;
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			flight_ask(w->job->flight, "SIGUSR1");
+		else
+			stop = true;
+	}
 	return stop;
 }
 
-static void dump(void *context)
+/* A flight recorder's dump takes its time, and is answered for later. */
+static uint64_t dump(void *context)
 {
 	struct watch *w = context;
 
+	if (w->job->flight)
+		return flight_ask(w->job->flight, "gaspbpf control");
 	capture_drain(w->job->capture);
 	outputs_flush(w->outputs);
+	return 0;
+}
+
+static void answer_dump(struct watch *w)
+{
+	const char *text;
+	uint64_t ticket;
+	bool written;
+
+	if (flight_answer(w->job->flight, &ticket, &written, &text))
+		control_answer(w->control, ticket, written, text);
 }
 
 static void watch_job(struct watch *w)
@@ -268,6 +310,8 @@ static void watch_job(struct watch *w)
 		capture_drain(w->job->capture);
 		tools_serve(w->tools);
 		control_serve(w->control, w->job->capture, dump, w);
+		flight_step(w->job->flight);
+		answer_dump(w);
 		capture_govern(w->job->capture);
 		follow_changed_files(w->job->follow);
 		follow_catch_up(w->job->follow);
@@ -338,9 +382,11 @@ static int leave(struct watch *w)
 	if (!job->plan->nsites)
 		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
 			 "what is looked for");
+	err = flight_finish(job->flight);
+	answer_dump(w);
 	run->finished = true;
 	run->own_cpu = cost_own_cpu();
-	err = outputs_finish(w->outputs, &job->definitions);
+	err = outputs_finish(w->outputs, &job->definitions) ?: err;
 	return tools_finish(w->tools, w->signals, w->options->quiet) ?: err;
 }
 
@@ -359,7 +405,7 @@ static int print_report(struct watch *w)
 	return err;
 }
 
-static int block_signals(void)
+static int block_signals(bool flight)
 {
 	struct sigaction hangup;
 	sigset_t set;
@@ -368,6 +414,8 @@ static int block_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	if (flight)
+		sigaddset(&set, SIGUSR1);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP); /* else under nohup, which means to stay */
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
@@ -484,14 +532,37 @@ static int open_wake(const struct watch *w)
 	return wake;
 }
 
+static int begin_flight(const struct options *o, struct job *job, struct outputs *outputs)
+{
+	const char *path = o->outputs.count ? o->outputs.items[0] : NULL;
+	int err = flight_new(&job->flight, &o->flight, path, &outputs->caller, &job->definitions, job->capture);
+	struct span_sink sink;
+
+	if (err)
+		return err;
+	sink = flight_sink(job->flight);
+	capture_add_sink(job->capture, &sink);
+	return 0;
+}
+
+static void say_flight(const struct options *o)
+{
+	char window[FORMAT_SIZE], bytes[FORMAT_SIZE];
+
+	if (!o->flight.on || o->quiet)
+		return;
+	fprintf(stderr, "gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
+		format_time(window, o->flight.window), format_bytes(bytes, o->flight.bytes), getpid());
+}
+
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
-	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = block_signals() };
+	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = block_signals(o->flight.on) };
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;
 	job->attach.apart = o->budget > 0;
-	job->callers = o->tools.count > 0;
+	job->callers = o->tools.count > 0 || o->flight.on;
 	job->hold_children = !o->no_hold;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
@@ -502,6 +573,10 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	if (o->subtract_floor)
 		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
+	if (o->flight.on)
+		err = begin_flight(o, job, outputs);
+	if (err)
+		return err;
 	err = tools_follow(&o->tools, &job->definitions, job->capture);
 	if (err)
 		return err;
@@ -510,13 +585,14 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	if (err)
 		return err;
 	say_start(&w);
+	say_flight(o);
 	say_left_out(job);
 	say_calls_only(job);
 	w.control = control_open();
 	w.wake = open_wake(&w);
 	watch_job(&w);
-	control_close(w.control);
 	err = leave(&w);
+	control_close(w.control);
 	err = print_report(&w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	if (job->command_ended && WIFEXITED(job->command_status))
@@ -544,7 +620,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		err = job_add_pids(job, &o->choice.pids);
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
-		err = outputs_open(outputs, &o->outputs);
+		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
 	if (!err)
 		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	return err;
@@ -562,6 +638,8 @@ int command_record(int argc, char **argv)
 	if (!err)
 		err = run(&o, &job, &outputs, &status);
 	tools_free(&o.tools);
+	flight_free(job.flight);
+	flight_options_free(&o.flight);
 	outputs_free(&outputs);
 	job_free(&job);
 	choice_free(&o.choice);

@@ -15,6 +15,12 @@
 #include "util/log.h"
 
 /* The site's capture program, with what only the plan knows. */
+/* Can a call of this kind be in progress for long? Then it is worth a look where it came from, leaf or not. */
+static bool may_wait(enum role role)
+{
+	return role == ROLE_ACQUIRE || role == ROLE_BARRIER || role == ROLE_WAIT;
+}
+
 static struct gb_probe site_program(const struct kernel *kernel, const struct site *site)
 {
 	const struct capture *capture = &site->captures[0];
@@ -35,7 +41,7 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
-	if (site->function->role == ROLE_EXIT || (kernel->callers && !(marks & MARK_LEAF)))
+	if (site->function->role == ROLE_EXIT || (kernel->callers && (!(marks & MARK_LEAF) || may_wait(site->function->role))))
 		program.flags |= GB_PROBE_CALLER;
 	if (site->no_span) {
 		program.flags |= GB_PROBE_CLOSES;

@@ -14,6 +14,8 @@
 #define PACK_LEVEL 1
 #define PACK_FROM 128 /* bytes below which compression is not worth a frame */
 
+static const char no_memory[] = "there is not enough memory to read it";
+
 void put_u32(uint8_t *to, uint32_t value)
 {
 	value = htole32(value);
@@ -123,14 +125,9 @@ static bool read_all(int fd, uint8_t *to, size_t size, uint64_t at)
 	return true;
 }
 
-const char *chunk_read_head(int fd, uint64_t file_size, struct chunk *chunk)
+/* left: bytes from the chunk's first one on. */
+static const char *parse_head(const uint8_t *head, uint64_t left, struct chunk *chunk)
 {
-	uint8_t head[CHUNK_HEAD];
-
-	if (file_size - chunk->at < CHUNK_HEAD)
-		return "the file ends inside a chunk";
-	if (!read_all(fd, head, sizeof(head), chunk->at))
-		return "it cannot be read";
 	chunk->type = get_u32(head);
 	chunk->flags = get_u32(head + 4);
 	chunk->stored = get_u32(head + 8);
@@ -141,9 +138,20 @@ const char *chunk_read_head(int fd, uint64_t file_size, struct chunk *chunk)
 	if (chunk->raw > CHUNK_RAW_MOST || chunk->stored > chunk->raw ||
 	    (!(chunk->flags & CHUNK_ZSTD) && chunk->stored != chunk->raw))
 		return "the head of a chunk has impossible lengths";
-	if (file_size - chunk->at - CHUNK_HEAD < chunk->stored)
+	if (left - CHUNK_HEAD < chunk->stored)
 		return "the file ends inside a chunk";
 	return NULL;
+}
+
+const char *chunk_read_head(int fd, uint64_t file_size, struct chunk *chunk)
+{
+	uint8_t head[CHUNK_HEAD];
+
+	if (file_size - chunk->at < CHUNK_HEAD)
+		return "the file ends inside a chunk";
+	if (!read_all(fd, head, sizeof(head), chunk->at))
+		return "it cannot be read";
+	return parse_head(head, file_size - chunk->at, chunk);
 }
 
 /* Room for the payload with its slack, zeroed, from the buffer's start. */
@@ -158,16 +166,12 @@ static uint8_t *room_for(struct buffer *buffer, size_t size)
 	return to;
 }
 
-const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk *chunk, struct buffer *stored,
-			       struct buffer *decoded, const uint8_t **raw)
+/* What the payload says; where it was stored as it is, that is the payload itself. */
+static const char *unpack(struct packer *packer, const struct chunk *chunk, const uint8_t *head, const uint8_t *payload,
+			  struct buffer *decoded, const uint8_t **raw)
 {
-	uint8_t head[CHUNK_HEAD], *payload = room_for(stored, chunk->stored), *to;
+	uint8_t *to;
 
-	if (!payload)
-		return "there is not enough memory to read it";
-	if (!read_all(fd, head, sizeof(head), chunk->at) ||
-	    !read_all(fd, payload, chunk->stored, chunk->at + CHUNK_HEAD))
-		return "it cannot be read";
 	if (checksum(head, payload, chunk->stored) != chunk->crc)
 		return "a checksum does not match";
 	if (!(chunk->flags & CHUNK_ZSTD)) {
@@ -181,9 +185,39 @@ const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk
 		packer->decompress = ZSTD_createDCtx();
 	to = room_for(decoded, chunk->raw);
 	if (!packer->decompress || !to)
-		return "there is not enough memory to read it";
+		return no_memory;
 	if (ZSTD_decompressDCtx(packer->decompress, to, chunk->raw, payload, chunk->stored) != chunk->raw)
 		return "the compressed data is bad";
 	*raw = to;
 	return NULL;
+}
+
+const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk *chunk, struct buffer *stored,
+			       struct buffer *decoded, const uint8_t **raw)
+{
+	uint8_t head[CHUNK_HEAD], *payload = room_for(stored, chunk->stored);
+
+	if (!payload)
+		return no_memory;
+	if (!read_all(fd, head, sizeof(head), chunk->at) ||
+	    !read_all(fd, payload, chunk->stored, chunk->at + CHUNK_HEAD))
+		return "it cannot be read";
+	return unpack(packer, chunk, head, payload, decoded, raw);
+}
+
+const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk, struct buffer *stored,
+			    struct buffer *decoded, const uint8_t **raw)
+{
+	const char *wrong = size < CHUNK_HEAD ? "it ends inside a chunk" : parse_head(bytes, size, chunk);
+	uint8_t *payload;
+
+	if (wrong)
+		return wrong;
+	if (chunk->flags & CHUNK_ZSTD)
+		return unpack(packer, chunk, bytes, bytes + CHUNK_HEAD, decoded, raw);
+	payload = room_for(stored, chunk->stored);
+	if (!payload)
+		return no_memory;
+	memcpy(payload, bytes + CHUNK_HEAD, chunk->stored);
+	return unpack(packer, chunk, bytes, payload, decoded, raw);
 }

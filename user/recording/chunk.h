@@ -65,5 +65,8 @@ const char *chunk_read_head(int fd, uint64_t file_size, struct chunk *chunk);
  */
 const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk *chunk, struct buffer *stored,
 			       struct buffer *decoded, const uint8_t **raw);
+/* The same of a chunk that lies in memory; it sets *chunk. */
+const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk, struct buffer *stored,
+			    struct buffer *decoded, const uint8_t **raw);
 
 #endif

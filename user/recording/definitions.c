@@ -37,7 +37,7 @@ const struct field run_fields[] = {
 	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]),
 	RUN(14, U32, skipped_ns[0]), RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
 	RUN(17, U32, floor_ns[0]), RUN(18, U32, floor_ns[1]), RUN(19, U32, floor_ns[2]),
-	RUN(20, U32, budget), RUN(21, U64, own_cpu), END
+	RUN(20, U32, budget), RUN(21, U64, own_cpu), RUN(22, STRING, reason), END
 };
 
 const struct field loss_fields[] = {
@@ -263,6 +263,15 @@ void definitions_free(struct definitions *d)
 		free(kind_entry(&kinds[k], d, 0));
 	}
 	*d = (struct definitions){ 0 };
+}
+
+uint64_t definitions_bytes(const struct definitions *d)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned k = 0; k < KINDS; k++)
+		bytes += kind_count(&kinds[k], d) * kinds[k].size;
+	return bytes;
 }
 
 /* --- writing ----------------------------------------------------------- */

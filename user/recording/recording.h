@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "gaspbpf/wire.h"
 #include "model/model.h"
@@ -204,6 +205,7 @@ struct def_run {
 	uint32_t skipped_ns[3];              /* the same of a call that is only counted */
 	uint32_t floor_ns[3];                /* the same calls' measured duration: so much of each span is of the probe's making */
 	bool finished;                       /* false: the recording was cut */
+	char *reason;                        /* why the flight recorder wrote this; NULL: it is no flight recording (user/flight) */
 };
 
 /* What was lost or not seen, whole run. */
@@ -250,6 +252,8 @@ uint32_t definitions_add_control(struct definitions *d);
 uint32_t definitions_add_comm(struct definitions *d);
 uint32_t definitions_add_text(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
+/* The memory of the entries, without that of their texts. */
+uint64_t definitions_bytes(const struct definitions *d);
 
 /* Texts by address, found fast: user/recording/texts.c. */
 struct texts;
@@ -307,6 +311,24 @@ uint64_t recording_unwritten(const struct recording_writer *writer);
 uint64_t recording_bytes(const struct recording_writer *writer);
 /* A sink that writes here. */
 struct span_sink recording_sink(struct recording_writer *writer);
+
+/*
+ * Spans kept in memory for a while (user/recording/block.c): as few bytes as in a file, in blocks that stand for themselves, so
+ * that any of them may be dropped. A block refers to d as a recording does.
+ */
+struct block_maker;
+
+struct block_maker *block_maker_new(const struct definitions *d); /* d stays the caller's, and must outlive it; NULL: out of memory */
+void block_maker_free(struct block_maker *maker);
+/* 0 or -errno; -EINVAL: the span is malformed. */
+int block_add_span(struct block_maker *maker, const struct span *span);
+int block_add_gap(struct block_maker *maker, const struct gap *gap);
+/* What has been added since the last block: bytes before they are packed; 0: nothing. */
+size_t block_filled(const struct block_maker *maker);
+/* Packs it; *bytes are the maker's, good until its next use. The number of bytes; 0: there was nothing; -ENOMEM: it is lost. */
+ssize_t block_seal(struct block_maker *maker, const uint8_t **bytes);
+/* Hands on what is in a block that a maker of the same definitions has sealed. 0 or -errno; -EBADMSG: it is no such block. */
+int block_read(struct block_maker *maker, const uint8_t *bytes, size_t size, const struct span_sink *sink);
 
 /* Reading. */
 struct recording;

@@ -346,3 +346,10 @@ out:
 	*from = at;
 	return record;
 }
+
+bool span_is_sound(const struct definitions *d, const struct span *span)
+{
+	return span->thread < d->nthreads && span->probe < d->nprobes &&
+	       (span->site < d->nsites || span->site == NO_INDEX) && span->nwords <= GB_SLOTS &&
+	       span->reason < GB_ENDS && !(span->unread >> GB_SLOTS) && span->end >= span->start;
+}

@@ -51,6 +51,8 @@ void span_code_free(struct span_code *code);
 /* Forgets everything, as at the start of a chunk. */
 void span_code_reset(struct span_code *code, uint64_t base);
 
+/* Does the span refer to what is there, and make sense? Else it is a mistake in gaspbpf. */
+bool span_is_sound(const struct definitions *d, const struct span *span);
 /* Writes one record to `to`, which has RECORD_MOST bytes of room; where it ends. The span's indices fit the room. */
 uint8_t *span_encode(struct span_code *code, uint8_t *to, const struct span *span);
 uint8_t *gap_encode(struct span_code *code, uint8_t *to, const struct gap *gap);

@@ -446,18 +446,11 @@ static int prepare(struct recording_writer *w, size_t threads, size_t probes)
 	return 0;
 }
 
-static bool is_sound(const struct definitions *d, const struct span *span)
-{
-	return span->thread < d->nthreads && span->probe < d->nprobes &&
-	       (span->site < d->nsites || span->site == NO_INDEX) && span->nwords <= GB_SLOTS &&
-	       span->reason < GB_ENDS && !(span->unread >> GB_SLOTS) && span->end >= span->start;
-}
-
 int recording_span(struct recording_writer *w, const struct span *span)
 {
 	uint8_t *to;
 
-	if (!is_sound(w->d, span)) {
+	if (!span_is_sound(w->d, span)) {
 		log_error("%s: a span is malformed: this is a mistake in gaspbpf: please report it", log_safe(w->name));
 		return -EINVAL;
 	}

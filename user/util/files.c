@@ -176,22 +176,24 @@ static void say_not_created(const char *path, const struct caller *caller, int e
 }
 
 /* As the caller. The first try tells whether the file is new. A descriptor or -errno. */
-static int open_output(const char *path, bool *created)
+static int open_output(const char *path, bool *created, bool only_new)
 {
 	/* O_NONBLOCK: a FIFO without a reader must not hold us. */
 	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	int fd = open(path, flags | O_EXCL, 0666);
 
 	*created = fd >= 0;
-	if (fd < 0 && errno == EEXIST)
+	if (fd < 0 && errno == EEXIST && !only_new)
 		fd = open(path, flags, 0666);
 	return fd < 0 ? -errno : fd;
 }
 
-int file_reserve(const char *path, const struct caller *caller, bool *created)
+/* *created NULL: only a new one will do. */
+static int open_checked(const char *path, const struct caller *caller, bool *created)
 {
 	struct disguise *was = malloc(sizeof(*was)); /* too large for a small stack */
 	struct stat status;
+	bool is_new;
 	int fd, error = 0;
 
 	if (!was) {
@@ -201,7 +203,7 @@ int file_reserve(const char *path, const struct caller *caller, bool *created)
 	fd = -1;
 	error = -disguise_put_on(was, caller);
 	if (!error) {
-		fd = open_output(path, created);
+		fd = open_output(path, created ? created : &is_new, !created);
 		if (fd < 0)
 			error = -fd;
 	}
@@ -217,8 +219,19 @@ int file_reserve(const char *path, const struct caller *caller, bool *created)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	say_not_created(path, caller, error);
+	if (created || error != EEXIST)
+		say_not_created(path, caller, error);
 	return -error;
+}
+
+int file_reserve(const char *path, const struct caller *caller, bool *created)
+{
+	return open_checked(path, caller, created);
+}
+
+int file_create_new(const char *path, const struct caller *caller)
+{
+	return open_checked(path, caller, NULL);
 }
 
 void file_give_back(const char *path, const struct caller *caller, int fd)

@@ -28,6 +28,8 @@ void caller_free(struct caller *caller);
 int file_create(const char *path, const struct caller *caller);
 /* The same, but what is in the file stays for now: for a file that is named early and written later. *created: it is new. */
 int file_reserve(const char *path, const struct caller *caller, bool *created);
+/* The same, but never a file that is there already, or a link of whatever kind: then -EEXIST, not said. */
+int file_create_new(const char *path, const struct caller *caller);
 /* Removes a file that was created and never written, if the path still leads to it. */
 void file_give_back(const char *path, const struct caller *caller, int fd);
 /* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */

@@ -1,0 +1,160 @@
+/*
+ * watch.c - the triggers: calls that take too long, and processes that die.
+ *
+ * A call is looked at when it ends; and so that a deadlock is seen, too, the calls in progress are looked at now and then. A
+ * call is believed to be in progress when two looks have shown it. It fires once: what lies within it, and its own end, do not.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "flight/private.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define SETTLE 300000000ULL /* ns; when one rank dies others often follow: they come into the same dump */
+
+void flight_request(struct flight *f, const char *word, uint64_t due, const char *format, ...)
+{
+	struct request *r = &f->triggered;
+	uint64_t earliest = f->last ? f->last + f->options->pause : 0;
+	va_list list;
+
+	if (r->is) {
+		r->more++;
+		return;
+	}
+	*r = (struct request){ .is = true, .word = word, .due = due > earliest ? due : earliest };
+	va_start(list, format);
+	vsnprintf(r->why, sizeof(r->why), format, list);
+	va_end(list);
+}
+
+char *flight_name_process(const struct definitions *d, uint32_t process, char *text, size_t room)
+{
+	const struct def_process *def = &d->processes[process];
+
+	if (def->rank >= 0)
+		snprintf(text, room, "%s %ld (pid %u)", def->unit ? log_safe(def->unit) : "rank", def->rank, def->pid);
+	else
+		snprintf(text, room, "pid %u (%s)", def->pid, def->name ? log_safe(def->name) : "?");
+	return text;
+}
+
+/* --- long calls ---------------------------------------------------------- */
+
+static const struct limit *limit_of(struct flight *f, uint32_t probe)
+{
+	static const struct limit none = { .ns = NO_LIMIT };
+	struct limit *limit;
+
+	if (probe >= f->nlimits && array_reach(&f->limits, &f->nlimits, (size_t)probe + 1, sizeof(*f->limits)))
+		return &none;
+	limit = &f->limits[probe];
+	if (!limit->known) {
+		limit->ns = trigger_limit(f->options, &f->d->probes[probe], &limit->trigger);
+		limit->known = true;
+	}
+	return limit;
+}
+
+static struct thread_watch *watch_of(struct flight *f, uint32_t thread)
+{
+	if (thread >= f->nthreads && array_reach(&f->threads, &f->nthreads, (size_t)thread + 1, sizeof(*f->threads)))
+		return NULL;
+	return &f->threads[thread];
+}
+
+static void say(struct flight *f, const struct span *span, const struct limit *limit, uint64_t length, const char *verb)
+{
+	const struct def_thread *thread = &f->d->threads[span->thread];
+	char who[80], time[FORMAT_SIZE], name[64] = "";
+
+	if (thread->tid != f->d->processes[thread->process].pid && thread->name)
+		snprintf(name, sizeof(name), ", thread %s", log_safe(thread->name));
+	flight_request(f, "wait", 0, "%s%s: %s %s %s (%s)", flight_name_process(f->d, thread->process, who, sizeof(who)), name,
+		       f->d->probes[span->probe].event, verb, format_time(time, length), log_safe(limit->trigger->text));
+}
+
+void flight_watch_span(struct flight *f, const struct span *span)
+{
+	struct thread_watch *watch = span->thread < f->nthreads ? &f->threads[span->thread] : NULL;
+	const struct limit *limit;
+
+	if (watch && watch->fired && span->start >= watch->fired) {
+		if (span->start == watch->fired)
+			watch->fired = 0;
+		return;
+	}
+	limit = limit_of(f, span->probe);
+	if (span->end - span->start > limit->ns)
+		say(f, span, limit, span->end - span->start, "took");
+}
+
+struct looking {
+	struct flight *flight;
+	uint64_t now;
+	uint32_t thread;         /* the last one of which a long call has been shown */
+};
+
+static void look_at(void *context, const struct span *span, bool silent)
+{
+	struct looking *looking = context;
+	struct flight *f = looking->flight;
+	const struct limit *limit = span->probe == NO_INDEX || span->thread == looking->thread ? NULL : limit_of(f, span->probe);
+	struct thread_watch *watch;
+
+	if (!limit || span->start > looking->now || looking->now - span->start <= limit->ns)
+		return;
+	watch = watch_of(f, span->thread);
+	if (!watch)
+		return;
+	looking->thread = span->thread;
+	if (watch->fired == span->start)
+		return;
+	if (watch->seen != span->start) {
+		watch->seen = span->start; /* again with the next look */
+		return;
+	}
+	watch->fired = span->start;
+	say(f, span, limit, looking->now - span->start, "has lasted");
+}
+
+void flight_watch_open(struct flight *f, uint64_t now)
+{
+	struct looking looking = { f, now, NO_INDEX };
+
+	if (!f->look || now - f->looked < f->look)
+		return;
+	f->looked = now;
+	capture_visit_open(f->capture, look_at, &looking);
+}
+
+/* --- deaths --------------------------------------------------------------- */
+
+static uint32_t process_of(const struct definitions *d, pid_t pid)
+{
+	for (size_t i = d->nprocesses; i--;) /* numbers are used again: the last one */
+		if (d->processes[i].pid == (uint32_t)pid)
+			return i;
+	return NO_INDEX;
+}
+
+void flight_process_ended(struct flight *f, pid_t pid, int status)
+{
+	uint32_t process = f && f->options->deaths && status ? process_of(f->d, pid) : NO_INDEX;
+	uint64_t due = clock_monotonic() + SETTLE;
+	char who[80];
+
+	if (process == NO_INDEX)
+		return;
+	flight_name_process(f->d, process, who, sizeof(who));
+	if (WIFSIGNALED(status))
+		flight_request(f, "death", due, "%s was killed by signal %d (%s)", who, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		flight_request(f, "death", due, "%s ended with status %d", who, WEXITSTATUS(status));
+}
