@@ -2,6 +2,7 @@
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
 # make docs      writes the reference pages and the headers of events, from the models
+# make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
 # make V=1        shows the commands
 
@@ -11,12 +12,14 @@ BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
 PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd
 prefix  ?= /usr/local
 VERSION := 0.1
+pkgconfig ?= $(prefix)/lib/pkgconfig
 
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wstrict-prototypes
 CFLAGS   += -fstack-protector-strong -D_FORTIFY_SOURCE=2
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflags $(PKGS))
 CPPFLAGS += -DGASPBPF_VERSION='"$(VERSION)"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
+LDFLAGS  += -Wl,-z,relro,-z,now
 LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
 
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
@@ -37,7 +40,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit workloads docs clean install
+.PHONY: all unit workloads docs clean install deb
 
 all: gaspbpf gaspbpf-toolhost
 
@@ -106,9 +109,18 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
 	install -m 644 README.md docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
-	install -d $(DESTDIR)$(prefix)/lib/pkgconfig
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
+	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
+	install -d $(DESTDIR)$(pkgconfig)
 	printf 'prefix=%s\nName: gaspbpf\nDescription: What GASP, PUPC, CPF and StarPU tools are compiled against\nVersion: $(VERSION)\nCflags: -I$${prefix}/include\n' \
-		'$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gaspbpf.pc
+		'$(prefix)' > $(DESTDIR)$(pkgconfig)/gaspbpf.pc
+
+# In a copy of the packaging, so that the checkout stays clean.
+deb: all
+	$(Q)rm -rf $(BUILD)/package && mkdir -p $(BUILD)/package && cp -r debian $(BUILD)/package
+	$(Q)cd $(BUILD)/package && DEB_RULES_REQUIRES_ROOT=no TOP='$(abspath .)' debian/rules binary >$(abspath $(BUILD))/package.log 2>&1 || \
+		{ cat $(abspath $(BUILD))/package.log >&2; false; }
+	$(call say,DEB,$(BUILD)/gaspbpf_$(VERSION)_amd64.deb)true
 
 clean:
 	rm -rf $(BUILD) gaspbpf gaspbpf-toolhost

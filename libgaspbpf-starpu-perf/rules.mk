@@ -16,6 +16,6 @@ install-starpu-perf: $(STARPU_PERF)
 	ln -sf libgaspbpf-starpu-perf.so.1 $(DESTDIR)$(prefix)/lib/libgaspbpf-starpu-perf.so
 	install -D -m 644 include/starpu-perf/starpu.h $(DESTDIR)$(prefix)/include/starpu-perf/starpu.h
 	install -D -m 644 include/gaspbpf/counter_tool.h $(DESTDIR)$(prefix)/include/gaspbpf/counter_tool.h
-	install -d $(DESTDIR)$(prefix)/lib/pkgconfig
+	install -d $(DESTDIR)$(pkgconfig)
 	printf 'prefix=%s\nName: gaspbpf-starpu-perf\nDescription: StarPU performance counters by gaspbpf\nVersion: $(VERSION)\nLibs: -L$${prefix}/lib -lgaspbpf-starpu-perf\nCflags: -I$${prefix}/include/starpu-perf\n' \
-		'$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gaspbpf-starpu-perf.pc
+		'$(prefix)' > $(DESTDIR)$(pkgconfig)/gaspbpf-starpu-perf.pc

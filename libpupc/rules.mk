@@ -31,6 +31,6 @@ install-libpupc: $(PUPC)
 	ln -sf libpupc.so.1 $(DESTDIR)$(prefix)/lib/libpupc.so
 	install -D -m 644 include/pupc.h $(DESTDIR)$(prefix)/include/pupc.h
 	install -m 644 include/pupc.f90 $(DESTDIR)$(prefix)/include/pupc.f90
-	install -d $(DESTDIR)$(prefix)/lib/pkgconfig
+	install -d $(DESTDIR)$(pkgconfig)
 	printf 'prefix=%s\nName: pupc\nDescription: User events for gaspbpf and GASP tools\nVersion: 1.4\nLibs: -L$${prefix}/lib -lpupc\nCflags: -I$${prefix}/include\n' \
-		'$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/pupc.pc
+		'$(prefix)' > $(DESTDIR)$(pkgconfig)/pupc.pc

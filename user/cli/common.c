@@ -10,8 +10,8 @@
 #include "cli/cli.h"
 #include "util/log.h"
 
-/* models/ next to the program: a build tree. The caller frees. */
-static char *beside_program(void)
+/* A folder below that of the program, such as models/ of a build tree. The caller frees. */
+static char *beside_program(const char *name)
 {
 	char path[PATH_MAX], *slash, *folder;
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -20,22 +20,25 @@ static char *beside_program(void)
 		return NULL;
 	path[n] = 0;
 	slash = strrchr(path, '/');
-	if (!slash || asprintf(&folder, "%.*s/models", (int)(slash - path), path) < 0)
+	if (!slash || asprintf(&folder, "%.*s/%s", (int)(slash - path), path, name) < 0)
 		return NULL;
 	return folder;
 }
 
 char *cli_models_folder(void)
 {
+	static const char *const places[] = { "models", "../share/gaspbpf/models" }; /* in a build tree; where it was installed, or moved to */
 	const char *told = getenv("GASPBPF_MODELS");
-	char *beside;
 
 	if (told && *told)
 		return strdup(told);
-	beside = beside_program();
-	if (beside && !access(beside, R_OK))
-		return beside;
-	free(beside);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char *beside = beside_program(places[i]);
+
+		if (beside && !access(beside, R_OK))
+			return beside;
+		free(beside);
+	}
 	return strdup(GASPBPF_DATA "/models");
 }
 
