@@ -9,7 +9,7 @@
 BUILD   := build
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
-PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd
+PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd ncursesw
 prefix  ?= /usr/local
 VERSION := 0.1
 pkgconfig ?= $(prefix)/lib/pkgconfig

@@ -15,6 +15,7 @@
 
 /* Each takes the command's own arguments, argv[0] being "gaspbpf COMMAND". Exit status: 0, 1 error, 2 usage. */
 int command_record(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_replay(int argc, char **argv);
@@ -74,5 +75,8 @@ char *cli_help_with(int key, const char *text, void (*print)(FILE *out));
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);
 bool cli_colour(void);
+
+/* SIGINT, SIGTERM, `more` (0: none) and, but under nohup, SIGHUP come by the descriptor that is returned from now on. Or -errno. */
+int cli_block_signals(int more);
 
 #endif

@@ -15,6 +15,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "record", command_record, "join a running job, report, record ('record' may be left out)" },
+	{ "top", command_top, "what a job is doing now, on a live screen" },
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },

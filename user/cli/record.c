@@ -405,25 +405,6 @@ static int print_report(struct watch *w)
 	return err;
 }
 
-static int block_signals(bool flight)
-{
-	struct sigaction hangup;
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (flight)
-		sigaddset(&set, SIGUSR1);
-	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP); /* else under nohup, which means to stay */
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static bool left_out(const struct job *job, size_t site)
 {
 	return attach_leaves_out(job->kernel, &job->attach, &job->plan->sites[site]);
@@ -557,7 +538,7 @@ static void say_flight(const struct options *o)
 
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
-	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = block_signals(o->flight.on) };
+	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0) };
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;

@@ -1,0 +1,417 @@
+/*
+ * top.c - gaspbpf top: what a job is doing now, on a screen that goes on, or once.
+ *
+ * The observation is that of record, without a recording: spans come from the rings, and live/ sums them up. For the screen there are
+ * two processes (top/guard.c); this one measures and draws.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/cost.h"
+#include "cli/follow.h"
+#include "cli/job.h"
+#include "top/top.h"
+#include "util/clock.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define DRAIN_EVERY_MS 20
+#define LEAST_INTERVAL 100000000ULL    /* ns */
+#define MOST_INTERVAL 60000000000ULL
+#define LOOK_AFTER_PROCESSES 1000000000ULL
+
+struct options {
+	struct choice choice;
+	char **command;
+	uint64_t interval, duration, ring_bytes; /* duration 0: without end */
+	double budget;
+	enum scope scope;
+	bool once, json, threads;
+	int sort;
+};
+
+enum { OPTION_ONCE = 300, OPTION_JSON, OPTION_SORT, OPTION_SCOPE, OPTION_RINGS, OPTION_BUDGET };
+
+static const struct argp_option option_table[] = {
+	{ "interval", 'i', "TIME", 0, "Look every TIME: 1 (seconds, the default), 500ms, 10s", 1 },
+	{ "duration", 'd', "TIME", 0, "End after TIME", 1 },
+	{ "threads", 't', NULL, 0, "A row for each thread, not for each process", 1 },
+	{ "sort", OPTION_SORT, "COLUMN", 0, "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, late or cost", 1 },
+	{ "once", OPTION_ONCE, NULL, 0, "No screen: observe for -d TIME (default: one interval), or up to ^C or the job's end, and print it once", 1 },
+	{ "json", OPTION_JSON, NULL, 0, "With --once: everything as JSON", 1 },
+	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0, "Take no more of any thread's time than this, as record does", 2 },
+	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
+	  "that maps the library (auto: the first for up to 4 processes)", 2 },
+	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
+	{ 0 }
+};
+
+static const char description[] =
+	"What a running parallel job is doing now: where the time of each rank or thread goes, by role (computing, barriers, locks, transfers, "
+	"collective operations, tasks, memory), calls and bytes a second, who comes last to barriers and how late, which lock is waited for, "
+	"and what observing costs. Calls in progress count up to now."
+	"\v"
+	"Keys: up and down choose a row, Enter shows its events, < and > sort, / filters, t threads or processes, a since the start or now, "
+	"p pauses, h helps, q quits.\n\n"
+	"Examples:\n"
+	"  sudo gaspbpf top -p 4242                     a launcher's PID means all its ranks\n"
+	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, the one that waits most first\n"
+	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output is shown when the screen is closed\n"
+	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
+	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[] | {rank, share: .interval.group_ns}'";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	static const char *const scopes[] = { "auto", "process", "file" };
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
+		o->interval = 1000000000;
+		break;
+	case 'i':
+		if (parse_time(argument, &o->interval) || o->interval < LEAST_INTERVAL || o->interval > MOST_INTERVAL)
+			argp_error(state, "-i %s: not a time between 100ms and 60s: use 1, 500ms", log_safe(argument));
+		break;
+	case 'd':
+		if (parse_time(argument, &o->duration) || !o->duration)
+			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
+		break;
+	case 't':
+		o->threads = true;
+		break;
+	case OPTION_SORT:
+		o->sort = top_sort_find(argument);
+		if (o->sort < 0)
+			argp_error(state, "--sort %s: no such column: --help names them", log_safe(argument));
+		break;
+	case OPTION_ONCE:
+		o->once = true;
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case OPTION_SCOPE:
+		o->scope = SCOPE_AUTO;
+		while (o->scope <= SCOPE_FILE && strcmp(argument, scopes[o->scope]))
+			o->scope++;
+		if (o->scope > SCOPE_FILE)
+			argp_error(state, "--scope=%s: use auto, process or file", log_safe(argument));
+		break;
+	case OPTION_RINGS:
+		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
+			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
+		break;
+	case OPTION_BUDGET:
+		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
+			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%", log_safe(argument));
+		o->budget /= 100;
+		break;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		if (!o->choice.pids.count && !o->command)
+			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
+		if (o->choice.pids.count && o->command)
+			argp_error(state, "give -p PID or a COMMAND, not both");
+		if (o->json && !o->once)
+			argp_error(state, "--json goes with --once");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
+
+/* --- the run --------------------------------------------------------------- */
+
+struct run {
+	const struct options *options;
+	struct job job;
+	struct live *live;
+	struct top top;
+	struct guard *guard;     /* NULL: there is no screen */
+	struct screen *screen;
+	struct control *control;
+	struct cost_meter cost;
+	int signals, wake;
+	uint64_t interval;       /* ns */
+	uint64_t cpu;            /* ns; own CPU time at the look before */
+};
+
+static void locate(void *context, uint32_t site)
+{
+	capture_locate_site(context, site);
+}
+
+static void look(struct run *r, bool last)
+{
+	struct capture_totals totals;
+	uint64_t cpu = cost_own_cpu();
+	int err = live_look(r->live, last);
+
+	if (err)
+		log_debug("a look is incomplete: %s", strerror(-err));
+	totals = capture_totals(r->job.capture);
+	r->top.spans = totals.spans;
+	r->top.lost = totals.gaps > totals.lost ? totals.gaps : totals.lost;
+	r->top.summed = totals.summed;
+	r->top.skipped = totals.skipped;
+	r->top.alive = totals.alive;
+	r->top.own_cpu = live_interval(r->live) ? (double)(cpu - r->cpu) / live_interval(r->live) : 0;
+	r->cpu = cpu;
+	cost_now(r->top.cost, &r->cost, r->job.capture, live_now(r->live));
+}
+
+static bool signalled(const struct run *r)
+{
+	struct signalfd_siginfo info;
+	bool stop = false;
+
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+		stop = true;
+	return stop;
+}
+
+/* What keys ask for. True: the end. */
+static bool do_keys(struct run *r, bool *redraw)
+{
+	enum screen_wish wish = r->screen ? screen_keys(r->screen) : SCREEN_NOTHING;
+
+	if (wish == SCREEN_SLOWER && r->interval < MOST_INTERVAL)
+		r->interval *= 2;
+	if (wish == SCREEN_FASTER && r->interval > LEAST_INTERVAL)
+		r->interval /= 2;
+	*redraw |= wish != SCREEN_NOTHING;
+	return wish == SCREEN_QUIT;
+}
+
+/* There is no recording. */
+static uint64_t no_dump(void *context)
+{
+	return 0;
+}
+
+static void serve(struct run *r)
+{
+	capture_wait(r->job.capture, r->wake, DRAIN_EVERY_MS);
+	command_serve(&r->job); /* first: they stand still */
+	capture_drain(r->job.capture);
+	control_serve(r->control, r->job.capture, no_dump, r);
+	capture_govern(r->job.capture);
+	follow_changed_files(r->job.follow);
+	follow_catch_up(r->job.follow);
+}
+
+static void watch(struct run *r)
+{
+	uint64_t started = clock_monotonic(), looked = started, checked = started;
+	uint64_t duration = r->options->duration ? r->options->duration : r->options->once ? r->interval : 0;
+
+	for (;;) {
+		bool redraw = false;
+		uint64_t now;
+
+		serve(r);
+		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->job))
+			break;
+		now = clock_monotonic();
+		if (duration && now - started >= duration)
+			break;
+		if (now - checked >= LOOK_AFTER_PROCESSES) {
+			capture_check_processes(r->job.capture);
+			capture_read_sums(r->job.capture);
+			checked = now;
+		}
+		if (r->screen && !screen_paused(r->screen) && now - looked >= r->interval) {
+			look(r, false);
+			looked = now;
+			redraw = true;
+		}
+		if (redraw)
+			screen_draw(r->screen);
+	}
+	if (r->options->once)
+		look(r, true);
+}
+
+static int open_wake(const struct run *r)
+{
+	int fds[] = { r->signals, r->job.hold ? hold_fd(r->job.hold) : -1, follow_fd(r->job.follow), control_fd(r->control),
+		      r->screen ? STDIN_FILENO : -1 };
+	int wake = epoll_create1(EPOLL_CLOEXEC);
+
+	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.fd = fds[i] };
+
+		if (fds[i] >= 0)
+			epoll_ctl(wake, EPOLL_CTL_ADD, fds[i], &event);
+	}
+	return wake;
+}
+
+/* A command that is started has no terminal while the screen is on: what it prints is shown at the end. */
+static int start_command(struct run *r)
+{
+	int before[3], nothing = open("/dev/null", O_RDWR | O_CLOEXEC), output, err;
+
+	if (!r->guard)
+		return job_start(&r->job, r->options->command, r->options->scope, r->options->ring_bytes);
+	output = guard_output(r->guard) >= 0 ? guard_output(r->guard) : nothing;
+	for (int fd = 0; fd < 3; fd++) {
+		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+		dup2(fd ? output : nothing, fd);
+	}
+	err = job_start(&r->job, r->options->command, r->options->scope, r->options->ring_bytes);
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(before[fd], fd);
+		close(before[fd]);
+	}
+	close(nothing);
+	return err;
+}
+
+static int prepare(struct run *r, struct options *o)
+{
+	struct job *job = &r->job;
+	int err = cli_load_models(&job->models, &o->choice);
+
+	if (err)
+		return err;
+	if (geteuid()) {
+		log_error("observing needs root: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+		return -EPERM;
+	}
+	err = cli_new_plan(&job->plan, job->models, &o->choice);
+	if (!err && !o->command)
+		err = job_add_pids(job, &o->choice.pids);
+	if (err)
+		return err;
+	job->attach.apart = o->budget > 0;
+	job->callers = true;
+	job->hold_children = true;
+	return o->command ? start_command(r) : job_attach(job, o->scope, o->ring_bytes);
+}
+
+/* The screen's own process: from here to the end of the observation. */
+static int observe(struct run *r, struct options *o)
+{
+	int err = prepare(r, o);
+
+	if (err)
+		return err;
+	r->live = live_new(r->job.capture, &r->job.definitions, r->job.models);
+	if (!r->live)
+		return -ENOMEM;
+	if (o->budget > 0)
+		err = capture_limit(r->job.capture, r->job.plan, &r->job.attach, o->budget);
+	if (err)
+		return err;
+	live_begin(r->live, clock_monotonic());
+	cost_begin(&r->cost, live_now(r->live));
+	r->cpu = cost_own_cpu();
+	r->top.live = r->live;
+	r->top.d = &r->job.definitions;
+	r->top.locate = locate;
+	r->top.locate_context = r->job.capture;
+	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
+	r->control = control_open();
+	fprintf(stderr, "gaspbpf: observing %zu process%s (%s); ^C to stop\n", r->job.nobserved, r->job.nobserved == 1 ? "" : "es",
+		rung_name(kernel_rung(r->job.kernel)));
+	if (r->guard) {
+		guard_screen(r->guard, true);
+		r->screen = screen_open(&r->top);
+		if (!r->screen) {
+			guard_screen(r->guard, false);
+			return -ENOTTY;
+		}
+		look(r, false);
+		screen_draw(r->screen);
+	}
+	r->wake = open_wake(r);
+	watch(r);
+	if (r->screen) {
+		screen_close(r->screen);
+		guard_screen(r->guard, false);
+	}
+	return 0;
+}
+
+static int leave(struct run *r, const struct options *o)
+{
+	int err = 0;
+
+	kernel_set_active(r->job.kernel, false);
+	command_let_go(&r->job, false);
+	attach_remove_all(r->job.kernel, NULL);
+	if (o->once && o->json)
+		err = top_print_json(&r->top, stdout);
+	else if (o->once)
+		err = top_print(&r->top, stdout, cli_width());
+	else if (!job_alive(&r->job))
+		fprintf(stderr, "gaspbpf: all that was observed has ended\n");
+	if (r->job.command && !r->job.command_ended)
+		log_warn("%d runs on", r->job.command);
+	if (err)
+		log_error("cannot write: %s", strerror(-err));
+	return err;
+}
+
+static int run(struct options *o, struct guard *guard)
+{
+	struct run r = { .options = o, .guard = guard, .signals = cli_block_signals(0), .interval = o->interval, .wake = -1 };
+	int err = r.signals < 0 ? r.signals : observe(&r, o), status = 0;
+
+	if (!err)
+		err = leave(&r, o);
+	if (r.job.command_ended && WIFEXITED(r.job.command_status))
+		status = WEXITSTATUS(r.job.command_status);
+	else if (r.job.command_ended && WIFSIGNALED(r.job.command_status))
+		status = 128 + WTERMSIG(r.job.command_status);
+	control_close(r.control);
+	top_free(&r.top);
+	live_free(r.live);
+	job_free(&r.job);
+	return err ? 1 : status;
+}
+
+int command_top(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct guard *guard = NULL;
+	const char *refusal;
+	int status;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	if (!o.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+		log_error("top: there is no terminal: use --once, or --once --json");
+		choice_free(&o.choice);
+		return 2;
+	}
+	refusal = o.once ? NULL : screen_refusal();
+	if (refusal) {
+		log_error("top: %s", refusal);
+		choice_free(&o.choice);
+		return 2;
+	}
+	if (o.once || guard_start(&guard, &status))
+		status = run(&o, guard);
+	choice_free(&o.choice);
+	free(guard);
+	return status;
+}

@@ -1,0 +1,291 @@
+/*
+ * json.c - all that is known at one look, as JSON; times in ns. What is not known is null.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "top/top.h"
+#include "util/json.h"
+
+static void put_figures(struct json *j, const struct live_figures *f)
+{
+	json_key_uint(j, "observed_ns", f->wall);
+	json_key(j, "group_ns");
+	json_object(j);
+	for (int g = 0; g < LIVE_GROUPS; g++)
+		json_key_uint(j, live_group_name(g), f->group[g]);
+	json_end_object(j);
+	json_key(j, "estimated");
+	json_bool(j, f->missing);
+	json_key_uint(j, "calls", f->calls);
+	json_key_uint(j, "missing", f->missing);
+	json_key(j, "bytes");
+	if (f->moves)
+		json_uint(j, f->bytes);
+	else
+		json_null(j);
+	json_key_uint(j, "cost_ns", f->cost);
+	json_key_uint(j, "met", f->met);
+	json_key_uint(j, "came_last", f->last);
+	json_key_uint(j, "late_ns", f->late);
+}
+
+static void put_both(struct json *j, const struct live_figures *now, const struct live_figures *all)
+{
+	json_key(j, "interval");
+	if (now) {
+		json_object(j);
+		put_figures(j, now);
+		json_end_object(j);
+	} else {
+		json_null(j);
+	}
+	json_key(j, "all");
+	if (all) {
+		json_object(j);
+		put_figures(j, all);
+		json_end_object(j);
+	} else {
+		json_null(j);
+	}
+}
+
+static void put_process(struct json *j, const struct top *top, uint32_t process)
+{
+	const struct def_process *p = process < top->d->nprocesses ? &top->d->processes[process] : NULL;
+
+	json_key(j, "pid");
+	if (p)
+		json_uint(j, p->pid);
+	else
+		json_null(j);
+	json_key(j, "rank");
+	if (p && p->rank >= 0)
+		json_int(j, p->rank);
+	else
+		json_null(j);
+}
+
+static void put_thread(struct json *j, const struct top *top, const char *key, uint32_t thread)
+{
+	json_key(j, key);
+	if (thread >= top->d->nthreads) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	put_process(j, top, top->d->threads[thread].process);
+	json_key_uint(j, "tid", top->d->threads[thread].tid);
+	json_key_string(j, "name", top->d->threads[thread].name);
+	json_end_object(j);
+}
+
+static void put_site(struct json *j, const struct top *top, uint32_t site)
+{
+	char text[400];
+
+	json_key(j, "site");
+	if (*top_site_name(top, site, text, sizeof(text)))
+		json_string(j, text);
+	else
+		json_null(j);
+}
+
+static void put_event_name(struct json *j, const struct top *top, uint32_t probe)
+{
+	json_key_string(j, "event", probe < top->d->nprobes ? top->d->probes[probe].event : NULL);
+	json_key_string(j, "model", probe < top->d->nprobes ? top->d->probes[probe].model : NULL);
+}
+
+static void put_event_figures(struct json *j, const char *key, const struct live_event_figures *f, bool moves)
+{
+	json_key(j, key);
+	json_object(j);
+	json_key_uint(j, "calls", f->calls);
+	json_key_uint(j, "missing", f->missing);
+	json_key_uint(j, "time_ns", f->time);
+	json_key_uint(j, "self_ns", f->self);
+	json_key_uint(j, "full_ns", f->full);
+	json_key_uint(j, "longest_ns", f->longest);
+	json_key(j, "bytes");
+	if (moves)
+		json_uint(j, f->bytes);
+	else
+		json_null(j);
+	json_end_object(j);
+}
+
+static void put_events(struct json *j, const struct top *top, const struct top_row *row)
+{
+	size_t count;
+	struct live_event *events = top_events(top, row, &count);
+
+	json_key(j, "events");
+	json_array(j);
+	for (size_t i = 0; i < count; i++) {
+		json_object(j);
+		put_event_name(j, top, events[i].probe);
+		put_event_figures(j, "interval", &events[i].now, events[i].moves);
+		put_event_figures(j, "all", &events[i].all, events[i].moves);
+		put_site(j, top, events[i].site);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	free(events);
+}
+
+static void put_in(struct json *j, const struct top *top, const struct live_call *in)
+{
+	json_key(j, "in");
+	if (in->probe == NO_INDEX) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	put_event_name(j, top, in->probe);
+	json_key_uint(j, "since_ns", in->start);
+	json_end_object(j);
+}
+
+static void put_processes(struct json *j, const struct top *top)
+{
+	json_key(j, "processes");
+	json_array(j);
+	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
+		json_object(j);
+		put_process(j, top, i);
+		json_key_string(j, "unit", top->d->processes[i].rank >= 0 ? top->d->processes[i].unit : NULL);
+		json_key_string(j, "name", top->d->processes[i].name);
+		json_key(j, "ended");
+		json_bool(j, top->d->processes[i].end);
+		put_both(j, live_process(top->live, i, false), live_process(top->live, i, true));
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_threads(struct json *j, const struct top *top)
+{
+	json_key(j, "threads");
+	json_array(j);
+	for (size_t i = 0; i < live_threads(top->live); i++) {
+		const struct live_thread *t = live_thread(top->live, i);
+		const struct top_row row = { .process = t->process, .thread = t->thread };
+
+		json_object(j);
+		put_process(j, top, t->process);
+		json_key_uint(j, "tid", top->d->threads[t->thread].tid);
+		json_key_string(j, "name", top->d->threads[t->thread].name);
+		json_key(j, "ended");
+		json_bool(j, t->ended);
+		put_both(j, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
+		put_in(j, top, &t->in);
+		put_events(j, top, &row);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_meeting_figures(struct json *j, const struct top *top, const char *key, const struct live_meeting_figures *f)
+{
+	json_key(j, key);
+	json_object(j);
+	json_key_uint(j, "met", f->met);
+	json_key_uint(j, "unknown", f->unknown);
+	json_key_uint(j, "late_ns", f->late);
+	json_key_uint(j, "longest_ns", f->longest);
+	put_thread(j, top, "last", f->last);
+	if (f->last != NO_INDEX) {
+		json_key_uint(j, "last_times", f->last_times);
+		json_key_uint(j, "last_late_ns", f->last_late);
+	}
+	json_end_object(j);
+}
+
+static void put_meetings(struct json *j, const struct top *top)
+{
+	json_key(j, "meetings");
+	json_array(j);
+	for (size_t i = 0; i < live_meetings(top->live); i++) {
+		const struct live_meeting *m = live_meeting(top->live, i);
+
+		json_object(j);
+		put_event_name(j, top, m->probe);
+		json_key(j, "object");
+		if (m->has_object)
+			json_uint(j, m->object);
+		else
+			json_null(j);
+		json_key_uint(j, "members", m->members);
+		put_meeting_figures(j, top, "interval", &m->now);
+		put_meeting_figures(j, top, "all", &m->all);
+		json_key_uint(j, "waiting", m->waiting);
+		if (m->waiting)
+			json_key_uint(j, "waiting_since_ns", m->waiting_since);
+		put_thread(j, top, "awaited", m->awaited);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_lock_figures(struct json *j, const char *key, const struct live_lock_figures *f)
+{
+	json_key(j, key);
+	json_object(j);
+	json_key_uint(j, "calls", f->calls);
+	json_key_uint(j, "wait_ns", f->wait);
+	json_end_object(j);
+}
+
+static void put_locks(struct json *j, const struct top *top)
+{
+	json_key(j, "locks");
+	json_array(j);
+	for (size_t i = 0; i < live_locks(top->live); i++) {
+		const struct live_lock *lock = live_lock(top->live, i);
+
+		json_object(j);
+		put_event_name(j, top, lock->probe);
+		json_key_uint(j, "lock", lock->lock);
+		put_lock_figures(j, "interval", &lock->now);
+		put_lock_figures(j, "all", &lock->all);
+		json_key_uint(j, "waiting", lock->waiting);
+		put_thread(j, top, "holder", lock->holder);
+		put_site(j, top, lock->site);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+int top_print_json(struct top *top, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init_file(j, out, true);
+	json_object(j);
+	json_key_uint(j, "now_ns", live_now(top->live));
+	json_key_uint(j, "interval_ns", live_interval(top->live));
+	json_key_uint(j, "since_start_ns", live_since(top->live));
+	json_key(j, "loss");
+	json_object(j);
+	json_key_uint(j, "delivered", top->spans);
+	json_key_uint(j, "lost", top->lost);
+	json_key_uint(j, "summed", top->summed);
+	json_key_uint(j, "skipped", top->skipped);
+	json_end_object(j);
+	json_key(j, "own_cpu");
+	json_double(j, top->own_cpu);
+	put_processes(j, top);
+	put_threads(j, top);
+	put_meetings(j, top);
+	put_locks(j, top);
+	json_end_object(j);
+	err = json_finish(j);
+	free(j);
+	if (!err && (fputc('\n', out) == EOF || fflush(out)))
+		err = -EIO;
+	return err;
+}

@@ -1,0 +1,321 @@
+/*
+ * rows.c - which rows there are, what they are called, and in what order they stand.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "top/top.h"
+#include "util/array.h"
+#include "util/log.h"
+
+const char *top_sort_name(int sort)
+{
+	switch (sort) {
+	case TOP_BY_NAME: return "name";
+	case TOP_BY_CALLS: return "calls";
+	case TOP_BY_BYTES: return "bytes";
+	case TOP_BY_LATE: return "late";
+	case TOP_BY_COST: return "cost";
+	default: return live_group_name(sort - TOP_BY_GROUP);
+	}
+}
+
+int top_sort_find(const char *name)
+{
+	for (int i = 0; i < TOP_SORTS; i++)
+		if (!strcasecmp(name, top_sort_name(i)))
+			return i;
+	return -1;
+}
+
+/* --- names -------------------------------------------------------------- */
+
+const char *top_process_name(const struct top *top, uint32_t process, char *name, size_t room)
+{
+	const struct def_process *p = process < top->d->nprocesses ? &top->d->processes[process] : NULL;
+
+	if (!p)
+		snprintf(name, room, "?");
+	else if (p->rank >= 0)
+		snprintf(name, room, "%s %ld", p->unit ? log_safe(p->unit) : "rank", p->rank);
+	else
+		snprintf(name, room, "%s %u", p->name ? log_safe(p->name) : "?", p->pid);
+	return name;
+}
+
+const char *top_thread_name(const struct top *top, uint32_t thread, char *name, size_t room)
+{
+	const struct def_thread *t = thread < top->d->nthreads ? &top->d->threads[thread] : NULL;
+	const struct def_process *p = t && t->process < top->d->nprocesses ? &top->d->processes[t->process] : NULL;
+
+	if (!p)
+		snprintf(name, room, "?");
+	else if (p->rank >= 0 && t->tid == p->pid)
+		top_process_name(top, t->process, name, room);
+	else if (p->rank >= 0)
+		snprintf(name, room, "%s %ld %s %u", p->unit ? log_safe(p->unit) : "rank", p->rank, t->name ? log_safe(t->name) : "?", t->tid);
+	else
+		snprintf(name, room, "%s %u", t->name ? log_safe(t->name) : "?", t->tid);
+	return name;
+}
+
+const char *top_event_name(const struct top *top, uint32_t probe)
+{
+	const struct def_probe *def = probe < top->d->nprobes ? &top->d->probes[probe] : NULL;
+
+	return def && def->event ? log_safe(def->marks & MARK_EACH && def->symbol ? def->symbol : def->event) : "?";
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char *top_site_name(const struct top *top, uint32_t site, char *name, size_t room)
+{
+	const struct def_site *s;
+
+	*name = '\0';
+	if (site >= top->d->nsites)
+		return name;
+	if (!top->d->sites[site].located && top->locate)
+		top->locate(top->locate_context, site);
+	s = &top->d->sites[site];
+	if (s->file && s->function)
+		snprintf(name, room, "%s:%u in %s", log_safe(base_of(s->file)), s->line, log_safe(s->function));
+	else if (s->function)
+		snprintf(name, room, "%s+0x%llx", log_safe(s->function), (unsigned long long)s->function_offset);
+	else if (s->image < top->d->nimages && top->d->images[s->image].path)
+		snprintf(name, room, "%s+0x%llx", log_safe(base_of(top->d->images[s->image].path)), (unsigned long long)s->offset);
+	return name;
+}
+
+/* --- filter --------------------------------------------------------------- */
+
+static bool has(const char *text, const char *part)
+{
+	return text && strcasestr(text, part);
+}
+
+static bool is_wanted(const struct top *top, const struct top_row *row)
+{
+	const struct def_process *p = &top->d->processes[row->process];
+
+	if (!*top->view.filter)
+		return true;
+	return has(row->name, top->view.filter) || has(p->command, top->view.filter) || has(p->name, top->view.filter) ||
+	       (row->in.probe != NO_INDEX && has(top_event_name(top, row->in.probe), top->view.filter));
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static int add_row(struct top *top, struct top_row *row)
+{
+	if (row->thread == NO_INDEX)
+		top_process_name(top, row->process, row->name, sizeof(row->name));
+	else
+		top_thread_name(top, row->thread, row->name, sizeof(row->name));
+	if (!is_wanted(top, row))
+		return 0;
+	if (array_one_more(&top->rows, &top->rows_room, top->nrows, sizeof(*top->rows)))
+		return -ENOMEM;
+	top->rows[top->nrows++] = *row;
+	return 0;
+}
+
+static bool is_first_thread(const struct top *top, const struct live_thread *t)
+{
+	return t->process < top->d->nprocesses && top->d->threads[t->thread].tid == top->d->processes[t->process].pid;
+}
+
+/* What a process is in is what its first thread is in, else one of the others. */
+static struct live_call process_is_in(const struct top *top, uint32_t process)
+{
+	struct live_call in = { .probe = NO_INDEX };
+
+	for (size_t i = 0; i < live_threads(top->live); i++) {
+		const struct live_thread *t = live_thread(top->live, i);
+
+		if (t->process != process || t->ended)
+			continue;
+		if (is_first_thread(top, t) && t->seen)
+			return t->in;
+		if (in.probe == NO_INDEX)
+			in = t->in;
+	}
+	return in;
+}
+
+/* Processes as a whole; and where there are rows for threads, those of which no thread has made a call yet. */
+static int add_processes(struct top *top)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < top->d->nprocesses && !err; i++) {
+		struct top_row row = { .process = i, .thread = NO_INDEX, .figures = live_process(top->live, i, top->view.all) };
+
+		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all))
+			continue;
+		row.in = process_is_in(top, i);
+		err = add_row(top, &row);
+	}
+	return err;
+}
+
+static int add_threads(struct top *top)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < live_threads(top->live) && !err; i++) {
+		const struct live_thread *t = live_thread(top->live, i);
+		struct top_row row = {
+			.process = t->process, .thread = t->thread, .in = t->in,
+			.figures = t->seen ? top->view.all ? &t->all : &t->now : NULL,
+		};
+
+		if (t->process < top->d->nprocesses)
+			err = add_row(top, &row);
+	}
+	return err;
+}
+
+static double key_of(const struct top_row *row, int sort)
+{
+	const struct live_figures *f = row->figures;
+
+	if (!f)
+		return -1;
+	switch (sort) {
+	case TOP_BY_CALLS: return f->calls;
+	case TOP_BY_BYTES: return f->bytes;
+	case TOP_BY_LATE: return f->late;
+	case TOP_BY_COST: return f->wall ? (double)f->cost / f->wall : 0;
+	default: return f->wall ? (double)f->group[sort - TOP_BY_GROUP] / f->wall : 0;
+	}
+}
+
+static int by_place(const struct top *top, const struct top_row *x, const struct top_row *y)
+{
+	const struct def_process *p = &top->d->processes[x->process], *q = &top->d->processes[y->process];
+
+	if (p->rank != q->rank)
+		return p->rank < q->rank ? -1 : 1;
+	if (p->pid != q->pid)
+		return p->pid < q->pid ? -1 : 1;
+	if (x->thread == NO_INDEX || y->thread == NO_INDEX)
+		return 0;
+	return top->d->threads[x->thread].tid < top->d->threads[y->thread].tid ? -1 : 1;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct top *top = context;
+	const struct top_row *x = a, *y = b;
+	int order = 0;
+
+	if (top->view.sort != TOP_BY_NAME) {
+		double left = key_of(x, top->view.sort), right = key_of(y, top->view.sort);
+
+		order = left > right ? -1 : left < right;
+	}
+	if (!order)
+		order = by_place(top, x, y);
+	return top->view.reverse ? -order : order;
+}
+
+int top_rows(struct top *top)
+{
+	int err;
+
+	top->nrows = 0;
+	err = top->view.threads ? add_threads(top) : 0;
+	if (!err)
+		err = add_processes(top);
+	if (top->nrows)
+		qsort_r(top->rows, top->nrows, sizeof(*top->rows), compare, top);
+	return err;
+}
+
+void top_free(struct top *top)
+{
+	free(top->rows);
+	top->rows = NULL;
+	top->nrows = top->rows_room = 0;
+}
+
+/* --- a row's events --------------------------------------------------------- */
+
+static void merge(struct live_event *to, const struct live_event *from)
+{
+	struct live_event_figures *figures[] = { &to->now, &to->all };
+	const struct live_event_figures *more[] = { &from->now, &from->all };
+
+	for (int i = 0; i < 2; i++) {
+		figures[i]->calls += more[i]->calls;
+		figures[i]->missing += more[i]->missing;
+		figures[i]->time += more[i]->time;
+		figures[i]->self += more[i]->self;
+		figures[i]->full += more[i]->full;
+		figures[i]->bytes += more[i]->bytes;
+		if (more[i]->longest > figures[i]->longest)
+			figures[i]->longest = more[i]->longest;
+	}
+	to->moves |= from->moves;
+	if (to->site == NO_INDEX)
+		to->site = from->site;
+}
+
+static bool same_event(const struct top *top, uint32_t a, uint32_t b)
+{
+	const struct def_probe *p = &top->d->probes[a], *q = &top->d->probes[b];
+
+	return a == b || (p->event && q->event && !strcmp(p->event, q->event) && p->model && q->model && !strcmp(p->model, q->model) &&
+			  (!((p->marks | q->marks) & MARK_EACH) || (p->symbol && q->symbol && !strcmp(p->symbol, q->symbol))));
+}
+
+static int by_self(const void *a, const void *b, void *context)
+{
+	const struct top *top = context;
+	const struct live_event *x = a, *y = b;
+	uint64_t left = top->view.all ? x->all.self : x->now.self, right = top->view.all ? y->all.self : y->now.self;
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	left = top->view.all ? x->all.calls : x->now.calls;
+	right = top->view.all ? y->all.calls : y->now.calls;
+	if (left != right)
+		return left > right ? -1 : 1;
+	return strcmp(top_event_name(top, x->probe), top_event_name(top, y->probe));
+}
+
+struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count)
+{
+	struct live_event *events = NULL;
+	size_t room = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < live_threads(top->live); i++) {
+		const struct live_thread *t = live_thread(top->live, i);
+
+		if (row->thread == NO_INDEX ? t->process != row->process : t->thread != row->thread)
+			continue;
+		for (size_t k = 0; k < t->nevents; k++) {
+			size_t at = 0;
+
+			while (at < *count && !same_event(top, events[at].probe, t->events[k].probe))
+				at++;
+			if (at < *count) {
+				merge(&events[at], &t->events[k]);
+			} else if (!array_one_more(&events, &room, *count, sizeof(*events))) {
+				events[(*count)++] = t->events[k];
+			}
+		}
+	}
+	if (*count)
+		qsort_r(events, *count, sizeof(*events), by_self, (void *)top);
+	return events;
+}

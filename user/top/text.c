@@ -1,0 +1,344 @@
+/*
+ * text.c - figures as people read them: columns, lines, and the table that --once prints.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "top/top.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define SHARE_WIDTH 4
+#define IN_LEAST 24
+#define WIDE 150          /* where nobody says how wide it may be */
+
+/* --- cells ---------------------------------------------------------------- */
+
+/* "  .", " <1%", " 42%", "~42%". */
+static void share_text(char *text, size_t room, uint64_t part, uint64_t whole, bool estimated)
+{
+	double share = whole ? 100.0 * part / whole : 0;
+
+	if (!whole)
+		snprintf(text, room, "-");
+	else if (!part)
+		snprintf(text, room, ".");
+	else if (share < 0.5)
+		snprintf(text, room, "<1%%");
+	else
+		snprintf(text, room, "%s%.0f%%", estimated && share < 99.5 ? "~" : "", share);
+}
+
+/* The whole number where it has at most seven digits, else "12.3M". */
+static void number_text(char *text, size_t room, double number)
+{
+	static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
+	int unit = 0;
+
+	if (number < 1e7) {
+		snprintf(text, room, "%.*f", number > 0 && number < 9.95 && number != (uint64_t)number ? 1 : 0, number);
+		return;
+	}
+	for (; number >= 999.5 && unit < 6; unit++)
+		number /= 1000;
+	snprintf(text, room, "%.*f%s", number < 99.95 ? 1 : 0, number, units[unit]);
+}
+
+static double per_second(const struct top *top, uint64_t count)
+{
+	uint64_t interval = live_interval(top->live);
+
+	return interval ? count * 1e9 / interval : 0;
+}
+
+static void rate_text(const struct top *top, char *text, size_t room, uint64_t count)
+{
+	number_text(text, room, top->view.all ? count : per_second(top, count));
+}
+
+static void bytes_text(const struct top *top, char *text, size_t room, uint64_t bytes, bool moves, bool missing)
+{
+	static const char *const units[] = { "", "K", "M", "G", "T", "P", "E" };
+	double number = top->view.all ? bytes : per_second(top, bytes);
+	int unit = 0;
+
+	if (!moves) {
+		snprintf(text, room, "-");
+		return;
+	}
+	if (number >= 1e7)
+		for (; number >= 1023.5 && unit < 6; unit++)
+			number /= 1024;
+	snprintf(text, room, "%.*f%s%s", unit && number < 99.95 ? 1 : 0, number, units[unit], missing ? "+" : "");
+}
+
+static void in_text(const struct top *top, char *text, size_t room, const struct live_call *in)
+{
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (in->probe == NO_INDEX)
+		return;
+	snprintf(text, room, "%s %s", top_event_name(top, in->probe),
+		 format_time(time, live_now(top->live) > in->start ? live_now(top->live) - in->start : 0));
+}
+
+static void late_text(char *text, size_t room, const struct live_figures *f)
+{
+	if (!f->met)
+		snprintf(text, room, "-");
+	else
+		snprintf(text, room, "%llu/%llu", (unsigned long long)f->last, (unsigned long long)f->met);
+}
+
+const char *top_cell(const struct top *top, const struct top_row *row, const struct top_column *column, char *text, size_t room)
+{
+	const struct live_figures *f = row->figures;
+
+	*text = '\0';
+	if (column->kind == TOP_NAME)
+		snprintf(text, room, "%s", row->name);
+	else if (!f)
+		snprintf(text, room, "%s", column->kind == TOP_IN ? "no call seen yet" : "?");
+	else if (column->kind == TOP_GROUP)
+		share_text(text, room, f->group[column->group], f->wall, f->missing);
+	else if (column->kind == TOP_CALLS)
+		rate_text(top, text, room, f->calls);
+	else if (column->kind == TOP_BYTES)
+		bytes_text(top, text, room, f->bytes, f->moves, f->missing);
+	else if (column->kind == TOP_LATE)
+		late_text(text, room, f);
+	else if (column->kind == TOP_COST)
+		snprintf(text, room, "%.1f%%", f->wall ? 100.0 * f->cost / f->wall : 0);
+	else
+		in_text(top, text, room, &row->in);
+	return text;
+}
+
+/* --- columns --------------------------------------------------------------- */
+
+/* Where not all groups fit: those that most time goes to. Bits of enum live_group. */
+static unsigned choose_groups(const struct top *top, unsigned most)
+{
+	uint64_t sum[LIVE_GROUPS] = { 0 };
+	unsigned chosen = 0;
+
+	if (most >= LIVE_GROUPS)
+		return (1U << LIVE_GROUPS) - 1;
+	for (size_t i = 0; i < top->nrows; i++)
+		for (int g = 0; g < LIVE_GROUPS && top->rows[i].figures; g++)
+			sum[g] += top->rows[i].figures->group[g];
+	for (unsigned n = 0; n < most; n++) {
+		int best = -1;
+
+		for (int g = 0; g < LIVE_GROUPS; g++)
+			if (!(chosen >> g & 1) && (best < 0 || sum[g] > sum[best]))
+				best = g;
+		chosen |= 1U << best;
+	}
+	return chosen;
+}
+
+static unsigned longest_name(const struct top *top)
+{
+	size_t longest = 8;
+
+	for (size_t i = 0; i < top->nrows; i++)
+		if (strlen(top->rows[i].name) > longest)
+			longest = strlen(top->rows[i].name);
+	return longest;
+}
+
+size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS])
+{
+	static const char *const titles[LIVE_GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA", "COLL", "TASK", "MEM", "ELSE" };
+	const struct top_column more[] = {
+		{ TOP_CALLS, 0, top->view.all ? "CALLS" : "CALLS/S", 8 }, { TOP_BYTES, 0, top->view.all ? "BYTES" : "B/S", 9 },
+		{ TOP_LATE, 0, "LAST", 10 }, { TOP_COST, 0, "COST", 6 },
+	};
+	unsigned left = width ? width : WIDE, name = longest_name(top), groups, chosen;
+	size_t n = 0;
+
+	if (name > 24)
+		name = 24;
+	if (name > left / 3)
+		name = left / 3;
+	/* The name may have what 80 columns leave over. */
+	if (left < 80 + name - 14 && name > 14)
+		name = left >= 80 ? 14 + left - 80 : 14;
+	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads ? "THREAD" : "PROCESS", name };
+	left -= name;
+	groups = left / (SHARE_WIDTH + 1) < LIVE_GROUPS ? left / (SHARE_WIDTH + 1) : LIVE_GROUPS;
+	chosen = choose_groups(top, groups);
+	for (int g = 0; g < LIVE_GROUPS; g++) {
+		if (!(chosen >> g & 1))
+			continue;
+		columns[n++] = (struct top_column){ TOP_GROUP, g, titles[g], SHARE_WIDTH };
+		left -= SHARE_WIDTH + 1;
+	}
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]) && left > more[i].width; i++) {
+		columns[n++] = more[i];
+		left -= more[i].width + 1;
+	}
+	if (left > IN_LEAST)
+		columns[n++] = (struct top_column){ TOP_IN, 0, "IN", left - 1 };
+	return n;
+}
+
+/* --- lines ------------------------------------------------------------------ */
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+const char *top_line_totals(const struct top *top, char *text, size_t room)
+{
+	uint64_t calls = 0, bytes = 0, missing = 0;
+	char calls_text[24], some[24];
+	bool moves = false;
+	size_t used;
+
+	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
+		const struct live_figures *f = live_process(top->live, i, top->view.all);
+
+		calls += f ? f->calls : 0;
+		bytes += f ? f->bytes : 0;
+		missing += f ? f->missing : 0;
+		moves |= f && f->moves;
+	}
+	rate_text(top, calls_text, sizeof(calls_text), calls);
+	bytes_text(top, some, sizeof(some), bytes, moves, missing);
+	used = snprintf(text, room, "%s calls%s", calls_text, top->view.all ? "" : "/s");
+	if (used < room && moves)
+		used += snprintf(text + used, room - used, "  %s B%s", some, top->view.all ? "" : "/s");
+	if (used < room)
+		used += snprintf(text + used, room - used, "  lost %llu", (unsigned long long)top->lost);
+	if (used < room && top->summed + top->skipped)
+		snprintf(text + used, room - used, "  only counted %llu", (unsigned long long)(top->summed + top->skipped));
+	return text;
+}
+
+static const struct live_meeting *most_waited(const struct top *top)
+{
+	const struct live_meeting *found = NULL;
+
+	for (size_t i = 0; i < live_meetings(top->live); i++) {
+		const struct live_meeting *m = live_meeting(top->live, i);
+
+		if (!m->waiting || m->waiting == m->members || live_now(top->live) <= m->waiting_since)
+			continue;
+		if (!found || m->waiting_since < found->waiting_since)
+			found = m;
+	}
+	return found;
+}
+
+#define LONG_WAIT_NS 1000000000ULL /* from here on a meeting that is not complete is worth more words than those that were */
+
+const char *top_line_last(const struct top *top, char *text, size_t room)
+{
+	const struct live_meeting *m = most_waited(top);
+	const struct live_meeting_figures *f;
+	char name[64], time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (m && live_now(top->live) - m->waiting_since >= LONG_WAIT_NS) {
+		size_t used = snprintf(text, room, "%zu of %zu wait in %s, since %s", m->waiting, m->members, top_event_name(top, m->probe),
+				       format_time(time, live_now(top->live) - m->waiting_since));
+
+		if (m->awaited != NO_INDEX && used < room)
+			snprintf(text + used, room - used, ": %s has not come", top_thread_name(top, m->awaited, name, sizeof(name)));
+		return text;
+	}
+	for (size_t i = 0; i < live_meetings(top->live); i++) {
+		m = live_meeting(top->live, i);
+		f = top->view.all ? &m->all : &m->now;
+		if (f->last == NO_INDEX)
+			continue;
+		snprintf(text, room, "%s came last to %llu of %llu %s, the others waited %s for it",
+			 top_thread_name(top, f->last, name, sizeof(name)), (unsigned long long)f->last_times, (unsigned long long)f->met,
+			 top_event_name(top, m->probe), format_time(time, f->last_late));
+		return text;
+	}
+	return text;
+}
+
+const char *top_line_lock(const struct top *top, char *text, size_t room)
+{
+	const struct live_lock *lock = live_locks(top->live) ? live_lock(top->live, 0) : NULL;
+	const struct live_lock_figures *f = !lock ? NULL : top->view.all ? &lock->all : &lock->now;
+	char time[FORMAT_SIZE], name[64], site[160];
+	size_t used;
+
+	*text = '\0';
+	if (!f || (!f->wait && !lock->waiting))
+		return text;
+	used = snprintf(text, room, "0x%llx: waited %s for, %llu time%s", (unsigned long long)lock->lock, format_time(time, f->wait),
+			(unsigned long long)f->calls, plural(f->calls));
+	if (used < room && lock->waiting)
+		used += snprintf(text + used, room - used, "; %zu wait%s", lock->waiting, lock->waiting == 1 ? "s" : "");
+	if (used < room && lock->holder != NO_INDEX)
+		used += snprintf(text + used, room - used, "; held by %s", top_thread_name(top, lock->holder, name, sizeof(name)));
+	if (used < room && *top_site_name(top, lock->site, site, sizeof(site)))
+		snprintf(text + used, room - used, "; %s", site);
+	return text;
+}
+
+/* --- events of a row -------------------------------------------------------- */
+
+void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event, struct top_event_cells *cells)
+{
+	const struct live_event_figures *f = top->view.all ? &event->all : &event->now;
+	uint64_t wall = row->figures ? row->figures->wall : 0, ended = f->calls - f->missing;
+	char time[FORMAT_SIZE];
+
+	share_text(cells->self, sizeof(cells->self), f->self < wall ? f->self : wall, wall, f->missing);
+	share_text(cells->time, sizeof(cells->time), f->time < wall ? f->time : wall, wall, f->missing);
+	rate_text(top, cells->calls, sizeof(cells->calls), f->calls);
+	snprintf(cells->mean, sizeof(cells->mean), "%.15s", ended ? format_time(time, f->full / ended) : "-");
+	snprintf(cells->longest, sizeof(cells->longest), "%.15s", ended ? format_time(time, f->longest) : "-");
+	bytes_text(top, cells->bytes, sizeof(cells->bytes), f->bytes, event->moves, f->missing);
+}
+
+/* --- the whole as text ------------------------------------------------------- */
+
+static void put_cell(FILE *out, const struct top_column *column, const char *text, bool first, bool last)
+{
+	bool left = column->kind == TOP_NAME || column->kind == TOP_IN;
+
+	fprintf(out, "%s", first ? "" : " ");
+	if (left && last)
+		fprintf(out, "%s", text);
+	else
+		fprintf(out, left ? "%-*.*s" : "%*.*s", (int)column->width, (int)column->width, text);
+}
+
+int top_print(struct top *top, FILE *out, unsigned width)
+{
+	struct top_column columns[TOP_COLUMNS];
+	char line[400], time[FORMAT_SIZE];
+	size_t ncolumns;
+	int err = top_rows(top);
+
+	if (err)
+		return err;
+	fprintf(out, "%zu process%s, %zu thread%s, %s\n", top->alive, top->alive == 1 ? "" : "es", live_threads(top->live),
+		plural(live_threads(top->live)), format_time(time, top->view.all ? live_since(top->live) : live_interval(top->live)));
+	fprintf(out, "%s\n%s\n", top_line_totals(top, line, sizeof(line)), top->cost);
+	if (*top_line_last(top, line, sizeof(line)))
+		fprintf(out, "last: %s\n", line);
+	if (*top_line_lock(top, line, sizeof(line)))
+		fprintf(out, "lock: %s\n", line);
+	ncolumns = top_columns(top, width, columns);
+	fputc('\n', out);
+	for (size_t c = 0; c < ncolumns; c++)
+		put_cell(out, &columns[c], columns[c].title, !c, c + 1 == ncolumns);
+	fputc('\n', out);
+	for (size_t i = 0; i < top->nrows; i++) {
+		for (size_t c = 0; c < ncolumns; c++)
+			put_cell(out, &columns[c], top_cell(top, &top->rows[i], &columns[c], line, sizeof(line)), !c, c + 1 == ncolumns);
+		fputc('\n', out);
+	}
+	return fflush(out) ? -errno : 0;
+}
