@@ -26,6 +26,8 @@
 /* Says why a process cannot be looked at, and gives the error to return. */
 static int refuse(const struct process *process, pid_t pid, int error)
 {
+	if (process->quiet)
+		return error == -ENOENT ? -ESRCH : error;
 	if (error == -ESRCH || error == -ENOENT) {
 		if (!process->may_end)
 			log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
@@ -118,7 +120,8 @@ static int check_state(struct process *process)
 	if (error)
 		return refuse(process, process->pid, error);
 	if (stat.kernel_thread) {
-		log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID", process->pid);
+		if (!process->quiet)
+			log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID", process->pid);
 		return -EINVAL;
 	}
 	if (stat.state == 'Z' || stat.state == 'X') {
@@ -147,12 +150,14 @@ static int check_program(const struct process *process)
 	if (got != (ssize_t)sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG))
 		return 0;
 	if (ident[EI_CLASS] == ELFCLASS32) {
-		log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only", process->pid);
+		if (!process->quiet)
+			log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only", process->pid);
 		return -ENOTSUP;
 	}
 	memcpy(&machine, ident + EI_NIDENT + 2, sizeof(machine)); /* e_machine follows e_type */
 	if (machine != EM_X86_64) {
-		log_error("%d: is not an x86-64 program: gaspbpf observes x86-64 programs only", process->pid);
+		if (!process->quiet)
+			log_error("%d: is not an x86-64 program: gaspbpf observes x86-64 programs only", process->pid);
 		return -ENOTSUP;
 	}
 	return 0;
@@ -223,7 +228,8 @@ static int read_process(struct process *process)
 		return refuse(process, process->pid, -errno);
 	error = process_refresh(process);
 	if (error == -E2BIG) {
-		log_error("%d: has more than %d mappings: too many to look at", process->pid, MAPS_MOST);
+		if (!process->quiet)
+			log_error("%d: has more than %d mappings: too many to look at", process->pid, MAPS_MOST);
 		return error;
 	}
 	if (error)
@@ -248,7 +254,7 @@ static int take_pidfd(struct process *process)
 	return error ? refuse(process, process->pid, error) : 0;
 }
 
-static int open_process(struct process **process, pid_t pid, bool may_end)
+static int open_process(struct process **process, pid_t pid, bool may_end, bool quiet)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	int error;
@@ -256,6 +262,7 @@ static int open_process(struct process **process, pid_t pid, bool may_end)
 	if (!p)
 		return -ENOMEM;
 	p->may_end = may_end;
+	p->quiet = quiet;
 	p->pidfd = -1;
 	p->proc_fd = -1;
 	error = open_group(p, pid);
@@ -277,12 +284,27 @@ static int open_process(struct process **process, pid_t pid, bool may_end)
 
 int process_open(struct process **process, pid_t pid)
 {
-	return open_process(process, pid, false);
+	return open_process(process, pid, false, false);
 }
 
 int process_open_if_there(struct process **process, pid_t pid)
 {
-	return open_process(process, pid, true);
+	return open_process(process, pid, true, false);
+}
+
+int process_open_quietly(struct process **process, pid_t pid)
+{
+	return open_process(process, pid, true, true);
+}
+
+void process_slim(struct process *process)
+{
+	maps_free(process->mappings, process->nmappings);
+	process->mappings = NULL;
+	process->nmappings = 0;
+	free(process->environment);
+	process->environment = NULL;
+	process->environment_size = 0;
 }
 
 void process_close(struct process *process)

@@ -30,6 +30,7 @@ struct mapping {
 struct process {
 	pid_t pid;             /* thread group id */
 	bool may_end;          /* nobody asked for it by its number: its end is nothing to tell */
+	bool quiet;            /* nor is anything else that stands against it */
 	int pidfd;
 	int proc_fd;           /* /proc/PID of this very process, O_PATH: fails with ESRCH once it has ended */
 	uint64_t start_time;   /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
@@ -53,6 +54,10 @@ struct process {
 int process_open(struct process **process, pid_t pid);
 /* The same for a process that nobody named: that it has ended already is nothing to tell. */
 int process_open_if_there(struct process **process, pid_t pid);
+/* The same for one of very many: a kernel thread, a 32-bit program and the like are nothing to tell, either. */
+int process_open_quietly(struct process **process, pid_t pid);
+/* Forgets mappings and environment, which may take a hundred KB; process_refresh() reads the mappings again. */
+void process_slim(struct process *process);
 /* Reads the mappings again. 0 or -errno; not said when the process has ended (-ESRCH). */
 int process_refresh(struct process *process);
 void process_close(struct process *process);

@@ -1,0 +1,331 @@
+/*
+ * plans.c - files and probes of a whole machine.
+ *
+ * A file of a runtime is probed for everybody who maps it, once, and the kernel arms it in each process that maps it later: so from the second
+ * process on, and for libraries in the usual places from the first, nothing is missed. A bystander pays an entry that looks it up and turns back.
+ * Only what everything maps (malloc, pthread: on request) is probed process by process.
+ *
+ * A plan only grows: each program is a file of it, and in months there are many. When it has become twice what it was, it is made
+ * anew from what the living processes map. All probes are out for that moment; calls in progress then end there. It takes
+ * as long as joining those jobs took.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "monitor/private.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define IMAGES_LEAST 192       /* up to here nothing is made anew */
+#define PROGRAMS_MOST 8192     /* that have been looked into; then all are forgotten */
+#define REGISTERED_MOST 64
+
+/* --- which models ------------------------------------------------------ */
+
+/* Is the model one that -m asks for, or, without, a parallel runtime? */
+static bool takes_part(const struct monitor *m, const struct model *model)
+{
+	size_t n = strlen(model->name);
+	const char *at = m->wish;
+
+	for (; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, model->name, n) && (at[n] == ',' || !at[n]))
+			return true;
+	return false;
+}
+
+bool plans_look_into_programs(const struct monitor *m)
+{
+	for (size_t i = 0; i < models_count(m->options.models); i++)
+		if (models_at(m->options.models, i)->in_program && takes_part(m, models_at(m->options.models, i)))
+			return true;
+	return false;
+}
+
+int plans_new(struct monitor *m)
+{
+	int err = plan_new(&m->plan, m->options.models, m->wish);
+
+	if (err)
+		return err;
+	m->plan->no_alone = true;
+	m->plan->returns = m->options.returns;
+	m->plan->placing.at_entry = m->options.at_entry;
+	m->book.plan = m->plan;
+	m->book.nsites = 0;
+	return 0;
+}
+
+/* --- which files ------------------------------------------------------- */
+
+static bool has_sites(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; image && i < plan->nsites; i++)
+		if (plan->sites[i].image == image)
+			return true;
+	return false;
+}
+
+static bool is_library(const struct monitor *m, const char *path)
+{
+	const char *base = path_base(path);
+
+	for (size_t i = 0; base && i < models_count(m->options.models); i++)
+		if (takes_part(m, models_at(m->options.models, i)) && model_matches_file(models_at(m->options.models, i), NULL, base))
+			return true;
+	return false;
+}
+
+bool plans_might_want(struct monitor *m, const struct news_file *file)
+{
+	const char *base = path_base(file->path);
+	const char *library = base ? strstr(base, ".so") : NULL;
+
+	if (is_library(m, file->path))
+		return true;
+	if (library && (!library[3] || library[3] == '.'))
+		return has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
+	return plans_look_into_programs(m) && file->path[0] == '/';
+}
+
+static bool holds_runtime(const struct monitor *m, const struct image *image)
+{
+	for (size_t i = 0; i < models_count(m->options.models); i++) {
+		const struct model *model = models_at(m->options.models, i);
+
+		if (!model->in_program || !takes_part(m, model))
+			continue;
+		if (!model->needs || !*model->needs)
+			return true;
+		for (char **need = model->needs; *need; need++)
+			if (image_symbol(image, *need))
+				return true;
+	}
+	return false;
+}
+
+static void forget_programs(struct monitor *m)
+{
+	struct known_program *program, *next;
+
+	HASH_ITER(hh, m->programs, program, next) {
+		HASH_DEL(m->programs, program);
+		free(program);
+	}
+}
+
+static bool look_into(struct monitor *m, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		struct image *image;
+		bool is_program, found;
+
+		if (!process->mappings[i].executable || !process->mappings[i].inode || image_open_mapped(&image, process, &process->mappings[i]))
+			continue;
+		is_program = image->is_program;
+		found = is_program && image->language != IMAGE_GO && holds_runtime(m, image);
+		image_close(image);
+		if (is_program)
+			return found;
+	}
+	return false;
+}
+
+/* Is there a runtime in its program? Each program is looked into once. */
+static bool program_has_runtime(struct monitor *m, const struct process *process)
+{
+	struct known_program *program, key;
+	struct stat st;
+
+	if (!plans_look_into_programs(m) || fstatat(process->proc_fd, "exe", &st, 0))
+		return false;
+	memset(&key, 0, sizeof(key));
+	key.key.device = st.st_dev;
+	key.key.inode = st.st_ino;
+	key.key.changed = st.st_ctim.tv_sec * 1000000000ULL + st.st_ctim.tv_nsec;
+	key.key.size = st.st_size;
+	HASH_FIND(hh, m->programs, &key.key, sizeof(key.key), program);
+	if (program)
+		return program->has_runtime;
+	if (HASH_COUNT(m->programs) >= PROGRAMS_MOST)
+		forget_programs(m);
+	key.has_runtime = look_into(m, process);
+	program = malloc(sizeof(*program));
+	if (!program)
+		return key.has_runtime;
+	*program = key;
+	HASH_ADD(hh, m->programs, key, sizeof(program->key), program);
+	return program->has_runtime;
+}
+
+bool plans_wants(struct monitor *m, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+
+		if (!mapping->executable || !mapping->inode)
+			continue;
+		if (is_library(m, mapping->path) || has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
+			return true;
+	}
+	return program_has_runtime(m, process);
+}
+
+/* --- probes ------------------------------------------------------------ */
+
+static int add_own(struct monitor *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->nown; i++)
+		if (m->own[i] == pid)
+			return 0;
+	if (array_one_more(&m->own, &m->own_room, m->nown, sizeof(*m->own)))
+		return -ENOMEM;
+	m->own[m->nown++] = pid;
+	m->scope.pids = m->own;
+	m->scope.npids = m->nown;
+	return 0;
+}
+
+void plans_leave(struct monitor *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->nown; i++) {
+		if (m->own[i] != pid)
+			continue;
+		m->own[i] = m->own[--m->nown];
+		m->scope.npids = m->nown;
+		attach_remove_process(m->kernel, pid);
+		return;
+	}
+}
+
+/* What the plan has got since it had `first` sites goes in. */
+static int put_in(struct monitor *m, uint32_t first)
+{
+	int err = tally_define(&m->book);
+
+	if (!err)
+		err = attach_sites(m->kernel, m->plan, first, &m->scope);
+	if (!err && m->options.watcher.grown)
+		m->options.watcher.grown(m->options.watcher.context, m);
+	return err;
+}
+
+int plans_take(struct monitor *m, struct process *process, bool *late)
+{
+	uint32_t first = m->plan->nsites;
+	int err = plan_add_processes(m->plan, &process, 1);
+
+	*late = !err && plan_has_new(m->plan, first);
+	if (*late)
+		err = put_in(m, first);
+	if (err || !attach_needs_own(m->plan, &m->scope))
+		return err;
+	/* Before it is one of the scope: what is put in for all of that has been put in. */
+	err = attach_process(m->kernel, m->plan, process->pid, &m->scope);
+	*late = true;
+	return err ?: add_own(m, process->pid);
+}
+
+/* --- beforehand -------------------------------------------------------- */
+
+static void register_in(struct monitor *m, const char *folder, unsigned *count)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && *count < REGISTERED_MOST && (entry = readdir(dir))) {
+		char path[4096];
+		bool known;
+
+		if (!is_library(m, entry->d_name) ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path))
+			continue;
+		++*count;
+		plan_add_file(m->plan, path, &known);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void plans_register(struct monitor *m)
+{
+	static const char *const folders[] = {
+		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/lib64",
+	};
+	uint32_t first = m->plan->nsites;
+	unsigned count = 0;
+
+	/* Each probe of a library that nobody uses costs the monitor's end a tenth of a second there. */
+	if (kernel_rung(m->kernel) == RUNG_PERF)
+		return;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		register_in(m, folders[i], &count);
+	if (plan_has_new(m->plan, first) && put_in(m, first))
+		log_warn("libraries that nobody uses yet are not registered: the first calls of the first process that does are missed");
+}
+
+/* --- anew -------------------------------------------------------------- */
+
+static bool is_too_large(const struct monitor *m)
+{
+	size_t images = 2 * m->images_then, sites = GB_PROBES / 4 * 3;
+
+	if (images < IMAGES_LEAST)
+		images = IMAGES_LEAST;
+	return m->plan->nimages > images || (m->plan->nsites > sites && m->plan->nsites > m->sites_then + m->sites_then / 4);
+}
+
+static int take_all(struct monitor *m)
+{
+	struct watched_process *w, *next;
+	int err = 0;
+	bool late;
+
+	HASH_ITER(hh, m->processes, w, next) {
+		if (!w->process || w->ended || process_refresh(w->process))
+			continue;
+		err = plans_take(m, w->process, &late);
+		if (err && err != -ESRCH)
+			log_info("%d: is not monitored any more: %s", w->pid, strerror(-err));
+		if (!m->options.spans)
+			process_slim(w->process);
+	}
+	return 0;
+}
+
+int plans_renew(struct monitor *m)
+{
+	uint64_t start = clock_monotonic();
+	int err;
+
+	if (!is_too_large(m))
+		return 0;
+	log_info("%zu files and %zu functions are known: those that are gone are forgotten now", m->plan->nimages, m->plan->nsites);
+	if (m->options.watcher.renewing)
+		m->options.watcher.renewing(m->options.watcher.context, m);
+	kernel_set_active(m->kernel, false);
+	attach_remove_all(m->kernel, NULL);
+	kernel_send_open(m->kernel); /* calls in progress are summed up to here */
+	m->book.fold_all = true;
+	monitor_read(m, false);
+	m->book.fold_all = false;
+	plan_free(m->plan);
+	m->plan = NULL;
+	m->nown = m->scope.npids = 0;
+	err = plans_new(m) ?: limits_new(m);
+	if (err)
+		return err;
+	plans_register(m);
+	err = take_all(m);
+	kernel_set_active(m->kernel, true);
+	m->images_then = m->plan->nimages;
+	m->sites_then = m->plan->nsites;
+	m->renewals++;
+	log_info("all probes were put in anew in %.1f ms", (clock_monotonic() - start) / 1e6);
+	return err;
+}

@@ -1,0 +1,116 @@
+/*
+ * private.h - what the files of user/monitor share.
+ */
+#ifndef GASPBPF_MONITOR_PRIVATE_H
+#define GASPBPF_MONITOR_PRIVATE_H
+
+#include <uthash.h>
+
+#include "monitor/about.h"
+#include "monitor/monitor.h"
+#include "monitor/news.h"
+#include "monitor/tally.h"
+
+/* A chosen process that maps a known runtime. */
+struct watched_process {
+	pid_t pid;
+	uint64_t start;             /* ns, CLOCK_MONOTONIC; of the process, to a hundredth of a second */
+	struct process *process;    /* NULL: not kept apart */
+	struct about about;
+	struct tallied_process tallied;
+	uint64_t since, blind;      /* as in monitor_process */
+	bool from_start;
+	bool ended;                 /* after the next reading it goes */
+	UT_hash_handle hh;
+};
+
+/* A process that there is reason to look at. */
+struct pending {
+	pid_t pid;
+	uint64_t since;             /* ns; when it mapped something; 0: no hurry */
+	UT_hash_handle hh;
+};
+
+/* A program that has been looked into: is a known runtime inside? */
+struct known_program {
+	struct {
+		uint64_t device, inode, changed, size;
+	} key;
+	bool has_runtime;
+	UT_hash_handle hh;
+};
+
+struct monitor {
+	struct monitor_options options;
+	struct monitor_choice choice;
+	char *wish;
+	struct kernel *kernel;
+	struct plan *plan;
+	struct attach_scope scope;
+	struct news *news;
+	struct governor *governor;
+	struct tally_book book;
+	struct watched_process *processes;
+	size_t napart;              /* of those: kept apart */
+	struct pending *pending;
+	struct known_program *programs;
+	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
+	bool attached_all;          /* there is no process whose links are to come */
+	bool rescan;                /* news was lost: all processes are to be looked at */
+	uint64_t began, began_realtime, started_at; /* ns */
+	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
+	bool busy;                  /* calls come so fast that the cost may matter */
+	size_t images_then, sites_then; /* right after the last renewal */
+	uint64_t noticed, ended, crowded, unseen, late, late_ns, late_longest, renewals, news_lost;
+	struct kernel_counts counts;
+	unsigned steps_said;
+	/* monitor_look() */
+	struct monitor_snapshot snapshot;
+	struct monitor_process *shown;       size_t nshown;
+	struct monitor_process_event *shown_events; size_t shown_events_room;
+	struct monitor_event *events_shown;
+};
+
+/* notice.c */
+struct news_handlers notice_handlers(struct monitor *m);
+/* Looks at all processes of the machine. 0 or -errno. */
+int notice_all(struct monitor *m);
+/* Looks at those that there was news of. 0 or -errno, said. */
+int notice_pending(struct monitor *m);
+/* Whose calls are these? (tally_book.owner) */
+enum owner notice_owner(void *context, uint32_t pid, uint64_t born, struct tallied_process **process);
+/* Processes that -p names, and all that is below them, are marked in the kernel. 0 or -errno, said. */
+int notice_trees(struct monitor *m);
+/* Ended ones go; their calls have been read. */
+void notice_let_go(struct monitor *m);
+/* Those that ended unseen are marked as ended. */
+void notice_check(struct monitor *m);
+void notice_free(struct monitor *m);
+
+/* plans.c: files and probes */
+/* A fresh plan, empty. 0 or -errno, said. */
+int plans_new(struct monitor *m);
+/* What the process maps is probed. *late: something had to be put in for it. 0 or -errno (-ESRCH: it has ended). */
+int plans_take(struct monitor *m, struct process *process, bool *late);
+/* The process needs no probes any more. */
+void plans_leave(struct monitor *m, pid_t pid);
+/* Does the process, as its mappings say, map a known runtime? */
+bool plans_wants(struct monitor *m, const struct process *process);
+/* Might this file hold a known runtime? Asked for each file that any process maps. */
+bool plans_might_want(struct monitor *m, const struct news_file *file);
+/* Libraries in the usual places are probed before anybody maps them. */
+void plans_register(struct monitor *m);
+/* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
+int plans_renew(struct monitor *m);
+/* Are functions of models probed that lie in programs? */
+bool plans_look_into_programs(const struct monitor *m);
+
+/* limits.c */
+int limits_new(struct monitor *m);
+/* Reads the sums and lets the governor look, if it is time. 0 or -errno. */
+int limits_govern(struct monitor *m);
+
+/* monitor.c */
+int monitor_read(struct monitor *m, bool govern);
+
+#endif

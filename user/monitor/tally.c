@@ -1,0 +1,331 @@
+/*
+ * tally.c - the kernel's sums by thread and function become figures by process and event.
+ *
+ * Problem: the kernel has an entry for each thread and function, so that nothing in it is written by two at a time. Threads end by
+ * the thousand, and their entries must go, while no figure of a process or of an event may ever become less.
+ *
+ * So each figure has two parts. `ended` is what threads did that are no more: it only grows, once for each thread, when its end has been told
+ * before the reading began; then its entries are removed. `all` is that and what the entries of living threads hold, made anew with each
+ * reading. An entry's own figures only grow, so `all` does, too.
+ *
+ * An entry of a process that nobody has looked at yet stays where it is. If the thread has ended by then, it counts in the totals where everything
+ * is chosen, and is nobody's otherwise.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/value.h"
+#include "monitor/tally.h"
+#include "util/array.h"
+
+/* --- events ------------------------------------------------------------ */
+
+/* "A|B" where the function is one of several events, and its arguments tell which. */
+static char *event_name(const struct site *site)
+{
+	char *text = strdup(site->function->event), *longer;
+
+	for (size_t k = 1; text && k < site->nfunctions; k++) {
+		bool there = false;
+
+		for (size_t i = 0; i < k; i++)
+			there |= !strcmp(site->function[i].event, site->function[k].event);
+		if (there)
+			continue;
+		if (asprintf(&longer, "%s|%s", text, site->function[k].event) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static bool has_payload(const struct site *site)
+{
+	struct gb_amounts amounts;
+
+	payload_amounts(site->function->role, site->captures[0].values, site->captures[0].nvalues, &amounts);
+	return amounts.sides;
+}
+
+static int define_site(struct tally_book *book, const struct site *site)
+{
+	char *name;
+	size_t i;
+
+	book->event_of[site->id] = NO_EVENT;
+	if (site->no_span || site->function->marks & MARKS_TELL)
+		return 0;
+	name = event_name(site);
+	if (!name)
+		return -ENOMEM;
+	for (i = 0; i < book->nevents; i++)
+		if (!strcmp(book->events[i].name, name) && !strcmp(book->events[i].shown.model, site->function->model->name))
+			break;
+	if (i < book->nevents) {
+		free(name);
+	} else {
+		if (array_one_more(&book->events, &book->events_room, book->nevents, sizeof(*book->events))) {
+			free(name);
+			return -ENOMEM;
+		}
+		book->events[book->nevents++] = (struct tally_event){
+			.shown = { .name = name, .model = site->function->model->name, .role = site->function->role, .every = 1 },
+			.name = name,
+		};
+	}
+	book->events[i].shown.moves |= has_payload(site);
+	book->event_of[site->id] = i;
+	return 0;
+}
+
+int tally_define(struct tally_book *book)
+{
+	int err = array_reach(&book->event_of, &book->sites_room, book->plan->nsites + 1, sizeof(*book->event_of));
+
+	for (; !err && book->nsites < book->plan->nsites; book->nsites++)
+		err = define_site(book, &book->plan->sites[book->nsites]);
+	return err;
+}
+
+/* --- figures ----------------------------------------------------------- */
+
+static void add(struct monitor_amounts *a, const struct gb_sum *sum)
+{
+	a->calls += sum->lost + sum->summed + sum->skipped;
+	if (sum->timed && (!a->timed || sum->min < a->min))
+		a->min = sum->min;
+	if (sum->timed && sum->max > a->max)
+		a->max = sum->max;
+	a->timed += sum->timed;
+	a->ns += sum->total;
+	a->sized += sum->sized;
+	a->bytes += sum->bytes;
+	a->skipped += sum->skipped;
+	for (int i = 0; i < GB_BUCKETS; i++)
+		a->duration[i] += sum->bucket[i];
+	for (int i = 0; i < GB_SIZES; i++)
+		a->size[i] += sum->size[i];
+}
+
+/* The entry is a part of this figure; ended: for good. */
+static void tally_add(struct tally *t, uint64_t reading, const struct gb_sum *sum, bool ended)
+{
+	if (t->reading != reading) {
+		t->reading = reading;
+		t->all = t->ended;
+	}
+	add(&t->all, sum);
+	if (ended)
+		add(&t->ended, sum);
+}
+
+static struct tally *tally_of(struct tallied_process *p, uint32_t event)
+{
+	for (size_t i = 0; i < p->ntallies; i++)
+		if (p->tallies[i].event == event)
+			return &p->tallies[i];
+	if (array_one_more(&p->tallies, &p->room, p->ntallies, sizeof(*p->tallies)))
+		return NULL;
+	p->tallies[p->ntallies] = (struct tally){ .event = event };
+	return &p->tallies[p->ntallies++];
+}
+
+void tally_free_process(struct tallied_process *p)
+{
+	free(p->tallies);
+	*p = (struct tallied_process){ 0 };
+}
+
+/* --- threads ----------------------------------------------------------- */
+
+int tally_end_thread(struct tally_book *book, uint32_t tid, uint64_t time)
+{
+	struct ended_thread *ended;
+
+	HASH_FIND_INT(book->ended, &tid, ended);
+	if (!ended) {
+		ended = calloc(1, sizeof(*ended));
+		if (!ended)
+			return -ENOMEM;
+		ended->tid = tid;
+		HASH_ADD_INT(book->ended, tid, ended);
+	}
+	if (time > ended->time)
+		ended->time = time;
+	return 0;
+}
+
+static void forget_ended(struct tally_book *book)
+{
+	struct ended_thread *ended, *next;
+
+	HASH_ITER(hh, book->ended, ended, next) {
+		HASH_DEL(book->ended, ended);
+		free(ended);
+	}
+}
+
+static bool has_ended(struct tally_book *book, const struct gb_sum_place *place)
+{
+	struct ended_thread *ended;
+
+	HASH_FIND_INT(book->ended, &place->tid, ended);
+	return ended && place->born <= ended->time;
+}
+
+static struct governed *governed_of(struct tally_book *book, const struct gb_sum_place *place)
+{
+	struct governed *g, key = { .key = { place->born, place->tid } };
+
+	HASH_FIND(hh, book->governed, &key.key, sizeof(key.key), g);
+	if (g)
+		return g;
+	g = malloc(sizeof(*g));
+	if (!g)
+		return NULL;
+	*g = key;
+	g->index = book->nresting ? book->resting[--book->nresting] : book->next_index++;
+	HASH_ADD(hh, book->governed, key, sizeof(g->key), g);
+	return g;
+}
+
+static void tell_governor(struct tally_book *book, const struct gb_sum_place *place, const struct gb_sum *sum)
+{
+	struct governed *g = governed_of(book, place);
+
+	if (!g || governor_count(book->governor, g->index, place->probe, sum->lost + sum->summed, sum->skipped)) {
+		book->err = -ENOMEM;
+		return;
+	}
+	g->reading = book->reading;
+}
+
+/* Threads that were not met in this reading: the governor, too, forgets them at its next look, and their indexes are free. */
+static void rest_governed(struct tally_book *book)
+{
+	struct governed *g, *next;
+
+	HASH_ITER(hh, book->governed, g, next) {
+		/* One reading more: the governor has looked in between. */
+		if (g->reading + 1 >= book->reading || array_one_more(&book->resting, &book->resting_room, book->nresting, sizeof(uint32_t)))
+			continue;
+		book->resting[book->nresting++] = g->index;
+		HASH_DEL(book->governed, g);
+		free(g);
+	}
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+struct places {
+	struct gb_sum_place *items;
+	size_t count, room;
+};
+
+struct reader {
+	struct tally_book *book;
+	bool govern;
+	struct places done; /* may be forgotten: the map must not change while it is read */
+};
+
+static void add_cost(struct tally_book *book, uint32_t site, const struct gb_sum *sum, bool ended)
+{
+	uint64_t cost = (sum->lost + sum->summed) * site_cost(&book->plan->sites[site], book->costs.call) +
+			sum->skipped * site_cost(&book->plan->sites[site], book->costs.skipped);
+
+	book->cost += cost;
+	if (ended)
+		book->cost_ended += cost;
+}
+
+static void take(void *context, const struct gb_sum_place *place, const struct gb_sum *sum)
+{
+	struct reader *r = context;
+	struct tally_book *book = r->book;
+	bool ended = has_ended(book, place), fold = ended || book->fold_all;
+	struct tallied_process *process = NULL;
+	enum owner owner = book->owner(book->context, sum->pid, place->born, &process);
+	uint32_t event = place->probe < book->nsites ? book->event_of[place->probe] : NO_EVENT;
+	struct tally *t;
+
+	book->entries++;
+	if (owner == OWNER_UNKNOWN && !fold)
+		return;
+	if (fold) {
+		if (array_one_more(&r->done.items, &r->done.room, r->done.count, sizeof(*r->done.items))) {
+			book->err = -ENOMEM;
+			return; /* it counts as alive until the next time */
+		}
+		r->done.items[r->done.count++] = *place;
+	}
+	if (r->govern && !ended && place->probe < book->nsites)
+		tell_governor(book, place, sum);
+	if (owner == OWNER_NOBODY || owner == OWNER_UNKNOWN || event == NO_EVENT)
+		return;
+	t = process ? tally_of(process, event) : NULL;
+	if (t)
+		tally_add(t, book->reading, sum, fold);
+	tally_add(&book->events[event].total, book->reading, sum, fold);
+	add_cost(book, place->probe, sum, fold);
+}
+
+int tally_read(struct tally_book *book, bool govern)
+{
+	struct reader r = { .book = book, .govern = govern && book->governor };
+	int err;
+
+	book->reading++;
+	book->entries = 0;
+	book->cost = book->cost_ended;
+	book->err = 0;
+	err = kernel_read_sums(book->kernel, take, &r);
+	for (size_t i = 0; i < r.done.count; i++)
+		kernel_forget_sum(book->kernel, &r.done.items[i]);
+	free(r.done.items);
+	forget_ended(book);
+	if (r.govern)
+		rest_governed(book);
+	return err ?: book->err;
+}
+
+struct sweep {
+	struct tally_book *book;
+	uint64_t now;
+};
+
+static void look_for_thread(void *context, const struct gb_sum_place *place, const struct gb_sum *sum)
+{
+	struct sweep *s = context;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", sum->pid, place->tid);
+	if (access(path, F_OK) && errno == ENOENT)
+		tally_end_thread(s->book, place->tid, s->now);
+}
+
+void tally_sweep(struct tally_book *book)
+{
+	struct sweep sweep = { book, UINT64_MAX };
+
+	kernel_read_sums(book->kernel, look_for_thread, &sweep);
+}
+
+void tally_free(struct tally_book *book)
+{
+	struct governed *g, *next;
+
+	forget_ended(book);
+	HASH_ITER(hh, book->governed, g, next) {
+		HASH_DEL(book->governed, g);
+		free(g);
+	}
+	for (size_t i = 0; i < book->nevents; i++)
+		free(book->events[i].name);
+	free(book->events);
+	free(book->event_of);
+	free(book->resting);
+}
