@@ -90,11 +90,16 @@ __noinline int first_known(const struct frame *f, const struct gb_amounts *a, __
 
 	if (!f || !a || !number)
 		return NONE_KNOWN;
-	for (int i = 0; i < GB_NUMBERS && at < end && at < GB_NUMBERS; i++, at++) {
-		int known = read_number(f, &a->number[at & (GB_NUMBERS - 1)], number);
+	for (int i = 0; i < GB_NUMBERS && at < end; i++, at++) {
+		__u32 place = at;
+		int known;
 
+		barrier_var(place); /* index with the register that was checked */
+		if (place >= GB_NUMBERS)
+			break;
+		known = read_number(f, &a->number[place], number);
 		if (known)
-			return known > 0 ? (int)at : NOT_FOR_US;
+			return known > 0 ? (int)place : NOT_FOR_US;
 	}
 	return NONE_KNOWN;
 }
@@ -122,7 +127,8 @@ static __always_inline bool side_bytes(const struct frame *f, const struct gb_am
 		if (first_known(f, a, RANGE(sizes, end), &size) < 0)
 			return false;
 	} else {
-		size = a->number[at & (GB_NUMBERS - 1)].element;
+		barrier_var(at);
+		size = at < GB_NUMBERS ? a->number[at].element : 0;
 		if (!size)
 			return false;
 	}

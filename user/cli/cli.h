@@ -24,6 +24,7 @@ int command_list(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_control(int argc, char **argv);
 int command_events(int argc, char **argv);
+int command_monitor(int argc, char **argv);
 
 struct pid_list {
 	int *pids;

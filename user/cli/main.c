@@ -20,6 +20,7 @@ static const struct {
 	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
 	{ "simulate", command_simulate, "replay a recording with other times: another network, no locks, your own plug-in" },
+	{ "monitor", command_monitor, "count the events of all jobs of a machine, or of some, for months" },
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
 	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
 	{ "control", command_control, "switch measurement of an observed process off and on" },

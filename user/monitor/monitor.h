@@ -52,8 +52,9 @@ struct monitor_options {
 	const struct model_set *models;         /* stays the caller's, as all that is pointed to here */
 	const char *wish;                       /* -m; NULL: every parallel runtime */
 	struct monitor_choice choice;
-	enum returns_wish returns;
-	bool at_entry;                          /* probes go to the first instruction */
+	/* Sets what else is wished for in a plan that is still empty (there may be several, one after the other); NULL: nothing. 0 or -errno, said. */
+	int (*prepare)(void *context, struct plan *plan);
+	void *prepare_context;
 	double budget;                          /* share of each thread's time that probes may take: 0.01; 0: no limit */
 	size_t most_processes;                  /* kept apart at a time; others count in the totals only; 0: MONITOR_PROCESSES */
 	bool spans;                             /* calls go to the rings, too */

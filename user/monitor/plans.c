@@ -54,11 +54,9 @@ int plans_new(struct monitor *m)
 	if (err)
 		return err;
 	m->plan->no_alone = true;
-	m->plan->returns = m->options.returns;
-	m->plan->placing.at_entry = m->options.at_entry;
 	m->book.plan = m->plan;
 	m->book.nsites = 0;
-	return 0;
+	return m->options.prepare ? m->options.prepare(m->options.prepare_context, m->plan) : 0;
 }
 
 /* --- which files ------------------------------------------------------- */

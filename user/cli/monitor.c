@@ -1,0 +1,287 @@
+/*
+ * monitor.c - counts of a whole machine, for months: gaspbpf monitor.
+ *
+ * What is counted is for user/monitor to know; here is what the user asks for, the loop, and what is printed (monitor_print.c).
+ */
+#include <argp.h>
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/monitor_print.h"
+#include "monitor/monitor.h"
+#include "util/clock.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define DEFAULT_BUDGET 0.01
+#define DEFAULT_INTERVAL 10000000000ULL /* ns */
+#define BREATH_MS 2       /* between two steps, so that a burst of news is read at once */
+
+struct options {
+	struct choice choice;
+	bool all, json, quiet;
+	struct text_list comms, cgroups, jobs, users;
+	uid_t *uids;
+	double budget;
+	uint64_t interval, duration, most_processes;
+};
+
+enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES };
+
+static const struct argp_option option_table[] = {
+	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
+	{ "comm", OPTION_COMM, "NAME", 0, "Processes of this name ('*' and '?' as usual); may repeat, as the next three", 1 },
+	{ "cgroup", OPTION_CGROUP, "PATH", 0, "Processes in this cgroup and below it: /system.slice/slurmstepd.scope", 1 },
+	{ "user", OPTION_USER, "NAME|UID", 0, "Processes of this user", 1 },
+	{ "slurm-job", OPTION_JOB, "ID", 0, "Processes of this job, by its variable in their environment or by their cgroup", 1 },
+	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0, "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
+	  "but not every one timed, then their probes come out for a while, and it is told for how long", 2 },
+	{ "max-processes", OPTION_PROCESSES, "N", 0, "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
+	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s)", 3 },
+	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
+	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
+	{ "quiet", 'q', NULL, 0, "Print nothing but errors and warnings", 3 },
+	{ 0 }
+};
+
+static const char description[] =
+	"Count the events of parallel jobs, for months: all of a machine, or those that are chosen.\n\n"
+	"Notices processes as they start and map a parallel runtime, and lets go of them when they end. Calls, times, bytes and their "
+	"distribution are kept in the kernel by process and event; nothing is recorded. What that costs each thread is kept below --max-overhead."
+	"\v"
+	"Examples:\n"
+	"  sudo gaspbpf monitor --all\n"
+	"  sudo gaspbpf monitor --slurm-job 4711 --interval 1m\n"
+	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
+	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"
+	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread     malloc and pthread only on request: everything calls them\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+	uint64_t number;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
+		break;
+	case OPTION_ALL:
+		o->all = true;
+		break;
+	case OPTION_COMM:
+		return -cli_append(&o->comms, argument);
+	case OPTION_CGROUP:
+		if (*argument != '/')
+			argp_error(state, "--cgroup %s: not a path: use one of /proc/PID/cgroup, such as /system.slice", log_safe(argument));
+		return -cli_append(&o->cgroups, argument);
+	case OPTION_USER:
+		return -cli_append(&o->users, argument);
+	case OPTION_JOB:
+		return -cli_append(&o->jobs, argument);
+	case OPTION_BUDGET:
+		o->budget = 0;
+		if (!strcmp(argument, "none"))
+			break;
+		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
+			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 1%%, or none", log_safe(argument));
+		o->budget /= 100;
+		break;
+	case OPTION_PROCESSES:
+		if (parse_bytes(argument, &number) || !number || number > 1 << 20)
+			argp_error(state, "--max-processes %s: not a number between 1 and 1048576", log_safe(argument));
+		o->most_processes = number;
+		break;
+	case OPTION_INTERVAL:
+		if (parse_time(argument, &o->interval) || o->interval < 100000000)
+			argp_error(state, "--interval %s: not a time of at least 100ms: use 10, 500ms, 2m", log_safe(argument));
+		break;
+	case 'd':
+		if (parse_time(argument, &o->duration) || !o->duration)
+			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: not an option: 'gaspbpf -- COMMAND' starts and observes a command", log_safe(argument));
+		break;
+	case ARGP_KEY_END:
+		if (!o->all && !o->choice.pids.count && !o->comms.count && !o->cgroups.count && !o->users.count && !o->jobs.count)
+			argp_error(state, "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
+
+/* Names become numbers. 0 or -errno, said. */
+static int find_users(struct options *o)
+{
+	o->uids = calloc(o->users.count + 1, sizeof(*o->uids));
+	if (!o->uids)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->users.count; i++) {
+		const struct passwd *entry = getpwnam(o->users.items[i]);
+		char *end;
+		unsigned long uid = entry ? entry->pw_uid : strtoul(o->users.items[i], &end, 10);
+
+		if (!entry && (!*o->users.items[i] || *end || uid >= UINT32_MAX)) {
+			log_error("--user %s: no such user: give a name or a number that 'id' knows", log_safe(o->users.items[i]));
+			return -ENOENT;
+		}
+		o->uids[i] = uid;
+	}
+	return 0;
+}
+
+/* What else is wished for in a plan (monitor_options.prepare). */
+static int prepare(void *context, struct plan *plan)
+{
+	const struct choice *choice = context;
+	int err;
+
+	plan->placing.at_entry = choice->at_entry;
+	plan->returns = choice->returns;
+	plan->selection = choice->selection;
+	err = plan_set_builds(plan, choice->builds.items, choice->builds.count);
+	for (size_t i = 0; !err && i < choice->asked.count; i++)
+		err = plan_ask(plan, choice->asked.items[i]);
+	return err;
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int min_timeout(int timeout, uint64_t now, uint64_t due)
+{
+	uint64_t left = due > now ? (due - now + 999999) / 1000000 : 0;
+
+	return left < (uint64_t)timeout ? (int)left : timeout;
+}
+
+/* True when a signal asks to stop. */
+static bool wait_for_something(struct monitor *m, int signals, int timeout)
+{
+	struct pollfd fds[] = { { .fd = signals, .events = POLLIN }, { .fd = monitor_fd(m), .events = POLLIN } };
+	struct signalfd_siginfo info;
+
+	if (poll(fds, 2, timeout) > 0 && fds[1].revents)
+		usleep(BREATH_MS * 1000);
+	return read(signals, &info, sizeof(info)) == sizeof(info);
+}
+
+static int print(struct monitor *m, const struct options *o, struct monitor_before *before)
+{
+	const struct monitor_snapshot *snapshot = o->quiet ? NULL : monitor_look(m);
+
+	if (o->quiet)
+		return 0;
+	if (!snapshot)
+		return -EIO;
+	return o->json ? monitor_print_json(snapshot, stdout) : monitor_print_table(snapshot, before, stdout);
+}
+
+static int watch(struct monitor *m, const struct options *o, int signals)
+{
+	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
+	struct monitor_before before = { 0 };
+	int err = 0;
+
+	while (!err && now < end) {
+		int timeout = min_timeout(min_timeout(monitor_timeout(m), now, shown + o->interval), now, end);
+
+		if (wait_for_something(m, signals, timeout))
+			break;
+		err = monitor_step(m);
+		now = clock_monotonic();
+		if (err || now - shown < o->interval || now >= end)
+			continue;
+		shown = now;
+		err = print(m, o, &before);
+	}
+	if (!err)
+		err = print(m, o, &before); /* the last word */
+	monitor_print_free(&before);
+	return err;
+}
+
+static int run(struct options *o, const struct model_set *models)
+{
+	struct monitor_options options = {
+		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
+		.choice = {
+			.all = o->all, .pids = o->choice.pids.pids, .npids = o->choice.pids.count, .comms = o->comms.items, .ncomms = o->comms.count,
+			.cgroups = o->cgroups.items, .ncgroups = o->cgroups.count, .users = o->uids, .nusers = o->users.count,
+			.jobs = o->jobs.items, .njobs = o->jobs.count,
+		},
+		.budget = o->budget, .most_processes = o->most_processes,
+	};
+	struct monitor *m = NULL;
+	int signals = block_signals(), err;
+
+	if (signals < 0)
+		return signals;
+	err = monitor_open(&m, &options);
+	if (!err) {
+		if (!o->quiet)
+			fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
+		err = watch(m, o, signals);
+	}
+	monitor_close(m);
+	close(signals);
+	return err;
+}
+
+static void options_free(struct options *o)
+{
+	choice_free(&o->choice);
+	free(o->comms.items);
+	free(o->cgroups.items);
+	free(o->jobs.items);
+	free(o->users.items);
+	free(o->uids);
+}
+
+int command_monitor(int argc, char **argv)
+{
+	struct options o = { .budget = DEFAULT_BUDGET, .interval = DEFAULT_INTERVAL };
+	struct model_set *models = NULL;
+	int err;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	err = find_users(&o);
+	if (!err)
+		err = cli_load_models(&models, &o.choice);
+	if (!err)
+		err = run(&o, models);
+	if (err == -ENOMEM)
+		log_error("out of memory");
+	models_free(models);
+	options_free(&o);
+	return err ? 1 : 0;
+}

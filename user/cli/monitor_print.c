@@ -1,0 +1,301 @@
+/*
+ * monitor_print.c - what gaspbpf monitor prints at each interval.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/monitor_print.h"
+#include "util/format.h"
+#include "util/json.h"
+#include "util/log.h"
+
+#define PROCESSES_SHOWN 10
+
+/* A process's calls, all events together. */
+struct process_before {
+	pid_t pid;
+	uint64_t start_time;
+	uint64_t calls, ns, bytes;
+};
+
+static struct process_before sum_up(const struct monitor_process *p)
+{
+	struct process_before sum = { .pid = p->pid, .start_time = p->start_time };
+
+	for (size_t i = 0; i < p->nevents; i++) {
+		const struct monitor_amounts *a = &p->events[i].amounts;
+
+		sum.calls += a->calls;
+		/* Those that were only counted take as long as the others, as far as anybody knows. */
+		sum.ns += a->timed ? (uint64_t)((double)a->ns / a->timed * (a->timed + a->skipped)) : 0;
+		sum.bytes += a->bytes;
+	}
+	return sum;
+}
+
+static struct process_before was(const struct monitor_before *before, const struct monitor_process *p)
+{
+	for (size_t i = 0; i < before->nprocesses; i++)
+		if (before->processes[i].pid == p->pid && before->processes[i].start_time == p->start_time)
+			return before->processes[i];
+	return (struct process_before){ .pid = p->pid };
+}
+
+void monitor_print_free(struct monitor_before *before)
+{
+	free(before->events);
+	free(before->processes);
+	*before = (struct monitor_before){ 0 };
+}
+
+static int remember(const struct monitor_snapshot *now, struct monitor_before *before)
+{
+	monitor_print_free(before);
+	before->events = malloc((now->nevents + 1) * sizeof(*before->events));
+	before->processes = malloc((now->nprocesses + 1) * sizeof(*before->processes));
+	if (!before->events || !before->processes)
+		return -ENOMEM;
+	memcpy(before->events, now->events, now->nevents * sizeof(*before->events));
+	before->nevents = now->nevents;
+	for (size_t i = 0; i < now->nprocesses; i++)
+		before->processes[before->nprocesses++] = sum_up(&now->processes[i]);
+	before->time_ns = now->time_ns;
+	before->cost_ns = now->cost_ns;
+	before->own_cpu_ns = now->own_cpu_ns;
+	return 0;
+}
+
+static void print_head(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
+{
+	double since = now->time_ns - (before->time_ns ? before->time_ns : now->since_ns);
+	time_t clock = time(NULL);
+	char when[32] = "";
+	struct tm local;
+
+	if (localtime_r(&clock, &local))
+		strftime(when, sizeof(when), "%F %T", &local);
+	fprintf(out, "%s  %zu processes (%llu came, %llu ended)  probes took %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nprocesses,
+		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
+		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
+	if (now->lost)
+		fprintf(out, "  LOST %llu calls (no memory)", (unsigned long long)now->lost);
+	fputc('\n', out);
+}
+
+static void print_events(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
+{
+	double since = (now->time_ns - (before->time_ns ? before->time_ns : now->since_ns)) / 1e9; /* s */
+	bool any = false;
+
+	for (size_t i = 0; i < now->nevents; i++) {
+		const struct monitor_event *event = &now->events[i];
+		struct monitor_amounts was = { 0 };
+		char rate[FORMAT_SIZE], mean[FORMAT_SIZE] = "-", bytes[FORMAT_SIZE] = "-", calls[FORMAT_SIZE], note[80] = "";
+		uint64_t timed, sized;
+
+		if (i < before->nevents)
+			was = before->events[i].total;
+		if (event->total.calls == was.calls && event->every)
+			continue;
+		if (!any)
+			fprintf(out, "  %-36s %14s %12s %11s %12s\n", "Event", "Calls", "Rate", "Mean", "Bytes/s");
+		any = true;
+		timed = event->total.timed - was.timed;
+		sized = event->total.sized - was.sized;
+		if (timed)
+			format_time(mean, (event->total.ns - was.ns) / timed);
+		if (sized)
+			format_bytes(bytes, (event->total.bytes - was.bytes) / since);
+		if (!event->every)
+			snprintf(note, sizeof(note), "  probes are out, for the cost");
+		else if (event->every > 1)
+			snprintf(note, sizeof(note), "  1 in %u timed", event->every);
+		fprintf(out, "  %-36s %14s %12s %11s %12s%s\n", event->name, format_count(calls, event->total.calls),
+			format_rate(rate, (event->total.calls - was.calls) / since), mean, bytes, note);
+	}
+}
+
+struct busy_process {
+	const struct monitor_process *process;
+	struct process_before sum, was;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct busy_process *x = a, *y = b;
+	uint64_t one = x->sum.ns - x->was.ns, other = y->sum.ns - y->was.ns;
+
+	return one < other ? 1 : one > other ? -1 : 0;
+}
+
+static int print_processes(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
+{
+	double since = (now->time_ns - (before->time_ns ? before->time_ns : now->since_ns)) / 1e9; /* s */
+	struct busy_process *list = calloc(now->nprocesses + 1, sizeof(*list));
+	size_t count = now->nprocesses;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct busy_process){ &now->processes[i], sum_up(&now->processes[i]), was(before, &now->processes[i]) };
+	qsort(list, count, sizeof(*list), by_time);
+	if (count)
+		fprintf(out, "  %7s %-15s %-10s %5s %-12s %12s %9s %12s\n", "Pid", "Name", "User", "Rank", "Job", "Calls/s", "In calls", "Bytes/s");
+	for (size_t i = 0; i < count && i < PROCESSES_SHOWN; i++) {
+		const struct monitor_process *p = list[i].process;
+		char rate[FORMAT_SIZE], bytes[FORMAT_SIZE], rank[32] = "-";
+
+		if (p->rank >= 0)
+			snprintf(rank, sizeof(rank), "%ld", p->rank);
+		fprintf(out, "  %7d %-15s %-10.10s %5s %-12.12s %12s %8.1f%% %12s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
+			*p->job ? log_safe(p->job) : "-", format_rate(rate, (list[i].sum.calls - list[i].was.calls) / since),
+			100 * (list[i].sum.ns - list[i].was.ns) / 1e9 / since, format_bytes(bytes, (list[i].sum.bytes - list[i].was.bytes) / since));
+	}
+	if (count > PROCESSES_SHOWN)
+		fprintf(out, "  ... and %zu more\n", count - PROCESSES_SHOWN);
+	free(list);
+	return 0;
+}
+
+int monitor_print_table(const struct monitor_snapshot *now, struct monitor_before *before, FILE *out)
+{
+	int err;
+
+	print_head(now, before, out);
+	print_events(now, before, out);
+	err = print_processes(now, before, out);
+	if (!err && fflush(out))
+		err = -errno;
+	return err ?: remember(now, before);
+}
+
+/* --- JSON -------------------------------------------------------------- */
+
+static void write_histogram(struct json *j, const char *key, const uint64_t buckets[MONITOR_BUCKETS])
+{
+	json_key(j, key);
+	json_array(j);
+	for (int i = 0; i < MONITOR_BUCKETS; i++) {
+		if (!buckets[i])
+			continue;
+		json_array(j);
+		json_uint(j, i ? 1ULL << i : 0);
+		json_uint(j, buckets[i]);
+		json_end_array(j);
+	}
+	json_end_array(j);
+}
+
+static void write_amounts(struct json *j, const struct monitor_event *event, const struct monitor_amounts *a)
+{
+	json_key_string(j, "name", event->name);
+	json_key_string(j, "model", event->model);
+	json_key_uint(j, "calls", a->calls);
+	json_key_uint(j, "timed", a->timed);
+	json_key_uint(j, "skipped", a->skipped);
+	json_key_uint(j, "total_ns", a->ns);
+	if (a->timed) {
+		json_key_uint(j, "min_ns", a->min);
+		json_key_uint(j, "max_ns", a->max);
+	}
+	write_histogram(j, "histogram_ns", a->duration);
+	json_key_uint(j, "sized", a->sized);
+	json_key(j, "bytes");
+	if (a->sized)
+		json_uint(j, a->bytes);
+	else
+		json_null(j); /* not known is not 0 */
+	write_histogram(j, "histogram_bytes", a->size);
+}
+
+static void write_process(struct json *j, const struct monitor_snapshot *now, const struct monitor_process *p)
+{
+	json_object(j);
+	json_key_int(j, "pid", p->pid);
+	json_key_string(j, "comm", p->comm);
+	json_key_string(j, "exe", p->exe);
+	json_key_string(j, "cgroup", p->cgroup);
+	json_key_string(j, "user", p->user);
+	json_key_string(j, "job", p->job);
+	json_key(j, "rank");
+	p->rank >= 0 ? json_int(j, p->rank) : json_null(j);
+	json_key(j, "size");
+	p->size >= 0 ? json_int(j, p->size) : json_null(j);
+	json_key(j, "from_start");
+	json_bool(j, p->from_start);
+	json_key_uint(j, "blind_ns", p->blind_ns);
+	json_key(j, "events");
+	json_array(j);
+	for (size_t i = 0; i < p->nevents; i++) {
+		json_object(j);
+		write_amounts(j, &now->events[p->events[i].event], &p->events[i].amounts);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void write_monitor(struct json *j, const struct monitor_snapshot *now)
+{
+	json_key(j, "monitor");
+	json_object(j);
+	json_key_uint(j, "since_ns", now->time_ns - now->since_ns);
+	json_key_string(j, "rung", now->rung);
+	json_key_uint(j, "noticed", now->noticed);
+	json_key_uint(j, "ended", now->ended);
+	json_key_uint(j, "crowded", now->crowded);
+	json_key_uint(j, "unseen", now->unseen);
+	json_key_uint(j, "late", now->late);
+	json_key_uint(j, "late_ns", now->late_ns);
+	json_key_uint(j, "late_longest_ns", now->late_longest_ns);
+	json_key_uint(j, "renewals", now->renewals);
+	json_key_uint(j, "lost", now->lost);
+	json_key_uint(j, "news_lost", now->news_lost);
+	json_key_uint(j, "cost_ns", now->cost_ns);
+	json_key_uint(j, "own_cpu_ns", now->own_cpu_ns);
+	json_key_uint(j, "own_bytes", now->own_bytes);
+	json_key_uint(j, "images", now->images);
+	json_key_uint(j, "sites", now->sites);
+	json_key_uint(j, "sums", now->sums);
+	json_end_object(j);
+}
+
+int monitor_print_json(const struct monitor_snapshot *now, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init_file(j, out, false);
+	json_object(j);
+	json_key_uint(j, "time_ns", now->since_realtime_ns + now->time_ns - now->since_ns);
+	write_monitor(j, now);
+	json_key(j, "events");
+	json_array(j);
+	for (size_t i = 0; i < now->nevents; i++) {
+		const struct monitor_event *event = &now->events[i];
+
+		if (!event->total.calls && !event->unseen_ns)
+			continue;
+		json_object(j);
+		write_amounts(j, event, &event->total);
+		json_key_uint(j, "every", event->every);
+		json_key_uint(j, "unseen_ns", event->unseen_ns);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_key(j, "processes");
+	json_array(j);
+	for (size_t i = 0; i < now->nprocesses; i++)
+		write_process(j, now, &now->processes[i]);
+	json_end_array(j);
+	json_end_object(j);
+	err = json_finish(j);
+	free(j);
+	if (!err && (fputc('\n', out) == EOF || fflush(out)))
+		err = -EIO;
+	return err;
+}
