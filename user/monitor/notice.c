@@ -26,14 +26,15 @@
 
 /* --- news -------------------------------------------------------------- */
 
-static void call_for_look(struct monitor *m, pid_t pid, uint64_t since)
+static void call_for_look(struct monitor *m, pid_t pid, uint64_t since, bool only_program)
 {
 	struct pending *p;
 
 	HASH_FIND_INT(m->pending, &pid, p);
 	if (p) {
-		if (!p->since)
+		if (!p->since || (p->only_program && !only_program && since))
 			p->since = since;
+		p->only_program &= only_program;
 		return;
 	}
 	p = HASH_COUNT(m->pending) < PENDING_MOST ? malloc(sizeof(*p)) : NULL;
@@ -41,7 +42,7 @@ static void call_for_look(struct monitor *m, pid_t pid, uint64_t since)
 		m->rescan = true;
 		return;
 	}
-	*p = (struct pending){ .pid = pid, .since = since };
+	*p = (struct pending){ .pid = pid, .since = since, .only_program = only_program };
 	HASH_ADD_INT(m->pending, pid, p);
 }
 
@@ -56,9 +57,10 @@ static struct watched_process *find(struct monitor *m, pid_t pid)
 static void on_mapped(void *context, pid_t pid, const struct news_file *file, uint64_t time)
 {
 	struct monitor *m = context;
+	bool is_program;
 
-	if (pid != getpid() && plans_might_want(m, file))
-		call_for_look(m, pid, time);
+	if (pid != getpid() && plans_might_want(m, file, &is_program))
+		call_for_look(m, pid, time, is_program);
 }
 
 /* Its name may be what it is chosen by. */
@@ -67,7 +69,7 @@ static void on_named(void *context, pid_t pid, bool execed)
 	struct monitor *m = context;
 
 	if (find(m, pid) || (!execed && m->choice.ncomms && kernel_get_target(m->kernel, pid) >= 0))
-		call_for_look(m, pid, 0);
+		call_for_look(m, pid, 0, false);
 }
 
 static void on_ended(void *context, pid_t pid, pid_t tid, uint64_t time)
@@ -220,7 +222,7 @@ static int look_again(struct monitor *m, struct watched_process *w, uint64_t sin
 	if (process->start_time != w->process->start_time) { /* another one has its number */
 		process_close(process);
 		w->ended = true;
-		call_for_look(m, w->pid, since);
+		call_for_look(m, w->pid, since, false);
 		return 0;
 	}
 	err = about_read(&about, process);
@@ -305,7 +307,8 @@ int notice_pending(struct monitor *m)
 
 		HASH_DEL(m->pending, first);
 		free(first);
-		err = look(m, p.pid, p.since);
+		if (!p.only_program || find(m, p.pid) || plans_wants_program(m, p.pid))
+			err = look(m, p.pid, p.since);
 	}
 	return err;
 }

@@ -11,10 +11,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "monitor/private.h"
 #include "util/array.h"
@@ -79,32 +81,18 @@ static bool is_library(const struct monitor *m, const char *path)
 	return false;
 }
 
-bool plans_might_want(struct monitor *m, const struct news_file *file)
+bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_program)
 {
 	const char *base = path_base(file->path);
 	const char *library = base ? strstr(base, ".so") : NULL;
 
+	*is_program = false;
 	if (is_library(m, file->path))
 		return true;
 	if (library && (!library[3] || library[3] == '.'))
 		return has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
+	*is_program = true;
 	return plans_look_into_programs(m) && file->path[0] == '/';
-}
-
-static bool holds_runtime(const struct monitor *m, const struct image *image)
-{
-	for (size_t i = 0; i < models_count(m->options.models); i++) {
-		const struct model *model = models_at(m->options.models, i);
-
-		if (!model->in_program || !takes_part(m, model))
-			continue;
-		if (!model->needs || !*model->needs)
-			return true;
-		for (char **need = model->needs; *need; need++)
-			if (image_symbol(image, *need))
-				return true;
-	}
-	return false;
 }
 
 static void forget_programs(struct monitor *m)
@@ -117,30 +105,52 @@ static void forget_programs(struct monitor *m)
 	}
 }
 
-static bool look_into(struct monitor *m, const struct process *process)
+/* The functions by which models know a program, NULL-terminated; NULL: no memory, or some model takes every program. */
+static const char **names_of_programs(const struct monitor *m)
 {
-	for (size_t i = 0; i < process->nmappings; i++) {
-		struct image *image;
-		bool is_program, found;
+	const char **names = calloc(1, sizeof(*names)), **grown;
+	size_t n = 0;
 
-		if (!process->mappings[i].executable || !process->mappings[i].inode || image_open_mapped(&image, process, &process->mappings[i]))
+	for (size_t i = 0; names && i < models_count(m->options.models); i++) {
+		const struct model *model = models_at(m->options.models, i);
+
+		if (!model->in_program || !takes_part(m, model))
 			continue;
-		is_program = image->is_program;
-		found = is_program && image->language != IMAGE_GO && holds_runtime(m, image);
-		image_close(image);
-		if (is_program)
-			return found;
+		for (char **need = model->needs; need && *need; need++) {
+			grown = realloc(names, (n + 2) * sizeof(*names));
+			if (!grown)
+				break;
+			names = grown;
+			names[n++] = *need;
+			names[n] = NULL;
+		}
+		if (!model->needs || !*model->needs) {
+			free(names);
+			return NULL;
+		}
 	}
-	return false;
+	return names;
 }
 
-/* Is there a runtime in its program? Each program is looked into once. */
-static bool program_has_runtime(struct monitor *m, const struct process *process)
+static bool look_into(const struct monitor *m, int folder, const char *path)
+{
+	const char **names = names_of_programs(m);
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+	bool found = fd >= 0 && (!names || image_may_have(fd, names));
+
+	if (fd >= 0)
+		close(fd);
+	free(names);
+	return found;
+}
+
+/* Is there a runtime in this program? Each program is looked into once. */
+static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 {
 	struct known_program *program, key;
 	struct stat st;
 
-	if (!plans_look_into_programs(m) || fstatat(process->proc_fd, "exe", &st, 0))
+	if (!plans_look_into_programs(m) || fstatat(folder, path, &st, 0) || !S_ISREG(st.st_mode))
 		return false;
 	memset(&key, 0, sizeof(key));
 	key.key.device = st.st_dev;
@@ -152,13 +162,21 @@ static bool program_has_runtime(struct monitor *m, const struct process *process
 		return program->has_runtime;
 	if (HASH_COUNT(m->programs) >= PROGRAMS_MOST)
 		forget_programs(m);
-	key.has_runtime = look_into(m, process);
+	key.has_runtime = look_into(m, folder, path);
 	program = malloc(sizeof(*program));
 	if (!program)
 		return key.has_runtime;
 	*program = key;
 	HASH_ADD(hh, m->programs, key, sizeof(program->key), program);
 	return program->has_runtime;
+}
+
+bool plans_wants_program(struct monitor *m, pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return program_has_runtime(m, AT_FDCWD, path);
 }
 
 bool plans_wants(struct monitor *m, const struct process *process)
@@ -171,7 +189,7 @@ bool plans_wants(struct monitor *m, const struct process *process)
 		if (is_library(m, mapping->path) || has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
 			return true;
 	}
-	return program_has_runtime(m, process);
+	return program_has_runtime(m, process->proc_fd, "exe");
 }
 
 /* --- probes ------------------------------------------------------------ */

@@ -28,6 +28,7 @@ struct watched_process {
 struct pending {
 	pid_t pid;
 	uint64_t since;             /* ns; when it mapped something; 0: no hurry */
+	bool only_program;          /* it is only that its program may hold a runtime */
 	UT_hash_handle hh;
 };
 
@@ -97,7 +98,9 @@ void plans_leave(struct monitor *m, pid_t pid);
 /* Does the process, as its mappings say, map a known runtime? */
 bool plans_wants(struct monitor *m, const struct process *process);
 /* Might this file hold a known runtime? Asked for each file that any process maps. */
-bool plans_might_want(struct monitor *m, const struct news_file *file);
+bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_program);
+/* Might the process's program hold one? Cheap, as each program is looked into once. */
+bool plans_wants_program(struct monitor *m, pid_t pid);
 /* Libraries in the usual places are probed before anybody maps them. */
 void plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */

@@ -127,6 +127,11 @@ void image_close(struct image *image);
 const struct symbol *image_symbol(const struct image *image, const char *name);
 /* Does the file take a function of this name from elsewhere: is it an undefined name in .dynsym? */
 bool image_imports(const struct image *image, const char *name);
+/*
+ * Might an ELF file have a symbol of one of these names (NULL-terminated)? A search of its tables of names, a hundred times quicker than
+ * opening it. Says yes where it cannot tell.
+ */
+bool image_may_have(int fd, const char *const *names);
 /* The function that holds a file offset, NULL: none. */
 const struct symbol *image_symbol_at(const struct image *image, uint64_t offset);
 /* An executable PT_LOAD: `size` bytes of the file at `offset`, meant for `address`. */
