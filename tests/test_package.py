@@ -53,6 +53,7 @@ def chroot(package, tmp_path):
     output("tar", "-C", root, "-xf", base, "--exclude=./dev/*")
     (root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\necho \"$@\" >>/policy\nexit 101\n")  # there is no systemd to start it
     (root / "usr/sbin/policy-rc.d").chmod(0o755)
+    (root / "run/systemd/system").mkdir(parents=True)  # what the package's scripts look for
     for folder in ("proc", "sys", "dev"):
         output("mount", "--rbind", f"/{folder}", root / folder)
         output("mount", "--make-rslave", root / folder)

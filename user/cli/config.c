@@ -136,7 +136,7 @@ int config_arguments(int argc, char *const argv[], const char *usual, struct tex
 	*path = NULL;
 	if (!file)
 		file = usual;
-	if (!err && (must || !access(file, F_OK))) {
+	if (!err && file && (must || !access(file, F_OK))) {
 		*path = strdup(file);
 		err = *path ? config_read(file, must, arguments) : -ENOMEM;
 	}

@@ -19,7 +19,7 @@ int config_read(const char *path, bool must, struct text_list *arguments);
 
 /*
  * The arguments of a command with those of its file put in front, so that the command line has the last word: argv[0], the file's, argv[1...], NULL. The
- * file is that of --config, else `usual` if it exists. *path: which one (malloc'ed; NULL: none). 0 or -errno, said.
+ * file is that of --config, else `usual` (NULL: none) if it exists. *path: which one (malloc'ed; NULL: none). 0 or -errno, said.
  */
 int config_arguments(int argc, char *const argv[], const char *usual, struct text_list *arguments, char **path);
 void config_free(struct text_list *arguments);

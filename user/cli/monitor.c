@@ -14,11 +14,14 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/config.h"
 #include "cli/monitor_print.h"
+#include "cli/service.h"
 #include "monitor/monitor.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define DEFAULT_BUDGET 0.01
 #define DEFAULT_INTERVAL 10000000000ULL /* ns */
@@ -31,6 +34,11 @@ struct options {
 	uid_t *uids;
 	double budget;
 	uint64_t interval, duration, most_processes;
+	struct service_options service;
+	struct text_list arguments; /* of the command line and of a file: what all texts here point into */
+	char *config;               /* that file; NULL: none */
+	int argc;                   /* the command line itself */
+	char **argv;
 };
 
 enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES };
@@ -44,7 +52,7 @@ static const struct argp_option option_table[] = {
 	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0, "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
 	  "but not every one timed, then their probes come out for a while, and it is told for how long", 2 },
 	{ "max-processes", OPTION_PROCESSES, "N", 0, "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
-	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s)", 3 },
+	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
 	{ "quiet", 'q', NULL, 0, "Print nothing but errors and warnings", 3 },
@@ -59,6 +67,8 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf monitor --all\n"
 	"  sudo gaspbpf monitor --slurm-job 4711 --interval 1m\n"
+	"  sudo gaspbpf monitor --all --listen 9464      for Prometheus, at http://127.0.0.1:9464/metrics (docs/monitor.md)\n"
+	"  sudo gaspbpf monitor --config /etc/gaspbpf.conf      as the service does it (docs/service.md)\n"
 	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
 	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"
 	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread     malloc and pthread only on request: everything calls them\n";
@@ -71,6 +81,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
+		state->child_inputs[1] = &o->service;
 		break;
 	case OPTION_ALL:
 		o->all = true;
@@ -118,6 +129,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->all && !o->choice.pids.count && !o->comms.count && !o->cgroups.count && !o->users.count && !o->jobs.count)
 			argp_error(state, "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
+		if (o->service.listen && !o->json && !o->interval)
+			o->quiet = true;
+		if (!o->interval)
+			o->interval = DEFAULT_INTERVAL;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -125,7 +140,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
 
 /* Names become numbers. 0 or -errno, said. */
@@ -163,7 +178,7 @@ static int prepare(void *context, struct plan *plan)
 	return err;
 }
 
-static int block_signals(void)
+static int block_signals(const struct options *o)
 {
 	sigset_t set;
 	int fd;
@@ -171,6 +186,8 @@ static int block_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	if (o->config)
+		sigaddset(&set, SIGHUP); /* else it means what it means elsewhere */
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -184,15 +201,17 @@ static int min_timeout(int timeout, uint64_t now, uint64_t due)
 	return left < (uint64_t)timeout ? (int)left : timeout;
 }
 
-/* True when a signal asks to stop. */
-static bool wait_for_something(struct monitor *m, int signals, int timeout)
+/* The signal that has come; 0: none. */
+static int wait_for_something(struct monitor *m, struct service *service, int signals, int timeout)
 {
-	struct pollfd fds[] = { { .fd = signals, .events = POLLIN }, { .fd = monitor_fd(m), .events = POLLIN } };
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN }, { .fd = monitor_fd(m), .events = POLLIN }, { .fd = service_fd(service), .events = POLLIN },
+	};
 	struct signalfd_siginfo info;
 
-	if (poll(fds, 2, timeout) > 0 && fds[1].revents)
+	if (poll(fds, 3, service_timeout(service, timeout)) > 0 && fds[1].revents)
 		usleep(BREATH_MS * 1000);
-	return read(signals, &info, sizeof(info)) == sizeof(info);
+	return read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
 static int print(struct monitor *m, const struct options *o, struct monitor_before *before)
@@ -206,56 +225,7 @@ static int print(struct monitor *m, const struct options *o, struct monitor_befo
 	return o->json ? monitor_print_json(snapshot, stdout) : monitor_print_table(snapshot, before, stdout);
 }
 
-static int watch(struct monitor *m, const struct options *o, int signals)
-{
-	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
-	struct monitor_before before = { 0 };
-	int err = 0;
-
-	while (!err && now < end) {
-		int timeout = min_timeout(min_timeout(monitor_timeout(m), now, shown + o->interval), now, end);
-
-		if (wait_for_something(m, signals, timeout))
-			break;
-		err = monitor_step(m);
-		now = clock_monotonic();
-		if (err || now - shown < o->interval || now >= end)
-			continue;
-		shown = now;
-		err = print(m, o, &before);
-	}
-	if (!err)
-		err = print(m, o, &before); /* the last word */
-	monitor_print_free(&before);
-	return err;
-}
-
-static int run(struct options *o, const struct model_set *models)
-{
-	struct monitor_options options = {
-		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
-		.choice = {
-			.all = o->all, .pids = o->choice.pids.pids, .npids = o->choice.pids.count, .comms = o->comms.items, .ncomms = o->comms.count,
-			.cgroups = o->cgroups.items, .ncgroups = o->cgroups.count, .users = o->uids, .nusers = o->users.count,
-			.jobs = o->jobs.items, .njobs = o->jobs.count,
-		},
-		.budget = o->budget, .most_processes = o->most_processes,
-	};
-	struct monitor *m = NULL;
-	int signals = block_signals(), err;
-
-	if (signals < 0)
-		return signals;
-	err = monitor_open(&m, &options);
-	if (!err) {
-		if (!o->quiet)
-			fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
-		err = watch(m, o, signals);
-	}
-	monitor_close(m);
-	close(signals);
-	return err;
-}
+/* --- options, and options anew ------------------------------------------- */
 
 static void options_free(struct options *o)
 {
@@ -265,16 +235,162 @@ static void options_free(struct options *o)
 	free(o->jobs.items);
 	free(o->users.items);
 	free(o->uids);
+	free(o->config);
+	config_free(&o->arguments);
+}
+
+/* From the command line and a file. again: what is wrong does not end the program. 0 or -errno, said. */
+static int options_read(struct options *o, int argc, char **argv, bool again)
+{
+	int err;
+
+	*o = (struct options){ .budget = DEFAULT_BUDGET, .argc = argc, .argv = argv };
+	err = config_arguments(argc, argv, argc == 1 ? SERVICE_CONFIG : NULL, &o->arguments, &o->config);
+	if (err)
+		return err;
+	if (again && !service_try(&parser, o->arguments.count, o->arguments.items, &(struct options){ .budget = DEFAULT_BUDGET }))
+		return -EINVAL;
+	argp_parse(&parser, o->arguments.count, o->arguments.items, 0, NULL, o);
+	return find_users(o);
+}
+
+static struct monitor_choice wanted(const struct options *o)
+{
+	return (struct monitor_choice){
+		.all = o->all, .pids = o->choice.pids.pids, .npids = o->choice.pids.count, .comms = o->comms.items, .ncomms = o->comms.count,
+		.cgroups = o->cgroups.items, .ncgroups = o->cgroups.count, .users = o->uids, .nusers = o->users.count,
+		.jobs = o->jobs.items, .njobs = o->jobs.count,
+	};
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* What of the options cannot change while probes are in. */
+static bool can_change(const struct options *was, const struct options *now)
+{
+	return same_text(was->choice.models, now->choice.models) && was->budget == now->budget && was->most_processes == now->most_processes &&
+	       was->choice.model_files.count == now->choice.model_files.count && was->choice.functions.count == now->choice.functions.count;
+}
+
+/*
+ * SIGHUP. *chosen: the options whose choice of processes holds now, others than those that the monitor began with (`first`) or NULL.
+ */
+static void reload(struct monitor *m, struct service *service, const struct options *first, struct options **chosen)
+{
+	struct options *fresh = malloc(sizeof(*fresh));
+	enum log_level level = log_get_level();
+	struct monitor_choice choice;
+	int err;
+
+	service_reloading();
+	log_set_level(LOG_WARN); /* -v counts from there */
+	err = fresh ? options_read(fresh, first->argc, first->argv, true) : -ENOMEM;
+	if (!err)
+		err = service_change(service, &fresh->service);
+	if (!err) {
+		choice = wanted(fresh);
+		err = monitor_choose(m, &choice);
+		/* Whether or not it has got all: it looks into these lists from now on. */
+		if (*chosen)
+			options_free(*chosen);
+		free(*chosen);
+		*chosen = fresh;
+	} else if (fresh) {
+		options_free(fresh);
+		free(fresh);
+	}
+	if (err) {
+		log_set_level(level);
+		log_error("%s: not taken: what was before goes on: mend the file and send SIGHUP again", log_safe(first->config));
+	} else {
+		log_info("%s: read again", log_safe(first->config));
+		if (!can_change(first, *chosen))
+			log_warn("%s: models, functions, max-overhead and max-processes take effect at the next start", log_safe(first->config));
+	}
+	service_ready(service);
+}
+
+/* --- watching ------------------------------------------------------------ */
+
+static int watch(struct monitor *m, struct service *service, const struct options *o, struct options **chosen, int signals)
+{
+	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
+	struct monitor_before before = { 0 };
+	int err = 0;
+
+	while (!err && now < end) {
+		int timeout = min_timeout(min_timeout(monitor_timeout(m), now, shown + o->interval), now, end);
+		int signal = wait_for_something(m, service, signals, timeout);
+
+		if (signal && signal != SIGHUP)
+			break;
+		if (signal)
+			reload(m, service, o, chosen);
+		err = monitor_step(m);
+		service_step(service);
+		now = clock_monotonic();
+		if (err || now - shown < o->interval || now >= end)
+			continue;
+		shown = now;
+		err = print(m, o, &before);
+	}
+	if (!err)
+		err = print(m, o, &before); /* the last word */
+	service_stopping();
+	monitor_print_free(&before);
+	return err;
+}
+
+/* What was needed for loading is not needed any more. */
+static void drop_privileges(struct monitor *m)
+{
+	if (!keep_privileges_to_observe(kernel_rung(monitor_kernel(m)) == RUNG_PERF))
+		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
+}
+
+static int run(struct options *o, const struct model_set *models)
+{
+	struct monitor_options options = {
+		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
+		.choice = wanted(o), .budget = o->budget, .most_processes = o->most_processes,
+	};
+	struct monitor *m = NULL;
+	struct service *service = NULL;
+	struct options *chosen = NULL;
+	int signals = block_signals(o), err;
+
+	if (signals < 0)
+		return signals;
+	err = monitor_open(&m, &options);
+	if (!err)
+		err = service_open(&service, &o->service, m);
+	if (!err) {
+		drop_privileges(m);
+		if (service_url(service))
+			fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(service));
+		else if (!o->quiet)
+			fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
+		service_ready(service);
+		err = watch(m, service, o, &chosen, signals);
+	}
+	service_close(service);
+	monitor_close(m);
+	if (chosen)
+		options_free(chosen);
+	free(chosen);
+	close(signals);
+	return err;
 }
 
 int command_monitor(int argc, char **argv)
 {
-	struct options o = { .budget = DEFAULT_BUDGET, .interval = DEFAULT_INTERVAL };
 	struct model_set *models = NULL;
-	int err;
+	struct options o;
+	int err = options_read(&o, argc, argv, false);
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
-	err = find_users(&o);
 	if (!err)
 		err = cli_load_models(&models, &o.choice);
 	if (!err)
