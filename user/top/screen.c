@@ -14,6 +14,8 @@
 #include "util/format.h"
 #include "util/log.h"
 
+#define LOW 16 /* lines; a screen with fewer is for the rows */
+
 enum mode { MODE_ROWS, MODE_EVENTS, MODE_HELP };
 
 struct screen {
@@ -106,33 +108,41 @@ static void draw_title(struct screen *s)
 	char line[300], interval[FORMAT_SIZE];
 	int used;
 
-	used = snprintf(line, sizeof(line), "gaspbpf top  %zu process%s %zu thread%s  %s %s  by %s%s", top->alive, top->alive == 1 ? "" : "es",
-			live_threads(top->live), live_threads(top->live) == 1 ? "" : "s", top->view.all ? "all of" : "last",
+	used = snprintf(line, sizeof(line), "gaspbpf top  %s%s %s  by %s%s", s->paused ? "PAUSED  " : "", top->view.all ? "all of" : "last",
 			format_time(interval, top->view.all ? live_since(top->live) : live_interval(top->live)), top_sort_name(top->view.sort),
 			top->view.reverse ? " reversed" : "");
 	if (*top->view.filter && used < (int)sizeof(line))
 		used += snprintf(line + used, sizeof(line) - used, "  /%s", top->view.filter);
-	if (s->paused && used < (int)sizeof(line))
-		snprintf(line + used, sizeof(line) - used, "  PAUSED");
+	if (used < (int)sizeof(line))
+		snprintf(line + used, sizeof(line) - used, "  %zu process%s %zu thread%s", top->alive, top->alive == 1 ? "" : "es",
+			 live_threads(top->live), live_threads(top->live) == 1 ? "" : "s");
 	put_lit(0, line, A_BOLD);
+}
+
+/* What stands out; of a low screen it takes a line only where there is something. */
+static int put_news(struct screen *s, int y, const char *what, const char *news)
+{
+	char text[420];
+
+	if (!*news && LINES < LOW)
+		return y;
+	snprintf(text, sizeof(text), "%s: %s", what, *news ? news : "-");
+	put_lit(y, text, *news ? tint(s, 2) : 0);
+	return y + 1;
 }
 
 /* Returns the first line below. */
 static int draw_head(struct screen *s)
 {
-	char line[400], text[420];
+	char line[400];
 	int y = 1;
 
 	draw_title(s);
 	put_line(y++, top_line_totals(s->top, line, sizeof(line)));
-	put_line(y++, s->top->cost);
-	top_line_last(s->top, line, sizeof(line));
-	snprintf(text, sizeof(text), "last: %s", *line ? line : "-");
-	put_lit(y++, text, *line ? tint(s, 2) : 0);
-	top_line_lock(s->top, line, sizeof(line));
-	snprintf(text, sizeof(text), "lock: %s", *line ? line : "-");
-	put_lit(y++, text, *line ? tint(s, 2) : 0);
-	return y;
+	if (LINES >= LOW)
+		put_line(y++, s->top->cost);
+	y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
+	return put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
 }
 
 static void append_cell(char *line, size_t room, const char *text, unsigned width, bool left)

@@ -29,13 +29,13 @@ static void share_text(char *text, size_t room, uint64_t part, uint64_t whole, b
 		snprintf(text, room, "%s%.0f%%", estimated && share < 99.5 ? "~" : "", share);
 }
 
-/* The whole number where it has at most seven digits, else "12.3M". */
-static void number_text(char *text, size_t room, double number)
+/* "1234", or from `most` on "12.3M". */
+static void number_text(char *text, size_t room, double number, double most)
 {
 	static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
 	int unit = 0;
 
-	if (number < 1e7) {
+	if (number < most) {
 		snprintf(text, room, "%.*f", number > 0 && number < 9.95 && number != (uint64_t)number ? 1 : 0, number);
 		return;
 	}
@@ -53,7 +53,10 @@ static double per_second(const struct top *top, uint64_t count)
 
 static void rate_text(const struct top *top, char *text, size_t room, uint64_t count)
 {
-	number_text(text, room, top->view.all ? count : per_second(top, count));
+	if (top->view.all)
+		number_text(text, room, count, 1e8); /* exact as long as the column has room */
+	else
+		number_text(text, room, per_second(top, count), 1e4);
 }
 
 static void bytes_text(const struct top *top, char *text, size_t room, uint64_t bytes, bool moves, bool missing)
@@ -66,7 +69,7 @@ static void bytes_text(const struct top *top, char *text, size_t room, uint64_t 
 		snprintf(text, room, "-");
 		return;
 	}
-	if (number >= 1e7)
+	if (number >= (top->view.all ? 1e8 : 1e4))
 		for (; number >= 1023.5 && unit < 6; unit++)
 			number /= 1024;
 	snprintf(text, room, "%.*f%s%s", unit && number < 99.95 ? 1 : 0, number, units[unit], missing ? "+" : "");
@@ -244,11 +247,13 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 
 	*text = '\0';
 	if (m && live_now(top->live) - m->waiting_since >= LONG_WAIT_NS) {
-		size_t used = snprintf(text, room, "%zu of %zu wait in %s, since %s", m->waiting, m->members, top_event_name(top, m->probe),
-				       format_time(time, live_now(top->live) - m->waiting_since));
+		size_t used = snprintf(text, room, "%zu of %zu wait", m->waiting, m->members);
 
 		if (m->awaited != NO_INDEX && used < room)
-			snprintf(text + used, room - used, ": %s has not come", top_thread_name(top, m->awaited, name, sizeof(name)));
+			used += snprintf(text + used, room - used, " for %s", top_thread_name(top, m->awaited, name, sizeof(name)));
+		if (used < room)
+			snprintf(text + used, room - used, ", since %s: %s", format_time(time, live_now(top->live) - m->waiting_since),
+				 top_event_name(top, m->probe));
 		return text;
 	}
 	for (size_t i = 0; i < live_meetings(top->live); i++) {
@@ -256,9 +261,9 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 		f = top->view.all ? &m->all : &m->now;
 		if (f->last == NO_INDEX)
 			continue;
-		snprintf(text, room, "%s came last to %llu of %llu %s, the others waited %s for it",
-			 top_thread_name(top, f->last, name, sizeof(name)), (unsigned long long)f->last_times, (unsigned long long)f->met,
-			 top_event_name(top, m->probe), format_time(time, f->last_late));
+		snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", top_thread_name(top, f->last, name, sizeof(name)),
+			 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late),
+			 top_event_name(top, m->probe));
 		return text;
 	}
 	return text;
