@@ -96,7 +96,7 @@ static const struct argp_option option_table[] = {
 	{ 0 }
 };
 
-#define LEAST_BYTES (1ULL << 20)
+#define LEAST_BYTES (256ULL << 10)
 #define MOST_BYTES (64ULL << 30)
 
 static void parse_flight(struct flight_options *o, const char *text, struct argp_state *state)
@@ -110,7 +110,7 @@ static void parse_flight(struct flight_options *o, const char *text, struct argp
 		argp_error(state, "--flight %s: not a time, or a time and a size: use 30s or 30s,256m", log_safe(text));
 	free(time);
 	if (comma && (parse_bytes(comma + 1, &o->bytes) || o->bytes < LEAST_BYTES || o->bytes > MOST_BYTES))
-		argp_error(state, "--flight %s: not a size between 1m and 64g behind the comma: use 30s,256m", log_safe(text));
+		argp_error(state, "--flight %s: not a size between 256k and 64g behind the comma: use 30s,256m", log_safe(text));
 }
 
 static error_t add_trigger(struct flight_options *o, const char *text, struct argp_state *state)
