@@ -109,28 +109,47 @@ static void take(struct answers *all, const char *text)
 	all->forbidden |= !strcmp(text, "forbidden");
 }
 
+/* The next answer. False: there is none. */
+static bool hear(struct pollfd *from, int patience, char text[CONTROL_TEXT])
+{
+	ssize_t got;
+
+	if (poll(from, 1, patience) != 1)
+		return false;
+	got = recv(from->fd, text, CONTROL_TEXT - 1, MSG_DONTWAIT);
+	if (got <= 0)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
 /* Asks one recorder. One that has been killed left its socket behind: that is no answer. */
 static void ask(const struct options *o, const char *name, struct answers *all)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX }, own = { .sun_family = AF_UNIX };
 	struct pollfd wait = { .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .events = POLLIN };
 	char text[CONTROL_TEXT];
-	ssize_t got = -1;
+	bool heard = false;
 
 	if (wait.fd < 0)
 		return;
 	snprintf(to.sun_path, sizeof(to.sun_path), CONTROL_FOLDER "/%s", name);
 	snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
+	errno = 0;
 	/* The kernel gives us a name, so that we can be answered. */
 	if (!bind(wait.fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(wait.fd, (struct sockaddr *)&to, sizeof(to)) &&
-	    send(wait.fd, text, strlen(text), 0) > 0 && poll(&wait, 1, strcmp(o->word, "dump") ? PATIENCE_MS : DUMP_PATIENCE_MS) == 1)
-		got = recv(wait.fd, text, sizeof(text) - 1, MSG_DONTWAIT);
-	if (got > 0) {
-		text[got] = '\0';
-		take(all, text);
-	} else if (errno == ECONNREFUSED && !geteuid()) {
+	    send(wait.fd, text, strlen(text), 0) > 0)
+		heard = hear(&wait, PATIENCE_MS, text);
+	else if (errno == ECONNREFUSED && !geteuid())
 		unlink(to.sun_path);
+	if (heard && !strcmp(text, CONTROL_LATER)) {
+		heard = hear(&wait, DUMP_PATIENCE_MS, text);
+		if (!heard)
+			strcpy(text, "failed it has not ended within five minutes");
+		heard = true;
 	}
+	if (heard)
+		take(all, text);
 	close(wait.fd);
 }
 

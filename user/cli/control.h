@@ -13,6 +13,7 @@
 
 #define CONTROL_FOLDER "/run/gaspbpf"
 #define CONTROL_TEXT 4600 /* bytes of a request or an answer */
+#define CONTROL_LATER "later" /* an answer: another one will follow, when it is done */
 
 struct control;
 

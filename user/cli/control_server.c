@@ -203,10 +203,11 @@ void control_serve(struct control *c, struct capture_session *s, uint64_t (*dump
 	for (int i = 0; c && i < AT_ONCE && receive(c, request, &from, &length, &asking); i++) {
 		uint64_t ticket = answer(s, request, asking, dump, context, text);
 
-		if (ticket)
+		if (ticket) {
 			c->waiting[c->next++ % WAITING] = (struct waiting){ ticket, from, length };
-		else
-			sendto(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, length);
+			strcpy(text, CONTROL_LATER);
+		}
+		sendto(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, length);
 	}
 }
 

@@ -30,6 +30,7 @@ struct writing {
 	uint64_t *spans, *lost;  /* by thread */
 	uint32_t *sequence;      /* by thread: of its last span */
 	bool *used;              /* by call site */
+	struct def_sum *sums;    /* of the time that is kept */
 };
 
 /* What holds probes in place, or keeps somebody waiting for us, must not outlive the parent. */
@@ -98,7 +99,7 @@ static int write_blocks(struct writing *w)
 	for (size_t i = 0; i < f->ring.count && !err; i++) {
 		const struct block *block = ring_block(&f->ring, i);
 
-		err = block_read(f->maker, f->ring.data + block->at, block->size, &sink);
+		err = block->sums ? sums_read(f, block, w->sums) : block_read(f->maker, f->ring.data + block->at, block->size, &sink);
 		ring_release(&f->ring, i);
 	}
 	return err;
@@ -139,9 +140,8 @@ static void count(struct writing *w)
 		d->loss.delivered += w->spans[i];
 		d->loss.lost += w->lost[i];
 	}
-	d->loss.calls = d->loss.delivered + d->loss.lost;
-	for (size_t i = 0; i < d->nsums; i++)
-		d->sums[i] = (struct def_sum){ .thread = d->sums[i].thread, .probe = d->sums[i].probe };
+	sums_apply(d, w->sums);
+	d->loss.calls = d->loss.delivered + d->loss.lost + d->loss.summed + d->loss.skipped;
 }
 
 static void locate(struct writing *w)
@@ -160,10 +160,11 @@ static int write_all_of_it(struct flight *f, int fd, const char *path, const cha
 		.flight = f,
 		.spans = calloc(d->nthreads + 1, sizeof(*w.spans)), .lost = calloc(d->nthreads + 1, sizeof(*w.lost)),
 		.sequence = calloc(d->nthreads + 1, sizeof(*w.sequence)), .used = calloc(d->nsites + 1, sizeof(*w.used)),
+		.sums = calloc(d->nsums + 1, sizeof(*w.sums)),
 	};
 	int err, finished;
 
-	if (!w.spans || !w.lost || !w.sequence || !w.used)
+	if (!w.spans || !w.lost || !w.sequence || !w.used || !w.sums)
 		return -ENOMEM;
 	describe_run(f, why, now);
 	capture_name_threads(f->capture);
@@ -217,6 +218,8 @@ int dump_begin(struct flight *f, const struct request *request)
 		return dump->fd;
 	open_fetch(f);
 	flight_seal(f);
+	if (!capture_read_sums(f->capture))
+		sums_keep(f, clock_monotonic());
 	sum_up(f, dump);
 	dump->length = clock_monotonic() - (flight_since(f) > f->d->run.start ? flight_since(f) : f->d->run.start);
 	describe(request, why);

@@ -71,7 +71,7 @@ int flight_new(struct flight **result, const struct flight_options *options, con
 		f->d = d;
 		f->capture = capture;
 		f->look = look_every(options);
-		f->filling.begin = f->looked = clock_monotonic();
+		f->filling.begin = f->looked = f->summed = clock_monotonic();
 		f->maker = block_maker_new(d);
 		err = f->maker ? make_ring(f) : -ENOMEM;
 	}
@@ -92,6 +92,8 @@ void flight_free(struct flight *f)
 	open_free(&f->open);
 	ring_destroy(&f->ring);
 	block_maker_free(f->maker);
+	buffer_free(&f->growth);
+	free(f->before);
 	free(f->limits);
 	free(f->threads);
 	free(f);
@@ -246,6 +248,7 @@ void flight_step(struct flight *f)
 		return;
 	if (now - f->filling.begin >= f->age) {
 		flight_seal(f);
+		sums_keep(f, now);
 		ring_expire(&f->ring, now > f->options->window ? now - f->options->window : 0);
 	}
 	flight_watch_open(f, now);

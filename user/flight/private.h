@@ -10,6 +10,7 @@
 #include "flight/flight.h"
 #include "flight/ring.h"
 #include "flight/trigger.h"
+#include "util/buffer.h"
 
 #define WHY_SIZE 400
 
@@ -65,6 +66,11 @@ struct flight {
 	size_t cut;              /* bytes after which a block is sealed */
 	uint64_t age;            /* ns after which one is */
 
+	struct def_sum *before;  /* the sums as they were looked at last */
+	size_t nbefore;
+	struct buffer growth;
+	uint64_t summed;         /* ns; when that was */
+
 	struct limit *limits;    /* by probe */
 	size_t nlimits;
 	struct thread_watch *threads;
@@ -99,6 +105,13 @@ char *flight_name_process(const struct definitions *d, uint32_t process, char *t
 
 /* name.c: creates the dump's file, a new one. A descriptor or -errno, said. */
 int flight_create(struct flight *flight, const char *word, char path[PATH_MAX]);
+
+/* sums.c: what the sums have grown by since the last time goes into the ring. */
+void sums_keep(struct flight *flight, uint64_t now);
+/* Adds up what a block of it says; sums: one for each of the definitions. 0 or -EBADMSG. */
+int sums_read(const struct flight *flight, const struct block *block, struct def_sum *sums);
+/* These are the sums now, and in the loss. */
+void sums_apply(struct definitions *d, const struct def_sum *sums);
 
 /* open.c: fetches the calls in progress. */
 void open_fetch(struct flight *flight);

@@ -13,6 +13,7 @@ struct block {
 	uint64_t spans, lost;    /* in it, and by its gaps */
 	uint64_t at;             /* in ring.data */
 	uint32_t size;
+	bool sums;               /* no spans, but what the sums have grown by (sums.c) */
 };
 
 struct ring_of_blocks {
