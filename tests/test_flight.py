@@ -225,6 +225,26 @@ def test_dumps_while_spans_flood(job, observe, tmp_path):
         assert pairs <= gaspbpf.events(whole)[event]["calls"] < pairs + 100  # it sorts its times, which allocates, too
 
 
+@pytest.mark.parametrize("options, what", ((["--ring-size", "16k"], "lost"), (["--max-overhead", "30%"], "delivered")))
+def test_calls_that_are_no_spans(job, observe, tmp_path, options, what):
+    """Lost for want of room, or only counted to keep the cost low: a dump that reaches back to the beginning has all of them, a later one none."""
+    storm = job([gaspbpf.WORKLOADS / "storm", "--storm-ms", "500"]).wait_ready()
+    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,64m", *options)
+    storm.work()
+    result = gaspbpf.run("control", "-p", storm.process.pid, "dump")
+    assert result.returncode == 0, result.stderr
+    dump = flying.report(result.stdout.strip())
+    assert storm.end() == 0
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    pairs, loss = storm.truths()[0]["pairs"], dump["loss"]
+    assert loss[what] > 0
+    assert loss["calls"] == loss["delivered"] + loss["lost"] + loss["summed"] + loss["skipped"]
+    if not any(row.get("out_ns") for row in dump["events"]):  # else the governor took probes out for a while
+        for event in "GASP_C_MALLOC", "GASP_C_FREE":
+            assert pairs <= gaspbpf.events(dump)[event]["calls"] < pairs + 100
+
+
 def test_killed_in_mid_flight(job, observe, tmp_path):
     """SIGKILL of the recorder while it flies and writes: no probe remains, and the job ends as it should."""
     running, models = flying.start(job, "threads", "--rounds", "20000")

@@ -219,9 +219,9 @@ static void begin(struct flight *f, struct request *r)
 		refuse(f, &taken, "as many dumps have been written as --dumps allows");
 		return;
 	}
-	err = dump_begin(f, &taken);
-	if (taken.word && !taken.ticket)
+	if (!taken.ticket)
 		f->last = clock_monotonic();
+	err = dump_begin(f, &taken);
 	if (!err) {
 		f->dumps++;
 		return;
@@ -232,11 +232,11 @@ static void begin(struct flight *f, struct request *r)
 
 static void begin_next(struct flight *f, bool all)
 {
-	uint64_t now = clock_monotonic();
+	uint64_t now = clock_monotonic(), earliest = f->last ? f->last + f->options->pause : 0;
 
 	if (f->asked.is)
 		begin(f, &f->asked);
-	else if (f->triggered.is && (all || now >= f->triggered.due))
+	else if (f->triggered.is && (all || (now >= f->triggered.due && now >= earliest)))
 		begin(f, &f->triggered);
 }
 

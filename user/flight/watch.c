@@ -21,14 +21,13 @@
 void flight_request(struct flight *f, const char *word, uint64_t due, const char *format, ...)
 {
 	struct request *r = &f->triggered;
-	uint64_t earliest = f->last ? f->last + f->options->pause : 0;
 	va_list list;
 
 	if (r->is) {
 		r->more++;
 		return;
 	}
-	*r = (struct request){ .is = true, .word = word, .due = due > earliest ? due : earliest };
+	*r = (struct request){ .is = true, .word = word, .due = due };
 	va_start(list, format);
 	vsnprintf(r->why, sizeof(r->why), format, list);
 	va_end(list);
