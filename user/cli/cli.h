@@ -25,6 +25,7 @@ int command_doctor(int argc, char **argv);
 int command_control(int argc, char **argv);
 int command_events(int argc, char **argv);
 int command_monitor(int argc, char **argv);
+int command_stuck(int argc, char **argv);
 
 struct pid_list {
 	int *pids;

@@ -24,6 +24,7 @@ static const struct {
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
 	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
 	{ "control", command_control, "switch measurement of an observed process off and on" },
+	{ "stuck", command_stuck, "who waits, for what, since when: deadlocks, missing ranks, held locks" },
 	{ "doctor", command_doctor, "what this kernel, these privileges and a target allow" },
 };
 

@@ -200,16 +200,18 @@ static uint64_t follow_stub(const struct code *c, uint64_t address)
 	return target;
 }
 
-/* Is it shown that the call leads to the function? */
-static bool leads_to(const struct code *c, uint64_t callee)
+/* Where the call leads; 0: not known. A call of this very function through a table of addresses leads past the table. */
+static uint64_t call_target(const struct code *c)
 {
 	const cs_insn *call = &c->instructions[c->count - 1];
 	const cs_x86_op *to = &call->detail->x86.operands[0];
 	uint64_t target = 0;
 
 	if (to->type == X86_OP_IMM)
-		return (uint64_t)to->imm == callee || follow_stub(c, to->imm) == callee;
-	return to->type == X86_OP_MEM && to->mem.base == X86_REG_RIP && read_relative(c, call, to->mem.disp, &target) && target == callee;
+		return follow_stub(c, to->imm) ?: (uint64_t)to->imm;
+	if (to->type == X86_OP_MEM && to->mem.base == X86_REG_RIP)
+		read_relative(c, call, to->mem.disp, &target);
+	return target;
 }
 
 /* --- one value ---------------------------------------------------------- */
@@ -351,6 +353,33 @@ static struct found find_value(const struct code *c, int reg)
 	return found;
 }
 
+static bool open_code(struct code *c)
+{
+	if (!c->caller->image || c->caller->exact || c->caller->guessed || cs_open(CS_ARCH_X86, CS_MODE_64, &c->capstone) != CS_ERR_OK)
+		return false;
+	cs_option(c->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	return true;
+}
+
+static void close_code(struct code *c)
+{
+	if (c->instructions)
+		cs_free(c->instructions, c->all);
+	cs_close(&c->capstone);
+}
+
+uint64_t stack_called(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller)
+{
+	struct code c = { .space = space, .look = look, .caller = caller };
+	uint64_t target;
+
+	if (!open_code(&c))
+		return 0;
+	target = decode(&c) ? call_target(&c) : 0;
+	close_code(&c);
+	return target;
+}
+
 void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller, uint64_t callee,
 		     struct call_arguments *arguments)
 {
@@ -358,10 +387,9 @@ void stack_arguments(struct stack_space *space, const struct thread_look *look, 
 	struct code c = { .space = space, .look = look, .caller = caller };
 
 	memset(arguments, 0, sizeof(*arguments));
-	if (!caller->image || caller->exact || caller->guessed || cs_open(CS_ARCH_X86, CS_MODE_64, &c.capstone) != CS_ERR_OK)
+	if (!open_code(&c))
 		return;
-	cs_option(c.capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	if (decode(&c) && leads_to(&c, callee)) {
+	if (decode(&c) && callee && call_target(&c) == callee) {
 		for (int i = 0; i < GB_REGISTERS; i++) {
 			struct found found = find_value(&c, passed_in[i]);
 
@@ -370,7 +398,5 @@ void stack_arguments(struct stack_space *space, const struct thread_look *look, 
 			arguments->certain |= (found.known && found.certain) << i;
 		}
 	}
-	if (c.instructions)
-		cs_free(c.instructions, c.all);
-	cs_close(&c.capstone);
+	close_code(&c);
 }

@@ -25,6 +25,7 @@
 #define THREADS_MOST 100000
 #define SAMPLES_MOST 512 /* threads that are sampled: each may take 60 ms */
 #define TEXT_MOST 65536
+#define ROUNDS 6         /* times that threads are tried that wake up now and then */
 
 static int by_thread(const void *a, const void *b)
 {
@@ -115,32 +116,48 @@ struct taking {
 	cpu_set_t cpus;        /* where they ran last */
 };
 
-static void take_first(void *context, const struct gb_look *raw)
+static void take_state(struct thread_look *look, const struct gb_look *raw)
 {
-	struct taking *t = context;
-	struct looks *looks = t->looks;
-	struct thread_look *look;
+	static const uint8_t passed_in[6] = { 5, 4, 1, 10, 8, 9 }; /* rdi rsi rdx r10 r8 r9 */
 
-	if (looks->count >= THREADS_MOST || array_one_more(&looks->threads, &t->room, looks->count, sizeof(*look))) {
-		t->failed = true;
-		return;
-	}
-	look = &looks->threads[looks->count++];
-	*look = (struct thread_look){ .pid = raw->pid, .tid = raw->tid, .state = state_letter(raw->state), .time = t->time, .switches = raw->switches,
-				      .ran = raw->ran, .system_call = -1, .torn = true };
-	if (raw->cpu < CPU_SETSIZE)
-		CPU_SET(raw->cpu, &t->cpus);
+	look->state = state_letter(raw->state);
+	look->switches = raw->switches;
+	look->ran = raw->ran;
+	look->system_call = -1;
+	look->registers.known = 0;
 	if (raw->on_cpu || !raw->registers[REGISTER_IP])
 		return;
 	memcpy(look->registers.value, raw->registers, sizeof(raw->registers));
 	look->registers.known = (1u << GB_LOOK_REGISTERS) - 1;
-	if (raw->state && (int64_t)raw->orig_ax >= 0 && raw->orig_ax < 4096) {
-		static const uint8_t passed_in[6] = { 5, 4, 1, 10, 8, 9 }; /* rdi rsi rdx r10 r8 r9 */
+	if (!raw->state || (int64_t)raw->orig_ax < 0 || raw->orig_ax > 4095)
+		return;
+	look->system_call = raw->orig_ax;
+	for (int i = 0; i < 6; i++)
+		look->argument[i] = raw->registers[passed_in[i]];
+}
 
-		look->system_call = raw->orig_ax;
-		for (int i = 0; i < 6; i++)
-			look->argument[i] = raw->registers[passed_in[i]];
+static void take_first(void *context, const struct gb_look *raw)
+{
+	struct taking *t = context;
+	struct looks *looks = t->looks;
+
+	if (looks->count >= THREADS_MOST || array_one_more(&looks->threads, &t->room, looks->count, sizeof(looks->threads[0]))) {
+		t->failed = true;
+		return;
 	}
+	looks->threads[looks->count] = (struct thread_look){ .pid = raw->pid, .tid = raw->tid, .time = t->time, .torn = true };
+	take_state(&looks->threads[looks->count++], raw);
+	if (raw->cpu < CPU_SETSIZE)
+		CPU_SET(raw->cpu, &t->cpus);
+}
+
+/* Another try with those that had run. */
+static void take_torn(void *context, const struct gb_look *raw)
+{
+	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
+
+	if (look && look->torn)
+		take_state(look, raw);
 }
 
 /* Only who is seen the second time, and has not run since the first, is whole. */
@@ -247,7 +264,7 @@ static int take_process(struct taking *t, const struct process *process)
 			closedir(folder);
 			return -ENOMEM;
 		}
-		looks->threads[looks->count] = (struct thread_look){ .pid = process->pid, .tid = tid, .time = t->time, .system_call = -1 };
+		looks->threads[looks->count] = (struct thread_look){ .pid = process->pid, .tid = tid, .time = t->time, .system_call = -1, .torn = true };
 		read_thread(process, &looks->threads[looks->count++]);
 	}
 	if (folder)
@@ -273,6 +290,9 @@ static void copy_stack(const struct process *process, struct thread_look *look)
 	uint64_t from, size;
 	ssize_t got;
 
+	free(look->stack);
+	look->stack = NULL;
+	look->stack_size = 0;
 	if (!mapping)
 		return;
 	from = sp - mapping->start > RED_ZONE ? sp - RED_ZONE : mapping->start;
@@ -296,7 +316,7 @@ static void copy_stacks(struct looks *looks, struct process *const *processes, s
 
 		if (!process || process->pid != look->pid)
 			process = process_of(processes, count, look->pid);
-		if (process)
+		if (process && look->torn)
 			copy_stack(process, look);
 	}
 }
@@ -333,6 +353,14 @@ static void check_again(struct looks *looks, struct process *const *processes, s
 	}
 }
 
+static bool any_torn(const struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++)
+		if (looks->threads[i].torn)
+			return true;
+	return false;
+}
+
 static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struct process *const *processes, size_t count)
 {
 	struct taking t = { .looks = looks, .time = clock_monotonic() };
@@ -345,8 +373,13 @@ static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struc
 		return err ?: -ENOMEM;
 	if (looks->count)
 		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
-	copy_stacks(looks, processes, count);
-	err = iterate(bpf, take_second, &t);
+	for (int round = 0; !err && round < ROUNDS && any_torn(looks); round++) {
+		if (round)
+			err = iterate(bpf, take_torn, &t);
+		copy_stacks(looks, processes, count);
+		if (!err)
+			err = iterate(bpf, take_second, &t);
+	}
 	if (!err)
 		measure_still(bpf, &t);
 	catch_running(looks);

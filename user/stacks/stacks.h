@@ -98,6 +98,12 @@ void stack_mend(const struct stack_space *space, struct thread_look *look, const
 
 /* --- arguments --------------------------------------------------------- */
 
+/*
+ * Where the call leads that this function is in (an address of the process); 0: not known. What it called may have gone on to another one by a jump,
+ * and then only this tells.
+ */
+uint64_t stack_called(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller);
+
 struct call_arguments {
 	uint64_t word[GB_REGISTERS]; /* rdi rsi rdx rcx r8 r9 as they were at the call */
 	uint8_t known;         /* bit i: word[i] is */

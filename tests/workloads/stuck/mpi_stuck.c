@@ -1,0 +1,84 @@
+/*
+ * Ranks that wait for each other, or for one that does not come. The first argument says how:
+ *
+ *   cycle    each receives from the next one: nobody sends
+ *   barrier  all but the last one are at a barrier; that one waits at the gate, and comes when it opens
+ *   part     the same within the communicator of the odd ranks; the even ones wait for the whole job
+ *   leave    all but the last one are at a barrier; that one is in MPI_Finalize
+ *
+ * Who is about to wait creates DIR/enters.RANK. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
+ */
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job.h"
+
+static struct job job = { .name = "mpi_stuck" };
+static int size;
+
+static void enter(void)
+{
+	char path[4096];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/enters.%d", job.gate, job.rank);
+	file = open(path, O_CREAT | O_WRONLY, 0666);
+	if (file < 0)
+		exit(4);
+	close(file);
+}
+
+__attribute__((noinline)) static void exchange(MPI_Comm comm, int from, int tag)
+{
+	int value = 0;
+
+	enter();
+	MPI_Recv(&value, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) static void meet(MPI_Comm comm)
+{
+	enter();
+	MPI_Barrier(comm);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "", *late = getenv("ENTER_LATE");
+	MPI_Comm part;
+	long sum = 0, own;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	job_options(&job, argc - 1, argv + 1, NULL);
+	MPI_Comm_split(MPI_COMM_WORLD, job.rank % 2, 0, &part);
+	if (late && *late == '1')
+		job_begin(&job);
+	if (!strcmp(how, "cycle")) {
+		exchange(MPI_COMM_WORLD, (job.rank + 1) % size, 5);
+	} else if (!strcmp(how, "barrier")) {
+		if (job.rank == size - 1 && !late)
+			job_begin(&job);
+		meet(MPI_COMM_WORLD);
+	} else if (!strcmp(how, "part")) {
+		if (job.rank == size - 1)
+			job_begin(&job);
+		meet(job.rank % 2 ? part : MPI_COMM_WORLD);
+	} else if (!strcmp(how, "leave")) {
+		if (job.rank < size - 1)
+			meet(MPI_COMM_WORLD);
+		enter();
+		return MPI_Finalize();
+	}
+	own = job.rank + 1;
+	MPI_Allreduce(&own, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+	if (!job.rank)
+		printf("sum %ld\n", sum);
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,366 @@
+/*
+ * stuck.c - gaspbpf stuck: who waits, for what, since when.
+ *
+ * A look at all stacks; then probes for a short while, which tell who moves, and of calls that begin now, all; then another look. The probes
+ * are out again before anything is worked out.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/follow.h"
+#include "cli/job.h"
+#include "stuck/stuck.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/format.h"
+#include "util/log.h"
+
+#define DRAIN_EVERY_MS 20
+#define OPENS_MOST (1u << 20)
+
+struct options {
+	struct choice choice;
+	uint64_t duration;
+	bool json, stacks, all, no_probes;
+};
+
+enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES };
+
+static const struct argp_option option_table[] = {
+	{ "duration", 'd', "TIME", 0, "Watch for so long (default 1s): a call that has not ended by then counts as waiting; 0: a single look", 1 },
+	{ "stack", OPTION_STACK, NULL, 0, "The stack of each thread, too", 3 },
+	{ "all", OPTION_ALL, NULL, 0, "Also threads that libraries have started for themselves", 3 },
+	{ "no-probes", OPTION_NO_PROBES, NULL, 0, "Put no probes in: two looks at the stacks are all", 2 },
+	{ "json", OPTION_JSON, NULL, 0, "Print JSON (docs/stuck.md)", 3 },
+	{ 0 }
+};
+
+static const char description[] =
+	"Who waits, for what, since when: for every thread of every rank the call in progress, with its arguments and where it was called; who holds the lock, "
+	"which ranks have not come to the barrier, and deadlocks in a sentence.\n\n"
+	"Calls that began before are recognised on the threads' stacks, without stopping anybody."
+	"\v"
+	"What is not certain is marked with ~.\n"
+	"\nExamples:\n"
+	"  sudo gaspbpf stuck -p 4242                 a launcher's PID means all its ranks\n"
+	"  sudo gaspbpf stuck -p $(pgrep mpirun) --stack\n"
+	"  sudo gaspbpf stuck -p 4242 -d 10s --json\n"
+	"  gaspbpf stuck -p 4242                      your own process, without root: only threads that sleep, see docs/stuck.md\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
+		return 0;
+	case 'd':
+		if (parse_time(argument, &o->duration))
+			argp_error(state, "-d %s: give a time, as in -d 1s or -d 500ms", log_safe(argument));
+		return 0;
+	case OPTION_JSON:
+		o->json = true;
+		return 0;
+	case OPTION_STACK:
+		o->stacks = true;
+		return 0;
+	case OPTION_ALL:
+		o->all = true;
+		return 0;
+	case OPTION_NO_PROBES:
+		o->no_probes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "what is '%s'? a process is named with -p", log_safe(argument));
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->choice.pids.count)
+			argp_error(state, "which process? for example: -p 4242");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID[,PID...]", description, children, NULL, NULL };
+
+/* --- which models ------------------------------------------------------- */
+
+static bool ever_waits(const struct model *model)
+{
+	for (size_t i = 0; i < model->nfunctions; i++) {
+		switch (model->functions[i].role) {
+		case ROLE_BARRIER: case ROLE_WAIT: case ROLE_ACQUIRE: case ROLE_COLLECTIVE: case ROLE_RECV: case ROLE_GET:
+			return true;
+		default:
+			break;
+		}
+	}
+	return false;
+}
+
+/* The models that a predicate holds for, as -m takes them; NULL: no memory. */
+static char *name_models(const struct model_set *models, bool waiting, bool alone)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	bool some = false;
+
+	for (size_t i = 0; out && i < models_count(models); i++) {
+		const struct model *model = models_at(models, i);
+
+		if ((waiting && !ever_waits(model)) || (!alone && model->alone))
+			continue;
+		fprintf(out, "%s%s", some ? "," : "", model->name);
+		some = true;
+	}
+	if (out)
+		fclose(out);
+	return text;
+}
+
+/* Does the job map a parallel runtime? */
+static bool is_parallel(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (!plan->sites[i].function->model->alone && !plan->sites[i].function->model->always)
+			return true;
+	return false;
+}
+
+/* Probes are for what can be waited in; not for what everything calls a million times a second where there is a parallel runtime to look at. */
+static int plan_probes(struct options *o, struct job *job, const struct stuck *stuck)
+{
+	struct choice choice = o->choice;
+	struct pid_list pids = { .count = stuck->nprocesses };
+	int err;
+
+	choice.models = o->choice.models ?: name_models(job->models, true, !is_parallel(stuck->names));
+	pids.pids = calloc(pids.count, sizeof(*pids.pids));
+	err = choice.models && pids.pids ? cli_new_plan(&job->plan, job->models, &choice) : -ENOMEM;
+	for (size_t i = 0; i < pids.count && pids.pids; i++)
+		pids.pids[i] = stuck->processes[i].process->pid;
+	if (!err)
+		err = job_add_pids(job, &pids);
+	free(pids.pids);
+	if (choice.models != o->choice.models)
+		free(choice.models);
+	return err;
+}
+
+/* --- watching ----------------------------------------------------------- */
+
+struct open_list {
+	struct stuck_open *list;
+	size_t count, room;
+	const struct definitions *d;
+	bool failed;
+};
+
+static void take_open(void *context, const struct span *span, bool silent)
+{
+	struct open_list *opens = context;
+	const struct definitions *d = opens->d;
+	const struct def_thread *thread = &d->threads[span->thread];
+	struct stuck_open *open;
+
+	if (span->probe == NO_INDEX || opens->count == OPENS_MOST)
+		return;
+	if (array_one_more(&opens->list, &opens->room, opens->count, sizeof(*open))) {
+		opens->failed = true;
+		return;
+	}
+	open = &opens->list[opens->count++];
+	*open = (struct stuck_open){ .pid = d->processes[thread->process].pid, .tid = thread->tid, .symbol = d->probes[span->probe].symbol,
+				     .event = d->probes[span->probe].event, .start = span->start, .nwords = span->nwords, .unread = span->unread,
+				     .caller = span->site != NO_INDEX ? d->sites[span->site].address : 0 };
+	memcpy(open->words, span->words, span->nwords * sizeof(span->words[0]));
+}
+
+/* Those that both lists have, alike: they were in progress all the time in between. */
+static void keep_common(struct open_list *opens, const struct open_list *later)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < opens->count; i++) {
+		const struct stuck_open *a = &opens->list[i];
+
+		for (size_t k = 0; k < later->count; k++) {
+			const struct stuck_open *b = &later->list[k];
+
+			if (a->tid == b->tid && a->start == b->start && !strcmp(a->symbol, b->symbol)) {
+				opens->list[kept++] = *a;
+				break;
+			}
+		}
+	}
+	opens->count = kept;
+}
+
+static int count_span(void *context, const struct definitions *d, const struct span *span)
+{
+	++*(uint64_t *)context;
+	return 0;
+}
+
+/* The last look, with the calls in progress before and after it. */
+static int look_again(struct job *job, struct stuck *stuck, struct open_list *opens)
+{
+	struct open_list later = { .d = &job->definitions };
+	int err;
+
+	capture_drain(job->capture);
+	err = capture_visit_open(job->capture, take_open, opens);
+	if (!err)
+		err = stuck_look(stuck, true);
+	capture_drain(job->capture);
+	if (!err)
+		err = capture_visit_open(job->capture, take_open, &later);
+	keep_common(opens, &later);
+	free(later.list);
+	return opens->failed || later.failed ? -ENOMEM : err;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	interrupted = 1;
+}
+
+static int watch(struct options *o, struct job *job, struct stuck *stuck, struct open_list *opens)
+{
+	static uint64_t spans;
+	struct span_sink sink = { .span = count_span, .context = &spans };
+	uint64_t began = clock_monotonic();
+	int err;
+
+	job->callers = true;
+	err = job_attach(job, SCOPE_AUTO, 0);
+	if (err)
+		return err;
+	stuck->probed = true;
+	capture_add_sink(job->capture, &sink);
+	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es", o->duration / 1e9);
+	for (uint64_t start = clock_monotonic(); !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;) {
+		capture_wait(job->capture, -1, DRAIN_EVERY_MS);
+		capture_drain(job->capture);
+		follow_catch_up(job->follow);
+	}
+	opens->d = &job->definitions;
+	err = look_again(job, stuck, opens);
+	stuck->watched = clock_monotonic() - began;
+	kernel_set_active(job->kernel, false);
+	capture_drain(job->capture);
+	attach_remove_all(job->kernel, NULL);
+	capture_finish(job->capture);
+	return err;
+}
+
+/* Without probes: time passes. */
+static int wait_only(struct options *o, struct stuck *stuck)
+{
+	uint64_t began = clock_monotonic();
+	struct timespec time = { .tv_sec = o->duration / 1000000000, .tv_nsec = o->duration % 1000000000 };
+	int err;
+
+	if (!interrupted && o->duration)
+		nanosleep(&time, NULL);
+	err = stuck_look(stuck, true);
+	stuck->watched = clock_monotonic() - began;
+	return err;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* The processes meant: a launcher stands for its ranks. */
+static int find_processes(struct options *o, struct job *job, pid_t **pids, size_t *count)
+{
+	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
+	struct choice choice = o->choice;
+	struct job found = { .models = job->models };
+	int err;
+
+	choice.models = o->choice.models ?: all;
+	choice.at_entry = true;
+	choice.returns = RETURNS_ALL_NONE;
+	err = choice.models ? cli_new_plan(&found.plan, job->models, &choice) : -ENOMEM;
+	if (!err)
+		err = job_add_pids(&found, &o->choice.pids);
+	*pids = found.pids;
+	*count = found.npids;
+	found.pids = NULL;
+	found.models = NULL;
+	job_free(&found);
+	free(all);
+	return err;
+}
+
+static void say_rights(void)
+{
+	log_warn("without root no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
+		 "one has lasted all the time is known only of threads that did not run: sudo tells more");
+}
+
+static int examine(struct options *o, struct job *job, struct stuck *stuck, struct open_list *opens)
+{
+	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
+	size_t count = 0;
+	pid_t *pids = NULL;
+	int err = find_processes(o, job, &pids, &count);
+
+	if (!err)
+		err = stuck_open(stuck, job->models, o->choice.models ?: all, pids, count);
+	free(pids);
+	free(all);
+	if (err)
+		return err;
+	if (geteuid())
+		say_rights();
+	err = stuck_look(stuck, false);
+	if (!err && (geteuid() || o->no_probes || !o->duration))
+		err = wait_only(o, stuck);
+	else if (!err)
+		err = plan_probes(o, job, stuck) ?: watch(o, job, stuck, opens);
+	if (!err)
+		err = stuck_resolve(stuck, opens->list, opens->count);
+	return err ?: stuck_conclude(stuck);
+}
+
+int command_stuck(int argc, char **argv)
+{
+	struct options o = { .duration = 1000000000 };
+	struct job job = { 0 };
+	struct stuck stuck = { 0 };
+	struct open_list opens = { 0 };
+	struct stuck_style style = { .width = cli_width() };
+	int err;
+
+	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	signal(SIGINT, interrupt);
+	signal(SIGTERM, interrupt);
+	style.stacks = o.stacks;
+	style.all = o.all;
+	err = cli_load_models(&job.models, &o.choice);
+	if (!err)
+		err = examine(&o, &job, &stuck, &opens);
+	if (!err && o.json)
+		err = stuck_print_json(&stuck, stdout);
+	else if (!err)
+		stuck_print(&stuck, stdout, &style);
+	stuck_close(&stuck);
+	free(opens.list);
+	job_free(&job);
+	choice_free(&o.choice);
+	return err ? 1 : 0;
+}

@@ -1,0 +1,226 @@
+/*
+ * json.c - the same for programs: docs/stuck.md has the form.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/value.h"
+#include "stuck/private.h"
+#include "util/clock.h"
+
+static void hex(struct json *j, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	json_key_string(j, key, text);
+}
+
+static void put_value(struct json *j, const struct stuck_call *call, const struct value *v)
+{
+	char text[96];
+	bool likely;
+
+	json_key(j, v->name);
+	if (!stuck_value(call, v, text, sizeof(text), &likely)) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	json_key(j, "value");
+	if (v->form == FORM_INT && strcmp(text, "none") && !strchr(text, '='))
+		json_int(j, strtoll(text, NULL, 10));
+	else if (v->form == FORM_UINT && strcmp(text, "none") && !strchr(text, '='))
+		json_uint(j, strtoull(text, NULL, 10));
+	else
+		json_string(j, text);
+	json_key(j, "likely");
+	json_bool(j, likely);
+	json_end_object(j);
+}
+
+static void put_call(struct json *j, const struct stuck_thread *t, const struct stuck_call *call)
+{
+	uint64_t now = clock_monotonic();
+	char *place = call->frame != NO_FRAME && call->frame + 1 < t->nframes ? stuck_place(&t->frames[call->frame + 1]) : NULL;
+
+	json_object(j);
+	json_key_string(j, "event", call->function->event);
+	json_key_string(j, "function", call->function->symbol);
+	json_key_string(j, "model", call->function->model->name);
+	json_key_string(j, "role", role_name(call->function->role));
+	json_key_string(j, "entered", call->seen ? "seen" : call->at_least ? "before" : NULL);
+	json_key(j, "since_ns");
+	if (call->seen)
+		json_uint(j, now > call->start ? now - call->start : 0);
+	else
+		json_null(j);
+	json_key(j, "at_least_ns");
+	if (call->seen || !call->at_least)
+		json_null(j);
+	else
+		json_uint(j, call->at_least);
+	json_key(j, "likely");
+	json_bool(j, call->likely);
+	json_key_string(j, "called_from", place);
+	json_key(j, "arguments");
+	json_object(j);
+	for (size_t i = 0; i < call->nvalues; i++)
+		if (!call->values[i].at_return && !call->values[i].constant && call->values[i].form != FORM_TEXT)
+			put_value(j, call, &call->values[i]);
+	json_end_object(j);
+	json_end_object(j);
+	free(place);
+}
+
+static void put_waits_for(struct json *j, const struct party *p)
+{
+	json_key(j, "waits_for");
+	if (!p->waits) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	if (p->lock)
+		hex(j, "lock", p->lock);
+	if (p->barrier)
+		hex(j, "barrier", p->barrier);
+	if (p->of) {
+		json_key_uint(j, "come", p->come);
+		json_key_uint(j, "of", p->of);
+	}
+	if (p->holder)
+		json_key_int(j, p->joins ? "thread" : "holder", p->holder);
+	if (p->peer != WAITS_NOBODY)
+		json_key_int(j, "peer", p->peer);
+	json_key(j, "likely");
+	json_bool(j, p->likely);
+	json_end_object(j);
+}
+
+static void put_frame(struct json *j, const struct stack_frame *frame)
+{
+	char *place = stuck_place(frame);
+
+	json_object(j);
+	hex(j, "address", frame->pc);
+	json_key_string(j, "file", frame->image ? frame->image->path : NULL);
+	json_key_string(j, "place", place);
+	json_key(j, "likely");
+	json_bool(j, frame->guessed);
+	json_end_object(j);
+	free(place);
+}
+
+static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
+{
+	const struct stuck_thread *t = &stuck->threads[i];
+	char state[2] = { t->state, '\0' };
+
+	json_object(j);
+	json_key_int(j, "pid", t->pid);
+	json_key_int(j, "tid", t->tid);
+	json_key_string(j, "name", t->name);
+	json_key_string(j, "label", t->label);
+	json_key(j, "rank");
+	if (stuck->processes[t->process].rank >= 0)
+		json_int(j, stuck->processes[t->process].rank);
+	else
+		json_null(j);
+	json_key_string(j, "state", state);
+	json_key(j, "helper");
+	json_bool(j, t->is_helper);
+	json_key(j, "stuck");
+	json_bool(j, t->stuck);
+	json_key(j, "not_run_ns");
+	if (t->still)
+		json_uint(j, t->still);
+	else
+		json_null(j);
+	json_key_string(j, "place", t->place);
+	json_key(j, "call");
+	if (t->waits_in < t->ncalls)
+		put_call(j, t, &t->calls[t->waits_in]);
+	else
+		json_null(j);
+	json_key(j, "calls");
+	json_array(j);
+	for (size_t k = 0; k < t->ncalls; k++)
+		put_call(j, t, &t->calls[k]);
+	json_end_array(j);
+	put_waits_for(j, &stuck->parties[i]);
+	json_key(j, "stack");
+	json_array(j);
+	for (size_t k = 0; k < t->nframes; k++)
+		put_frame(j, &t->frames[k]);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void put_finding(struct json *j, const struct stuck *stuck, const struct finding *f)
+{
+	json_object(j);
+	json_key_string(j, "kind", finding_name(f->kind));
+	json_key_string(j, "text", f->text);
+	json_key(j, "likely");
+	json_bool(j, f->likely);
+	for (int group = 0; group < 2; group++) {
+		json_key(j, group ? "others" : "waiting");
+		json_array(j);
+		for (size_t i = group ? f->nwaiting : 0; i < (group ? f->nparties : f->nwaiting); i++) {
+			const struct party *p = &stuck->parties[f->parties[i]];
+
+			json_object(j);
+			json_key(j, "tid");
+			if (p->tid)
+				json_int(j, p->tid);
+			else
+				json_null(j);
+			json_key(j, "rank");
+			if (p->rank >= 0)
+				json_int(j, p->rank);
+			else
+				json_null(j);
+			json_end_object(j);
+		}
+		json_end_array(j);
+	}
+	json_end_object(j);
+}
+
+int stuck_print_json(struct stuck *stuck, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init_file(j, out, true);
+	json_object(j);
+	json_key_uint(j, "watched_ns", stuck->watched);
+	json_key(j, "probed");
+	json_bool(j, stuck->probed);
+	json_key(j, "ranks");
+	if (stuck->ranks > 0)
+		json_int(j, stuck->ranks);
+	else
+		json_null(j);
+	json_key(j, "findings");
+	json_array(j);
+	for (size_t i = 0; i < stuck->findings.count; i++)
+		put_finding(j, stuck, &stuck->findings.list[i]);
+	json_end_array(j);
+	json_key(j, "threads");
+	json_array(j);
+	for (size_t i = 0; i < stuck->nthreads; i++)
+		put_thread(j, stuck, i);
+	json_end_array(j);
+	json_end_object(j);
+	err = json_finish(j);
+	free(j);
+	if (!err)
+		fputc('\n', out);
+	return err;
+}

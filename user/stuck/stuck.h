@@ -1,0 +1,122 @@
+/*
+ * stuck.h - the door of user/stuck: for every thread of a job the call in progress, for what it waits, and since when.
+ *
+ * Two sources. The stack tells of every call in progress, whenever it began, but of its arguments only what its caller's code lets conclude. The
+ * probes, while they are in, tell of each call when it began and with which arguments. What both say is put together here; what is not certain is marked so.
+ */
+#ifndef GASPBPF_STUCK_H
+#define GASPBPF_STUCK_H
+
+#include "probe/probe.h"
+#include "stacks/stacks.h"
+#include "util/json.h"
+#include "waits/waits.h"
+
+#define STUCK_CALLS 16 /* calls in progress on one thread, the outermost ones, that are told */
+
+struct stuck_call {
+	const struct site *site;
+	const struct function *function; /* with @only the first of its meanings, unless the probes told */
+	const struct image *image;     /* that it lies in */
+	const struct value *values;
+	size_t nvalues;
+	uint64_t words[GB_SLOTS];
+	unsigned nwords;
+	uint32_t unread;               /* bit i: words[i] is not known */
+	uint32_t certain;              /* bit i: words[i] is certain; else, where it is known, likely */
+	bool seen;                     /* it began while the probes were in */
+	uint64_t start;                /* ns; then */
+	uint64_t at_least;             /* ns; else it has lasted at least so long; 0: nothing is known */
+	bool likely;                   /* ... if it is one and the same call, which is likely */
+	size_t frame;                  /* of its function, in the thread's frames; NO_FRAME: not known */
+	uint64_t frame_end;            /* address above its frame: tells calls on one stack apart */
+	uint64_t caller;               /* return address; 0: not known */
+};
+
+#define NO_FRAME SIZE_MAX
+
+struct stuck_thread {
+	pid_t pid, tid;
+	char *name;
+	char *label;                   /* "rank 2", "worker-1 (tid 4711)" */
+	size_t process;                /* index */
+	char state;                    /* as ps has it */
+	bool is_helper;                /* it was started by a library and is in nothing but libraries: not the program's own */
+	uint64_t still;                /* ns; it has not run for at least so long; 0: not known */
+	uint64_t finished;             /* calls that ended while the probes were in */
+	struct stuck_call *calls;      /* the outermost first */
+	size_t ncalls;
+	size_t waits_in;               /* of those the one that the program waits in; ncalls: none */
+	bool stuck;                    /* that one has lasted for at least half the time that was watched, or for half a second */
+	struct stack_frame *frames;    /* the innermost first */
+	size_t nframes;
+	char *place;                   /* where the program called that; or where it is; NULL: unknown */
+	uint64_t futex;                /* address at which it sleeps in the kernel; 0: elsewhere */
+	uint64_t futex_value;
+};
+
+struct stuck_process {
+	struct process *process;
+	struct stack_space *space;     /* NULL: cannot be unwound */
+	const struct model *model;     /* that gives its rank; NULL: it has none */
+	long rank;                     /* -1: none */
+	bool ended;
+};
+
+/* A call in progress, as the probes tell. */
+struct stuck_open {
+	pid_t pid, tid;
+	const char *symbol, *event;
+	uint64_t start;                /* ns */
+	uint64_t caller;               /* return address; 0: not known */
+	uint64_t words[GB_SLOTS];
+	unsigned nwords;
+	uint32_t unread;
+};
+
+struct stuck {
+	struct plan *names;            /* all functions that are known, to be found on stacks */
+	struct stack_files *files;
+	struct stuck_process *processes;
+	size_t nprocesses;
+	struct looks first, last;
+	struct stuck_thread *threads;  /* as of the last look */
+	size_t nthreads, room;
+	long ranks;                    /* of the job; 0: not known */
+	bool all_here;                 /* all of them were started on this machine, and all that are there are looked at */
+	const char *unit;              /* what a rank is called */
+	struct party *parties;         /* for each thread, in the same order, then for ranks that are not there */
+	size_t nparties;
+	char **rank_labels;            /* of those */
+	int64_t **members;
+	size_t nmembers;
+	struct findings findings;
+	uint64_t watched;              /* ns; between the two looks */
+	bool probed;                   /* the probes were in meanwhile */
+};
+
+/* Takes these processes; wish: models, as of plan_new(). 0 or -errno, said. */
+int stuck_open(struct stuck *stuck, const struct model_set *models, const char *wish, const pid_t *pids, size_t count);
+void stuck_close(struct stuck *stuck);
+/* Looks at all threads: the first time, and once more. 0 or -errno, not said. */
+int stuck_look(struct stuck *stuck, bool last);
+/* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost on. 0 or -ENOMEM. */
+int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t count);
+struct stuck_thread *stuck_find(const struct stuck *stuck, pid_t pid, pid_t tid);
+/* Who waits for whom: parties and findings. 0 or -ENOMEM. */
+int stuck_conclude(struct stuck *stuck);
+
+/* The value of a call in words, into text; *likely: it is not certain. false: not known. */
+bool stuck_value(const struct stuck_call *call, const struct value *v, char *text, size_t room, bool *likely);
+
+struct stuck_style {
+	unsigned width;                /* columns; 0: no limit */
+	bool stacks, all;              /* frames, too; helpers, too */
+};
+void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style);
+int stuck_print_json(struct stuck *stuck, FILE *out);
+
+/* "ring.c:33 in exchange", malloc'ed; NULL: nothing is known. */
+char *stuck_place(const struct stack_frame *frame);
+
+#endif
