@@ -29,7 +29,7 @@
 
 struct options {
 	struct choice choice;
-	bool all, json, quiet;
+	bool all, json, quiet, lazy;
 	struct text_list comms, cgroups, jobs, users;
 	uid_t *uids;
 	double budget;
@@ -41,7 +41,7 @@ struct options {
 	char **argv;
 };
 
-enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES };
+enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY };
 
 static const struct argp_option option_table[] = {
 	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
@@ -52,6 +52,8 @@ static const struct argp_option option_table[] = {
 	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0, "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
 	  "but not every one timed, then their probes come out for a while, and it is told for how long", 2 },
 	{ "max-processes", OPTION_PROCESSES, "N", 0, "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
+	{ "lazy", OPTION_LAZY, NULL, 0, "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
+	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too", 2 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
@@ -116,6 +118,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'd':
 		if (parse_time(argument, &o->duration) || !o->duration)
 			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
+		break;
+	case OPTION_LAZY:
+		o->lazy = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -355,7 +360,7 @@ static int run(struct options *o, const struct model_set *models)
 {
 	struct monitor_options options = {
 		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
-		.choice = wanted(o), .budget = o->budget, .most_processes = o->most_processes,
+		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
 	};
 	struct monitor *m = NULL;
 	struct service *service = NULL;

@@ -103,6 +103,10 @@ int monitor_step(struct monitor *m)
 			return err;
 	}
 	err = notice_pending(m);
+	if (!err && plans_register(m)) {
+		m->images_then = m->plan->nimages;
+		m->sites_then = m->plan->nsites;
+	}
 	if (!err)
 		err = plans_renew(m);
 	if (!err)
@@ -126,7 +130,7 @@ int monitor_fd(const struct monitor *m)
 
 int monitor_timeout(const struct monitor *m)
 {
-	if (m->pending || m->rescan)
+	if (m->pending || m->rescan || m->registered < m->nlibraries)
 		return 0;
 	if (m->busy)
 		return BUSY_MS;
@@ -352,7 +356,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 		goto fail;
 	m->began = m->swept = m->read_at = m->counted_at = clock_monotonic();
 	m->began_realtime = clock_realtime();
-	plans_register(m);
+	plans_list_libraries(m);
 	err = notice_trees(m);
 	if (!err)
 		err = notice_all(m);
@@ -384,16 +388,12 @@ void monitor_close(struct monitor *m)
 	plan_free(m->plan);
 	free(m->wish);
 	free(m->own);
+	for (size_t i = 0; i < m->nlibraries; i++)
+		free(m->libraries[i]);
+	free(m->libraries);
 	free(m->shown);
 	free(m->shown_events);
 	free(m->events_shown);
-	{
-		struct known_program *program, *next;
-
-		HASH_ITER(hh, m->programs, program, next) {
-			HASH_DEL(m->programs, program);
-			free(program);
-		}
-	}
+	plans_forget_programs(m);
 	free(m);
 }

@@ -57,6 +57,7 @@ struct monitor_options {
 	void *prepare_context;
 	double budget;                          /* share of each thread's time that probes may take: 0.01; 0: no limit */
 	size_t most_processes;                  /* kept apart at a time; others count in the totals only; 0: MONITOR_PROCESSES */
+	bool lazy;                              /* a library is probed only once a chosen process has mapped it; else those in the usual places soon */
 	bool spans;                             /* calls go to the rings, too */
 	uint64_t ring_bytes;                    /* with `spans`; 0: default */
 	struct monitor_watcher watcher;

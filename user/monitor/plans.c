@@ -95,7 +95,7 @@ bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_
 	return plans_look_into_programs(m) && file->path[0] == '/';
 }
 
-static void forget_programs(struct monitor *m)
+void plans_forget_programs(struct monitor *m)
 {
 	struct known_program *program, *next;
 
@@ -161,7 +161,7 @@ static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 	if (program)
 		return program->has_runtime;
 	if (HASH_COUNT(m->programs) >= PROGRAMS_MOST)
-		forget_programs(m);
+		plans_forget_programs(m);
 	key.has_runtime = look_into(m, folder, path);
 	program = malloc(sizeof(*program));
 	if (!program)
@@ -249,40 +249,53 @@ int plans_take(struct monitor *m, struct process *process, bool *late)
 
 /* --- beforehand -------------------------------------------------------- */
 
-static void register_in(struct monitor *m, const char *folder, unsigned *count)
+static void list_in(struct monitor *m, const char *folder)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
 
-	while (dir && *count < REGISTERED_MOST && (entry = readdir(dir))) {
-		char path[4096];
-		bool known;
+	while (dir && m->nlibraries < REGISTERED_MOST && (entry = readdir(dir))) {
+		char **grown, *path;
 
-		if (!is_library(m, entry->d_name) ||
-		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path))
+		if (!is_library(m, entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
 			continue;
-		++*count;
-		plan_add_file(m->plan, path, &known);
+		grown = realloc(m->libraries, (m->nlibraries + 1) * sizeof(*grown));
+		if (!grown) {
+			free(path);
+			break;
+		}
+		m->libraries = grown;
+		grown[m->nlibraries++] = path;
 	}
 	if (dir)
 		closedir(dir);
 }
 
-void plans_register(struct monitor *m)
+void plans_list_libraries(struct monitor *m)
 {
 	static const char *const folders[] = {
-		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/lib64",
+		"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/lib64",
 	};
-	uint32_t first = m->plan->nsites;
-	unsigned count = 0;
 
 	/* Each probe of a library that nobody uses costs the monitor's end a tenth of a second there. */
-	if (kernel_rung(m->kernel) == RUNG_PERF)
+	if (m->options.lazy || kernel_rung(m->kernel) == RUNG_PERF)
 		return;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		register_in(m, folders[i], &count);
-	if (plan_has_new(m->plan, first) && put_in(m, first))
-		log_warn("libraries that nobody uses yet are not registered: the first calls of the first process that does are missed");
+		list_in(m, folders[i]);
+}
+
+bool plans_register(struct monitor *m)
+{
+	uint32_t first = m->plan->nsites;
+	const char *path;
+	bool known;
+
+	if (m->registered >= m->nlibraries)
+		return false;
+	path = m->libraries[m->registered++];
+	if (!plan_add_file(m->plan, path, &known) && plan_has_new(m->plan, first) && put_in(m, first))
+		log_warn("%s: is not probed before somebody uses it: the first calls of the first process that does are missed", log_safe(path));
+	return true;
 }
 
 /* --- anew -------------------------------------------------------------- */
@@ -336,8 +349,8 @@ int plans_renew(struct monitor *m)
 	err = plans_new(m) ?: limits_new(m);
 	if (err)
 		return err;
-	plans_register(m);
 	err = take_all(m);
+	m->registered = 0; /* libraries that nobody uses come in again, one by one */
 	kernel_set_active(m->kernel, true);
 	m->images_then = m->plan->nimages;
 	m->sites_then = m->plan->nsites;

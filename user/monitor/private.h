@@ -56,7 +56,7 @@ struct monitor {
 	struct pending *pending;
 	struct known_program *programs;
 	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
-	bool attached_all;          /* there is no process whose links are to come */
+	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
 	bool rescan;                /* news was lost: all processes are to be looked at */
 	uint64_t began, began_realtime, started_at; /* ns */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
@@ -99,10 +99,15 @@ void plans_leave(struct monitor *m, pid_t pid);
 bool plans_wants(struct monitor *m, const struct process *process);
 /* Might this file hold a known runtime? Asked for each file that any process maps. */
 bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_program);
+void plans_forget_programs(struct monitor *m);
 /* Might the process's program hold one? Cheap, as each program is looked into once. */
 bool plans_wants_program(struct monitor *m, pid_t pid);
-/* Libraries in the usual places are probed before anybody maps them. */
-void plans_register(struct monitor *m);
+/*
+ * Libraries in the usual places are probed before anybody maps them: which, and one of them now (some take half a second of searching for places).
+ * False: there is no further one.
+ */
+void plans_list_libraries(struct monitor *m);
+bool plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
 int plans_renew(struct monitor *m);
 /* Are functions of models probed that lie in programs? */
