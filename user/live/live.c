@@ -1,11 +1,6 @@
 /*
  * live.c - where the time of each thread goes, interval by interval.
  *
- * A call is told when it has ended, after the calls inside it. What it contains is found as the profile does it: for each
- * depth a thread keeps the time of finished calls whose surrounding call has not ended; a call takes what is pending below it and leaves
- * its own time pending at its depth. Where a role says what the time is for, all of the call is that role's, whatever it
- * is built from: the outermost call of a runtime decides. Tasks and functions of the program are looked into.
- *
  * An interval ends while calls are in progress. So at its end they are looked at, and counted as if they ended there, the innermost first; in the
  * next interval only the rest of them counts, since each call is cut to the interval. For that the look must have one moment
  * for all threads. It is taken first; then the calls in progress are read from the kernel; then the rings are drained. A call that was
@@ -25,282 +20,7 @@
 
 #define DRAINS 2 /* the second tells what the first found out of order */
 
-const char *live_group_name(enum live_group group)
-{
-	static const char *const names[LIVE_GROUPS] = { "compute", "barrier", "wait", "lock", "data", "collective", "task", "alloc", "other" };
-
-	return group < LIVE_GROUPS ? names[group] : "?";
-}
-
-enum live_group live_group_of(enum role role)
-{
-	switch (role) {
-	case ROLE_BARRIER: case ROLE_NOTIFY:
-		return LIVE_BARRIER;
-	case ROLE_WAIT: case ROLE_FENCE: case ROLE_TEST:
-		return LIVE_WAIT;
-	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_RELEASE:
-		return LIVE_LOCK;
-	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET: case ROLE_SEND: case ROLE_RECV:
-	case ROLE_EXCHANGE: case ROLE_TRANSFER: case ROLE_ATOMIC:
-		return LIVE_DATA;
-	case ROLE_COLLECTIVE:
-		return LIVE_COLLECTIVE;
-	case ROLE_TASK:
-		return LIVE_TASK;
-	case ROLE_ALLOC: case ROLE_REALLOC: case ROLE_FREE:
-		return LIVE_ALLOC;
-	default:
-		return LIVE_OTHER;
-	}
-}
-
-/* --- probes ------------------------------------------------------------ */
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* The event of a probe: probes of one name and model share it. NO_INDEX: no memory. */
-static uint32_t event_of(struct live *live, uint32_t probe)
-{
-	const struct def_probe *def = &live->d->probes[probe];
-
-	for (size_t i = 0; i < live->nevents; i++) {
-		const struct def_probe *other = &live->d->probes[live->events[i]];
-
-		if (same_text(def->event, other->event) && same_text(def->model, other->model) &&
-		    (!((def->marks | other->marks) & MARK_EACH) || same_text(def->symbol, other->symbol)))
-			return i;
-	}
-	if (array_one_more(&live->events, &live->events_room, live->nevents, sizeof(*live->events)))
-		return NO_INDEX;
-	live->events[live->nevents] = probe;
-	return live->nevents++;
-}
-
-static int32_t find_value(const struct def_probe *def, enum meaning meaning)
-{
-	for (uint32_t i = 0; i < def->nvalues && i < INT32_MAX; i++)
-		if (def->values[i].meaning == meaning)
-			return i;
-	return -1;
-}
-
-/* Are the members of its meetings ranks, and not threads of a process? */
-static bool is_of_ranks(const struct live *live, const struct def_probe *def)
-{
-	const struct model *model = def->model ? models_find(live->models, def->model) : NULL;
-
-	return model && ((model->rank_env && model->rank_env[0]) || model->rank_symbol);
-}
-
-static int learn(struct live *live, uint32_t probe)
-{
-	const struct def_probe *def = &live->d->probes[probe];
-	struct live_probe p = { .ready = true, .group = live_group_of(def->role) };
-
-	p.event = event_of(live, probe);
-	if (p.event == NO_INDEX)
-		return -ENOMEM;
-	p.opaque = p.group != LIVE_TASK && p.group != LIVE_OTHER;
-	p.ranks = is_of_ranks(live, def);
-	p.meets = def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && find_value(def, MEANING_ROOT) < 0);
-	p.object = find_value(def, MEANING_BARRIER);
-	if (p.object < 0 && p.ranks) {
-		p.object = find_value(def, MEANING_COMM);
-		p.comm = p.object >= 0;
-	}
-	p.lock = p.group == LIVE_LOCK ? find_value(def, MEANING_LOCK) : -1;
-	p.done = find_value(def, MEANING_DONE);
-	p.error = find_value(def, MEANING_ERROR);
-	if (find_value(def, MEANING_BYTES) >= 0 || find_value(def, MEANING_COUNT) >= 0) {
-		p.payload = payload_plan_new(def->role, def->values, def->nvalues);
-		if (!p.payload)
-			return -ENOMEM;
-	}
-	live->probes[probe] = p;
-	return 0;
-}
-
-const struct live_probe *live_learn(struct live *live, uint32_t probe)
-{
-	if (probe >= live->d->nprobes || array_reach(&live->probes, &live->probes_room, live->d->nprobes, sizeof(*live->probes)))
-		return NULL;
-	live->nprobes = live->d->nprobes;
-	if (!live->probes[probe].ready && learn(live, probe))
-		return NULL;
-	return &live->probes[probe];
-}
-
-bool live_value(const struct live *live, const struct span *span, int32_t index, int64_t *number)
-{
-	const struct def_probe *def = &live->d->probes[span->probe];
-	struct value_reading reading;
-
-	if (index < 0 || (uint32_t)index >= def->nvalues)
-		return false;
-	reading = value_read(&def->values[index], span->words, span->nwords, span->unread,
-			     span->end != UINT64_MAX && span->reason == GB_END_RETURN);
-	*number = reading.number;
-	return reading.known && !reading.none;
-}
-
-/* --- threads ----------------------------------------------------------- */
-
-static struct live_state *state_of(struct live *live, uint32_t thread)
-{
-	struct live_state *s;
-
-	if (thread >= live->d->nthreads || array_reach(&live->states, &live->states_room, live->d->nthreads, sizeof(*live->states)))
-		return NULL;
-	if (live->nstates < live->d->nthreads)
-		live->nstates = live->d->nthreads;
-	if (live->states[thread])
-		return live->states[thread];
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->is = (struct live_thread){ .thread = thread, .process = live->d->threads[thread].process, .in.probe = NO_INDEX };
-	live->states[thread] = s;
-	return s;
-}
-
-static void free_state(struct live_state *s)
-{
-	if (!s)
-		return;
-	free(s->is.events);
-	free(s->by_event);
-	free(s->levels);
-	free(s);
-}
-
-static struct live_event *event_row(struct live_state *s, uint32_t event, uint32_t probe)
-{
-	struct live_event *row;
-
-	if (array_reach(&s->by_event, &s->nby_event, (size_t)event + 1, sizeof(*s->by_event)))
-		return NULL;
-	if (s->by_event[event])
-		return &s->is.events[s->by_event[event] - 1];
-	if (array_one_more(&s->is.events, &s->events_room, s->is.nevents, sizeof(*s->is.events)))
-		return NULL;
-	row = &s->is.events[s->is.nevents++];
-	*row = (struct live_event){ .probe = probe, .site = NO_INDEX };
-	s->by_event[event] = s->is.nevents;
-	return row;
-}
-
-/* From here on it is known what the thread does. */
-static void see(struct live *live, struct live_state *s, uint64_t start)
-{
-	if (s->is.seen && s->since <= start)
-		return;
-	s->is.seen = true;
-	s->since = start > live->began ? start : live->began;
-}
-
-/* --- one call ---------------------------------------------------------- */
-
-static void add_groups(uint64_t *to, const uint64_t *from)
-{
-	for (int i = 0; i < LIVE_GROUPS; i++)
-		to[i] += from[i];
-}
-
-/* What was pending and began within the call goes into it; else its own call was lost, and it is the thread's. */
-static void take_pending(struct live_state *s, struct live_pending *from, uint64_t start, struct live_pending *into)
-{
-	if (!from->time)
-		return;
-	if (from->first >= start) {
-		into->time += from->time;
-		add_groups(into->group, from->group);
-	} else {
-		add_groups(s->group, from->group);
-	}
-	memset(from, 0, sizeof(*from));
-}
-
-/* Settles where the call's part of the interval went; *self: without the calls inside. ns of the part. */
-static uint64_t settle(struct live *live, struct live_state *s, const struct live_probe *p, const struct span *span, uint64_t *self)
-{
-	uint64_t end = span->end < live->until ? span->end : live->until;
-	uint64_t start = span->start > live->start ? span->start : live->start;
-	uint64_t part = end > start ? end - start : 0;
-	struct live_pending inside = { .first = span->start }, *mine;
-
-	for (size_t i = (size_t)span->depth + 1; i < s->nlevels; i++)
-		take_pending(s, &s->levels[i], span->start, &inside);
-	*self = part > inside.time ? part - inside.time : 0;
-	if (p->opaque) {
-		memset(inside.group, 0, sizeof(inside.group));
-		inside.group[p->group] = part;
-	} else {
-		inside.group[p->group] += *self;
-	}
-	if (!span->depth || array_reach(&s->levels, &s->nlevels, (size_t)span->depth + 1, sizeof(*s->levels))) {
-		add_groups(s->group, inside.group);
-		return part;
-	}
-	mine = &s->levels[span->depth];
-	if (!mine->time || span->start < mine->first)
-		mine->first = span->start;
-	mine->time += part;
-	add_groups(mine->group, inside.group);
-	return part;
-}
-
-/* A call, or what there is of it up to the look. Its values are those of its span; ended: it is over. */
-static int account(struct live *live, const struct span *span, bool ended)
-{
-	const struct live_probe *p = live_learn(live, span->probe);
-	struct live_state *s = p ? state_of(live, span->thread) : NULL;
-	struct live_event *row = s ? event_row(s, p->event, span->probe) : NULL;
-	uint64_t self, part;
-
-	if (!row)
-		return -ENOMEM;
-	see(live, s, span->start);
-	part = settle(live, s, p, span, &self);
-	row->open.time += part;
-	row->open.self += self;
-	if (p->lock >= 0 && locks_take(live, p, span, part, ended))
-		return -ENOMEM;
-	return 0;
-}
-
-/* What only the end of a call tells. */
-static int count(struct live *live, const struct span *span)
-{
-	const struct live_probe *p = live_learn(live, span->probe);
-	struct live_state *s = p ? state_of(live, span->thread) : NULL;
-	struct live_event *row = s ? event_row(s, p->event, span->probe) : NULL;
-	const struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
-	uint64_t duration = span->end - span->start;
-	struct payload payload;
-
-	if (!row)
-		return -ENOMEM;
-	row->open.calls++;
-	row->open.full += duration;
-	if (duration > row->open.longest)
-		row->open.longest = duration;
-	if (span->site != NO_INDEX)
-		row->site = span->site;
-	s->open.calls++;
-	if (p->payload) {
-		payload = payload_read(p->payload, &sent);
-		row->moves = s->open.moves = true;
-		if (payload.bytes > 0) {
-			row->open.bytes += payload.bytes;
-			s->open.bytes += payload.bytes;
-		}
-	}
-	return p->meets ? teams_take(live, p, span, true) : 0;
-}
+/* --- spans ----------------------------------------------------------------- */
 
 /* Of the calls in progress that were read, this one has ended. */
 static void strike_out(struct live *live, const struct span *span)
@@ -332,9 +52,9 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 			return 0;
 		}
 	}
-	err = account(live, span, true);
+	err = live_account(live, span, true);
 	if (!err)
-		err = count(live, span);
+		err = live_count(live, span);
 	live->err = live->err ?: err;
 	return 0;
 }
@@ -348,7 +68,7 @@ static void take_open(void *context, const struct span *span, bool silent)
 
 	if (span->probe == NO_INDEX || span->start >= live->until)
 		return;
-	s = state_of(live, span->thread);
+	s = live_state_of(live, span->thread);
 	if (!s || array_one_more(&live->calls, &live->calls_room, live->ncalls, sizeof(*live->calls))) {
 		live->err = -ENOMEM;
 		return;
@@ -428,7 +148,7 @@ static int account_open(struct live *live, struct live_state *s)
 
 		if (call->ended)
 			continue;
-		err = account(live, &call->span, false);
+		err = live_account(live, &call->span, false);
 		if (!err && p && p->meets)
 			err = teams_take(live, p, &call->span, false);
 	}
@@ -454,14 +174,14 @@ static int add_sum(struct live *live, const struct def_sum *sum, struct def_sum 
 	uint64_t missing = sum->lost + sum->summed + sum->skipped - before->lost - before->summed - before->skipped;
 	uint64_t timed = sum->timed - before->timed, time = sum->total - before->total;
 	const struct live_probe *p = missing ? live_learn(live, sum->probe) : NULL;
-	struct live_state *s = p ? state_of(live, sum->thread) : NULL;
-	struct live_event *row = s ? event_row(s, p->event, sum->probe) : NULL;
+	struct live_state *s = p ? live_state_of(live, sum->thread) : NULL;
+	struct live_event *row = s ? live_event_row(s, p->event, sum->probe) : NULL;
 
 	if (!missing)
 		return 0;
 	if (!row)
 		return -ENOMEM;
-	see(live, s, live->start);
+	live_see(live, s, live->start);
 	if (missing > timed && p->group != LIVE_OTHER)
 		time += (missing - timed) * mean_of(row, sum);
 	row->open.calls += missing;
@@ -489,7 +209,7 @@ static int add_sums(struct live *live)
 static void note_alive(void *context, const struct capture_thread *thread)
 {
 	struct live *live = context;
-	struct live_state *s = state_of(live, thread->thread);
+	struct live_state *s = live_state_of(live, thread->thread);
 
 	if (!s)
 		return;
@@ -501,7 +221,7 @@ static void note_alive(void *context, const struct capture_thread *thread)
 static void add_figures(struct live_figures *to, const struct live_figures *from)
 {
 	to->wall += from->wall;
-	add_groups(to->group, from->group);
+	live_add_groups(to->group, from->group);
 	to->calls += from->calls;
 	to->missing += from->missing;
 	to->bytes += from->bytes;
@@ -519,7 +239,7 @@ static void close_thread(struct live *live, struct live_state *s)
 	uint64_t from = s->since > live->start ? s->since : live->start, inside = 0;
 
 	for (size_t i = 0; i < s->nlevels; i++) {
-		add_groups(s->group, s->levels[i].group); /* their own call was lost */
+		live_add_groups(s->group, s->levels[i].group); /* their own call was lost */
 		memset(&s->levels[i], 0, sizeof(s->levels[i]));
 	}
 	f->wall = s->is.seen && live->until > from ? live->until - from : 0;
@@ -561,7 +281,7 @@ static void forget_interval(struct live *live)
 		if (!s->is.ended)
 			continue;
 		live->states[s->is.thread] = NULL;
-		free_state(s);
+		live_free_state(s);
 	}
 	live->nshown = 0;
 }
@@ -611,14 +331,14 @@ static int account_later(struct live *live)
 	for (size_t i = 0; i < live->nlater && !err; i++) {
 		const struct span *span = &live->later[i];
 		const struct live_probe *p = live_learn(live, span->probe);
-		struct live_state *s = p ? state_of(live, span->thread) : NULL;
+		struct live_state *s = p ? live_state_of(live, span->thread) : NULL;
 
 		if (!s)
 			return -ENOMEM;
 		s->rest = true;
 		if (span->start >= live->until)
 			continue;
-		err = account(live, span, false);
+		err = live_account(live, span, false);
 		if (!err && p->meets)
 			err = teams_take(live, p, span, false);
 	}
@@ -716,7 +436,7 @@ void live_free(struct live *live)
 	if (!live)
 		return;
 	for (size_t i = 0; i < live->nstates; i++)
-		free_state(live->states[i]);
+		live_free_state(live->states[i]);
 	for (size_t i = 0; i < live->nprobes; i++)
 		payload_plan_free(live->probes[i].payload);
 	teams_free(live);

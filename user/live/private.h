@@ -89,6 +89,20 @@ bool live_value(const struct live *live, const struct span *span, int32_t index,
 /* live.probes[probe], worked out; NULL: out of memory. */
 const struct live_probe *live_learn(struct live *live, uint32_t probe);
 
+/* account.c */
+/* The thread's state, a new one where there is none; NULL: out of memory. */
+struct live_state *live_state_of(struct live *live, uint32_t thread);
+void live_free_state(struct live_state *s); /* NULL is fine */
+/* The thread's row of an event, which this probe is of; NULL: out of memory. */
+struct live_event *live_event_row(struct live_state *s, uint32_t event, uint32_t probe);
+/* From here on (ns) it is known what the thread does. */
+void live_see(struct live *live, struct live_state *s, uint64_t start);
+void live_add_groups(uint64_t *to, const uint64_t *from);
+/* A call, or what there is of it up to the look; ended: it is over. Calls inside it come first. 0 or -ENOMEM. */
+int live_account(struct live *live, const struct span *span, bool ended);
+/* What only the end of a call tells. 0 or -ENOMEM. */
+int live_count(struct live *live, const struct span *span);
+
 /* teams.c: a call of a probe that meets; ended: it has, else it is in progress at the look. 0 or -ENOMEM. */
 int teams_take(struct live *live, const struct live_probe *probe, const struct span *span, bool ended);
 /* The calls in progress are about to be told. */
