@@ -66,15 +66,15 @@ int main(int argc, char **argv)
 class Runtime:
     """A private library of this runtime, and a program on it of a name of its own."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, soname="liboshmem.so.40"):
         self.folder = pathlib.Path(folder)
         self.name = name  # at most 15 characters: comm
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "library.c").write_text(LIBRARY)
         (self.folder / "program.c").write_text(PROGRAM_TEXT)
-        self.library = self.folder / "liboshmem.so.40"
+        self.library = self.folder / soname
         self.program = self.folder / name
-        gaspbpf.compile_c(self.folder / "library.c", self.library, "-O1", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so.40")
+        gaspbpf.compile_c(self.folder / "library.c", self.library, "-O1", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
         gaspbpf.compile_c(self.folder / "program.c", self.program, "-O1", "-Wl,--no-as-needed", str(self.library), "-Wl,-rpath," + str(self.folder))
         self.running = []
 

@@ -128,24 +128,6 @@ static bool number_in(const char *text, long *number)
 	return !*end && !errno && *number >= 0 && *number < INT_MAX;
 }
 
-/* Launchers name the number of ranks as they name the rank: with SIZE in the place of RANK, or NTASKS in that of PROCID. */
-static bool find_size(const struct process *process, const char *rank_variable, long *size)
-{
-	static const char *const pairs[][2] = { { "RANK", "SIZE" }, { "PROCID", "NTASKS" } };
-	char name[128];
-
-	for (int i = 0; i < 2; i++) {
-		const char *at = strstr(rank_variable, pairs[i][0]);
-
-		if (!at)
-			continue;
-		snprintf(name, sizeof(name), "%.*s%s%s", (int)(at - rank_variable), rank_variable, pairs[i][1], at + strlen(pairs[i][0]));
-		if (number_in(process_getenv(process, name), size))
-			return true;
-	}
-	return false;
-}
-
 static bool is_of_process(const struct process *process, const struct image *image)
 {
 	for (size_t i = 0; i < process->nmappings; i++)
@@ -164,20 +146,30 @@ static struct image *image_of(const struct plan *plan, const struct process *pro
 	return NULL;
 }
 
-static bool rank_by_model(struct about *about, const struct model *model, struct image *image, const struct process *process)
+static bool by_variables(const struct process *process, char **names, long *number)
 {
-	int number;
+	for (; names && *names; names++)
+		if (number_in(process_getenv(process, *names), number))
+			return true;
+	return false;
+}
 
-	for (char **name = model->rank_env; name && *name; name++) {
-		if (!number_in(process_getenv(process, *name), &about->rank))
-			continue;
-		if (!find_size(process, *name, &about->size))
-			about->size = -1;
-		return true;
-	}
-	if (!model->rank_symbol || !image->is_program || image_read_int(image, process, model->rank_symbol, &number) || number < 0)
+static bool by_symbol(const struct process *process, const struct image *image, const char *symbol, long *number)
+{
+	int found;
+
+	if (!symbol || !image->is_program || image_read_int(image, process, symbol, &found) || found < 0)
 		return false;
-	about->rank = number;
+	*number = found;
+	return true;
+}
+
+static bool rank_by_model(struct about *about, const struct model *model, const struct image *image, const struct process *process)
+{
+	if (!by_variables(process, model->rank_env, &about->rank) && !by_symbol(process, image, model->rank_symbol, &about->rank))
+		return false;
+	if (!by_variables(process, model->ranks_env, &about->size) && !by_symbol(process, image, model->ranks_symbol, &about->size))
+		about->size = -1;
 	return true;
 }
 

@@ -102,6 +102,7 @@ int monitor_step(struct monitor *m)
 		if (err)
 			return err;
 	}
+	notice_leaving(m);
 	err = notice_pending(m);
 	if (!err && plans_register(m)) {
 		m->images_then = m->plan->nimages;
@@ -132,7 +133,7 @@ int monitor_timeout(const struct monitor *m)
 {
 	if (m->pending || m->rescan || m->registered < m->nlibraries)
 		return 0;
-	if (m->busy)
+	if (m->busy || m->some_leave)
 		return BUSY_MS;
 	return m->processes && m->governor ? WATCHFUL_MS : IDLE_MS;
 }
@@ -270,6 +271,7 @@ const struct monitor_snapshot *monitor_look(struct monitor *m)
 
 	/* What has ended by now is read as ended. */
 	news_read(m->news);
+	notice_leaving(m);
 	if (notice_pending(m) || monitor_read(m, m->governor))
 		return NULL;
 	if (m->governor)

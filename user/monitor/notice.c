@@ -22,6 +22,7 @@
 #include "util/log.h"
 
 #define PENDING_MOST 65536
+#define LEAVING_NS 300000000ULL   /* between the end of a process's last thread and its own */
 #define TICK_SLACK_NS 20000000ULL /* a process's start is known to a hundredth of a second */
 
 /* --- news -------------------------------------------------------------- */
@@ -79,8 +80,10 @@ static void on_ended(void *context, pid_t pid, pid_t tid, uint64_t time)
 
 	if (tally_end_thread(&m->book, tid, time))
 		m->rescan = true;
-	if (w && !w->ended && (w->process ? !process_alive(w->process) : pid == tid))
-		w->ended = true;
+	if (w && !w->ended) {
+		w->leaving = clock_monotonic();
+		m->some_leave = true;
+	}
 }
 
 static void on_lost(void *context)
@@ -380,13 +383,35 @@ void notice_let_go(struct monitor *m)
 	}
 }
 
+static bool is_gone(const struct watched_process *w)
+{
+	return w->process ? !process_alive(w->process) : kill(w->pid, 0) && errno == ESRCH;
+}
+
+void notice_leaving(struct monitor *m)
+{
+	struct watched_process *w, *next;
+	uint64_t now = clock_monotonic();
+
+	if (!m->some_leave)
+		return;
+	m->some_leave = false;
+	HASH_ITER(hh, m->processes, w, next) {
+		if (!w->leaving || w->ended)
+			continue;
+		w->ended = is_gone(w);
+		if (!w->ended && now - w->leaving > LEAVING_NS)
+			w->leaving = 0; /* it was only one of its threads */
+		m->some_leave |= w->leaving && !w->ended;
+	}
+}
+
 void notice_check(struct monitor *m)
 {
 	struct watched_process *w, *next;
 
 	HASH_ITER(hh, m->processes, w, next)
-		if (w->process ? !process_alive(w->process) : kill(w->pid, 0) && errno == ESRCH)
-			w->ended = true;
+		w->ended |= is_gone(w);
 }
 
 void notice_free(struct monitor *m)

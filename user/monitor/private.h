@@ -21,6 +21,7 @@ struct watched_process {
 	uint64_t since, blind;      /* as in monitor_process */
 	bool from_start;
 	bool ended;                 /* after the next reading it goes */
+	uint64_t leaving;           /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the end; 0: none */
 	UT_hash_handle hh;
 };
 
@@ -57,6 +58,7 @@ struct monitor {
 	struct known_program *programs;
 	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
 	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
+	bool some_leave;            /* processes are `leaving` */
 	bool rescan;                /* news was lost: all processes are to be looked at */
 	uint64_t began, began_realtime, started_at; /* ns */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
@@ -84,6 +86,8 @@ enum owner notice_owner(void *context, uint32_t pid, uint64_t born, struct talli
 int notice_trees(struct monitor *m);
 /* Ended ones go; their calls have been read. */
 void notice_let_go(struct monitor *m);
+/* Those that may have ended by now are looked at. */
+void notice_leaving(struct monitor *m);
 /* Those that ended unseen are marked as ended. */
 void notice_check(struct monitor *m);
 void notice_free(struct monitor *m);

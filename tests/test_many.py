@@ -1,0 +1,213 @@
+"""Many at once, and for long: short-lived processes, containers, attaching and letting go, the monitor's own death."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import gaspbpf
+import monitoring
+
+CYCLES = int(os.environ.get("CYCLES", 200))  # 10000: what months do
+
+
+@pytest.fixture
+def monitors(tmp_path):
+    running = []
+
+    def start(*arguments, **keywords):
+        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    made = []
+
+    def make(name, **keywords):
+        made.append(monitoring.Runtime(tmp_path / f"runtime{len(made)}", name, **keywords))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.kill()
+
+
+def met(monitor, job):
+    """The library is known from here on: one process has mapped it and has been noticed."""
+    first = job.start(0, 0, gate=job.folder)
+    monitor.wait_for_processes([first.pid])
+    (job.folder / "go").touch()
+    (job.folder / "end").touch()
+    assert first.wait(timeout=gaspbpf.PATIENCE) == 0
+    (job.folder / "go").unlink()
+    (job.folder / "end").unlink()
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def resident(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def run_many(job, count, barriers, puts):
+    """Runs the program so often, as fast as a shell can."""
+    script = f'i=0; while [ $i -lt {count} ]; do "{job.program}" {barriers} {puts} & i=$((i+1)); [ $((i % 8)) = 0 ] && wait; done; wait'
+    subprocess.run(["bash", "-c", script], check=True, timeout=gaspbpf.PATIENCE, stdout=subprocess.DEVNULL)
+
+
+MODEL = """
+model    many
+language MANY
+numbers  0x7000
+library  libmany.so*
+BARRIER  barrier  void shmem_barrier_all(void)
+PUT      put      void shmem_putmem(void *to, const void *from, size_t n @bytes, int pe @peer)
+"""
+
+
+def test_every_call_of_short_lived_processes_counts(runtime, monitors, tmp_path):
+    """--all, and hardly one of them lives long enough to be looked at: but the kernel knows the file. A runtime of the test's own, that no other test has."""
+    job = runtime("many_short", soname="libmany.so.1")
+    (tmp_path / "many.model").write_text(MODEL)
+    monitor = monitors("--all", "--lazy", "--max-overhead", "none", "--model-file", tmp_path / "many.model", "-m", "many")
+    met(monitor, job)
+    run_many(job, 200, 7, 3)
+    totals = monitor.totals()
+    assert totals["GASP_MANY_BARRIER"]["calls"] == 200 * 7
+    assert (totals["GASP_MANY_PUT"]["calls"], totals["GASP_MANY_PUT"]["bytes"]) == (200 * 3, 200 * (1 + 2 + 3))
+    assert totals["GASP_MANY_PUT"]["skipped"] == 0
+    line = monitor.stop()
+    assert line["monitor"]["lost"] == 0
+
+
+def test_memory_and_descriptors_stay_flat(runtime, monitors):
+    """Attach and let go, hundreds of times: what a process needed is given back."""
+    job = runtime("many_cycles")
+    monitor = monitors("--comm", job.name, "--lazy")
+    pid = monitor.process.pid
+    met(monitor, job)
+    run_many(job, CYCLES // 4, 1, 1)
+    gaspbpf.wait_for(lambda: not monitor.now()["processes"], "all to be let go")
+    files, memory = descriptors(pid), resident(pid)
+    run_many(job, CYCLES, 1, 1)
+    line = gaspbpf.wait_for(lambda: (lambda line: not line["processes"] and line)(monitor.now()), "all to be let go")
+    assert descriptors(pid) <= files
+    assert resident(pid) <= memory + 2 * 1024 * 1024
+    assert line["monitor"]["sums"] == 0  # nothing is left in the kernel, either
+
+
+def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
+    """A program built again and again, each time with a library of its own: as many files as a node meets in years."""
+    job = runtime("many_builds")
+    monitor = monitors("--comm", job.name, "--lazy")
+    pid = monitor.process.pid
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    stays = job.start(40, 2, gate)
+    monitor.wait_for_processes([stays.pid])
+    for build in range(110):
+        folder = tmp_path / f"build{build}"
+        folder.mkdir()
+        shutil.copy(job.library, folder)
+        shutil.copy(job.program, folder)
+        process = subprocess.Popen([str(folder / job.name), "--gate", str(folder), "1", "1"], env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
+        gaspbpf.wait_for(lambda: monitor.process_of(process.pid) or process.poll() is not None, "the build to be noticed")
+        (folder / "go").touch()
+        (folder / "end").touch()
+        assert process.wait(timeout=gaspbpf.PATIENCE) == 0
+        shutil.rmtree(folder)
+    line = gaspbpf.wait_for(lambda: (lambda line: line["monitor"]["renewals"] and line)(monitor.now()), "files to be forgotten")
+    assert line["monitor"]["images"] < 200
+    assert descriptors(pid) < 400
+    (gate / "go").touch()
+    gaspbpf.wait_for((gate / f"done.{stays.pid}").exists, "the first job's work")
+    monitor.now()
+    found = monitoring.events_of(monitor.process_of(stays.pid))
+    assert found["GASP_SHMEM_BARRIER_ALL"]["calls"] == 40  # what has been there all the time goes on
+    assert monitor.totals()["GASP_SHMEM_BARRIER_ALL"]["calls"] == 40 + 110
+    (gate / "end").touch()
+    assert stays.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_a_container_with_its_own_library(runtime, monitors, tmp_path):
+    """Its own mounts, its own process numbers, its own copy of the library at a path that is another file outside."""
+    job = runtime("many_boxed")
+    root = tmp_path / "root"
+    inside = root / str(job.folder).lstrip("/")
+    inside.mkdir(parents=True)
+    for path in ("/bin", "/lib", "/lib64", "/usr", "/proc", "/tmp/gate"):
+        (root / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    shutil.copy(job.library, inside)
+    shutil.copy(job.program, inside)
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    mounts = " && ".join(f"mount --rbind {path} {root}{path}" for path in ("/lib", "/lib64", "/usr", "/bin"))
+    box = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
+                            f"{mounts} && mount --bind {gate} {root}/tmp/gate && mount -t proc proc {root}/proc && "
+                            f"exec chroot {root} {job.program} --gate /tmp/gate 21 5"], start_new_session=True)
+    try:
+        line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()), "the container's process")
+        pid = line["processes"][0]["pid"]
+        (gate / "go").touch()
+        gaspbpf.wait_for(lambda: list(gate.glob("done.*")), "its work")
+        assert list(gate.glob("done.*")) != [gate / f"done.{pid}"]  # inside it has another number
+        monitor.now()
+        found = monitoring.events_of(monitor.process_of(pid))
+        assert found["GASP_SHMEM_BARRIER_ALL"]["calls"] == 21
+        assert found["GASP_SHMEM_PUT"]["bytes"] == 15
+        (gate / "end").touch()
+        assert box.wait(timeout=gaspbpf.PATIENCE) == 0
+    finally:
+        gaspbpf.kill_group(box)
+
+
+def test_many_ranks_on_one_node(runtime, monitors, tmp_path):
+    """64 of them, each with its own rank, counted apart."""
+    job = runtime("many_ranks")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    ranks = {job.start(rank + 1, 1, gate, env={"PMIX_RANK": str(rank), "SLURM_JOB_ID": "4711"}).pid: rank for rank in range(64)}
+    monitor.wait_for_processes(ranks)
+    (gate / "go").touch()
+    gaspbpf.wait_for(lambda: len(list(gate.glob("done.*"))) == 64, "their work")
+    line = monitor.now()
+    (gate / "end").touch()
+    assert sorted(process["rank"] for process in line["processes"]) == list(range(64))
+    for process in line["processes"]:
+        rank = ranks[process["pid"]]
+        assert process["rank"] == rank and process["job"] == "4711"
+        assert monitoring.events_of(process)["GASP_SHMEM_BARRIER_ALL"]["calls"] == rank + 1
+    assert {process.wait(timeout=gaspbpf.PATIENCE) for process in job.running} == {0}
+
+
+def test_killed_and_started_again(runtime, monitors, tmp_path):
+    """The job does not notice; the counters begin anew, and say since when."""
+    job = runtime("many_lives")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    first = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    process = job.start(2000000, 9, gate)
+    first.wait_for_processes([process.pid])
+    (gate / "go").touch()
+    gaspbpf.wait_for(lambda: first.totals().get("GASP_SHMEM_BARRIER_ALL"), "calls")
+    first.kill()  # in the middle of them
+    second = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    second.wait_for_processes([process.pid])
+    gaspbpf.wait_for((gate / f"done.{process.pid}").exists, "the job to do its work")
+    line = second.now()
+    assert line["time_ns"] - line["monitor"]["since_ns"] > first.last()["time_ns"] - first.last()["monitor"]["since_ns"]
+    found = {event["name"]: event["calls"] for event in line["events"]}
+    seen = monitoring.events_of(first.last())["GASP_SHMEM_BARRIER_ALL"]["calls"]
+    assert found.get("GASP_SHMEM_BARRIER_ALL", 0) <= 2000000 - seen
+    (gate / "end").touch()
+    assert process.wait(timeout=gaspbpf.PATIENCE) == 0
