@@ -1,0 +1,332 @@
+"""gaspbpf stuck on jobs that really wait for each other, entered before it looks and while it looks; and that a job that can go on does."""
+import json
+import os
+import pathlib
+import re
+import time
+
+import pytest
+
+import gaspbpf
+import truth
+
+STUCK = gaspbpf.WORKLOADS / "stuck"
+LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich", "openmpi_O0": "mpirun.openmpi"}
+
+
+def entered(job, numbers):
+    """Waits until these have said that they are about to wait."""
+    gaspbpf.wait_for(lambda: all((job.gate / f"enters.{n}").exists() for n in numbers), "the job to enter its calls")
+
+
+def ready(job, number):
+    mark = job.gate / f"ready.{number}"
+    gaspbpf.wait_for(lambda: mark.exists() and mark.stat().st_size, "the job to reach its gate")
+
+
+def switches(tid):
+    """How often a thread has left a processor, and whether it sleeps."""
+    status = pathlib.Path(f"/proc/{tid}/status").read_text()
+    return re.findall(r"ctxt_switches:\t(\d+)", status), "State:\tS" in status
+
+
+def sleeps(tids):
+    """Waits until these threads have slept for a while without a break."""
+    def there():
+        before = [switches(tid) for tid in tids]
+        time.sleep(0.1)
+        return all(asleep for _, asleep in before) and [switches(tid) for tid in tids] == before
+    gaspbpf.wait_for(there, "threads to sleep")
+
+
+def waits_of(job, number):
+    tid, address = (job.gate / f"enters.{number}").read_text().split()
+    return int(tid), int(address, 16)
+
+
+def stuck(*arguments):
+    out = gaspbpf.run("stuck", "--json", *arguments)
+    assert out.returncode == 0, out.stderr
+    return json.loads(out.stdout)
+
+
+def until(condition, *arguments):
+    """Looks again until the ranks are where they are about to go: between saying so and being there is a moment."""
+    end = time.monotonic() + gaspbpf.PATIENCE
+    while True:
+        seen = stuck(*arguments)
+        if condition(seen) or time.monotonic() > end:
+            return seen
+
+
+def waiting_in(event, ranks):
+    def there(seen):
+        return {t["rank"] for t in seen["threads"] if t["stuck"] and t["call"]["event"] == event} >= set(ranks)
+    return there
+
+
+def finding(seen, kind):
+    found = [f for f in seen["findings"] if f["kind"] == kind]
+    assert len(found) == 1, seen["findings"]
+    return found[0]
+
+
+def by_rank(seen):
+    return {t["rank"]: t for t in seen["threads"] if t["call"] and t["pid"] == t["tid"]}
+
+
+def ranks(parties):
+    return sorted(party["rank"] for party in parties)
+
+
+# --- threads ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["locks", "locks_O0"])
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("options", [(), ("--no-probes", "-d", "100ms")])
+def test_a_cycle_of_locks_is_named(job, program, count, options):
+    run = job([STUCK / program, "cycle", count])
+    entered(run, range(count))
+    truth_of = dict(waits_of(run, n) for n in range(count))
+    sleeps(truth_of)
+    seen = stuck("-p", run.process.pid, *options)
+    found = finding(seen, "deadlock")
+    assert {party["tid"] for party in found["waiting"]} == set(truth_of) and not found["likely"]
+    tids = [waits_of(run, n)[0] for n in range(count)]
+    for thread in seen["threads"]:
+        if thread["tid"] not in truth_of:
+            continue
+        assert thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK" and thread["call"]["entered"] == "before"
+        assert thread["waits_for"] == {"lock": hex(truth_of[thread["tid"]]), "holder": tids[(tids.index(thread["tid"]) + 1) % count],
+                                       "likely": False}
+        assert re.fullmatch(r"locks\.c:\d+ in take", thread["call"]["called_from"])
+        assert 0 < thread["call"]["at_least_ns"] and thread["call"]["since_ns"] is None
+    for tid in tids:
+        assert f"(tid {tid})" in found["text"]
+
+
+def test_calls_that_begin_meanwhile_have_their_time_and_arguments(job, observe):
+    run = job([STUCK / "locks", "cycle", "2"], env={"ENTER_LATE": "1"})
+    ready(run, 0)
+    watch = observe("stuck", "-p", run.process.pid, "--json", "-d", f"{gaspbpf.PATIENCE}s", ready="watching")
+    began = time.monotonic()
+    (run.gate / "go").touch()
+    entered(run, [0, 1])
+    sleeps([waits_of(run, n)[0] for n in range(2)])
+    since = time.monotonic()
+    gaspbpf.wait_for(lambda: time.monotonic() - since > 0.7, "the locks to be worth a word")
+    status, out, errors = watch.stop()
+    assert status == 0, errors
+    seen = json.loads(out)
+    took = time.monotonic() - began
+    assert {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == {waits_of(run, n)[0] for n in range(2)}
+    for thread in seen["threads"]:
+        if thread["call"] and thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK":
+            assert thread["call"]["entered"] == "seen"
+            assert 0.7e9 < thread["call"]["since_ns"] < took * 1e9
+            assert thread["call"]["arguments"]["mutex"] == {"value": hex(dict(waits_of(run, n) for n in range(2))[thread["tid"]]), "likely": False}
+            assert re.fullmatch(r"locks\.c:\d+ in take", thread["call"]["called_from"])
+            assert any((frame["place"] or "").endswith("in in_cycle") for frame in thread["stack"])  # past the return probe
+
+
+def test_who_holds_the_lock_and_the_job_goes_on(job):
+    run = job([STUCK / "locks", "held"])
+    entered(run, [0, 1])
+    ready(run, 0)
+    tids = [waits_of(run, n)[0] for n in range(2)]
+    sleeps(tids)
+    seen = stuck("-p", run.process.pid)
+    found = finding(seen, "held")
+    assert {party["tid"] for party in found["waiting"]} == set(tids)
+    assert [party["tid"] for party in found["others"]] == [run.process.pid]
+    assert hex(waits_of(run, 0)[1]) in found["text"]
+    assert not any(f["kind"] == "deadlock" for f in seen["findings"])
+    (run.gate / "go").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0
+    assert "passed 2" in run.output()
+
+
+def test_a_barrier_of_threads_says_how_many_have_come(job):
+    run = job([STUCK / "locks", "barrier"])
+    entered(run, range(3))
+    ready(run, 0)
+    tids = [waits_of(run, n)[0] for n in range(3)]
+    sleeps(tids)
+    seen = stuck("-p", run.process.pid)
+    found = finding(seen, "absent")
+    assert {party["tid"] for party in found["waiting"]} == set(tids)
+    assert "3 of 4 threads have come" in found["text"]
+    (run.gate / "go").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_waiting_for_a_thread_that_waits_for_oneself(job):
+    run = job([STUCK / "locks", "join"])
+    entered(run, [0])
+    tid, address = waits_of(run, 0)
+    sleeps([tid, run.process.pid])
+    seen = stuck("-p", run.process.pid)
+    found = finding(seen, "deadlock")
+    assert {party["tid"] for party in found["waiting"]} == {tid, run.process.pid} and not found["likely"]
+    main, = [t for t in seen["threads"] if t["tid"] == run.process.pid]
+    assert main["call"]["event"] == "GASP_PTHREAD_JOIN" and main["waits_for"]["thread"] == tid
+
+
+def test_text_says_the_same(job):
+    run = job([STUCK / "locks", "cycle", "2"])
+    entered(run, [0, 1])
+    sleeps([waits_of(run, n)[0] for n in range(2)])
+    out = gaspbpf.run("stuck", "-p", run.process.pid, "--stack")
+    assert out.returncode == 0, out.stderr
+    assert re.search(r"^- deadlock of 2: waiter-\d \(tid \d+\) waits for lock 0x[0-9a-f]+ that waiter-\d \(tid \d+\) holds \(locks\.c:\d+ in take\); ",
+                     out.stdout, re.M), out.stdout
+    assert re.search(r"^waiter-0 \(tid \d+\) +\d+ GASP_PTHREAD_MUTEX_LOCK +\S.*before, >= [\d.]+ m?s +locks\.c:\d+ in take$", out.stdout, re.M)
+    assert re.search(r"^  #\d +locks\.c:\d+ in in_cycle$", out.stdout, re.M)
+
+
+# --- ranks --------------------------------------------------------------------
+
+
+def mpi(job, build, how, count, **environment):
+    return job([LAUNCHERS[build], "-n", count, STUCK / f"mpi_{build}", how], ranks=count, env={**truth.ENVIRONMENT, **environment})
+
+
+@pytest.mark.parametrize("build", LAUNCHERS)
+def test_ranks_that_all_receive(job, build):
+    run = mpi(job, build, "cycle", 2)
+    entered(run, range(2))
+    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid)
+    found = finding(seen, "deadlock")
+    assert ranks(found["waiting"]) == [0, 1]
+    for rank, thread in by_rank(seen).items():
+        assert thread["waits_for"]["peer"] == 1 - rank
+        assert thread["call"]["arguments"]["source"] == {"value": 1 - rank, "likely": False}
+        assert thread["call"]["arguments"]["tag"] == {"value": 5, "likely": False}
+        assert thread["call"]["entered"] == "before"
+        assert thread["call"]["called_from"].endswith(" in exchange")
+    assert "rank 0 waits in GASP_MPI_RECV for rank 1" in found["text"]
+
+
+def test_ranks_that_receive_while_it_watches(job, observe):
+    run = mpi(job, "openmpi", "cycle", 2, ENTER_LATE="1").wait_ready()
+    watch = observe("stuck", "-p", run.process.pid, "--json", "-d", f"{gaspbpf.PATIENCE}s", ready="watching")
+    (run.gate / "go").touch()
+    entered(run, range(2))
+    since = time.monotonic()
+    gaspbpf.wait_for(lambda: time.monotonic() - since > 3, "the calls to be worth a word")
+    status, out, errors = watch.stop()
+    assert status == 0, errors
+    seen = json.loads(out)
+    assert ranks(finding(seen, "deadlock")["waiting"]) == [0, 1]
+    for rank, thread in by_rank(seen).items():
+        assert thread["call"]["entered"] == "seen" and thread["call"]["arguments"]["source"] == {"value": 1 - rank, "likely": False}
+
+
+@pytest.mark.parametrize("build", ["openmpi", "mpich"])
+def test_who_has_not_come_to_the_barrier_and_the_job_goes_on(job, build):
+    run = mpi(job, build, "barrier", 3)
+    entered(run, range(2))
+    ready(run, 2)
+    seen = until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid)
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
+    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: rank 2 ", found["text"])
+    assert not [f for f in seen["findings"] if f["kind"] == "deadlock"]
+    (run.gate / "go").touch()
+    (run.gate / "end").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
+    assert "sum 6" in run.output()
+
+
+def test_a_barrier_of_some_ranks_is_not_one_of_all(job):
+    """Odd ranks of four at a barrier of their own, even ones at one of all: the odd ones wait for rank 3 alone."""
+    run = mpi(job, "openmpi", "part", 4)
+    entered(run, [0, 1, 2])
+    ready(run, 3)
+    seen = until(waiting_in("GASP_MPI_BARRIER", range(3)), "-p", run.process.pid)
+    absent = {tuple(ranks(f["waiting"])): ranks(f["others"]) for f in seen["findings"] if f["kind"] == "absent"}
+    assert absent == {(1,): [3], (0, 2): [1, 3]}
+
+
+@pytest.mark.parametrize("build", ["openmpi", "mpich"])
+def test_a_rank_that_leaves_without_reaching_the_barrier(job, build):
+    run = mpi(job, build, "leave", 3)
+    entered(run, range(3))
+
+    def there(seen):
+        return any(f["kind"] == "left" for f in seen["findings"]) and waiting_in("GASP_MPI_BARRIER", range(2))(seen)
+    seen = until(there, "-p", run.process.pid)
+    found = finding(seen, "left")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
+    assert re.search(r"rank 2 (is leaving the program, in GASP_MPI_FINALIZE|has left the program)", found["text"])
+
+
+def test_shmem_barrier(job):
+    run = job(["oshrun", "-n", "3", STUCK / "shmem", "barrier"], ranks=3, env=truth.ENVIRONMENT)
+    entered(run, range(2))
+    ready(run, 2)
+    seen = until(waiting_in("GASP_SHMEM_BARRIER_ALL", range(2)), "-p", run.process.pid)
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
+    assert "PE 2" in found["text"]
+    (run.gate / "go").touch()
+    (run.gate / "end").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
+
+
+def test_shmem_lock(job):
+    run = job(["oshrun", "-n", "3", STUCK / "shmem", "lock"], ranks=3, env=truth.ENVIRONMENT)
+    entered(run, range(3))
+    seen = until(waiting_in("GASP_SHMEM_LOCK", [1, 2]), "-p", run.process.pid)
+    threads = by_rank(seen)
+    assert threads[1]["waits_for"]["lock"] and threads[2]["waits_for"]["lock"]
+    assert not [f for f in seen["findings"] if f["kind"] == "deadlock"]
+    (run.gate / "go").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
+    assert "total 6" in run.output()
+
+
+def test_upc_barrier(job):
+    run = job([STUCK / "upc", "-n", "3"])
+    entered(run, range(2))
+    ready(run, 2)
+    seen = until(waiting_in("GASP_UPC_BARRIER", range(2)), "-p", run.process.pid)
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
+    for rank in range(2):
+        assert by_rank(seen)[rank]["call"]["arguments"]["expr"] in ({"value": 7, "likely": False}, None)
+    (run.gate / "go").touch()
+    (run.gate / "end").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
+    assert "all 3 met" in run.output()
+
+
+# --- odd ones -----------------------------------------------------------------
+
+
+def test_without_root_the_owner_sees_who_sleeps(job, tmp_path):
+    if not os.path.exists("/proc/self/syscall"):
+        pytest.skip("this kernel has no /proc/PID/syscall")
+    os.chmod(tmp_path, 0o777)
+    for folder in tmp_path.resolve().parents:
+        if not os.stat(folder).st_mode & 1:
+            pytest.skip(f"{folder} is closed to others")
+    run = job(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", STUCK / "locks", "cycle", "2"])
+    os.chmod(run.folder, 0o777)
+    os.chmod(run.gate, 0o777)
+    entered(run, [0, 1])
+    tids = {waits_of(run, n)[0] for n in range(2)}
+    sleeps(tids)
+    out = gaspbpf.subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(gaspbpf.PROGRAM), "stuck", "--json", "-d", "100ms",
+                                  "-p", str(run.process.pid)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
+    assert out.returncode == 0, out.stderr
+    assert "without root" in out.stderr
+    assert {party["tid"] for party in finding(json.loads(out.stdout), "deadlock")["waiting"]} == tids
+
+
+def test_wrong_use():
+    assert gaspbpf.run("stuck").returncode == 2
+    assert gaspbpf.run("stuck", "-p", "4194304000").returncode == 2
+    gone = gaspbpf.run("stuck", "-p", 2 ** 22 - 1)
+    assert gone.returncode == 1 and "no such process" in gone.stderr
