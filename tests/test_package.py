@@ -121,7 +121,7 @@ def test_its_whole_life(package, chroot, tmp_path):
     for program in ("/usr/bin/gaspbpf", "/usr/libexec/gaspbpf/gaspbpf-toolhost"):
         assert "not found" not in inside(chroot, "ldd", program)  # what it depends on is all that it needs
     assert re.fullmatch(r"gaspbpf [\d.]+\n", inside(chroot, "gaspbpf", "--version"))
-    assert "MPI_Send" in inside(chroot, "gaspbpf", "list", "--known")  # its models are found
+    assert "GASP_MPI" in inside(chroot, "gaspbpf", "list", "--known")  # its models are found
 
     port = free_port()
     options = chroot / "etc/gaspbpf.conf"

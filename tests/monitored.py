@@ -1,0 +1,57 @@
+"""Tests of gaspbpf monitor as a service: starting it, and reading what it tells over HTTP."""
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import prometheus_client.openmetrics.parser
+
+import gaspbpf
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+
+
+def url_of(watcher):
+    """Where the metrics are; waits until it has been said."""
+    gaspbpf.wait_for(lambda: watcher._has_said(b"/metrics\n"), "the address of the metrics")
+    return re.search(rb"http://\S+/metrics", watcher.errors)[0].decode()
+
+
+def get(url, accept=None):
+    """What a scraper gets: (content type, bytes)."""
+    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
+    with urllib.request.urlopen(request, timeout=gaspbpf.PATIENCE) as answer:
+        return answer.headers["Content-Type"], answer.read()
+
+
+def scrape(url):
+    """All samples, read by Prometheus' own strict parser of OpenMetrics: {name: [(labels, value)]}."""
+    kind, text = get(url, OPENMETRICS)
+    assert kind.startswith("application/openmetrics-text")
+    samples = {}
+    for family in prometheus_client.openmetrics.parser.text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            samples.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return samples
+
+
+def total(samples, name, by, **labels):
+    """Sums of the samples that have these labels, by the value of one label."""
+    sums = {}
+    for has, value in samples.get(name, []):
+        if all(has.get(label) == wanted for label, wanted in labels.items()):
+            sums[has.get(by)] = sums.get(has.get(by), 0) + value
+    return sums
+
+
+def query(server, expression):
+    """An instant query to a Prometheus server: [(labels, value)]."""
+    url = f"{server}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+    try:
+        with urllib.request.urlopen(url, timeout=gaspbpf.PATIENCE) as answer:
+            result = json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{expression}: {error.read().decode()}") from None
+    assert result["status"] == "success", result
+    return [(row["metric"], float(row["value"][1])) for row in result["data"]["result"] if "value" in row]
