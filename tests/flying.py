@@ -12,7 +12,7 @@ JOBS = {  # launcher, program's source, ranks, models
     "shmem": (["oshrun", "-n", "2"], "shmem.c", 2, []),
 }
 PROGRAMS = {"threads": "threads", "openmpi": "mpi_openmpi", "shmem": "shmem"}
-SAYS = re.compile(rb"gaspbpf: (\S+\.gasp): (.* calls.* before, .*)")
+SAYS = re.compile(rb"gaspbpf: (\S+\.gasp): (.* calls?\b.* before, .*)")
 
 
 class Call(typing.NamedTuple):

@@ -265,6 +265,33 @@ def test_killed_in_mid_flight(job, observe, tmp_path):
     assert len(expected(running, "")) == 4
 
 
+def test_under_monitor(job, observe, tmp_path):
+    """The same of all processes that the monitor watches: a barrier that lasts, somebody's wish, a death; and the monitor's counts are as without."""
+    running, _ = flying.start(job, "openmpi")
+    watcher = observe("monitor", "-p", running.process.pid, "-m", "mpi", "--json", "--interval", "1h", "-o", tmp_path / "dump-%w.gasp", *HOUR, "--trigger", "barrier>300ms",
+                      ready="monitoring")
+    go(running)
+    flying.wait_until_waiting(running, LAST["openmpi"], 1)
+    name, why = flying.wait_for_dump(watcher)
+    assert name == str(tmp_path / "dump-wait-1.gasp") and "GASP_MPI_BARRIER has lasted" in why
+    assert flying.dumped(tmp_path / "dump-wait-1.gasp", "openmpi", tmp_path) == expected(running, "detach")
+    result = gaspbpf.run("control", "-p", running.pids()[0], "dump")
+    assert (result.returncode, result.stdout) == (0, f"{tmp_path}/dump-asked-2.gasp\n"), result.stderr
+    os.kill(running.pids()[1], signal.SIGKILL)
+    name, why = flying.wait_for_dump(watcher, 3)
+    assert f"pid {running.pids()[1]}" in why and "was killed by signal 9" in why
+    told = expected(running, "exit")
+    theirs = [tid for (rank, tid) in flying.log(running) if rank == 1]
+    seen = flying.dumped(tmp_path / "dump-death-3.gasp", "openmpi", tmp_path)
+    assert [seen[tid] for tid in theirs] == [told[tid] for tid in theirs]
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    calls = {row["event"]: row["calls"] for row in json.loads(out.splitlines()[-1])["events"]} if out.strip() else {}
+    logged = [call for calls_of_one in flying.log(running).values() for call in calls_of_one]
+    for event in "GASP_MPI_SEND", "GASP_MPI_RECV":
+        assert calls[event] == sum(call.event == event for call in logged)
+
+
 @pytest.mark.parametrize("options, message", (
     (["--flight", "soon"], "not a time"),
     (["--flight", "10s,1k"], "not a size between"),

@@ -80,6 +80,8 @@ void capture_locate_site(struct capture_session *session, uint32_t site);
  * called after capture_drain(), now and then. 0 or -errno, not said.
  */
 int capture_read_sums(struct capture_session *session);
+/* The kernel's sums are read by somebody else, and have more than what became no span: this session never looks at them. */
+void capture_leave_sums(struct capture_session *session);
 
 /*
  * From now on the probes are to take no more than `budget` (0.02: 2 %) of each thread's time: user/govern/govern.c. plan and scope are those of

@@ -139,6 +139,7 @@ struct capture_session {
 	size_t nearly_life;       /* of those, applied as far as they come before spans */
 	struct sum_thread *sum_threads; /* by (born, tid) */
 	struct sum_record *sums;  /* by (thread, site) */
+	bool leave_sums;          /* they are somebody else's */
 	size_t ended_sums;        /* entries in the kernel of threads that have ended */
 	struct comm_places **comm_places; /* by site id: where its calls name communicators; NULL: nowhere */
 	uint32_t ncomm_places;

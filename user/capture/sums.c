@@ -86,7 +86,7 @@ void session_sum_thread(struct capture_session *s, struct live_thread *t, const 
 {
 	struct sum_thread *known;
 
-	if (!life->sums)
+	if (!life->sums || s->leave_sums)
 		return;
 	known = find_thread(s, life->born, life->tid) ?: add_thread(s, life->born, t);
 	if (!known) {
@@ -278,14 +278,22 @@ static void remove_ended(struct look *look)
 int capture_read_sums(struct capture_session *s)
 {
 	struct look look = { .s = s };
-	int err = kernel_read_sums(s->kernel, take_entry, &look);
+	int err;
 
+	if (s->leave_sums)
+		return 0;
+	err = kernel_read_sums(s->kernel, take_entry, &look);
 	take_unknown(&look);
 	if (!err)
 		remove_ended(&look);
 	free(look.unknown);
 	free(look.ended);
 	return err ? err : look.failed ? -ENOMEM : 0;
+}
+
+void capture_leave_sums(struct capture_session *s)
+{
+	s->leave_sums = true;
 }
 
 void session_make_room(struct capture_session *s)

@@ -15,6 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/monitor_flight.h"
 #include "cli/monitor_print.h"
 #include "cli/service.h"
 #include "monitor/monitor.h"
@@ -35,6 +36,8 @@ struct options {
 	double budget;
 	uint64_t interval, duration, most_processes;
 	struct service_options service;
+	struct flight_options flight;
+	char *output;               /* where its dumps go; NULL: here */
 	struct text_list arguments; /* of the command line and of a file: what all texts here point into */
 	char *config;               /* that file; NULL: none */
 	int argc;                   /* the command line itself */
@@ -56,6 +59,7 @@ static const struct argp_option option_table[] = {
 	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too", 2 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
+	{ "output", 'o', "FOLDER|FILE", 0, "With --flight: where its dumps go", 4 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
 	{ "quiet", 'q', NULL, 0, "Print nothing but errors and warnings", 3 },
 	{ 0 }
@@ -73,6 +77,7 @@ static const char description[] =
 	"  sudo gaspbpf monitor --config /etc/gaspbpf.conf      as the service does it (docs/service.md)\n"
 	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
 	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"
+	"  sudo gaspbpf monitor --all --flight 30s,256m --trigger 'barrier>1m' -o /var/tmp      keep the last calls, too (docs/flight.md)\n"
 	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread     malloc and pthread only on request: everything calls them\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -84,6 +89,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->service;
+		state->child_inputs[2] = &o->flight;
+		break;
+	case 'o':
+		o->output = argument;
 		break;
 	case OPTION_ALL:
 		o->all = true;
@@ -136,6 +145,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			argp_error(state, "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
 		if (o->service.listen && !o->json && !o->interval)
 			o->quiet = true;
+		if (o->output && !o->flight.on)
+			argp_error(state, "-o %s: goes with --flight: 'gaspbpf -p PID -o FILE' records", log_safe(o->output));
+		if (o->output && flight_check_path(o->output))
+			argp_error(state, "-o %s: %s", log_safe(o->output), flight_check_path(o->output));
 		if (!o->interval)
 			o->interval = DEFAULT_INTERVAL;
 		break;
@@ -145,7 +158,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
 
 /* Names become numbers. 0 or -errno, said. */
@@ -191,6 +204,8 @@ static int block_signals(const struct options *o)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	if (o->flight.on)
+		sigaddset(&set, SIGUSR1);
 	if (o->config)
 		sigaddset(&set, SIGHUP); /* else it means what it means elsewhere */
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
@@ -241,6 +256,7 @@ static void options_free(struct options *o)
 	free(o->users.items);
 	free(o->uids);
 	free(o->config);
+	flight_options_free(&o->flight);
 	config_free(&o->arguments);
 }
 
@@ -320,7 +336,7 @@ static void reload(struct monitor *m, struct service *service, const struct opti
 
 /* --- watching ------------------------------------------------------------ */
 
-static int watch(struct monitor *m, struct service *service, const struct options *o, struct options **chosen, int signals)
+static int watch(struct monitor *m, struct monitor_flight *flight, struct service *service, const struct options *o, struct options **chosen, int signals)
 {
 	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
 	struct monitor_before before = { 0 };
@@ -328,13 +344,15 @@ static int watch(struct monitor *m, struct service *service, const struct option
 
 	while (!err && now < end) {
 		int timeout = min_timeout(min_timeout(monitor_timeout(m), now, shown + o->interval), now, end);
-		int signal = wait_for_something(m, service, signals, timeout);
+		int signal = wait_for_something(m, service, signals, monitor_flight_timeout(flight, timeout));
 
-		if (signal && signal != SIGHUP)
+		if (signal && signal != SIGHUP && signal != SIGUSR1)
 			break;
-		if (signal)
+		if (signal == SIGHUP)
 			reload(m, service, o, chosen);
-		err = monitor_step(m);
+		else if (signal)
+			monitor_flight_asked(flight);
+		err = monitor_step(m) ?: monitor_flight_step(flight, m);
 		service_step(service);
 		now = clock_monotonic();
 		if (err || now - shown < o->interval || now >= end)
@@ -362,14 +380,20 @@ static int run(struct options *o, const struct model_set *models)
 		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
 		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
 	};
+	struct monitor_flight *flight = NULL;
 	struct monitor *m = NULL;
 	struct service *service = NULL;
 	struct options *chosen = NULL;
-	int signals = block_signals(o), err;
+	int signals = block_signals(o), err = 0;
 
 	if (signals < 0)
 		return signals;
-	err = monitor_open(&m, &options);
+	if (o->flight.on)
+		err = monitor_flight_new(&flight, &o->flight, o->output);
+	options.spans = o->flight.on;
+	options.watcher = monitor_flight_watcher(flight);
+	if (!err)
+		err = monitor_open(&m, &options);
 	if (!err)
 		err = service_open(&service, &o->service, m);
 	if (!err) {
@@ -379,8 +403,9 @@ static int run(struct options *o, const struct model_set *models)
 		else if (!o->quiet)
 			fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
 		service_ready(service);
-		err = watch(m, service, o, &chosen, signals);
+		err = watch(m, flight, service, o, &chosen, signals);
 	}
+	monitor_flight_free(flight);
 	service_close(service);
 	monitor_close(m);
 	if (chosen)

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,16 +99,12 @@ static int parse_scope(struct options *o, const char *text)
 /* -o of a flight recorder: where its dumps go. */
 static void check_dumps(const struct options *o, struct argp_state *state)
 {
-	const char *path = o->outputs.count ? o->outputs.items[0] : NULL;
-	struct stat found;
-	size_t length = path ? strlen(path) : 0;
+	const char *path = o->outputs.count ? o->outputs.items[0] : NULL, *wrong = path ? flight_check_path(path) : NULL;
 
 	if (o->outputs.count > 1)
 		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(o->outputs.items[1]));
-	if (!path || (length && path[length - 1] == '/') || (!stat(path, &found) && S_ISDIR(found.st_mode)))
-		return;
-	if (output_kind(path) != OUTPUT_RECORDING)
-		argp_error(state, "-o %s: a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it", log_safe(path));
+	if (wrong)
+		argp_error(state, "-o %s: %s", log_safe(path), wrong);
 }
 
 static void check_output(const struct options *o, size_t which, struct argp_state *state)

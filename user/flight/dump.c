@@ -264,7 +264,7 @@ static void tell(struct flight *f, struct dump *dump, int status)
 	if (dump->lost)
 		snprintf(lost, sizeof(lost), ", %s lost", format_count(number, dump->lost));
 	if (written) {
-		log_warn("%s: %s: %s calls%s in the %s before, %s", log_safe(dump->path), why, format_count(spans, dump->spans), lost,
+		log_warn("%s: %s: %s call%s%s in the %s before, %s", log_safe(dump->path), why, format_count(spans, dump->spans), dump->spans == 1 ? "" : "s", lost,
 			 format_time(length, dump->length), format_bytes(size, file.st_size));
 	} else {
 		log_error("%s: the dump is not whole (%s): %s: check the disk", log_safe(dump->path), why,

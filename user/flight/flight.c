@@ -71,7 +71,7 @@ int flight_new(struct flight **result, const struct flight_options *options, con
 		f->d = d;
 		f->capture = capture;
 		f->look = look_every(options);
-		f->filling.begin = f->looked = f->summed = clock_monotonic();
+		f->started = f->filling.begin = f->looked = f->summed = clock_monotonic();
 		f->maker = block_maker_new(d);
 		err = f->maker ? make_ring(f) : -ENOMEM;
 	}
@@ -108,12 +108,10 @@ void flight_seal(struct flight *f)
 
 	f->filling.end = clock_monotonic();
 	size = block_seal(f->maker, &bytes);
-	if (size > 0 && !ring_push(&f->ring, &f->filling, bytes, size, f->options->window))
+	if (size > 0 && !ring_push(&f->ring, &f->filling, bytes, size))
 		size = 0;
-	if (size) {
-		f->ring.dropped += f->filling.spans;
-		f->ring.dropped_until = f->filling.end;
-	}
+	if (size)
+		f->ring.gone = f->filling.end; /* no memory for it */
 	f->filling = (struct block){ .begin = f->filling.end };
 }
 
@@ -152,7 +150,13 @@ struct span_sink flight_sink(struct flight *f)
 
 uint64_t flight_since(const struct flight *f)
 {
-	return f->ring.count ? ring_block(&f->ring, 0)->begin : f->filling.begin;
+	uint64_t now = clock_monotonic(), since = now > f->options->window ? now - f->options->window : 0;
+
+	if (f->ring.count && ring_block(&f->ring, 0)->begin < since)
+		since = ring_block(&f->ring, 0)->begin; /* blocks go as a whole */
+	if (since < f->started)
+		since = f->started;
+	return since < f->ring.gone ? f->ring.gone : since;
 }
 
 struct flight_account flight_account(const struct flight *f)

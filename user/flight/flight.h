@@ -32,6 +32,9 @@ struct flight_options {
 extern const struct argp flight_parser;
 void flight_options_free(struct flight_options *options);
 
+/* Is this a place for dumps, as flight_new() wants it? NULL, or what is wrong with it, in words. */
+const char *flight_check_path(const char *path);
+
 struct flight;
 
 /*

@@ -20,6 +20,15 @@ static bool is_folder(const char *path)
 	return (length && path[length - 1] == '/') || (!stat(path, &found) && S_ISDIR(found.st_mode));
 }
 
+const char *flight_check_path(const char *path)
+{
+	size_t length = strlen(path);
+
+	if (is_folder(path) || (length > 5 && !strcmp(path + length - 5, ".gasp")))
+		return NULL;
+	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it";
+}
+
 struct name {
 	char *text;
 	size_t used, room;       /* used >= room: too long */

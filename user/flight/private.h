@@ -60,6 +60,7 @@ struct flight {
 	struct definitions *d;
 	struct capture_session *capture;
 
+	uint64_t started;        /* ns */
 	struct ring_of_blocks ring;
 	struct block_maker *maker;
 	struct block filling;    /* what is in the maker */

@@ -65,7 +65,10 @@ void ring_release(struct ring_of_blocks *ring, size_t number)
 
 static void drop_first(struct ring_of_blocks *ring)
 {
-	give_back(ring, block_of(ring, 0));
+	const struct block *oldest = block_of(ring, 0);
+
+	give_back(ring, oldest);
+	ring->gone = oldest->end;
 	ring->first = (ring->first + 1) % ring->room;
 	ring->count--;
 }
@@ -90,22 +93,15 @@ static size_t find_place(const struct ring_of_blocks *ring, size_t size)
 	return oldest->at >= size ? 0 : SIZE_MAX;
 }
 
-int ring_push(struct ring_of_blocks *ring, const struct block *block, const uint8_t *bytes, size_t size, uint64_t window)
+int ring_push(struct ring_of_blocks *ring, const struct block *block, const uint8_t *bytes, size_t size)
 {
 	size_t at;
 	struct block *fresh;
 
 	if (size > ring->size || size > UINT32_MAX)
 		return -EFBIG;
-	while ((at = find_place(ring, size)) == SIZE_MAX) {
-		const struct block *oldest = block_of(ring, 0);
-
-		if (block->end - oldest->end <= window) {
-			ring->dropped += oldest->spans;
-			ring->dropped_until = oldest->end;
-		}
+	while ((at = find_place(ring, size)) == SIZE_MAX)
 		drop_first(ring);
-	}
 	memcpy(ring->data + at, bytes, size);
 	fresh = block_of(ring, ring->count++);
 	*fresh = *block;
@@ -117,11 +113,5 @@ int ring_push(struct ring_of_blocks *ring, const struct block *block, const uint
 void ring_expire(struct ring_of_blocks *ring, uint64_t before)
 {
 	while (ring->count && block_of(ring, 0)->end < before)
-		drop_first(ring);
-}
-
-void ring_drop_all(struct ring_of_blocks *ring)
-{
-	while (ring->count)
 		drop_first(ring);
 }

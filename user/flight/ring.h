@@ -21,16 +21,14 @@ struct ring_of_blocks {
 	size_t size;
 	struct block *blocks;    /* the oldest at `first`, `count` of them, around the end */
 	size_t first, count, room;
-	uint64_t dropped;        /* spans that had to go before their time */
-	uint64_t dropped_until;  /* ns; the end of the last of these blocks */
+	uint64_t gone;           /* ns; the end of the last block that went */
 };
 
 /* At most so many bytes, the table of the blocks included; most: blocks, at most. 0 or -errno. */
 int ring_new(struct ring_of_blocks *ring, size_t bytes, size_t most);
-void ring_drop_all(struct ring_of_blocks *ring);
 void ring_destroy(struct ring_of_blocks *ring);
-/* The block's place and size are set here; the oldest ones go to make room. window: ns, see `dropped`. 0 or -EFBIG. */
-int ring_push(struct ring_of_blocks *ring, const struct block *block, const uint8_t *bytes, size_t size, uint64_t window);
+/* The block's place and size are set here; the oldest ones go to make room. 0 or -EFBIG. */
+int ring_push(struct ring_of_blocks *ring, const struct block *block, const uint8_t *bytes, size_t size);
 /* Blocks that ended before this time (ns) go. */
 void ring_expire(struct ring_of_blocks *ring, uint64_t before);
 /* The oldest is number 0. */

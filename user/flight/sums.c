@@ -46,7 +46,7 @@ void sums_keep(struct flight *f, uint64_t now)
 		f->before[i] = *sum;
 	}
 	if (f->growth.size && !f->growth.failed)
-		ring_push(&f->ring, &block, f->growth.data, f->growth.size, f->options->window);
+		ring_push(&f->ring, &block, f->growth.data, f->growth.size);
 	f->growth.failed = false;
 }
 

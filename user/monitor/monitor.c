@@ -320,7 +320,7 @@ static int load(struct monitor *m)
 {
 	struct kernel_options options = {
 		.filter = true, .follow = true, .sums = true, .spans = m->options.spans,
-		.ring_bytes = m->options.spans ? m->options.ring_bytes : 1, .callers = false,
+		.ring_bytes = m->options.spans ? m->options.ring_bytes : 1, .callers = m->options.spans,
 	};
 	struct news_handlers handlers = notice_handlers(m);
 	int err = kernel_load(&m->kernel, &options);
