@@ -286,7 +286,7 @@ def test_under_monitor(job, observe, tmp_path):
     assert [seen[tid] for tid in theirs] == [told[tid] for tid in theirs]
     status, out, errors = watcher.stop()
     assert status == 0, errors
-    calls = {row["event"]: row["calls"] for row in json.loads(out.splitlines()[-1])["events"]} if out.strip() else {}
+    calls = {row["name"]: row["calls"] for row in json.loads(out.splitlines()[-1])["events"]}
     logged = [call for calls_of_one in flying.log(running).values() for call in calls_of_one]
     for event in "GASP_MPI_SEND", "GASP_MPI_RECV":
         assert calls[event] == sum(call.event == event for call in logged)

@@ -14,8 +14,8 @@ static void collect(void *context, const struct span *span, bool silent)
 {
 	struct open_calls *open = context;
 
-	if (span->probe == NO_INDEX || silent)
-		return;
+	if (span->probe == NO_INDEX)
+		return; /* silent ones, that will be no span, are wanted: somebody may wait in them */
 	if (array_one_more(&open->spans, &open->room, open->count, sizeof(*open->spans)))
 		open->failed = true;
 	else
