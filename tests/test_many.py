@@ -113,17 +113,21 @@ def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
     gate.mkdir()
     stays = job.start(40, 2, gate)
     monitor.wait_for_processes([stays.pid])
-    for build in range(110):
-        folder = tmp_path / f"build{build}"
-        folder.mkdir()
-        shutil.copy(job.library, folder)
-        shutil.copy(job.program, folder)
-        process = subprocess.Popen([str(folder / job.name), "--gate", str(folder), "1", "1"], env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
-        gaspbpf.wait_for(lambda: monitor.process_of(process.pid) or process.poll() is not None, "the build to be noticed")
-        (folder / "go").touch()
-        (folder / "end").touch()
-        assert process.wait(timeout=gaspbpf.PATIENCE) == 0
-        shutil.rmtree(folder)
+    for batch in range(11):
+        builds = [tmp_path / f"build{batch}_{i}" for i in range(10)]
+        for folder in builds:
+            folder.mkdir()
+            shutil.copy(job.library, folder)
+            shutil.copy(job.program, folder)
+        processes = [subprocess.Popen([str(folder / job.name), "--gate", str(folder), "1", "1"],
+                                      env={**os.environ, "LD_LIBRARY_PATH": str(folder)}) for folder in builds]
+        monitor.wait_for_processes([process.pid for process in processes])
+        for folder in builds:
+            (folder / "go").touch()
+            (folder / "end").touch()
+        assert {process.wait(timeout=gaspbpf.PATIENCE) for process in processes} == {0}
+        for folder in builds:
+            shutil.rmtree(folder)
     line = gaspbpf.wait_for(lambda: (lambda line: line["monitor"]["renewals"] and line)(monitor.now()), "files to be forgotten")
     assert line["monitor"]["images"] < 200
     assert descriptors(pid) < 400

@@ -285,6 +285,7 @@ int tally_read(struct tally_book *book, bool govern)
 	err = kernel_read_sums(book->kernel, take, &r);
 	for (size_t i = 0; i < r.done.count; i++)
 		kernel_forget_sum(book->kernel, &r.done.items[i]);
+	book->entries -= r.done.count;
 	free(r.done.items);
 	forget_ended(book);
 	if (r.govern)
