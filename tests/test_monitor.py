@@ -1,0 +1,184 @@
+"""gaspbpf monitor: which processes it chooses, when it notices them, what it leaves alone."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import gaspbpf
+import monitoring
+
+
+@pytest.fixture
+def monitors(tmp_path):
+    running = []
+
+    def start(*arguments, **keywords):
+        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two programs on one library: the one that is chosen, and a bystander."""
+    chosen = monitoring.Runtime(tmp_path / "runtime", "chosen_one")
+    other = monitoring.Runtime(tmp_path / "runtime", "bystander")
+    other.library = chosen.library
+    yield chosen, other
+    chosen.kill()
+    other.kill()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    return folder
+
+
+def let_both_work(gate, processes):
+    (gate / "go").touch()
+    for process in processes:
+        gaspbpf.wait_for((gate / f"done.{process.pid}").exists, "their work")
+
+
+def check_only(monitor, gate, wanted, unwanted):
+    """The chosen process is counted, wholly; the other one not at all, though it runs through the same probes."""
+    monitor.wait_for_processes([wanted.pid])
+    let_both_work(gate, [wanted, unwanted])
+    line = monitor.now()
+    assert [process["pid"] for process in line["processes"]] == [wanted.pid]
+    found = monitoring.events_of(line["processes"][0])
+    assert found["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11
+    assert monitoring.events_of(line)["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11
+    (gate / "end").touch()
+    assert wanted.wait(timeout=gaspbpf.PATIENCE) == 0 and unwanted.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_by_name(pair, gate, monitors):
+    chosen, other = pair
+    monitor = monitors("--comm", "chosen_o*", "--lazy", "--max-overhead", "none")
+    check_only(monitor, gate, chosen.start(11, 0, gate), other.start(100, 0, gate))
+
+
+def test_by_job_of_the_resource_manager(pair, gate, monitors):
+    chosen, other = pair
+    unwanted = other.start(100, 0, gate, env={"SLURM_JOB_ID": "12345677"})
+    wanted = chosen.start(11, 0, gate, env={"SLURM_JOB_ID": "12345678"})
+    monitor = monitors("--slurm-job", "12345678", "--lazy", "--max-overhead", "none")  # they run already
+    check_only(monitor, gate, wanted, unwanted)
+    assert monitor.last()["processes"] == [] or monitor.last()["processes"][0]["job"] == "12345678"
+
+
+def test_by_user(pair, gate, monitors, tmp_path):
+    """Of another user, in a folder that he may enter."""
+    chosen, other = pair
+    for folder in [gate, chosen.folder, *list(chosen.folder.parents)[:-2]]:
+        if str(folder).startswith(str(tmp_path.parent)):
+            folder.chmod(0o777)
+    tmp_path.parent.parent.chmod(0o755)
+    monitor = monitors("--user", "65534", "--lazy", "--max-overhead", "none")
+    unwanted = other.start(100, 0, gate)
+    wanted = subprocess.Popen([str(chosen.program), "--gate", str(gate), "11", "0"], user=65534, group=65534, extra_groups=[])
+    chosen.running.append(wanted)
+    check_only(monitor, gate, wanted, unwanted)
+
+
+def test_by_cgroup(pair, gate, monitors):
+    group = None
+    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        if pathlib.Path(base, "cgroup.procs").exists():
+            group = pathlib.Path(base, f"gaspbpf-test-{os.getpid()}")
+    if not group:
+        pytest.skip("no cgroup v2 here")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    chosen, other = pair
+    try:
+        monitor = monitors("--cgroup", f"/sys/fs/cgroup/{group.name}", "--lazy", "--max-overhead", "none")
+        unwanted = other.start(100, 0, gate)
+        wanted = subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {chosen.program} --gate {gate} 11 0"])
+        chosen.running.append(wanted)
+        check_only(monitor, gate, wanted, unwanted)
+    finally:
+        chosen.kill()
+        other.kill()
+        gaspbpf.wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+        group.rmdir()
+
+
+def test_by_number_with_all_that_it_starts(pair, gate, monitors, tmp_path):
+    """A launcher's number: what it starts later, as another program, belongs to it."""
+    chosen, other = pair
+    begin = tmp_path / "begin"
+    launcher = subprocess.Popen(["bash", "-c", f"until [ -e {begin} ]; do sleep 0.05; done; {chosen.program} --gate {gate} 11 0 & wait"])
+    monitor = monitors("-p", launcher.pid, "--lazy", "--max-overhead", "none")
+    unwanted = other.start(100, 0, gate)
+    begin.touch()
+    line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()), "the launched process")
+    assert line["processes"][0]["pid"] not in (launcher.pid, unwanted.pid)
+    (gate / "go").touch()
+    gaspbpf.wait_for(lambda: len(list(gate.glob("done.*"))) == 2, "their work")
+    line = monitor.now()
+    assert [process["comm"] for process in line["processes"]] == ["chosen_one"]
+    assert monitoring.events_of(line)["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11
+    (gate / "end").touch()
+    assert launcher.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_too_many_to_keep_apart(pair, gate, monitors):
+    """More processes than asked for: those beyond count in the totals, and that is said."""
+    chosen, other = pair
+    monitor = monitors("--comm", "chosen_one", "--lazy", "--max-overhead", "none", "--max-processes", "2")
+    processes = [chosen.start(11, 0, gate) for _ in range(5)]
+    gaspbpf.wait_for(lambda: (monitor.last() or {"monitor": {"noticed": 0}})["monitor"]["noticed"] == 5, "all to be noticed")
+    let_both_work(gate, processes)
+    line = monitor.now()
+    assert len(line["processes"]) == 2 and line["monitor"]["crowded"] == 3
+    assert monitoring.events_of(line)["GASP_SHMEM_BARRIER_ALL"]["calls"] == 5 * 11
+    assert "more than 2 processes at a time" in monitor.errors()
+    (gate / "end").touch()
+    assert {process.wait(timeout=gaspbpf.PATIENCE) for process in processes} == {0}
+
+
+def test_a_table_for_people(pair, gate, monitors, tmp_path):
+    chosen, _ = pair
+    out = open(tmp_path / "table", "w+")
+    monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--comm", "chosen_one", "--lazy", "--interval", "200ms"], stdout=out,
+                               stderr=subprocess.DEVNULL)
+    try:
+        process = chosen.start(11, 3, gate, env={"PMIX_RANK": "3", "SLURM_JOB_ID": "99"})
+        gaspbpf.wait_for(lambda: str(process.pid) in (tmp_path / "table").read_text(), "the process to be shown")
+        let_both_work(gate, [process])
+        gaspbpf.wait_for(lambda: "GASP_SHMEM_PUT" in (tmp_path / "table").read_text(), "the event to be shown")
+        monitor.terminate()
+        assert monitor.wait(timeout=gaspbpf.PATIENCE) == 0
+        rows = [line.split() for line in (tmp_path / "table").read_text().splitlines()]
+        assert ["GASP_SHMEM_BARRIER_ALL", "11"] in [row[:2] for row in rows]
+        assert [str(process.pid), "chosen_one", "root", "3", "99"] in [row[:5] for row in rows]
+    finally:
+        if monitor.poll() is None:
+            monitor.kill()
+        monitor.wait()
+        out.close()
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ([], "nothing to monitor"),
+    (["--user", "nobody-has-this-name"], "no such user"),
+    (["--cgroup", "slice"], "not a path"),
+    (["--all", "--max-overhead", "200%"], "not a share"),
+    (["--all", "--interval", "1ms"], "not a time"),
+    (["-p", "4194303"], "no such process"),
+    (["--all", "-m", "nonsense"], "no such model"),
+    (["--all", "--max-processes", "0"], "not a number"),
+])
+def test_what_cannot_be_meant_is_said(arguments, says):
+    result = gaspbpf.run("monitor", "-d", "1s", *arguments)
+    assert result.returncode in (1, 2) and says in result.stderr
