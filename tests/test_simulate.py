@@ -439,6 +439,19 @@ def test_cplusplus_class_is_told_everything(tmp_path):
     assert {int(status[name], 16) for name in status if name.startswith("Cap")} == {0}
 
 
+def test_simulator_by_the_document_alone(tmp_path):
+    """The document's types, its create() and destroy(): compiled as they stand."""
+    recording = compose(tmp_path / "run.gasp", LATE_SENDER)
+    library = toolkit.build(tmp_path, "cpf_seed.cc")
+    after = tmp_path / "after.gasp"
+    result = gaspbpf.run("simulate", recording, "--plugin", library, "factor=0.5", "-o", after)
+    assert result.returncode == 0, result.stderr
+    # INIT, BARRIER, SEND and RECV are of one kind each; the message has one byte.
+    assert result.stdout.splitlines()[0] == "threads=2 span=310 resolution=1e-09 folder=1 world=communicator 0x0 kinds=4 barriers=1 sends=1 moved=1"
+    # Half the work, and no time in a call but waiting: rank 0 works 45 ns, sends, 45 more; rank 1 20 and, after the message, 75.
+    assert times(after) == {1: [(0, 0), (45, 45), (90, 120)], 2: [(0, 0), (20, 45), (120, 120)]}
+
+
 @pytest.mark.parametrize("fault, says", [
     ("crash", "killed by signal 11 (Segmentation fault) in ProcessFunctionEvent"),
     ("hang", "ProcessFunctionEvent has not come back for 500.0 ms"),
