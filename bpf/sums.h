@@ -1,7 +1,7 @@
 /*
  * sums.h - what remains of calls that become no span.
  *
- * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/cli/govern.c). Such calls are
+ * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/capture/govern.c). Such calls are
  * counted here, and timed where their end was seen, by thread and probe: so the profile is exact however much is missing on
  * the timeline. A call that is sent costs nothing here. One entry is written by one thread only, so nothing is atomic.
  */
