@@ -1,10 +1,12 @@
 /*
- * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG. It keeps what it knows of a place in
- * the location's own field, as the document suggests.
+ * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG, with the thread that it is called on at its end. It keeps
+ * what it knows of a place in the location's own field, as the document suggests.
  */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PUPC_TOOL
 #include "pupc.h"
@@ -50,7 +52,7 @@ void pupc_event_notify(unsigned int id, pupc_location *loc, ...)
 	va_start(arguments, loc);
 	put_arguments(id, arguments);
 	va_end(arguments);
-	fputc('\n', out);
+	fprintf(out, " @%d\n", gettid());
 }
 
 unsigned int pupc_create_event(const char *name)
