@@ -292,7 +292,7 @@ static bool announce(struct capture_session *s, struct live_thread *t, const str
 	if (kind < 0 || is_echo(t, raw, id, kind))
 		return false;
 	e = announced_event(s, t, id, site, s->first_probe[raw->probe]);
-	if (!e)
+	if (!e || e->unwanted)
 		return false;
 	announced_tell_kernel(s, e, t->pid, telling);
 	if (kind == EVENT_END) {

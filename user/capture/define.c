@@ -183,8 +183,8 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 		const struct function *f = &site->function[k];
 		struct value_reading reading;
 
-		if (!f->has_only)
-			return s->first_probe[raw->probe] + k; /* its only meaning, and so a wanted one */
+		if (!f->has_only) /* its only meaning; not wanted where it is observed for something else */
+			return site->captures[k].unwanted ? NO_INDEX : s->first_probe[raw->probe] + k;
 		reading = value_read(&site->captures[k].only, raw->value, raw->values, raw->unread,
 				     raw->reason == GB_END_RETURN);
 		if (reading.known && (reading.number == f->only_number) != f->only_negated)

@@ -25,8 +25,8 @@ bool plan_maps(const struct plan *plan, size_t image);
 
 /* Takes in what -F asks for in this image (asked.c). 0 or -errno. */
 int plan_add_asked(struct plan *plan, size_t image);
-/* Makes sites of the model's functions in this image. */
-int plan_add_model(struct plan *plan, const struct model *model, size_t image);
+/* Makes sites of the model's functions in this image; where it is not chosen, only of those that switch measurement off and on. */
+int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen);
 void asked_free(struct asked_work *work);
 
 #endif

@@ -167,6 +167,10 @@ void plan_free(struct plan *plan);
 int plan_set_builds(struct plan *plan, char **builds, size_t count);
 /* How the model's runtime in this program was built: as the user said, else as it is recognised. NULL: unknown, or the model has no builds. */
 const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image);
+/* Does the file hold the model's runtime? */
+bool plan_model_applies(const struct model *model, const struct image *image);
+/* One after the other the runtimes that the file holds, observed or not: *next is 0 at first. NULL: no more. */
+const struct model *plan_model_in(const struct plan *plan, const struct image *image, size_t *next);
 /* Are functions of the model to be observed in this file? */
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
 /* Did the user say it? */
