@@ -541,6 +541,7 @@ def test_interrupt_ends_a_plugin_that_hangs(tmp_path):
     (["--plugin", "./nothing.so"], "cannot be loaded"),
     (["--plugin", "ideal", "x=1"], "no such parameter"),
     (["--plugin", "dimemas", "latency=soon"], "latency=soon: not understood"),
+    (["--plugin", "ideal", "--plugin", "nolock"], "one at a time"),
     (["--plugin", "ideal", "-o", "x.json"], "its name ends in .gasp"),
     ([], "--plugin ideal"),
 ])
