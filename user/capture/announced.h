@@ -10,7 +10,7 @@
 #define ANNOUNCED_TEXT 32    /* bytes of a text value, with its end: GB_TEXTS_WORDS words */
 
 /* How a value of an announcement is passed. */
-enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
+enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see by themselves */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
 
 struct item {
 	enum item_kind kind;

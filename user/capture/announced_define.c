@@ -23,7 +23,7 @@ unsigned item_words(const struct item *item)
 	if (item->skipped)
 		return 0;
 	switch (item->kind) {
-	case ITEM_WORD: return 1;
+	case ITEM_WORD: case ITEM_REAL: return 1;
 	case ITEM_TEXT: return ANNOUNCED_TEXT / 8;
 	case ITEM_SHARED: return 2;
 	default: return 0;
@@ -283,6 +283,7 @@ static void items_of_list(struct items *items, const struct event_list *list)
 			item->form = FORM_TEXT;
 		} else if (a->kind == ARGUMENT_DOUBLE) {
 			item->kind = ITEM_REAL;
+			item->form = FORM_REAL;
 		} else if (a->kind == ARGUMENT_SHARED) {
 			item->kind = ITEM_SHARED;
 			item->form = FORM_UINT;

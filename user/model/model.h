@@ -47,6 +47,8 @@ enum mark {
 	MARK_STARTS = 1 << 17, MARK_ENDS = 1 << 18, MARK_HAPPENS = 1 << 19,
 	MARK_NOTIFIES = 1 << 20, /* one of these three, as an argument says */
 	MARK_CONTROLS = 1 << 21, /* switches measurement off and on */
+	MARK_SPLIT = 1 << 22,    /* where the file has NAME_plain, that and NAME_reals are observed instead: calls without and with floating point values */
+	MARK_REALS = 1 << 23,    /* the first floating point values have been stored below the stack pointer */
 };
 
 #define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)
@@ -54,7 +56,7 @@ enum mark {
 
 /* How to print and compare the 64 bits of a value. */
 enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */,
-	FORM_TEXT /* a C string itself: `element` words from `slot` on */, FORMS };
+	FORM_TEXT /* a C string itself: `element` words from `slot` on */, FORM_REAL /* a double */, FORMS };
 
 /*
  * One value that a span carries. This is what the recording stores of it (value_encode() in
@@ -246,6 +248,7 @@ bool model_matches_file(const struct model *model, const char *soname, const cha
 
 #define TELLING_TEXT 8   /* words of a text that a creating function was given */
 #define TELLING_NOWHERE 255
+#define TELLING_REALS 4  /* floating point values of an announcement */
 
 /*
  * Where the words of an announcement are: slots, TELLING_NOWHERE where there is none. The values that come after the named arguments
@@ -256,6 +259,7 @@ struct telling {
 	uint8_t name, format;    /* of TELLING_TEXT words each */
 	uint8_t name_at, format_at; /* their addresses */
 	uint8_t rest, nstack;    /* first slot; words of the stack that follow those of registers */
+	uint8_t reals;           /* the first of TELLING_REALS slots; 0: floating point values are not seen */
 	bool list;               /* they are those of a va_list: in slots LIST_* */
 };
 

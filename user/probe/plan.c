@@ -223,6 +223,14 @@ static bool any_wanted(const struct plan *plan, const struct function *f, size_t
 	return n;
 }
 
+/* Is the function observed at the two places that follow its entry? */
+static bool is_split(const struct image *image, const struct function *f)
+{
+	char name[256];
+
+	return f->marks & MARK_SPLIT && snprintf(name, sizeof(name), "%s_plain", f->symbol) < (int)sizeof(name) && image_symbol(image, name);
+}
+
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen)
 {
 	const struct build *build = plan_build(plan, model, plan->images[image]);
@@ -234,7 +242,7 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 		int err;
 
 		n = same_symbol(model, at);
-		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n, chosen) || plan_cannot_place(plan, plan->images[image], symbol))
+		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f) || plan_cannot_place(plan, plan->images[image], symbol))
 			continue;
 		known = site_at(plan, image, symbol->offset);
 		if (known) {
