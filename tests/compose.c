@@ -24,7 +24,6 @@
 #include "recording/recording.h"
 
 #define BEGIN 1000000000000ULL
-#define LIBRARY "libmpi.so.40"
 #define MOST 1024
 
 static const char program[] = "model program\nlanguage PROGRAM\nlibrary job\n"
@@ -67,6 +66,12 @@ static const struct function *find_function(const char *symbol)
 	return NULL;
 }
 
+/* Where the layout of a model's structs is that of a version. */
+static const char *soname_of(const char *model)
+{
+	return !strcmp(model, "mpi") ? "libmpi.so.40" : !strcmp(model, "starpu") ? "libstarpu-1.3.so.9" : "other";
+}
+
 static uint32_t probe_of(const char *symbol)
 {
 	const struct function *function;
@@ -78,7 +83,7 @@ static uint32_t probe_of(const char *symbol)
 			return index;
 	function = find_function(symbol);
 	index = definitions_add_probe(&d);
-	if (index >= MOST || model_function_capture(function, !strcmp(function->model->name, "mpi") ? LIBRARY : "other", &capture))
+	if (index >= MOST || model_function_capture(function, soname_of(function->model->name), &capture))
 		fail("too many functions");
 	slots[index] = capture.program.slots;
 	d.probes[index] = (struct def_probe){
