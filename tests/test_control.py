@@ -96,17 +96,31 @@ def test_whatever_was_chosen(observe, tmp_path, choice):
         #include <pupc.h>
         #include <stdio.h>
         #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        static long long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000LL + t.tv_nsec; }
         int main(void)
         {
-            unsigned event = pupc_create_event("event", 0);
+            unsigned event = pupc_create_event("event", 0), pair = pupc_create_event("pair", 0);
+            long long outer = 0, inner = 0;
             puts("ready"); fflush(stdout); getchar();
             for (int i = 0; i < 60; i++) {
-                if (i == 20 || i == 50)
-                    pupc_control(i == 50);
+                if (i == 20) {
+                    outer = now();
+                    pupc_control(0);
+                    inner = now();
+                    usleep(20000);
+                } else if (i == 50) {
+                    inner = now() - inner;
+                    pupc_control(1);
+                    outer = now() - outer;
+                }
+                pupc_event_start(pair);
                 free(malloc(7000 + i));
+                pupc_event_end(pair);
                 pupc_event_atomic(event);
             }
-            puts("done"); fflush(stdout); getchar();
+            printf("done %lld %lld\\n", inner, outer); fflush(stdout); getchar();
             return 0;
         }
         """)
@@ -118,7 +132,7 @@ def test_whatever_was_chosen(observe, tmp_path, choice):
             watcher = observe("-p", job.pid, *[word.format(names=tmp_path / "names") for word in choice], "--json", "-o", tmp_path / "run.events")
             job.stdin.write("\n")
             job.stdin.flush()
-            assert job.stdout.readline() == "done\n"
+            inner, outer = map(int, job.stdout.readline().removeprefix("done ").split())
             status, out, errors = watcher.stop()
             assert status == 0, errors
         finally:
@@ -127,8 +141,11 @@ def test_whatever_was_chosen(observe, tmp_path, choice):
     assert sizes == [7000 + i for i in range(60) if not 20 <= i < 50]
     report = json.loads(out)
     assert [(row["times"], row["last"], row["by"]) for row in report["controls"]] == [(1, 1, "pupc_control")]
-    user = gaspbpf.events(report).get("event")
-    assert (user["calls"] if user else 0) == (0 if choice[0] == "-m" else 30)
+    # As long as the job says, by a clock inside and one outside of the two calls.
+    assert inner <= report["controls"][0]["off_ns"] <= outer
+    user = gaspbpf.events(report)
+    assert [user[name]["calls"] for name in ("event", "pair") if name in user] == ([] if choice[0] == "-m" else [30, 30])
+    assert " end=off" not in (tmp_path / "run.events").read_text()
 
 
 def test_from_outside(job, observe, tmp_path):

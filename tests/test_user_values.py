@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     unsigned widths = pupc_create_event("widths", "h=%hd hh=%hhu ld=%ld u=%u x=%llx");
     unsigned wide = pupc_create_event("wide", "star=%*d after=%d 100%% last=%.*f");
     unsigned both = pupc_create_event("both", "r=%f n=%ld");
-    unsigned huge = pupc_create_event("huge", "before=%d q=%Lf after=%d");
+    unsigned huge = pupc_create_event("huge", "before=%d q=%Lf %d %d %d %d after=%d");
     FILE *truth = fopen(argv[1], "w");
     double odd[] = { 0.1, -1e300, 5e-324, 1.0 / 3, INFINITY, -0.0 };
 
@@ -37,10 +37,11 @@ int main(int argc, char **argv)
         pupc_event_atomic(stack, 1, 2, 3, 4, 5, i, i + 1, i + 2, i + 3, i + 4, i + 5);
         pupc_event_atomic(widths, -300 - i, 200 + i, -10000000000L - i, 4000000000u + i, 0xabcdef0123456789ull + i);
         pupc_event_atomic(wide, 7, 100 + i, 200 + i, 3, b);
-        pupc_event_atomic(huge, i, 1.5L, i + 50);
+        pupc_event_atomic(huge, i, 1.5L, 3, 4, 5, 6, i + 50); /* the last one is on the stack, behind the long double */
         /* The same event twice in a row, with and without a value. */
         pupc_event_start(both, b, (long)i);
         pupc_event_start(both);
+        pupc_event_end(stack, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11); /* it was not started, and ends nothing else */
         pupc_event_end(both);
         pupc_event_end(both, c, -(long)i);
     }
@@ -78,6 +79,7 @@ def test_every_value_as_it_was_passed(observe, tmp_path, library):
             assert status == 0, errors
         finally:
             job.kill()
+    assert "stack of process" in errors and "ended 6 times without having started" in errors
     calls = {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items()}
     assert calls == {"reals": 6, "stack": 6, "widths": 6, "wide": 6, "huge": 6, "both": 12}
     lines = text.read_text().splitlines()
@@ -94,7 +96,7 @@ def test_every_value_as_it_was_passed(observe, tmp_path, library):
                                      "x": str(0xabcdef0123456789 + i)}
         # A '*' is no value of its own, and what follows is not shifted by it.
         assert told["wide"][i] == {"star": str(100 + i), "after": str(200 + i), "last": f"{i + 0.25:g}"}
-        assert told["huge"][i] == {"before": str(i), "q": "unknown", "after": str(i + 50)}
+        assert told["huge"][i] == {"before": str(i), "q": "unknown", **{f"arg{k}": str(k) for k in range(3, 7)}, "after": str(i + 50)}
         first, _, _, last = told["both"][4 * i:4 * i + 4]
         assert same(first["r"], i + 0.25) and first["n"] == str(i) and same(last["r"], -i - 0.25) and last["n"] == str(-i)
     drawn = [event["args"] for event in json.loads(trace.read_text())["traceEvents"] if event.get("name") == "reals"]
