@@ -253,10 +253,20 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 
 /* --- processes --------------------------------------------------------- */
 
+/* Said once: --profile has nothing to go by. */
+static void say_nothing_is_near(struct capture_session *s, const struct model *m, const struct process *process)
+{
+	if (!s->plan->leave_near || !m->affinity || s->said_near)
+		return;
+	s->said_near = true;
+	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
+		 process->pid, log_safe(process->name), m->name);
+}
+
 /* The rank that one model gives this process. */
 static bool rank_by_model(struct capture_session *s, const struct model *m, const struct process *process, long *rank)
 {
-	int number;
+	int number, error;
 
 	for (char **name = m->rank_env; name && *name; name++) {
 		const char *text = process_getenv(process, *name);
@@ -274,10 +284,15 @@ static bool rank_by_model(struct capture_session *s, const struct model *m, cons
 		const struct mapping *mapping = &process->mappings[i];
 		struct image *image = mapping->executable ? plan_image(s->plan, mapping->device, mapping->inode) : NULL;
 
-		if (image && image->is_program && !image_read_int(image, process, m->rank_symbol, &number) && number >= 0) {
+		if (!image || !image->is_program)
+			continue;
+		error = image_read_int(image, process, m->rank_symbol, &number);
+		if (!error && number >= 0) {
 			*rank = number;
 			goto found;
 		}
+		if (error == -ENOTSUP)
+			say_nothing_is_near(s, m, process);
 	}
 	return false;
 found:

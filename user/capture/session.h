@@ -148,6 +148,7 @@ struct capture_session {
 	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
+	bool said_near;          /* that --profile leaves nothing out */
 };
 
 /* session.c */
