@@ -39,8 +39,8 @@ def every(tmp_path_factory):
     return compose(folder / "run.gasp", text), events
 
 
-def replay(recording, tool, log, *options):
-    result = gaspbpf.run("replay", recording, "--tool", tool, *options, env={"TOOL_LOG": log})
+def replay(recording, tool, log, *options, **env):
+    result = gaspbpf.run("replay", recording, "--tool", tool, *options, env={"TOOL_LOG": log, **env})
     assert result.returncode == 0, result.stderr
     return log.read_text().splitlines()
 
@@ -62,7 +62,9 @@ def test_numbers_of_berkeley_upc(every, tmp_path):
 
 def test_numbers_of_pupc(every, tmp_path):
     recording, events = every
-    lines = [line.split(" ")[1] for line in replay(recording, toolkit.build(tmp_path, "pupc_log.c"), tmp_path / "log")]
+    told = replay(recording, toolkit.build(tmp_path, "pupc_log.c"), tmp_path / "log")
+    lines = [line.split(" ")[1] for line in told]
+    assert " 0 2500 1 @" in told[-1] # status; 2,500,000 ticks in us; granularity in us
     assert lines[0] == "00000000" and lines[-1] == "00000100"
     starts, ends = lines[1:-1:2], lines[2:-1:2]
     assert len(starts) == len(ends) == len(events)
@@ -73,3 +75,30 @@ def test_numbers_of_pupc(every, tmp_path):
         else:
             assert int(start, 16) >= 0x60000000, event
     assert {event for event in events if event in PUPC} > {"MEMCPY", "MEMGET", "MEMPUT", "MEMSET", "LOCK", "LOCK_ATTEMPT", "BARRIER"}
+
+
+def test_arguments_of_pupc(tmp_path):
+    """Tables 4 and 5: their order is not GASP's, strict and relaxed are numbers of their own, and a get's END has the flag, too."""
+    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "1", "--rounds", "2")
+    assert result.returncode == 0, result.stderr
+    toolkit.types_file(tmp_path / "types", "upc")
+    replay(tmp_path / "run.gasp", toolkit.build(tmp_path, "gasp_log.c"), tmp_path / "gasp", TOOL_TYPES=tmp_path / "types")
+    number = {event["name"][len("GASP_UPC_"):]: event["number"] for event in toolkit.vocabulary("upc") if event["name"].startswith("GASP_UPC_")}
+    wanted = []
+    for event in toolkit.Log(tmp_path / "gasp").calls:
+        arguments, end = [argument.removeprefix("*").replace("NULL", "0") for argument in event.arguments], event.type == "END"
+        if event.tag == number["MEMSET"]:
+            wanted.append((0x03000A00 + end, arguments))
+        elif event.tag == number["PUT"]:
+            relaxed, dst, src, n = arguments
+            wanted.append((0x04000100 + 2 * (relaxed != "0") + end, [dst, src, n, "''", "''"]))
+        elif event.tag == number["GET"]:
+            relaxed, dst, src, n = arguments
+            wanted.append((0x04000000 + 2 * (relaxed != "0") + end, [dst, src, n, relaxed, "''", "''"] if end else []))
+    told = []
+    for line in replay(tmp_path / "run.gasp", toolkit.build(tmp_path, "pupc_log.c"), tmp_path / "pupc"):
+        words = line.split(" @")[0].split(" ")
+        if 0x03000A00 <= int(words[1], 16) <= 0x04000103:
+            told.append((int(words[1], 16), words[4:]))
+    assert told == wanted
+    assert {tag & ~1 for tag, _ in told} == {0x03000A00, 0x04000000, 0x04000002, 0x04000100, 0x04000102}

@@ -94,6 +94,7 @@ def test_live_every_call_with_its_arguments_and_place(calls, request, tmp_path, 
     number = {event["name"]: event["number"] for event in toolkit.vocabulary("c")}
     threads = collections.defaultdict(set)
     at = collections.defaultdict(int)
+    sources = PROGRAM.splitlines()
     for thread, event, place, start, end in expected(tmp_path / "truth"):
         # The next call of that kind from this place of the program; libc and the loader have calls of their own.
         for i in range(at[place], len(log.calls)):
@@ -106,6 +107,8 @@ def test_live_every_call_with_its_arguments_and_place(calls, request, tmp_path, 
         finish = next(c for c in log.calls[i + 1:] if c.thread == call.thread and c.type == "END")
         assert (call.arguments, finish.arguments) == (start, end)
         assert finish.place == call.place
+        line = int(place.split(":")[1])
+        assert call.place.endswith(f":{line}:{sources[line - 1].index(event.lower() + '(') + 1}")
         threads[thread].add(call.thread)
     assert [len(seen) for seen in threads.values()] == [1, 1] and threads["main"] != threads["other"]
     # One gasp_init a thread, with the program's own arguments, ended by a NULL, before anything else of that thread.
