@@ -657,6 +657,7 @@ void session_free_definitions(struct capture_session *s)
 		if (s->images[i].owned)
 			image_close(s->images[i].image);
 	free(s->images);
+	free(s->frames);
 	free(s->first_probe);
 	free(s->any_probe);
 	free(s->costs);

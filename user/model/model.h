@@ -207,6 +207,7 @@ struct model {
 	char *language;      /* "SHMEM" */
 	char *unit;          /* "PE" */
 	char **library;      /* globs, NULL-terminated; empty for in_program */
+	char **wrapper;      /* globs of libraries that only pass calls on to those, NULL-terminated */
 	bool in_program;
 	bool alone;          /* join alone */
 	bool always;         /* join always: whatever other models take part */
@@ -245,6 +246,8 @@ const struct model *models_find(const struct model_set *set, const char *name);
 
 /* True where a file of this soname or base name holds the model's functions. NULLs are allowed. */
 bool model_matches_file(const struct model *model, const char *soname, const char *basename);
+/* The same of a library that only passes calls on to them: whoever calls it is the caller that counts. */
+bool model_wraps_in_file(const struct model *model, const char *soname, const char *basename);
 
 #define TELLING_TEXT 8   /* words of a text that a creating function was given */
 #define TELLING_NOWHERE 255

@@ -323,6 +323,7 @@ static int explore(struct plan *plan)
 	for (size_t image = 0; !err && image < plan->nimages; image++)
 		err = plan_place_aside(plan, plan->images[image]);
 	plan_find_uncalled(plan, first);
+	plan_find_wrappers(plan, first);
 	return err;
 }
 

@@ -82,6 +82,8 @@ struct site_level {
 #define SAMPLE_MOST 1024  /* rarer is hardly cheaper: the trap at each call remains */
 
 /* One function that is observed, whatever the number of names it has. */
+#define SITE_WRAPPED 3
+
 struct site {
 	struct image *image;
 	uint64_t offset;               /* in the file: of the function's start */
@@ -111,6 +113,10 @@ struct site {
 	struct site_level level;       /* how much of its calls is followed (levels.c) */
 	uint64_t out_at;               /* ns; when its probes were last taken out; 0: never */
 	bool sampled;                  /* calls of it have been only counted */
+	uint32_t wrapped[SITE_WRAPPED]; /* bytes up the stack to the return addresses of wrappers that call it (wrappers.c) ... */
+	unsigned nwrapped;
+	unsigned wrapped_slot;         /* ... which are in a call's words from this one on; */
+	unsigned own_slots;            /* its values are before this one */
 	size_t looked_at;              /* private to imports.c: images that are known not to import it */
 	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
