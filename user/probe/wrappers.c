@@ -114,8 +114,12 @@ static unsigned free_slot(const struct gb_probe *program, unsigned steps)
 	unsigned slot = program->slots;
 
 	for (unsigned i = 0; i < steps; i++) {
-		slot = program->ops[i].slot >= slot ? program->ops[i].slot + 1u : slot;
-		slot = program->ops[i].source >= slot ? program->ops[i].source + 1u : slot;
+		const struct gb_op *op = &program->ops[i];
+		bool several = op->kind == GB_OP_STACK_WORDS;
+		unsigned to = op->slot + (several ? op->source : 1u), from = several ? 0 : op->source + 1u;
+
+		slot = to > slot ? to : slot;
+		slot = from > slot ? from : slot;
 	}
 	return slot;
 }
