@@ -1,5 +1,6 @@
 """A full span against an empty probe, and what real runtimes cost: MPI_Sendrecv to self, StarPU's empty tasks."""
 import pathlib
+import re
 import tempfile
 
 import observers
@@ -124,16 +125,35 @@ def fill_added(table, column):
 FOUR = ("starpu_task_submit", "_starpu_driver_start_job", "_starpu_driver_end_job")
 
 
-def four_probes(folder):
-    """gaspbpf's model of StarPU with no more than the submission and the execution of tasks: options."""
+def four_probes(folder, name="four", values=True):
+    """gaspbpf's model of StarPU with no more than the submission and the execution of tasks, or without what they read of memory: options."""
     kept = []
     for line in (TOP / "models" / "starpu.model").read_text(encoding="utf-8").splitlines():
         function = line[:1].isupper()
-        if not function or any(f" {name}(" in line for name in FOUR):
-            kept.append(line.replace("model    starpu", "model    four").replace("language STARPU", "language FOUR"))
-    model = pathlib.Path(folder) / "four.model"
+        if function and not any(f" {wanted}(" in line for wanted in FOUR):
+            continue
+        if function and not values:
+            line = re.sub(r" @\w+\(\w+\)", "", line)
+        kept.append(line.replace("model    starpu", f"model    {name}").replace("language STARPU", f"language {name.upper()}"))
+    model = pathlib.Path(folder) / f"{name}.model"
     model.write_text("\n".join([*kept, ""]), encoding="utf-8")
-    return ["--model-file", model, "-m", "four"]
+    return ["--model-file", model, "-m", name]
+
+
+class EmptyTasks(Empty):
+    """Programs that return at once at the four places: a session link for what has a return, one for calls alone for the rest."""
+
+    def __init__(self, job, places, spans):
+        super().__init__(job, [place for place in places if place.function in spans], "session")
+        self.alone = Empty(job, [place for place in places if place.function not in spans], "multi")
+
+    def start(self):
+        self.alone.start()
+        super().start()
+
+    def stop(self):
+        super().stop()
+        self.alone.stop()
 
 
 class BpftraceTasks(Bpftrace):
@@ -181,6 +201,7 @@ def starpu(options, progress):
                   "end. All: every function of the model that a task meets.", label=44)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         models = {"four probes": four_probes(folder), "all": ["-m", "starpu"]}
+        bare = four_probes(folder, "bare", values=False)
         rows = {"unobserved": lambda: Nobody(job, [])}
         functions = {}
         for which, model in models.items():
@@ -189,8 +210,9 @@ def starpu(options, progress):
             table.note(f"{which}: {', '.join(name + (' and its return' if name in spans else '') for name in functions[which])}")
             spans = sorted({*spans, "starpu_task_submit"})  # four probes are four, however gaspbpf sees the return
             rows[f"gaspbpf, {which}"] = lambda hit=hit, model=model: Gaspbpf(job, one_each(hit), model)
-            rows[f"gaspbpf, {which}, --returns=trampoline"] = \
-                lambda hit=hit, model=model: Gaspbpf(job, one_each(hit), [*model, "--returns=trampoline"])
+            if which == "four probes":
+                rows[f"gaspbpf, {which}, only registers"] = lambda: Gaspbpf(job, one_each(hit_by_tasks(job, *bare)[0]), bare)
+            rows[f"empty, {which}"] = lambda hit=hit, spans=spans: EmptyTasks(job, hit, spans)
             rows[f"bpftrace, {which}"] = lambda hit=hit, spans=spans: BpftraceTasks(job, hit, spans)
         for turn in range(options.passes):
             for label, make in rows.items():
@@ -204,6 +226,8 @@ def starpu(options, progress):
     for which in models:
         judge(table, f"{which}: gaspbpf adds at most {STARPU_FACTOR} of what bpftrace adds", added(table, f"gaspbpf, {which}", "a task"),
               added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
+        judge(table, f"{which}: the floor: what empty programs at the same places add, against bpftrace's",
+              added(table, f"empty, {which}", "a task"), added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
     return table
 
 

@@ -174,6 +174,26 @@ static __noinline int read_texts(struct frame *f, const struct gb_op *op)
 	return 0;
 }
 
+/* Neighbours on the stack in one go. */
+static __noinline int read_stack(struct frame *f, const struct gb_op *op)
+{
+	__u32 slot, count;
+
+	if (!f || !op)
+		return 0;
+	slot = op->slot;
+	count = op->source;
+	if (slot > GB_SLOTS - GB_STACK_WORDS || count > GB_STACK_WORDS)
+		return 0;
+	barrier_var(slot);
+	barrier_var(count);
+	if (slot > GB_SLOTS - GB_STACK_WORDS || count > GB_STACK_WORDS)
+		return 0;
+	if (bpf_probe_read_user(&f->span.value[slot], count * 8, (void *)(f->sp + op->offset)))
+		f->span.unread |= ((1U << count) - 1) << slot;
+	return 0;
+}
+
 /* One step of a capture program. A slot that cannot be filled is marked as unread. */
 static __always_inline void run_op(struct thread_state *t, struct frame *f, const struct gb_op *op)
 {
@@ -192,6 +212,10 @@ static __always_inline void run_op(struct thread_state *t, struct frame *f, cons
 	}
 	if (op->kind == GB_OP_TEXTS) {
 		read_texts(f, op);
+		return;
+	}
+	if (op->kind == GB_OP_STACK_WORDS) {
+		read_stack(f, op);
 		return;
 	}
 	switch (op->kind) {

@@ -4,8 +4,8 @@
  *     class MySimulator : public CustomPluginFramework { ... };
  *     CPF_PLUGIN(MySimulator)
  *
- * and it is a plug-in for `gaspbpf simulate --plugin`. Types, members and functions are those of the framework's document; functions
- * that are not in it have bodies that change nothing.
+ * and it is a plug-in for `gaspbpf simulate --plugin`. One that has the document's own create() and destroy(), extern "C", needs no CPF_PLUGIN. Types,
+ * members and functions are those of the framework's document; functions that are not in it have bodies that change nothing. C++11.
  */
 #ifndef CPF_HPP
 #define CPF_HPP
@@ -79,20 +79,29 @@ public:
 	virtual void ProcessUnmatched(FuncEventInfo *) {}
 	virtual bool SendIsSynchronous(const P2PInfo *) { return false; }
 
-	/* The framework calls it before Initialize(). */
+	/* The framework calls it before Initialize(), with all that it tells. */
 	void setup(const cpf_setup *s)
 	{
 		_setup = s;
-		_commandLineParams = Vector<const char *>(s->_commandLineParams, s->_commandLineParamCount);
-		_stfPath = s->_stfPath;
-		_stfStart = s->_stfStart;
-		_stfEnd = s->_stfEnd;
-		_numThreads = s->_numThreads;
+		_commandLineParams = Vector<char *>(const_cast<char *const *>(s->_commandLineParams), s->_commandLineParamCount);
 		_clockResolution = s->_clockResolution;
-		_singleRankFuncs = Vector<U4>(s->_singleRankFuncs, s->_numFunctions);
-		_collOpFuncs = Vector<U4>(s->_collOpFuncs, s->_numFunctions);
-		_P2PFuncs = Vector<U4>(s->_P2PFuncs, s->_numFunctions);
-		_communicatorsMapped = HashMap<U4, const char *>(s->_communicatorsMapped, s->_numCommunicators);
+		setup(Vector<U4>(s->_singleRankFuncs, s->_numFunctions), Vector<U4>(s->_collOpFuncs, s->_numFunctions),
+		      Vector<U4>(s->_P2PFuncs, s->_numFunctions), HashMap<U4, const char *>(s->_communicatorsMapped, s->_numCommunicators), s->_stfPath,
+		      s->_stfStart, s->_stfEnd, s->_numThreads);
+	}
+
+	/* The document's. */
+	void setup(const Vector<U4> singleRankFuncs, const Vector<U4> collOpFuncs, const Vector<U4> P2PFuncs, const HashMap<U4, const char *> communicators,
+		   const char *path, const U8 start, const U8 end, const U4 threads)
+	{
+		_singleRankFuncs = singleRankFuncs;
+		_collOpFuncs = collOpFuncs;
+		_P2PFuncs = P2PFuncs;
+		_communicatorsMapped = communicators;
+		_stfPath = const_cast<char *>(path);
+		_stfStart = start;
+		_stfEnd = end;
+		_numThreads = threads;
 	}
 
 protected:
@@ -108,8 +117,8 @@ protected:
 	bool isSendRecv(U4 id) const { return cpf_isSendRecv(_setup, id); }
 	bool isRecv(U4 id) const { return cpf_isRecv(_setup, id); }
 
-	Vector<const char *> _commandLineParams;
-	const char *_stfPath = nullptr;
+	Vector<char *> _commandLineParams;
+	char *_stfPath = nullptr;
 	U8 _stfStart = 0;
 	U8 _stfEnd = 0;
 	U4 _numThreads = 0;
@@ -126,7 +135,9 @@ typedef void destroy_t(CustomPluginFramework *);
 
 /* The C side of a C++ simulator. */
 struct cpf_shim : cpf_plugin {
-	explicit cpf_shim(CustomPluginFramework *simulator) : cpf_plugin()
+	destroy_t *destroy;
+
+	explicit cpf_shim(CustomPluginFramework *simulator, destroy_t *by = nullptr) : cpf_plugin(), destroy(by)
 	{
 		version = CPF_VERSION;
 		size = sizeof(cpf_plugin);
@@ -155,6 +166,23 @@ struct cpf_shim : cpf_plugin {
 private:
 	static CustomPluginFramework *of(void *self) { return static_cast<CustomPluginFramework *>(self); }
 };
+
+/* How gaspbpf comes from a library with the document's create() and destroy() to the C side; in each library that includes this. */
+#define CPF_EMITTED extern "C" inline __attribute__((used, visibility("default")))
+CPF_EMITTED struct cpf_plugin *cpf_wrap(create_t *create, destroy_t *destroy)
+{
+	CustomPluginFramework *simulator = create();
+
+	return simulator ? new cpf_shim(simulator, destroy) : nullptr;
+}
+CPF_EMITTED void cpf_unwrap(struct cpf_plugin *plugin)
+{
+	cpf_shim *shim = static_cast<cpf_shim *>(plugin);
+
+	shim->destroy(static_cast<CustomPluginFramework *>(plugin->self));
+	delete shim;
+}
+#undef CPF_EMITTED
 
 /* Makes a class the plug-in of this shared library. */
 #define CPF_PLUGIN(Class)                                                                                  \

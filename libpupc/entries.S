@@ -2,12 +2,12 @@
  * entries.S - where programs enter libpupc.
  *
  * Each function begins with a nop of five bytes, which newer kernels turn into a call when it is probed: half the price of a
- * breakpoint. Nobody watching, an event costs a call, the nop and a return.
+ * breakpoint. Nobody watching, an event costs a call, the nops and a return.
  */
-	.macro	entry name
+	.macro	entry name, align=16
 	.globl	\name
 	.type	\name, @function
-	.balign	16
+	.balign	\align
 \name:
 	.cfi_startproc
 	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00	/* nopl 0(%rax,%rax,1) */
@@ -18,19 +18,39 @@
 	.size	\name, . - \name
 	.endm
 
+	/*
+	 * Floating point values come in vector registers, which no probe can read, and al says that there may be some. The first four are
+	 * stored in the red zone, and a call is observed at _reals or at _plain (models/pupc.model). The nop at _reals has one byte: what
+	 * newer kernels make of one with five writes below the stack pointer.
+	 */
+	.macro	announce name
+	entry	\name
+	testb	%al, %al
+	jnz	1f
+	finish	\name
+
+	entry	\name\()_plain, 1
+	ret
+1:	movsd	%xmm0, -32(%rsp)
+	movsd	%xmm1, -24(%rsp)
+	movsd	%xmm2, -16(%rsp)
+	movsd	%xmm3, -8(%rsp)
+	finish	\name\()_plain
+
+	.globl	\name\()_reals
+	.type	\name\()_reals, @function
+\name\()_reals:
+	.cfi_startproc
+	nop
+	ret
+	finish	\name\()_reals
+	.endm
+
 	.text
 
-	entry	pupc_event_start
-	ret
-	finish	pupc_event_start
-
-	entry	pupc_event_end
-	ret
-	finish	pupc_event_end
-
-	entry	pupc_event_atomic
-	ret
-	finish	pupc_event_atomic
+	announce pupc_event_start
+	announce pupc_event_end
+	announce pupc_event_atomic
 
 	entry	pupc_create_event
 	jmp	pupc_create_event_body
@@ -39,6 +59,19 @@
 	entry	pupc_control
 	jmp	pupc_control_body
 	finish	pupc_control
+
+	/* FORTRAN 77's: the number by reference, and no values. */
+	.macro	by_reference name
+	entry	\name\()_
+	movl	(%rdi), %edi
+	xorl	%eax, %eax
+	jmp	*\name@GOTPCREL(%rip)
+	finish	\name\()_
+	.endm
+
+	by_reference pupc_event_start
+	by_reference pupc_event_end
+	by_reference pupc_event_atomic
 
 	/* PUPC 1.1's text and examples have these names, too. */
 	.globl	pupc_start, pupc_end, pupc_event_stop

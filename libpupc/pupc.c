@@ -130,7 +130,7 @@ __attribute__((visibility("default"))) unsigned int pupc_tick_granularityus(void
 	return us < 1 ? 1 : (unsigned int)us;
 }
 
-/* --- Fortran: names with an underscore, arguments by reference, lengths of texts last ------ */
+/* --- Fortran: names with an underscore, arguments by reference, lengths of texts last; events are in entries.S ------ */
 
 static void copy_fortran(char *to, size_t room, const char *from, size_t length)
 {
@@ -157,14 +157,3 @@ int pupc_control_(const int *on)
 {
 	return pupc_control(*on);
 }
-
-#define BY_REFERENCE(function) \
-	__attribute__((visibility("default"))) void function##_(const unsigned int *evttag); \
-	void function##_(const unsigned int *evttag) \
-	{ \
-		function(*evttag); \
-	}
-
-BY_REFERENCE(pupc_event_start)
-BY_REFERENCE(pupc_event_end)
-BY_REFERENCE(pupc_event_atomic)

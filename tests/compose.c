@@ -7,6 +7,7 @@
  *   thread PID TID
  *   call TID START END SYMBOL [NAME=VALUE...]   times in ns from the beginning; calls of a thread in the order of their ends
  *   atomic TID TIME SYMBOL
+ *   comm PID HANDLE TIME ID RANK...             what the handle means to the process from then on: its members' ranks in the job
  *   end TIME                                    of the run
  *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the recording
@@ -19,10 +20,10 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "recording/communicators.h"
 #include "recording/recording.h"
 
 #define BEGIN 1000000000000ULL
-#define LIBRARY "libmpi.so.40"
 #define MOST 1024
 
 static const char program[] = "model program\nlanguage PROGRAM\nlibrary job\n"
@@ -65,6 +66,12 @@ static const struct function *find_function(const char *symbol)
 	return NULL;
 }
 
+/* Where the layout of a model's structs is that of a version. */
+static const char *soname_of(const char *model)
+{
+	return !strcmp(model, "mpi") ? "libmpi.so.40" : !strcmp(model, "starpu") ? "libstarpu-1.3.so.9" : "other";
+}
+
 static uint32_t probe_of(const char *symbol)
 {
 	const struct function *function;
@@ -76,7 +83,7 @@ static uint32_t probe_of(const char *symbol)
 			return index;
 	function = find_function(symbol);
 	index = definitions_add_probe(&d);
-	if (index >= MOST || model_function_capture(function, !strcmp(function->model->name, "mpi") ? LIBRARY : "other", &capture))
+	if (index >= MOST || model_function_capture(function, soname_of(function->model->name), &capture))
 		fail("too many functions");
 	slots[index] = capture.program.slots;
 	d.probes[index] = (struct def_probe){
@@ -187,6 +194,27 @@ static void add_call(char *text, bool atomic)
 		d.run.end = span.end;
 }
 
+static void add_comm(char *text)
+{
+	char *next, *pid = strtok_r(text, " \n", &next), *handle = strtok_r(NULL, " \n", &next), *time = strtok_r(NULL, " \n", &next);
+	char *id = strtok_r(NULL, " \n", &next), *rank;
+	int64_t ranks[MOST];
+	size_t count = 0;
+	uint32_t index;
+
+	if (!pid || !handle || !time || !id)
+		fail("comm PID HANDLE TIME ID RANK...");
+	while ((rank = strtok_r(NULL, " \n", &next)) && count < MOST)
+		ranks[count++] = strtol(rank, NULL, 10);
+	index = definitions_add_comm(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.comms[index] = (struct def_comm){ .process = process_of(strtoul(pid, NULL, 10)), .handle = strtoull(handle, NULL, 0),
+					    .since = BEGIN + strtoull(time, NULL, 10), .has_id = true, .id = strtoul(id, NULL, 10) };
+	if (comm_set_members(&d.comms[index], ranks, count))
+		fail("out of memory");
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096];
@@ -214,10 +242,12 @@ int main(int argc, char **argv)
 			add_thread(process_of(a), b);
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
+		else if (!strncmp(line, "comm ", 5))
+			add_comm(line + 5);
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, call, atomic or end");
+			fail("process, thread, comm, call, atomic or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

@@ -88,6 +88,66 @@ def test_off_before_anybody_watched(job, observe, tmp_path):
     assert [(row["times"], row["last"], row["by"]) for row in report["controls"]] == [(1, 1, "pupc_control")]
 
 
+@pytest.mark.parametrize("choice", [["-m", "c"], ["--profile-only", "{names}"]], ids=["models", "events"])
+def test_whatever_was_chosen(observe, tmp_path, choice):
+    """Off means that nothing is measured, also where only other models, or only some events, were asked for; user events stay."""
+    (tmp_path / "names").write_text("GASP_C_MALLOC\n")
+    (tmp_path / "job.c").write_text("""
+        #include <pupc.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        static long long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000LL + t.tv_nsec; }
+        int main(void)
+        {
+            unsigned event = pupc_create_event("event", 0), pair = pupc_create_event("pair", 0);
+            long long outer = 0, inner = 0;
+            puts("ready"); fflush(stdout); getchar();
+            for (int i = 0; i < 60; i++) {
+                if (i == 20) {
+                    outer = now();
+                    pupc_control(0);
+                    inner = now();
+                    usleep(20000);
+                } else if (i == 50) {
+                    inner = now() - inner;
+                    pupc_control(1);
+                    outer = now() - outer;
+                }
+                pupc_event_start(pair);
+                free(malloc(7000 + i));
+                pupc_event_end(pair);
+                pupc_event_atomic(event);
+            }
+            printf("done %lld %lld\\n", inner, outer); fflush(stdout); getchar();
+            return 0;
+        }
+        """)
+    subprocess.run(["cc", "-fno-builtin", f"-I{gaspbpf.TOP / 'include'}", tmp_path / "job.c", LIBRARY / "libpupc.a", "-o", tmp_path / "job"], check=True,
+                   timeout=gaspbpf.PATIENCE)
+    with subprocess.Popen([tmp_path / "job"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            assert job.stdout.readline() == "ready\n"
+            watcher = observe("-p", job.pid, *[word.format(names=tmp_path / "names") for word in choice], "--json", "-o", tmp_path / "run.events")
+            job.stdin.write("\n")
+            job.stdin.flush()
+            inner, outer = map(int, job.stdout.readline().removeprefix("done ").split())
+            status, out, errors = watcher.stop()
+            assert status == 0, errors
+        finally:
+            job.kill()
+    sizes = [int(size) for size in re.findall(r" START GASP_C_MALLOC nbytes=(7\d\d\d) ", (tmp_path / "run.events").read_text())]
+    assert sizes == [7000 + i for i in range(60) if not 20 <= i < 50]
+    report = json.loads(out)
+    assert [(row["times"], row["last"], row["by"]) for row in report["controls"]] == [(1, 1, "pupc_control")]
+    # As long as the job says, by a clock inside and one outside of the two calls.
+    assert inner <= report["controls"][0]["off_ns"] <= outer
+    user = gaspbpf.events(report)
+    assert [user[name]["calls"] for name in ("event", "pair") if name in user] == ([] if choice[0] == "-m" else [30, 30])
+    assert " end=off" not in (tmp_path / "run.events").read_text()
+
+
 def test_from_outside(job, observe, tmp_path):
     """'gaspbpf control': off, nothing is seen; again, as before; on, all is. A recording is brought up to date while it is made."""
     recording = tmp_path / "run.gasp"

@@ -120,3 +120,23 @@ def test_wrong_limits_are_refused(wrong):
     result = gaspbpf.run("-p", "1", f"--max-overhead={wrong}")
     assert result.returncode == 2 or result.returncode == 1
     assert "--max-overhead" in result.stderr and "2%" in result.stderr
+
+
+def test_a_call_whose_probe_is_out_meanwhile_does_not_end_another(job, observe, tmp_path, rung):
+    """outer() has jumped to inner(), so both return by one ret; inner()'s return is told to nobody any more, and outer()'s is not taken for it."""
+    model = tmp_path / "tailing.model"
+    model.write_text("model tailing\nlanguage TAILING\nlibrary program\nneeds inner\n"
+                     "INNER function long inner(long waits)\nOUTER function long outer(long waits)\n", encoding="ascii")
+    target = job([WORKLOADS / "tailing"]).wait_ready()
+    watcher = observe("-p", target.process.pid, "--model-file", model, "-m", "tailing", "--max-overhead", "1%", "--json")
+    (target.gate / "go").touch()
+    gaspbpf.wait_for(lambda: watcher._has_said(b"inner: out from now on"), "inner() to be out")
+    (target.gate / "open").touch()
+    target.work()
+    status, out, errors = watcher.stop()
+    assert target.end() == 0, target.output()
+    assert status == 0, errors
+    seen = gaspbpf.events(json.loads(out))
+    assert seen["GASP_TAILING_INNER"]["open"] >= 1  # the call that waits; the main thread may have been in one, too
+    assert seen["GASP_TAILING_OUTER"]["calls"] == 1
+    assert [seen["GASP_TAILING_OUTER"][end] for end in ("unwound", "open", "ended")] == [0, 0, 0]

@@ -1,4 +1,6 @@
 """Where a call is written: file, line and column, however the program was built, and nothing pretended where that is not known."""
+import pathlib
+import re
 import subprocess
 import textwrap
 
@@ -27,10 +29,22 @@ BUILDS = {
     "pie": ["-pie", "-fPIE"],
     "no-pie": ["-no-pie"],
     "clang": ["clang"],
+    "build-id": ["-pie", "-fPIE", "-Wl,--build-id"],
     "debug file": ["-pie", "-fPIE", "-Wl,--build-id=none"],
     "symbols in .gnu_debugdata": ["-pie", "-fPIE"],
     "nothing": ["-g0", "-s"],
 }
+
+
+def move_by_build_id(program):
+    """The debugging information goes where debuggers look for it by the program's build-id."""
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    name = re.search(r"Build ID: (\w+)", notes)[1]
+    place = pathlib.Path("/usr/lib/debug/.build-id", name[:2], f"{name[2:]}.debug")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, place], check=True)
+    subprocess.run(["strip", program], check=True)
+    return place
 
 
 def build(kind, folder):
@@ -62,8 +76,10 @@ def places():
 
 
 @pytest.mark.parametrize("kind", BUILDS)
-def test_where_a_call_is_written(observe, tmp_path, kind):
+def test_where_a_call_is_written(observe, tmp_path, kind, request):
     program = build(kind, tmp_path)
+    if kind == "build-id":
+        request.addfinalizer(move_by_build_id(program).unlink)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout.readline() == "ready\n"
@@ -80,7 +96,7 @@ def test_where_a_call_is_written(observe, tmp_path, kind):
     after = starts[starts.index(ours[222]) + 1:]
     frees = [line for line in after if "GASP_C_FREE" in line][:2]
     where = [line.split(" @ ")[1] for line in (ours[111], ours[222], *frees)]
-    if kind in ("pie", "no-pie", "clang", "debug file"):
+    if kind in ("pie", "no-pie", "clang", "build-id", "debug file"):
         known = places()
         expected = [known["malloc"], known["malloc"], known["free a"], known["free b"]]
         assert where == [f"{tmp_path}/job.c:{line}:{column}" for line, column in expected]

@@ -7,6 +7,7 @@ import pytest
 
 import conformance
 import gaspbpf
+import toolkit
 import truth
 
 RUNTIME = "starpu-1.3.10"
@@ -84,6 +85,21 @@ def check(output, own):
     assert moved == {node: size for node, size in received.items() if size}
 
 
+def check_information(output, own):
+    """What callbacks say of themselves: the event twice, the version of the job's StarPU, the kind of the worker as StarPU has it."""
+    kinds = {worker["id"]: worker["type"] for worker in own["workers"]}
+    executions = {"9": "STARPU_CPU_WORKER", "10": "STARPU_CPU_WORKER", "11": "STARPU_OPENCL_WORKER", "12": "STARPU_OPENCL_WORKER"}
+    seen = set()
+    for line in output.splitlines():
+        event, again, worker, _, driver, version = (word.split("=")[-1] for word in line.split(" "))
+        assert event == again and version == "1.3", line
+        if event in executions:
+            assert kinds[int(worker)] == executions[event], line
+            assert driver == ("0" if executions[event] == "STARPU_CPU_WORKER" else "1"), line
+            seen.add(event)
+    assert seen == set(executions)
+
+
 def test_a_tool_on_a_running_job_and_on_its_recording(job, observe, tmp_path, tool):
     tasks = job([gaspbpf.WORKLOADS / "starpu_job", "--rounds", "10", "--opencl", "1"], env={**truth.ENVIRONMENT, **OPENCL}).wait_ready()
     watcher = observe("-p", tasks.process.pid, "-o", tmp_path / "run.gasp", "--starpu-tool", tool)
@@ -95,6 +111,7 @@ def test_a_tool_on_a_running_job_and_on_its_recording(job, observe, tmp_path, to
     again = gaspbpf.run("replay", tmp_path / "run.gasp", "--starpu-tool", tool)
     assert again.returncode == 0, again.stderr
     check(again.stdout, tasks.truths()[0])
+    check_information(gaspbpf.run("replay", tmp_path / "run.gasp", "--starpu-tool", toolkit.build(tmp_path, "starpu_log.c")).stdout, tasks.truths()[0])
     conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TRANSFER", "GASP_STARPU_GPU_EXEC")
 
 

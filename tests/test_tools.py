@@ -94,6 +94,7 @@ def test_live_every_call_with_its_arguments_and_place(calls, request, tmp_path, 
     number = {event["name"]: event["number"] for event in toolkit.vocabulary("c")}
     threads = collections.defaultdict(set)
     at = collections.defaultdict(int)
+    sources = PROGRAM.splitlines()
     for thread, event, place, start, end in expected(tmp_path / "truth"):
         # The next call of that kind from this place of the program; libc and the loader have calls of their own.
         for i in range(at[place], len(log.calls)):
@@ -106,6 +107,8 @@ def test_live_every_call_with_its_arguments_and_place(calls, request, tmp_path, 
         finish = next(c for c in log.calls[i + 1:] if c.thread == call.thread and c.type == "END")
         assert (call.arguments, finish.arguments) == (start, end)
         assert finish.place == call.place
+        line = int(place.split(":")[1])
+        assert call.place.endswith(f":{line}:{sources[line - 1].index(event.lower() + '(') + 1}")
         threads[thread].add(call.thread)
     assert [len(seen) for seen in threads.values()] == [1, 1] and threads["main"] != threads["other"]
     # One gasp_init a thread, with the program's own arguments, ended by a NULL, before anything else of that thread.
@@ -230,7 +233,8 @@ def test_pupc_tool(recording, folder, tmp_path):
     kinds = collections.Counter(line[1] for line in lines)
     assert kinds["00000000"] >= 3 and kinds["00000000"] == kinds["00000100"]
     assert all(line[2:4] == ["0", "none:0"] and line[5].endswith("upc_job") for line in lines if line[1] == "00000000")
-    assert all(line[4] == "0" for line in lines if line[1] == "00000100")
+    # The threads end together: no call of the program's is the place of that.
+    assert {tuple(line[2:5]) for line in lines if line[1] == "00000100"} == {("0", "none:0", "0")}
     assert {line[1] for line in lines[:1]} == {"00000000"}
     places = {}
     for line in lines:
@@ -244,7 +248,44 @@ def test_pupc_tool(recording, folder, tmp_path):
     assert len(barriers) == sum(call.tag == 9 for call in gasp)
     wrong = gaspbpf.run("replay", recording, "--tool", tool, "--gasp-ids=gupc", env={"TOOL_LOG": tmp_path / "log"})
     assert wrong.returncode == 1 and "PUPC 1.1" in wrong.stderr
+    replay(recording, tool, tmp_path / "each", "--tool-threads=each")
+    threads = collections.defaultdict(list)
+    for line in (tmp_path / "each").read_text().splitlines():
+        threads[line.split("@")[1]].append(line.split(" ")[1])
+    assert len(threads) == kinds["00000000"]
+    for ids in threads.values():
+        assert [i for i, number in enumerate(ids) if number in ("00000000", "00000100")] == [0, len(ids) - 1]
     conformance.seen("gupc-process-packed", "PUPC_INIT", "PUPC_GLOBAL_EXIT")
+
+
+def test_pupc_tool_and_a_program_that_ends_itself(folder, tmp_path):
+    """upc_global_exit(): PUPC_GLOBAL_EXIT has its place, though not its line where the program was gone before anybody could look it up, and its status."""
+    tool = toolkit.build(folder, "pupc_log.c", name="pupc_exit.so")
+    gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "2", "--rounds", "1", "--global-exit", "3")
+    replay(tmp_path / "run.gasp", tool, tmp_path / "log")
+    ends = [line.split(" ") for line in (tmp_path / "log").read_text().splitlines() if line.split(" ")[1] == "00000100"]
+    source = (gaspbpf.TOP / "tests/workloads/upc/upc_job.c").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, 1) if "upc_global_exit((int)global_exit);" in text)
+    called = [end for end in ends if end[3] != "none:0"]
+    assert len(called) == 1 and called[0][3].split("/")[-1] in (f"upc_job.c:{line}", ":0") and called[0][4] == "3"
+
+
+def test_pupc_tool_creates_events_and_is_switched(folder, tmp_path):
+    """pupc_create_event() before the first use, with the name alone; START and END of it differ by their places; pupc_control() is passed on."""
+    tool = toolkit.build(folder, "pupc_log.c", name="pupc_user.so")
+    (folder / "pupc_user.c").write_text(USER)
+    gaspbpf.compile_c(folder / "pupc_user.c", folder / "pupc_user", "-g", f"-I{gaspbpf.TOP / 'include'}",
+                      f"-Wl,--whole-archive,{gaspbpf.TOP}/build/libpupc/libpupc.a,--no-whole-archive")
+    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", folder / "pupc_user")
+    assert result.returncode == 0, result.stderr
+    replay(tmp_path / "run.gasp", tool, tmp_path / "log")
+    lines = [line.split(" ") for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line for line in lines if line[0] == "create"] == [["create", "phase", "c0000010"], ["create", "point", "c0000011"]]
+    told = [line[1] if line[0] != "control" else line for line in lines if line[0] == "control" or line[1] in ("c0000010", "c0000011")]
+    steps = 5 * ["c0000010", "c0000011", "c0000010"]
+    assert [entry for entry in told if entry not in ("phase", "point")] == [*steps, ["control", "0"], ["control", "1"], "c0000010", "c0000010"]
+    places = [line[2] for line in lines if line[1] == "c0000010"]
+    assert len(set(places[0:10:2])) == len(set(places[1:10:2])) == 1 and places[0] != places[1]
 
 
 def test_a_tool_may_change_the_arguments(recording, notify, tmp_path):

@@ -91,6 +91,17 @@ def test_pointers_in_two_registers_on_each_rung(job, observe, tmp_path, rung):
         assert upc.differences(seen[tid], calls, lambda name: event_of(name) if name in few else None) is None
 
 
+def test_where_nothing_can_be_left_out_that_is_said(observe, tmp_path, job):
+    """UPC's threads as POSIX threads of one process: their numbers are not known, so every access is an event."""
+    threads = job(command("upc_job_pthreads", 1), ranks=3).wait_ready()
+    watcher = observe("-p", threads.process.pid, "--profile", "--json")
+    threads.work()
+    status, out, errors = watcher.stop()
+    assert status == 0 and threads.end() == 0, errors
+    assert errors.count("--profile leaves no access of upc out") == 1
+    assert json.loads(out)["loss"]["near"] == 0
+
+
 @pytest.mark.parametrize("variant", ["process-packed", "pthreads-packed"])
 def test_one_thread_ends_the_program(job, observe, variant):
     ring, status, events, _ = upc.whole_life(job, observe, command(VARIANTS[variant], 1, "--global-exit", "5"))

@@ -85,6 +85,13 @@ def test_both_forms_of_pupc():
              'struct pupc_location place = { "main.c", 6, 3, 0 };\n', "-std=c99")
 
 
+def test_a_trivial_handle_is_that_of_the_runtimes():
+    """0, with GNU UPC and with Berkeley UPC."""
+    text = subprocess.run(["gcc", "-E", "-P", f"-I{INCLUDE}", "-"], input='#include "gasp_upc.h"\nvalue GASP_NB_TRIVIAL\n', text=True,
+                          capture_output=True, timeout=gaspbpf.PATIENCE, check=True).stdout
+    assert "value ((gasp_upc_nb_handle_t)0)" in text
+
+
 def test_a_tool_by_gasp_compiles():
     """The prototypes of GASP 1.4 section 3, defined once more; the types of section 5.4; the order of the enums."""
     compiles(r"""

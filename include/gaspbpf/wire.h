@@ -62,6 +62,7 @@ enum gb_op_kind {
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
 	GB_OP_TEXT,      /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer */
 	GB_OP_TEXTS,     /* slot[source] is the number of an event: what struct gb_texts has of it */
+	GB_OP_STACK_WORDS, /* `source` slots from this one = as many words at [sp + offset], as they are; see GB_STACK_WORDS */
 };
 
 /* Decoders of a data layout that must be read while the call is in progress. */
@@ -69,6 +70,8 @@ enum gb_decoder {
 	GB_DECODE_GFC_BYTES = 1, /* gfortran array descriptor: bytes of payload */
 };
 
+/* Of GB_OP_STACK_WORDS: at most so many; and its slot is so far from the last one. */
+#define GB_STACK_WORDS 8
 #define GB_TEXT_WORDS 8  /* of GB_OP_TEXT */
 
 /*

@@ -48,6 +48,26 @@ public:
 	{
 		std::printf("lock %u kind=%u previous=%d %" PRIu64 "-%" PRIu64 "\n", l->_threadID, l->_kind, (int)l->_previous, at(l->_startTime),
 			    at(l->_endTime));
+		if (l->_previous != CPF_NONE)
+			std::printf("lock %u was given back at %" PRIu64 "\n", l->_threadID, at(l->_releaseTime));
+	}
+	void ProcessOneSided(cpf_one_sided *t) override
+	{
+		static const char *const kinds[] = { "put", "get", "copy", "atomic", "fence" };
+
+		std::printf("onesided %u %s %s to %d size=%" PRIu64 " %" PRIu64 "-%" PRIu64 "\n", t->_threadID, name(t->_func), kinds[t->_kind], (int)t->_target,
+			    t->_messageSize, at(t->_startTime), at(t->_endTime));
+	}
+	void ProcessSplitPhase(cpf_split_phase *w) override
+	{
+		std::printf("split %u %s of %s threads=%u root=%d size=%" PRIu64 " began=%" PRIu64 "-%" PRIu64 " %" PRIu64 "-%" PRIu64 "\n", w->_threadID, name(w->_func),
+			    name(w->_beginFunc), w->_threadCount, (int)w->_root, w->_messageSize, at(w->_firstTime), at(w->_lastTime), at(w->_startTime),
+			    at(w->_endTime));
+	}
+	void ProcessTask(cpf_task *t) override
+	{
+		std::printf("task %u %s %#" PRIx64 " worker=%d %" PRIu64 "-%" PRIu64 "\n", t->_threadID, name(t->_func), t->_task, (int)t->_worker, at(t->_startTime),
+			    at(t->_endTime));
 	}
 
 private:

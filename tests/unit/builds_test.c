@@ -56,6 +56,10 @@ static void fetch(const struct capture *capture, struct call *call)
 		case GB_OP_STACK:
 			call->words[op->slot] = call->stack[op->offset / 8 - 1];
 			break;
+		case GB_OP_STACK_WORDS:
+			for (int j = 0; j < op->source; j++)
+				call->words[op->slot + j] = call->stack[op->offset / 8 - 1 + j];
+			break;
 		case GB_OP_COPY:
 			call->words[op->slot] = call->words[op->source];
 			break;

@@ -531,7 +531,9 @@ static void what_is_no_image_is_left_alone(void **state)
 static void ask_everything(const char *name)
 {
 	struct source_location location;
+	const struct image_call *calls;
 	struct image *image;
+	size_t count;
 
 	if (image_open_file(&image, in_folder(name)))
 		return;
@@ -541,7 +543,10 @@ static void ask_everything(const char *name)
 		image_locate(image, offset, &location);
 		source_location_free(&location);
 	}
+	calls = image_calls(image, &count);
 	image_inlined(image, "inlined");
+	for (size_t i = 0; i < count; i++)
+		image_call_at(image, calls[i].return_offset + strlen(calls[i].name ?: ""));
 	image_close(image);
 }
 

@@ -134,6 +134,12 @@ static bool load(uint64_t address, uint8_t width, uint64_t *word)
 
 static void run_op(struct seen *s, const struct gb_op *op, const struct call *call)
 {
+	if (op->kind == GB_OP_STACK_WORDS) {
+		assert_true(op->source <= GB_STACK_WORDS && op->slot <= GB_SLOTS - GB_STACK_WORDS);
+		for (int i = 0; i < op->source; i++)
+			run_op(s, &(struct gb_op){ .kind = GB_OP_STACK, .slot = op->slot + i, .width = GB_U64, .offset = op->offset + 8 * i }, call);
+		return;
+	}
 	uint64_t word = 0, from = s->words[op->source];
 	bool ok = true;
 

@@ -18,7 +18,8 @@
  *
  * Values: what an event carries is known from its format, or from its runtime's model. Integers and pointers come in registers and on the stack,
  * as the kernel sent them; text is read by the kernel at the call, once it knows which value is one (struct gb_texts); before that only
- * text in memory that nobody writes to is known. Floating point numbers are in registers that no probe can see.
+ * text in memory that nobody writes to is known. Floating point numbers are in registers that no probe can see; of these libpupc stores
+ * the first ones where a probe can.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,9 +62,11 @@ static unsigned stack_word(const struct walk *w, unsigned at)
 static unsigned walk_next(struct walk *w, const struct item *item)
 {
 	if (item->kind == ITEM_REAL) {
-		if (w->reals++ >= 8)
-			w->stack++;
-		return NO_WORD;
+		unsigned at = w->reals++;
+
+		if (at >= 8)
+			return stack_word(w, w->stack++);
+		return w->telling->reals && at < TELLING_REALS ? w->telling->reals + at : NO_WORD;
 	}
 	if (item->kind == ITEM_LONG_REAL) {
 		w->stack = (w->stack + 1) / 2 * 2 + 2;
@@ -76,6 +79,9 @@ static unsigned walk_next(struct walk *w, const struct item *item)
 	w->integers++;
 	return w->integers >= 2 ? LIST_REGISTERS + w->integers - 2 : NO_WORD;
 }
+
+#define TEXT_SLOT(i) (GB_SLOTS - (GB_TEXTS - (i)) * GB_TEXTS_WORDS)
+#define FIRST_TEXT TEXT_SLOT(0)
 
 /* Tells the kernel where this event's texts and pointers-to-shared are. */
 void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid, const struct telling *telling)
@@ -93,6 +99,8 @@ void announced_tell_kernel(struct capture_session *s, struct announced_event *e,
 			const struct item *item = &e->items[end].item[i];
 			unsigned slot = walk_next(&w, item);
 
+			if (item->kind == ITEM_REAL)
+				texts.slots = FIRST_TEXT; /* by a function that has stored them */
 			if (slot == NO_WORD)
 				continue;
 			if (slot >= texts.slots)
@@ -113,13 +121,11 @@ static bool was_read(const struct gb_span *raw, unsigned slot)
 	return slot < raw->values && slot < GB_SLOTS && !(raw->unread >> slot & 1);
 }
 
-#define TEXT_SLOT(i) (GB_SLOTS - (GB_TEXTS - (i)) * GB_TEXTS_WORDS)
-
 /* What lies behind a pointer, as the kernel read it, or, of a text, as it certainly still is. Into words, zeroed. */
 static bool take_pointed(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, const struct item *item,
 			 unsigned slot, unsigned nth, uint64_t *words)
 {
-	if (raw->values == GB_SLOTS && nth < GB_TEXTS && slot < TEXT_SLOT(0) && was_read(raw, TEXT_SLOT(nth))) {
+	if (raw->values == GB_SLOTS && nth < GB_TEXTS && slot < FIRST_TEXT && was_read(raw, TEXT_SLOT(nth))) {
 		memcpy(words, &raw->value[TEXT_SLOT(nth)], item_words(item) * sizeof(*words));
 		return true;
 	}
@@ -258,9 +264,11 @@ static void end(struct capture_session *s, struct live_thread *t, struct announc
 	e->unmatched_ends++;
 }
 
-static bool is_echo(struct live_thread *t, const struct gb_span *raw, uint32_t id, enum event_type kind)
+/* Only the general functions are called by others; pupc_event_start() does not call pupc_event_start_reals(). */
+static bool is_echo(struct live_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id, enum event_type kind)
 {
-	bool echo = t->told.fresh && t->told.site != raw->probe && t->told.id == id && t->told.kind == kind;
+	bool echo = t->told.fresh && t->told.site != raw->probe && t->told.id == id && t->told.kind == kind &&
+		    site->function->marks & MARK_NOTIFIES;
 
 	t->told.fresh = !echo;
 	t->told.id = id;
@@ -289,10 +297,10 @@ static bool announce(struct capture_session *s, struct live_thread *t, const str
 	struct announced_event *e;
 	struct open_event now;
 
-	if (kind < 0 || is_echo(t, raw, id, kind))
+	if (kind < 0 || is_echo(t, site, raw, id, kind))
 		return false;
 	e = announced_event(s, t, id, site, s->first_probe[raw->probe]);
-	if (!e)
+	if (!e || e->unwanted)
 		return false;
 	announced_tell_kernel(s, e, t->pid, telling);
 	if (kind == EVENT_END) {

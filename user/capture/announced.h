@@ -10,7 +10,7 @@
 #define ANNOUNCED_TEXT 32    /* bytes of a text value, with its end: GB_TEXTS_WORDS words */
 
 /* How a value of an announcement is passed. */
-enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
+enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see by themselves */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
 
 struct item {
 	enum item_kind kind;
@@ -44,6 +44,7 @@ struct announced_event {
 	const char *decoder;     /* of its runtime's pointers-to-shared; of the plan. NULL: not known */
 	uint32_t rest;           /* of the functions for which the kernel was told where texts are */
 	bool told;
+	bool unwanted;           /* of the runtime, and not among those that --profile-only asks for */
 	uint64_t unmatched_ends, unended; /* ENDs without a START, STARTs that ended for another reason than an END */
 	UT_hash_handle hh;
 };
@@ -71,7 +72,7 @@ struct announced_event *announced_event(struct capture_session *s, const struct 
 void announced_foretell(struct capture_session *s, struct live_process *p);
 /* The program has created it, now or before anybody watched. */
 void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
-/* Words that a value takes in a span; 0: none, it is not observable. */
+/* Words that a value takes in a span; 0: none, it is not observable, or no value (a width). */
 unsigned item_words(const struct item *item);
 
 /* announced.c */

@@ -20,8 +20,10 @@ static char *copy(const char *text)
 
 unsigned item_words(const struct item *item)
 {
+	if (item->skipped)
+		return 0;
 	switch (item->kind) {
-	case ITEM_WORD: return 1;
+	case ITEM_WORD: case ITEM_REAL: return 1;
 	case ITEM_TEXT: return ANNOUNCED_TEXT / 8;
 	case ITEM_SHARED: return 2;
 	default: return 0;
@@ -38,6 +40,8 @@ static int add_values(struct def_probe *def, const struct items *items, const ch
 		struct value *v = &def->values[def->nvalues];
 		unsigned words = item_words(item);
 
+		if (item->skipped)
+			continue;
 		*v = (struct value){ .form = item->form, .width = item->width, .at_return = at_end, .slot = *slot, .null_slot = *slot };
 		if (asprintf(&v->name, "%s%s", at_end ? "end." : "", item->name) < 0) {
 			v->name = NULL;
@@ -59,7 +63,7 @@ static int add_values(struct def_probe *def, const struct items *items, const ch
 	return 0;
 }
 
-/* The arguments of one type of event: all values of START, or of END, from `first` on. */
+/* The arguments of one type of event: all values of START, or of END, which are the definition's from `first` on. */
 static int add_arguments(struct def_probe *def, const struct items *items, enum event_type type, uint32_t first)
 {
 	def->lists |= 1u << type;
@@ -78,7 +82,7 @@ static int add_arguments(struct def_probe *def, const struct items *items, enum 
 		def->narguments++;
 		if (!a->name || !a->type || !a->from)
 			return -ENOMEM;
-		a->from[0] = (struct def_from){ .what = FROM_VALUE, .value = first + i };
+		a->from[0] = (struct def_from){ .what = FROM_VALUE, .value = first++ };
 	}
 	return 0;
 }
@@ -87,6 +91,7 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 {
 	size_t starts = e->items[0].count, ends = e->items[1].count;
 	unsigned slot = 0;
+	uint32_t first_end;
 	int error;
 
 	def->values = calloc(starts + ends + 1, sizeof(*def->values));
@@ -94,6 +99,7 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 	error = def->values && def->arguments ? 0 : -ENOMEM;
 	if (!error)
 		error = add_values(def, &e->items[0], e->decoder, false, &slot);
+	first_end = def->nvalues;
 	if (!error)
 		error = add_values(def, &e->items[1], e->decoder, true, &slot);
 	if (!error)
@@ -101,7 +107,7 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 	if (!error)
 		error = add_arguments(def, &e->items[0], EVENT_ATOMIC, 0);
 	if (!error)
-		error = add_arguments(def, &e->items[1], EVENT_END, starts);
+		error = add_arguments(def, &e->items[1], EVENT_END, first_end);
 	return error;
 }
 
@@ -224,21 +230,33 @@ void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, u
 			announced_tell_kernel(s, e, pid, &s->plan->sites[i].captures[0].telling);
 }
 
-/* The event of this number that a runtime in the same file has. */
+static const struct model_event *event_of_number(const struct model *m, uint32_t id)
+{
+	for (size_t k = 0; k < m->nevents; k++)
+		if (m->tells ? m->events[k].has_told && m->events[k].told == id : m->events[k].number == id)
+			return &m->events[k];
+	return NULL;
+}
+
+/*
+ * The event of this number that a runtime in the same file has; or, since its compiler announces functions of the program, too (GASP 1.4
+ * section 4), one of a model that describes C. Whether they take part or not: what is wanted is asked by the event's name.
+ */
 static const struct model_event *runtime_event(const struct capture_session *s, const struct site *site, uint32_t id, const struct model **model)
 {
-	for (size_t i = 0; i < s->plan->nsites; i++) {
-		const struct site *other = &s->plan->sites[i];
-		const struct model *m = other->function->model;
+	const struct model_event *of = NULL;
+	bool tells = true;
 
-		if (other->image != site->image || m == site->function->model || m == *model)
-			continue;
-		*model = m;
-		for (size_t k = 0; k < m->nevents; k++)
-			if (m->tells ? m->events[k].has_told && m->events[k].told == id : m->events[k].number == id)
-				return &m->events[k];
+	for (size_t at = 0; !of && (*model = plan_model_in(s->plan, site->image, &at));) {
+		of = event_of_number(*model, id);
+		tells = (*model)->tells;
 	}
-	return NULL;
+	for (size_t i = 0; !of && !tells && i < models_count(s->plan->models); i++) {
+		*model = models_at(s->plan->models, i);
+		if ((*model)->alone && !(*model)->in_program && (*model)->nfunctions)
+			of = event_of_number(*model, id);
+	}
+	return of;
 }
 
 /* The values that follow at START, or at END, by the model's list. */
@@ -265,6 +283,7 @@ static void items_of_list(struct items *items, const struct event_list *list)
 			item->form = FORM_TEXT;
 		} else if (a->kind == ARGUMENT_DOUBLE) {
 			item->kind = ITEM_REAL;
+			item->form = FORM_REAL;
 		} else if (a->kind == ARGUMENT_SHARED) {
 			item->kind = ITEM_SHARED;
 			item->form = FORM_UINT;
@@ -294,9 +313,12 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 	struct announced_event *e = find(s, process, id, 1) ?: add(s, process, id, 1);
 	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END], *atomic = &of->lists[EVENT_ATOMIC];
 
-	if (!e || e->probe != NO_INDEX)
+	if (!e)
 		return e;
 	e->name = copy(of->name);
+	e->unwanted = !selection_has_event(s->plan->selection, of->name);
+	if (e->unwanted)
+		return e;
 	e->decoder = runtime_decoder(s, image, model);
 	items_of_list(&e->items[0], start->stated ? start : atomic);
 	items_of_list(&e->items[1], end);
@@ -357,18 +379,19 @@ static void foretell_model(struct capture_session *s, const struct live_process 
 
 void announced_foretell(struct capture_session *s, struct live_process *p)
 {
-	const struct model *done = NULL;
+	const struct image *done = NULL;
 
 	for (size_t i = 0; i < s->plan->nsites; i++) {
-		const struct site *site = &s->plan->sites[i], *by;
+		const struct image *image = s->plan->sites[i].image;
+		const struct site *by;
+		const struct model *model;
 
-		if (site->function->marks & MARKS_TELL || site->function->model == done || !process_maps(p->process, site->image))
+		if (image == done || !process_maps(p->process, image))
 			continue;
-		by = announcing(s, site->image);
-		if (!by)
-			continue;
-		done = site->function->model;
-		foretell_model(s, p, done, &by->captures[0].telling);
+		done = image;
+		by = announcing(s, image);
+		for (size_t at = 0; by && (model = plan_model_in(s->plan, image, &at));)
+			foretell_model(s, p, model, &by->captures[0].telling);
 	}
 }
 
@@ -383,6 +406,10 @@ struct announced_event *announced_event(struct capture_session *s, const struct 
 	if (e && e->probe != NO_INDEX)
 		return e;
 	if (!e) {
+		struct announced_event *known = find(s, process, id, 1);
+
+		if (known && (known->probe != NO_INDEX || known->unwanted))
+			return known;
 		announced_look_ahead(s);
 		e = find(s, process, id, 0);
 	}

@@ -183,8 +183,8 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 		const struct function *f = &site->function[k];
 		struct value_reading reading;
 
-		if (!f->has_only)
-			return s->first_probe[raw->probe] + k; /* its only meaning, and so a wanted one */
+		if (!f->has_only) /* its only meaning; not wanted where it is observed for something else */
+			return site->captures[k].unwanted ? NO_INDEX : s->first_probe[raw->probe] + k;
 		reading = value_read(&site->captures[k].only, raw->value, raw->values, raw->unread,
 				     raw->reason == GB_END_RETURN);
 		if (reading.known && (reading.number == f->only_number) != f->only_negated)
@@ -253,6 +253,18 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 
 /* --- processes --------------------------------------------------------- */
 
+/* Said once: --profile has nothing to go by. */
+static void say_nothing_is_near(struct capture_session *s, const struct process *process)
+{
+	const struct model *m = s->said_near ? NULL : plan_rank_by_thread(s->plan, process);
+
+	if (!m || !m->affinity)
+		return;
+	s->said_near = true;
+	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
+		 process->pid, log_safe(process->name), m->name);
+}
+
 static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
 {
 	const struct model *model = plan_rank(s->plan, process, &def->rank);
@@ -261,6 +273,8 @@ static void find_rank(struct capture_session *s, const struct process *process, 
 		free(def->unit);
 		def->unit = copy(model->unit ?: "rank");
 	}
+	if (s->plan->leave_near && def->rank < 0)
+		say_nothing_is_near(s, process);
 	if (s->plan->leave_near && def->rank >= 0)
 		kernel_set_rank(s->kernel, process->pid, def->rank);
 }
@@ -586,6 +600,7 @@ void session_free_definitions(struct capture_session *s)
 		if (s->images[i].owned)
 			image_close(s->images[i].image);
 	free(s->images);
+	free(s->frames);
 	free(s->first_probe);
 	free(s->any_probe);
 	free(s->costs);

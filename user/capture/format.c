@@ -85,6 +85,7 @@ static bool conversion(struct item *item, char letter, enum length length)
 		return true;
 	case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
 		item->kind = length == LENGTH_LONG_DOUBLE ? ITEM_LONG_REAL : ITEM_REAL;
+		item->form = FORM_REAL;
 		item->argument = ARGUMENT_DOUBLE;
 		item->type = length == LENGTH_LONG_DOUBLE ? "long double" : "double";
 		item->width = GB_U64;

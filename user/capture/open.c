@@ -23,7 +23,7 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	struct live_process *p = session_process(s, pid);
 	struct live_thread *t;
 	struct span span = { .start = raw->start, .end = UINT64_MAX, .unread = raw->unread, .depth = open->depth, .site = NO_INDEX,
-			     .reason = GB_END_RETURN, .nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS };
+			     .reason = GB_END_RETURN, .nwords = session_own_words(s, raw) };
 
 	if (!p || p->ended)
 		return;
@@ -32,12 +32,13 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 		t = session_thread(s, pid, tid, raw->start); /* its first call, and no end of it in sight */
 	if (!t || t->ends || t->pid != pid || t->successor)
 		return; /* its number is between two threads */
+	span.unread &= (1u << span.nwords) - 1;
 	span.depth += session_announced_below(t, raw->start);
 	span.thread = t->index;
 	span.probe = session_probe(s, raw);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
-	if (span.probe != NO_INDEX && raw->caller)
-		span.site = session_site(s, t, raw->caller, raw->start);
+	if (span.probe != NO_INDEX)
+		span.site = session_call_site(s, t, raw, raw->start);
 	looking->visit(looking->context, &span, open->silent || span.probe == NO_INDEX);
 }
 

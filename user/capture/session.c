@@ -39,9 +39,10 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	struct span span = {
 		.start = raw->start, .end = raw->end, .thread = t->index,
 		.sequence = raw->sequence, .unread = raw->unread, .depth = raw->depth, .reason = raw->reason,
-		.nwords = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS,
+		.nwords = session_own_words(s, raw),
 	};
 
+	span.unread &= (1u << span.nwords) - 1;
 	t->next++;
 	t->last_end = raw->end;
 	if (raw->probe < s->nfirst) {
@@ -57,7 +58,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 		return; /* a call that is no event (@only) */
 	if (t->nopen && !session_inside_announced(s, t, &span))
 		return;
-	span.site = raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
+	span.site = session_call_site(s, t, raw, raw->end);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
 	if (s->comm_places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);

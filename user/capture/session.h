@@ -127,6 +127,8 @@ struct capture_session {
 		struct site_key key;
 		uint32_t site;
 	} cache[SITE_CACHE];
+	uint32_t *frames;         /* by definition of a call site: how long the frame of a wrapper's function there is; 0: it is none, UINT32_MAX: not looked at */
+	size_t frames_room;
 	struct text_record *texts;
 	struct text_record *text_cache[TEXT_CACHE];
 	uint8_t *named;           /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
@@ -150,6 +152,7 @@ struct capture_session {
 	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
+	bool said_near;          /* that --profile leaves nothing out */
 };
 
 /* session.c */
@@ -208,6 +211,10 @@ void session_deliver(struct capture_session *s, const struct span *span);
 /* A place that the program named itself; NO_INDEX: no memory. */
 uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column);
 uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+/* wrappers.c: the place that the user's own call came from: of one that a library passed on, where that was called. */
+uint32_t session_call_site(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, uint64_t end);
+/* How many of the call's words are values: not those that only tell where it came from. */
+unsigned session_own_words(const struct capture_session *s, const struct gb_span *raw);
 
 /* comms.c */
 /* A site of the plan is new; they come in the order of their ids. 0 or -ENOMEM. */

@@ -36,6 +36,27 @@ static void print_wrapped(FILE *out, const char *text, unsigned indent, unsigned
 	fprintf(out, "%s\n", text);
 }
 
+typedef int print_model_fn(const struct chosen_events *chosen, const struct model *model, FILE *out, unsigned width);
+
+/* Those that have something to be printed, an empty line between them. */
+static int print_models(const struct chosen_events *chosen, print_model_fn *print, FILE *out, unsigned width)
+{
+	bool some = false;
+	int error = 0;
+
+	for (size_t i = 0; i < models_count(chosen->models) && !error; i++) {
+		const struct model *model = models_at(chosen->models, i);
+
+		if (!model_is_chosen(chosen, model))
+			continue;
+		if (some)
+			fputc('\n', out);
+		some = true;
+		error = print(chosen, model, out, width);
+	}
+	return error;
+}
+
 /* --- table -------------------------------------------------------------- */
 
 static void print_functions(FILE *out, const struct model *model, const struct model_event *event, unsigned width)
@@ -95,20 +116,7 @@ static int print_model(const struct chosen_events *chosen, const struct model *m
 
 int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned width)
 {
-	bool some = false;
-	int error = 0;
-
-	for (size_t i = 0; i < models_count(chosen->models) && !error; i++) {
-		const struct model *model = models_at(chosen->models, i);
-
-		if (!model_is_chosen(chosen, model))
-			continue;
-		if (some)
-			fputc('\n', out);
-		some = true;
-		error = print_model(chosen, model, out, width);
-	}
-	return error;
+	return print_models(chosen, print_model, out, width);
 }
 
 /* --- Markdown ------------------------------------------------------------ */
@@ -171,7 +179,7 @@ static int print_markdown_event(FILE *out, const struct model *model, const stru
 	return 0;
 }
 
-static int print_markdown_model(const struct chosen_events *chosen, const struct model *model, FILE *out)
+static int print_markdown_model(const struct chosen_events *chosen, const struct model *model, FILE *out, unsigned width)
 {
 	int error = 0;
 
@@ -189,20 +197,7 @@ static int print_markdown_model(const struct chosen_events *chosen, const struct
 
 int events_print_markdown(const struct chosen_events *chosen, FILE *out)
 {
-	bool some = false;
-	int error = 0;
-
-	for (size_t i = 0; i < models_count(chosen->models) && !error; i++) {
-		const struct model *model = models_at(chosen->models, i);
-
-		if (!model_is_chosen(chosen, model))
-			continue;
-		if (some)
-			fputc('\n', out);
-		some = true;
-		error = print_markdown_model(chosen, model, out);
-	}
-	return error;
+	return print_models(chosen, print_markdown_model, out, 0);
 }
 
 /* --- JSON ---------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		choice->partial |= key == OPTION_PARTIAL;
 		if (selection_wanted(choice))
 			return ENOMEM;
-		if (selection_only(choice->selection, argument))
+		if (key == OPTION_PARTIAL ? selection_partial(choice->selection, argument) : selection_only(choice->selection, argument))
 			exit(2);
 		return 0;
 	case OPTION_EXCLUDE:

@@ -57,6 +57,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_PLUGIN:
+		if (o->plugin)
+			argp_error(state, "--plugin %s: one at a time; simulate the first one's result (-o FILE.gasp) with the second", log_safe(argument));
 		if (!strchr(argument, '/') && !simulation_is_builtin(argument))
 			argp_error(state, "--plugin %s: no such plug-in; a library needs its path: ./%s", log_safe(argument), log_safe(argument));
 		o->plugin = argument;

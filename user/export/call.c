@@ -6,6 +6,7 @@
 #include "util/files.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,17 @@ struct sent_words call_words(const struct span *span)
 	return (struct sent_words){
 		span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL,
 	};
+}
+
+/* As few digits as tell it from every other. */
+static void real_text(char *text, size_t room, uint64_t word)
+{
+	double real;
+
+	memcpy(&real, &word, sizeof(real));
+	snprintf(text, room, "%.15g", real);
+	if (isfinite(real) && strtod(text, NULL) != real)
+		snprintf(text, room, "%.17g", real);
 }
 
 void call_value(const struct span *span, const struct value *v, struct shown_value *shown)
@@ -36,6 +48,9 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 		shown->kind = VALUE_WORD;
 		snprintf(shown->word, VALUE_TEXT, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, reading.thread,
 			 reading.phase, reading.address);
+	} else if (v->form == FORM_REAL) {
+		shown->kind = VALUE_WORD;
+		real_text(shown->word, VALUE_TEXT, (uint64_t)reading.number);
 	} else if (v->form == FORM_POINTER) {
 		shown->kind = VALUE_WORD;
 		*digits_address(shown->word, (uint64_t)reading.number) = '\0';
@@ -74,6 +89,8 @@ const char *argument_text(const struct argument *a, char *text, size_t room)
 		snprintf(text, room, "0x%" PRIx64 ":0x%" PRIx64, a->high, a->word);
 	else if (a->kind == ARGUMENT_POINTER || a->kind == ARGUMENT_TEXT || a->kind == ARGUMENT_SHARED)
 		snprintf(text, room, "0x%" PRIx64, a->word);
+	else if (a->kind == ARGUMENT_DOUBLE)
+		real_text(text, room, a->word);
 	else if (a->kind == ARGUMENT_INT)
 		snprintf(text, room, "%" PRId64, (int64_t)a->word);
 	else

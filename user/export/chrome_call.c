@@ -17,6 +17,7 @@
 #include "export/chrome_call.h"
 #include "recording/communicators.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,7 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 {
 	struct shown_value shown;
 	const char *text;
+	bool quoted;
 
 	call_value(span, v, &shown);
 	if (shown.kind == VALUE_UNKNOWN)
@@ -306,10 +308,11 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 	if (v->form == FORM_TEXT)
 		return put_passed_text(to, shown.word);
 	text = shown_text(&shown); /* digits, letters and the like: nothing to escape */
-	if (shown.kind == VALUE_WORD)
+	quoted = shown.kind == VALUE_WORD && (v->form != FORM_REAL || !isdigit((unsigned char)text[*text == '-'])); /* "inf" is no number of JSON's */
+	if (quoted)
 		*to++ = '"';
 	to = mempcpy(to, text, strlen(text));
-	if (shown.kind == VALUE_WORD)
+	if (quoted)
 		*to++ = '"';
 	return to;
 }

@@ -30,17 +30,6 @@ static bool quoted_read(struct lexer *lexer, struct arena *arena, const char **t
 	return *text;
 }
 
-static bool name_read(struct lexer *lexer, struct arena *arena, const char *what, const char **name)
-{
-	if (lexer->token.kind != TOKEN_WORD) {
-		source_error(lexer->source, lexer->token.at, "expected %s instead of %s", what, lexer_show(lexer));
-		return false;
-	}
-	*name = arena_copy(arena, lexer->token.at, lexer->token.length);
-	lexer_next(lexer);
-	return *name;
-}
-
 /* text "..." | symbol NAME | struct NAME BYTES [MEMBER] */
 static bool test_read(struct lexer *lexer, struct arena *arena, struct build_test *test)
 {
@@ -52,7 +41,7 @@ static bool test_read(struct lexer *lexer, struct arena *arena, struct build_tes
 	}
 	if (lexer_take_word(lexer, "symbol")) {
 		test->kind = BUILD_SYMBOL;
-		return name_read(lexer, arena, "the symbol's name", &test->name);
+		return lexer_take_name(lexer, arena, "the symbol's name", &test->name);
 	}
 	if (!lexer_take_word(lexer, "struct")) {
 		source_error(lexer->source, lexer->token.at, "expected text \"...\", symbol NAME, or struct NAME BYTES [MEMBER] instead of %s",
@@ -60,12 +49,12 @@ static bool test_read(struct lexer *lexer, struct arena *arena, struct build_tes
 		return false;
 	}
 	test->kind = BUILD_STRUCT;
-	if (!name_read(lexer, arena, "the struct's name", &test->name) ||
+	if (!lexer_take_name(lexer, arena, "the struct's name", &test->name) ||
 	    !lexer_take_number(lexer, "its size in bytes", 1, BYTES_MOST, &bytes))
 		return false;
 	test->bytes = bytes;
 	if (lexer->token.kind == TOKEN_WORD && !lexer_is_word(lexer, "and"))
-		return name_read(lexer, arena, "its first member", &test->member);
+		return lexer_take_name(lexer, arena, "its first member", &test->member);
 	return true;
 }
 

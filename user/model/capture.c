@@ -127,6 +127,27 @@ static void survey(struct plan *plan)
 	}
 }
 
+/* Is this the word behind the last one of `op`, so that one step can fetch both? */
+static bool stack_joins(const struct gb_op *op, const struct gb_op *next)
+{
+	unsigned count = op->kind == GB_OP_STACK_WORDS ? op->source : 1;
+
+	return (op->kind == GB_OP_STACK || op->kind == GB_OP_STACK_WORDS) && count < GB_STACK_WORDS &&
+	       op->slot <= GB_SLOTS - GB_STACK_WORDS && next->slot == op->slot + count && next->offset == op->offset + 8 * (int)count;
+}
+
+/* A word of the stack; together with those before it where they are neighbours. */
+static void emit_stack(struct plan *plan, struct gb_op op)
+{
+	struct gb_op *last = plan->nentry ? &plan->entry[plan->nentry - 1] : NULL;
+
+	if (!last || !stack_joins(last, &op))
+		emit(plan, false, op);
+	else
+		*last = (struct gb_op){ .kind = GB_OP_STACK_WORDS, .slot = last->slot, .offset = last->offset,
+					.source = last->kind == GB_OP_STACK ? 2 : last->source + 1 };
+}
+
 /* Words of the stack, at the call; the result, at the return. */
 static void fetch_origins(struct plan *plan, enum origin which)
 {
@@ -139,7 +160,10 @@ static void fetch_origins(struct plan *plan, enum origin which)
 		op.slot = origin->slot = slot_take(plan);
 		op.kind = which == FROM_STACK ? GB_OP_STACK : origin->place.index ? GB_OP_RESULT2 : GB_OP_RESULT;
 		op.offset = which == FROM_STACK ? origin->place.index : 0;
-		emit(plan, which == FROM_RESULT, op);
+		if (which == FROM_STACK)
+			emit_stack(plan, op);
+		else
+			emit(plan, true, op);
 	}
 }
 

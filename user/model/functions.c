@@ -266,7 +266,7 @@ static unsigned marks_read(struct statement *s)
 		      { "stays", MARK_STAYS }, { "creates", MARK_CREATES }, { "starts", MARK_STARTS | MARK_ATOMIC },
 		      { "ends", MARK_ENDS | MARK_ATOMIC }, { "happens", MARK_HAPPENS | MARK_ATOMIC },
 		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC }, { "controls", MARK_CONTROLS | MARK_ATOMIC },
-		      { "each", MARK_EACH } };
+		      { "each", MARK_EACH }, { "split", MARK_SPLIT }, { "reals", MARK_REALS } };
 	unsigned marks = 0;
 
 	for (;;) {

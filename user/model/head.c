@@ -229,6 +229,11 @@ static void read_hooks(struct reader *r, struct statement *s)
 	r->model->hooks = words_read(r, s, r->model->hooks, "a function that takes user code");
 }
 
+static void read_wrapper(struct reader *r, struct statement *s)
+{
+	r->model->wrapper = words_read(r, s, r->model->wrapper, "a library that passes calls on");
+}
+
 static void read_switches(struct reader *r, struct statement *s)
 {
 	r->model->switches = words_read(r, s, r->model->switches, "a function that switches stacks");
@@ -347,7 +352,7 @@ static const struct {
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
 	{ "ranks", read_ranks },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
-	{ "switches", read_switches }, { "build", read_build },
+	{ "switches", read_switches }, { "wrapper", read_wrapper }, { "build", read_build },
 	{ "unseen", read_unseen }, { "event", read_event },
 	{ "affinity", read_affinity },
 };

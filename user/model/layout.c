@@ -81,17 +81,6 @@ static bool declaration_read(struct lexer *lexer, struct arena *arena, struct fa
 	return false;
 }
 
-static bool name_read(struct lexer *lexer, struct arena *arena, const char *what, const char **name)
-{
-	if (lexer->token.kind != TOKEN_WORD) {
-		source_error(lexer->source, lexer->token.at, "expected %s instead of %s", what, lexer_show(lexer));
-		return false;
-	}
-	*name = arena_copy(arena, lexer->token.at, lexer->token.length);
-	lexer_next(lexer);
-	return *name;
-}
-
 static bool equal_read(struct lexer *lexer)
 {
 	if (lexer_take_mark(lexer, '='))
@@ -103,15 +92,15 @@ static bool equal_read(struct lexer *lexer)
 static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fact)
 {
 	if (lexer_take_word(lexer, "type"))
-		return name_read(lexer, arena, "the name of a type", &fact->type) && equal_read(lexer) &&
+		return lexer_take_name(lexer, arena, "the name of a type", &fact->type) && equal_read(lexer) &&
 		       declaration_read(lexer, arena, fact);
-	if (!name_read(lexer, arena, "the name of a type", &fact->type))
+	if (!lexer_take_name(lexer, arena, "the name of a type", &fact->type))
 		return false;
 	if (!lexer_take_mark(lexer, '.')) {
 		source_error(lexer->source, lexer->token.at, "expected TYPE.FIELD = PATH");
 		return false;
 	}
-	if (!name_read(lexer, arena, "the name of a field", &fact->field) || !equal_read(lexer))
+	if (!lexer_take_name(lexer, arena, "the name of a field", &fact->field) || !equal_read(lexer))
 		return false;
 	fact->null = !strcmp(fact->field, "null") || !strcmp(fact->field, "world") || !strcmp(fact->field, "self");
 	if (fact->null)

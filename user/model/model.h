@@ -47,6 +47,8 @@ enum mark {
 	MARK_STARTS = 1 << 17, MARK_ENDS = 1 << 18, MARK_HAPPENS = 1 << 19,
 	MARK_NOTIFIES = 1 << 20, /* one of these three, as an argument says */
 	MARK_CONTROLS = 1 << 21, /* switches measurement off and on */
+	MARK_SPLIT = 1 << 22,    /* where the file has NAME_plain, that and NAME_reals are observed instead: calls without and with floating point values */
+	MARK_REALS = 1 << 23,    /* the first floating point values have been stored below the stack pointer */
 };
 
 #define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)
@@ -54,7 +56,7 @@ enum mark {
 
 /* How to print and compare the 64 bits of a value. */
 enum form { FORM_INT, FORM_UINT, FORM_POINTER, FORM_BOOL, FORM_STRING /* the address of a C string */,
-	FORM_TEXT /* a C string itself: `element` words from `slot` on */, FORMS };
+	FORM_TEXT /* a C string itself: `element` words from `slot` on */, FORM_REAL /* a double */, FORMS };
 
 /*
  * One value that a span carries. This is what the recording stores of it (value_encode() in
@@ -205,6 +207,7 @@ struct model {
 	char *language;      /* "SHMEM" */
 	char *unit;          /* "PE" */
 	char **library;      /* globs, NULL-terminated; empty for in_program */
+	char **wrapper;      /* globs of libraries that only pass calls on to those, NULL-terminated */
 	bool in_program;
 	bool alone;          /* join alone */
 	bool always;         /* join always: whatever other models take part */
@@ -246,9 +249,12 @@ const struct model *models_find(const struct model_set *set, const char *name);
 
 /* True where a file of this soname or base name holds the model's functions. NULLs are allowed. */
 bool model_matches_file(const struct model *model, const char *soname, const char *basename);
+/* The same of a library that only passes calls on to them: whoever calls it is the caller that counts. */
+bool model_wraps_in_file(const struct model *model, const char *soname, const char *basename);
 
 #define TELLING_TEXT 8   /* words of a text that a creating function was given */
 #define TELLING_NOWHERE 255
+#define TELLING_REALS 4  /* floating point values of an announcement */
 
 /*
  * Where the words of an announcement are: slots, TELLING_NOWHERE where there is none. The values that come after the named arguments
@@ -259,6 +265,7 @@ struct telling {
 	uint8_t name, format;    /* of TELLING_TEXT words each */
 	uint8_t name_at, format_at; /* their addresses */
 	uint8_t rest, nstack;    /* first slot; words of the stack that follow those of registers */
+	uint8_t reals;           /* the first of TELLING_REALS slots; 0: floating point values are not seen */
 	bool list;               /* they are those of a va_list: in slots LIST_* */
 };
 

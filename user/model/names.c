@@ -124,10 +124,20 @@ bool name_matches(const char *glob, const char *text)
 	return !*glob;
 }
 
-bool model_matches_file(const struct model *model, const char *soname, const char *basename)
+static bool any_matches(char *const *globs, const char *soname, const char *basename)
 {
-	for (char **glob = model->library; *glob; glob++)
-		if ((soname && name_matches(*glob, soname)) || (basename && name_matches(*glob, basename)))
+	for (; *globs; globs++)
+		if ((soname && name_matches(*globs, soname)) || (basename && name_matches(*globs, basename)))
 			return true;
 	return false;
+}
+
+bool model_matches_file(const struct model *model, const char *soname, const char *basename)
+{
+	return any_matches(model->library, soname, basename);
+}
+
+bool model_wraps_in_file(const struct model *model, const char *soname, const char *basename)
+{
+	return model->wrapper && any_matches(model->wrapper, soname, basename);
 }

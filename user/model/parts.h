@@ -94,6 +94,8 @@ bool lexer_take_word(struct lexer *lexer, const char *word); /* and goes on, if 
 bool lexer_take_mark(struct lexer *lexer, char mark);
 /* [+-] NUMBER within the bounds; false, said, where there is none. `what` is named in the message. */
 bool lexer_take_number(struct lexer *lexer, const char *what, int64_t least, int64_t most, int64_t *number);
+/* A word, copied; false, said, where there is none. `what` is named in the message. */
+bool lexer_take_name(struct lexer *lexer, struct arena *arena, const char *what, const char **name);
 /* The current token for a message: 'word', or "the end of the line". */
 const char *lexer_show(const struct lexer *lexer);
 bool is_word_character(char c);

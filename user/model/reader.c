@@ -66,6 +66,7 @@ static void complete(struct reader *r)
 	}
 	model->library = model->library ? model->library : none;
 	model->needs = model->needs ? model->needs : none;
+	model->wrapper = model->wrapper ? model->wrapper : none;
 	model->hooks = model->hooks ? model->hooks : none;
 	model->switches = model->switches ? model->switches : none;
 	model->rank_env = model->rank_env ? model->rank_env : none;

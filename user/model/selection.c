@@ -168,6 +168,14 @@ int selection_only(struct selection *selection, const char *path)
 	return read_names(selection, &selection->events, path, append_event);
 }
 
+int selection_partial(struct selection *selection, const char *path)
+{
+	static const char ends[] = "GASP_UPC_*COLLECTIVE_EXIT"; /* PUPC 1.1 section 3.4.1: always, whatever the file has */
+	int err = selection_only(selection, path);
+
+	return err ?: append(&selection->events, (struct selected_name){ .glob = strdup(ends), .written = ends, .file = path });
+}
+
 int selection_exclude(struct selection *selection, const char *path)
 {
 	return read_names(selection, &selection->functions, path, append_function);
@@ -198,12 +206,22 @@ bool selection_has(const struct selection *selection, const struct function *f)
 {
 	bool wanted = !selection || !selection->only;
 
-	if (!selection)
+	/* No list of the language's events takes away what the program says itself (GASP 1.4 section 3.1.3). */
+	if (!selection || (f->marks & MARKS_TELL && !(f->of && f->of->listed)))
 		return true;
 	for (size_t i = 0; !wanted && i < selection->events.count; i++)
 		wanted = function_matches(&selection->events.names[i], f);
 	for (size_t i = 0; wanted && f->role == ROLE_USER && i < selection->functions.count; i++)
 		wanted = !name_matches(selection->functions.names[i].glob, f->symbol);
+	return wanted;
+}
+
+bool selection_has_event(const struct selection *selection, const char *event)
+{
+	bool wanted = !selection || !selection->only;
+
+	for (size_t i = 0; !wanted && i < selection->events.count; i++)
+		wanted = name_matches(selection->events.names[i].glob, event);
 	return wanted;
 }
 

@@ -20,10 +20,14 @@ void selection_free(struct selection *selection);
  * begins with '#' is none. More files add to it. 0 or -errno, said.
  */
 int selection_only(struct selection *selection, const char *path);
+/* The same by the rules of PUPC 1.1's --profile-partial: the program's end is told besides. */
+int selection_partial(struct selection *selection, const char *path);
 /* No functions of these names, among those that the user asked for (role user). 0 or -errno, said. */
 int selection_exclude(struct selection *selection, const char *path);
-/* Is this function wanted? NULL: all are. */
+/* Is this function wanted? NULL: all are. So are all by which a program tells of events of its own. */
 bool selection_has(const struct selection *selection, const struct function *function);
+/* Is this event of a runtime wanted, which a compiler has announced? By its name alone, strict and relaxed accesses alike. */
+bool selection_has_event(const struct selection *selection, const char *event);
 /* Warns of names of events that no model knows; they are ignored, as both documents say. */
 void selection_check(const struct selection *selection, const struct model_set *models);
 

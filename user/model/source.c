@@ -270,6 +270,17 @@ bool lexer_take_number(struct lexer *lexer, const char *what, int64_t least, int
 	return true;
 }
 
+bool lexer_take_name(struct lexer *lexer, struct arena *arena, const char *what, const char **name)
+{
+	if (lexer->token.kind != TOKEN_WORD) {
+		source_error(lexer->source, lexer->token.at, "expected %s instead of %s", what, lexer_show(lexer));
+		return false;
+	}
+	*name = arena_copy(arena, lexer->token.at, lexer->token.length);
+	lexer_next(lexer);
+	return *name;
+}
+
 const char *lexer_show(const struct lexer *lexer)
 {
 	const char *at = lexer->token.at, *end = lexer->source->clean + lexer->source->length;

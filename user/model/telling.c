@@ -3,7 +3,8 @@
  * measurement off and on.
  *
  * Which values follow the named arguments of an announcement is known only once its number is: so what is sent is where they may be, the
- * registers as they are and some words of the stack. user/capture/announced.c picks them out.
+ * registers as they are and some words of the stack. user/capture/announced.c picks them out. Floating point values are in vector registers,
+ * which no probe can read; a function with the mark `reals` has stored the first ones right below its stack pointer (libpupc/entries.S).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "model/parts.h"
 
 #define STACK_WORDS 6 /* of the values of one announcement */
+#define STACK_WORDS_WITH_REALS (STACK_WORDS - TELLING_REALS)
 
 /* The position of the first parameter with this meaning; -1: none. */
 static int position_of(const struct prototype *p, enum meaning meaning)
@@ -124,9 +126,9 @@ static void list_words(struct capture *c, unsigned position)
 	c->telling.list = true;
 }
 
-static void announcement(const struct prototype *p, struct capture *c)
+static void announcement(const struct prototype *p, struct capture *c, bool reals)
 {
-	unsigned n = p->nparameters;
+	unsigned n = p->nparameters, nstack = reals ? STACK_WORDS_WITH_REALS : STACK_WORDS;
 
 	c->program.slots = GB_REGISTERS;
 	c->telling.rest = n < GB_REGISTERS ? n : GB_REGISTERS;
@@ -136,10 +138,14 @@ static void announcement(const struct prototype *p, struct capture *c)
 	}
 	if (!p->variadic || n > GB_REGISTERS)
 		return;
-	for (unsigned i = 0; i < STACK_WORDS; i++)
+	for (unsigned i = 0; i < nstack; i++)
 		add(&c->program, false, (struct gb_op){ .kind = GB_OP_STACK, .slot = GB_REGISTERS + i, .width = GB_U64, .offset = 8 * i + 8 });
+	for (unsigned i = 0; i < STACK_WORDS - nstack; i++)
+		add(&c->program, false, (struct gb_op){ .kind = GB_OP_STACK, .slot = GB_REGISTERS + nstack + i, .width = GB_U64,
+							.offset = 8 * (int)i - 8 * TELLING_REALS });
+	c->telling.reals = reals ? GB_REGISTERS + nstack : 0;
 	add(&c->program, false, (struct gb_op){ .kind = GB_OP_TEXTS, .slot = GB_REGISTERS + STACK_WORDS, .source = c->telling.id });
-	c->telling.nstack = STACK_WORDS;
+	c->telling.nstack = nstack;
 	c->program.slots = GB_SLOTS;
 }
 
@@ -161,6 +167,6 @@ int telling_capture(const struct function *function, struct capture *c)
 	else if (function->marks & MARK_CONTROLS)
 		control(p, c);
 	else
-		announcement(p, c);
+		announcement(p, c, function->marks & MARK_REALS);
 	return 0;
 }

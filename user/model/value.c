@@ -122,7 +122,7 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null = v->null;
 		p->null_whole = v->null_slot != v->slot;
 	}
-	p->plain = v->form != FORM_TEXT && !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number &&
+	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number &&
 		   !v->decoder && !v->has_none && !v->has_least;
 }
 

@@ -213,7 +213,7 @@ int plan_add_asked(struct plan *plan, size_t at)
 	work->sets = sets ?: work->sets;
 	if (set) {
 		work->sets[work->nsets++] = set;
-		err = plan_add_model(plan, models_at(set, 0), at);
+		err = plan_add_model(plan, models_at(set, 0), at, true);
 		sign_sites(plan, first, functions, signatures, count);
 	} else if (count) {
 		err = -ENOMEM;

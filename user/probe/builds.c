@@ -1,12 +1,39 @@
 /*
- * builds.c - how a runtime that lies in the program was built: as the user says (--build), else as its model recognises it.
+ * builds.c - which runtime a file has, and how one that lies in the program was built: as the user says (--build), else as its model
+ * recognises it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/probe.h"
+#include "util/files.h"
 #include "util/log.h"
+
+bool plan_model_applies(const struct model *model, const struct image *i)
+{
+	if (model_matches_file(model, i->soname, path_base(i->path)))
+		return true;
+	if (!model->in_program || !i->is_program)
+		return false;
+	if (!model->needs || !*model->needs)
+		return true;
+	for (char **need = model->needs; need && *need; need++)
+		if (image_symbol(i, *need))
+			return true;
+	return false;
+}
+
+const struct model *plan_model_in(const struct plan *plan, const struct image *image, size_t *next)
+{
+	while (*next < models_count(plan->models)) {
+		const struct model *model = models_at(plan->models, (*next)++);
+
+		if (!model->alone && !model->always && plan_model_applies(model, image))
+			return model;
+	}
+	return NULL;
+}
 
 static bool build_test_holds(void *context, const struct build_test *test)
 {

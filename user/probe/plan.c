@@ -34,12 +34,15 @@ struct site_entry {
 struct plan_work {
 	struct site_entry *by_place;
 	char *wish;             /* of -m; NULL: default */
-	bool *explored;         /* [image * models + model]: sites of this pair are in */
+	uint8_t *explored;      /* [image * models + model]: enum explored */
 	size_t explored_images;
 	bool filters_tried;     /* plan->guarded is known */
 	bool *mapped;           /* [image]: a process maps it, it is not only a file */
 	bool *asked_in;         /* [image]: what -F asks for has been looked for there */
 };
+
+/* Which functions of a model have been looked for in an image. */
+enum explored { EXPLORED_NOT, EXPLORED_CONTROLS, EXPLORED_ALL };
 
 /* --- which models ------------------------------------------------------ */
 
@@ -84,26 +87,10 @@ static bool wished(const struct plan *plan, const struct model *model, bool *onl
 	return found;
 }
 
-static bool model_applies(const struct plan *plan, const struct model *model, size_t image)
-{
-	const struct image *i = plan->images[image];
-
-	if (model_matches_file(model, i->soname, path_base(i->path)))
-		return true;
-	if (!model->in_program || !i->is_program)
-		return false;
-	if (!model->needs || !*model->needs)
-		return true;
-	for (char **need = model->needs; need && *need; need++)
-		if (image_symbol(i, *need))
-			return true;
-	return false;
-}
-
 static bool model_found(const struct plan *plan, const struct model *model, bool mapped)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if ((!mapped || plan->work->mapped[i]) && model_applies(plan, model, i))
+		if ((!mapped || plan->work->mapped[i]) && plan_model_applies(model, plan->images[i]))
 			return true;
 	return false;
 }
@@ -228,14 +215,23 @@ static size_t same_symbol(const struct model *model, size_t at)
 	return n;
 }
 
-static bool any_wanted(const struct plan *plan, const struct function *f, size_t n)
+/* Off means that nothing is measured, whatever was chosen: what switches it off and on is observed in any case. */
+static bool any_wanted(const struct plan *plan, const struct function *f, size_t n, bool chosen)
 {
-	while (n && !selection_has(plan->selection, &f[n - 1]))
+	while (n && !(chosen && selection_has(plan->selection, &f[n - 1])) && !(f[n - 1].marks & MARK_CONTROLS))
 		n--;
 	return n;
 }
 
-int plan_add_model(struct plan *plan, const struct model *model, size_t image)
+/* Is the function observed at the two places that follow its entry? */
+static bool is_split(const struct image *image, const struct function *f)
+{
+	char name[256];
+
+	return f->marks & MARK_SPLIT && snprintf(name, sizeof(name), "%s_plain", f->symbol) < (int)sizeof(name) && image_symbol(image, name);
+}
+
+int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen)
 {
 	const struct build *build = plan_build(plan, model, plan->images[image]);
 
@@ -246,7 +242,7 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image)
 		int err;
 
 		n = same_symbol(model, at);
-		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n) || plan_cannot_place(plan, plan->images[image], symbol))
+		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f) || plan_cannot_place(plan, plan->images[image], symbol))
 			continue;
 		known = site_at(plan, image, symbol->offset);
 		if (known) {
@@ -303,14 +299,15 @@ static int explore(struct plan *plan)
 
 		for (size_t m = 0; !err && m < models; m++) {
 			const struct model *model = models_at(plan->models, m);
-			bool *done = &plan->work->explored[image * models + m], take = false;
+			uint8_t *done = &plan->work->explored[image * models + m], want = EXPLORED_CONTROLS;
 
 			for (size_t c = 0; c < plan->nchosen; c++)
-				take |= plan->chosen[c] == model;
-			if (*done || !take || !model_applies(plan, model, image))
+				if (plan->chosen[c] == model)
+					want = EXPLORED_ALL;
+			if (*done >= want || !plan_model_applies(model, plan->images[image]))
 				continue;
-			*done = true;
-			err = plan_add_model(plan, model, image);
+			*done = want;
+			err = plan_add_model(plan, model, image, want == EXPLORED_ALL);
 		}
 		if (!err && !plan->work->asked_in[image])
 			err = plan_add_asked(plan, image);
@@ -326,6 +323,7 @@ static int explore(struct plan *plan)
 	for (size_t image = 0; !err && image < plan->nimages; image++)
 		err = plan_place_aside(plan, plan->images[image]);
 	plan_find_uncalled(plan, first);
+	plan_find_wrappers(plan, first);
 	return err;
 }
 
@@ -348,7 +346,8 @@ static int add_image(struct plan *plan, struct image *image, bool mapped)
 {
 	size_t n = plan->nimages + 1, models = models_count(plan->models);
 	struct image **images = realloc(plan->images, n * sizeof(*images));
-	bool *explored, *flags, *asked;
+	bool *flags, *asked;
+	uint8_t *explored;
 
 	if (!images)
 		return -ENOMEM;
@@ -512,7 +511,7 @@ static int find_absent_of(struct plan *plan, const struct model *model)
 		int err;
 
 		for (size_t i = 0; i < plan->nimages && absent.why != ABSENT_REASONS; i++) {
-			if (!model_applies(plan, model, i))
+			if (!plan_model_applies(model, plan->images[i]))
 				continue;
 			why = why_absent(plan, plan->images[i], absent.function);
 			if (why == ABSENT_NOT_EXPORTED || why == ABSENT_STRIPPED)

@@ -20,13 +20,15 @@ void returns_free(struct plan *plan);
 bool image_switches_stacks(const struct image *image);
 /* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled and site.late. */
 void plan_find_uncalled(struct plan *plan, uint32_t first);
+/* Has the stack read where a library that only passes calls on calls the sites from `first` on. */
+void plan_find_wrappers(struct plan *plan, uint32_t first);
 /* Does a process map this image (an index)? It may be there only as a file. */
 bool plan_maps(const struct plan *plan, size_t image);
 
 /* Takes in what -F asks for in this image (asked.c). 0 or -errno. */
 int plan_add_asked(struct plan *plan, size_t image);
-/* Makes sites of the model's functions in this image. */
-int plan_add_model(struct plan *plan, const struct model *model, size_t image);
+/* Makes sites of the model's functions in this image; where it is not chosen, only of those that switch measurement off and on. */
+int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen);
 void asked_free(struct asked_work *work);
 
 #endif

@@ -82,6 +82,8 @@ struct site_level {
 #define SAMPLE_MOST 1024  /* rarer is hardly cheaper: the trap at each call remains */
 
 /* One function that is observed, whatever the number of names it has. */
+#define SITE_WRAPPED 3
+
 struct site {
 	struct image *image;
 	uint64_t offset;               /* in the file: of the function's start */
@@ -111,6 +113,10 @@ struct site {
 	struct site_level level;       /* how much of its calls is followed (levels.c) */
 	uint64_t out_at;               /* ns; when its probes were last taken out; 0: never */
 	bool sampled;                  /* calls of it have been only counted */
+	uint32_t wrapped[SITE_WRAPPED]; /* bytes up the stack to the return addresses of wrappers that call it (wrappers.c) ... */
+	unsigned nwrapped;
+	unsigned wrapped_slot;         /* ... which are in a call's words from this one on; */
+	unsigned own_slots;            /* its values are before this one */
 	size_t looked_at;              /* private to imports.c: images that are known not to import it */
 	bool no_span;                  /* a closing probe: it ends the span of `closes` and has none itself */
 };
@@ -167,6 +173,10 @@ void plan_free(struct plan *plan);
 int plan_set_builds(struct plan *plan, char **builds, size_t count);
 /* How the model's runtime in this program was built: as the user said, else as it is recognised. NULL: unknown, or the model has no builds. */
 const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image);
+/* Does the file hold the model's runtime? */
+bool plan_model_applies(const struct model *model, const struct image *image);
+/* One after the other the runtimes that the file holds, observed or not: *next is 0 at first. NULL: no more. */
+const struct model *plan_model_in(const struct plan *plan, const struct image *image, size_t *next);
 /* Are functions of the model to be observed in this file? */
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
 /* Did the user say it? */
@@ -233,6 +243,8 @@ const char **plan_rank_variables(const struct model_set *models);
  * event numbers is the outermost, and its word counts. NULL: none, and *rank is as it was.
  */
 const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank);
+/* The model, if one says that each thread of the process has a rank of its own, in storage that is not read; else NULL. */
+const struct model *plan_rank_by_thread(const struct plan *plan, const struct process *process);
 /* How many ranks the process's job has, by this model; less than 1: not known. *all_here: all of them were started on this machine. */
 long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here);
 

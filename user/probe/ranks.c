@@ -1,6 +1,7 @@
 /*
  * ranks.c - which rank of its job a process is, and how many there are, as the models tell.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "probe/probe.h"
@@ -35,6 +36,21 @@ static long number_from_variable(const struct plan *plan, const char *name, cons
 			return number;
 	}
 	return -1;
+}
+
+/* Is that variable of the program each thread's own? */
+static bool variable_is_by_thread(const struct plan *plan, const char *name, const struct process *process)
+{
+	int number;
+
+	for (size_t i = 0; name && i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct image *image = mapping->executable ? plan_image(plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image->is_program && image_read_int(image, process, name, &number) == -ENOTSUP)
+			return true;
+	}
+	return false;
 }
 
 /* Does the process map a file of this model? Others may only have been probed beforehand. */
@@ -74,6 +90,17 @@ const struct model *plan_rank(const struct plan *plan, const struct process *pro
 		found = m;
 	}
 	return found;
+}
+
+const struct model *plan_rank_by_thread(const struct plan *plan, const struct process *process)
+{
+	for (size_t i = 0; i < plan->nchosen; i++) {
+		const struct model *m = plan->chosen[i];
+
+		if (maps_model(plan, m, process) && variable_is_by_thread(plan, m->rank_symbol, process))
+			return m;
+	}
+	return NULL;
 }
 
 long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here)

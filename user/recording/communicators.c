@@ -99,6 +99,25 @@ int64_t comm_world_rank(const struct def_comm *comm, int64_t rank)
 	return -1;
 }
 
+bool comm_has_world_rank(const struct def_comm *comm, int64_t world)
+{
+	uint64_t left = comm->size ? comm->size : UINT64_MAX;
+
+	for (uint32_t i = 0; i < comm->nruns && left; i++) {
+		const struct rank_run *run = &comm->runs[i];
+		uint64_t count = run->count < left ? run->count : left;
+		int64_t distance = world - run->first;
+
+		left -= count;
+		if (run->first == NO_INDEX || world < 0)
+			continue;
+		if (run->stride ? distance % run->stride == 0 && distance / run->stride >= 0 && (uint64_t)(distance / run->stride) < count
+				: !distance && count)
+			return true;
+	}
+	return false;
+}
+
 /* --- in the file ------------------------------------------------------- */
 
 #define COMM(n, t, member) { n, FIELD_##t, offsetof(struct def_comm, member) }

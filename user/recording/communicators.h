@@ -20,6 +20,8 @@ const struct def_comm *comm_of_span(const struct comm_index *index, const struct
 
 /* The rank in the job of a rank in the communicator; -1: not known. */
 int64_t comm_world_rank(const struct def_comm *comm, int64_t rank);
+/* Is this rank of the job known to be in it? */
+bool comm_has_world_rank(const struct def_comm *comm, int64_t world);
 
 /* Notes ranks of the job, in the order of their ranks in the communicator; -1: not known. 0 or -ENOMEM. */
 int comm_set_members(struct def_comm *comm, const int64_t *ranks, size_t count);

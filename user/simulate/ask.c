@@ -172,6 +172,12 @@ static uint64_t usual_end(uint64_t start, uint64_t other, uint64_t end, uint64_t
 	return end >= last ? new_last + (end - last) : new_start + (end > start ? end - start : 0);
 }
 
+/* The same for a wait, for any number of things: each ends as long after its start as the wait after the last of them all. */
+static uint64_t usual_wait_end(const struct op *op, uint64_t other, uint64_t new_start, uint64_t new_other)
+{
+	return (other <= op->end && new_other > new_start ? new_other : new_start) + (op->end - op->last);
+}
+
 static uint32_t first_thread(const struct sim *sim, uint32_t process)
 {
 	return process < sim->d->nprocesses ? sim->processes[process].first_thread : CPF_NONE;
@@ -299,7 +305,7 @@ static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsig
 
 	for (unsigned i = 0; i < count; i++) {
 		struct half *mine = halves[i], *other = mine->other, *send = mine->is_send ? mine : other, *receive = mine->is_send ? other : mine;
-		uint64_t usual = usual_end(op->start, other->start, op->end, start, other->new_start.at[s]);
+		uint64_t usual = usual_wait_end(op, other->start, start, other->new_start.at[s]);
 		uint32_t valid = CPF_RECV_START | CPF_IRECV_START | (send->asked || mine->is_send ? CPF_SEND_END : 0) |
 				 (mine->is_send ? CPF_SEND_END_SET : CPF_RECV_END | CPF_RECV_END_SET);
 		struct cpf_p2p message = message_of(sim, send, receive, s, mine->is_send ? receive->new_start.at[s] : start, valid,
@@ -471,21 +477,47 @@ int ask_collective(struct sim *sim, struct instance *instance)
 	return error;
 }
 
+/* When those had begun whom this member of a split operation waits for. 0: it waits for nobody. */
+static uint64_t awaited(const struct sim *sim, const struct instance *instance, unsigned member)
+{
+	const struct participant *root = root_of(sim, instance);
+
+	if (waits_for_all(sim, instance, member))
+		return together(instance, groups_size(instance->group), AS_TOLD).latest;
+	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL ? root->start : 0;
+}
+
+/* What began after the wait's end was not what it waited for: other clocks. */
+static void note_last(struct op *op, uint64_t start)
+{
+	if (start > op->last && start <= op->end)
+		op->last = start;
+}
+
+void ask_wait_for(struct sim *sim, struct op *op, struct half **halves, unsigned count)
+{
+	op->last = op->start < op->end ? op->start : op->end;
+	for (unsigned i = 0; i < count; i++)
+		note_last(op, halves[i]->other->start);
+	for (unsigned i = 0; i < op->ninstances; i++)
+		note_last(op, awaited(sim, op->instances[i], op->members[i]));
+	if (op->instance)
+		note_last(op, awaited(sim, op->instance, op->member));
+}
+
 int ask_split(struct sim *sim, struct op *op)
 {
 	const struct instance *instance = op->instance;
 	size_t size = groups_size(instance->group);
 	const struct participant *me = &instance->members[op->member], *root = root_of(sim, instance);
+	uint64_t last = awaited(sim, instance, op->member);
 
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		struct together t = together(instance, size, s);
-		uint64_t start = op->new_start.at[s], end = start + (op->end - op->start);
-
-		if (waits_for_all(sim, instance, op->member))
-			end = usual_end(op->start, t.latest, op->end, start, t.new_latest);
-		else if (root && root != me && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL)
-			end = usual_end(op->start, root->start, op->end, start, root->new_start.at[s]);
+		uint64_t start = op->new_start.at[s];
+		uint64_t new_last = !last ? start : waits_for_all(sim, instance, op->member) ? t.new_latest : root->new_start.at[s];
+		uint64_t end = usual_wait_end(op, last, start, new_last);
 		struct cpf_split_phase wait = { op->thread, op->func, instance->func, instance_comm(instance), root ? root->thread : CPF_NONE,
 						instance->reached, me->sent > me->received ? me->sent : me->received, t.new_first, t.new_latest,
 						start, end };

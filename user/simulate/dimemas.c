@@ -189,8 +189,8 @@ static void dimemas_collop(void *self, struct cpf_coll_op *collop)
 		struct cpf_func_event *event = collop->_threads.items[i];
 
 		if (from_root && collop->_rootIndex != CPF_NONE)
-			event->_endTime = later(event->_startTime, collop->_threads.items[collop->_rootIndex]->_startTime) +
-					  (i == collop->_rootIndex ? 0 : time);
+			event->_endTime = later(event->_startTime, collop->_threads.items[collop->_rootIndex]->_startTime +
+								   (i == collop->_rootIndex ? 0 : time));
 		else if (to_root && collop->_rootIndex != CPF_NONE && i != collop->_rootIndex)
 			event->_endTime = event->_startTime;
 		else

@@ -28,7 +28,6 @@ static struct place_key key_of(struct sim *sim, const struct facts *facts, const
 
 		key.scope = SCOPE_COMM;
 		key.value = (uint64_t)number;
-		/* Two halves of a split may have one id: its first member tells them apart. */
 		if (comm && comm->has_id)
 			key.value = comm->id | (comm_world_rank(comm, 0) > 0 ? (uint64_t)comm_world_rank(comm, 0) << 32 : 0);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
@@ -83,6 +82,7 @@ static struct place *new_place(struct groups *groups, const struct place_key *ke
 	if (!place)
 		return NULL;
 	place->key = *key;
+	place->value = key->value;
 	place->self = -1;
 	HASH_ADD(hh, groups->places, key, sizeof(place->key), place);
 	if (!place->hh.tbl) {
@@ -106,6 +106,8 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, groups_members(sim, span)))
 			return -ENOMEM;
 	}
+	if (key.scope == SCOPE_COMM && !place->members)
+		place->members = groups_members(sim, span);
 	if (place->self < 0 && fact_number(facts, WANT_SELF, span, &self) && self >= 0)
 		place->self = self;
 	place->count++;

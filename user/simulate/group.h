@@ -31,8 +31,11 @@ struct first {
 struct place {
 	UT_hash_handle hh;
 	struct place_key key;
+	uint64_t value;          /* key.value, or that of the communicator that it turned out to be */
+	const struct def_comm *members; /* of the communicator; NULL: not told */
 	uint64_t count;
 	int64_t self;            /* rank in the communicator; -1: not told */
+	bool ambiguous;          /* some of its operations may be in other places */
 	struct group *group;
 	unsigned member;
 	unsigned nfirsts;
@@ -56,6 +59,7 @@ struct group {
 	bool reliable;
 	bool ranked;             /* self is set for all members */
 	uint64_t complete;       /* instances that all members have */
+	uint64_t size;           /* members, as the communicator has them; 0: not told */
 	struct instance *first, *last; /* in progress, by number */
 	uint32_t comm;           /* number for plug-ins; CPF_NONE: none */
 };
@@ -82,6 +86,13 @@ struct groups {
 	struct comm_index *index;
 	struct place **last;     /* by thread: the place of its last operation */
 };
+
+/*
+ * The value of a communicator: its number and, as the two halves of a split have one number, its first member's rank in the job, where that is
+ * told and not 0.
+ */
+#define COMM_NUMBER(value) ((uint32_t)(value))
+#define COMM_FIRST(value) ((value) >> 32)
 
 /* members.c: makes groups of the places that the first reading found. 0 or -ENOMEM. */
 int members_find(struct sim *sim);

@@ -33,8 +33,8 @@ static int by_place(const void *a, const void *b)
 		return k->scope < l->scope ? -1 : 1;
 	if (k->model != l->model)
 		return k->model < l->model ? -1 : 1;
-	if (k->value != l->value)
-		return k->value < l->value ? -1 : 1;
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
 	if (k->process != l->process)
 		return k->process < l->process ? -1 : 1;
 	return k->thread < l->thread ? -1 : k->thread > l->thread;
@@ -51,16 +51,17 @@ static int by_model_and_process(const void *a, const void *b)
 
 static bool same_value(const struct place *a, const struct place *b)
 {
-	return a->key.scope == b->key.scope && a->key.model == b->key.model && a->key.value == b->key.value;
+	return a->key.scope == b->key.scope && a->key.model == b->key.model && a->value == b->value;
 }
 
-static struct group *new_group(struct sim *sim, const struct place_key *key)
+static struct group *new_group(struct sim *sim, const struct place *first)
 {
 	struct group *group = calloc(1, sizeof(*group));
 
 	if (!group)
 		return NULL;
-	group->key = *key;
+	group->key = first->key;
+	group->key.value = first->value;
 	group->reliable = true;
 	group->comm = CPF_NONE;
 	group->next = sim->groups->list;
@@ -84,6 +85,10 @@ static int seat(struct group *group, struct place *place, bool by_thread)
 	}
 	if (place->self >= 0)
 		member->self = place->self;
+	if (place->ambiguous)
+		group->reliable = false;
+	if (place->members && place->members->size > group->size)
+		group->size = place->members->size;
 	member->count += place->count;
 	for (unsigned i = 0; i < place->nfirsts; i++) {
 		unsigned at = member->nfirsts < FIRSTS ? member->nfirsts++ : FIRSTS;
@@ -110,7 +115,7 @@ static int group_places(struct sim *sim, struct place **places, size_t count, bo
 		struct place *place = places[i];
 
 		if (!group || (by_process && place->key.process != places[i - 1]->key.process))
-			group = new_group(sim, &place->key);
+			group = new_group(sim, place);
 		if (!group || seat(group, place, by_thread))
 			return -ENOMEM;
 	}
@@ -124,6 +129,79 @@ static bool has_teams(struct place **places, size_t count)
 		if (places[i]->key.process == places[i - 1]->key.process)
 			return true;
 	return false;
+}
+
+/* --- communicators that were not always told ------------------------------------- */
+
+/*
+ * Who is in a communicator is not told of each of its handles: a short-lived one may be gone before anybody can look. Then its operations have its number
+ * only, and some of a thread's have that and others more. They are those of the one communicator with that number that is known to have the thread's process in it.
+ * With several of them it cannot be told whose operations they are.
+ */
+#define KNOWN_MOST 64        /* communicators of one number */
+
+static bool has_member(const struct sim *sim, const struct def_comm *comm, uint32_t process)
+{
+	return comm && comm_has_world_rank(comm, sim->processes[process].rank);
+}
+
+/* Places of one number. known: one of each that is told. */
+static void find_untold(const struct sim *sim, struct place **places, size_t count, struct place **known, size_t nknown)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = places[i];
+		size_t found = 0, at = 0;
+
+		if (COMM_FIRST(place->key.value))
+			continue;
+		for (size_t j = 0; j < nknown; j++)
+			if (has_member(sim, known[j]->members, place->key.process)) {
+				at = j;
+				found++;
+			}
+		if (found == 1)
+			place->value = known[at]->value;
+		for (size_t j = 0; j < nknown && found > 1; j++)
+			known[j]->ambiguous |= has_member(sim, known[j]->members, place->key.process);
+		place->ambiguous = found > 1;
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+	uint32_t k = COMM_NUMBER(x->key.value), l = COMM_NUMBER(y->key.value);
+
+	if (x->key.scope != y->key.scope)
+		return x->key.scope < y->key.scope ? -1 : 1;
+	if (x->key.model != y->key.model)
+		return x->key.model < y->key.model ? -1 : 1;
+	return k != l ? (k < l ? -1 : 1) : by_place(a, b);
+}
+
+static bool same_number(const struct place *a, const struct place *b)
+{
+	return a->key.scope == b->key.scope && a->key.model == b->key.model && COMM_NUMBER(a->key.value) == COMM_NUMBER(b->key.value);
+}
+
+static void find_communicators(const struct sim *sim, struct place **places, size_t count)
+{
+	struct place *known[KNOWN_MOST];
+
+	qsort(places, count, sizeof(*places), by_number);
+	for (size_t from = 0, to; from < count; from = to) {
+		size_t nknown = 0;
+
+		for (to = from; to < count && same_number(places[from], places[to]); to++) {
+			struct place *place = places[to];
+
+			if (place->key.scope == SCOPE_COMM && COMM_FIRST(place->key.value) && nknown < KNOWN_MOST &&
+			    (!nknown || known[nknown - 1]->key.value != place->key.value))
+				known[nknown++] = place;
+		}
+		if (nknown && nknown < to - from)
+			find_untold(sim, places + from, to - from, known, nknown);
+	}
 }
 
 /* --- alignment --------------------------------------------------------------- */
@@ -229,8 +307,13 @@ static void rank_members(struct sim *sim, struct group *group)
 	group->ranked = distinct && (!group->nmembers || group->members[0].self >= 0);
 	for (size_t i = 0; i < group->nmembers && group->ranked && !told; i++)
 		group->members[i].self = (int64_t)i;
+	if (group->key.scope != SCOPE_COMM)
+		return;
 	/* Two communicators of one number, as a split makes them: whose operation is which cannot be told. */
-	if (told && !distinct && group->key.scope == SCOPE_COMM)
+	if (told && !distinct)
+		group->reliable = false;
+	/* Not all of them are in the recording. */
+	if (group->nmembers < group->size || (told && group->nmembers && group->members[group->nmembers - 1].self >= (int64_t)group->nmembers))
 		group->reliable = false;
 }
 
@@ -337,6 +420,7 @@ int members_find(struct sim *sim)
 	if (places) {
 		HASH_ITER(hh, sim->groups->places, place, next)
 			places[n++] = place;
+		find_communicators(sim, places, count);
 		error = make_groups(sim, places, count);
 		if (!error)
 			error = make_object_groups(sim, places, count);

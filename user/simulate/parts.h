@@ -151,6 +151,7 @@ struct op {
 	struct half **halves; unsigned nhalves; /* of a wait: what it ends */
 	struct instance *instance; unsigned member;
 	struct instance **instances; unsigned *members; unsigned ninstances; /* of a wait */
+	uint64_t last;           /* recorded, of a wait: the last start that it waited for */
 	struct hold *hold;       /* taken here, or given back here */
 	int64_t target;          /* process; -1 */
 	uint64_t lock_number;
@@ -331,6 +332,8 @@ int ask_alone(struct sim *sim, struct op *op);
 int ask_send(struct sim *sim, struct op *op);
 /* A message both of whose starts are final: sets the new_end of the halves that are asked for. */
 int ask_message(struct sim *sim, struct half *send, struct half *receive, bool set_send, bool set_receive);
+/* A wait's op->last, out of these receives and synchronous sends and of its collective operations; before ask_wait() and ask_split(). */
+void ask_wait_for(struct sim *sim, struct op *op, struct half **halves, unsigned count);
 /* A wait for these receives and synchronous sends: the new_end of each, and of the wait. */
 int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count);
 int ask_unmatched(struct sim *sim, struct op *op);

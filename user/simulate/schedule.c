@@ -183,8 +183,10 @@ static int end_wait(struct sim *sim, struct op *op)
 	int error = 0;
 
 	op->new_end = op->new_start;
-	if (op->facts->split)
+	if (op->facts->split) {
+		ask_wait_for(sim, op, NULL, 0);
 		return op->instance ? ask_split(sim, op) : ask_unmatched(sim, op);
+	}
 	/* Those that the wait's end depends on first. */
 	for (unsigned i = 0; i < op->nhalves; i++) {
 		struct half *half = op->halves[i];
@@ -198,6 +200,7 @@ static int end_wait(struct sim *sim, struct op *op)
 		op->halves[i] = matched[count];
 		matched[count++] = half;
 	}
+	ask_wait_for(sim, op, matched, count);
 	if (count)
 		error = ask_wait(sim, op, matched, count);
 	for (unsigned i = 0; i < op->ninstances && !error; i++) {

@@ -337,6 +337,7 @@ void image_close(struct image *image)
 	free(priv->by_offset);
 	free(priv->imports);
 	free(priv->unwind);
+	free(priv->calls);
 	inlined_names_free(priv->inlined);
 	if (priv->debug_fd >= 0)
 		close(priv->debug_fd);

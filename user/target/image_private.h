@@ -32,6 +32,9 @@ struct image_private {
 	struct unwind_range *unwind; /* sorted by address */
 	size_t nunwind;
 	bool unwind_read;
+	struct image_call *calls; /* sorted by return_offset */
+	size_t ncalls;
+	bool calls_read;
 };
 
 static inline struct image_private *private_of(const struct image *image)

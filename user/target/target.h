@@ -148,6 +148,20 @@ struct unwind_range {
 const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count);
 /* The one that holds a code address; NULL: none. */
 const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address);
+/* A call that a function of the file makes, and where the function's own caller is to be found meanwhile. */
+struct image_call {
+	uint64_t return_offset; /* in the file */
+	uint64_t function;      /* address of the function that calls, */
+	uint64_t callee;        /* and of the function of the same file that is called; 0: it is another file's, */
+	const char *name;       /* of this name. The image keeps it */
+	uint32_t frame;         /* bytes from the callee's return address up to that of `function`; 0: it jumps there, and returns to nowhere here */
+};
+/* All that can be told, in ascending order of return_offset. Reads the whole code at the first call. */
+const struct image_call *image_calls(const struct image *image, size_t *count);
+/* The `name` that calls of this function have in image_calls(), to be compared as a pointer; NULL: there are none. */
+const char *image_called_name(const struct image *image, const char *function);
+/* The call that returns to this file offset; NULL: none is known. */
+const struct image_call *image_call_at(const struct image *image, uint64_t return_offset);
 /*
  * True where the image's DWARF has a function of this name that was inlined everywhere. The first call may take
  * seconds on a program with hundreds of MB of DWARF.

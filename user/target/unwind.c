@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/image_private.h"
+#include "target/unwind.h"
 
 #define EH_FRAME_MOST (256ull << 20)
 #define RANGES_MOST (1u << 22)
@@ -24,6 +24,8 @@ struct common {
 	bool usable;
 	bool augmented;    /* each entry has its own augmentation data, its size first */
 	uint8_t encoding;  /* DW_EH_PE_* of addresses */
+	uint64_t unit;     /* bytes of code that a step of one stands for */
+	const uint8_t *rules, *rules_end;
 };
 
 struct section {
@@ -31,11 +33,16 @@ struct section {
 	uint64_t address;
 	const unsigned char *ident;
 	struct common common;
-	struct unwind_range *ranges;
-	size_t nranges, room;
+	unwind_entry_fn visit;
+	void *context;
 };
 
-static bool read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *value)
+struct range_list {
+	struct unwind_range *ranges;
+	size_t count, room;
+};
+
+bool unwind_uleb(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
 	unsigned shift = 0;
 
@@ -130,8 +137,12 @@ static const struct common *common_at(struct section *s, Dwarf_Off offset)
 	if (s->common.offset == offset)
 		return &s->common;
 	s->common = (struct common){ .offset = offset };
-	if (!dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry) && dwarf_cfi_cie_p(&entry))
+	if (!dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry) && dwarf_cfi_cie_p(&entry)) {
 		read_augmentation(&entry.cie, &s->common);
+		s->common.unit = entry.cie.code_alignment_factor;
+		s->common.rules = entry.cie.initial_instructions;
+		s->common.rules_end = entry.cie.initial_instructions_end;
+	}
 	return &s->common;
 }
 
@@ -146,7 +157,7 @@ static bool begins_in_frame(const uint8_t *at, const uint8_t *end)
 		if (op == DW_CFA_def_cfa || op == DW_CFA_def_cfa_offset || op == DW_CFA_def_cfa_expression)
 			return true;
 		if (op >> 6 == 2) { /* DW_CFA_offset: a register was saved */
-			if (!read_uleb(&at, end, &skipped))
+			if (!unwind_uleb(&at, end, &skipped))
 				return false;
 			continue;
 		}
@@ -156,41 +167,48 @@ static bool begins_in_frame(const uint8_t *at, const uint8_t *end)
 	return false;
 }
 
-static void add_range(struct section *s, struct unwind_range range)
+static void add_range(void *context, const struct unwind_entry *entry)
 {
-	if (s->nranges == s->room) {
-		size_t room = s->room ? s->room * 2 : 256;
-		struct unwind_range *grown = s->nranges < RANGES_MOST ? realloc(s->ranges, room * sizeof(*grown)) : NULL;
+	struct unwind_range range = { .address = entry->address, .size = entry->size };
+	struct range_list *list = context;
+
+	range.continued = begins_in_frame(entry->rules, entry->rules_end);
+	if (list->count == list->room) {
+		size_t room = list->room ? list->room * 2 : 256;
+		struct unwind_range *grown = list->count < RANGES_MOST ? realloc(list->ranges, room * sizeof(*grown)) : NULL;
 
 		if (!grown)
 			return;
-		s->ranges = grown;
-		s->room = room;
+		list->ranges = grown;
+		list->room = room;
 	}
-	s->ranges[s->nranges++] = range;
+	list->ranges[list->count++] = range;
 }
 
-static void add_entry(struct section *s, const Dwarf_FDE *fde)
+static void meet_entry(struct section *s, const Dwarf_FDE *fde)
 {
 	const struct common *common = common_at(s, fde->CIE_pointer);
 	const uint8_t *at = fde->start, *end = fde->end;
 	uint64_t where = s->address + (at - (const uint8_t *)s->data.d_buf), skipped;
-	struct unwind_range range;
+	struct unwind_entry entry = {
+		.unit = common->unit, .common_rules = common->rules, .common_rules_end = common->rules_end,
+	};
 
 	if (!common->usable || (common->encoding & 0x70 && (common->encoding & 0x70) != DW_EH_PE_pcrel))
 		return;
-	if (!read_encoded(&at, end, common->encoding, &range.address) ||
-	    !read_encoded(&at, end, common->encoding & 0x07, &range.size) || !range.size)
+	if (!read_encoded(&at, end, common->encoding, &entry.address) ||
+	    !read_encoded(&at, end, common->encoding & 0x07, &entry.size) || !entry.size)
 		return;
 	if (common->encoding & DW_EH_PE_pcrel)
-		range.address += where;
+		entry.address += where;
 	if (common->augmented) {
-		if (!read_uleb(&at, end, &skipped) || skipped > (size_t)(end - at))
+		if (!unwind_uleb(&at, end, &skipped) || skipped > (size_t)(end - at))
 			return;
 		at += skipped;
 	}
-	range.continued = begins_in_frame(at, end);
-	add_range(s, range);
+	entry.rules = at;
+	entry.rules_end = end;
+	s->visit(s->context, &entry);
 }
 
 static int by_address(const void *a, const void *b)
@@ -210,35 +228,47 @@ static void read_section(struct section *s)
 		if (result < 0 && next <= offset)
 			break;
 		if (!result && !dwarf_cfi_cie_p(&entry))
-			add_entry(s, &entry.fde);
+			meet_entry(s, &entry.fde);
 		offset = next;
 	}
-	if (s->nranges)
-		qsort(s->ranges, s->nranges, sizeof(*s->ranges), by_address);
+}
+
+void unwind_visit(const struct image *image, unwind_entry_fn visit, void *context)
+{
+	struct elf_file elf;
+	const Elf64_Shdr *header;
+
+	if (elf_file_read(&elf, image->fd))
+		return;
+	header = elf_section(&elf, ".eh_frame");
+
+	struct section s = {
+		.ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1, .visit = visit, .context = context,
+		.data.d_buf = header ? elf_section_bytes(&elf, header, EH_FRAME_MOST) : NULL,
+	};
+
+	if (s.data.d_buf) {
+		s.data.d_type = ELF_T_BYTE;
+		s.data.d_version = EV_CURRENT;
+		s.data.d_size = header->sh_size;
+		s.address = header->sh_addr;
+		read_section(&s);
+		free(s.data.d_buf);
+	}
+	elf_file_free(&elf);
 }
 
 const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count)
 {
 	struct image_private *priv = private_of(image);
-	const Elf64_Shdr *header;
-	struct elf_file elf;
+	struct range_list list = { .count = 0 };
 
-	if (!priv->unwind_read && !elf_file_read(&elf, image->fd)) {
-		struct section s = { .ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1 };
-
-		header = elf_section(&elf, ".eh_frame");
-		s.data.d_buf = header ? elf_section_bytes(&elf, header, EH_FRAME_MOST) : NULL;
-		if (s.data.d_buf) {
-			s.data.d_type = ELF_T_BYTE;
-			s.data.d_version = EV_CURRENT;
-			s.data.d_size = header->sh_size;
-			s.address = header->sh_addr;
-			read_section(&s);
-			free(s.data.d_buf);
-		}
-		priv->unwind = s.ranges;
-		priv->nunwind = s.nranges;
-		elf_file_free(&elf);
+	if (!priv->unwind_read) {
+		unwind_visit(image, add_range, &list);
+		if (list.count)
+			qsort(list.ranges, list.count, sizeof(*list.ranges), by_address);
+		priv->unwind = list.ranges;
+		priv->nunwind = list.count;
 	}
 	priv->unwind_read = true;
 	*count = priv->nunwind;

@@ -100,7 +100,8 @@ static void read_plain(const struct call *call, uint32_t index, struct argument 
 		const char *type;
 	} forms[FORMS] = { [FORM_INT] = { ARGUMENT_INT, "int64_t" }, [FORM_UINT] = { ARGUMENT_UINT, "uint64_t" },
 			   [FORM_POINTER] = { ARGUMENT_POINTER, "void *" }, [FORM_BOOL] = { ARGUMENT_INT, "bool" },
-			   [FORM_STRING] = { ARGUMENT_TEXT, "const char *" }, [FORM_TEXT] = { ARGUMENT_TEXT, "const char *" } };
+			   [FORM_STRING] = { ARGUMENT_TEXT, "const char *" }, [FORM_TEXT] = { ARGUMENT_TEXT, "const char *" },
+			   [FORM_REAL] = { ARGUMENT_DOUBLE, "double" } };
 	const struct value *v = &call->probe->values[index];
 	const struct def_from from = { .what = FROM_VALUE, .value = index };
 

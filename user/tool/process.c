@@ -137,8 +137,10 @@ static int open_all(struct starting *s, struct tool_process *p)
 	if (s->program < 0)
 		return s->program;
 	s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	s->page = memfd_create("gaspbpf-tool", MFD_CLOEXEC);
-	if (s->null < 0 || s->page < 0 || ftruncate(s->page, sizeof(struct host_status)) || pipe2(s->frames, O_CLOEXEC) ||
+	s->page = memfd_create("gaspbpf-tool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* Sealed, so that nobody over there can take it from under our feet. */
+	if (s->null < 0 || s->page < 0 || ftruncate(s->page, sizeof(struct host_status)) ||
+	    fcntl(s->page, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) || pipe2(s->frames, O_CLOEXEC) ||
 	    pipe2(s->output, O_CLOEXEC) || pipe2(s->error, O_CLOEXEC))
 		goto failed;
 	p->page = mmap(NULL, sizeof(struct host_status), PROT_READ | PROT_WRITE, MAP_SHARED, s->page, 0);

@@ -2,8 +2,8 @@
  * tool.c - events on their way to a tool's process, and what comes of it.
  *
  * Frames are made in memory and written into a pipe that does not block. Live, nothing ever waits for the tool: what the pipe does not take stays in
- * memory, up to a limit; beyond it the tool is told no more (only whole trees of calls are let go, so that what it was told stays nested), and
- * the recording has all of it for gaspbpf replay. In a replay it is the recording that waits.
+ * memory, up to a limit; beyond it the tool is told no more than the ENDs of what it was told has begun, so that that stays nested, and the
+ * recording has all of it for gaspbpf replay. In a replay it is the recording that waits.
  *
  * A tool may crash, hang, exit, or close what it did not open. It hangs where it was given something to do and made no step for `patience`.
  * Time in which gaspbpf itself stood still does not count.
@@ -23,6 +23,7 @@
 
 #include "recording/transfer.h"
 #include "tool/process.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -49,6 +50,8 @@ struct tool {
 	size_t frame_left;       /* bytes of the frame at `written` that are not written; 0: a frame begins there */
 	uint64_t events;         /* sent */
 	uint64_t untold;         /* not sent */
+	uint32_t *withheld;      /* by thread and lane: calls in progress of which it was not told; see withhold() */
+	size_t withheld_room;
 	enum trouble trouble;
 	uint64_t steps;          /* of the process, when it was looked at last */
 	uint64_t looked, idle;   /* ns: when; and how long without a step */
@@ -348,11 +351,33 @@ int tool_start(struct tool **tool, const struct tool_options *options, const str
 
 /* --- live ------------------------------------------------------------------------------ */
 
+/*
+ * A tool that was left behind is still told the END of each START that it was told. Is this event kept from it? Room for the count of STARTs that were
+ * is made as threads come; without memory it is told nothing any more.
+ */
+static bool withhold(struct tool *t, enum event_type type, uint32_t thread, unsigned lane)
+{
+	size_t at = (size_t)thread * TIMELINE_LANES + lane % TIMELINE_LANES;
+
+	if (array_reach(&t->withheld, &t->withheld_room, at + 1, sizeof(*t->withheld))) {
+		t->trouble = TROUBLE_MEMORY;
+		return true;
+	}
+	if (type == EVENT_START)
+		t->withheld[at]++;
+	if (type != EVENT_END)
+		return true;
+	if (!t->withheld[at])
+		return false;
+	t->withheld[at]--;
+	return true;
+}
+
 static int take_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct tool *t = context;
 
-	if (t->trouble)
+	if (t->trouble == TROUBLE_BEHIND ? withhold(t, event->type, event->span->thread, event->lane) : t->trouble != NO_TROUBLE)
 		t->untold++;
 	else
 		put_event(t, event);
@@ -378,25 +403,12 @@ struct span_sink tool_sink(struct tool *t)
 	return timeline_live_sink(t->live);
 }
 
-/* Is this frame the END of a START that has been sent? `open`, by thread and lane: calls begun among what is let go. */
-static bool closes_sent(struct wire_event *e, uint32_t *open)
-{
-	uint32_t *begun = &open[e->thread * TIMELINE_LANES + e->lane % TIMELINE_LANES];
-
-	if (e->type == EVENT_START)
-		++*begun;
-	if (e->type != EVENT_END)
-		return false;
-	return !*begun || !(*begun)--;
-}
-
-/* Lets go what waits, but for the rest of a frame, and for the ENDs of what has been sent. */
+/* Lets go what waits. Definitions stay, and the first events, up to a quarter of what may wait: however long the first burst, the tool is told its begin. */
 static void forget_untaken(struct tool *t)
 {
-	uint32_t *open = calloc(t->nthreads * TIMELINE_LANES + 1, sizeof(*open));
-	size_t kept = t->written + t->frame_left;
+	size_t at = t->written + t->frame_left, kept = at, events = 0;
 
-	for (size_t at = kept; open && at < t->waiting.size;) {
+	while (at < t->waiting.size) {
 		struct wire_head head;
 		struct wire_event e;
 		size_t size;
@@ -405,18 +417,18 @@ static void forget_untaken(struct tool *t)
 		size = sizeof(head) + head.size;
 		if (head.kind == WIRE_EVENT) {
 			memcpy(&e, t->waiting.data + at + sizeof(head), sizeof(e));
-			if (closes_sent(&e, open)) {
-				memmove(t->waiting.data + kept, t->waiting.data + at, size);
-				kept += size;
-			} else {
-				t->untold++;
-				t->events--;
-			}
+			events += size;
+		}
+		if (head.kind == WIRE_EVENT && events > t->options.buffer / 4 && withhold(t, e.type, e.thread, e.lane)) {
+			t->untold++;
+			t->events--;
+		} else {
+			memmove(t->waiting.data + kept, t->waiting.data + at, size);
+			kept += size;
 		}
 		at += size;
 	}
 	t->waiting.size = kept;
-	free(open);
 }
 
 static void check_waiting(struct tool *t)
@@ -587,5 +599,6 @@ void tool_free(struct tool *t)
 		close(t->wake);
 	timeline_live_free(t->live);
 	buffer_free(&t->waiting);
+	free(t->withheld);
 	free(t);
 }

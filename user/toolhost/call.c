@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 static union call_word *add(struct call *c, ffi_type *type)
 {
@@ -48,6 +49,8 @@ static void shared_argument(struct call *c, const struct argument *a)
 
 void call_argument(struct call *c, const struct argument *a)
 {
+	double real;
+
 	switch (a->kind) {
 	case ARGUMENT_INT:
 		if (a->size > 4)
@@ -68,7 +71,10 @@ void call_argument(struct call *c, const struct argument *a)
 		shared_argument(c, a);
 		break;
 	case ARGUMENT_DOUBLE:
-		add(c, &ffi_type_double)->real = NAN;
+		real = NAN;
+		if (a->known)
+			memcpy(&real, &a->word, sizeof(real));
+		add(c, &ffi_type_double)->real = real;
 		break;
 	default:
 		add(c, &ffi_type_uint64)->u64 = a->known ? a->word : 0;

@@ -213,23 +213,35 @@ static void tell(struct host *h, const struct argument *arguments, size_t count)
 	make(h, &call);
 }
 
+/*
+ * The end of the program: upc_global_exit(), a place in it (GASP's NONCOLLECTIVE_EXIT, atomic); or that of all threads together, which no call of the program's
+ * is, once the last barrier in it is over.
+ */
+static void exit_event(struct host *h, struct host_thread *t, const struct argument *status)
+{
+	bool called = h->event.type == EVENT_ATOMIC;
+
+	if (h->event.type != EVENT_START)
+		end(h, t, called ? place_of(h) : NULL, status && status->known ? (int)status->word : 0);
+}
+
 static void event(struct host *h, struct host_thread *t)
 {
 	struct argument arguments[ARGUMENTS_AT_MOST];
 	size_t count = event_arguments(&h->d, &h->event, arguments, ARGUMENTS_AT_MOST);
-	const struct argument *status;
+	struct pupc_thread *own;
 
 	if (count > ARGUMENTS_AT_MOST)
 		count = ARGUMENTS_AT_MOST;
-	status = argument_named(arguments, count, "status", 6);
 	if (!t->own)
 		begin(h, t);
-	if (!host_is_user_event(host_probe(h)) && ids_tag(IDS_PUPC, host_probe(h), EVENT_START) == PUPC_GLOBAL_EXIT) {
-		if (h->event.type != EVENT_END)
-			end(h, t, place_of(h), status && status->known ? (int)status->word : 0);
+	own = t->own;
+	if (own->left) /* what the runtime does for itself; the tool has cleaned up */
 		return;
-	}
-	tell(h, arguments, count);
+	if (!host_is_user_event(host_probe(h)) && ids_tag(IDS_PUPC, host_probe(h), EVENT_START) == PUPC_GLOBAL_EXIT)
+		exit_event(h, t, argument_named(arguments, count, "status", 6));
+	else
+		tell(h, arguments, count);
 }
 
 static void control(struct host *h, struct host_thread *t, int on)

@@ -1,0 +1,391 @@
+/*
+ * calls.c - the calls that a library makes, and how far up the stack its own caller stands meanwhile.
+ *
+ * A runtime may have a library in front of it that only passes calls on: MPI's Fortran library calls the C library. Whoever is seen
+ * calling the C library then is that wrapper, and the user's own line is one frame further up. Walking a stack takes an unwinder;
+ * but a wrapper's frame has one size at the place of its call, and .eh_frame tells it, so that a single word of the stack will do.
+ *
+ * Calls are found by their bytes: `call` with a target that begins a function of the file, or with a target or slot that the file's relocations
+ * give a name. Bytes in the midst of another instruction may look like one. That does no harm: nothing ever returns there. A
+ * function may also end by a jump to the one it passes the call on to.
+ */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/unwind.h"
+
+#define CODE_MOST (64ull << 20)     /* bytes of a file's code that is looked through */
+#define TABLE_MOST (64ull << 20)
+#define CALLS_MOST (1u << 20)
+#define SLOTS_MOST (1u << 22)
+#define LOOKS_MOST (1u << 26)       /* what a file that was made to keep us busy gets */
+#define FRAME_MOST 65536            /* bytes of a frame that is believed */
+#define REMEMBERED 8                /* rows of DW_CFA_remember_state */
+#define REGISTER_SP 7
+
+struct slot {
+	uint64_t address;
+	const char *name;
+};
+
+struct reading {
+	const struct image *image;
+	struct slot *slots;         /* of other functions' addresses, sorted */
+	size_t nslots;
+	struct image_call *calls;
+	size_t ncalls, room;
+	uint64_t *returns;          /* calls[i].return_offset as an address */
+	bool *jumps;                /* calls[i] is a jump */
+	uint32_t looks;
+};
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+const char *image_called_name(const struct image *image, const char *name)
+{
+	const struct image_private *priv = private_of(image);
+	const struct symbol *own = image_symbol(image, name);
+
+	if (own)
+		return own->name;
+	for (size_t low = 0, high = priv->nimports; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(priv->imports[middle], name);
+
+		if (!order)
+			return priv->imports[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* --- slots ------------------------------------------------------------- */
+
+static void take_relocations(struct reading *r, const struct elf_file *elf, const Elf64_Shdr *section, const Elf64_Sym *symbols,
+			     size_t nsymbols, const char *names, size_t names_size)
+{
+	Elf64_Rela *relocations = elf_section_bytes(elf, section, TABLE_MOST);
+	size_t count = relocations ? section->sh_size / sizeof(*relocations) : 0;
+	struct slot *grown = count && count <= SLOTS_MOST - r->nslots ? realloc(r->slots, (r->nslots + count) * sizeof(*grown)) : NULL;
+
+	if (grown)
+		r->slots = grown;
+	for (size_t i = 0; grown && i < count; i++) {
+		uint64_t type = ELF64_R_TYPE(relocations[i].r_info), symbol = ELF64_R_SYM(relocations[i].r_info);
+		const char *name;
+
+		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol >= nsymbols ||
+		    symbols[symbol].st_name >= names_size)
+			continue;
+		name = image_called_name(r->image, names + symbols[symbol].st_name);
+		if (name)
+			grown[r->nslots++] = (struct slot){ .address = relocations[i].r_offset, .name = name };
+	}
+	free(relocations);
+}
+
+static void read_slots(struct reading *r, const struct elf_file *elf)
+{
+	const Elf64_Shdr *dynamic = elf_section_of_type(elf, SHT_DYNSYM), *strings;
+	Elf64_Sym *symbols;
+	char *names;
+
+	if (!dynamic || dynamic->sh_link >= elf->nsections)
+		return;
+	strings = &elf->sections[dynamic->sh_link];
+	symbols = elf_section_bytes(elf, dynamic, TABLE_MOST);
+	names = elf_section_bytes(elf, strings, TABLE_MOST);
+	for (size_t i = 0; symbols && names && i < elf->nsections; i++)
+		if (elf->sections[i].sh_type == SHT_RELA)
+			take_relocations(r, elf, &elf->sections[i], symbols, dynamic->sh_size / sizeof(*symbols), names, strings->sh_size);
+	if (r->nslots)
+		qsort(r->slots, r->nslots, sizeof(*r->slots), by_slot);
+	free(symbols);
+	free(names);
+}
+
+static const char *slot_name(const struct reading *r, uint64_t address)
+{
+	const struct slot key = { .address = address };
+	const struct slot *found = r->nslots ? bsearch(&key, r->slots, r->nslots, sizeof(key), by_slot) : NULL;
+
+	return found ? found->name : NULL;
+}
+
+/* --- calls ------------------------------------------------------------- */
+
+/* The slot that `ff 25` or `ff 15` at `at` goes through; 0: it is neither. */
+static uint64_t slot_of(const uint8_t *code, uint64_t size, uint64_t at, uint8_t second, uint64_t address)
+{
+	int32_t distance;
+
+	if (size < 6 || at > size - 6 || code[at] != 0xff || code[at + 1] != second)
+		return 0;
+	memcpy(&distance, code + at + 2, sizeof(distance));
+	return address + at + 6 + (int64_t)distance;
+}
+
+/* Behind which name is this entry of the procedure linkage table? `endbr64` and `bnd` may stand before its jump. */
+static const char *linked_name(const struct reading *r, const uint8_t *code, const struct code_segment *segment, uint64_t at)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+	if (at < segment->size && segment->size - at > sizeof(endbr64) && !memcmp(code + at, endbr64, sizeof(endbr64)))
+		at += sizeof(endbr64);
+	if (at < segment->size && code[at] == 0xf2)
+		at++;
+	return slot_name(r, slot_of(code, segment->size, at, 0x25, segment->address));
+}
+
+static void add_call(struct reading *r, const struct code_segment *segment, uint64_t after, const char *name, uint64_t callee, bool jumps)
+{
+	uint64_t address = segment->address + after;
+	const struct unwind_range *range = image_unwind_range_at(r->image, address - 1);
+
+	if (!range || range->continued)
+		return;
+	if (r->ncalls == r->room) {
+		size_t room = r->room ? r->room * 2 : 1024;
+		struct image_call *calls = r->room < CALLS_MOST ? realloc(r->calls, room * sizeof(*calls)) : NULL;
+		uint64_t *returns = calls ? realloc(r->returns, room * sizeof(*returns)) : NULL;
+		bool *more = returns ? realloc(r->jumps, room * sizeof(*more)) : NULL;
+
+		r->calls = calls ?: r->calls;
+		r->returns = returns ?: r->returns;
+		r->jumps = more ?: r->jumps;
+		if (!more)
+			return;
+		r->room = room;
+	}
+	r->returns[r->ncalls] = address;
+	r->jumps[r->ncalls] = jumps;
+	r->calls[r->ncalls++] = (struct image_call){
+		.return_offset = segment->offset + after, .function = range->address, .callee = callee, .name = name,
+	};
+}
+
+static void read_code(struct reading *r, const struct elf_file *elf, const struct code_segment *segment)
+{
+	uint8_t *code = elf_bytes(elf, segment->offset, segment->size, CODE_MOST);
+
+	for (uint64_t at = 0; code && segment->size >= 6 && at <= segment->size - 6; at++) {
+		const struct unwind_range *range;
+		const char *name;
+		uint64_t target;
+		int32_t distance;
+
+		if (code[at] == 0xff) {
+			name = slot_name(r, slot_of(code, segment->size, at, 0x15, segment->address));
+			if (name)
+				add_call(r, segment, at + 6, name, 0, false);
+			continue;
+		}
+		if (code[at] != 0xe8 && code[at] != 0xe9)
+			continue;
+		memcpy(&distance, code + at + 1, sizeof(distance));
+		target = at + 5 + (int64_t)distance;
+		if (target >= segment->size)
+			continue;
+		name = linked_name(r, code, segment, target);
+		range = name ? NULL : image_unwind_range_at(r->image, segment->address + target);
+		if (name || (range && !range->continued && range->address == segment->address + target))
+			add_call(r, segment, at + 5, name, name ? 0 : range->address, code[at] == 0xe9);
+	}
+	free(code);
+}
+
+/* --- frames ------------------------------------------------------------ */
+
+struct row {
+	uint64_t base, offset; /* the frame ends at register + offset */
+	bool known;
+};
+
+/* Where the row holds: for calls whose return address is in (from, to]. */
+static void apply_row(struct reading *r, const struct row *row, uint64_t from, uint64_t to)
+{
+	size_t low = 0;
+
+	if (!row->known || row->base != REGISTER_SP || row->offset < 8 || row->offset > FRAME_MOST || row->offset % 8)
+		return;
+	for (size_t high = r->ncalls; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->returns[middle] <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (r->looks++; low < r->ncalls && r->returns[low] <= to && r->looks < LOOKS_MOST; low++, r->looks++)
+		r->calls[low].frame = r->jumps[low] ? 0 : row->offset;
+}
+
+static bool advance_by(const uint8_t **at, const uint8_t *end, size_t size, uint64_t *steps)
+{
+	*steps = 0;
+	if ((size_t)(end - *at) < size)
+		return false;
+	memcpy(steps, *at, size);
+	*at += size;
+	return true;
+}
+
+static bool skip_numbers(const uint8_t **at, const uint8_t *end, unsigned count)
+{
+	uint64_t skipped;
+
+	while (count && unwind_uleb(at, end, &skipped))
+		count--;
+	return !count;
+}
+
+static bool skip_block(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t size;
+
+	if (!unwind_uleb(at, end, &size) || size > (size_t)(end - *at))
+		return false;
+	*at += size;
+	return true;
+}
+
+/* Goes through rules from address `here` on, until their end or the first that is not understood: *here is how far they were. */
+static bool run_rules(struct reading *r, const struct unwind_entry *e, const uint8_t *at, const uint8_t *end, struct row *row, uint64_t *here)
+{
+	struct row kept[REMEMBERED];
+	unsigned nkept = 0;
+	uint64_t steps;
+
+	while (at < end && r->looks < LOOKS_MOST) {
+		uint8_t op = *at++;
+		bool fine = true;
+
+		steps = 0;
+		switch (op & 0xc0 ? op & 0xc0 : op) {
+		case DW_CFA_nop: case DW_CFA_restore:
+			break;
+		case DW_CFA_advance_loc: steps = op & 0x3f; break;
+		case DW_CFA_advance_loc1: fine = advance_by(&at, end, 1, &steps); break;
+		case DW_CFA_advance_loc2: fine = advance_by(&at, end, 2, &steps); break;
+		case DW_CFA_advance_loc4: fine = advance_by(&at, end, 4, &steps); break;
+		case DW_CFA_def_cfa:
+			row->known = true;
+			fine = unwind_uleb(&at, end, &row->base) && unwind_uleb(&at, end, &row->offset);
+			break;
+		case DW_CFA_def_cfa_register: fine = unwind_uleb(&at, end, &row->base); break;
+		case DW_CFA_def_cfa_offset: fine = unwind_uleb(&at, end, &row->offset); break;
+		case DW_CFA_def_cfa_expression:
+			row->known = false;
+			fine = skip_block(&at, end);
+			break;
+		case DW_CFA_remember_state:
+			fine = nkept < REMEMBERED;
+			if (fine)
+				kept[nkept++] = *row;
+			break;
+		case DW_CFA_restore_state:
+			fine = nkept;
+			if (fine)
+				*row = kept[--nkept];
+			break;
+		case DW_CFA_offset: case DW_CFA_restore_extended: case DW_CFA_undefined: case DW_CFA_same_value: case DW_CFA_GNU_args_size:
+			fine = skip_numbers(&at, end, 1);
+			break;
+		case DW_CFA_offset_extended: case DW_CFA_register: case DW_CFA_offset_extended_sf: case DW_CFA_val_offset: case DW_CFA_val_offset_sf:
+			fine = skip_numbers(&at, end, 2);
+			break;
+		case DW_CFA_expression: case DW_CFA_val_expression:
+			fine = skip_numbers(&at, end, 1) && skip_block(&at, end);
+			break;
+		default:
+			fine = false;
+		}
+		if (!fine || steps > e->size || e->unit > 16)
+			return false;
+		steps *= e->unit;
+		if (steps)
+			apply_row(r, row, *here, *here + steps);
+		*here += steps;
+	}
+	return true;
+}
+
+static void meet_entry(void *context, const struct unwind_entry *e)
+{
+	struct reading *r = context;
+	struct row row = { .known = false };
+	uint64_t here = e->address;
+
+	if (run_rules(r, e, e->common_rules, e->common_rules_end, &row, &here) && run_rules(r, e, e->rules, e->rules_end, &row, &here) &&
+	    here - e->address <= e->size)
+		apply_row(r, &row, here, e->address + e->size);
+}
+
+/* --- the door ---------------------------------------------------------- */
+
+static void read_calls(const struct image *image, struct image_private *priv)
+{
+	struct reading r = { .image = image };
+	const struct code_segment *code;
+	struct elf_file elf;
+	size_t count, kept = 0;
+
+	if (elf_file_read(&elf, image->fd))
+		return;
+	read_slots(&r, &elf);
+	code = image_code(image, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!i || code[i].offset >= code[i - 1].offset + code[i - 1].size) /* so that calls come in order */
+			read_code(&r, &elf, &code[i]);
+	elf_file_free(&elf);
+	for (size_t i = 1; i < r.ncalls; i++)
+		if (r.returns[i] <= r.returns[i - 1])
+			r.ncalls = i;
+	unwind_visit(image, meet_entry, &r);
+	for (size_t i = 0; i < r.ncalls; i++)
+		if (r.calls[i].frame || r.jumps[i])
+			r.calls[kept++] = r.calls[i];
+	free(r.slots);
+	free(r.returns);
+	free(r.jumps);
+	priv->calls = r.calls;
+	priv->ncalls = kept;
+}
+
+const struct image_call *image_calls(const struct image *image, size_t *count)
+{
+	struct image_private *priv = private_of(image);
+
+	if (!priv->calls_read)
+		read_calls(image, priv);
+	priv->calls_read = true;
+	*count = priv->ncalls;
+	return priv->calls;
+}
+
+const struct image_call *image_call_at(const struct image *image, uint64_t return_offset)
+{
+	size_t count, low = 0;
+	const struct image_call *calls = image_calls(image, &count);
+
+	for (size_t high = count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (calls[middle].return_offset == return_offset)
+			return &calls[middle];
+		if (calls[middle].return_offset < return_offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
