@@ -141,7 +141,7 @@ def test_the_window_changes_its_size(waiting, terminal):
     waiting.work()
     for width, height in [(132, 40), (40, 10), (20, 3), (5, 2), (80, 24)]:
         screen.resize(width, height)
-        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qui"), f"the screen to fit {width}x{height}")
+        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qu"), f"the screen to fit {width}x{height}")
         assert all(len(line) <= width for line in screen.lines())
     screen.wait("team-3", "q quit")
     screen.keys("q")
