@@ -64,7 +64,7 @@ static int add_line(const char *path, unsigned number, char *line, struct text_l
 	char *value = line + name, *argument;
 	int length;
 
-	if (!name || (*value && !isspace((unsigned char)*value) && *value != '=')) {
+	if (!name || *line == '-' || (*value && !isspace((unsigned char)*value) && *value != '=')) {
 		log_error("%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'", log_safe(path), number,
 			  log_safe(line));
 		return -EINVAL;
