@@ -50,7 +50,7 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
     """Calls of each event, of the machine and added up over the ranks, in each form of text; each rank by its number."""
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     ring.work()
-    alive = monitored.scrape(url)
+    alive = monitored.scrape_anew(url)
     rank_of = {int(labels["pid"]): int(labels["rank"]) for labels, value in alive["gaspbpf_process_calls_total"]}
     assert rank_of == {pid: rank for rank, pid in enumerate(ring.pids())}
     assert {labels["comm"] for labels, value in alive["gaspbpf_process_calls_total"]} == {"mpi_job_openmpi"}
@@ -74,6 +74,7 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
         return samples if samples["gaspbpf_processes"][0][1] == 0 else None
     after = gaspbpf.wait_for(gone, "the ranks' series to go")
     assert "gaspbpf_process_calls_total" not in after
+    after = monitored.scrape_anew(url)
     left = mpi(monitored.total(after, "gaspbpf_event_calls_total", "event"))
     assert all(left[event] >= calls for event, calls in counted.items())
     assert left["GASP_MPI_FINALIZE"] == RANKS
@@ -185,7 +186,7 @@ def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     server = prometheus(url)
     ring.work()
-    known = monitored.scrape(url)
+    known = monitored.scrape_anew(url)
     calls = mpi(monitored.total(known, "gaspbpf_event_calls_total", "event"))
 
     def ask(expression, key="event"):

@@ -69,9 +69,11 @@ def test_options_of_a_file_are_those_of_the_command_line(options, observe):
 
 
 @pytest.mark.parametrize("text, said", [
-    (f"comm {NOBODY}\nnonsense 1\n", "unrecognized option '--nonsense"),
-    ("comm\n", "option '--comm' requires an argument"),
+    (f"comm {NOBODY}\nnonsense 1\n", ":2: nonsense 1: not an option"),
+    ("comm\nall\n", ":1: comm: needs a value"),
     (f"comm {NOBODY}\n--all\n", ":2: --all: not an option"),
+    ("all yes\n", ":1: all: has no value"),
+    ("max-over 1%\nall\n", ":1: max-over 1%: not an option"),
     ("all:\n", ":1: all:: not an option"),
     ("Listen 1\n", ":1: Listen 1: not an option"),
     ("config /etc/passwd\n", ":1: a file of options cannot name another one"),
@@ -113,7 +115,7 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd):
     systemd.until("WATCHDOG")
 
     # What is wrong changes nothing, and does not end it.
-    for wrong, said in ("nonsense\n", b"unrecognized option"), (f"comm {NOBODY}\nlisten 1:2:3\n", b"not an address"), ("Nonsense\n", b"not an option"):
+    for wrong, said in ("nonsense\n", b"not an option"), (f"comm {NOBODY}\nlisten 1:2:3\n", b"not an address"), ("all\nmax-overhead 0\n", b"not a share"):
         options(wrong)
         service.process.send_signal(signal.SIGHUP)
         assert int(systemd.until("RELOADING")[-1]["MONOTONIC_USEC"]) > 0
@@ -126,7 +128,7 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd):
     systemd.until("READY")
     gaspbpf.wait_for(lambda: monitored.scrape(url)["gaspbpf_processes"][0][1] == 2, "the ranks to be noticed")
     ring.work()
-    samples = monitored.scrape(url)
+    samples = monitored.scrape_anew(url)
     assert samples["gaspbpf_series_limit"][0][1] == 5000
     calls = monitored.total(samples, "gaspbpf_event_calls_total", "event")
     assert calls["GASP_MPI_SEND"] > 0
@@ -197,7 +199,7 @@ def test_three_capabilities_are_enough(job, systemd):
         url = re.search(r"http://\S+", systemd.next()["STATUS"])[0]
         assert capabilities(watcher.pid)["Eff"] == THREE
         ring.work()
-        samples = monitored.scrape(url)
+        samples = monitored.scrape_anew(url)
         sends = monitored.total(samples, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_SEND")
     finally:
         watcher.terminate()
