@@ -111,7 +111,7 @@ def status_of(url, method="GET"):
 
 def test_nobody_can_keep_the_server_waiting(monitor):
     """Clients that say nothing, nonsense, or never end, and requests for what is not there, beside one that is answered."""
-    url = monitor("--comm", "no-such-program-anywhere")
+    url = monitor("--comm", "no-such-program-anywhere", "-m", "upc")
     port = int(re.search(r":(\d+)/", url)[1])
     talk = [b"", b"GET /metrics HTTP/1.1\r\nHost:", b"\xff\x00\r\n\r\n" * 100, b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"]
     silent = []
@@ -132,7 +132,7 @@ def test_nobody_can_keep_the_server_waiting(monitor):
     ("[::1", "not an address"), ("192.0.2.7:0", "use an address of this machine"),
 ])
 def test_addresses_that_are_none(listen, said):
-    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "--listen", listen, "-d", "1ms")
+    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "--listen", listen, "-d", "1ms")
     assert result.returncode == 1
     assert f"--listen {listen}: " in result.stderr and said in result.stderr
 

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -63,7 +64,7 @@ def monitored_names(url):
 
 def test_options_of_a_file_are_those_of_the_command_line(options, observe):
     """In each way of writing them; the command line has the last word."""
-    path = options(f"# a comment\n\n  comm {NOBODY}  \n\tlisten=0\nmax-series = 7\nmodels mpi\nquiet\n")
+    path = options(f"# a comment\n\n  comm {NOBODY}  \n\tlisten=0\nmax-series = 7\nmodels upc\nquiet\n")
     samples = monitored.scrape(monitored.url_of(observe("monitor", "--config", path, "--max-series", "8", ready="monitoring")))
     assert samples["gaspbpf_series_limit"][0][1] == 8
 
@@ -102,9 +103,10 @@ def test_whose_files_are_obeyed(options, tmp_path):
 
 # --- while it runs ---------------------------------------------------------
 
-def test_a_service_from_start_to_stop(job, observe, options, systemd):
+def test_a_service_from_start_to_stop(job, observe, options, systemd, tmp_path):
     """Ready with its probes in; options anew by SIGHUP, first wrong ones; counters go on; the watchdog is told; the end is told."""
-    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    program = shutil.copy(gaspbpf.WORKLOADS / "mpi_job_openmpi", tmp_path / f"own{os.getpid()}")  # nobody else's
+    ring = job(["mpirun.openmpi", "-n", "2", program, "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
     base = "listen 0\nmodels mpi\nmax-overhead none\n"
     path = options(f"comm {NOBODY}\n" + base)
     service = observe("monitor", "--config", path, env={**systemd.environment, "WATCHDOG_USEC": "200000"}, ready=None)
@@ -123,7 +125,7 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd):
         gaspbpf.wait_for(lambda: service._has_said(said), "what is wrong to be said")
         assert monitored.scrape(url)["gaspbpf_processes"][0][1] == 0
 
-    options("comm mpi_job_*\nmax-series 5000\n" + base)
+    options(f"comm {program.name[:-1]}?\nmax-series 5000\n" + base)
     service.process.send_signal(signal.SIGHUP)
     systemd.until("READY")
     gaspbpf.wait_for(lambda: monitored.scrape(url)["gaspbpf_processes"][0][1] == 2, "the ranks to be noticed")
@@ -175,7 +177,7 @@ THREE = {CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF}
 
 
 def test_root_keeps_what_observing_needs(observe):
-    watcher = observe("monitor", "--comm", NOBODY, ready="monitoring")
+    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", ready="monitoring")
     sets = capabilities(watcher.process.pid)
     assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == THREE | {CAP_SETGID, CAP_SETUID, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE} & capabilities("self")["Prm"]
     assert sets["Amb"] == set()
@@ -221,10 +223,8 @@ def test_the_unit_is_sound(tmp_path):
 
 
 def test_the_units_options_are_the_monitors(options):
-    """The file that is installed is taken as it is, with another port."""
+    """The file that is installed is taken as it is, and with all that it only mentions."""
     text = (gaspbpf.TOP / "service" / "gaspbpf.conf").read_text()
-    every = re.sub(r"(?m)^#(?=[a-z])", "", text).replace("127.0.0.1:9464", "0").replace("user alice", "user root")
-    for each in text.replace("127.0.0.1:9464", "0").replace("\nall\n", f"\ncomm {NOBODY}\n"), every.replace("\nall\n", "\n").replace("solver*", NOBODY).replace(
-            "user root", "").replace("models +c,+pthread", "models mpi"):
-        result = gaspbpf.run("monitor", "--config", options(each), "-d", "1ms")
-        assert result.returncode == 0, result.stderr
+    for each in text, re.sub(r"(?m)^#(?=[a-z])", "", text):
+        result = gaspbpf.run("monitor", "--config", options(each), "--version")  # which comes after them
+        assert (result.returncode, result.stderr) == (0, "")
