@@ -50,7 +50,7 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
     """Calls of each event, of the machine and added up over the ranks, in each form of text; each rank by its number."""
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     ring.work()
-    alive = monitored.scrape(url)
+    alive = monitored.scrape_anew(url)
     rank_of = {int(labels["pid"]): int(labels["rank"]) for labels, value in alive["gaspbpf_process_calls_total"]}
     assert rank_of == {pid: rank for rank, pid in enumerate(ring.pids())}
     assert {labels["comm"] for labels, value in alive["gaspbpf_process_calls_total"]} == {"mpi_job_openmpi"}
@@ -74,6 +74,7 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
         return samples if samples["gaspbpf_processes"][0][1] == 0 else None
     after = gaspbpf.wait_for(gone, "the ranks' series to go")
     assert "gaspbpf_process_calls_total" not in after
+    after = monitored.scrape_anew(url)
     left = mpi(monitored.total(after, "gaspbpf_event_calls_total", "event"))
     assert all(left[event] >= calls for event, calls in counted.items())
     assert left["GASP_MPI_FINALIZE"] == RANKS
@@ -110,7 +111,7 @@ def status_of(url, method="GET"):
 
 def test_nobody_can_keep_the_server_waiting(monitor):
     """Clients that say nothing, nonsense, or never end, and requests for what is not there, beside one that is answered."""
-    url = monitor("--comm", "no-such-program-anywhere")
+    url = monitor("--comm", "no-such-program-anywhere", "-m", "upc")
     port = int(re.search(r":(\d+)/", url)[1])
     talk = [b"", b"GET /metrics HTTP/1.1\r\nHost:", b"\xff\x00\r\n\r\n" * 100, b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"]
     silent = []
@@ -131,7 +132,7 @@ def test_nobody_can_keep_the_server_waiting(monitor):
     ("[::1", "not an address"), ("192.0.2.7:0", "use an address of this machine"),
 ])
 def test_addresses_that_are_none(listen, said):
-    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "--listen", listen, "-d", "1ms")
+    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "--listen", listen, "-d", "1ms")
     assert result.returncode == 1
     assert f"--listen {listen}: " in result.stderr and said in result.stderr
 
@@ -185,7 +186,7 @@ def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     server = prometheus(url)
     ring.work()
-    known = monitored.scrape(url)
+    known = monitored.scrape_anew(url)
     calls = mpi(monitored.total(known, "gaspbpf_event_calls_total", "event"))
 
     def ask(expression, key="event"):

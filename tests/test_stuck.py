@@ -3,6 +3,8 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import tempfile
 import time
 
 import pytest
@@ -69,6 +71,11 @@ def finding(seen, kind):
     found = [f for f in seen["findings"] if f["kind"] == kind]
     assert len(found) == 1, seen["findings"]
     return found[0]
+
+
+def sparing(build):
+    """MPICH's ranks never yield: more of them than processors leave nobody the time to put probes in."""
+    return ["--no-probes"] if build == "mpich" else []
 
 
 def by_rank(seen):
@@ -196,7 +203,7 @@ def mpi(job, build, how, count, **environment):
 def test_ranks_that_all_receive(job, build):
     run = mpi(job, build, "cycle", 2)
     entered(run, range(2))
-    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid)
+    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid, *sparing(build))
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1]
     for rank, thread in by_rank(seen).items():
@@ -228,7 +235,7 @@ def test_who_has_not_come_to_the_barrier_and_the_job_goes_on(job, build):
     run = mpi(job, build, "barrier", 3)
     entered(run, range(2))
     ready(run, 2)
-    seen = until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid)
+    seen = until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid, *sparing(build))
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: rank 2 ", found["text"])
@@ -256,7 +263,7 @@ def test_a_rank_that_leaves_without_reaching_the_barrier(job, build):
 
     def there(seen):
         return any(f["kind"] == "left" for f in seen["findings"]) and waiting_in("GASP_MPI_BARRIER", range(2))(seen)
-    seen = until(there, "-p", run.process.pid)
+    seen = until(there, "-p", run.process.pid, *sparing(build))
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     assert re.search(r"rank 2 (is leaving the program, in GASP_MPI_FINALIZE|has left the program)", found["text"])
@@ -295,7 +302,7 @@ def test_upc_barrier(job):
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     for rank in range(2):
-        assert by_rank(seen)[rank]["call"]["arguments"]["expr"] in ({"value": 7, "likely": False}, None)
+        assert by_rank(seen)[rank]["call"]["arguments"]["expr"] == {"value": 7, "likely": False}
     (run.gate / "go").touch()
     (run.gate / "end").touch()
     assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
@@ -305,24 +312,32 @@ def test_upc_barrier(job):
 # --- odd ones -----------------------------------------------------------------
 
 
-def test_without_root_the_owner_sees_who_sleeps(job, tmp_path):
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def test_without_root_the_owner_sees_who_sleeps():
     if not os.path.exists("/proc/self/syscall"):
         pytest.skip("this kernel has no /proc/PID/syscall")
-    os.chmod(tmp_path, 0o777)
-    for folder in tmp_path.resolve().parents:
+    for folder in [gaspbpf.PROGRAM, *gaspbpf.PROGRAM.parents]:
         if not os.stat(folder).st_mode & 1:
             pytest.skip(f"{folder} is closed to others")
-    run = job(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", STUCK / "locks", "cycle", "2"])
-    os.chmod(run.folder, 0o777)
-    os.chmod(run.gate, 0o777)
-    entered(run, [0, 1])
-    tids = {waits_of(run, n)[0] for n in range(2)}
-    sleeps(tids)
-    out = gaspbpf.subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(gaspbpf.PROGRAM), "stuck", "--json", "-d", "100ms",
-                                  "-p", str(run.process.pid)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
+        os.chmod(folder, 0o777)
+        run = gaspbpf.Job([*NOBODY, "sh", "-c", 'umask 0; exec "$@"', "sh", STUCK / "locks", "cycle", "2"], folder)
+        os.chmod(run.gate, 0o777)
+        try:
+            entered(run, [0, 1])
+            tids = {waits_of(run, n)[0] for n in range(2)}
+            sleeps(tids)
+            out = subprocess.run([*NOBODY, str(gaspbpf.PROGRAM), "stuck", "--json", "-d", "100ms", "-p", str(run.process.pid)],
+                                 capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
+        finally:
+            run.kill()
     assert out.returncode == 0, out.stderr
     assert "without root" in out.stderr
-    assert {party["tid"] for party in finding(json.loads(out.stdout), "deadlock")["waiting"]} == tids
+    seen = json.loads(out.stdout)
+    assert not seen["probed"]
+    assert {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == tids
 
 
 def test_wrong_use():

@@ -1,6 +1,7 @@
 """gaspbpf top's screen, in a real terminal: what it shows, what keys do, and that the terminal is as before, however it ends."""
 import os
 import re
+import shutil
 import signal
 
 import pytest
@@ -86,10 +87,10 @@ def test_figures_are_on_the_screen(waiting, terminal, term, width, height):
 
 def test_keys(waiting, terminal):
     screen = terminal(command(waiting))
-    screen.wait("gaspbpf top", "PROCESS")
+    screen.wait("gaspbpf top", "PROCESS ")
     waiting.work()
     screen.keys("t")
-    screen.wait("THREAD", "team-0", gone=["PROCESS"])
+    screen.wait("THREAD ", "team-0", gone=["PROCESS "])
     # Sorted by where the time goes, the one that computes is first, and with r the last.
     screen.keys(">")
     wait_for(lambda: "by compute" in screen.text() and "team-2" in screen.lines()[6], "the order to change")
@@ -112,21 +113,21 @@ def test_keys(waiting, terminal):
     screen.keys("a")
     wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()), "the count of the thread's locks")
     screen.keys("a", "Enter")
-    screen.wait("THREAD", gone=["EVENT"])
+    screen.wait("THREAD ", gone=["EVENT"])
     screen.keys("h")
     screen.wait("came last to so many meetings")
     screen.keys("q")
-    screen.wait("THREAD")
+    screen.wait("THREAD ")
     # While it is paused nothing moves; afterwards it does.
     screen.keys("p")
     before = screen.wait("PAUSED")
     screen.keys("h", "h")
-    screen.wait("PAUSED", "THREAD")
+    screen.wait("PAUSED", "THREAD ")
     assert screen.text() == before
     screen.keys("p")
     wait_for(lambda: "PAUSED" not in screen.text() and screen.text() != before, "it to go on")
     screen.keys("t")
-    screen.wait("PROCESS", gone=["THREAD"])
+    screen.wait("PROCESS ", gone=["THREAD "])
     screen.keys("+")
     screen.keys("x")  # means nothing
     screen.keys("q")
@@ -140,7 +141,7 @@ def test_the_window_changes_its_size(waiting, terminal):
     waiting.work()
     for width, height in [(132, 40), (40, 10), (20, 3), (5, 2), (80, 24)]:
         screen.resize(width, height)
-        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qui"), f"the screen to fit {width}x{height}")
+        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qu"), f"the screen to fit {width}x{height}")
         assert all(len(line) <= width for line in screen.lines())
     screen.wait("team-3", "q quit")
     screen.keys("q")
@@ -212,6 +213,17 @@ def test_a_commands_output_is_shown_at_the_end(terminal, tmp_path):
     assert screen.status() == 0
     screen.wait("ready ", "has ended")
     assert screen.is_restored()
+
+
+def test_names_do_nothing_to_the_terminal(job, terminal, tmp_path):
+    """A process may be called whatever it likes."""
+    evil = tmp_path / "a\x1b[2Jb\tc"
+    shutil.copy(WORKLOADS / "late", evil)
+    work = job([evil]).wait_ready()
+    screen = terminal(command(work))
+    screen.wait("gaspbpf top", "a\\x1b[2Jb\\x09c", "q quit")
+    screen.keys("q")
+    assert screen.status() == 0
 
 
 @pytest.mark.parametrize("term", ["dumb", "no-such-terminal", "''"])

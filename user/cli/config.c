@@ -1,7 +1,8 @@
 /*
  * config.c - options from a file.
  *
- * Nothing here knows an option: each line becomes an argument of the command line, and the command's own parser says what is wrong with it.
+ * Each line becomes an argument of the command line, whose parser has the say. That an option exists, and has its value, is looked up here: a missing
+ * value would be taken from the next line.
  */
 #include "cli/config.h"
 
@@ -57,14 +58,28 @@ static int append(struct text_list *arguments, char *argument)
 	return 0;
 }
 
-/* "max-overhead = 1%", "max-overhead 1%" or "all", without blanks around. */
-static int add_line(const char *path, unsigned number, char *line, struct text_list *arguments)
+static const struct argp_option *find_option(const struct argp *parser, const char *name, size_t length)
 {
+	const struct argp_option *option = parser->options, *found = NULL;
+
+	for (; option && (option->name || option->key || option->doc || option->group); option++)
+		if (option->name && strlen(option->name) == length && !memcmp(option->name, name, length))
+			return option;
+	for (const struct argp_child *child = parser->children; !found && child && child->argp; child++)
+		found = find_option(child->argp, name, length);
+	return found;
+}
+
+/* "max-overhead = 1%", "max-overhead 1%" or "all", without blanks around. */
+static int add_line(const char *path, unsigned number, char *line, const struct argp *parser, struct text_list *arguments)
+{
+	const struct argp_option *option;
 	size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
 	char *value = line + name, *argument;
 	int length;
 
-	if (!name || (*value && !isspace((unsigned char)*value) && *value != '=')) {
+	option = *value && !isspace((unsigned char)*value) && *value != '=' ? NULL : find_option(parser, line, name);
+	if (!option) {
 		log_error("%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'", log_safe(path), number,
 			  log_safe(line));
 		return -EINVAL;
@@ -76,19 +91,22 @@ static int add_line(const char *path, unsigned number, char *line, struct text_l
 		log_error("%s:%u: a file of options cannot name another one: put the options here", log_safe(path), number);
 		return -EINVAL;
 	}
+	if (!*value == (option->arg && !(option->flags & OPTION_ARG_OPTIONAL))) {
+		log_error("%s:%u: %s: %s", log_safe(path), number, option->name,
+			  option->arg ? "needs a value: put it behind the name" : "has no value: leave it out");
+		return -EINVAL;
+	}
 	length = *value ? asprintf(&argument, "--%.*s=%s", (int)name, line, value) : asprintf(&argument, "--%.*s", (int)name, line);
 	return append(arguments, length < 0 ? NULL : argument);
 }
 
-int config_read(const char *path, bool must, struct text_list *arguments)
+int config_read(const char *path, const struct argp *parser, struct text_list *arguments)
 {
 	char *text, *line, *next;
 	unsigned number = 0;
 	size_t size;
 	int err;
 
-	if (!must && access(path, F_OK))
-		return 0;
 	err = check_owner(path);
 	if (err == -EINVAL || err == -EPERM)
 		return err;
@@ -109,7 +127,7 @@ int config_read(const char *path, bool must, struct text_list *arguments)
 		number++;
 		line = trim(line);
 		if (*line && *line != '#')
-			err = add_line(path, number, line, arguments);
+			err = add_line(path, number, line, parser, arguments);
 	}
 	free(text);
 	return err;
@@ -127,7 +145,7 @@ static const char *named(int argc, char *const argv[])
 	return NULL;
 }
 
-int config_arguments(int argc, char *const argv[], const char *usual, struct text_list *arguments, char **path)
+int config_arguments(int argc, char *const argv[], const struct argp *parser, const char *usual, struct text_list *arguments, char **path)
 {
 	const char *file = named(argc, argv);
 	bool must = file != NULL;
@@ -138,7 +156,7 @@ int config_arguments(int argc, char *const argv[], const char *usual, struct tex
 		file = usual;
 	if (!err && file && (must || !access(file, F_OK))) {
 		*path = strdup(file);
-		err = *path ? config_read(file, must, arguments) : -ENOMEM;
+		err = *path ? config_read(file, parser, arguments) : -ENOMEM;
 	}
 	for (int i = 1; !err && i < argc; i++)
 		err = append(arguments, strdup(argv[i]));

@@ -12,16 +12,16 @@
 #include "cli/cli.h"
 
 /*
- * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed. What a privileged process reads must not be writable by others.
- * A file that is not there is an error only if it must be. 0 or -errno, said.
+ * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed: options that the parser knows, by their whole names. What a
+ * privileged process reads must not be writable by others. 0 or -errno, said.
  */
-int config_read(const char *path, bool must, struct text_list *arguments);
+int config_read(const char *path, const struct argp *parser, struct text_list *arguments);
 
 /*
  * The arguments of a command with those of its file put in front, so that the command line has the last word: argv[0], the file's, argv[1...], NULL. The
  * file is that of --config, else `usual` (NULL: none) if it exists. *path: which one (malloc'ed; NULL: none). 0 or -errno, said.
  */
-int config_arguments(int argc, char *const argv[], const char *usual, struct text_list *arguments, char **path);
+int config_arguments(int argc, char *const argv[], const struct argp *parser, const char *usual, struct text_list *arguments, char **path);
 void config_free(struct text_list *arguments);
 
 #endif

@@ -266,7 +266,7 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 	int err;
 
 	*o = (struct options){ .budget = DEFAULT_BUDGET, .argc = argc, .argv = argv };
-	err = config_arguments(argc, argv, argc == 1 ? SERVICE_CONFIG : NULL, &o->arguments, &o->config);
+	err = config_arguments(argc, argv, &parser, argc == 1 ? SERVICE_CONFIG : NULL, &o->arguments, &o->config);
 	if (err)
 		return err;
 	if (again && !service_try(&parser, o->arguments.count, o->arguments.items, &(struct options){ .budget = DEFAULT_BUDGET }))

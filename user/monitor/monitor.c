@@ -305,14 +305,11 @@ struct plan *monitor_plan(struct monitor *m)
 
 int monitor_choose(struct monitor *m, const struct monitor_choice *choice)
 {
-	struct watched_process *w, *next;
 	int err;
 
 	m->choice = *choice;
+	kernel_forget_targets(m->kernel); /* those below a launcher that is not named any more are no tree's, either */
 	err = notice_trees(m);
-	HASH_ITER(hh, m->processes, w, next)
-		if (!w->ended && w->process)
-			m->rescan = true;
 	return err ?: notice_all(m);
 }
 

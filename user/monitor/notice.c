@@ -212,6 +212,19 @@ static bool is_wanted(struct monitor *m, const struct process *process, const st
 	return about_wanted(about, process, &m->choice, kernel_get_target(m->kernel, process->pid) == GB_TARGET_TREE);
 }
 
+/* It is not wanted any more, and lives on. What it did until now stays in the totals. */
+static int let_live(struct monitor *m, struct watched_process *w)
+{
+	int err;
+
+	mark(m, w->pid, false);
+	m->book.fold_pid = w->pid;
+	err = monitor_read(m, false);
+	m->book.fold_pid = 0;
+	w->ended = true;
+	return err;
+}
+
 /* A process that is watched already: it has mapped more, has another name, or is another program. */
 static int look_again(struct monitor *m, struct watched_process *w, uint64_t since)
 {
@@ -234,11 +247,9 @@ static int look_again(struct monitor *m, struct watched_process *w, uint64_t sin
 		return err;
 	}
 	if (!is_wanted(m, process, &about)) {
-		mark(m, w->pid, false);
 		about_free(&about);
 		process_close(process);
-		w->ended = true;
-		return 0;
+		return let_live(m, w);
 	}
 	mark(m, w->pid, true);
 	err = plans_take(m, process, &late);

@@ -246,7 +246,7 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 {
 	struct reader *r = context;
 	struct tally_book *book = r->book;
-	bool ended = has_ended(book, place), fold = ended || book->fold_all;
+	bool ended = has_ended(book, place), fold = ended || book->fold_all || (book->fold_pid && book->fold_pid == sum->pid);
 	struct tallied_process *process = NULL;
 	enum owner owner = book->owner(book->context, sum->pid, place->born, &process);
 	uint32_t event = place->probe < book->nsites ? book->event_of[place->probe] : NO_EVENT;

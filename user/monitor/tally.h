@@ -69,6 +69,7 @@ struct tally_book {
 	uint64_t cost_ended, cost;       /* ns; what probes took */
 	size_t entries;                  /* in the kernel's map, at the last reading */
 	bool fold_all;                   /* every entry is to be folded and forgotten: sites get other meanings */
+	uint32_t fold_pid;                /* so are those of this process; 0: none */
 	int err;
 };
 

@@ -362,6 +362,16 @@ int kernel_get_target(const struct kernel *kernel, pid_t pid)
 	return bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &how) ? -errno : how;
 }
 
+void kernel_forget_targets(struct kernel *kernel)
+{
+	int map = bpf_map__fd(kernel->observe->maps.targets);
+	uint32_t pid;
+
+	while (!bpf_map_get_next_key(map, NULL, &pid))
+		if (bpf_map_delete_elem(map, &pid) && errno != ENOENT)
+			return;
+}
+
 int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank)
 {
 	uint32_t key = pid, value = rank;

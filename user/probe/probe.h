@@ -282,6 +282,8 @@ int kernel_drop_target(struct kernel *kernel, pid_t pid);
 /* With `sums`: how a process is counted, GB_TARGET_*. What its parent was, it is; -ENOENT: nothing is known of it, and it is counted. */
 int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how);
 int kernel_get_target(const struct kernel *kernel, pid_t pid);
+/* From now on nothing is known of any process. */
+void kernel_forget_targets(struct kernel *kernel);
 /*
  * The process's rank, in the numbers of @peer (plan->leave_near); -1: none any more. Until it is known no access of the process is left
  * out. 0 or -errno, not said.

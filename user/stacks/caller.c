@@ -20,10 +20,13 @@
 #define STEPS_MOST 24   /* moves that one value is followed through */
 #define PLT_BYTES 16
 
+/* DWARF's numbers of rdi rsi rdx rcx r8 r9. */
+static const uint8_t passed_in[GB_REGISTERS] = { 5, 4, 1, 2, 8, 9 };
+
 struct code {
 	struct stack_space *space;
 	const struct thread_look *look;
-	const struct stack_frame *caller;
+	const struct stack_frame *caller; /* whose code it is */
 	csh capstone;
 	cs_insn *instructions;
 	size_t count;          /* up to the call, it included */
@@ -368,6 +371,74 @@ static void close_code(struct code *c)
 	cs_close(&c->capstone);
 }
 
+/* --- what the function itself has kept ---------------------------------- */
+
+/* Does anything jump to an instruction of the first `count`? To the very first, too: what they do would be done again. */
+static bool is_jumped_into(const struct code *c, size_t count)
+{
+	for (size_t i = 0; i < c->all; i++) {
+		const cs_x86 *x86 = &c->instructions[i].detail->x86;
+
+		if (is_jump(&c->instructions[i]) && x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM &&
+		    instruction_at(c->instructions, count, x86->operands[0].imm) < count)
+			return true;
+	}
+	return false;
+}
+
+/* Is the register given a value by this instruction alone, but for being given back at the end? */
+static bool is_set_once(const struct code *c, size_t at, int reg)
+{
+	for (size_t i = 0; i < c->all; i++)
+		if (i != at && c->instructions[i].id != X86_INS_POP && c->instructions[i].id != X86_INS_LEAVE && writes(c, &c->instructions[i], reg))
+			return false;
+	return true;
+}
+
+/* An argument that the function moved into a register that calls keep, at its very beginning, and never changes there. */
+static struct found find_kept(const struct code *c, int reg)
+{
+	struct found found = { 0 };
+
+	for (size_t i = 0; i < c->all; i++) {
+		const cs_insn *insn = &c->instructions[i];
+		const cs_x86 *x86 = &insn->detail->x86;
+		int to;
+
+		if (is_jump(insn) || ends_here(insn) || insn->id == X86_INS_CALL)
+			return found;
+		to = insn->id == X86_INS_MOV && x86->operands[0].type == X86_OP_REG ? whole_register(x86->operands[0].reg) : -1;
+		if (to >= 0 && to != REGISTER_SP && is_kept(to) && x86->operands[1].type == X86_OP_REG && whole_register(x86->operands[1].reg) == reg &&
+		    c->caller->registers.known >> to & 1 && is_set_once(c, i, to) && !is_jumped_into(c, i + 1)) {
+			found = (struct found){ c->caller->registers.value[to], true, !c->jumps };
+			if (x86->operands[0].size == 4)
+				found.value = (uint32_t)found.value;
+			return found;
+		}
+		if (writes(c, insn, reg))
+			return found;
+	}
+	return found;
+}
+
+void stack_kept_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *own, struct call_arguments *arguments)
+{
+	struct code c = { .space = space, .look = look, .caller = own };
+
+	if (!open_code(&c))
+		return;
+	for (int i = 0; i < GB_REGISTERS && (i || decode(&c)); i++) {
+		struct found found = arguments->certain >> i & 1 ? (struct found){ 0 } : find_kept(&c, passed_in[i]);
+
+		if (!found.known || (arguments->known >> i & 1 && !found.certain))
+			continue;
+		arguments->word[i] = found.value;
+		arguments->known |= 1u << i;
+		arguments->certain |= found.certain << i;
+	}
+	close_code(&c);
+}
+
 uint64_t stack_called(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller)
 {
 	struct code c = { .space = space, .look = look, .caller = caller };
@@ -383,7 +454,6 @@ uint64_t stack_called(struct stack_space *space, const struct thread_look *look,
 void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller, uint64_t callee,
 		     struct call_arguments *arguments)
 {
-	static const uint8_t passed_in[GB_REGISTERS] = { 5, 4, 1, 2, 8, 9 }; /* rdi rsi rdx rcx r8 r9 */
 	struct code c = { .space = space, .look = look, .caller = caller };
 
 	memset(arguments, 0, sizeof(*arguments));

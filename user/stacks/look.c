@@ -23,9 +23,9 @@
 #include "util/log.h"
 
 #define THREADS_MOST 100000
-#define SAMPLES_MOST 512 /* threads that are sampled: each may take 60 ms */
+#define SAMPLES_MOST 512 /* threads that are sampled: each may take 30 ms */
 #define TEXT_MOST 65536
-#define ROUNDS 6         /* times that threads are tried that wake up now and then */
+#define ROUNDS 4         /* times that threads are tried that wake up now and then */
 
 static int by_thread(const void *a, const void *b)
 {
@@ -330,9 +330,8 @@ static void catch_running(struct looks *looks)
 		struct thread_look *look = &looks->threads[i];
 		int err;
 
-		if (!look->torn && look->registers.known)
+		if (!look->torn)
 			continue;
-		look->torn = true;
 		err = sample_thread(look);
 		if (err && err != -EAGAIN && err != -ESRCH)
 			return; /* no rights: it will be so for all */
@@ -375,6 +374,8 @@ static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struc
 		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
 	for (int round = 0; !err && round < ROUNDS && any_torn(looks); round++) {
 		if (round)
+			catch_running(looks);
+		if (round && any_torn(looks))
 			err = iterate(bpf, take_torn, &t);
 		copy_stacks(looks, processes, count);
 		if (!err)
@@ -382,7 +383,6 @@ static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struc
 	}
 	if (!err)
 		measure_still(bpf, &t);
-	catch_running(looks);
 	return err;
 }
 

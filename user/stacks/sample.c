@@ -1,5 +1,8 @@
 /*
  * sample.c - one sample of a thread that runs: the kernel copies its registers and the top of its stack at a tick of the clock, so both belong together.
+ *
+ * Only ticks count that find it in its own code: of a thread that is in the kernel a sample has not the registers that calls keep, and it
+ * would be found off its processor soon (look.c).
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -14,19 +17,19 @@
 #include "stacks/look_private.h"
 
 #define PERIOD_NS 1000000
-#define PATIENCE_MS 60
+#define PATIENCE_MS 30
 #define SAMPLE_STACK 32768 /* a record has less than 64 KiB */
 #define PAGES 32           /* of the ring; a power of two */
 
 /* The kernel's numbers of registers (asm/perf_regs.h), by DWARF's. */
 static const uint8_t perf_number[GB_LOOK_REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 };
 
-static int open_event(pid_t tid, bool with_kernel)
+static int open_event(pid_t tid)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = PERIOD_NS,
 		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, .sample_stack_user = SAMPLE_STACK,
-		.exclude_kernel = !with_kernel, .exclude_hv = 1, .wakeup_events = 1,
+		.exclude_kernel = 1, .exclude_hv = 1, .wakeup_events = 1,
 	};
 	int fd;
 
@@ -114,9 +117,7 @@ int sample_thread(struct thread_look *look)
 	uint8_t *memory;
 	int err;
 
-	wait.fd = open_event(look->tid, true);
-	if (wait.fd == -EACCES || wait.fd == -EPERM)
-		wait.fd = open_event(look->tid, false);
+	wait.fd = open_event(look->tid);
 	if (wait.fd < 0)
 		return wait.fd;
 	memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, wait.fd, 0);

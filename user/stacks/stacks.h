@@ -90,11 +90,10 @@ struct stack_frame {
 /* The innermost function first; at most `most`. A torn look, or one without registers, has none. */
 size_t stack_unwind(struct stack_space *space, const struct thread_look *look, struct stack_frame *frames, size_t most);
 
-/*
- * Where a return probe has put the kernel's trampoline into the place of a return address, `callers` are what was there before, innermost first. Puts them
- * back into the copy; not where it cannot be told which is which.
- */
-void stack_mend(const struct stack_space *space, struct thread_look *look, const uint64_t *callers, size_t count);
+/* Has a return probe put the kernel's trampoline there, in the place of a return address? Unwinding ends with a frame that seems to be in it. */
+bool stack_is_trampoline(const struct stack_space *space, uint64_t address);
+/* Puts the address back that was there, in the copy of the stack. False: that is not possible. */
+bool stack_mend(struct thread_look *look, const struct stack_frame *frame, uint64_t caller);
 
 /* --- arguments --------------------------------------------------------- */
 
@@ -116,5 +115,11 @@ struct call_arguments {
  */
 void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller, uint64_t callee,
 		     struct call_arguments *arguments);
+
+/*
+ * Adds what the function itself has moved, at its very beginning, into registers that calls keep. own: its frame, whose registers those are. Not for a function that
+ * has gone on to another one by a jump.
+ */
+void stack_kept_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *own, struct call_arguments *arguments);
 
 #endif

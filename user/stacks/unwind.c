@@ -115,28 +115,21 @@ bool stack_read(const struct stack_space *space, const struct thread_look *look,
 	return true;
 }
 
-void stack_mend(const struct stack_space *space, struct thread_look *look, const uint64_t *callers, size_t count)
+bool stack_is_trampoline(const struct stack_space *space, uint64_t address)
 {
-	uint64_t trampoline = 0, sp = look->registers.value[REGISTER_SP], word;
-	size_t found = 0, next = 0;
+	const struct mapping *mapping = process_mapping_at(space->process, address);
 
-	for (size_t i = 0; i < space->process->nmappings; i++)
-		if (space->process->mappings[i].path && !strcmp(space->process->mappings[i].path, "[uprobes]"))
-			trampoline = space->process->mappings[i].start;
-	if (!trampoline || look->torn || !look->stack)
-		return;
-	for (int write = 0; write < 2; write++) {
-		for (uint64_t at = (sp + 7) & ~7ULL; in_copy(look, at, 8); at += 8) {
-			memcpy(&word, look->stack + (at - look->stack_at), 8);
-			if (word != trampoline)
-				continue;
-			found += !write;
-			if (write)
-				memcpy(look->stack + (at - look->stack_at), &callers[next++], 8);
-		}
-		if (found != count)
-			return;
-	}
+	return mapping && mapping->path && address == mapping->start && !strcmp(mapping->path, "[uprobes]");
+}
+
+bool stack_mend(struct thread_look *look, const struct stack_frame *frame, uint64_t caller)
+{
+	uint64_t slot = frame->registers.value[REGISTER_SP] - 8;
+
+	if (!(frame->registers.known >> REGISTER_SP & 1) || look->torn || !in_copy(look, slot, 8))
+		return false;
+	memcpy(look->stack + (slot - look->stack_at), &caller, 8);
+	return true;
 }
 
 /* --- libdwfl's questions ------------------------------------------------ */

@@ -50,7 +50,7 @@ static bool is_own(const struct stuck *stuck, const struct stuck_thread *t, size
 
 /*
  * The known function whose frame this is. Or that was called here and has gone on to another one by a jump: then it has no frame any more, but what it
- * went on to stands in its place. That is looked for where a file calls another one.
+ * went on to stands in its place. That is looked for where a file calls another one, and in a program that has a runtime in it.
  */
 static const struct site *site_of(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, size_t i)
 {
@@ -60,7 +60,8 @@ static const struct site *site_of(const struct stuck *stuck, const struct stuck_
 	struct image *image;
 	uint64_t target, offset;
 
-	if (site || !caller || frame->guessed || caller->image == frame->image || !is_runtime(stuck, frame->image))
+	if (site || !caller || frame->guessed || !is_runtime(stuck, frame->image) ||
+	    (caller->image == frame->image && !frame->image->is_program))
 		return site;
 	target = stack_called(space, look, caller);
 	image = target ? stack_image(space, target, &offset) : NULL;

@@ -41,10 +41,10 @@ static void put_value(struct json *j, const struct stuck_call *call, const struc
 	json_end_object(j);
 }
 
-static void put_call(struct json *j, const struct stuck_thread *t, const struct stuck_call *call)
+static void put_call(struct json *j, const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
 {
 	uint64_t now = clock_monotonic();
-	char *place = call->frame != NO_FRAME && call->frame + 1 < t->nframes ? stuck_place(&t->frames[call->frame + 1]) : NULL;
+	char *place = call_place(stuck, t, call);
 
 	json_object(j);
 	json_key_string(j, "event", call->function->event);
@@ -142,13 +142,13 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_key_string(j, "place", t->place);
 	json_key(j, "call");
 	if (t->waits_in < t->ncalls)
-		put_call(j, t, &t->calls[t->waits_in]);
+		put_call(j, stuck, t, &t->calls[t->waits_in]);
 	else
 		json_null(j);
 	json_key(j, "calls");
 	json_array(j);
 	for (size_t k = 0; k < t->ncalls; k++)
-		put_call(j, t, &t->calls[k]);
+		put_call(j, stuck, t, &t->calls[k]);
 	json_end_array(j);
 	put_waits_for(j, &stuck->parties[i]);
 	json_key(j, "stack");

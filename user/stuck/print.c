@@ -126,7 +126,7 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 	for (size_t i = 0; i < stuck->nthreads; i++) {
 		const struct stuck_thread *t = &stuck->threads[i];
 
-		waiting += t->stuck;
+		waiting += t->stuck && !t->is_helper;
 		moving += !t->stuck && !t->is_helper && t->waits_in < t->ncalls;
 	}
 	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call\n", all, all == 1 ? "" : "s",

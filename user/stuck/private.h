@@ -14,4 +14,7 @@ const struct site *site_at(const struct stuck *stuck, const struct image *image,
 /* words.c: the words of a call that began before anybody watched. */
 void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call);
 
+/* Where it was called, as of stuck_place(). */
+char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call);
+
 #endif

@@ -129,22 +129,27 @@ void stuck_close(struct stuck *stuck)
 	stack_files_free(stuck->files);
 }
 
+/* Threads may have come, with stacks of their own, and libraries; and where return probes have been, the kernel's trampoline. */
+static void map_again(struct stuck *stuck, struct stuck_process *p)
+{
+	p->ended = !process_alive(p->process);
+	if (p->ended || process_refresh(p->process))
+		return;
+	stack_space_free(p->space);
+	p->space = NULL;
+	if (stack_space_new(&p->space, stuck->files, p->process))
+		p->space = NULL;
+}
+
 int stuck_look(struct stuck *stuck, bool last)
 {
 	struct process **processes = bare(stuck);
-	int err = processes ? looks_take(last ? &stuck->last : &stuck->first, processes, stuck->nprocesses) : -ENOMEM;
+	int err = processes ? 0 : -ENOMEM;
 
-	for (size_t i = 0; last && i < stuck->nprocesses; i++) {
-		struct stuck_process *p = &stuck->processes[i];
-
-		p->ended = !process_alive(p->process);
-		/* Where return probes have been, the kernel's trampoline is mapped now. */
-		if (!p->ended && !process_refresh(p->process)) {
-			stack_space_free(p->space);
-			p->space = NULL;
-			stack_space_new(&p->space, stuck->files, p->process);
-		}
-	}
+	for (size_t i = 0; last && i < stuck->nprocesses; i++)
+		map_again(stuck, &stuck->processes[i]);
+	if (!err)
+		err = looks_take(last ? &stuck->last : &stuck->first, processes, stuck->nprocesses);
 	free(processes);
 	return err;
 }
@@ -171,6 +176,18 @@ char *stuck_place(const struct stack_frame *frame)
 	return text;
 }
 
+char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
+{
+	struct stack_frame caller = { .pc = call->caller };
+
+	if (call->frame != NO_FRAME && call->frame + 1 < t->nframes && t->frames[call->frame + 1].image)
+		return stuck_place(&t->frames[call->frame + 1]);
+	if (!call->caller || !stuck->processes[t->process].space)
+		return NULL;
+	caller.image = stack_image(stuck->processes[t->process].space, call->caller, &caller.offset);
+	return stuck_place(&caller);
+}
+
 /* Started by a library, and in nothing but libraries. Where not all of its stack is known it may be the program's. */
 static bool is_helper(const struct stuck_thread *t)
 {
@@ -183,20 +200,16 @@ static bool is_helper(const struct stuck_thread *t)
 }
 
 /* Where the program is: the innermost of its own code; where it called what it waits in. */
-static void find_place(struct stuck_thread *t)
+static void find_place(const struct stuck *stuck, struct stuck_thread *t)
 {
-	size_t from = 0;
-
-	if (t->waits_in < t->ncalls && t->calls[t->waits_in].frame != NO_FRAME)
-		from = t->calls[t->waits_in].frame + 1;
-	if (from && from < t->nframes) {
-		t->place = stuck_place(&t->frames[from]);
+	if (t->waits_in < t->ncalls) {
+		t->place = call_place(stuck, t, &t->calls[t->waits_in]);
 		return;
 	}
-	for (size_t i = from; i < t->nframes && !t->place; i++)
+	for (size_t i = 0; i < t->nframes && !t->place; i++)
 		if (t->frames[i].image && t->frames[i].image->is_program)
 			t->place = stuck_place(&t->frames[i]);
-	for (size_t i = from; i < t->nframes && !t->place; i++)
+	for (size_t i = 0; i < t->nframes && !t->place; i++)
 		t->place = stuck_place(&t->frames[i]);
 }
 
@@ -282,19 +295,30 @@ static void merge_opens(const struct stuck *stuck, struct stuck_thread *t, const
 	}
 }
 
-/* Puts the return addresses back that the probes have replaced, so that the stack can be unwound past them. */
+/*
+ * Puts the return addresses back that the probes have replaced, one after the other, so that the stack can be unwound past them. Not all calls in progress have
+ * a return probe: the function tells which one it is.
+ */
 static void mend(const struct stuck *stuck, const struct stuck_thread *t, struct thread_look *look, const struct stuck_open *opens, size_t count)
 {
-	uint64_t callers[GB_DEPTH];
-	size_t n = 0;
+	static struct stack_frame frames[STACK_FRAMES];
+	struct stack_space *space = stuck->processes[t->process].space;
+	size_t left = count;
 
-	for (size_t o = count; o-- && n < GB_DEPTH;) {
-		if (!opens[o].caller)
+	while (space && left) {
+		size_t n = stack_unwind(space, look, frames, STACK_FRAMES), at = left;
+		const struct site *site;
+
+		if (n < 2 || !stack_is_trampoline(space, frames[n - 1].pc))
 			return;
-		callers[n++] = opens[o].caller;
+		site = site_at(stuck, frames[n - 2].image, frames[n - 2].offset - !frames[n - 2].exact);
+		while (site && at && strcmp(opens[at - 1].symbol, site->function->symbol))
+			at--;
+		at = at ?: left;
+		if (!opens[at - 1].caller || stack_is_trampoline(space, opens[at - 1].caller) || !stack_mend(look, &frames[n - 1], opens[at - 1].caller))
+			return;
+		left = at - 1;
 	}
-	if (n && stuck->processes[t->process].space)
-		stack_mend(stuck->processes[t->process].space, look, callers, n);
 }
 
 /* --- since when --------------------------------------------------------- */
@@ -374,7 +398,7 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 	date_calls(stuck, t, looks_find(&stuck->first, look->pid, look->tid), look);
 	t->is_helper = is_helper(t);
 	t->stuck = is_stuck(stuck, t);
-	find_place(t);
+	find_place(stuck, t);
 	return 0;
 }
 

@@ -102,9 +102,10 @@ void find_words(const struct stuck *stuck, const struct stuck_thread *t, const s
 		return;
 	caller = &t->frames[call->frame + 1];
 	stack_arguments(process->space, look, caller, address_of(process, site), &arguments);
+	if (site_at(stuck, caller[-1].image, caller[-1].offset - !caller[-1].exact) == site)
+		stack_kept_arguments(process->space, look, &caller[-1], &arguments);
 	for (int i = 0; i < GB_REGISTERS; i++)
 		put(&run, i, arguments.known >> i & 1, arguments.word[i], arguments.certain >> i & 1);
-	/* Arguments on the stack only where the call is shown to be this function's: its registers tell. */
 	run.entry_sp = arguments.known && call->frame_end ? call->frame_end - 8 : 0;
 	for (unsigned i = 0; i < program->entry_ops && i < GB_OPS; i++)
 		step(&run, &program->ops[i]);

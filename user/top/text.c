@@ -237,6 +237,24 @@ static const struct live_meeting *most_waited(const struct top *top)
 	return found;
 }
 
+/* The meeting at which one was late most, in what is shown. */
+static const struct live_meeting *latest(const struct top *top)
+{
+	const struct live_meeting *found = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < live_meetings(top->live); i++) {
+		const struct live_meeting *m = live_meeting(top->live, i);
+		const struct live_meeting_figures *f = top->view.all ? &m->all : &m->now;
+
+		if (f->last == NO_INDEX || (found && f->last_late <= most))
+			continue;
+		found = m;
+		most = f->last_late;
+	}
+	return found;
+}
+
 #define LONG_WAIT_NS 1000000000ULL /* from here on a meeting that is not complete is worth more words than those that were */
 
 const char *top_line_last(const struct top *top, char *text, size_t room)
@@ -256,22 +274,32 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 				 top_event_name(top, m->probe));
 		return text;
 	}
-	for (size_t i = 0; i < live_meetings(top->live); i++) {
-		m = live_meeting(top->live, i);
-		f = top->view.all ? &m->all : &m->now;
-		if (f->last == NO_INDEX)
-			continue;
-		snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", top_thread_name(top, f->last, name, sizeof(name)),
-			 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late),
-			 top_event_name(top, m->probe));
+	m = latest(top);
+	if (!m)
 		return text;
-	}
+	f = top->view.all ? &m->all : &m->now;
+	snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", top_thread_name(top, f->last, name, sizeof(name)),
+		 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late), top_event_name(top, m->probe));
 	return text;
+}
+
+/* The one that was waited for longest, in what is shown. */
+static const struct live_lock *most_wanted(const struct top *top)
+{
+	const struct live_lock *found = NULL;
+
+	for (size_t i = 0; i < live_locks(top->live); i++) {
+		const struct live_lock *lock = live_lock(top->live, i);
+
+		if (!found || (top->view.all && lock->all.wait > found->all.wait))
+			found = lock;
+	}
+	return found;
 }
 
 const char *top_line_lock(const struct top *top, char *text, size_t room)
 {
-	const struct live_lock *lock = live_locks(top->live) ? live_lock(top->live, 0) : NULL;
+	const struct live_lock *lock = most_wanted(top);
 	const struct live_lock_figures *f = !lock ? NULL : top->view.all ? &lock->all : &lock->now;
 	char time[FORMAT_SIZE], name[64], site[160];
 	size_t used;

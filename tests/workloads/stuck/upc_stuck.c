@@ -28,6 +28,7 @@ __attribute__((noinline)) static void meet(int id)
 {
 	enter();
 	__upc_barrier(id);
+	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
 }
 
 int upc_main(int argc, char **argv)
