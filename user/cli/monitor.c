@@ -73,7 +73,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf monitor --all\n"
 	"  sudo gaspbpf monitor --slurm-job 4711 --interval 1m\n"
-	"  sudo gaspbpf monitor --all --listen 9464      for Prometheus, at http://127.0.0.1:9464/metrics (docs/monitor.md)\n"
+	"  sudo gaspbpf monitor --all --listen 9464      for Prometheus, at http://127.0.0.1:9464/metrics (docs/metrics.md)\n"
 	"  sudo gaspbpf monitor --config /etc/gaspbpf.conf      as the service does it (docs/service.md)\n"
 	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
 	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"

@@ -1,5 +1,5 @@
 /*
- * families.c - which metrics there are (docs/monitor.md has the list for people).
+ * families.c - which metrics there are (docs/metrics.md has the list for people).
  *
  * A figure that could not be observed has no series: it is not zero. Seconds and bytes are those of the calls whose duration or size is known;
  * beside them stands how many calls that were.
