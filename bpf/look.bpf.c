@@ -74,4 +74,29 @@ int look(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+SEC("iter/task")
+int returns(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct return_instance *at;
+	struct gb_return found;
+	__u32 pid;
+
+	if (!task)
+		return 0;
+	pid = task->tgid;
+	if (!bpf_map_lookup_elem(&wanted, &pid))
+		return 0;
+	at = BPF_CORE_READ(task, utask, return_instances);
+	for (int i = 0; i < GB_RETURNS && at; i++) {
+		found.pid = pid;
+		found.tid = task->pid;
+		found.stack = BPF_CORE_READ(at, stack);
+		found.address = BPF_CORE_READ(at, orig_ret_vaddr);
+		bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
+		at = BPF_CORE_READ(at, next);
+	}
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -137,6 +137,22 @@ def test_calls_that_begin_meanwhile_have_their_time_and_arguments(job, observe):
             assert any((frame["place"] or "").endswith("in in_cycle") for frame in thread["stack"])  # past the return probe
 
 
+def test_return_probes_of_somebody_else_hide_no_caller(job, observe):
+    run = job([STUCK / "locks", "cycle", "2"], env={"ENTER_LATE": "1"})
+    ready(run, 0)
+    other = observe("-p", run.process.pid)
+    (run.gate / "go").touch()
+    entered(run, [0, 1])
+    tids = [waits_of(run, n)[0] for n in range(2)]
+    sleeps(tids)
+    seen = stuck("-p", run.process.pid, "--no-probes", "-d", "0")
+    for thread in seen["threads"]:
+        if thread["tid"] in tids:
+            assert re.fullmatch(r"locks\.c:\d+ in take", thread["call"]["called_from"])
+            assert any((frame["place"] or "").endswith("in in_cycle") for frame in thread["stack"])
+    assert other.stop()[0] == 0
+
+
 def test_who_holds_the_lock_and_the_job_goes_on(job):
     run = job([STUCK / "locks", "held"])
     entered(run, [0, 1])

@@ -69,7 +69,15 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+/* A return that a probe waits for: the kernel's trampoline stands in the place of the return address. */
+struct return_instance {
+	unsigned long stack;          /* where */
+	unsigned long orig_ret_vaddr; /* the return address */
+	struct return_instance *next;
+};
+
 struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost first */
 	unsigned int depth; /* return probes in progress on this thread */
 };
 

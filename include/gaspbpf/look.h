@@ -21,4 +21,13 @@ struct gb_look {
 	gb_u32 zero;
 };
 
+#define GB_RETURNS 64 /* as many as the kernel follows on a thread */
+
+/* A return address that a return probe, anybody's, has replaced by the kernel's trampoline. */
+struct gb_return {
+	gb_u32 pid, tid;
+	gb_u64 stack;     /* where it stood */
+	gb_u64 address;
+};
+
 #endif

@@ -43,8 +43,10 @@ struct thread_look *looks_find(const struct looks *looks, pid_t pid, pid_t tid)
 
 void looks_free(struct looks *looks)
 {
-	for (size_t i = 0; i < looks->count; i++)
+	for (size_t i = 0; i < looks->count; i++) {
 		free(looks->threads[i].stack);
+		free(looks->threads[i].returns);
+	}
 	free(looks->threads);
 	memset(looks, 0, sizeof(*looks));
 }
@@ -80,11 +82,11 @@ static char state_letter(uint32_t state)
 	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 12 ? 'T' : state & 48 ? 'Z' : 'S';
 }
 
-/* Each thread that the iterator tells of; 0 or -errno. */
-static int iterate(const struct look_bpf *bpf, void (*take)(void *context, const struct gb_look *look), void *context)
+/* Each record of `size` bytes that the iterator writes; 0 or -errno. */
+static int iterate(const struct bpf_program *program, size_t size, void (*take)(void *context, const void *record), void *context)
 {
-	struct bpf_link *link = bpf_program__attach_iter(bpf->progs.look, NULL);
-	struct gb_look looks[16];
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char buffer[8192];
 	size_t used = 0;
 	ssize_t got = 0;
 	int fd;
@@ -97,15 +99,21 @@ static int iterate(const struct look_bpf *bpf, void (*take)(void *context, const
 	bpf_link__destroy(link);
 	if (fd < 0)
 		return fd;
-	while ((got = read(fd, (char *)looks + used, sizeof(looks) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
-		used += got > 0 ? got : 0;
-		for (size_t i = 0; i < used / sizeof(looks[0]); i++)
-			take(context, &looks[i]);
-		memmove(looks, looks + used / sizeof(looks[0]), used % sizeof(looks[0]));
-		used %= sizeof(looks[0]);
+	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
+		size_t at = 0;
+
+		for (used += got > 0 ? got : 0; used - at >= size; at += size)
+			take(context, buffer + at);
+		memmove(buffer, buffer + at, used - at);
+		used -= at;
 	}
 	close(fd);
 	return got < 0 ? -errno : 0;
+}
+
+static int iterate_looks(const struct look_bpf *bpf, void (*take)(void *context, const void *record), void *context)
+{
+	return iterate(bpf->progs.look, sizeof(struct gb_look), take, context);
 }
 
 struct taking {
@@ -136,8 +144,9 @@ static void take_state(struct thread_look *look, const struct gb_look *raw)
 		look->argument[i] = raw->registers[passed_in[i]];
 }
 
-static void take_first(void *context, const struct gb_look *raw)
+static void take_first(void *context, const void *record)
 {
+	const struct gb_look *raw = record;
 	struct taking *t = context;
 	struct looks *looks = t->looks;
 
@@ -152,8 +161,9 @@ static void take_first(void *context, const struct gb_look *raw)
 }
 
 /* Another try with those that had run. */
-static void take_torn(void *context, const struct gb_look *raw)
+static void take_torn(void *context, const void *record)
 {
+	const struct gb_look *raw = record;
 	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
 
 	if (look && look->torn)
@@ -161,8 +171,9 @@ static void take_torn(void *context, const struct gb_look *raw)
 }
 
 /* Only who is seen the second time, and has not run since the first, is whole. */
-static void take_second(void *context, const struct gb_look *raw)
+static void take_second(void *context, const void *record)
 {
+	const struct gb_look *raw = record;
 	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
 
 	if (look && look->registers.known && !raw->on_cpu && raw->switches == look->switches && raw->ran == look->ran &&
@@ -171,12 +182,55 @@ static void take_second(void *context, const struct gb_look *raw)
 }
 
 /* How long the sleeping ones have done so: each by the clock of the processor that it ran on last. */
-static void take_still(void *context, const struct gb_look *raw)
+static void take_still(void *context, const void *record)
 {
+	const struct gb_look *raw = record;
 	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
 
 	if (look && !look->torn && raw->switches == look->switches && raw->state && raw->now && raw->last && raw->now > raw->last)
 		look->still = raw->now - raw->last;
+}
+
+/* --- return probes ------------------------------------------------------ */
+
+static void take_return(void *context, const void *record)
+{
+	const struct gb_return *raw = record;
+	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
+	struct replaced_return *grown;
+
+	if (!look || look->nreturns >= GB_RETURNS)
+		return;
+	grown = realloc(look->returns, (look->nreturns + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	look->returns = grown;
+	grown[look->nreturns++] = (struct replaced_return){ .stack = raw->stack, .address = raw->address };
+}
+
+static void take_return_again(void *context, const void *record)
+{
+	const struct gb_return *raw = record;
+	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
+
+	for (size_t i = 0; look && i < look->nreturns; i++)
+		if (look->returns[i].stack == raw->stack && look->returns[i].address == raw->address)
+			look->returns[i].again = true;
+}
+
+/* Those that were there before and after the look go back into the copy: unwinding goes past them. */
+static void put_returns_back(struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++) {
+		struct thread_look *look = &looks->threads[i];
+
+		for (size_t k = 0; look->stack && k < look->nreturns; k++) {
+			uint64_t at = look->returns[k].stack - look->stack_at;
+
+			if (look->returns[k].again && look->returns[k].stack >= look->stack_at && at < look->stack_size && look->stack_size - at >= 8)
+				memcpy(look->stack + at, &look->returns[k].address, 8);
+		}
+	}
 }
 
 static void measure_still(const struct look_bpf *bpf, struct taking *t)
@@ -189,7 +243,7 @@ static void measure_still(const struct look_bpf *bpf, struct taking *t)
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
 		if (CPU_ISSET(cpu, &t->cpus) && !sched_setaffinity(0, sizeof(one), &one))
-			iterate(bpf, take_still, t);
+			iterate_looks(bpf, take_still, t);
 	}
 	sched_setaffinity(0, sizeof(before), &before);
 }
@@ -367,20 +421,24 @@ static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struc
 
 	CPU_ZERO(&t.cpus);
 	looks->by_kernel = true;
-	err = iterate(bpf, take_first, &t);
+	err = iterate_looks(bpf, take_first, &t);
 	if (err || t.failed)
 		return err ?: -ENOMEM;
 	if (looks->count)
 		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
+	err = iterate(bpf->progs.returns, sizeof(struct gb_return), take_return, &t);
 	for (int round = 0; !err && round < ROUNDS && any_torn(looks); round++) {
 		if (round)
 			catch_running(looks);
 		if (round && any_torn(looks))
-			err = iterate(bpf, take_torn, &t);
+			err = iterate_looks(bpf, take_torn, &t);
 		copy_stacks(looks, processes, count);
 		if (!err)
-			err = iterate(bpf, take_second, &t);
+			err = iterate_looks(bpf, take_second, &t);
 	}
+	if (!err)
+		err = iterate(bpf->progs.returns, sizeof(struct gb_return), take_return_again, &t);
+	put_returns_back(looks);
 	if (!err)
 		measure_still(bpf, &t);
 	return err;

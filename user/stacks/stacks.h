@@ -27,6 +27,12 @@ struct registers {
 
 /* --- looking ----------------------------------------------------------- */
 
+/* A return probe, ours or anybody's, has put the kernel's trampoline there. */
+struct replaced_return {
+	uint64_t stack, address;
+	bool again;            /* it was still so at the end */
+};
+
 /* One thread, as it stood at one moment. */
 struct thread_look {
 	pid_t pid, tid;
@@ -41,6 +47,8 @@ struct thread_look {
 	uint8_t *stack;        /* malloc'ed copy, from stack_at on */
 	size_t stack_size;
 	uint64_t stack_at;     /* the stack pointer less what may be below it */
+	struct replaced_return *returns; /* return addresses that probes have replaced; put back into `stack` */
+	size_t nreturns;
 	bool torn;             /* it ran while the stack was copied: not to be believed */
 };
 
@@ -89,11 +97,6 @@ struct stack_frame {
 
 /* The innermost function first; at most `most`. A torn look, or one without registers, has none. */
 size_t stack_unwind(struct stack_space *space, const struct thread_look *look, struct stack_frame *frames, size_t most);
-
-/* Has a return probe put the kernel's trampoline there, in the place of a return address? Unwinding ends with a frame that seems to be in it. */
-bool stack_is_trampoline(const struct stack_space *space, uint64_t address);
-/* Puts the address back that was there, in the copy of the stack. False: that is not possible. */
-bool stack_mend(struct thread_look *look, const struct stack_frame *frame, uint64_t caller);
 
 /* --- arguments --------------------------------------------------------- */
 

@@ -115,23 +115,6 @@ bool stack_read(const struct stack_space *space, const struct thread_look *look,
 	return true;
 }
 
-bool stack_is_trampoline(const struct stack_space *space, uint64_t address)
-{
-	const struct mapping *mapping = process_mapping_at(space->process, address);
-
-	return mapping && mapping->path && address == mapping->start && !strcmp(mapping->path, "[uprobes]");
-}
-
-bool stack_mend(struct thread_look *look, const struct stack_frame *frame, uint64_t caller)
-{
-	uint64_t slot = frame->registers.value[REGISTER_SP] - 8;
-
-	if (!(frame->registers.known >> REGISTER_SP & 1) || look->torn || !in_copy(look, slot, 8))
-		return false;
-	memcpy(look->stack + (slot - look->stack_at), &caller, 8);
-	return true;
-}
-
 /* --- libdwfl's questions ------------------------------------------------ */
 
 static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *argument)

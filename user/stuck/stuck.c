@@ -295,32 +295,6 @@ static void merge_opens(const struct stuck *stuck, struct stuck_thread *t, const
 	}
 }
 
-/*
- * Puts the return addresses back that the probes have replaced, one after the other, so that the stack can be unwound past them. Not all calls in progress have
- * a return probe: the function tells which one it is.
- */
-static void mend(const struct stuck *stuck, const struct stuck_thread *t, struct thread_look *look, const struct stuck_open *opens, size_t count)
-{
-	static struct stack_frame frames[STACK_FRAMES];
-	struct stack_space *space = stuck->processes[t->process].space;
-	size_t left = count;
-
-	while (space && left) {
-		size_t n = stack_unwind(space, look, frames, STACK_FRAMES), at = left;
-		const struct site *site;
-
-		if (n < 2 || !stack_is_trampoline(space, frames[n - 1].pc))
-			return;
-		site = site_at(stuck, frames[n - 2].image, frames[n - 2].offset - !frames[n - 2].exact);
-		while (site && at && strcmp(opens[at - 1].symbol, site->function->symbol))
-			at--;
-		at = at ?: left;
-		if (!opens[at - 1].caller || stack_is_trampoline(space, opens[at - 1].caller) || !stack_mend(look, &frames[n - 1], opens[at - 1].caller))
-			return;
-		left = at - 1;
-	}
-}
-
 /* --- since when --------------------------------------------------------- */
 
 /* Has the thread not run at all between the looks? */
@@ -387,7 +361,6 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 		t->futex = look->argument[0];
 		t->futex_value = look->argument[2];
 	}
-	mend(stuck, t, look, opens, count);
 	err = unwind(stuck, t, look);
 	if (err)
 		return err;
