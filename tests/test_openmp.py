@@ -64,7 +64,6 @@ def with_calls_inside(tables):
     return counted
 
 
-@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
     """Without a word about models: a job that maps an OpenMP runtime is observed through that, and not through malloc."""
     team = job([*truth.counting("libcount_gomp.so", tmp_path), *JOB], env=ENVIRONMENT).wait_ready()

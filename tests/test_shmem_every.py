@@ -1,4 +1,5 @@
 """OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down itself."""
+import collections
 import json
 import re
 import subprocess
@@ -9,6 +10,9 @@ import gaspbpf
 import truth
 
 RUNTIME = "openmpi-oshmem-4.1.4"
+
+# Their bytes are neither sent nor received by the PE that calls.
+WITHOUT_DIRECTION = ("BROADCAST", "COLLECT", "FCOLLECT", "ALLTOALL", "ALLTOALLS", "REDUCE", "ATOMIC", "MALLOC", "CALLOC", "ALIGN")
 
 # They tell or set something of the PE that calls, or belong to the library's own parts.
 LEFT_OUT = re.compile(r"""p?shmem_(my_pe|n_pes|ptr|(pe|addr)_accessible|query_thread|info_get_\w+|udcflush\w*|(set|clear)_cache_\w+) |
@@ -37,7 +41,7 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
                env={**truth.ENVIRONMENT, "EVERY_LOG": str(log)}).wait_ready()
     report = truth.window(pair, observe, options=["-o", tmp_path / "run.events"])
     calls = [call for call in event_lines.calls(tmp_path / "run.events", "SHMEM") if not call.around]
-    sent, received = 0, 0
+    sent, received, moved = 0, 0, collections.Counter()
     for rank in range(2):
         own = [(line.split()[0], event_lines.arguments_of(line.partition(" ")[2]))
                for line in (tmp_path / f"log.{rank}").read_text().splitlines()]
@@ -48,11 +52,15 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
         assert [pair for pair in zip(seen, own) if pair[0] != pair[1]] == []
         sent += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("PUT", "PUT_NBI", "IPUT", "P"))
         received += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("GET", "GET_NBI", "IGET", "G"))
+        for event, a in own:
+            if event in WITHOUT_DIRECTION:
+                moved[event] += int(a.get("nelems") or a.get("nreduce") or a.get("count") or 1) * int(a["size"])
         conformance.seen(RUNTIME, *{f"GASP_SHMEM_{event}" for event, _ in own})
     # A lock's own transfers are within its calls; there is one, and its calls are known.
     rows = gaspbpf.events(report)
     assert sum(rows[f"GASP_SHMEM_{event}"]["bytes_sent"] for event in ("PUT", "PUT_NBI", "IPUT", "P")) == sent
     assert sum(rows[f"GASP_SHMEM_{event}"]["bytes_received"] for event in ("GET", "GET_NBI", "IGET", "G")) == received
+    assert {event: rows[f"GASP_SHMEM_{event}"]["bytes"] for event in WITHOUT_DIRECTION} == moved
 
 
 def ends_with(tmp_path, *how):

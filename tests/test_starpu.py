@@ -1,4 +1,5 @@
 """StarPU: executions against StarPU's own worker statistics, transfers against its bus statistics, submissions counted; its performance counters out of them."""
+import collections
 import json
 import os
 import subprocess
@@ -65,7 +66,7 @@ def test_executions_and_transfers_are_starpus_own(job, observe, tmp_path, opencl
                  "--opencl", str(int(opencl))]
     environment = {**truth.ENVIRONMENT, **(OPENCL if opencl else {})}
     tasks = job([*counting, *arguments], env=environment).wait_ready()
-    report = truth.window(tasks, observe, options=["-o", tmp_path / "run.gasp"])
+    report = truth.window(tasks, observe, options=["-o", tmp_path / "run.gasp", "-o", tmp_path / "run.json"])
     own = tasks.truths()[0]
     (counted,) = truth.windows(tmp_path, "starpu")
     assert calls(report, "CPU_EXEC") == executed(own["workers"], "CPU")
@@ -84,6 +85,9 @@ def test_executions_and_transfers_are_starpus_own(job, observe, tmp_path, opencl
     for kind, name in (("scale", "scale"), ("shift", "shift"), ("wait", "wait"), ("nothing", "nothing_on_cpu")):
         ran = own["functions"][f"task {kind}"]["calls"]
         assert (by_codelet[name]["total_submitted"], by_codelet[name]["total_executed"]) == (ran, ran)
+    drawn = [event["args"] for event in json.loads((tmp_path / "run.json").read_text())["traceEvents"] if event["name"].endswith("U_EXEC")]
+    assert collections.Counter(arguments["job.codelet"] or arguments["job.cpu_func"] for arguments in drawn) == {
+        name: row["total_executed"] for name, row in by_codelet.items()}
     waits = by_codelet["wait"]
     assert waits["cumul_execution_ns"] >= SPIN_NS * waits["total_executed"] > 0
     alone = subprocess.run([*map(str, arguments)], capture_output=True, text=True, env=environment, timeout=gaspbpf.PATIENCE,

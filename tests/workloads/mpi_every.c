@@ -158,13 +158,15 @@ static int give_up(void *state, int complete)
 static void requests_of_all_kinds(void)
 {
 	int flag = 0, index, some, indices[12];
+	unsigned long long eighth = 0;
 	MPI_Status many[12];
 
 	begin(1, 20);
 	for (; !flag; between(flag))
 		DO(MPI_Test, (&requests[0], &flag, &status), "flag=%d source=%s bytes=%s", flag, flag ? rank ? "0" : "1" : "unknown", flag ? "4" : "unknown");
 	begin(10, 30);
-	DO(MPI_Waitall, (10, requests, many), "count=10");
+	memcpy(&eighth, &requests[7], sizeof(requests[7]));
+	DO(MPI_Waitall, (10, requests, many), "count=10 request_7=%llu", eighth);
 	begin(2, 40);
 	DO(MPI_Waitany, (2, requests, &index, &status), "index=%d source=%d tag=%d bytes=4", index, other, 40 + index);
 	for (flag = 0; !flag; between(flag))

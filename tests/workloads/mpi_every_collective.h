@@ -24,6 +24,8 @@ static void collective(void)
 	DO(MPI_Allgather, (out, 2, MPI_INT, in, 2, MPI_INT, world), "payload=8");
 	DO(MPI_Allgather, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_INT, world), "recvcount=2 payload=8");
 	DO(MPI_Allgatherv, (out, 2, MPI_INT, in, twos, starts, MPI_INT, world), "payload=8");
+	/* Its own share is told by an array alone; a count of 0 would be wrong. */
+	DO(MPI_Allgatherv, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, twos, starts, MPI_INT, world), "payload=?");
 	DO(MPI_Alltoall, (out, 2, MPI_INT, in, 2, MPI_INT, world), "payload=8");
 	DO(MPI_Alltoallv, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, world), "payload=?");
 	DO(MPI_Alltoallw, (out, twos, byte_starts, ints, in, twos, byte_starts, ints, world), "payload=?");
@@ -57,7 +59,13 @@ static void collective_at_once(void)
 	wait_for_it();
 	DO(MPI_Iallgatherv, (out, 2, MPI_INT, in, twos, starts, MPI_INT, world, &request), "payload=8");
 	wait_for_it();
+	DO(MPI_Iallgatherv, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, twos, starts, MPI_INT, world, &request), "payload=?");
+	wait_for_it();
+	DO(MPI_Iallgather, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_INT, world, &request), "payload=8");
+	wait_for_it();
 	DO(MPI_Ialltoall, (out, 2, MPI_INT, in, 2, MPI_INT, world, &request), "payload=8");
+	wait_for_it();
+	DO(MPI_Ialltoall, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_INT, world, &request), "payload=8");
 	wait_for_it();
 	DO(MPI_Ialltoallv, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, world, &request), "payload=?");
 	wait_for_it();

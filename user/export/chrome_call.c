@@ -12,7 +12,7 @@
  * Arguments: a value stands under its own name. Derived ones (bytes, sent, received, peer, caller, end) come
  * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
  * an object with the same key twice is not good JSON. Where the value is what the derived argument
- * would say, it is enough.
+ * would say, it is enough. A name that was sent as its address (of a string, or of a function) is the text that was read there.
  */
 #include "export/chrome_call.h"
 #include "recording/communicators.h"
@@ -32,7 +32,7 @@
 
 static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
 
-enum json_kind { JSON_INT, JSON_UINT, JSON_POINTER, JSON_BOOL, JSON_ODD };
+enum json_kind { JSON_INT, JSON_UINT, JSON_POINTER, JSON_BOOL, JSON_NAME, JSON_ODD };
 
 struct json_argument {
 	struct prepared_value value;
@@ -62,6 +62,7 @@ struct chrome_calls {
 	struct probe_text *probes;
 	struct caller_text *callers; /* by call site */
 	struct comm_index *comms;
+	struct texts *texts;
 };
 
 /* --- what is written once --------------------------------------------------------- */
@@ -119,10 +120,20 @@ static enum json_kind kind_of(const struct prepared_value *v)
 		[FORM_UINT] = JSON_UINT, [FORM_POINTER] = JSON_POINTER, [FORM_BOOL] = JSON_BOOL,
 	};
 
+	if (v->value->meaning == MEANING_NAME && (v->value->form == FORM_STRING || v->value->form == FORM_POINTER))
+		return JSON_NAME;
 	return v->plain && v->value->form < FORMS ? kinds[v->value->form] : JSON_ODD;
 }
 
-#define ESCAPED_MOST (6 * VALUE_TEXT + 2) /* bytes of a text as JSON: \u0000 */
+#define ESCAPED(bytes) (6 * (bytes) + 2) /* of a text as JSON: \u0000 */
+#define NAME_MOST ESCAPED(255)           /* a longer one stays an address */
+
+static size_t most_of(const struct json_argument *argument)
+{
+	if (argument->kind == JSON_NAME)
+		return NAME_MOST;
+	return argument->value.value->form == FORM_TEXT ? ESCAPED(VALUE_TEXT) : VALUE_TEXT;
+}
 
 static void add_argument(struct probe_text *text, const struct value *v, const char *key)
 {
@@ -134,7 +145,7 @@ static void add_argument(struct probe_text *text, const struct value *v, const c
 	json_quote(&text->texts, key);
 	put(&text->texts, ":");
 	argument->length = text->texts.size - argument->key;
-	text->most += argument->length + DIGITS_ROOM + (v->form == FORM_TEXT ? ESCAPED_MOST : VALUE_TEXT);
+	text->most += argument->length + DIGITS_ROOM + most_of(argument);
 }
 
 static int add_arguments(struct probe_text *text, const struct def_probe *probe, char **keys)
@@ -241,7 +252,8 @@ struct chrome_calls *chrome_calls_new(const struct definitions *d)
 	calls->probes = calloc(d->nprobes + 1, sizeof(*calls->probes));
 	calls->callers = calloc(d->nsites + 1, sizeof(*calls->callers));
 	calls->comms = comm_index_new(d);
-	if (calls->probes && calls->callers && calls->comms)
+	calls->texts = texts_new(d);
+	if (calls->probes && calls->callers && calls->comms && calls->texts)
 		return calls;
 	chrome_calls_free(calls);
 	return NULL;
@@ -261,6 +273,7 @@ void chrome_calls_free(struct chrome_calls *calls)
 	free(calls->probes);
 	free(calls->callers);
 	comm_index_free(calls->comms);
+	texts_free(calls->texts);
 	free(calls);
 }
 
@@ -282,15 +295,12 @@ static inline char *copy(char *to, const char *from, size_t length)
 /* A text of the program itself. */
 #define COPY(to, literal) ((char *)memcpy(to, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
 
-/* A text that the program passed: any bytes. */
-static char *put_passed_text(char *to, const char *text)
+/* A text of the program that is observed: any bytes. NULL: it needs more than `most` bytes, or there is no memory. */
+static char *put_passed_text(char *to, const char *text, size_t most)
 {
 	struct buffer quoted = { 0 };
 
-	if (json_quote(&quoted, text) || quoted.size > ESCAPED_MOST)
-		to = COPY(to, "null");
-	else
-		to = mempcpy(to, quoted.data, quoted.size);
+	to = json_quote(&quoted, text) || quoted.size > most ? NULL : mempcpy(to, quoted.data, quoted.size);
 	buffer_free(&quoted);
 	return to;
 }
@@ -306,7 +316,7 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 	if (shown.kind == VALUE_UNKNOWN)
 		return COPY(to, "null");
 	if (v->form == FORM_TEXT)
-		return put_passed_text(to, shown.word);
+		return put_passed_text(to, shown.word, ESCAPED(VALUE_TEXT)) ?: COPY(to, "null");
 	text = shown_text(&shown); /* digits, letters and the like: nothing to escape */
 	quoted = shown.kind == VALUE_WORD && (v->form != FORM_REAL || !isdigit((unsigned char)text[*text == '-'])); /* "inf" is no number of JSON's */
 	if (quoted)
@@ -334,13 +344,31 @@ static inline char *put_plain(char *to, enum json_kind kind, int64_t number)
 	}
 }
 
-static inline char *put_argument(char *to, const struct probe_text *text, const struct json_argument *argument,
+/* What stands at its address; the address where that is not known. */
+static char *put_name_at(struct chrome_calls *calls, char *to, const struct span *span, const struct value *v)
+{
+	struct shown_value shown;
+	const char *name;
+	char *end = NULL;
+
+	call_value(span, v, &shown);
+	if (shown.kind == VALUE_UNKNOWN || !shown.number)
+		return COPY(to, "null");
+	name = texts_find(calls->texts, calls->d->threads[span->thread].process, (uint64_t)shown.number, span->start);
+	if (name)
+		end = put_passed_text(to, name, NAME_MOST);
+	return end ?: put_plain(to, JSON_POINTER, shown.number);
+}
+
+static inline char *put_argument(struct chrome_calls *calls, char *to, const struct probe_text *text, const struct json_argument *argument,
 				 const struct span *span, const struct sent_words *sent)
 {
 	int64_t number;
 
 	to = copy(to, (const char *)text->texts.data + argument->key, argument->length);
-	if (argument->kind == JSON_ODD)
+	if (argument->kind == JSON_NAME)
+		to = put_name_at(calls, to, span, argument->value.value);
+	else if (argument->kind == JSON_ODD)
 		to = put_odd(to, span, argument->value.value);
 	else if (prepared_read(&argument->value, sent, &number))
 		to = put_plain(to, argument->kind, number);
@@ -391,18 +419,18 @@ static char *put_peer(char *to, const struct json_argument *peers, uint32_t npee
 	return to;
 }
 
-static char *put_arguments(char *to, const struct probe_text *text, const struct caller_text *caller,
-			   const struct comm_index *comms, const struct span *span)
+static char *put_arguments(struct chrome_calls *calls, char *to, const struct probe_text *text, const struct caller_text *caller,
+			   const struct span *span)
 {
 	const struct sent_words sent = call_words(span);
 	const char *end = call_end(span);
 
 	for (uint32_t i = 0; i < text->nvalues; i++)
-		to = put_argument(to, text, &text->arguments[i], span, &sent);
+		to = put_argument(calls, to, text, &text->arguments[i], span, &sent);
 	if (text->payload)
 		to = put_payload(to, text->payload, &sent);
 	if (text->npeers)
-		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent, comm_of_span(comms, span));
+		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent, comm_of_span(calls->comms, span));
 	if (caller)
 		to = copy(to, caller->text, caller->length);
 	if (end) {
@@ -434,7 +462,7 @@ int chrome_call_put(struct chrome_calls *calls, struct buffer *buffer, const str
 	to = copy(to, place->text, place->length);
 	to = COPY(digits_micros(to, start), ",\"dur\":");
 	to = COPY(digits_micros(to, end - start), ",\"args\":{");
-	to = put_arguments(to, text, caller, calls->comms, span);
+	to = put_arguments(calls, to, text, caller, span);
 	to = COPY(to, "}}");
 	buffer->size = (size_t)(to - (char *)buffer->data);
 	return 0;
