@@ -268,7 +268,7 @@ def test_killed_in_mid_flight(job, observe, tmp_path):
 def test_under_monitor(job, observe, tmp_path):
     """The same of all processes that the monitor watches: a barrier that lasts, somebody's wish, a death; and the monitor's counts are as without."""
     running, _ = flying.start(job, "openmpi")
-    watcher = observe("monitor", "-p", running.process.pid, "-m", "mpi", "--json", "--interval", "1h", "-o", tmp_path / "dump-%w.gasp", *HOUR, "--trigger", "barrier>300ms",
+    watcher = observe("monitor", "-p", running.process.pid, "-m", "mpi", "--lazy", "--json", "--interval", "1h", "-o", tmp_path / "dump-%w.gasp", *HOUR, "--trigger", "barrier>300ms",
                       ready="monitoring")
     go(running)
     flying.wait_until_waiting(running, LAST["openmpi"], 1)
