@@ -393,9 +393,9 @@ static int run(struct options *o, const struct model_set *models)
 	options.spans = o->flight.on;
 	options.watcher = monitor_flight_watcher(flight);
 	if (!err)
-		err = monitor_open(&m, &options);
+		err = service_open(&service, &o->service, &m); /* first what the user can get wrong */
 	if (!err)
-		err = service_open(&service, &o->service, m);
+		err = monitor_open(&m, &options);
 	if (!err) {
 		drop_privileges(m);
 		if (service_url(service))

@@ -55,7 +55,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 const struct argp service_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };
 
 struct service {
-	struct monitor *monitor;
+	struct monitor *const *monitor;
 	struct metrics *metrics; /* NULL: not asked for */
 	char *listen;
 	uint64_t watchdog, told; /* ns: how often systemd wants to be told, 0: never; when it was */
@@ -65,7 +65,7 @@ static const struct monitor_snapshot *look(void *context)
 {
 	struct service *service = context;
 
-	return monitor_look(service->monitor);
+	return monitor_look(*service->monitor);
 }
 
 /* The new one first: if that fails, the old one goes on. Not so where both want the same port, but then nothing changes. */
@@ -92,7 +92,7 @@ static int change_address(struct service *service, const char *listen, uint64_t 
 	return 0;
 }
 
-int service_open(struct service **service, const struct service_options *options, struct monitor *monitor)
+int service_open(struct service **service, const struct service_options *options, struct monitor *const *monitor)
 {
 	struct service *s = calloc(1, sizeof(*s));
 	int err;

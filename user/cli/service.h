@@ -22,8 +22,8 @@ extern const struct argp service_parser;
 
 struct service;
 
-/* Opens what the options ask for. The monitor must live longer. 0 or -errno, said. */
-int service_open(struct service **service, const struct service_options *options, struct monitor *monitor);
+/* Opens what the options ask for. *monitor is there before the first service_step(), and lives longer. 0 or -errno, said. */
+int service_open(struct service **service, const struct service_options *options, struct monitor *const *monitor);
 /* Other options hold from now on; where that fails, what was stays. 0 or -errno, said. */
 int service_change(struct service *service, const struct service_options *options);
 void service_close(struct service *service); /* NULL: nothing */
