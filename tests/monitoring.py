@@ -2,6 +2,7 @@
 
 The library here poses as OpenSHMEM's. It belongs to one test alone, so no other process on the machine ever meets its probes; and it counts its own calls.
 """
+import itertools
 import json
 import os
 import pathlib
@@ -63,17 +64,22 @@ int main(int argc, char **argv)
 """
 
 
+def unique(name, numbers=itertools.count()):
+    """A name that no process of another test has, neither beside this one nor on the same machine elsewhere. At most 15 characters: comm."""
+    return f"{name[:5]}{os.getpid()}{next(numbers) % 1000}"[:15]
+
+
 class Runtime:
     """A private library of this runtime, and a program on it of a name of its own."""
 
     def __init__(self, folder, name, soname="liboshmem.so.40"):
         self.folder = pathlib.Path(folder)
-        self.name = name  # at most 15 characters: comm
+        self.name = unique(name)
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "library.c").write_text(LIBRARY)
         (self.folder / "program.c").write_text(PROGRAM_TEXT)
         self.library = self.folder / soname
-        self.program = self.folder / name
+        self.program = self.folder / self.name
         gaspbpf.compile_c(self.folder / "library.c", self.library, "-O1", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
         gaspbpf.compile_c(self.folder / "program.c", self.program, "-O1", "-Wl,--no-as-needed", str(self.library), "-Wl,-rpath," + str(self.folder))
         self.running = []

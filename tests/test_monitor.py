@@ -1,7 +1,9 @@
 """gaspbpf monitor: which processes it chooses, when it notices them, what it leaves alone."""
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -61,31 +63,45 @@ def check_only(monitor, gate, wanted, unwanted):
 
 def test_by_name(pair, gate, monitors):
     chosen, other = pair
-    monitor = monitors("--comm", "chosen_o*", "--lazy", "--max-overhead", "none")
+    monitor = monitors("--comm", f"*{chosen.name[1:]}", "--lazy", "--max-overhead", "none")
     check_only(monitor, gate, chosen.start(11, 0, gate), other.start(100, 0, gate))
 
 
 def test_by_job_of_the_resource_manager(pair, gate, monitors):
     chosen, other = pair
-    unwanted = other.start(100, 0, gate, env={"SLURM_JOB_ID": "12345677"})
-    wanted = chosen.start(11, 0, gate, env={"SLURM_JOB_ID": "12345678"})
-    monitor = monitors("--slurm-job", "12345678", "--lazy", "--max-overhead", "none")  # they run already
+    unwanted = other.start(100, 0, gate, env={"SLURM_JOB_ID": other.name})
+    wanted = chosen.start(11, 0, gate, env={"SLURM_JOB_ID": chosen.name})
+    monitor = monitors("--slurm-job", chosen.name, "--lazy", "--max-overhead", "none")  # they run already
+    monitor.wait_for_processes([wanted.pid])
+    assert monitor.process_of(wanted.pid)["job"] == chosen.name
     check_only(monitor, gate, wanted, unwanted)
-    assert monitor.last()["processes"] == [] or monitor.last()["processes"][0]["job"] == "12345678"
 
 
-def test_by_user(pair, gate, monitors, tmp_path):
-    """Of another user, in a folder that he may enter."""
-    chosen, other = pair
-    for folder in [gate, chosen.folder, *list(chosen.folder.parents)[:-2]]:
-        if str(folder).startswith(str(tmp_path.parent)):
-            folder.chmod(0o777)
-    tmp_path.parent.parent.chmod(0o755)
-    monitor = monitors("--user", "65534", "--lazy", "--max-overhead", "none")
-    unwanted = other.start(100, 0, gate)
-    wanted = subprocess.Popen([str(chosen.program), "--gate", str(gate), "11", "0"], user=65534, group=65534, extra_groups=[])
-    chosen.running.append(wanted)
-    check_only(monitor, gate, wanted, unwanted)
+@pytest.fixture
+def open_folder():
+    """One that every user may enter: pytest's own are for nobody else."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gaspbpf-monitor-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_by_user(monitors, open_folder):
+    user = 100000 + os.getpid()  # nobody else's
+    job = monitoring.Runtime(open_folder / "runtime", "users")
+    for path in (job.folder, job.library, job.program):
+        path.chmod(0o755)
+    gate = open_folder / "gate"
+    gate.mkdir()
+    gate.chmod(0o777)
+    monitor = monitors("--user", str(user), "--lazy", "--max-overhead", "none")
+    unwanted = job.start(100, 0, gate)
+    wanted = subprocess.Popen([str(job.program), "--gate", str(gate), "11", "0"], user=user, group=user, extra_groups=[])
+    job.running.append(wanted)
+    try:
+        check_only(monitor, gate, wanted, unwanted)
+    finally:
+        job.kill()
 
 
 def test_by_cgroup(pair, gate, monitors):
@@ -126,7 +142,7 @@ def test_by_number_with_all_that_it_starts(pair, gate, monitors, tmp_path):
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: len(list(gate.glob("done.*"))) == 2, "their work")
     line = monitor.now()
-    assert [process["comm"] for process in line["processes"]] == ["chosen_one"]
+    assert [process["comm"] for process in line["processes"]] == [chosen.name]
     assert monitoring.events_of(line)["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11
     (gate / "end").touch()
     assert launcher.wait(timeout=gaspbpf.PATIENCE) == 0
@@ -135,7 +151,7 @@ def test_by_number_with_all_that_it_starts(pair, gate, monitors, tmp_path):
 def test_too_many_to_keep_apart(pair, gate, monitors):
     """More processes than asked for: those beyond count in the totals, and that is said."""
     chosen, other = pair
-    monitor = monitors("--comm", "chosen_one", "--lazy", "--max-overhead", "none", "--max-processes", "2")
+    monitor = monitors("--comm", chosen.name, "--lazy", "--max-overhead", "none", "--max-processes", "2")
     processes = [chosen.start(11, 0, gate) for _ in range(5)]
     gaspbpf.wait_for(lambda: (monitor.last() or {"monitor": {"noticed": 0}})["monitor"]["noticed"] == 5, "all to be noticed")
     let_both_work(gate, processes)
@@ -150,7 +166,7 @@ def test_too_many_to_keep_apart(pair, gate, monitors):
 def test_a_table_for_people(pair, gate, monitors, tmp_path):
     chosen, _ = pair
     out = open(tmp_path / "table", "w+")
-    monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--comm", "chosen_one", "--lazy", "--interval", "200ms"], stdout=out,
+    monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--comm", chosen.name, "--lazy", "--interval", "200ms"], stdout=out,
                                stderr=subprocess.DEVNULL)
     try:
         process = chosen.start(11, 3, gate, env={"PMIX_RANK": "3", "SLURM_JOB_ID": "99"})
@@ -161,7 +177,7 @@ def test_a_table_for_people(pair, gate, monitors, tmp_path):
         assert monitor.wait(timeout=gaspbpf.PATIENCE) == 0
         rows = [line.split() for line in (tmp_path / "table").read_text().splitlines()]
         assert ["GASP_SHMEM_BARRIER_ALL", "11"] in [row[:2] for row in rows]
-        assert [str(process.pid), "chosen_one", "root", "3", "99"] in [row[:5] for row in rows]
+        assert [str(process.pid), chosen.name, "root", "3", "99"] in [row[:5] for row in rows]
     finally:
         if monitor.poll() is None:
             monitor.kill()
