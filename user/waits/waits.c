@@ -65,11 +65,11 @@ static bool has_come(const struct graph *g, const struct party *waiting, long ra
 
 static bool waits_for(const struct graph *g, const struct party *a, const struct party *b)
 {
-	if (!a->waits || a == b)
+	if (!a->waits)
 		return false;
 	if (a->holder)
-		return b->tid == a->holder;
-	if (!b->stands_for_rank || b->rank < 0)
+		return b->tid == a->holder; /* which may be a itself: it has the lock already */
+	if (a == b || !b->stands_for_rank || b->rank < 0)
 		return false;
 	if (a->peer != WAITS_NOBODY)
 		return a->peer == b->rank;
@@ -130,6 +130,8 @@ static void put_reason(FILE *out, const struct party *a, const struct party *b)
 {
 	if (a->joins)
 		fprintf(out, "waits in %s for the end of %s", a->event, b->label);
+	else if (a == b)
+		fprintf(out, "waits for lock 0x%llx that it holds itself", (unsigned long long)a->lock);
 	else if (a->holder)
 		fprintf(out, "waits for lock 0x%llx that %s holds", (unsigned long long)a->lock, b->label);
 	else if (a->peer != WAITS_NOBODY)

@@ -1,0 +1,204 @@
+/* Who waits for whom: deadlocks, missing ranks, held locks; and what must not be called one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "waits/waits.h"
+
+static struct party rank(long number, const char *label)
+{
+	return (struct party){ .pid = 100 + number, .tid = 100 + number, .rank = number, .label = label, .stands_for_rank = true, .peer = WAITS_NOBODY };
+}
+
+static struct party receives(long number, const char *label, long from)
+{
+	struct party p = rank(number, label);
+
+	p.waits = true;
+	p.event = "RECV";
+	p.role = ROLE_RECV;
+	p.peer = from;
+	return p;
+}
+
+static struct party meets(long number, const char *label, uint64_t group)
+{
+	struct party p = rank(number, label);
+
+	p.waits = p.gathers = p.has_group = true;
+	p.event = "BARRIER";
+	p.role = ROLE_BARRIER;
+	p.group = group;
+	return p;
+}
+
+static struct party locks(pid_t tid, const char *label, uint64_t lock, pid_t holder)
+{
+	return (struct party){ .pid = 1, .tid = tid, .rank = -1, .label = label, .waits = true, .event = "LOCK", .role = ROLE_ACQUIRE, .lock = lock,
+			       .holder = holder, .peer = WAITS_NOBODY };
+}
+
+static struct findings found;
+
+static int forget(void **state)
+{
+	findings_free(&found);
+	return 0;
+}
+
+static void find(const struct party *parties, size_t count)
+{
+	assert_int_equal(waits_find(parties, count, "rank", &found), 0);
+}
+
+static void a_circle_of_locks_is_told_once(void **state)
+{
+	const struct party parties[] = { locks(1, "a", 16, 2), locks(2, "b", 32, 3), locks(3, "c", 48, 1), locks(4, "d", 16, 2) };
+
+	find(parties, 4);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
+	assert_int_equal(found.list[0].nparties, 3);
+	assert_string_equal(found.list[0].text, "deadlock of 3: a waits for lock 0x10 that b holds; b waits for lock 0x20 that c holds; "
+			    "c waits for lock 0x30 that a holds");
+}
+
+static void a_chain_is_no_circle(void **state)
+{
+	struct party parties[] = { locks(1, "a", 16, 2), locks(2, "b", 32, 3), locks(3, "c", 0, 0) };
+
+	parties[2].waits = false;
+	parties[2].event = NULL;
+	find(parties, 3);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_HELD);
+	assert_string_equal(found.list[0].text, "b waits for lock 0x20 that c holds, which is in no known call");
+}
+
+static void who_holds_what_it_waits_for_itself_is_stuck_alone(void **state)
+{
+	/* A lock that its own holder takes again: it waits for itself. */
+	const struct party parties[] = { locks(1, "a", 16, 1) };
+
+	find(parties, 1);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
+	assert_int_equal(found.list[0].nparties, 1);
+}
+
+static void a_message_and_a_barrier_make_a_circle(void **state)
+{
+	const struct party parties[] = { meets(0, "rank 0", 0), receives(1, "rank 1", 0) };
+
+	find(parties, 2);
+	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
+	assert_string_equal(found.list[0].text, "deadlock of 2: rank 0 waits in BARRIER, to which rank 1 has not come; rank 1 waits in RECV for rank 0");
+}
+
+static void other_groups_do_not_count(void **state)
+{
+	static const int64_t members[] = { 0, 1 };
+	struct party parties[] = { meets(0, "rank 0", 7), meets(1, "rank 1", 7), rank(2, "rank 2") };
+
+	parties[0].members = parties[1].members = members;
+	parties[0].nmembers = parties[1].nmembers = 2;
+	find(parties, 3);
+	assert_int_equal(found.count, 0);
+}
+
+static void who_has_left_is_told(void **state)
+{
+	struct party parties[] = { meets(0, "rank 0", 0), meets(1, "rank 1", 0), rank(2, "rank 2") };
+
+	parties[2].left = true;
+	find(parties, 3);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_LEFT);
+	assert_int_equal(found.list[0].nwaiting, 2);
+	assert_string_equal(found.list[0].text, "rank 0 and rank 1 wait in BARRIER; 1 of 3 has not come: rank 2 has left the program");
+}
+
+static void what_is_likely_stays_so(void **state)
+{
+	struct party parties[] = { receives(0, "rank 0", 1), receives(1, "rank 1", 0) };
+
+	parties[1].likely = true;
+	find(parties, 2);
+	assert_true(found.list[0].likely);
+	assert_non_null(strstr(found.list[0].text, "deadlock (likely) of 2"));
+}
+
+static void who_moves_waits_for_nobody(void **state)
+{
+	struct party parties[] = { receives(0, "rank 0", 1), receives(1, "rank 1", 0) };
+
+	parties[1].waits = false;
+	find(parties, 2);
+	assert_int_equal(found.count, 0);
+}
+
+/* --- locks -------------------------------------------------------------- */
+
+static bool read_array(void *context, uint64_t address, void *bytes, size_t size)
+{
+	if (address < 0x1000 || address - 0x1000 + size > 64)
+		return false;
+	memcpy(bytes, (const char *)context + (address - 0x1000), size);
+	return true;
+}
+
+static void a_mutex_has_its_owner(void **state)
+{
+	uint32_t memory[16] = { 2, 0, 77 };
+	struct lock_state s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0x1000, 0, false, false, read_array, memory);
+
+	assert_int_equal(s.address, 0x1000);
+	assert_true(s.certain);
+	assert_int_equal(s.holder, 77);
+}
+
+static void a_barrier_has_its_count(void **state)
+{
+	uint32_t memory[16] = { 7, 4, 5 };
+	struct lock_state s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true, false, read_array, memory);
+
+	assert_true(s.certain && s.is_barrier);
+	assert_int_equal(s.come, 3);
+	assert_int_equal(s.of, 5);
+	memory[0] = 100; /* makes no sense */
+	s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true, false, read_array, memory);
+	assert_int_equal(s.of, 0);
+}
+
+static void other_functions_have_none(void **state)
+{
+	uint32_t memory[16] = { 0 };
+	struct lock_state s = lock_read("int sem_wait(sem_t *sem)", 0x1000, 0x1000, true, true, read_array, memory);
+
+	assert_int_equal(s.address, 0);
+	s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0, 0xffffffffffffff00, true, true, read_array, memory);
+	assert_int_equal(s.holder, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_circle_of_locks_is_told_once, forget),
+		cmocka_unit_test_teardown(a_chain_is_no_circle, forget),
+		cmocka_unit_test_teardown(who_holds_what_it_waits_for_itself_is_stuck_alone, forget),
+		cmocka_unit_test_teardown(a_message_and_a_barrier_make_a_circle, forget),
+		cmocka_unit_test_teardown(other_groups_do_not_count, forget),
+		cmocka_unit_test_teardown(who_has_left_is_told, forget),
+		cmocka_unit_test_teardown(what_is_likely_stays_so, forget),
+		cmocka_unit_test_teardown(who_moves_waits_for_nobody, forget),
+		cmocka_unit_test(a_mutex_has_its_owner),
+		cmocka_unit_test(a_barrier_has_its_count),
+		cmocka_unit_test(other_functions_have_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
