@@ -25,6 +25,7 @@
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
+#include "cli/record_flight.h"
 #include "cli/tools.h"
 #include "flight/flight.h"
 #include "util/clock.h"
@@ -94,17 +95,6 @@ static int parse_scope(struct options *o, const char *text)
 		}
 	}
 	return -EINVAL;
-}
-
-/* -o of a flight recorder: where its dumps go. */
-static void check_dumps(const struct options *o, struct argp_state *state)
-{
-	const char *path = o->outputs.count ? o->outputs.items[0] : NULL, *wrong = path ? flight_check_path(path) : NULL;
-
-	if (o->outputs.count > 1)
-		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(o->outputs.items[1]));
-	if (wrong)
-		argp_error(state, "-o %s: %s", log_safe(path), wrong);
 }
 
 static void check_output(const struct options *o, size_t which, struct argp_state *state)
@@ -178,7 +168,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (o->choice.pids.count && o->command)
 			argp_error(state, "give -p PID or a COMMAND, not both");
 		if (o->flight.on)
-			check_dumps(o, state);
+			record_flight_check(&o->outputs, state);
 		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
 			check_output(o, i, state);
 		break;
@@ -508,29 +498,6 @@ static int open_wake(const struct watch *w)
 	return wake;
 }
 
-static int begin_flight(const struct options *o, struct job *job, struct outputs *outputs)
-{
-	const char *path = o->outputs.count ? o->outputs.items[0] : NULL;
-	int err = flight_new(&job->flight, &o->flight, path, &outputs->caller, &job->definitions, job->capture);
-	struct span_sink sink;
-
-	if (err)
-		return err;
-	sink = flight_sink(job->flight);
-	capture_add_sink(job->capture, &sink);
-	return 0;
-}
-
-static void say_flight(const struct options *o)
-{
-	char window[FORMAT_SIZE], bytes[FORMAT_SIZE];
-
-	if (!o->flight.on || o->quiet)
-		return;
-	fprintf(stderr, "gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
-		format_time(window, o->flight.window), format_bytes(bytes, o->flight.bytes), getpid());
-}
-
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0) };
@@ -550,7 +517,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
 	if (o->flight.on)
-		err = begin_flight(o, job, outputs);
+		err = record_flight_begin(&o->flight, &o->outputs, job, &outputs->caller);
 	if (err)
 		return err;
 	err = tools_follow(&o->tools, &job->definitions, job->capture);
@@ -561,7 +528,8 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	if (err)
 		return err;
 	say_start(&w);
-	say_flight(o);
+	if (o->flight.on && !o->quiet)
+		record_flight_say(&o->flight);
 	say_left_out(job);
 	say_calls_only(job);
 	w.control = control_open();

@@ -1,0 +1,42 @@
+#include "cli/record_flight.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "util/format.h"
+#include "util/log.h"
+
+static const char *path_of(const struct text_list *outputs)
+{
+	return outputs->count ? outputs->items[0] : NULL;
+}
+
+void record_flight_check(const struct text_list *outputs, struct argp_state *state)
+{
+	const char *path = path_of(outputs), *wrong = path ? flight_check_path(path) : NULL;
+
+	if (outputs->count > 1)
+		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(outputs->items[1]));
+	if (wrong)
+		argp_error(state, "-o %s: %s", log_safe(path), wrong);
+}
+
+int record_flight_begin(const struct flight_options *options, const struct text_list *outputs, struct job *job, const struct caller *caller)
+{
+	int err = flight_new(&job->flight, options, path_of(outputs), caller, &job->definitions, job->capture);
+	struct span_sink sink;
+
+	if (err)
+		return err;
+	sink = flight_sink(job->flight);
+	capture_add_sink(job->capture, &sink);
+	return 0;
+}
+
+void record_flight_say(const struct flight_options *options)
+{
+	char window[FORMAT_SIZE], bytes[FORMAT_SIZE];
+
+	fprintf(stderr, "gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
+		format_time(window, options->window), format_bytes(bytes, options->bytes), getpid());
+}
