@@ -94,13 +94,14 @@ def test_memory_and_descriptors_stay_flat(runtime, monitors):
     monitor = monitors("--comm", job.name, "--lazy")
     pid = monitor.process.pid
     met(monitor, job)
-    run_many(job, CYCLES // 4, 1, 1)
+    run_many(job, CYCLES, 1, 1)
     gaspbpf.wait_for(lambda: not monitor.now()["processes"], "all to be let go")
     files, memory = descriptors(pid), resident(pid)
     run_many(job, CYCLES, 1, 1)
     line = gaspbpf.wait_for(lambda: (lambda line: not line["processes"] and line)(monitor.now()), "all to be let go")
     assert descriptors(pid) <= files
-    assert resident(pid) <= memory + 2 * 1024 * 1024
+    # What malloc keeps of a busy moment goes up and down; what a process needs (40 KB) would be 8 MB if it stayed.
+    assert resident(pid) <= memory + 6 * 1024 * 1024
     assert line["monitor"]["sums"] == 0  # nothing is left in the kernel, either
 
 
