@@ -356,6 +356,17 @@ def test_without_root_the_owner_sees_who_sleeps():
     assert {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == tids
 
 
+def test_a_job_that_ends_meanwhile(job, observe):
+    run = job([STUCK / "locks", "held"])
+    ready(run, 0)
+    watch = observe("stuck", "-p", run.process.pid, "-d", f"{gaspbpf.PATIENCE}s", ready="watching")
+    (run.gate / "go").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0
+    status, out, errors = watch.finish()
+    assert status == 0, errors
+    assert "1 process has ended meanwhile" in out
+
+
 def test_wrong_use():
     assert gaspbpf.run("stuck").returncode == 2
     assert gaspbpf.run("stuck", "-p", "4194304000").returncode == 2

@@ -120,7 +120,7 @@ static void print_frames(const struct stuck_thread *t, FILE *out)
 
 static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 {
-	size_t waiting = 0, moving = 0, all = stuck->nthreads - helpers;
+	size_t waiting = 0, moving = 0, ended = 0, all = stuck->nthreads - helpers;
 	char time[FORMAT_SIZE];
 
 	for (size_t i = 0; i < stuck->nthreads; i++) {
@@ -132,6 +132,10 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call\n", all, all == 1 ? "" : "s",
 		stuck->nprocesses, stuck->nprocesses == 1 ? "" : "es", format_time(time, stuck->watched), waiting, waiting == 1 ? "s" : "", moving,
 		moving == 1 ? "s" : "", all - waiting - moving);
+	for (size_t i = 0; i < stuck->nprocesses; i++)
+		ended += stuck->processes[i].ended;
+	if (ended)
+		fprintf(out, "%zu process%s ended meanwhile\n", ended, ended == 1 ? " has" : "es have");
 }
 
 void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
