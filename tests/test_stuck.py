@@ -285,6 +285,19 @@ def test_a_rank_that_leaves_without_reaching_the_barrier(job, build):
     assert re.search(r"rank 2 (is leaving the program, in GASP_MPI_FINALIZE|has left the program)", found["text"])
 
 
+def test_of_one_rank_alone_the_others_are_not_said_to_have_left(job):
+    """Who names a rank instead of the launcher looks at that one only; where the others are, nobody has asked."""
+    run = mpi(job, "openmpi", "barrier", 3)
+    entered(run, range(2))
+    ready(run, 2)
+    first = by_rank(until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid))[0]["pid"]
+    seen = until(waiting_in("GASP_MPI_BARRIER", [0]), "-p", first)
+    assert not [f for f in seen["findings"] if f["kind"] == "left"]
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0] and ranks(found["others"]) == [1, 2]
+    assert "rank 1 is not among the processes looked at" in found["text"]
+
+
 def test_shmem_barrier(job):
     run = job(["oshrun", "-n", "3", STUCK / "shmem", "barrier"], ranks=3, env=truth.ENVIRONMENT)
     entered(run, range(2))

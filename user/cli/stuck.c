@@ -306,6 +306,20 @@ static int find_processes(struct options *o, struct job *job, pid_t **pids, size
 	return err;
 }
 
+/* Does one of the named processes stand for others? If not, some of the job may be there and not looked at. */
+static bool is_launcher_named(const struct pid_list *named, const pid_t *pids, size_t count)
+{
+	for (size_t i = 0; i < named->count; i++) {
+		size_t at = 0;
+
+		while (at < count && pids[at] != named->pids[i])
+			at++;
+		if (at == count)
+			return true;
+	}
+	return false;
+}
+
 static void say_rights(void)
 {
 	log_warn("without root no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
@@ -321,6 +335,7 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 
 	if (!err)
 		err = stuck_open(stuck, job->models, o->choice.models ?: all, pids, count);
+	stuck->all_here &= !err && is_launcher_named(&o->choice.pids, pids, count);
 	free(pids);
 	free(all);
 	if (err)
