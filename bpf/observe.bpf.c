@@ -142,6 +142,14 @@ static __always_inline bool is_target(void)
 	return monitoring ? !how || *how != GB_TARGET_NO : how != 0;
 }
 
+/* Has user space not yet had a look at this process? Nobody knows whether it bears a return probe. */
+static __noinline bool is_stranger(void)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	return !bpf_map_lookup_elem(&targets, &pid);
+}
+
 /* Has the current process switched measurement off? */
 static __noinline int is_off(void)
 {
@@ -272,7 +280,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	}
 	if (p->near[0].bits && is_near(ctx, p))
 		return 1;
-	if (is_skipped(p)) {
+	if (is_skipped(p) || (monitoring && p->wary && is_stranger())) {
 		sum_skip(t, id);
 		return 1;
 	}

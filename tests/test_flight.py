@@ -265,6 +265,7 @@ def test_killed_in_mid_flight(job, observe, tmp_path):
     assert len(expected(running, "")) == 4
 
 
+@pytest.mark.alone  # everybody's MPI library has probes
 def test_under_monitor(job, observe, tmp_path):
     """The same of all processes that the monitor watches: a barrier that lasts, somebody's wish, a death; and the monitor's counts are as without."""
     running, _ = flying.start(job, "openmpi")

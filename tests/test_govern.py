@@ -5,6 +5,7 @@ import re
 import pytest
 
 import gaspbpf
+import remains
 from gaspbpf import WORKLOADS
 
 pytestmark = pytest.mark.alone  # a storm is one only where its threads have the processors for themselves
@@ -128,9 +129,13 @@ def test_a_call_whose_probe_is_out_meanwhile_does_not_end_another(job, observe, 
     model.write_text("model tailing\nlanguage TAILING\nlibrary program\nneeds inner\n"
                      "INNER function long inner(long waits)\nOUTER function long outer(long waits)\n", encoding="ascii")
     target = job([WORKLOADS / "tailing"]).wait_ready()
-    watcher = observe("-p", target.process.pid, "--model-file", model, "-m", "tailing", "--max-overhead", "1%", "--json")
+    options = ["--model-file", model, "-m", "tailing"]
+    probed = remains.places(target.process.pid, *options)
+    watcher = observe("-p", target.process.pid, *options, "--max-overhead", "1%", "--json")
+    assert remains.patched(target.process.pid, probed) == probed
     (target.gate / "go").touch()
-    gaspbpf.wait_for(lambda: watcher._has_said(b"inner: out from now on"), "inner() to be out")
+    gaspbpf.wait_for(lambda: watcher._has_said(b"inner: out from now on"), "gaspbpf to say that inner() is out")
+    gaspbpf.wait_for(lambda: remains.patched(target.process.pid, probed) < probed, "inner() to be out")
     (target.gate / "open").touch()
     target.work()
     status, out, errors = watcher.stop()

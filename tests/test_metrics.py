@@ -13,6 +13,8 @@ import gaspbpf
 import monitored
 import truth
 
+pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
+
 EXAMPLES = gaspbpf.TOP / "examples" / "monitor"
 RANKS = 3
 RING = ["mpirun.openmpi", "-n", str(RANKS)]

@@ -13,6 +13,8 @@ import pytest
 
 import gaspbpf
 
+pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
+
 
 
 def output(*command, **keywords):

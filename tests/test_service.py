@@ -13,6 +13,8 @@ import gaspbpf
 import monitored
 import truth
 
+pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
+
 UNIT = gaspbpf.TOP / "service" / "gaspbpf.service"
 NOBODY = "no-such-program-anywhere"
 

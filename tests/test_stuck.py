@@ -352,8 +352,9 @@ def test_without_root_the_owner_sees_who_sleeps():
             pytest.skip(f"{folder} is closed to others")
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
         os.chmod(folder, 0o777)
+        os.mkdir(f"{folder}/gate")
+        os.chmod(f"{folder}/gate", 0o777)
         run = gaspbpf.Job([*NOBODY, "sh", "-c", 'umask 0; exec "$@"', "sh", STUCK / "locks", "cycle", "2"], folder)
-        os.chmod(run.gate, 0o777)
         try:
             entered(run, [0, 1])
             tids = {waits_of(run, n)[0] for n in range(2)}

@@ -120,6 +120,8 @@ struct gb_probe {
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
 	gb_u32 control;      /* GB_CONTROL_* */
+	gb_u32 wary;         /* its return probe may do harm in some process: in one that is not known (GB_TARGET_*) calls are only counted */
+	gb_u32 zero;
 	struct gb_near near[GB_NEAR]; /* calls that are all about the caller's own part are no events; near[0].bits 0: they are */
 	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
 	struct gb_op ops[GB_OPS];

@@ -325,6 +325,7 @@ static int load(struct monitor *m)
 	if (err)
 		return err;
 	m->book.kernel = m->kernel;
+	plans_take_care(m);
 	kernel_costs(m->kernel, &m->book.costs);
 	err = limits_new(m);
 	return err ?: news_open(&m->news, &handlers);

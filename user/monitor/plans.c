@@ -49,6 +49,15 @@ bool plans_look_into_programs(const struct monitor *m)
 	return false;
 }
 
+/*
+ * With one link for call and return, the call decides whether there is a return probe: none in a process that is not known yet (wire.h, `wary`). Otherwise it
+ * is there whoever calls, and what cannot be told of all processes beforehand must do no harm in any.
+ */
+void plans_take_care(struct monitor *m)
+{
+	m->plan->cautious = m->kernel && kernel_rung(m->kernel) != RUNG_SESSION;
+}
+
 int plans_new(struct monitor *m)
 {
 	int err = plan_new(&m->plan, m->options.models, m->wish);
@@ -56,6 +65,7 @@ int plans_new(struct monitor *m)
 	if (err)
 		return err;
 	m->plan->no_alone = true;
+	plans_take_care(m);
 	m->book.plan = m->plan;
 	m->book.nsites = 0;
 	return m->options.prepare ? m->options.prepare(m->options.prepare_context, m->plan) : 0;

@@ -95,6 +95,7 @@ void notice_free(struct monitor *m);
 /* plans.c: files and probes */
 /* A fresh plan, empty. 0 or -errno, said. */
 int plans_new(struct monitor *m);
+void plans_take_care(struct monitor *m); /* once the rung is known */
 /* What the process maps is probed. *late: something had to be put in for it. 0 or -errno (-ESRCH: it has ended). */
 int plans_take(struct monitor *m, struct process *process, bool *late);
 /* The process needs no probes any more. */

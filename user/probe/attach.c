@@ -31,6 +31,7 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 	program.out_at = site->out_at;
 	if (site->level.level != LEVEL_ALL)
 		program.skip = site->level.level == LEVEL_OUT ? GB_SKIP_ALL : site->level.every - 1;
+	program.wary = site->returns == RETURNS_TRAMPOLINE && !(marks & MARK_LEAF);
 	program.return_slots = 0;
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)

@@ -155,6 +155,7 @@ struct plan {
 	struct place_options placing;
 	enum returns_wish returns;
 	struct returns_work *returns_work; /* private to returns.c */
+	bool cautious;         /* processes that nobody has looked at run over the probes, return probes included: none but in leaves */
 	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */
 	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
 	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */

@@ -35,6 +35,7 @@ struct hazard {
 
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
 static const char switch_import[] = "a thread may switch stacks inside it (a function for that is imported)";
+static const char strangers[] = "processes that are not known yet may call it";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
 #define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (" name " is imported)" }
@@ -241,6 +242,8 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 	for (size_t h = 0; !why && !(site->function->marks & MARK_LEAF) && h < HAZARDS; h++)
 		if (endangers(plan, facts, h, site))
 			why = hazards[h].why;
+	if (!why && plan->cautious && !(site->function->marks & MARK_LEAF))
+		why = strangers;
 	return why ?: plan->guarded ? filter_kills : NULL;
 }
 
