@@ -228,6 +228,7 @@ static void watch(struct run *r)
 		uint64_t now;
 
 		serve(r);
+		redraw = screen_stop(r->screen);
 		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->job))
 			break;
 		now = clock_monotonic();

@@ -130,10 +130,9 @@ static int wait_for_child(struct guard *guard, const sigset_t *set)
 	while (!look_at_child(guard, &status)) {
 		if (sigwaitinfo(set, &info) < 0)
 			continue;
-		if (info.si_signo == SIGTSTP)
-			kill(guard->child, SIGTSTP);
-		else if (info.si_signo != SIGCHLD)
-			kill(guard->child, SIGTERM);
+		if (info.si_signo == SIGCHLD || (info.si_signo == SIGTSTP && info.si_code == SI_KERNEL))
+			continue; /* ^Z: the terminal has told the child, too */
+		kill(guard->child, info.si_signo == SIGTSTP ? SIGTSTP : SIGTERM);
 	}
 	return status;
 }

@@ -7,8 +7,10 @@
 #include <ctype.h>
 #include <curses.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "top/top.h"
 #include "util/format.h"
@@ -31,14 +33,44 @@ struct screen {
 	bool colour;
 };
 
+static volatile sig_atomic_t stop_asked;
+
+static void ask_to_stop(int signal)
+{
+	stop_asked = 1;
+}
+
+/*
+ * ^Z is served between two drawings, and once however often it was asked for. (ncurses would stop in its signal handler, and in a handler within that one
+ * where the signal comes twice.) A shell that still prints that we stopped, or lets us go on in the background, has not given the terminal back.
+ */
+bool screen_stop(struct screen *s)
+{
+	pid_t front;
+
+	if (!s || !stop_asked)
+		return false;
+	endwin();
+	do {
+		raise(SIGSTOP);
+		front = tcgetpgrp(STDIN_FILENO);
+	} while (front > 0 && front != getpgrp());
+	stop_asked = 0;
+	clearok(curscr, TRUE);
+	return true;
+}
+
 struct screen *screen_open(struct top *top)
 {
+	struct sigaction stop = { .sa_handler = ask_to_stop }, before;
 	struct screen *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->top = top;
 	setlocale(LC_CTYPE, "");
+	if (!sigaction(SIGTSTP, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGTSTP, &stop, NULL);
 	s->terminal = newterm(NULL, stdout, stdin);
 	if (!s->terminal) {
 		log_error("the terminal cannot be used: set TERM to what it is, or use --once");

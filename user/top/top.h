@@ -103,6 +103,8 @@ void screen_close(struct screen *screen);    /* the terminal is as it was */
 void screen_draw(struct screen *screen);
 /* Keys that were pressed. */
 enum screen_wish screen_keys(struct screen *screen);
+/* Stops the process if that was asked for (^Z), with the terminal as it was. True: it goes on, and the screen is to be drawn. s: may be NULL. */
+bool screen_stop(struct screen *s);
 bool screen_paused(const struct screen *screen);
 
 /* --- the guard (guard.c) --------------------------------------------------- */
