@@ -94,15 +94,6 @@ void counters_print(const struct counters *c, const struct definitions *d, FILE 
 
 /* --- for programs ---------------------------------------------------------- */
 
-static void key_known(struct json *j, const char *key, uint64_t value, bool known)
-{
-	json_key(j, key);
-	if (known)
-		json_uint(j, value);
-	else
-		json_null(j);
-}
-
 static void put_json_row(const struct counters *c, const struct counter_row *row, const struct definitions *d, struct json *j)
 {
 	bool ready = counters_know_ready(c, row);
@@ -113,13 +104,8 @@ static void put_json_row(const struct counters *c, const struct counter_row *row
 	json_key_uint(j, "pid", row->process < d->nprocesses ? d->processes[row->process].pid : 0);
 	if (row->scope != COUNTER_GLOBAL)
 		json_key_string(j, "name", row->name);
-	if (row->scope == COUNTER_WORKER) {
-		json_key(j, "worker");
-		if (row->worker < 0)
-			json_null(j);
-		else
-			json_int(j, row->worker);
-	}
+	if (row->scope == COUNTER_WORKER)
+		json_key_int_known(j, "worker", row->worker, row->worker >= 0);
 	if (row->scope == COUNTER_KIND) {
 		snprintf(kind, sizeof(kind), "0x%" PRIx64, row->kind);
 		json_key_string(j, "kind", kind);
@@ -127,8 +113,8 @@ static void put_json_row(const struct counters *c, const struct counter_row *row
 	if (row->scope != COUNTER_WORKER) {
 		json_key_uint(j, "total_submitted", row->submitted);
 		json_key_uint(j, "internal_submitted", row->internal);
-		key_known(j, "peak_submitted", row->peak_submitted, ready);
-		key_known(j, "peak_ready", row->peak_ready, ready);
+		json_key_uint_known(j, "peak_submitted", row->peak_submitted, ready);
+		json_key_uint_known(j, "peak_ready", row->peak_ready, ready);
 	}
 	json_key_uint(j, "total_executed", row->executed);
 	json_key_uint(j, "cumul_execution_ns", row->busy);

@@ -11,16 +11,6 @@
 
 #define SITES_PER_EVENT 10
 
-/* A sum, or null where no call told its part. */
-static void key_known(struct json *j, const char *key, uint64_t value, bool known)
-{
-	json_key(j, key);
-	if (known)
-		json_uint(j, value);
-	else
-		json_null(j);
-}
-
 static void put_classes(struct json *j, const char *key, const uint32_t ns[3])
 {
 	static const char *const classes[] = { "nop5", "emulated", "stepped" };
@@ -28,7 +18,7 @@ static void put_classes(struct json *j, const char *key, const uint32_t ns[3])
 	json_key(j, key);
 	json_object(j);
 	for (int i = 0; i < 3; i++)
-		key_known(j, classes[i], ns[i], ns[i]);
+		json_key_uint_known(j, classes[i], ns[i], ns[i]);
 	json_end_object(j);
 }
 
@@ -43,7 +33,7 @@ static void put_calibration(struct json *j, const struct def_run *run)
 		json_double(j, run->budget / 10000.0);
 	else
 		json_null(j);
-	key_known(j, "own_cpu_ns", run->own_cpu, run->own_cpu);
+	json_key_uint_known(j, "own_cpu_ns", run->own_cpu, run->own_cpu);
 }
 
 static void put_recording(struct json *j, const struct report *r)
@@ -54,15 +44,13 @@ static void put_recording(struct json *j, const struct report *r)
 	json_object(j);
 	json_key_uint(j, "start_ns", r->start);
 	json_key_uint(j, "end_ns", r->end);
-	key_known(j, "start_realtime_ns", run->start_realtime, run->start_realtime > 0);
+	json_key_uint_known(j, "start_realtime_ns", run->start_realtime, run->start_realtime > 0);
 	json_key_string(j, "command", run->command);
 	json_key_string(j, "host", run->host);
 	json_key_string(j, "kernel", run->kernel);
 	put_calibration(j, run);
-	json_key(j, "floor_subtracted");
-	json_bool(j, r->profile->subtract_floor);
-	json_key(j, "finished");
-	json_bool(j, run->finished);
+	json_key_bool(j, "floor_subtracted", r->profile->subtract_floor);
+	json_key_bool(j, "finished", run->finished);
 	json_key_string(j, "flight", run->reason);
 	json_end_object(j);
 }
@@ -96,17 +84,9 @@ static void put_processes(struct json *j, const struct report *r)
 		json_key_uint(j, "pid", p->pid);
 		json_key_string(j, "command", p->command);
 		json_key_string(j, "name", p->name);
-		json_key(j, "rank");
-		if (p->rank >= 0)
-			json_int(j, p->rank);
-		else
-			json_null(j);
+		json_key_int_known(j, "rank", p->rank, p->rank >= 0);
 		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
-		json_key(j, "status");
-		if (p->has_exit)
-			json_int(j, p->exit_code);
-		else
-			json_null(j);
+		json_key_int_known(j, "status", p->exit_code, p->has_exit);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -123,7 +103,7 @@ static void put_thread_ids(struct json *j, const struct report *r, uint32_t thre
 {
 	const struct def_process *p = process_of(r, thread);
 
-	key_known(j, "pid", p ? p->pid : 0, p);
+	json_key_uint_known(j, "pid", p ? p->pid : 0, p);
 	json_key_uint(j, "tid", r->d->threads[thread].tid);
 }
 
@@ -138,7 +118,7 @@ static void put_threads(struct json *j, const struct report *r)
 		json_object(j);
 		put_thread_ids(j, r, t->thread);
 		json_key_string(j, "name", r->d->threads[t->thread].name);
-		key_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
+		json_key_uint_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
 		json_key_string(j, "unit", p && p->rank >= 0 ? p->unit : NULL);
 		json_key_uint(j, "calls", t->spans + t->lost + t->summed + t->skipped);
 		json_key_uint(j, "delivered", t->spans);
@@ -189,16 +169,16 @@ static void put_tally(struct json *j, const struct tally *t)
 	json_key_uint(j, "summed", t->summed);
 	json_key_uint(j, "skipped", t->skipped);
 	json_key_uint(j, "timed", t->timed);
-	key_known(j, "total_ns", t->total, t->timed);
-	key_known(j, "self_ns", t->self, t->timed && t->time > t->untold);
-	key_known(j, "estimated_total_ns", t->likely_total, likely);
-	key_known(j, "estimated_self_ns", t->likely_self, likely);
-	key_known(j, "min_ns", t->min, t->timed);
-	key_known(j, "max_ns", t->max, t->timed);
-	key_known(j, "mean_ns", t->timed ? t->time / t->timed : 0, t->timed);
-	key_known(j, "bytes", t->bytes, t->known_bytes);
-	key_known(j, "bytes_sent", t->sent, t->known_sent);
-	key_known(j, "bytes_received", t->received, t->known_received);
+	json_key_uint_known(j, "total_ns", t->total, t->timed);
+	json_key_uint_known(j, "self_ns", t->self, t->timed && t->time > t->untold);
+	json_key_uint_known(j, "estimated_total_ns", t->likely_total, likely);
+	json_key_uint_known(j, "estimated_self_ns", t->likely_self, likely);
+	json_key_uint_known(j, "min_ns", t->min, t->timed);
+	json_key_uint_known(j, "max_ns", t->max, t->timed);
+	json_key_uint_known(j, "mean_ns", t->timed ? t->time / t->timed : 0, t->timed);
+	json_key_uint_known(j, "bytes", t->bytes, t->known_bytes);
+	json_key_uint_known(j, "bytes_sent", t->sent, t->known_sent);
+	json_key_uint_known(j, "bytes_received", t->received, t->known_received);
 	json_key_uint(j, "calls_without_bytes", t->unknown_bytes);
 	json_key_uint(j, "unwound", t->unwound);
 	json_key_uint(j, "ended", t->ended);
@@ -241,12 +221,12 @@ static void put_sites(struct json *j, const struct report *r, uint32_t event)
 
 		json_object(j);
 		json_key_string(j, "file", s ? s->file : NULL);
-		key_known(j, "line", s ? s->line : 0, s && s->line);
-		key_known(j, "column", s ? s->column : 0, s && s->column);
+		json_key_uint_known(j, "line", s ? s->line : 0, s && s->line);
+		json_key_uint_known(j, "column", s ? s->column : 0, s && s->column);
 		json_key_string(j, "function", s ? s->function : NULL);
-		key_known(j, "function_offset", s ? s->function_offset : 0, s && s->function);
+		json_key_uint_known(j, "function_offset", s ? s->function_offset : 0, s && s->function);
 		json_key_string(j, "image", s && s->image < r->d->nimages ? r->d->images[s->image].path : NULL);
-		key_known(j, "offset", s ? s->offset : 0, s && s->image < r->d->nimages);
+		json_key_uint_known(j, "offset", s ? s->offset : 0, s && s->image < r->d->nimages);
 		json_key_uint(j, "calls", r->sites[i].calls);
 		json_key_uint(j, "total_ns", r->sites[i].total);
 		json_end_object(j);
@@ -354,7 +334,7 @@ static void put_steps(struct json *j, const struct report *r)
 		json_key_string(j, "symbol", r->d->probes[step->probe].symbol);
 		json_key_string(j, "event", r->d->probes[step->probe].event);
 		json_key_string(j, "level", step->level <= STEP_OUT ? levels[step->level] : "unknown");
-		key_known(j, "every", step->every, step->every);
+		json_key_uint_known(j, "every", step->every, step->every);
 		if (step->thread != NO_INDEX)
 			put_thread_ids(j, r, step->thread);
 		json_key(j, "share");

@@ -52,8 +52,7 @@ void put_not_observable(struct json *j, const struct definitions *d)
 		json_object(j);
 		json_key_string(j, "event", d->unseen[i].event);
 		json_key_string(j, "model", d->unseen[i].model);
-		json_key(j, "partly");
-		json_bool(j, d->unseen[i].partly);
+		json_key_bool(j, "partly", d->unseen[i].partly);
 		json_key_string(j, "why", d->unseen[i].why);
 		json_end_object(j);
 	}

@@ -267,8 +267,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_key_string(j, "file", site->image->path);
 	json_key_string(j, "build_id", site->image->build_id);
 	json_key_uint(j, "offset", site->offset);
-	json_key(j, "imported");
-	json_bool(j, !site->uncalled);
+	json_key_bool(j, "imported", !site->uncalled);
 	list_json_place(j, site->image, &place, site_cost(site, cost_ns));
 	json_key(j, "registers");
 	json_array(j);
@@ -303,10 +302,8 @@ static void json_builds(struct json *j, const struct plan *plan, const struct mo
 		json_key_string(j, "model", model->name);
 		json_key_string(j, "file", plan->images[i]->path);
 		json_key_string(j, "build", build ? build->name : NULL);
-		json_key(j, "told");
-		json_bool(j, plan_build_is_told(plan, model));
-		json_key(j, "recognised");
-		json_bool(j, build && build->ntests);
+		json_key_bool(j, "told", plan_build_is_told(plan, model));
+		json_key_bool(j, "recognised", build && build->ntests);
 		json_end_object(j);
 	}
 }
@@ -317,8 +314,7 @@ static void json_unseen(struct json *j, const struct model *model)
 		json_object(j);
 		json_key_string(j, "event", model->unseen[i].event);
 		json_key_string(j, "model", model->name);
-		json_key(j, "partly");
-		json_bool(j, model->unseen[i].partly);
+		json_key_bool(j, "partly", model->unseen[i].partly);
 		json_key_string(j, "why", model->unseen[i].why);
 		json_end_object(j);
 	}

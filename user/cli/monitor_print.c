@@ -202,11 +202,7 @@ static void write_amounts(struct json *j, const struct monitor_event *event, con
 	}
 	write_histogram(j, "histogram_ns", a->duration);
 	json_key_uint(j, "sized", a->sized);
-	json_key(j, "bytes");
-	if (a->sized)
-		json_uint(j, a->bytes);
-	else
-		json_null(j); /* not known is not 0 */
+	json_key_uint_known(j, "bytes", a->bytes, a->sized);
 	write_histogram(j, "histogram_bytes", a->size);
 }
 
@@ -219,12 +215,9 @@ static void write_process(struct json *j, const struct monitor_snapshot *now, co
 	json_key_string(j, "cgroup", p->cgroup);
 	json_key_string(j, "user", p->user);
 	json_key_string(j, "job", p->job);
-	json_key(j, "rank");
-	p->rank >= 0 ? json_int(j, p->rank) : json_null(j);
-	json_key(j, "size");
-	p->size >= 0 ? json_int(j, p->size) : json_null(j);
-	json_key(j, "from_start");
-	json_bool(j, p->from_start);
+	json_key_int_known(j, "rank", p->rank, p->rank >= 0);
+	json_key_int_known(j, "size", p->size, p->size >= 0);
+	json_key_bool(j, "from_start", p->from_start);
 	json_key_uint(j, "blind_ns", p->blind_ns);
 	json_key(j, "events");
 	json_array(j);

@@ -350,8 +350,7 @@ static void put_other(struct chrome *c)
 	json_key_uint(j, "summed", c->d->loss.summed);
 	json_key_uint(j, "skipped", c->d->loss.skipped);
 	put_sums(c);
-	json_key(j, "finished");
-	json_bool(j, run->finished);
+	json_key_bool(j, "finished", run->finished);
 	json_end_object(j);
 }
 

@@ -36,8 +36,7 @@ static void put_value(struct json *j, const struct stuck_call *call, const struc
 		json_uint(j, strtoull(text, NULL, 10));
 	else
 		json_string(j, text);
-	json_key(j, "likely");
-	json_bool(j, likely);
+	json_key_bool(j, "likely", likely);
 	json_end_object(j);
 }
 
@@ -52,18 +51,9 @@ static void put_call(struct json *j, const struct stuck *stuck, const struct stu
 	json_key_string(j, "model", call->function->model->name);
 	json_key_string(j, "role", role_name(call->function->role));
 	json_key_string(j, "entered", call->seen ? "seen" : call->at_least ? "before" : NULL);
-	json_key(j, "since_ns");
-	if (call->seen)
-		json_uint(j, now > call->start ? now - call->start : 0);
-	else
-		json_null(j);
-	json_key(j, "at_least_ns");
-	if (call->seen || !call->at_least)
-		json_null(j);
-	else
-		json_uint(j, call->at_least);
-	json_key(j, "likely");
-	json_bool(j, call->likely);
+	json_key_uint_known(j, "since_ns", now > call->start ? now - call->start : 0, call->seen);
+	json_key_uint_known(j, "at_least_ns", call->at_least, !call->seen && call->at_least);
+	json_key_bool(j, "likely", call->likely);
 	json_key_string(j, "called_from", place);
 	json_key(j, "arguments");
 	json_object(j);
@@ -95,8 +85,7 @@ static void put_waits_for(struct json *j, const struct party *p)
 		json_key_int(j, p->joins ? "thread" : "holder", p->holder);
 	if (p->peer != WAITS_NOBODY)
 		json_key_int(j, "peer", p->peer);
-	json_key(j, "likely");
-	json_bool(j, p->likely);
+	json_key_bool(j, "likely", p->likely);
 	json_end_object(j);
 }
 
@@ -108,8 +97,7 @@ static void put_frame(struct json *j, const struct stack_frame *frame)
 	hex(j, "address", frame->pc);
 	json_key_string(j, "file", frame->image ? frame->image->path : NULL);
 	json_key_string(j, "place", place);
-	json_key(j, "likely");
-	json_bool(j, frame->guessed);
+	json_key_bool(j, "likely", frame->guessed);
 	json_end_object(j);
 	free(place);
 }
@@ -124,21 +112,11 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_key_int(j, "tid", t->tid);
 	json_key_string(j, "name", t->name);
 	json_key_string(j, "label", t->label);
-	json_key(j, "rank");
-	if (stuck->processes[t->process].rank >= 0)
-		json_int(j, stuck->processes[t->process].rank);
-	else
-		json_null(j);
+	json_key_int_known(j, "rank", stuck->processes[t->process].rank, stuck->processes[t->process].rank >= 0);
 	json_key_string(j, "state", state);
-	json_key(j, "helper");
-	json_bool(j, t->is_helper);
-	json_key(j, "stuck");
-	json_bool(j, t->stuck);
-	json_key(j, "not_run_ns");
-	if (t->still)
-		json_uint(j, t->still);
-	else
-		json_null(j);
+	json_key_bool(j, "helper", t->is_helper);
+	json_key_bool(j, "stuck", t->stuck);
+	json_key_uint_known(j, "not_run_ns", t->still, t->still);
 	json_key_string(j, "place", t->place);
 	json_key(j, "call");
 	if (t->waits_in < t->ncalls)
@@ -164,8 +142,7 @@ static void put_finding(struct json *j, const struct stuck *stuck, const struct 
 	json_object(j);
 	json_key_string(j, "kind", finding_name(f->kind));
 	json_key_string(j, "text", f->text);
-	json_key(j, "likely");
-	json_bool(j, f->likely);
+	json_key_bool(j, "likely", f->likely);
 	for (int group = 0; group < 2; group++) {
 		json_key(j, group ? "others" : "waiting");
 		json_array(j);
@@ -173,16 +150,8 @@ static void put_finding(struct json *j, const struct stuck *stuck, const struct 
 			const struct party *p = &stuck->parties[f->parties[i]];
 
 			json_object(j);
-			json_key(j, "tid");
-			if (p->tid)
-				json_int(j, p->tid);
-			else
-				json_null(j);
-			json_key(j, "rank");
-			if (p->rank >= 0)
-				json_int(j, p->rank);
-			else
-				json_null(j);
+			json_key_int_known(j, "tid", p->tid, p->tid);
+			json_key_int_known(j, "rank", p->rank, p->rank >= 0);
 			json_end_object(j);
 		}
 		json_end_array(j);
@@ -200,13 +169,8 @@ int stuck_print_json(struct stuck *stuck, FILE *out)
 	json_init_file(j, out, true);
 	json_object(j);
 	json_key_uint(j, "watched_ns", stuck->watched);
-	json_key(j, "probed");
-	json_bool(j, stuck->probed);
-	json_key(j, "ranks");
-	if (stuck->ranks > 0)
-		json_int(j, stuck->ranks);
-	else
-		json_null(j);
+	json_key_bool(j, "probed", stuck->probed);
+	json_key_int_known(j, "ranks", stuck->ranks, stuck->ranks > 0);
 	json_key(j, "findings");
 	json_array(j);
 	for (size_t i = 0; i < stuck->findings.count; i++)

@@ -15,15 +15,10 @@ static void put_figures(struct json *j, const struct live_figures *f)
 	for (int g = 0; g < LIVE_GROUPS; g++)
 		json_key_uint(j, live_group_name(g), f->group[g]);
 	json_end_object(j);
-	json_key(j, "estimated");
-	json_bool(j, f->missing);
+	json_key_bool(j, "estimated", f->missing);
 	json_key_uint(j, "calls", f->calls);
 	json_key_uint(j, "missing", f->missing);
-	json_key(j, "bytes");
-	if (f->moves)
-		json_uint(j, f->bytes);
-	else
-		json_null(j);
+	json_key_uint_known(j, "bytes", f->bytes, f->moves);
 	json_key_uint(j, "cost_ns", f->cost);
 	json_key_uint(j, "met", f->met);
 	json_key_uint(j, "came_last", f->last);
@@ -54,16 +49,8 @@ static void put_process(struct json *j, const struct top *top, uint32_t process)
 {
 	const struct def_process *p = process < top->d->nprocesses ? &top->d->processes[process] : NULL;
 
-	json_key(j, "pid");
-	if (p)
-		json_uint(j, p->pid);
-	else
-		json_null(j);
-	json_key(j, "rank");
-	if (p && p->rank >= 0)
-		json_int(j, p->rank);
-	else
-		json_null(j);
+	json_key_uint_known(j, "pid", p ? p->pid : 0, p);
+	json_key_int_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
 }
 
 static void put_thread(struct json *j, const struct top *top, const char *key, uint32_t thread)
@@ -107,11 +94,7 @@ static void put_event_figures(struct json *j, const char *key, const struct live
 	json_key_uint(j, "self_ns", f->self);
 	json_key_uint(j, "full_ns", f->full);
 	json_key_uint(j, "longest_ns", f->longest);
-	json_key(j, "bytes");
-	if (moves)
-		json_uint(j, f->bytes);
-	else
-		json_null(j);
+	json_key_uint_known(j, "bytes", f->bytes, moves);
 	json_end_object(j);
 }
 
@@ -156,8 +139,7 @@ static void put_processes(struct json *j, const struct top *top)
 		put_process(j, top, i);
 		json_key_string(j, "unit", top->d->processes[i].rank >= 0 ? top->d->processes[i].unit : NULL);
 		json_key_string(j, "name", top->d->processes[i].name);
-		json_key(j, "ended");
-		json_bool(j, top->d->processes[i].end);
+		json_key_bool(j, "ended", top->d->processes[i].end);
 		put_both(j, live_process(top->live, i, false), live_process(top->live, i, true));
 		json_end_object(j);
 	}
@@ -176,8 +158,7 @@ static void put_threads(struct json *j, const struct top *top)
 		put_process(j, top, t->process);
 		json_key_uint(j, "tid", top->d->threads[t->thread].tid);
 		json_key_string(j, "name", top->d->threads[t->thread].name);
-		json_key(j, "ended");
-		json_bool(j, t->ended);
+		json_key_bool(j, "ended", t->ended);
 		put_both(j, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
 		put_in(j, top, &t->in);
 		put_events(j, top, &row);
@@ -211,11 +192,7 @@ static void put_meetings(struct json *j, const struct top *top)
 
 		json_object(j);
 		put_event_name(j, top, m->probe);
-		json_key(j, "object");
-		if (m->has_object)
-			json_uint(j, m->object);
-		else
-			json_null(j);
+		json_key_uint_known(j, "object", m->object, m->has_object);
 		json_key_uint(j, "members", m->members);
 		put_meeting_figures(j, top, "interval", &m->now);
 		put_meeting_figures(j, top, "all", &m->all);

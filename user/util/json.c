@@ -389,3 +389,27 @@ void json_key_uint(struct json *j, const char *key, uint64_t value)
 	json_key(j, key);
 	json_uint(j, value);
 }
+
+void json_key_bool(struct json *j, const char *key, bool value)
+{
+	json_key(j, key);
+	json_bool(j, value);
+}
+
+void json_key_int_known(struct json *j, const char *key, int64_t value, bool known)
+{
+	json_key(j, key);
+	if (known)
+		json_int(j, value);
+	else
+		json_null(j);
+}
+
+void json_key_uint_known(struct json *j, const char *key, uint64_t value, bool known)
+{
+	json_key(j, key);
+	if (known)
+		json_uint(j, value);
+	else
+		json_null(j);
+}

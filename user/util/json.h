@@ -62,5 +62,9 @@ int json_quote(struct buffer *to, const char *text);
 void json_key_string(struct json *j, const char *key, const char *text);
 void json_key_int(struct json *j, const char *key, int64_t value);
 void json_key_uint(struct json *j, const char *key, uint64_t value);
+void json_key_bool(struct json *j, const char *key, bool value);
+/* What is not known is null, never 0. */
+void json_key_int_known(struct json *j, const char *key, int64_t value, bool known);
+void json_key_uint_known(struct json *j, const char *key, uint64_t value, bool known);
 
 #endif
