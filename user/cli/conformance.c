@@ -320,15 +320,6 @@ static void print_text(const struct lists *lists, FILE *out)
 	}
 }
 
-static void print_cell(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (strchr("|*<\\", *text))
-			fputc('\\', out);
-		fputc(*text, out);
-	}
-}
-
 /* A runtime, or a test without its parameters. */
 static const char *seen_text(const struct seen *seen, int column, size_t *length)
 {
@@ -368,7 +359,7 @@ static void print_seen_cells(const struct lists *lists, const struct row *row, F
 		if (!some && !column)
 			fputs(reason_of(lists, row) ? "nowhere" : "**not seen**", out);
 		if (!some && column)
-			print_cell(out, reason_of(lists, row) ?: "");
+			events_print_cell(out, reason_of(lists, row) ?: "");
 		fputs(column ? " |" : " | ", out);
 	}
 }

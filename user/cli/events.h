@@ -32,6 +32,8 @@ char *arguments_text(const struct event_list *list);
 int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned width);
 int events_print_markdown(const struct chosen_events *chosen, FILE *out);
 int events_print_json(const struct chosen_events *chosen, FILE *out);
+/* Prints what is to stand in a cell of a Markdown table. */
+void events_print_cell(FILE *out, const char *text);
 /* A C header of one model; `include` names headers that it includes, joined by commas, or NULL. */
 int events_print_header(const struct model *model, const char *include, FILE *out);
 

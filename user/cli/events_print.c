@@ -121,8 +121,7 @@ int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned w
 
 /* --- Markdown ------------------------------------------------------------ */
 
-/* In a cell of a table. */
-static void print_cell(FILE *out, const char *text)
+void events_print_cell(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("|*<\\", *text))
@@ -135,7 +134,7 @@ static void print_cell(FILE *out, const char *text)
 static void print_code(FILE *out, const char *text)
 {
 	if (*text == '(')
-		print_cell(out, text);
+		events_print_cell(out, text);
 	else
 		fprintf(out, "`%s`", text); /* an argument's type and name have no character that would need care */
 }
@@ -169,7 +168,7 @@ static int print_markdown_event(FILE *out, const struct model *model, const stru
 		print_code(out, text);
 		fputs(" | ", out);
 		if (!i && event->description)
-			print_cell(out, event->description);
+			events_print_cell(out, event->description);
 		fputs(" | ", out);
 		if (!i)
 			print_symbols(out, model, event);
@@ -227,8 +226,7 @@ static void json_event(struct json *j, const struct model *model, const struct m
 		json_key_string(j, "role", role_name(event->role));
 	if (event->description)
 		json_key_string(j, "description", event->description);
-	json_key(j, "arguments_stated");
-	json_bool(j, event->listed);
+	json_key_bool(j, "arguments_stated", event->listed);
 	for (int type = 0; type < EVENT_TYPES; type++)
 		if (event->lists[type].stated) {
 			json_key(j, types[type]);
