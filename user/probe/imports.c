@@ -9,28 +9,18 @@
  * That misses calls which need no such name: those found by dlsym(), and those from inside the same library.
  * Models of libraries with few functions describe such inner calls, too, and have little to gain: there nothing is marked.
  */
-#include <string.h>
-
 #include "probe/plan_private.h"
 
 #define MANY_SITES 100 /* in one file */
 
 static bool imports_any(const struct image *image, const struct site *site)
 {
-	char name[256];
-	size_t length;
+	struct site_names names = { .rest = NULL };
+	const char *name;
 
-	if (image_imports(image, site->function->symbol))
-		return true;
-	for (const char *at = site->aliases; at && *at; at += length + (at[length] == ' ')) {
-		length = strcspn(at, " ");
-		if (length >= sizeof(name))
-			continue;
-		memcpy(name, at, length);
-		name[length] = '\0';
+	while ((name = site_next_name(site, &names)))
 		if (image_imports(image, name))
 			return true;
-	}
 	return false;
 }
 

@@ -6,6 +6,22 @@
 
 #include "probe/probe.h"
 
+/* Goes through the names of a site, its own first, then its aliases: all zero at first. Not valid once the site gets another alias. */
+struct site_names {
+	const char *rest;
+	char name[256];
+};
+
+/* The next name, or NULL: there are no more. Aliases of 256 bytes and more are passed over. */
+const char *site_next_name(const struct site *site, struct site_names *names);
+/* How many functions of the model from `at` on are the meanings of one symbol (@only). */
+size_t plan_same_symbol(const struct model *model, size_t at);
+/* Takes in the names that the file itself has for the sites' places. */
+void plan_add_file_aliases(struct plan *plan, size_t image);
+/* Finds which opening site each closing site from `first` on ends. */
+void plan_join_pairs(struct plan *plan, uint32_t first);
+void sites_free(struct plan *plan);
+
 /* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
 int plan_place_aside(struct plan *plan, const struct image *image);

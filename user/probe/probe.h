@@ -160,6 +160,7 @@ struct plan {
 	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
 	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */
 	struct asked_work *asked; /* private to asked.c */
+	struct site_entry *places; /* private to sites.c */
 	struct plan_work *work; /* private to plan.c */
 };
 

@@ -6,6 +6,27 @@
 
 #include "probe/probe.h"
 
+const char **plan_rank_variables(const struct model_set *models)
+{
+	size_t n = 0;
+	const char **names = calloc(1, sizeof(*names));
+
+	for (size_t m = 0; names && m < models_count(models); m++) {
+		for (char **v = models_at(models, m)->rank_env; v && *v; v++) {
+			const char **grown = realloc(names, (n + 2) * sizeof(*names));
+
+			if (!grown) {
+				free(names);
+				return NULL;
+			}
+			names = grown;
+			names[n++] = *v;
+			names[n] = NULL;
+		}
+	}
+	return names;
+}
+
 /* The first of these variables that the process has as a number; -1: none. */
 static long number_from_environment(char **names, const struct process *process)
 {

@@ -91,21 +91,11 @@ static void climb(const struct climber *c, const struct callee *callee, uint32_t
 
 static void climb_by_names(const struct climber *c)
 {
-	const struct site *site = c->site;
-	struct callee callee = { .name = site->function->symbol };
-	char name[256];
-	size_t length;
+	struct site_names names = { .rest = NULL };
+	struct callee callee = { .name = NULL };
 
-	climb(c, &callee, 0, 0);
-	callee.name = name;
-	for (const char *at = site->aliases; at && *at; at += length + (at[length] == ' ')) {
-		length = strcspn(at, " ");
-		if (length >= sizeof(name))
-			continue;
-		memcpy(name, at, length);
-		name[length] = '\0';
+	while ((callee.name = site_next_name(c->site, &names)))
 		climb(c, &callee, 0, 0);
-	}
 }
 
 /* The first slot that the program uses for nothing: some only hold what is followed at the return. */
