@@ -69,34 +69,6 @@ static void say_damage(struct recording *r, uint64_t at, const char *what)
 
 /* --- definitions ------------------------------------------------------- */
 
-static uint32_t add_entry(const struct kind *kind, struct definitions *d)
-{
-	switch (kind->type) {
-	case CHUNK_PROCESSES:
-		return definitions_add_process(d);
-	case CHUNK_THREADS:
-		return definitions_add_thread(d);
-	case CHUNK_IMAGES:
-		return definitions_add_image(d);
-	case CHUNK_PROBES:
-		return definitions_add_probe(d);
-	case CHUNK_SUMS:
-		return definitions_add_sum(d);
-	case CHUNK_UNSEEN:
-		return definitions_add_unseen(d);
-	case CHUNK_CONTROLS:
-		return definitions_add_control(d);
-	case CHUNK_STEPS:
-		return definitions_add_step(d);
-	case CHUNK_COMMS:
-		return definitions_add_comm(d);
-	case CHUNK_TEXTS:
-		return definitions_add_text(d);
-	default:
-		return definitions_add_site(d);
-	}
-}
-
 /* Reads one entry of a definition chunk: a new one, or one that replaces an earlier one. */
 static const char *read_entry(struct recording *r, const struct kind *kind, struct cursor *in)
 {
@@ -136,7 +108,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 	if (kind->type == CHUNK_COMMS)
 		r->definition_bytes += entry.comm.nruns * sizeof(struct rank_run);
 	wrong = entry_check(kind, &r->d, &entry);
-	if (!wrong && index == kind_count(kind, &r->d) && add_entry(kind, &r->d) == NO_INDEX)
+	if (!wrong && index == kind_count(kind, &r->d) && definitions_add(&r->d, kind) == NO_INDEX)
 		wrong = "there are too many definitions";
 	if (wrong) {
 		entry_free(kind->fields, &entry);

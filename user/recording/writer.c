@@ -10,7 +10,7 @@
  *
  * Definitions belong to the caller and change under way (a thread gets a name, a site is located). What is new
  * is seen by count and written before the spans that may use it; what changed is seen by a hash
- * of the encoded entry, when the caller asks for a flush and at the end.
+ * of the encoded entry (ledger.c), when the caller asks for a flush and at the end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,6 +20,7 @@
 
 #include "recording/chunk.h"
 #include "recording/definitions.h"
+#include "recording/ledger.h"
 #include "recording/recording.h"
 #include "recording/span_code.h"
 #include "util/files.h"
@@ -29,19 +30,6 @@
 #define CUT_SIZE (1u << 20)      /* bytes of encoded spans after which a chunk ends */
 #define CUT_DEFINITIONS (1u << 18)
 #define RUN_SPARE 200            /* bytes by which the facts of the run may grow */
-
-/* What has been written of one kind of definitions. */
-struct written {
-	uint64_t *hashes;        /* of each entry as it was written last */
-	size_t count, room;
-	size_t before;           /* count at the last successful write */
-};
-
-/* A hash that was replaced since the last successful write. */
-struct replaced {
-	uint32_t kind, index;
-	uint64_t hash;
-};
 
 /* Ends of one thread's spans. */
 struct order {
@@ -71,9 +59,7 @@ struct recording_writer {
 	struct order *orders;    /* by thread */
 	size_t norders;
 
-	struct written written[KINDS];
-	struct replaced *replaced;
-	size_t nreplaced, replaced_room;
+	struct ledger ledger;
 	uint64_t run_hash;
 	uint64_t run_at;         /* the last RUN chunk in the file */
 	size_t run_size;         /* of its payload; 0: none yet */
@@ -109,51 +95,25 @@ static void fail(struct recording_writer *w, int error)
 
 /* --- to the file ------------------------------------------------------- */
 
-/* What has been noted as written since the last success is not. */
-static void take_back(struct recording_writer *w)
-{
-	unsigned k;
-
-	while (w->nreplaced) {
-		const struct replaced *r = &w->replaced[--w->nreplaced];
-
-		w->written[r->kind].hashes[r->index] = r->hash;
-	}
-	for (k = 0; k < KINDS; k++)
-		w->written[k].count = w->written[k].before;
-}
-
 /* Writes `out`, all or nothing. 0 or -errno, not said. */
 static int commit(struct recording_writer *w)
 {
 	int error = w->out.failed ? -ENOMEM : write_all(w->fd, w->out.data, w->out.size);
-	unsigned k;
 
 	if (error) {
 		/* Where even this fails the reader stops at the torn chunk. */
 		if (ftruncate(w->fd, (off_t)w->bytes) || lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
 			log_debug("%s: could not be cut back: %s", log_safe(w->name), strerror(errno));
-		take_back(w);
+		ledger_take_back(&w->ledger);
 	} else {
 		w->bytes += w->out.size;
-		w->nreplaced = 0;
-		for (k = 0; k < KINDS; k++)
-			w->written[k].before = w->written[k].count;
+		ledger_settle(&w->ledger);
 	}
 	buffer_clear(&w->out);
 	return error;
 }
 
 /* --- definitions ------------------------------------------------------- */
-
-static uint64_t hash_bytes(const uint8_t *at, size_t size)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL ^ size;
-
-	while (size--) /* FNV-1a */
-		hash = (hash ^ *at++) * 0x100000001b3ULL;
-	return hash;
-}
 
 static void put_entry(struct buffer *payload, uint64_t index, const struct buffer *entry)
 {
@@ -176,43 +136,11 @@ static int append_payload(struct recording_writer *w, uint32_t type)
 	return error;
 }
 
-/* Notes that entry `index` of a kind is being written with this hash. */
-static int note(struct recording_writer *w, unsigned k, size_t index, uint64_t hash)
-{
-	struct written *written = &w->written[k];
-
-	if (index < written->count) {
-		if (w->nreplaced == w->replaced_room) {
-			size_t room = w->replaced_room ? 2 * w->replaced_room : 64;
-			struct replaced *grown = realloc(w->replaced, room * sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			w->replaced = grown;
-			w->replaced_room = room;
-		}
-		w->replaced[w->nreplaced++] = (struct replaced){ k, (uint32_t)index, written->hashes[index] };
-		written->hashes[index] = hash;
-		return 0;
-	}
-	if (written->count == written->room) {
-		size_t room = written->room ? 2 * written->room : 64;
-		uint64_t *grown = realloc(written->hashes, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		written->hashes = grown;
-		written->room = room;
-	}
-	written->hashes[written->count++] = hash;
-	return 0;
-}
-
 /* Appends chunks with the new entries of a kind to `out`, and with the changed ones if asked for. */
 static int append_kind(struct recording_writer *w, unsigned k, bool changed)
 {
 	const struct kind *kind = &kinds[k];
-	size_t i = changed ? 0 : w->written[k].count, count = kind_count(kind, w->d);
+	size_t i = changed ? 0 : ledger_count(&w->ledger, k), count = kind_count(kind, w->d);
 	int error = 0;
 
 	buffer_clear(&w->payload);
@@ -223,8 +151,8 @@ static int append_kind(struct recording_writer *w, unsigned k, bool changed)
 
 		buffer_clear(&w->entry);
 		entry_encode(&w->entry, kind->fields, entry);
-		hash = hash_bytes(w->entry.data, w->entry.size);
-		if (i < w->written[k].count && hash == w->written[k].hashes[i])
+		hash = ledger_hash(w->entry.data, w->entry.size);
+		if (ledger_has(&w->ledger, k, i, hash))
 			continue;
 		wrong = entry_check(kind, w->d, entry);
 		if (wrong) {
@@ -232,7 +160,7 @@ static int append_kind(struct recording_writer *w, unsigned k, bool changed)
 			return -EINVAL;
 		}
 		put_entry(&w->payload, i, &w->entry);
-		error = note(w, k, i, hash);
+		error = ledger_note(&w->ledger, k, i, hash);
 		if (!error && w->payload.size >= CUT_DEFINITIONS)
 			error = append_payload(w, kind->type);
 	}
@@ -296,7 +224,7 @@ static int append_run(struct recording_writer *w, bool finished, size_t *at)
 	uint64_t hash;
 
 	encode_run(w, finished);
-	hash = hash_bytes(w->payload.data, w->payload.size);
+	hash = ledger_hash(w->payload.data, w->payload.size);
 	if (hash == w->run_hash)
 		return 0;
 	if (!pad_run(&w->payload, w->payload.size + RUN_SPARE))
@@ -499,11 +427,7 @@ int recording_gap(struct recording_writer *w, const struct gap *gap)
 
 static void writer_free(struct recording_writer *w)
 {
-	unsigned k;
-
-	for (k = 0; k < KINDS; k++)
-		free(w->written[k].hashes);
-	free(w->replaced);
+	ledger_free(&w->ledger);
 	free(w->orders);
 	span_code_free(&w->code);
 	span_code_free(&w->late_code);
