@@ -17,16 +17,12 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "simulate/parts.h"
+#include "simulate/half.h"
 #include "util/array.h"
 
 struct channel_key {
 	uint32_t comm, receiver, sender; /* processes */
 	int32_t tag;
-};
-
-struct queue {
-	struct half *first, *last;
 };
 
 struct mailbox;
@@ -36,8 +32,8 @@ struct channel {
 	struct channel_key key;
 	struct mailbox *mailbox;
 	struct channel *next;    /* of the mailbox */
-	struct queue sends, receives;
-	struct queue fresh;      /* fed since the last settling, in any order */
+	struct halves sends, receives;
+	struct halves fresh;      /* fed since the last settling, in any order */
 	bool in_step;            /* a first pair was found */
 	bool pending;            /* in matcher.pending */
 };
@@ -47,7 +43,7 @@ struct mailbox {
 	UT_hash_handle hh;
 	struct { uint32_t comm, receiver; } key;
 	struct channel *channels;
-	struct queue wild;       /* receives of no channel yet, in the order in which they were posted */
+	struct halves wild;       /* receives of no channel yet, in the order in which they were posted */
 	struct mailbox *next_wild;
 	bool listed;
 };
@@ -59,95 +55,7 @@ struct matcher {
 	struct channel **pending; size_t npending, pending_room; /* with receives that nothing was sent for yet */
 };
 
-/* --- halves --------------------------------------------------------------- */
-
-static struct half *new_half(struct sim *sim, const struct op *op, bool is_send)
-{
-	struct half *half = sim->free_halves;
-
-	if (half)
-		sim->free_halves = half->next;
-	else
-		half = malloc(sizeof(*half));
-	if (!half)
-		return NULL;
-	*half = (struct half){
-		.is_send = is_send, .thread = op->thread, .func = op->func, .start = op->start, .end = op->end, .wait_start = op->start,
-		.holds = 1, .begins = op->facts->begins, .sync = is_send && op->facts->sync, .completed = !op->facts->begins,
-		.bytes = (is_send ? op->sent : op->received) > 0 ? (uint64_t)(is_send ? op->sent : op->received) : 0,
-	};
-	return half;
-}
-
-static void recycle(struct sim *sim, struct half *half)
-{
-	half->next = sim->free_halves;
-	sim->free_halves = half;
-}
-
-void half_leave(struct sim *sim, struct half *half)
-{
-	struct half *other = half->other;
-
-	if (half->holds)
-		half->holds--;
-	if (half->holds || half->queued || (other && other->holds))
-		return;
-	if (other)
-		recycle(sim, other);
-	recycle(sim, half);
-}
-
-/* In the order of time, after those of the same time; most belong at the end. */
-static void insert(struct queue *queue, struct half *half)
-{
-	struct half *before = queue->last;
-
-	while (before && before->start > half->start)
-		before = before->before;
-	half->before = before;
-	half->next = before ? before->next : queue->first;
-	half->queued = true;
-	if (half->next)
-		half->next->before = half;
-	else
-		queue->last = half;
-	if (before)
-		before->next = half;
-	else
-		queue->first = half;
-}
-
-static void append(struct queue *queue, struct half *half)
-{
-	half->before = queue->last;
-	half->next = NULL;
-	half->queued = true;
-	if (queue->last)
-		queue->last->next = half;
-	else
-		queue->first = half;
-	queue->last = half;
-}
-
-static void take_out(struct queue *queue, struct half *half)
-{
-	if (half->before)
-		half->before->next = half->next;
-	else
-		queue->first = half->next;
-	if (half->next)
-		half->next->before = half->before;
-	else
-		queue->last = half->before;
-	half->next = half->before = NULL;
-	half->queued = false;
-}
-
-static void pop(struct queue *queue)
-{
-	take_out(queue, queue->first);
-}
+/* --- pairs --------------------------------------------------------------- */
 
 /* The operation that waits for this half, or whose wait does, can look again. */
 static void wake(struct sim *sim, const struct half *half)
@@ -260,13 +168,13 @@ static void match_channel(struct sim *sim, struct channel *channel)
 				return; /* when it ended is needed to tell; but not for ever */
 		}
 		if (!channel->in_step && same_clock && receive->completed && receive->end < send->start) {
-			pop(&channel->receives); /* sent before anybody looked */
+			halves_pop(&channel->receives); /* sent before anybody looked */
 			leave_alone(sim, receive);
 			continue;
 		}
 		channel->in_step = true;
-		pop(&channel->sends);
-		pop(&channel->receives);
+		halves_pop(&channel->sends);
+		halves_pop(&channel->receives);
 		pair(sim, send, receive);
 	}
 }
@@ -296,16 +204,16 @@ static int sort_fresh(struct channel *channel)
 	if (!sorted && !halves)
 		return -ENOMEM;
 	while ((half = channel->fresh.first)) {
-		pop(&channel->fresh);
+		halves_pop(&channel->fresh);
 		if (sorted)
-			insert(half->is_send ? &channel->sends : &channel->receives, half);
+			halves_insert(half->is_send ? &channel->sends : &channel->receives, half);
 		else
 			halves[n++] = half;
 	}
 	if (!sorted)
 		qsort(halves, n, sizeof(*halves), by_start);
 	for (size_t i = 0; i < n; i++)
-		insert(halves[i]->is_send ? &channel->sends : &channel->receives, halves[i]);
+		halves_insert(halves[i]->is_send ? &channel->sends : &channel->receives, halves[i]);
 	free(halves);
 	return 0;
 }
@@ -328,7 +236,7 @@ static int put_in_channel(struct sim *sim, struct half *half, uint32_t sender, u
 
 	if (!channel)
 		return -ENOMEM;
-	append(&channel->fresh, half);
+	halves_append(&channel->fresh, half);
 	return await(sim->matcher, channel);
 }
 
@@ -349,7 +257,7 @@ static void match_mailbox(struct sim *sim, struct mailbox *mailbox)
 /* A receive of no channel has turned out to be of this one. */
 static int settle_wild(struct sim *sim, struct mailbox *mailbox, struct half *half, uint32_t sender, int32_t tag)
 {
-	take_out(&mailbox->wild, half);
+	halves_take_out(&mailbox->wild, half);
 	half->partner = sender;
 	half->tag = tag;
 	return put_in_channel(sim, half, sender, mailbox->key.receiver);
@@ -365,7 +273,7 @@ static int feed_send(struct sim *sim, struct op *op, const struct span *span)
 	if (!fact_number(op->facts, WANT_PEER_OUT, span, &peer) || peer < 0)
 		return 0;
 	fact_number(op->facts, WANT_TAG_OUT, span, &tag);
-	op->send = new_half(sim, op, true);
+	op->send = half_new(sim, op, true);
 	if (!op->send)
 		return -ENOMEM;
 	receiver = groups_process(sim, process, op->facts, span, peer);
@@ -403,7 +311,7 @@ static int feed_wild(struct sim *sim, struct half *half, uint32_t process)
 
 	if (!mailbox)
 		return -ENOMEM;
-	insert(&mailbox->wild, half);
+	halves_insert(&mailbox->wild, half);
 	if (!mailbox->listed) {
 		mailbox->next_wild = sim->matcher->wild;
 		sim->matcher->wild = mailbox;
@@ -424,7 +332,7 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 		sender = groups_process(sim, process, op->facts, span, peer);
 	if (!posted(op->facts, WANT_TAG_IN, span, &tag, &tag_came))
 		tag = -1;
-	op->recv = new_half(sim, op, false);
+	op->recv = half_new(sim, op, false);
 	if (!op->recv)
 		return -ENOMEM;
 	op->recv->members = groups_members(sim, span);
@@ -454,7 +362,7 @@ int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, 
 	if (!fact_number(facts, WANT_PEER_IN, span, &peer))
 		return 0;
 	if (peer < 0) {
-		take_out(&mailbox->wild, half);
+		halves_take_out(&mailbox->wild, half);
 		leave_alone(sim, half);
 		return 0;
 	}
@@ -526,7 +434,7 @@ static void settle_mailbox(struct sim *sim, struct mailbox *mailbox)
 				sim->error = -ENOMEM;
 			match_channel(sim, channel);
 		} else {
-			take_out(&mailbox->wild, wild);
+			halves_take_out(&mailbox->wild, wild);
 			leave_alone(sim, wild);
 		}
 		next = mailbox->wild.first; /* which may have changed */
@@ -555,7 +463,7 @@ void match_settle(struct sim *sim)
 		match_channel(sim, channel);
 		while ((receive = channel->receives.first) && !channel->sends.first &&
 		       (sim->all_fed || (same_clock && receive->completed && receive->end < sim->settled))) {
-			pop(&channel->receives);
+			halves_pop(&channel->receives);
 			leave_alone(sim, receive);
 		}
 		channel->pending = channel->receives.first;
@@ -569,7 +477,7 @@ void match_settle(struct sim *sim)
 		while (channel->sends.first) {
 			struct half *send = channel->sends.first;
 
-			pop(&channel->sends);
+			halves_pop(&channel->sends);
 			leave_alone(sim, send);
 		}
 }
@@ -580,16 +488,6 @@ int match_open(struct sim *sim)
 {
 	sim->matcher = calloc(1, sizeof(*sim->matcher));
 	return sim->matcher ? 0 : -ENOMEM;
-}
-
-static void free_queue(struct queue *queue)
-{
-	while (queue->first) {
-		struct half *half = queue->first;
-
-		queue->first = half->next;
-		free(half);
-	}
 }
 
 void match_close(struct sim *sim)
@@ -604,24 +502,19 @@ void match_close(struct sim *sim)
 			sim->processes[i].requests = request->next;
 			free(request);
 		}
-	while (sim->free_halves) {
-		struct half *half = sim->free_halves;
-
-		sim->free_halves = half->next;
-		free(half);
-	}
+	halves_forget(sim);
 	if (!sim->matcher)
 		return;
 	HASH_ITER(hh, sim->matcher->channels, channel, next_channel) {
 		HASH_DEL(sim->matcher->channels, channel);
-		free_queue(&channel->sends);
-		free_queue(&channel->receives);
-		free_queue(&channel->fresh);
+		halves_free(&channel->sends);
+		halves_free(&channel->receives);
+		halves_free(&channel->fresh);
 		free(channel);
 	}
 	HASH_ITER(hh, sim->matcher->mailboxes, mailbox, next_mailbox) {
 		HASH_DEL(sim->matcher->mailboxes, mailbox);
-		free_queue(&mailbox->wild);
+		halves_free(&mailbox->wild);
 		free(mailbox);
 	}
 	free(sim->matcher->pending);

@@ -291,11 +291,13 @@ void match_close(struct sim *sim);
 /* The halves of messages that an operation is, and the requests that it begins or ends. 0 or -ENOMEM. */
 int match_feed(struct sim *sim, struct op *op, const struct span *span);
 void match_settle(struct sim *sim);
-void half_leave(struct sim *sim, struct half *half);
 /* The end of a receive is known now: was it sent later than that? */
 void match_check_direction(struct sim *sim, struct half *receive);
 /* What the status of a wait says of a receive from anybody. 0 or -ENOMEM. */
 int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span);
+
+/* half.c: one of those that needed the half does not any more. */
+void half_leave(struct sim *sim, struct half *half);
 
 /* requests.c */
 /* The operation has begun what a wait will end. 0 or -ENOMEM. */
