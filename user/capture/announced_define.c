@@ -12,11 +12,7 @@
 
 #include "capture/announced.h"
 #include "model/value.h"
-
-static char *copy(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
+#include "util/text.h"
 
 unsigned item_words(const struct item *item)
 {
@@ -113,11 +109,6 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 
 /* --- definitions ---------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 /* The definition of another process's event that says the same. */
 static uint32_t find_same(const struct capture_session *s, const struct announced_event *e)
 {
@@ -141,19 +132,19 @@ static uint32_t define(struct capture_session *s, const struct announced_event *
 	def = &s->d->probes[index];
 	f = &s->d->probes[like];
 	def->number = e->key.id;
-	def->model = copy(model);
+	def->model = copy_text(model);
 	def->role = of ? of->role : ROLE_USER;
 	def->marks = (f->marks & MARKS_ANNOUNCE) | (e->name && !of ? MARK_CREATES : 0);
-	def->symbol = copy(f->symbol);
-	def->aliases = copy(f->aliases);
-	def->prototype = copy(e->format ?: of ? NULL : "");
+	def->symbol = copy_text(f->symbol);
+	def->aliases = copy_text(f->aliases);
+	def->prototype = copy_text(e->format ?: of ? NULL : "");
 	def->image = f->image;
 	def->offset = f->offset;
 	def->cost_ns = f->cost_ns;
 	def->skipped_ns = f->skipped_ns;
 	def->floor_ns = f->floor_ns;
 	if (e->name)
-		def->event = copy(e->name);
+		def->event = copy_text(e->name);
 	else if (asprintf(&def->event, "user_event_%u", e->key.id) < 0)
 		def->event = NULL;
 	return def->event && !describe_values(def, e) ? index : NO_INDEX;
@@ -206,11 +197,11 @@ static void rename_event(struct announced_event *e, const char *name, const char
 		free(e->name);
 		e->name = both;
 	} else {
-		e->name = copy(name);
+		e->name = copy_text(name);
 	}
 	if (!same_text(e->format, format)) {
 		free(e->format);
-		e->format = e->probe == NO_INDEX && !strchr(e->name, '|') ? copy(format) : NULL;
+		e->format = e->probe == NO_INDEX && !strchr(e->name, '|') ? copy_text(format) : NULL;
 	}
 	items_of_format(&e->items[0], e->format);
 	e->items[1] = e->items[0];
@@ -315,7 +306,7 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 
 	if (!e)
 		return e;
-	e->name = copy(of->name);
+	e->name = copy_text(of->name);
 	e->unwanted = !selection_has_event(s->plan->selection, of->name);
 	if (e->unwanted)
 		return e;
@@ -326,14 +317,6 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 	if (e->probe == NO_INDEX)
 		e->probe = define(s, e, like, of, model->name);
 	return e->probe == NO_INDEX ? NULL : e;
-}
-
-static bool process_maps(const struct process *process, const struct image *image)
-{
-	for (size_t i = 0; i < process->nmappings; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode == image->inode && process->mappings[i].device == image->device)
-			return true;
-	return false;
 }
 
 /* The function by which a compiler announces events in this image: it passes the place in the source, too. */

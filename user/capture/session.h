@@ -164,11 +164,6 @@ int session_define_unseen(struct capture_session *s, const struct model *model);
 int define_arguments(struct def_probe *def, const struct function *f);
 
 /* define.c */
-struct live_process *session_process(struct capture_session *s, uint32_t pid);
-/* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL: no memory, or no such number. */
-#define CAPTURE_NOW UINT64_MAX
-struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time);
-void session_end_thread(struct capture_session *s, struct live_thread *t);
 /* The file behind a mapping, opened while the process still offers it; NULL: no memory. */
 struct known_image *session_image(struct capture_session *s, struct process *process, const struct mapping *mapping);
 uint32_t session_define_image(struct capture_session *s, const struct image *image);
@@ -176,6 +171,12 @@ uint32_t session_define_image(struct capture_session *s, const struct image *ima
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
 /* The definition of a call at a site of which nothing else is known; one for all meanings where it has several. NO_INDEX: no memory. */
 uint32_t session_any_probe(struct capture_session *s, uint32_t site);
+void session_free_definitions(struct capture_session *s);
+
+/* processes.c */
+struct live_process *session_process(struct capture_session *s, uint32_t pid);
+/* The same of one that has made a call: defined where it is new. NULL: no memory. */
+struct live_process *session_calling_process(struct capture_session *s, uint32_t pid);
 /* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
 void session_end_process(struct capture_session *s, struct live_process *p);
 /* Has the process not ended, as far as can be seen? */
@@ -184,7 +185,14 @@ bool session_is_there(struct capture_session *s, struct live_process *p);
 bool session_expected(struct capture_session *s, const struct gb_life *life);
 /* The process's mappings change at this time. */
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
-void session_free_definitions(struct capture_session *s);
+void session_free_processes(struct capture_session *s);
+
+/* threads.c */
+/* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL: no memory, or no such number. */
+#define CAPTURE_NOW UINT64_MAX
+struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time);
+void session_end_thread(struct capture_session *s, struct live_thread *t);
+void session_free_threads(struct capture_session *s);
 
 /* announced.c */
 /* The program tells of an event of its own: true where that is all there is to this call. */

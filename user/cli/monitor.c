@@ -23,6 +23,7 @@
 #include "util/format.h"
 #include "util/log.h"
 #include "util/privileges.h"
+#include "util/text.h"
 
 #define DEFAULT_BUDGET 0.01
 #define DEFAULT_INTERVAL 10000000000ULL /* ns */
@@ -282,11 +283,6 @@ static struct monitor_choice wanted(const struct options *o)
 		.cgroups = o->cgroups.items, .ncgroups = o->cgroups.count, .users = o->uids, .nusers = o->users.count,
 		.jobs = o->jobs.items, .njobs = o->jobs.count,
 	};
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
 }
 
 /* What of the options cannot change while probes are in. */

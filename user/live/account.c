@@ -12,6 +12,7 @@
 
 #include "live/private.h"
 #include "util/array.h"
+#include "util/text.h"
 
 const char *live_group_name(enum live_group group)
 {
@@ -44,11 +45,6 @@ enum live_group live_group_of(enum role role)
 }
 
 /* --- probes ------------------------------------------------------------ */
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
 
 /* The event of a probe: probes of one name and model share it. NO_INDEX: no memory. */
 static uint32_t event_of(struct live *live, uint32_t probe)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/parts.h"
+#include "util/text.h"
 
 #define STRUCT_MOST 65536
 
@@ -125,15 +126,10 @@ void fact_read(struct source *source, struct parsed_model *parsed, struct layout
 		*place = fact;
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static const struct fact *find(const struct layout *layout, const char *type, const char *field)
 {
 	for (size_t i = 0; i < layout->nfacts; i++)
-		if (same(layout->facts[i].type, type) && same(layout->facts[i].field, field))
+		if (same_text(layout->facts[i].type, type) && same_text(layout->facts[i].field, field))
 			return &layout->facts[i];
 	return NULL;
 }

@@ -128,20 +128,11 @@ static bool number_in(const char *text, long *number)
 	return !*end && !errno && *number >= 0 && *number < INT_MAX;
 }
 
-static bool is_of_process(const struct process *process, const struct image *image)
-{
-	for (size_t i = 0; i < process->nmappings; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode == image->inode &&
-		    process->mappings[i].device == image->device)
-			return true;
-	return false;
-}
-
 /* Has the process a file with functions of this model? */
 static struct image *image_of(const struct plan *plan, const struct process *process, const struct model *model)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (is_of_process(process, plan->images[i]) && plan_has_sites(plan, model, plan->images[i]))
+		if (process_maps(process, plan->images[i]) && plan_has_sites(plan, model, plan->images[i]))
 			return plan->images[i];
 	return NULL;
 }

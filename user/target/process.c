@@ -353,6 +353,17 @@ const struct mapping *process_mapping_at(const struct process *process, uint64_t
 	return NULL;
 }
 
+bool process_maps(const struct process *process, const struct image *image)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *m = &process->mappings[i];
+
+		if (m->executable && m->inode == image->inode && m->device == image->device)
+			return true;
+	}
+	return false;
+}
+
 char *thread_name(pid_t pid, pid_t tid)
 {
 	char path[64];

@@ -114,6 +114,9 @@ struct image {
 	void *private_data;
 };
 
+/* Does the process map code of this file? */
+bool process_maps(const struct process *process, const struct image *image);
+
 /*
  * Opens the file behind a mapping of a process through /proc/PID/map_files (or /proc/PID/exe, /proc/PID/root as
  * fallbacks) and reads its symbols. A file that is not an ELF64 x86-64 object gives -ENOEXEC, not said; damage is said

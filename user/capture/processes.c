@@ -1,0 +1,266 @@
+/*
+ * processes.c - processes, as the spans first name them, and what they map, as it changes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "capture/session.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
+
+/* Said once: --profile has nothing to go by. */
+static void say_nothing_is_near(struct capture_session *s, const struct process *process)
+{
+	const struct model *m = s->said_near ? NULL : plan_rank_by_thread(s->plan, process);
+
+	if (!m || !m->affinity)
+		return;
+	s->said_near = true;
+	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
+		 process->pid, log_safe(process->name), m->name);
+}
+
+static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
+{
+	const struct model *model = plan_rank(s->plan, process, &def->rank);
+
+	if (model) {
+		free(def->unit);
+		def->unit = copy_text(model->unit ?: "rank");
+	}
+	if (s->plan->leave_near && def->rank < 0)
+		say_nothing_is_near(s, process);
+	if (s->plan->leave_near && def->rank >= 0)
+		kernel_set_rank(s->kernel, process->pid, def->rank);
+}
+
+static void describe_process(struct capture_session *s, struct live_process *p)
+{
+	struct def_process *def = &s->d->processes[p->index];
+
+	if (!p->process)
+		return;
+	free(def->command);
+	free(def->name);
+	def->parent = p->process->parent;
+	def->command = copy_text(p->process->command);
+	def->name = copy_text(p->process->name);
+	find_rank(s, p->process, def);
+	session_read_told(s, p);
+}
+
+static struct live_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
+{
+	struct live_process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->index = definitions_add_process(s->d);
+	if (p->index == NO_INDEX) {
+		free(p);
+		return NULL;
+	}
+	p->pid = pid;
+	p->process = process;
+	p->refreshed = clock_monotonic();
+	s->d->processes[p->index].pid = pid;
+	s->d->processes[p->index].rank = -1;
+	s->d->processes[p->index].start = p->refreshed;
+	HASH_ADD_INT(s->processes, pid, p);
+	s->totals.alive++;
+	describe_process(s, p);
+	return p;
+}
+
+struct live_process *session_process(struct capture_session *s, uint32_t pid)
+{
+	struct live_process *p;
+	uint32_t key = pid;
+
+	HASH_FIND_INT(s->processes, &key, p);
+	return p;
+}
+
+struct live_process *session_calling_process(struct capture_session *s, uint32_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (!p)
+		p = new_process(s, pid, NULL);
+	if (p && !p->process && !p->ended)
+		capture_refresh_process(s, pid, false);
+	/* One that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
+	if (p && p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
+		describe_process(s, p);
+	return p;
+}
+
+/* What is mapped where is known anew. keep: what was known is of the layout before. */
+static void set_process(struct capture_session *s, struct live_process *p, struct process *process, bool keep)
+{
+	if (keep) {
+		process_close(p->before);
+		p->before = p->process;
+	} else {
+		process_close(p->process);
+	}
+	p->process = process;
+	p->refreshed = clock_monotonic();
+	describe_process(s, p);
+}
+
+int capture_add_process(struct capture_session *s, struct process *process)
+{
+	struct live_process *p = session_process(s, process->pid);
+
+	if (p)
+		set_process(s, p, process, false);
+	return p || new_process(s, process->pid, process) ? 0 : -ENOMEM;
+}
+
+int capture_refresh_process(struct capture_session *s, pid_t pid, bool changed)
+{
+	struct live_process *p = session_process(s, pid);
+	struct process *process;
+	int err = process_open_if_there(&process, pid);
+
+	if (err)
+		return err;
+	if (p)
+		set_process(s, p, process, changed);
+	return p || new_process(s, pid, process) ? 0 : -ENOMEM;
+}
+
+bool capture_looked_since(struct capture_session *s, pid_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p && p->process && p->refreshed > time;
+}
+
+void capture_describe_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p)
+		describe_process(s, p);
+}
+
+bool session_is_there(struct capture_session *s, struct live_process *p)
+{
+	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid, false);
+}
+
+void session_end_process(struct capture_session *s, struct live_process *p)
+{
+	p->ended = true;
+	if (s->plan->leave_near)
+		kernel_set_rank(s->kernel, p->pid, -1);
+	if (s->totals.alive)
+		s->totals.alive--;
+	process_close(p->process);
+	process_close(p->before);
+	p->process = p->before = NULL;
+}
+
+/* Its number belongs to another process now. What is defined stays. */
+static void drop_process(struct capture_session *s, struct live_process *p)
+{
+	if (!p->ended && s->totals.alive)
+		s->totals.alive--;
+	if (p->pid < s->threads_room && s->threads[p->pid])
+		session_end_thread(s, s->threads[p->pid]);
+	HASH_DEL(s->processes, p);
+	process_close(p->process);
+	process_close(p->before);
+	free(p);
+}
+
+int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	/* Told twice, by the kernel and by whoever held it at its birth; it may have ended in between. */
+	if (p && p->born < time && (p->ended || (p->process && !process_alive(p->process)))) {
+		drop_process(s, p);
+		p = NULL;
+	}
+	if (p) {
+		if (parent && !s->d->processes[p->index].parent)
+			s->d->processes[p->index].parent = parent;
+		return 0;
+	}
+	p = new_process(s, pid, NULL);
+	if (!p)
+		return -ENOMEM;
+	p->born = time;
+	s->d->processes[p->index].start = time;
+	s->d->processes[p->index].parent = parent;
+	return 0;
+}
+
+struct process *capture_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p ? p->process : NULL;
+}
+
+/* --- what is mapped where ---------------------------------------------- */
+
+void capture_settle_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p)
+		p->settled = true;
+}
+
+bool session_expected(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_process *p = session_process(s, life->pid);
+	bool expected = life->changing;
+
+	if (!p)
+		return expected;
+	if (!life->changing && p->settled && life->time > p->refreshed)
+		expected = true; /* the last sign of its start */
+	if (life->time > p->refreshed)
+		p->settled = false;
+	return expected;
+}
+
+void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+	struct process *process = NULL;
+	bool first;
+
+	if (!p)
+		return;
+	first = p->changed_pass != s->pass;
+	p->changed_pass = s->pass;
+	p->settling = time;
+	if (first) {
+		p->layout++;
+		p->changed = time;
+	}
+	if (p->refreshed > time)
+		return; /* it was looked at after this change */
+	process_open_if_there(&process, pid);
+	set_process(s, p, process, first);
+	session_drain_control(s); /* what has changed up to this look */
+}
+
+void session_free_processes(struct capture_session *s)
+{
+	struct live_process *p, *next;
+
+	HASH_ITER(hh, s->processes, p, next) {
+		HASH_DEL(s->processes, p);
+		process_close(p->process);
+		process_close(p->before);
+		free(p);
+	}
+}
