@@ -1,7 +1,7 @@
 /*
  * tool.c - events on their way to a tool's process, and what comes of it.
  *
- * Frames are made in memory and written into a pipe that does not block. Live, nothing ever waits for the tool: what the pipe does not take stays in
+ * Frames (frames.c) are made in memory and written into a pipe that does not block. Live, nothing ever waits for the tool: what the pipe does not take stays in
  * memory, up to a limit; beyond it the tool is told no more than the ENDs of what it was told has begun, so that that stays nested, and the
  * recording has all of it for gaspbpf replay. In a replay it is the recording that waits.
  *
@@ -21,8 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recording/transfer.h"
-#include "tool/process.h"
+#include "tool/private.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -31,169 +30,6 @@
 #define LOOK_MOST_NS 1000000000ULL /* what one look at it may add to its time without a step */
 #define LOOK_EVERY 4096            /* events of a replay */
 #define REPLAY_WAITING (1 << 20)   /* bytes */
-
-enum trouble { NO_TROUBLE, TROUBLE_ENDED, TROUBLE_HUNG, TROUBLE_BEHIND, TROUBLE_STOPPED, TROUBLE_MEMORY };
-
-struct tool {
-	struct tool_options options;
-	struct tool_process process;
-	int wake;                /* epoll */
-	const struct definitions *d;
-	struct timeline_live *live;
-	void (*locate)(void *context, uint32_t site);
-	void *locate_context;
-	size_t sent[TRANSFER_KINDS];
-	size_t nthreads, nprobes, nsites; /* of those, what an event may refer to */
-	size_t ncontrols;        /* told */
-	struct buffer waiting;   /* frames; up to `written` they are in the pipe */
-	size_t written;
-	size_t frame_left;       /* bytes of the frame at `written` that are not written; 0: a frame begins there */
-	uint64_t events;         /* sent */
-	uint64_t untold;         /* not sent */
-	uint32_t *withheld;      /* by thread and lane: calls in progress of which it was not told; see withhold() */
-	size_t withheld_room;
-	enum trouble trouble;
-	uint64_t steps;          /* of the process, when it was looked at last */
-	uint64_t looked, idle;   /* ns: when; and how long without a step */
-	int stop;                /* of a replay: a descriptor */
-	bool stopped, said;      /* said: what went wrong */
-};
-
-/* --- frames ---------------------------------------------------------------------- */
-
-static void put_frame(struct tool *t, enum wire_kind kind, const struct buffer *bytes)
-{
-	struct wire_head head = { .kind = kind, .size = bytes->size };
-
-	buffer_put(&t->waiting, &head, sizeof(head));
-	if (bytes->size)
-		buffer_put(&t->waiting, bytes->data, bytes->size);
-	t->waiting.failed |= bytes->failed;
-}
-
-static void put_run(struct tool *t)
-{
-	struct buffer bytes = { 0 };
-
-	run_put(&bytes, &t->d->run);
-	put_frame(t, WIRE_RUN, &bytes);
-	buffer_free(&bytes);
-}
-
-/* What has been defined since the last time. */
-static void put_definitions(struct tool *t)
-{
-	struct buffer bytes = { 0 };
-
-	for (; t->nsites < t->d->nsites; t->nsites++)
-		if (t->locate)
-			t->locate(t->locate_context, t->nsites);
-	definitions_put_new(&bytes, t->d, t->sent);
-	put_frame(t, WIRE_DEFINITIONS, &bytes);
-	buffer_free(&bytes);
-	t->nthreads = t->d->nthreads;
-	t->nprobes = t->d->nprobes;
-}
-
-static bool is_defined(const struct tool *t, const struct span *span)
-{
-	return (span->site == NO_INDEX || span->site < t->nsites) && span->thread < t->nthreads && span->probe < t->nprobes;
-}
-
-static void forget_waiting(struct tool *t)
-{
-	buffer_clear(&t->waiting);
-	t->written = 0;
-}
-
-/* To the thread that switched measurement; where it was somebody outside, to all threads of the process. */
-static void put_control(struct tool *t, const struct def_control *control)
-{
-	struct wire_head head = { .kind = WIRE_CONTROL, .size = sizeof(struct wire_control) };
-
-	if (t->nthreads < t->d->nthreads)
-		put_definitions(t);
-	for (uint32_t i = 0; i < t->d->nthreads; i++) {
-		struct wire_control c = { .time = control->time, .thread = i, .on = control->value };
-
-		if (control->thread == NO_INDEX ? t->d->threads[i].process != control->process : control->thread != i)
-			continue;
-		buffer_put(&t->waiting, &head, sizeof(head));
-		buffer_put(&t->waiting, &c, sizeof(c));
-	}
-}
-
-static void put_controls(struct tool *t, uint64_t time)
-{
-	while (t->ncontrols < t->d->ncontrols && t->d->controls[t->ncontrols].time <= time)
-		put_control(t, &t->d->controls[t->ncontrols++]);
-}
-
-static void put_event(struct tool *t, const struct event *event)
-{
-	const struct span *span = event->span;
-	struct wire_event e = {
-		.time = event->time, .start = span->start, .end = span->end, .thread = span->thread, .probe = span->probe,
-		.site = span->site, .sequence = span->sequence, .unread = span->unread, .depth = span->depth, .reason = span->reason,
-		.nwords = span->nwords, .type = event->type, .lane = event->lane, .level = event->level,
-	};
-	struct wire_head head = { .kind = WIRE_EVENT, .size = sizeof(e) + span->nwords * sizeof(span->words[0]) };
-
-	put_controls(t, event->time);
-	if (!is_defined(t, span))
-		put_definitions(t);
-	buffer_put(&t->waiting, &head, sizeof(head));
-	buffer_put(&t->waiting, &e, sizeof(e));
-	buffer_put(&t->waiting, span->words, span->nwords * sizeof(span->words[0]));
-	t->events++;
-	if (t->waiting.failed) {
-		t->trouble = TROUBLE_MEMORY;
-		forget_waiting(t);
-	}
-}
-
-/* So many bytes have gone. Frames stand in the buffer as a whole. */
-static void advance(struct tool *t, size_t size)
-{
-	while (size) {
-		struct wire_head head;
-		size_t some;
-
-		if (!t->frame_left) {
-			memcpy(&head, t->waiting.data + t->written, sizeof(head));
-			t->frame_left = sizeof(head) + head.size;
-		}
-		some = size < t->frame_left ? size : t->frame_left;
-		t->frame_left -= some;
-		t->written += some;
-		size -= some;
-	}
-}
-
-/* Writes what the pipe takes. */
-static void pump(struct tool *t)
-{
-	while (t->written < t->waiting.size) {
-		ssize_t written = write(t->process.frames, t->waiting.data + t->written, t->waiting.size - t->written);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0 && errno == EAGAIN)
-			break;
-		if (written < 0) { /* it reads no more, and will tell why by how it ends */
-			forget_waiting(t);
-			return;
-		}
-		advance(t, written);
-	}
-	if (t->written == t->waiting.size) {
-		forget_waiting(t);
-	} else if (t->written > t->waiting.size / 2) {
-		memmove(t->waiting.data, t->waiting.data + t->written, t->waiting.size - t->written);
-		t->waiting.size -= t->written;
-		t->written = 0;
-	}
-}
 
 /* --- how it is ---------------------------------------------------------------------- */
 
@@ -222,7 +58,7 @@ static void look(struct tool *t, bool printed)
 
 static void serve(struct tool *t)
 {
-	pump(t);
+	tool_pump(t);
 	look(t, process_relay(&t->process));
 }
 
@@ -380,7 +216,7 @@ static int take_event(void *context, const struct definitions *d, const struct e
 	if (t->trouble == TROUBLE_BEHIND ? withhold(t, event->type, event->span->thread, event->lane) : t->trouble != NO_TROUBLE)
 		t->untold++;
 	else
-		put_event(t, event);
+		tool_put_event(t, event);
 	return 0;
 }
 
@@ -394,7 +230,7 @@ int tool_follow(struct tool *t, const struct definitions *d, void (*locate)(void
 	t->live = timeline_live_new(d, &ops);
 	if (!t->live)
 		return -ENOMEM;
-	put_run(t);
+	tool_put_run(t);
 	return 0;
 }
 
@@ -489,7 +325,7 @@ static int replay_event(void *context, const struct definitions *d, const struct
 {
 	struct tool *t = context;
 
-	put_event(t, event);
+	tool_put_event(t, event);
 	if (t->events % LOOK_EVERY == 0)
 		t->stopped = asked_to_stop(t->stop);
 	if (t->stopped)
@@ -511,7 +347,7 @@ int tool_replay(struct tool *t, struct recording *recording, int stop)
 
 	t->d = recording_definitions(recording);
 	t->stop = stop;
-	put_run(t);
+	tool_put_run(t);
 	error = timeline_read_merged(recording, &ops);
 	log_status("%s", "");
 	return error == -EPIPE || error == -EINTR ? 0 : error; /* tool_finish() says */
@@ -524,14 +360,14 @@ static void put_end(struct tool *t)
 	struct buffer bytes = { 0 };
 
 	if (t->trouble != TROUBLE_BEHIND) {
-		put_definitions(t);
-		put_controls(t, UINT64_MAX);
+		tool_put_definitions(t);
+		tool_put_controls(t, UINT64_MAX);
 		definitions_put_processes(&bytes, t->d); /* how they ended */
-		put_frame(t, WIRE_DEFINITIONS, &bytes);
-		put_run(t);
+		tool_put_frame(t, WIRE_DEFINITIONS, &bytes);
+		tool_put_run(t);
 		buffer_clear(&bytes);
 	}
-	put_frame(t, WIRE_END, &bytes);
+	tool_put_frame(t, WIRE_END, &bytes);
 	buffer_free(&bytes);
 }
 
