@@ -5,9 +5,11 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -81,6 +83,14 @@ static const char description[] =
 	"  sudo gaspbpf monitor --all --flight 30s,256m --trigger 'barrier>1m' -o /var/tmp      keep the last calls, too (docs/flight.md)\n"
 	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread     malloc and pthread only on request: everything calls them\n";
 
+/* An empty name is a shell variable that was not set: it would choose nobody, or everybody outside of all jobs. */
+static error_t add_name(struct text_list *list, const char *option, const char *name, struct argp_state *state)
+{
+	if (!*name)
+		argp_error(state, "%s: an empty name: give one, or leave the option out", option);
+	return -cli_append(list, name);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -99,15 +109,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->all = true;
 		break;
 	case OPTION_COMM:
-		return -cli_append(&o->comms, argument);
+		return add_name(&o->comms, "--comm", argument, state);
 	case OPTION_CGROUP:
 		if (*argument != '/')
 			argp_error(state, "--cgroup %s: not a path: use one of /proc/PID/cgroup, such as /system.slice", log_safe(argument));
 		return -cli_append(&o->cgroups, argument);
 	case OPTION_USER:
-		return -cli_append(&o->users, argument);
+		return add_name(&o->users, "--user", argument, state);
 	case OPTION_JOB:
-		return -cli_append(&o->jobs, argument);
+		return add_name(&o->jobs, "--slurm-job", argument, state);
 	case OPTION_BUDGET:
 		o->budget = 0;
 		if (!strcmp(argument, "none"))
@@ -180,6 +190,22 @@ static int find_users(struct options *o)
 		o->uids[i] = uid;
 	}
 	return 0;
+}
+
+/* A job's cgroup may come later; but a typing error should not watch nobody for months without a word. */
+static void look_for_cgroups(const struct options *o)
+{
+	static const char root[] = "/sys/fs/cgroup";
+
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
+		return; /* not cgroup v2: its tree may be anywhere */
+	for (size_t i = 0; i < o->cgroups.count; i++) {
+		const char *path = o->cgroups.items[i];
+		char whole[PATH_MAX];
+
+		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) < (int)sizeof(whole) && access(whole, F_OK))
+			log_warn("--cgroup %s: there is none of this name now: it counts from when it comes", log_safe(path));
+	}
 }
 
 /* What else is wished for in a plan (monitor_options.prepare). */
@@ -394,6 +420,7 @@ static int run(struct options *o, const struct model_set *models)
 		err = monitor_open(&m, &options);
 	if (!err) {
 		drop_privileges(m);
+		look_for_cgroups(o);
 		if (service_url(service))
 			fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(service));
 		else if (!o->quiet)

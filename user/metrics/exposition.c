@@ -99,6 +99,7 @@ void exposition_begin(struct exposition *e, enum dialect dialect)
 	e->dialect = dialect;
 	e->family = NULL;
 	e->samples = 0;
+	e->created = 0;
 	buffer_clear(&e->out);
 	buffer_clear(&e->body);
 }
@@ -112,6 +113,11 @@ void exposition_family(struct exposition *e, const struct family *family)
 		protobuf_begin_family(e);
 	else
 		put_head(e, family);
+}
+
+void exposition_created(struct exposition *e, uint64_t realtime)
+{
+	e->created = realtime;
 }
 
 void exposition_count(struct exposition *e, const struct label *labels, size_t nlabels, uint64_t value)

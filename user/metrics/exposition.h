@@ -39,6 +39,7 @@ struct exposition {
 	enum dialect dialect;
 	struct buffer out;
 	const struct family *family; /* begun; NULL: none */
+	uint64_t created; /* ns, CLOCK_REALTIME; 0: not told */
 	struct buffer body, metric, part; /* of DIALECT_PROTOBUF: the family, the metric and the message inside it that are being written */
 	size_t samples; /* time series written */
 };
@@ -46,6 +47,11 @@ struct exposition {
 void exposition_begin(struct exposition *e, enum dialect dialect);
 /* What follows belongs to this family, until the next one. The struct is kept by address. A family of histograms is native or not by the calls. */
 void exposition_family(struct exposition *e, const struct family *family);
+/*
+ * Counters and histograms that follow began at 0 at this time (ns, CLOCK_REALTIME; 0: not known). Only protocol buffers tell it: in text each of them
+ * would cost one more series.
+ */
+void exposition_created(struct exposition *e, uint64_t realtime);
 void exposition_count(struct exposition *e, const struct label *labels, size_t nlabels, uint64_t value);
 void exposition_seconds(struct exposition *e, const struct label *labels, size_t nlabels, uint64_t ns); /* exact */
 void exposition_number(struct exposition *e, const struct label *labels, size_t nlabels, double value);

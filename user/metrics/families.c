@@ -217,9 +217,11 @@ static void write_processes(struct exposition *e, const struct rows *rows, const
 			if (!row->amounts->calls || !is_known(amount, row->event, row->amounts))
 				continue;
 			process_labels(labels, row->process, row->pid, row->rank);
+			exposition_created(e, s->since_realtime_ns + (row->process->since_ns - s->since_ns));
 			event_labels(labels + PROCESS_LABELS, row->event);
 			write_amount(e, amount, row->amounts, labels, ROW_LABELS, &process_durations, &process_sizes);
 		}
+		exposition_created(e, s->since_realtime_ns);
 		write_overflow(e, amount, rows, s);
 	}
 }
@@ -325,6 +327,7 @@ int families_write(struct families *families, struct exposition *e, const struct
 
 	if (err)
 		return err;
+	exposition_created(e, snapshot->since_realtime_ns);
 	write_self(e, snapshot);
 	write_limit(e, &families->rows);
 	write_events(e, snapshot);

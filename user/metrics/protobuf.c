@@ -17,11 +17,12 @@
 enum { FAMILY_NAME = 1, FAMILY_HELP, FAMILY_TYPE, FAMILY_METRIC };
 enum { METRIC_LABEL = 1, METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM = 7 };
 enum { LABEL_NAME = 1, LABEL_VALUE };
-enum { NUMBER_VALUE = 1 }; /* of Gauge and Counter */
+enum { NUMBER_VALUE = 1, COUNTER_CREATED = 3 }; /* the first of Gauge, too */
 enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM, HISTOGRAM_BUCKET, HISTOGRAM_SCHEMA = 5, HISTOGRAM_ZERO_THRESHOLD, HISTOGRAM_POSITIVE_SPAN = 12,
-       HISTOGRAM_POSITIVE_DELTA };
+       HISTOGRAM_POSITIVE_DELTA, HISTOGRAM_CREATED = 15 };
 enum { BUCKET_COUNT = 1, BUCKET_BOUND };
 enum { SPAN_OFFSET = 1, SPAN_LENGTH };
+enum { TIMESTAMP_SECONDS = 1, TIMESTAMP_NANOS };
 
 enum { WIRE_VARINT, WIRE_64, WIRE_LENGTH };
 
@@ -101,10 +102,26 @@ static void put_labels(struct exposition *e, const struct label *labels, size_t 
 	}
 }
 
+/* When what is in e->part began at 0. */
+static void put_created(struct exposition *e, unsigned field)
+{
+	struct buffer timestamp = { 0 };
+
+	if (!e->created)
+		return;
+	put_uint(&timestamp, TIMESTAMP_SECONDS, e->created / 1000000000);
+	put_uint(&timestamp, TIMESTAMP_NANOS, e->created % 1000000000);
+	put_message(&e->part, field, &timestamp);
+	e->part.failed |= timestamp.failed;
+	buffer_free(&timestamp);
+}
+
 void protobuf_number(struct exposition *e, const struct label *labels, size_t nlabels, double value)
 {
 	put_labels(e, labels, nlabels);
 	put_double(&e->part, NUMBER_VALUE, value);
+	if (e->family->kind == KIND_COUNTER)
+		put_created(e, COUNTER_CREATED);
 	put_message(&e->metric, e->family->kind == KIND_COUNTER ? METRIC_COUNTER : METRIC_GAUGE, &e->part);
 	put_message(&e->body, FAMILY_METRIC, &e->metric);
 	e->samples++;
@@ -138,6 +155,7 @@ void protobuf_histogram(struct exposition *e, const struct label *labels, size_t
 	}
 	e->part.failed |= bucket.failed;
 	buffer_free(&bucket);
+	put_created(e, HISTOGRAM_CREATED);
 	put_message(&e->metric, METRIC_HISTOGRAM, &e->part);
 	put_message(&e->body, FAMILY_METRIC, &e->metric);
 	e->samples += bounds_series(bounds);
@@ -180,6 +198,7 @@ void protobuf_native(struct exposition *e, const struct label *labels, size_t nl
 	put_sint(&e->part, HISTOGRAM_SCHEMA, 0);
 	put_double(&e->part, HISTOGRAM_ZERO_THRESHOLD, 0x1p-128); /* as Prometheus' own libraries have it; it also tells a native one without buckets */
 	put_sparse(&e->part, h->bucket);
+	put_created(e, HISTOGRAM_CREATED);
 	put_message(&e->metric, METRIC_HISTOGRAM, &e->part);
 	put_message(&e->body, FAMILY_METRIC, &e->metric);
 	e->samples++;

@@ -2,8 +2,9 @@
  * server.c - the metrics over HTTP.
  *
  * libmicrohttpd runs on the caller's loop (its epoll descriptor), so a look at the counters and the answer that is made of it are one step of one
- * thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a connection for CLIENT_SECONDS and no more. What was
- * written for one scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop.
+ * thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a connection until it has been silent for CLIENT_SECONDS,
+ * or until more than CLIENTS have come: then the oldest makes room. So nobody can keep others out by holding connections. What was written for one
+ * scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop.
  */
 #include "metrics/metrics.h"
 
@@ -25,6 +26,7 @@
 #include "util/log.h"
 
 #define CLIENTS 32
+#define CLIENTS_AT_ONCE (4 * CLIENTS) /* that libmicrohttpd takes: those that must go are still there until its next step */
 #define CLIENT_SECONDS 10u
 #define FRESH_NS 100000000ULL
 
@@ -35,6 +37,12 @@ struct metrics {
 	metrics_look_fn look;
 	void *context;
 	char url[128];
+	struct client {
+		struct MHD_Connection *connection; /* NULL: a free place */
+		uint64_t number; /* in the order of their coming */
+		bool leaving;
+	} clients[CLIENTS_AT_ONCE];
+	uint64_t came; /* clients, so far */
 	struct answer {
 		struct MHD_Response *response;
 		uint64_t made; /* ns, CLOCK_MONOTONIC */
@@ -133,6 +141,49 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	if (!strcmp(url, "/"))
 		return answer_text(connection, MHD_HTTP_OK, "text/html; charset=utf-8", front_page);
 	return answer_text(connection, MHD_HTTP_NOT_FOUND, "text/plain", "there is only /metrics\n");
+}
+
+/* --- clients ------------------------------------------------------------ */
+
+/* Shuts the oldest client's socket, which libmicrohttpd then closes, if there are too many. */
+static void make_room(struct metrics *m)
+{
+	const union MHD_ConnectionInfo *info;
+	struct client *oldest = NULL;
+	size_t staying = 0;
+
+	for (struct client *client = m->clients; client < m->clients + CLIENTS_AT_ONCE; client++) {
+		if (!client->connection || client->leaving)
+			continue;
+		staying++;
+		if (!oldest || client->number < oldest->number)
+			oldest = client;
+	}
+	if (staying <= CLIENTS)
+		return;
+	info = MHD_get_connection_info(oldest->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info)
+		shutdown(info->connect_fd, SHUT_RDWR);
+	oldest->leaving = true;
+}
+
+static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what)
+{
+	struct metrics *m = context;
+	struct client *client = m->clients;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*socket_context)
+			*(struct client *)*socket_context = (struct client){ 0 };
+		return;
+	}
+	while (client < m->clients + CLIENTS_AT_ONCE && client->connection)
+		client++;
+	if (client == m->clients + CLIENTS_AT_ONCE)
+		return; /* cannot be: libmicrohttpd takes no more than there are places */
+	*client = (struct client){ .connection = connection, .number = m->came++ };
+	*socket_context = client;
+	make_room(m);
 }
 
 /* --- the address -------------------------------------------------------- */
@@ -240,8 +291,9 @@ int metrics_open(struct metrics **metrics, const char *listen, size_t max_series
 	if (fd < 0)
 		goto failed;
 	describe(m, fd);
-	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS,
-				     MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_SECONDS, MHD_OPTION_END);
+	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				     CLIENTS_AT_ONCE, MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_SECONDS, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, m,
+				     MHD_OPTION_END);
 	if (!m->daemon) {
 		close(fd);
 		log_error("%s: libmicrohttpd does not start: %s: try again", m->url, strerror(errno));
