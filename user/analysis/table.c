@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define LEAST_CELL 20 /* columns left of a cell that shrinks */
 
 void table_column(struct table *t, const struct column *column)
@@ -21,16 +23,9 @@ void table_cell(struct table *t, const char *format, ...)
 
 	if (t->failed)
 		return;
-	if (t->ncells == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		char **larger = realloc(t->cells, room * sizeof(*larger));
-
-		if (!larger) {
-			t->failed = true;
-			return;
-		}
-		t->cells = larger;
-		t->room = room;
+	if (array_one_more(&t->cells, &t->room, t->ncells, sizeof(*t->cells))) {
+		t->failed = true;
+		return;
 	}
 	va_start(arguments, format);
 	if (vasprintf(&t->cells[t->ncells], format, arguments) < 0)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "capture/session.h"
+#include "util/array.h"
 #include "util/log.h"
 
 /* --- delivering -------------------------------------------------------- */
@@ -84,16 +85,9 @@ static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t
 {
 	size_t at = t->nearly;
 
-	if (t->nearly == t->room) {
-		size_t room = t->room ? t->room * 2 : 64;
-		struct early *grown = realloc(t->early, room * sizeof(*grown));
-
-		if (!grown) {
-			s->err = -ENOMEM; /* the hole stays, and will be counted as a loss */
-			return;
-		}
-		t->early = grown;
-		t->room = room;
+	if (array_one_more(&t->early, &t->room, t->nearly, sizeof(*t->early))) {
+		s->err = -ENOMEM; /* the hole stays, and will be counted as a loss */
+		return;
 	}
 	while (at && t->early[at - 1].sequence > sequence)
 		at--;
@@ -184,16 +178,9 @@ static void take_life(void *context, const void *record, size_t size)
 
 	if (size < sizeof(struct gb_life))
 		return;
-	if (s->nlife == s->life_room) {
-		size_t room = s->life_room ? s->life_room * 2 : 64;
-		struct gb_life *grown = realloc(s->life, room * sizeof(*grown));
-
-		if (!grown) {
-			s->err = -ENOMEM;
-			return;
-		}
-		s->life = grown;
-		s->life_room = room;
+	if (array_one_more(&s->life, &s->life_room, s->nlife, sizeof(*s->life))) {
+		s->err = -ENOMEM;
+		return;
 	}
 	memcpy(&s->life[s->nlife++], record, sizeof(struct gb_life));
 }

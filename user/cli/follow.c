@@ -35,6 +35,7 @@
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "flight/flight.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -344,7 +345,7 @@ static struct pending *pending_of(struct follow *f, pid_t pid)
 
 static void call_for_look(struct follow *f, struct pending event)
 {
-	struct pending *known = pending_of(f, event.pid), *grown;
+	struct pending *known = pending_of(f, event.pid);
 
 	if (known) {
 		known->other_thread |= event.other_thread;
@@ -356,15 +357,8 @@ static void call_for_look(struct follow *f, struct pending event)
 	}
 	if (event.young && f->npending >= YOUNG_MOST)
 		return;
-	if (f->npending == f->room) {
-		size_t room = f->room ? f->room * 2 : 64;
-
-		grown = realloc(f->pending, room * sizeof(*grown));
-		if (!grown)
-			return;
-		f->pending = grown;
-		f->room = room;
-	}
+	if (array_one_more(&f->pending, &f->room, f->npending, sizeof(*f->pending)))
+		return;
 	f->pending[f->npending++] = event;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/reader.h"
+#include "util/array.h"
 
 #define ARGUMENTS_MOST 20
 #define FROM_MOST 8
@@ -237,16 +238,9 @@ static struct model_event *event_add(struct reader *r)
 {
 	struct model *model = r->model;
 
-	if (model->nevents == r->events_room) {
-		size_t room = r->events_room ? 2 * r->events_room : 32;
-		struct model_event *more = reallocarray(model->events, room, sizeof(*more));
-
-		if (!more) {
-			r->failed = true;
-			return NULL;
-		}
-		model->events = more;
-		r->events_room = room;
+	if (array_one_more(&model->events, &r->events_room, model->nevents, sizeof(*model->events))) {
+		r->failed = true;
+		return NULL;
 	}
 	memset(&model->events[model->nevents], 0, sizeof(*model->events));
 	return &model->events[model->nevents++];

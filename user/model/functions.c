@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/reader.h"
+#include "util/array.h"
 #include "util/log.h"
 
 /* In the prototype's text, T and the symbol for their marks. */
@@ -55,16 +56,9 @@ static struct function *function_add(struct reader *r)
 {
 	struct model *model = r->model;
 
-	if (model->nfunctions == r->room) {
-		size_t room = r->room ? 2 * r->room : 64;
-		struct function *more = reallocarray(model->functions, room, sizeof(*more));
-
-		if (!more) {
-			r->failed = true;
-			return NULL;
-		}
-		model->functions = more;
-		r->room = room;
+	if (array_one_more(&model->functions, &r->room, model->nfunctions, sizeof(*model->functions))) {
+		r->failed = true;
+		return NULL;
 	}
 	memset(&model->functions[model->nfunctions], 0, sizeof(*model->functions));
 	return &model->functions[model->nfunctions++];

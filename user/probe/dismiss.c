@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "probe/kernel_private.h"
+#include "util/array.h"
 #include "util/log.h"
 
 #define CLOSERS 16
@@ -78,17 +79,10 @@ static void dismiss(struct kernel *kernel, int fd)
 		return;
 	}
 	pthread_mutex_lock(&d->lock);
-	if (d->count == d->room) {
-		size_t room = d->room ? d->room * 2 : 64;
-		int *grown = realloc(d->fds, room * sizeof(*grown));
-
-		if (!grown) {
-			pthread_mutex_unlock(&d->lock);
-			close(fd);
-			return;
-		}
-		d->fds = grown;
-		d->room = room;
+	if (array_one_more(&d->fds, &d->room, d->count, sizeof(*d->fds))) {
+		pthread_mutex_unlock(&d->lock);
+		close(fd);
+		return;
 	}
 	d->fds[d->count++] = fd;
 	pthread_cond_signal(&d->more);

@@ -29,6 +29,7 @@
 #include "observe.skel.h"
 #include "process.skel.h"
 #include "probe/kernel_private.h"
+#include "util/array.h"
 
 #define LINK_CREATE 28          /* BPF_LINK_CREATE */
 #define MULTI_RETURN 1          /* BPF_F_UPROBE_MULTI_RETURN */
@@ -42,15 +43,8 @@ struct multi_attr {
 
 static int remember(struct kernel *kernel, struct held_link link)
 {
-	if (kernel->nlinks == kernel->room) {
-		size_t room = kernel->room ? kernel->room * 2 : 16;
-		struct held_link *grown = realloc(kernel->links, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		kernel->links = grown;
-		kernel->room = room;
-	}
+	if (array_one_more(&kernel->links, &kernel->room, kernel->nlinks, sizeof(*kernel->links)))
+		return -ENOMEM;
 	kernel->links[kernel->nlinks++] = link;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "recording/chunk.h"
+#include "util/array.h"
 
 #define LATE_MOST (1u << 30) /* bytes that they may take */
 
@@ -16,15 +17,8 @@ static const char out_of_memory[] = "there is not enough memory to read it";
 /* Room for one more span and its words. */
 static bool late_grow(struct late_store *store)
 {
-	if (store->count == store->room) {
-		size_t room = store->room ? 2 * store->room : 64;
-		struct late_span *grown = realloc(store->spans, room * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		store->spans = grown;
-		store->room = room;
-	}
+	if (array_one_more(&store->spans, &store->room, store->count, sizeof(*store->spans)))
+		return false;
 	if (store->words_room - store->nwords < GB_SLOTS) {
 		size_t room = store->words_room ? 2 * store->words_room : 256;
 		uint64_t *grown = realloc(store->words, room * sizeof(*grown));

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "target/proc.h"
+#include "util/array.h"
 #include "util/log.h"
 
 #define RANK_VARIABLES 64 /* names looked for at most: one bit each */
@@ -48,15 +49,8 @@ static int by_pid(const void *left, const void *right)
 
 static int family_add(struct family *family, pid_t pid, pid_t parent)
 {
-	if (family->count == family->room) {
-		size_t room = family->room ? family->room * 2 : 1024;
-		struct relative *larger = realloc(family->members, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		family->members = larger;
-		family->room = room;
-	}
+	if (array_one_more(&family->members, &family->room, family->count, sizeof(*family->members)))
+		return -ENOMEM;
 	family->members[family->count++] = (struct relative){ parent, pid, false };
 	return 0;
 }

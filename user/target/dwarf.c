@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -56,15 +57,8 @@ static int add_unit(struct dwarf_reader *reader, size_t *room, struct unit unit)
 {
 	if (reader->nunits == UNITS_MOST)
 		return -E2BIG;
-	if (reader->nunits == *room) {
-		size_t more = *room ? *room * 2 : 64;
-		struct unit *larger = realloc(reader->units, more * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		reader->units = larger;
-		*room = more;
-	}
+	if (array_one_more(&reader->units, room, reader->nunits, sizeof(*reader->units)))
+		return -ENOMEM;
 	reader->units[reader->nunits++] = unit;
 	return 0;
 }

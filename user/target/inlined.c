@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "target/dwarf_reader.h"
+#include "util/array.h"
 #include "util/log.h"
 
 #define NAMES_MOST (4u << 20)
@@ -39,15 +40,8 @@ static bool add_name(struct inlined_names *set, const char *name)
 		return true;
 	if (set->count == NAMES_MOST || set->bytes + length > NAME_BYTES_MOST)
 		return false;
-	if (set->count == set->room) {
-		size_t room = set->room ? set->room * 2 : 64;
-		char **larger = realloc(set->names, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		set->names = larger;
-		set->room = room;
-	}
+	if (array_one_more(&set->names, &set->room, set->count, sizeof(*set->names)))
+		return false;
 	set->names[set->count] = strdup(name);
 	if (!set->names[set->count])
 		return false;
@@ -90,15 +84,8 @@ static bool add_origin(struct inlined_names *set, Dwarf_Off origin)
 {
 	if (set->norigins == ORIGINS_MOST)
 		return false;
-	if (set->norigins == set->origins_room) {
-		size_t room = set->origins_room ? set->origins_room * 2 : 256;
-		Dwarf_Off *larger = realloc(set->origins, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		set->origins = larger;
-		set->origins_room = room;
-	}
+	if (array_one_more(&set->origins, &set->origins_room, set->norigins, sizeof(*set->origins)))
+		return false;
 	set->origins[set->norigins++] = origin;
 	return true;
 }

@@ -10,21 +10,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/array.h"
+
 int intervals_add(struct intervals *intervals, struct interval interval, size_t most)
 {
 	if (interval.high <= interval.low)
 		return 0;
 	if (intervals->count >= most)
 		return -E2BIG;
-	if (intervals->count == intervals->room) {
-		size_t room = intervals->room ? intervals->room * 2 : 64;
-		struct interval *larger = realloc(intervals->list, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		intervals->list = larger;
-		intervals->room = room;
-	}
+	if (array_one_more(&intervals->list, &intervals->room, intervals->count, sizeof(*intervals->list)))
+		return -ENOMEM;
 	interval.outer = -1;
 	intervals->list[intervals->count++] = interval;
 	return 0;

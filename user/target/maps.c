@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "util/array.h"
+
 struct line {
 	char *at, *end;
 	bool failed;
@@ -130,18 +132,7 @@ static int parse_line(char *text, size_t length, struct mapping *mapping)
 
 static int grow(struct mapping **mappings, size_t count, size_t *room)
 {
-	struct mapping *larger;
-
-	if (count >= MAPS_MOST)
-		return -E2BIG;
-	if (count < *room)
-		return 0;
-	*room = *room ? *room * 2 : 64;
-	larger = realloc(*mappings, *room * sizeof(**mappings));
-	if (!larger)
-		return -ENOMEM;
-	*mappings = larger;
-	return 0;
+	return count >= MAPS_MOST ? -E2BIG : array_one_more(mappings, room, count, sizeof(**mappings));
 }
 
 int maps_parse(char *text, size_t size, struct mapping **mappings, size_t *count)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "target/image_private.h"
+#include "util/array.h"
 
 #define SYMBOLS_MOST (16u << 20)     /* entries of one table */
 #define STRINGS_MOST (1ull << 30)    /* bytes of one string table */
@@ -103,22 +104,15 @@ static bool is_other_version(const struct table *table, const char *name, size_t
 static int take_import(struct table *table, const Elf64_Sym *entry)
 {
 	struct image_private *priv = private_of(table->image);
-	const char *name, **larger;
-	size_t room;
+	const char *name;
 
 	if (!table->dynamic || !entry->st_name || entry->st_name >= table->names_size)
 		return 0;
 	name = table->names + entry->st_name;
 	if (strnlen(name, NAME_LENGTH_MOST + 1) > NAME_LENGTH_MOST)
 		return 0;
-	if (priv->nimports == priv->imports_room) {
-		room = priv->imports_room ? priv->imports_room * 2 : 256;
-		larger = realloc(priv->imports, room * sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		priv->imports = larger;
-		priv->imports_room = room;
-	}
+	if (array_one_more(&priv->imports, &priv->imports_room, priv->nimports, sizeof(*priv->imports)))
+		return -ENOMEM;
 	priv->imports[priv->nimports++] = name;
 	return 0;
 }
