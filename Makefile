@@ -74,9 +74,18 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 unit: $(UNITS) $(BUILD)/tests/compose
 
-$(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/unit/libshared.a $(LIBRARY)
 	$(call say,UNIT,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/unit/libshared.a $(LIBRARY) -lcmocka $(LDLIBS)
+
+# what several unit tests need
+$(BUILD)/unit/libshared.a: $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,$(wildcard tests/unit/shared/*.c))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/unit/shared/%.o: tests/unit/shared/%.c $(wildcard tests/unit/shared/*.h) $(LIBRARY)
+	$(call say,UNIT,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # recordings for tests, of what they say
 $(BUILD)/tests/compose: tests/compose.c $(LIBRARY)

@@ -2,23 +2,18 @@
  * arguments_test.c - events and their arguments: what an `event` statement says, how it becomes a probe's definition,
  * what of it survives the recording, and what a tool gets in the end.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "capture/session.h"
-#include "model/value.h"
 #include "recording/definitions.h"
+#include "shared/models.h"
 #include "timeline/arguments.h"
 
-static struct model_set *read_lines(const char *lines)
+/* A model of these lines, whose events have names and numbers. */
+static struct model_set *read_events(const char *lines)
 {
 	struct model_set *set = models_new();
 	char text[8192];
@@ -28,49 +23,14 @@ static struct model_set *read_lines(const char *lines)
 	return set;
 }
 
-static const struct function *find(const struct model_set *set, const char *symbol)
-{
-	const struct model *model = models_at(set, 0);
-
-	for (size_t i = 0; i < model->nfunctions; i++)
-		if (!strcmp(model->functions[i].symbol, symbol))
-			return &model->functions[i];
-	fail_msg("no function %s", symbol);
-	return NULL;
-}
-
-/* A model of one wrong line: what is said of it. */
-static void complains(const char *line, const char *place, const char *expected)
-{
-	struct model_set *set = models_new();
-	char text[1024], said[4096], want[64];
-	FILE *file = tmpfile();
-	int old = dup(2);
-
-	snprintf(text, sizeof(text), "model x\nlibrary program\n%s\n", line);
-	fflush(stderr);
-	dup2(fileno(file), 2);
-	int result = models_add_text(set, "x.model", text, strlen(text));
-	fflush(stderr);
-	dup2(old, 2);
-	close(old);
-	rewind(file);
-	said[fread(said, 1, sizeof(said) - 1, file)] = 0;
-	fclose(file);
-	models_free(set);
-	snprintf(want, sizeof(want), "x.model:3:%s: ", place);
-	if (!result || !strstr(said, want) || !strstr(said, expected))
-		fail_msg("for \"%s\"\nexpected %s ... %s\nsaid %s", line, want, expected, said);
-}
-
 static void events_of_a_model(void **state)
 {
-	struct model_set *set = read_lines("number SEEN 7\n"
-					   "event SEEN start(size_t n) end(size_t n, void  *  where = a.b|result|0)  \"one line\"\n"
-					   "event NEVER atomic(int status)\n"
-					   "PLAIN put void x_put(int n)\n"
-					   "SEEN get void *x_get(size_t n) -> @ptr\n"
-					   "event QUIET both()\n");
+	struct model_set *set = read_events("number SEEN 7\n"
+					    "event SEEN start(size_t n) end(size_t n, void  *  where = a.b|result|0)  \"one line\"\n"
+					    "event NEVER atomic(int status)\n"
+					    "PLAIN put void x_put(int n)\n"
+					    "SEEN get void *x_get(size_t n) -> @ptr\n"
+					    "event QUIET both()\n");
 	const struct model *model = models_at(set, 0);
 	const struct model_event *seen = model_event_find(model, "GASP_X_SEEN"), *never = model_event_find(model, "GASP_X_NEVER"),
 				 *plain = model_event_find(model, "GASP_X_PLAIN"), *quiet = model_event_find(model, "GASP_X_QUIET");
@@ -85,8 +45,8 @@ static void events_of_a_model(void **state)
 	assert_int_equal(seen->nfunctions, 1);
 	assert_int_equal(never->nfunctions, 0);
 	assert_true(never->listed && !plain->listed);
-	assert_ptr_equal(find(set, "x_get")->of, seen);
-	assert_ptr_equal(find(set, "x_put")->of, plain);
+	assert_ptr_equal(find_function(set, "x_get")->of, seen);
+	assert_ptr_equal(find_function(set, "x_put")->of, plain);
 	assert_false(seen->lists[EVENT_ATOMIC].stated);
 	assert_int_equal(seen->lists[EVENT_START].count, 1);
 	assert_string_equal(seen->lists[EVENT_START].arguments[0].type, "size_t");
@@ -106,8 +66,8 @@ static void events_of_a_model(void **state)
 
 static void kinds_of_arguments(void **state)
 {
-	struct model_set *set = read_lines("event E both(int a, unsigned short b, const char *c, gasp_upc_PTS_t* d, gasp_upc_lock_t *e, "
-					   "double f, gasp_upc_nb_handle_t g, void **h, struct s *i)\n");
+	struct model_set *set = read_events("event E both(int a, unsigned short b, const char *c, gasp_upc_PTS_t* d, gasp_upc_lock_t *e, "
+					    "double f, gasp_upc_nb_handle_t g, void **h, struct s *i)\n");
 	const struct event_list *list = &model_event_find(models_at(set, 0), "GASP_X_E")->lists[EVENT_START];
 	static const enum argument_kind expected[] = { ARGUMENT_INT, ARGUMENT_UINT, ARGUMENT_TEXT, ARGUMENT_SHARED, ARGUMENT_SHARED,
 						       ARGUMENT_DOUBLE, ARGUMENT_UINT, ARGUMENT_POINTER, ARGUMENT_POINTER };
@@ -166,8 +126,8 @@ static void make(struct made *made, const char *lines, const char *symbol, const
 	struct def_probe *probe;
 
 	memset(made, 0, sizeof(*made));
-	made->set = read_lines(lines);
-	f = find(made->set, symbol);
+	made->set = read_events(lines);
+	f = find_function(made->set, symbol);
 	assert_int_equal(definitions_add_probe(&made->d), 0);
 	assert_int_equal(definitions_add_image(&made->d), 0);
 	probe = &made->d.probes[0];
@@ -281,7 +241,7 @@ static void groups_are_constants(void **state)
 		assert_string_equal(shown(&made, EVENT_START), "is_relaxed=1 type=4 funcsig=void x_getIsum(int n) what=sum no=5 never?");
 	unmake(&made);
 	make(&made, lines, "x_getsDmax", (uint64_t[]){ 3 }, 1);
-	assert_string_equal(find(made.set, "x_getsDmax")->op, "max");
+	assert_string_equal(find_function(made.set, "x_getsDmax")->op, "max");
 	BOTH_WAYS(&made)
 		assert_string_equal(shown(&made, EVENT_END), "is_relaxed=0 type=9 funcsig=void x_getsDmax(int n) what=max no=5 never?");
 	unmake(&made);

@@ -250,23 +250,42 @@ static void live_is_the_same(void **state)
 	}
 }
 
+/* A job of one thread that is told live, by now without a call. */
+static void begin_live(struct job *job, struct reading *live, int *fd)
+{
+	struct timeline_ops ops = ops_for(live);
+
+	job_open(job, 1, fd);
+	job->live = timeline_live_new(&job->d, &ops);
+}
+
+static void end_live(struct job *job, struct reading *live, int fd)
+{
+	assert_int_equal(recording_finish(job->writer), 0);
+	forget(live);
+	job_close(job, fd);
+}
+
+static void calls(struct job *job, int count)
+{
+	while (count--) {
+		job->now++;
+		enter(job, 0);
+		job->now++;
+		leave(job, 0);
+	}
+}
+
 /* A call that does not end, and calls inside it: told as soon as it is shown twice, and not before. */
 static void what_lasts_is_told_when_it_is_shown(void **state)
 {
 	struct reading live;
-	struct timeline_ops ops = ops_for(&live);
 	struct job job;
 	int fd;
 
-	job_open(&job, 1, &fd);
-	job.live = timeline_live_new(&job.d, &ops);
+	begin_live(&job, &live, &fd);
 	enter(&job, 0);
-	for (int i = 0; i < 3; i++) {
-		job.now++;
-		enter(&job, 0);
-		job.now++;
-		leave(&job, 0);
-	}
+	calls(&job, 3);
 	assert_int_equal(timeline_live_release(job.live), 0);
 	assert_int_equal(live.count[0], 0);
 	assert_true(timeline_live_waits(job.live, job.now));
@@ -280,43 +299,29 @@ static void what_lasts_is_told_when_it_is_shown(void **state)
 	assert_int_equal(live.count[0], 8);
 	assert_int_equal(live.told[0][7].type, EVENT_END);
 	assert_int_equal(live.told[0][7].time, job.now);
-	assert_int_equal(recording_finish(job.writer), 0);
-	forget(&live);
-	job_close(&job, fd);
+	end_live(&job, &live, fd);
 }
 
 /* The span of a call that was shown is lost: it ends where its thread is, and what comes later is told as it was. */
 static void a_shown_call_whose_span_is_lost_ends(void **state)
 {
 	struct reading live;
-	struct timeline_ops ops = ops_for(&live);
 	struct job job;
 	int fd;
 
-	job_open(&job, 1, &fd);
-	job.live = timeline_live_new(&job.d, &ops);
+	begin_live(&job, &live, &fd);
 	enter(&job, 0);
-	job.now++;
-	enter(&job, 0);
-	job.now++;
-	leave(&job, 0);
+	calls(&job, 1);
 	show(&job);
 	job.depth[0] = 0;
-	for (int i = 0; i < 2; i++) {
-		job.now++;
-		enter(&job, 0);
-		job.now++;
-		leave(&job, 0);
-	}
+	calls(&job, 2);
 	assert_int_equal(timeline_live_end(job.live), 0);
 	assert_int_equal(live.count[0], 8);
 	for (int i = 0, open = 0; i < 8; i++) {
 		open += live.told[0][i].type == EVENT_START ? 1 : -1;
 		assert_true(open >= 0 && open <= 2 && (i < 7 || !open));
 	}
-	assert_int_equal(recording_finish(job.writer), 0);
-	forget(&live);
-	job_close(&job, fd);
+	end_live(&job, &live, fd);
 }
 
 int main(void)
