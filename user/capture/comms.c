@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <uthash.h>
 
 #include "capture/session.h"
@@ -19,7 +18,6 @@
 #include "util/log.h"
 
 #define RECENT 16    /* a power of two */
-#define AT_ONCE 1024 /* pieces of one read; the kernel's own limit, too */
 
 /* Where a probe's calls name communicators. */
 struct comm_places {
@@ -100,17 +98,8 @@ int session_comm_site(struct capture_session *s, const struct site *site)
 static bool read_process(void *context, const struct memory_piece *pieces, size_t count)
 {
 	const struct process *process = context;
-	struct iovec local[AT_ONCE], remote[AT_ONCE];
-	ssize_t all = 0;
 
-	if (count > AT_ONCE)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		local[i] = (struct iovec){ pieces[i].bytes, pieces[i].size };
-		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].address, pieces[i].size };
-		all += (ssize_t)pieces[i].size;
-	}
-	return process_vm_readv(process->pid, local, count, remote, count, 0) == all;
+	return pieces_read(process->pid, pieces, count);
 }
 
 static bool same_members(const struct def_comm *a, const struct def_comm *b)

@@ -22,6 +22,7 @@
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define DRAIN_EVERY_MS 20
 #define OPENS_MOST (1u << 20)
@@ -207,10 +208,14 @@ static void keep_common(struct open_list *opens, const struct open_list *later)
 	opens->count = kept;
 }
 
-static int count_span(void *context, const struct definitions *d, const struct span *span)
+static int take_span(void *context, const struct definitions *d, const struct span *span)
 {
-	++*(uint64_t *)context;
-	return 0;
+	return stuck_take_span(context, d, span);
+}
+
+static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	return stuck_take_gap(context, d, gap);
 }
 
 /* The last look, with the calls in progress before and after it. */
@@ -240,8 +245,7 @@ static void interrupt(int signal)
 
 static int watch(struct options *o, struct job *job, struct stuck *stuck, struct open_list *opens)
 {
-	static uint64_t spans;
-	struct span_sink sink = { .span = count_span, .context = &spans };
+	struct span_sink sink = { .span = take_span, .gap = take_gap, .context = stuck };
 	uint64_t began = clock_monotonic();
 	int err;
 
@@ -322,7 +326,7 @@ static bool is_launcher_named(const struct pid_list *named, const pid_t *pids, s
 
 static void say_rights(void)
 {
-	log_warn("without root no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
+	log_warn("without root, or the three capabilities that observing needs, no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
 		 "one has lasted all the time is known only of threads that did not run: sudo tells more");
 }
 
@@ -335,15 +339,15 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 
 	if (!err)
 		err = stuck_open(stuck, job->models, o->choice.models ?: all, pids, count);
-	stuck->all_here &= !err && is_launcher_named(&o->choice.pids, pids, count);
+	stuck->all_here &= !err && (stuck->all_in_one || is_launcher_named(&o->choice.pids, pids, count));
 	free(pids);
 	free(all);
 	if (err)
 		return err;
-	if (geteuid())
+	if (!may_observe())
 		say_rights();
 	err = stuck_look(stuck, false);
-	if (!err && (geteuid() || o->no_probes || !o->duration))
+	if (!err && (!may_observe() || o->no_probes || !o->duration))
 		err = wait_only(o, stuck);
 	else if (!err)
 		err = plan_probes(o, job, stuck) ?: watch(o, job, stuck, opens);

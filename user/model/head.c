@@ -278,6 +278,14 @@ static void read_ranks(struct reader *r, struct statement *s)
 	}
 }
 
+/* locks GLOB DECODER */
+static void read_locks(struct reader *r, struct statement *s)
+{
+	r->model->locks_library = word_read(r, s, "a library, as in 'locks liboshmem.so.40 queue_of_ranks'");
+	r->model->locks_layout = word_read(r, s, "the layout of its locks, as in 'locks liboshmem.so.40 queue_of_ranks'");
+	end_read(r, s);
+}
+
 static void read_unit(struct reader *r, struct statement *s)
 {
 	r->model->unit = word_read(r, s, "a word, as in 'unit rank'");
@@ -350,7 +358,7 @@ static const struct {
 } statements[] = {
 	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number }, { "told", read_told },
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
-	{ "ranks", read_ranks },
+	{ "ranks", read_ranks }, { "locks", read_locks },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
 	{ "switches", read_switches }, { "wrapper", read_wrapper }, { "build", read_build },
 	{ "unseen", read_unseen }, { "event", read_event },

@@ -5,13 +5,7 @@
 #define GASPBPF_MEMBERS_H
 
 #include "model/model.h"
-
-/* A piece of a target's memory, and where it is to be put. */
-struct memory_piece {
-	uint64_t address;
-	void *bytes;
-	size_t size;
-};
+#include "util/pieces.h"
 
 /* Reads all pieces or fails: the process may have ended, and the addresses come from its memory. */
 struct memory {

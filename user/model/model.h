@@ -221,6 +221,8 @@ struct model {
 	char **ranks_env;    /* how many ranks there are; NULL-terminated */
 	char *ranks_symbol;  /* NULL: none */
 	char **ranks_local;  /* variables that tell how many of them are on its machine; NULL-terminated */
+	char *locks_library; /* glob of the library whose locks tell who has them; NULL: none */
+	char *locks_layout;  /* ... by this decoder (waits/waits.h) */
 	struct function *functions;
 	size_t nfunctions;
 	struct model_event *events; /* those with a statement first, as they stand in the file */

@@ -247,6 +247,8 @@ const char **plan_rank_variables(const struct model_set *models);
 const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank);
 /* The model, if one says that each thread of the process has a rank of its own, in storage that is not read; else NULL. */
 const struct model *plan_rank_by_thread(const struct plan *plan, const struct process *process);
+/* The rank of one of its threads, by that model. 0 or -errno, not said. */
+int plan_thread_rank(const struct plan *plan, const struct model *model, const struct process *process, pid_t tid, long *rank);
 /* How many ranks the process's job has, by this model; less than 1: not known. *all_here: all of them were started on this machine. */
 long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here);
 

@@ -124,6 +124,24 @@ const struct model *plan_rank_by_thread(const struct plan *plan, const struct pr
 	return NULL;
 }
 
+int plan_thread_rank(const struct plan *plan, const struct model *model, const struct process *process, pid_t tid, long *rank)
+{
+	int number, err = -ENOENT;
+
+	for (size_t i = 0; i < process->nmappings && err; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct image *image = mapping->executable ? plan_image(plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image->is_program)
+			err = image_read_thread_int(image, process, tid, model->rank_symbol, &number);
+	}
+	if (!err && number < 0)
+		err = -ENOENT;
+	if (!err)
+		*rank = number + model->rank_plus;
+	return err;
+}
+
 long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here)
 {
 	long ranks = number_from_environment(model->ranks_env, process), local = number_from_environment(model->ranks_local, process);

@@ -79,7 +79,8 @@ static struct look_bpf *load(struct process *const *processes, size_t count)
 
 static char state_letter(uint32_t state)
 {
-	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 12 ? 'T' : state & 48 ? 'Z' : 'S';
+	/* TASK_*; one that is dead, but still there since nobody has waited for it or others of its process live on, is 0x80. */
+	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 4 ? 'T' : state & 8 ? 't' : state & 0xb0 ? 'Z' : 'S';
 }
 
 /* Each record of `size` bytes that the iterator writes; 0 or -errno. */

@@ -5,16 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "model/members.h"
 #include "model/value.h"
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/log.h"
-
-#define RANKS_MOST 100000  /* of one job that are looked for by name */
-#define AT_ONCE 1024
 
 static const char *unit_of(const struct stuck *stuck)
 {
@@ -26,17 +22,8 @@ static const char *unit_of(const struct stuck *stuck)
 static bool read_pieces(void *context, const struct memory_piece *pieces, size_t count)
 {
 	const struct process *process = context;
-	struct iovec local[AT_ONCE], remote[AT_ONCE];
-	ssize_t all = 0;
 
-	if (count > AT_ONCE)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		local[i] = (struct iovec){ pieces[i].bytes, pieces[i].size };
-		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].address, pieces[i].size };
-		all += (ssize_t)pieces[i].size;
-	}
-	return process_vm_readv(process->pid, local, count, remote, count, 0) == all;
+	return pieces_read(process->pid, pieces, count);
 }
 
 static bool read_bytes(void *context, uint64_t address, void *bytes, size_t size)
@@ -135,7 +122,7 @@ static bool is_of_all(const struct stuck_call *call)
 
 static void find_group(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call, struct party *party)
 {
-	if (call->function->model != p->model || p->rank < 0)
+	if (call->function->model != p->model || party->rank < 0)
 		return;
 	if (has_value(call, MEANING_COMM))
 		party->gathers = find_members(stuck, p, call, party);
@@ -214,7 +201,7 @@ static void find_lock(struct stuck *stuck, const struct stuck_thread *t, const s
  * The call that tells for what a thread waits: the innermost lock that it waits for, as other threads may have it inside a call of
  * their own; else what the program called.
  */
-static const struct stuck_call *telling_call(const struct stuck_thread *t)
+const struct stuck_call *telling_call(const struct stuck_thread *t)
 {
 	const struct stuck_call *innermost = t->ncalls ? &t->calls[t->ncalls - 1] : NULL;
 
@@ -228,8 +215,8 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	struct stuck_process *p = &stuck->processes[t->process];
 	const struct stuck_call *call = telling_call(t);
 
-	*party = (struct party){ .pid = t->pid, .tid = t->tid, .rank = p->rank, .label = t->label, .peer = WAITS_NOBODY, .place = t->place,
-				 .stands_for_rank = p->rank >= 0 && t->pid == t->tid };
+	*party = (struct party){ .pid = t->pid, .tid = t->tid, .rank = t->rank, .label = t->label, .peer = WAITS_NOBODY, .place = t->place,
+				 .stands_for_rank = t->is_rank, .stopped = t->state == 'T' || t->state == 't' ? t->state : 0 };
 	if (!call)
 		return;
 	party->event = call->function->event;
@@ -259,15 +246,28 @@ static void doubt_busy_ranks(struct stuck *stuck)
 		struct party *party = &stuck->parties[i];
 
 		for (size_t k = 0; party->stands_for_rank && k < stuck->nthreads; k++)
-			if (k != i && stuck->threads[k].pid == party->pid && !stuck->threads[k].is_helper && !stuck->threads[k].stuck)
+			if (k != i && stuck->threads[k].pid == party->pid && !stuck->threads[k].is_helper && !stuck->threads[k].is_rank &&
+			    !stuck->threads[k].stuck)
 				party->likely = true;
 	}
 }
 
-static bool is_there(const struct stuck *stuck, long rank)
+bool rank_is_there(const struct stuck *stuck, long rank)
 {
+	for (size_t i = 0; i < stuck->nthreads; i++)
+		if (stuck->threads[i].is_rank && stuck->threads[i].rank == rank && !stuck->processes[stuck->threads[i].process].ended)
+			return true;
 	for (size_t i = 0; i < stuck->nprocesses; i++)
 		if (stuck->processes[i].rank == rank && !stuck->processes[i].ended)
+			return true;
+	return false;
+}
+
+/* Has it been seen to end? */
+static bool has_ended(const struct stuck *stuck, long rank)
+{
+	for (size_t i = 0; i < stuck->nprocesses; i++)
+		if (stuck->processes[i].rank == rank && stuck->processes[i].ended)
 			return true;
 	return false;
 }
@@ -287,14 +287,16 @@ static int add_missing(struct stuck *stuck, size_t *count)
 	if (!stuck->rank_labels || !stuck->parties)
 		return -ENOMEM;
 	for (long rank = least; rank < least + stuck->ranks; rank++) {
-		if (is_there(stuck, rank))
+		bool left = stuck->all_here || has_ended(stuck, rank);
+
+		if (rank_is_there(stuck, rank))
 			continue;
 		if (asprintf(&stuck->rank_labels[labels], "%s %ld", unit_of(stuck), rank) < 0) {
 			stuck->rank_labels[labels] = NULL;
 			return -ENOMEM;
 		}
 		stuck->parties[(*count)++] = (struct party){ .rank = rank, .label = stuck->rank_labels[labels++], .stands_for_rank = true,
-							     .left = stuck->all_here, .elsewhere = !stuck->all_here, .peer = WAITS_NOBODY };
+							     .left = left, .elsewhere = !left, .peer = WAITS_NOBODY };
 	}
 	return 0;
 }
@@ -309,6 +311,9 @@ int stuck_conclude(struct stuck *stuck)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		make_party(stuck, &stuck->threads[i], &stuck->parties[i]);
+	err = find_rank_holders(stuck);
+	if (err)
+		return err;
 	doubt_busy_ranks(stuck);
 	err = add_missing(stuck, &count);
 	if (err)

@@ -83,6 +83,8 @@ static void put_waits_for(struct json *j, const struct party *p)
 	}
 	if (p->holder)
 		json_key_int(j, p->joins ? "thread" : "holder", p->holder);
+	if (p->rank_holds)
+		json_key_int(j, "holder_rank", p->holder_rank);
 	if (p->peer != WAITS_NOBODY)
 		json_key_int(j, "peer", p->peer);
 	json_key_bool(j, "likely", p->likely);
@@ -112,7 +114,7 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_key_int(j, "tid", t->tid);
 	json_key_string(j, "name", t->name);
 	json_key_string(j, "label", t->label);
-	json_key_int_known(j, "rank", stuck->processes[t->process].rank, stuck->processes[t->process].rank >= 0);
+	json_key_int_known(j, "rank", t->rank, t->rank >= 0);
 	json_key_string(j, "state", state);
 	json_key_bool(j, "helper", t->is_helper);
 	json_key_bool(j, "stuck", t->stuck);

@@ -72,7 +72,8 @@ static const char *state_text(char state)
 	switch (state) {
 	case 'R': return "runs";
 	case 'D': return "waits for a device";
-	case 'T': case 't': return "is stopped";
+	case 'T': return "is stopped";
+	case 't': return "is debugged";
 	default: return "sleeps";
 	}
 }
@@ -96,7 +97,7 @@ static void add_row(struct stuck *stuck, struct table *table, size_t i)
 	table_cell(table, "%d", t->tid);
 	table_cell(table, "%s", call ? call->function->event : "-");
 	table_cell(table, "%s", *arguments ? arguments : "-");
-	table_cell(table, "%s", call ? (t->stuck ? since : "moves") : state_text(t->state));
+	table_cell(table, "%s", !call || party->stopped ? state_text(t->state) : t->stuck ? since : "moves");
 	table_cell(table, "%s", t->place ?: "-");
 }
 

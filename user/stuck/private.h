@@ -4,7 +4,10 @@
 #ifndef GASPBPF_STUCK_PRIVATE_H
 #define GASPBPF_STUCK_PRIVATE_H
 
+#include "model/value.h"
 #include "stuck/stuck.h"
+
+#define RANKS_MOST 100000 /* of one job that are looked for by name */
 
 /* calls.c: the calls in progress on a stack, the outermost first, without words. 0 or -ENOMEM. */
 int calls_on_stack(const struct stuck *stuck, struct stuck_thread *t, const struct thread_look *look);
@@ -13,6 +16,18 @@ const struct site *site_at(const struct stuck *stuck, const struct image *image,
 
 /* words.c: the words of a call that began before anybody watched. */
 void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call);
+
+/* ranks.c: which threads stand for which ranks. */
+void find_thread_ranks(struct stuck *stuck);
+
+/* held.c: who has the locks of ranks. The parties of all threads are there, in their order. 0 or -ENOMEM. */
+int find_rank_holders(struct stuck *stuck);
+/* holds.c: the lock that these values name; false: none that stands for itself, or it is not known. */
+bool lock_named(const struct value *values, size_t count, const struct sent_words *sent, struct named_lock *lock);
+/* conclude.c: the call that tells for what a thread waits; NULL: none. */
+const struct stuck_call *telling_call(const struct stuck_thread *t);
+/* conclude.c: is the rank there, and alive? */
+bool rank_is_there(const struct stuck *stuck, long rank);
 
 /* Where it was called, as of stuck_place(). */
 char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call);

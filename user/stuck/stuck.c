@@ -52,6 +52,10 @@ static void find_ranks(struct stuck *stuck)
 
 		p->rank = -1;
 		p->model = plan_rank(stuck->names, p->process, &p->rank);
+		if (!p->model) {
+			p->model = plan_rank_by_thread(stuck->names, p->process);
+			p->by_thread = p->model != NULL;
+		}
 		if (!p->model)
 			continue;
 		stuck->unit = p->model->unit ?: "rank";
@@ -59,6 +63,7 @@ static void find_ranks(struct stuck *stuck)
 		if (ranks > stuck->ranks) {
 			stuck->ranks = ranks;
 			stuck->all_here = all_here;
+			stuck->all_in_one = p->by_thread;
 		}
 	}
 }
@@ -110,6 +115,7 @@ static void free_threads(struct stuck *stuck)
 void stuck_close(struct stuck *stuck)
 {
 	findings_free(&stuck->findings);
+	free(stuck->holds);
 	free(stuck->parties);
 	for (size_t i = 0; stuck->rank_labels && stuck->rank_labels[i]; i++)
 		free(stuck->rank_labels[i]);
@@ -384,8 +390,8 @@ static int label_thread(const struct stuck *stuck, struct stuck_thread *t)
 
 	for (size_t i = 0; i < stuck->nthreads; i++)
 		others += stuck->threads[i].pid == t->pid && !stuck->threads[i].is_helper && &stuck->threads[i] != t;
-	if (p->rank >= 0 && (t->pid == t->tid || !others))
-		length = asprintf(&t->label, "%s %ld", stuck->unit, p->rank);
+	if (t->is_rank || (p->rank >= 0 && !others))
+		length = asprintf(&t->label, "%s %ld", stuck->unit, t->rank);
 	else if (p->rank >= 0)
 		length = asprintf(&t->label, "%s %ld, %s (tid %d)", stuck->unit, p->rank, name, t->tid);
 	else
@@ -435,6 +441,7 @@ int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t co
 		own = opens_of(opens, count, look, &n);
 		err = resolve_thread(stuck, process, look, own, n);
 	}
+	find_thread_ranks(stuck);
 	for (size_t i = 0; !err && i < stuck->nthreads; i++)
 		err = label_thread(stuck, &stuck->threads[i]);
 	return err;

@@ -8,6 +8,7 @@
 #define GASPBPF_STUCK_H
 
 #include "probe/probe.h"
+#include "recording/recording.h"
 #include "stacks/stacks.h"
 #include "util/json.h"
 #include "waits/waits.h"
@@ -41,6 +42,8 @@ struct stuck_thread {
 	char *label;                   /* "rank 2", "worker-1 (tid 4711)" */
 	size_t process;                /* index */
 	char state;                    /* as ps has it */
+	long rank;                     /* its own, or its process's; -1: none */
+	bool is_rank;                  /* it stands for that rank */
 	bool is_helper;                /* it was started by a library and is in nothing but libraries: not the program's own */
 	uint64_t still;                /* ns; it has not run for at least so long; 0: not known */
 	uint64_t finished;             /* calls that ended while the probes were in */
@@ -60,6 +63,7 @@ struct stuck_process {
 	struct stack_space *space;     /* NULL: cannot be unwound */
 	const struct model *model;     /* that gives its rank; NULL: it has none */
 	long rank;                     /* -1: none */
+	bool by_thread;                /* each of its threads has a rank of its own */
 	bool ended;
 };
 
@@ -74,6 +78,20 @@ struct stuck_open {
 	uint32_t unread;
 };
 
+/* A lock as a call names it. */
+struct named_lock {
+	uint64_t raw, high;            /* its value; of one of 16 bytes, both words */
+	bool is_address;               /* of the caller's own memory */
+	uint8_t slot;                  /* of the call's words */
+};
+
+/* A lock that a thread took while the probes were in, and has not given back. */
+struct stuck_hold {
+	pid_t pid, tid;
+	uint64_t since;                /* ns */
+	struct named_lock lock;
+};
+
 struct stuck {
 	struct plan *names;            /* all functions that are known, to be found on stacks */
 	struct stack_files *files;
@@ -84,6 +102,7 @@ struct stuck {
 	size_t nthreads, room;
 	long ranks;                    /* of the job; 0: not known */
 	bool all_here;                 /* all of them were started on this machine, and all that are there are looked at */
+	bool all_in_one;               /* they are threads of one process */
 	const char *unit;              /* what a rank is called */
 	struct party *parties;         /* for each thread, in the same order, then for ranks that are not there */
 	size_t nparties;
@@ -91,6 +110,8 @@ struct stuck {
 	int64_t **members;
 	size_t nmembers;
 	struct findings findings;
+	struct stuck_hold *holds;
+	size_t nholds, holds_room;
 	uint64_t watched;              /* ns; between the two looks */
 	bool probed;                   /* the probes were in meanwhile */
 };
@@ -98,6 +119,9 @@ struct stuck {
 /* Takes these processes; wish: models, as of plan_new(). 0 or -errno, said. */
 int stuck_open(struct stuck *stuck, const struct model_set *models, const char *wish, const pid_t *pids, size_t count);
 void stuck_close(struct stuck *stuck);
+/* A call that has ended while the probes were in, or calls that are lost. 0 or -ENOMEM. */
+int stuck_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span);
+int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap);
 /* Looks at all threads: the first time, and once more. 0 or -errno, not said. */
 int stuck_look(struct stuck *stuck, bool last);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost on. 0 or -ENOMEM. */

@@ -190,6 +190,9 @@ int image_variable(const struct image *image, const char *name, uint64_t *addres
  */
 int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
 
+/* The same of a program's variable of which each thread has its own. 0, -ENOENT: no such variable, -ESRCH: where it lies is not known, or -errno. Nothing is said. */
+int image_read_thread_int(const struct image *image, const struct process *process, pid_t tid, const char *name, int *value);
+
 /* Reads the variable's bytes, at most so many, from the process's memory: 0 or more, or as image_read_int(). */
 ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most);
 /* Reads the process's memory: all of it, or -errno. Nothing is said. */

@@ -23,7 +23,7 @@ struct graph {
 
 const char *finding_name(enum finding_kind kind)
 {
-	static const char *const names[FINDING_KINDS] = { "deadlock", "left", "absent", "held" };
+	static const char *const names[FINDING_KINDS] = { "stopped", "deadlock", "left", "absent", "held" };
 
 	return kind < FINDING_KINDS ? names[kind] : "?";
 }
@@ -67,6 +67,8 @@ static bool waits_for(const struct graph *g, const struct party *a, const struct
 {
 	if (!a->waits)
 		return false;
+	if (a->rank_holds)
+		return b->stands_for_rank && b->rank == a->holder_rank;
 	if (a->holder)
 		return b->tid == a->holder; /* which may be a itself: it has the lock already */
 	if (a == b || !b->stands_for_rank || b->rank < 0)
@@ -132,7 +134,7 @@ static void put_reason(FILE *out, const struct party *a, const struct party *b)
 		fprintf(out, "waits in %s for the end of %s", a->event, b->label);
 	else if (a == b)
 		fprintf(out, "waits for lock 0x%llx that it holds itself", (unsigned long long)a->lock);
-	else if (a->holder)
+	else if (a->holder || a->rank_holds)
 		fprintf(out, "waits for lock 0x%llx that %s holds", (unsigned long long)a->lock, b->label);
 	else if (a->peer != WAITS_NOBODY)
 		fprintf(out, "waits in %s for %s", a->event, b->label);
@@ -214,24 +216,40 @@ static bool is_leaving(const struct party *p, const struct party *other)
 	return p->waits && p->role == ROLE_EXIT && other->role != ROLE_EXIT;
 }
 
+static const char *stopped_how(const struct party *p)
+{
+	return p->stopped == 't' ? "stopped by a debugger" : "stopped by a signal";
+}
+
+/* Where one is that does not wait for others: "is in no known call (x.c:3 in f)" */
+static void put_where(FILE *out, const struct party *p, const char *is_in)
+{
+	if (p->stopped)
+		fprintf(out, "is %s, in %s", stopped_how(p), p->event ?: "no known call");
+	else
+		fprintf(out, "%s %s", p->event ? is_in : "is in", p->event ?: "no known call");
+	put_place(out, p);
+}
+
 static void put_absent(FILE *out, const struct graph *g, const struct party *p, const struct party *waiting)
 {
-	fputs(p->label, out);
+	fprintf(out, "%s ", p->label);
 	if (p->left) {
-		fputs(" has left the program", out);
+		fputs("has left the program", out);
 	} else if (p->elsewhere) {
-		fputs(" is not among the processes looked at", out);
+		fputs("is not among the processes looked at", out);
+	} else if (p->stopped) {
+		put_where(out, p, "");
 	} else if (is_leaving(p, waiting)) {
-		fprintf(out, " is leaving the program, in %s", p->event);
+		fprintf(out, "is leaving the program, in %s", p->event);
 		put_place(out, p);
 	} else if (p->waits) {
-		fprintf(out, " waits in %s", p->event);
+		fprintf(out, "waits in %s", p->event);
 		if (p->peer != WAITS_NOBODY)
 			fprintf(out, " for %s %ld", g->unit, p->peer);
 		put_place(out, p);
 	} else {
-		fprintf(out, "%s%s", p->event ? " is on its way, in " : " is in no known call", p->event ?: "");
-		put_place(out, p);
+		put_where(out, p, "is on its way, in");
 	}
 }
 
@@ -302,6 +320,11 @@ static void look_at_barrier(struct graph *g, size_t first, size_t *which, bool *
 
 /* --- locks, messages ---------------------------------------------------- */
 
+static bool same_lock(const struct party *a, const struct party *b)
+{
+	return a->lock_key || b->lock_key ? a->lock_key == b->lock_key : a->lock == b->lock;
+}
+
 /* Who waits for a thread or rank that does not wait itself. A message that is yet to be sent is no finding, if its sender is there. */
 static void look_at_target(struct graph *g, size_t target, size_t *which)
 {
@@ -314,27 +337,60 @@ static void look_at_target(struct graph *g, size_t target, size_t *which)
 	for (size_t i = 0; i < g->count; i++) {
 		const struct party *p = &g->parties[i];
 
-		if ((p->holder || p->peer != WAITS_NOBODY) && waits_for(g, p, to) && (!first || p->lock == first->lock)) {
+		if ((p->holder || p->rank_holds || p->peer != WAITS_NOBODY) && waits_for(g, p, to) && (!first || same_lock(p, first))) {
 			first = first ?: p;
 			which[count++] = i;
 		}
 	}
-	if (!count || (!first->holder && !to->left))
+	if (!count || (!first->holder && !first->rank_holds && !to->left))
 		return;
 	which[count] = target;
 	out = begin_text(add_finding(g, to->left ? FINDING_LEFT : FINDING_HELD, which, count + 1, count));
 	if (!out)
 		return;
 	put_names(out, g, which, count);
-	if (to->left)
-		fprintf(out, " wait%s in %s for %s, which has left the program", count == 1 ? "s" : "", first->event, to->label);
+	if (to->left && first->peer != WAITS_NOBODY)
+		fprintf(out, " wait%s in %s for %s", count == 1 ? "s" : "", first->event, to->label);
 	else if (first->joins)
 		fprintf(out, " wait%s in %s for the end of %s", count == 1 ? "s" : "", first->event, to->label);
 	else
 		fprintf(out, " wait%s for lock 0x%llx that %s holds", count == 1 ? "s" : "", (unsigned long long)first->lock, to->label);
-	if (!to->left) {
-		fprintf(out, ", which is in %s", to->event ?: "no known call");
-		put_place(out, to);
+	fputs(", which ", out);
+	if (to->left)
+		fputs("has left the program", out);
+	else if (to->elsewhere)
+		fputs("is not among the processes looked at", out);
+	else
+		put_where(out, to, "is in");
+	fclose(out);
+}
+
+/* --- stopped ------------------------------------------------------------- */
+
+/* All that are stopped in this way; a process whose threads are all stopped is one. */
+static void look_at_stopped(struct graph *g, char how, size_t *which)
+{
+	size_t count = 0;
+	FILE *out;
+
+	for (size_t i = 0; i < g->count; i++) {
+		const struct party *p = &g->parties[i];
+
+		if (p->stopped == how && (!count || g->parties[which[count - 1]].pid != p->pid))
+			which[count++] = i;
+	}
+	if (!count)
+		return;
+	out = begin_text(add_finding(g, FINDING_STOPPED, which, count, 0));
+	if (!out)
+		return;
+	put_names(out, g, which, count);
+	fprintf(out, " %s %s", count == 1 ? "is" : "are", stopped_how(&g->parties[which[0]]));
+	if (how == 'T') {
+		fprintf(out, ": to let %s go on, kill -CONT", count == 1 ? "it" : "them");
+		for (size_t i = 0; i < count && i < NAMED_MOST; i++)
+			fprintf(out, " %d", g->parties[which[i]].pid);
+		fputs(count > NAMED_MOST ? " ..." : "", out);
 	}
 	fclose(out);
 }
@@ -367,6 +423,8 @@ int waits_find(const struct party *parties, size_t count, const char *unit, stru
 		if (!g.failed)
 			look_at_target(&g, i, which);
 	}
+	for (const char *how = "Tt"; !g.failed && *how; how++)
+		look_at_stopped(&g, *how, which);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(findings->list[0]), by_weight);
 	free(which);

@@ -26,13 +26,17 @@ struct party {
 	bool left;             /* the rank has ended */
 	bool elsewhere;        /* the rank is not among those looked at: it may have ended, or run on another machine */
 	/* Where it is. */
+	char stopped;          /* 'T': by a signal, 't': by a debugger, it does not run until somebody lets it; else 0 */
 	bool waits;            /* in a call, and not moving */
 	const char *event;     /* of that call; NULL: in none that is known */
 	enum role role;
 	const char *place;     /* "ring.c:33 in exchange"; NULL: unknown */
 	/* For what it waits. */
 	uint64_t lock;         /* address; 0: none */
+	uint64_t lock_key;     /* the same for all that mean the same lock; 0: `lock` is */
 	pid_t holder;          /* thread that has it; 0: not known */
+	bool rank_holds;       /* this rank has it, and `holder` says nothing */
+	long holder_rank;
 	bool joins;            /* `holder` is a thread whose end it waits for */
 	long peer;             /* rank of the job that its message comes from or goes to; WAITS_NOBODY */
 	bool likely;           /* ... which is not certain */
@@ -46,6 +50,7 @@ struct party {
 };
 
 enum finding_kind {
+	FINDING_STOPPED,       /* these do not run, whatever they wait for */
 	FINDING_DEADLOCK,      /* these wait for each other */
 	FINDING_LEFT,          /* some wait for who has left the program */
 	FINDING_ABSENT,        /* some have come to a barrier, others have not */
@@ -89,5 +94,17 @@ struct lock_state {
  * sleeps in the kernel, 0: it does not; argument: the function's first one, by `known` and `certain`.
  */
 struct lock_state lock_read(const char *prototype, uint64_t futex, uint64_t argument, bool known, bool certain, waits_read read, void *context);
+
+/* --- locks of ranks (queue.c) --------------------------------------------- */
+
+/* What one rank has at the lock's address. */
+struct rank_word {
+	bool known;
+	bool waits;            /* it is known to wait for the lock */
+	uint64_t word;
+};
+
+/* Which rank has a lock of this layout (model->locks_layout); WAITS_NOBODY: nobody, or it cannot be told. *likely: it is not certain. */
+long lock_rank_holder(const char *layout, const struct rank_word *words, size_t ranks, bool *likely);
 
 #endif

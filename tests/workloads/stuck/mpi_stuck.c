@@ -5,14 +5,19 @@
  *   barrier  all but the last one are at a barrier; that one waits at the gate, and comes when it opens
  *   part     the same within the communicator of the odd ranks; the even ones wait for the whole job
  *   leave    all but the last one are at a barrier; that one is in MPI_Finalize
+ *   gone     all but the last one are at a barrier; that one has ended without a word
+ *   crash    the same, but it has crashed
+ *   receive  the first one receives from the last one, which has ended; the others are at a barrier
  *
- * Who is about to wait creates DIR/enters.RANK. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
+ * Who is about to wait, or to end, creates DIR/enters.RANK; who ends does so when the gate opens. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
  */
 #include <fcntl.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -48,6 +53,19 @@ __attribute__((noinline)) static void meet(MPI_Comm comm)
 	__asm__ volatile("" : : : "memory");
 }
 
+/* Ends as no rank should. */
+static void go_away(bool crash)
+{
+	static const struct rlimit none;
+
+	job_begin(&job);
+	setrlimit(RLIMIT_CORE, &none);
+	if (!crash)
+		_exit(0);
+	signal(SIGSEGV, SIG_DFL);
+	raise(SIGSEGV);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "", *late = getenv("ENTER_LATE");
@@ -76,6 +94,12 @@ int main(int argc, char **argv)
 			meet(MPI_COMM_WORLD);
 		enter();
 		return MPI_Finalize();
+	} else if (!strcmp(how, "gone") || !strcmp(how, "crash") || !strcmp(how, "receive")) {
+		if (job.rank == size - 1)
+			go_away(!strcmp(how, "crash"));
+		if (!strcmp(how, "receive") && !job.rank)
+			exchange(MPI_COMM_WORLD, size - 1, 5);
+		meet(MPI_COMM_WORLD);
 	}
 	own = job.rank + 1;
 	MPI_Allreduce(&own, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

@@ -3,10 +3,14 @@
  *
  *   barrier  all but the last one are at a barrier; that one is at the gate, and comes when it opens
  *   lock     PE 0 has a lock and goes on calling the runtime, which others need, until the gate opens; all others wait for the lock
+ *   cycle    PE 0 has the first lock and waits for the second one, PE 1 has the second one and waits for the first; all others are at a barrier
+ *   gone     all but the last one are at a barrier; that one has ended without a word
+ *   holder   the last one has ended, with the lock that all others wait for
  *
- * Who is about to wait creates DIR/enters.PE.
+ * Who is about to wait creates DIR/enters.PE. Who ends does so when the gate opens.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +21,7 @@
 #include "shmem_leave.h"
 
 static struct job job = { .name = "shmem_stuck" };
-static long lock, total, locked;
+static long lock, second, total, locked;
 
 static void enter(void)
 {
@@ -33,8 +37,6 @@ static void enter(void)
 
 __attribute__((noinline)) static void meet(void)
 {
-	if (job.rank == shmem_n_pes() - 1)
-		job_begin(&job);
 	enter();
 	shmem_barrier_all();
 	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
@@ -53,6 +55,40 @@ static void hold(void)
 	shmem_quiet();
 	while (access(path, F_OK))
 		shmem_long_test(&total, SHMEM_CMP_LT, 0);
+}
+
+__attribute__((noinline)) static void take(long *wanted)
+{
+	enter();
+	shmem_set_lock(wanted);
+	__asm__ volatile("" : : : "memory");
+}
+
+static void take_both(void)
+{
+	if (job.rank < 2)
+		shmem_set_lock(job.rank ? &second : &lock);
+	shmem_barrier_all();
+	if (job.rank < 2)
+		take(job.rank ? &lock : &second);
+}
+
+/* The last one ends; the others wait for it, or for the lock that it has taken with it. */
+static void be_left(bool holder)
+{
+	bool last = job.rank == shmem_n_pes() - 1;
+
+	if (last && holder)
+		shmem_set_lock(&lock);
+	shmem_barrier_all();
+	if (last) {
+		job_begin(&job);
+		_exit(0);
+	}
+	if (holder)
+		take(&lock);
+	else
+		meet();
 }
 
 __attribute__((noinline)) static void add(void)
@@ -75,8 +111,14 @@ int main(int argc, char **argv)
 	job.rank = shmem_my_pe();
 	job_options(&job, argc - 1, argv + 1, NULL);
 	shmem_barrier_all();
-	if (!strcmp(how, "barrier"))
+	if (!strcmp(how, "barrier")) {
+		if (job.rank == shmem_n_pes() - 1)
+			job_begin(&job);
 		meet();
+	} else if (!strcmp(how, "cycle"))
+		take_both();
+	else if (!strcmp(how, "gone") || !strcmp(how, "holder"))
+		be_left(!strcmp(how, "holder"));
 	else if (!strcmp(how, "lock")) {
 		if (job.rank) /* PE 0 is to have it first */
 			shmem_long_wait_until(&locked, SHMEM_CMP_EQ, 1);

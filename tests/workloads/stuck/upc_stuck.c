@@ -1,43 +1,129 @@
 /*
- * UPC threads on the stand-in runtime: all but the last one are at a barrier; that one is at the gate, and comes when it opens. Who is about to
- * wait creates DIR/enters.THREAD.
+ * UPC threads that wait for each other, on the stand-in runtime. The first argument says how:
+ *
+ *   (none)   all but the last one are at a barrier; that one is at the gate, and comes when it opens
+ *   gone     all but the last one are at a barrier; that one has ended without a word, when the gate opened
+ *   held     the last one has a lock and is at the gate; all others wait for the lock
+ *   cycle    thread 0 has one lock and waits for another one, thread 1 the other way round
+ *   late     as held, but the last one takes the lock when the gate opens, and keeps it until DIR/more is there
+ *
+ * Who is about to wait creates DIR/enters.THREAD.
  */
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "job.h"
 #include "upc_runtime.h"
 
-static struct job job = { .name = "upc_stuck" };
+static UPC_OWN struct job job = { .name = "upc_stuck" };
 
-static void enter(void)
+static void mark(const char *name)
 {
 	char path[4096];
 	int file;
 
-	snprintf(path, sizeof(path), "%s/enters.%d", job.gate, MYTHREAD);
+	snprintf(path, sizeof(path), "%s/%s.%d", job.gate, name, MYTHREAD);
 	file = open(path, O_CREAT | O_WRONLY, 0666);
 	if (file < 0)
 		exit(4);
 	close(file);
 }
 
+static bool is_there(const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", job.gate, name);
+	return !access(path, F_OK);
+}
+
 __attribute__((noinline)) static void meet(int id)
 {
-	enter();
+	mark("enters");
 	__upc_barrier(id);
 	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
 }
 
+__attribute__((noinline)) static void take(upc_shared_ptr lock)
+{
+	mark("enters");
+	upc_lock(lock);
+	__asm__ volatile("" : : : "memory");
+}
+
+/* The last one has the lock. */
+static void hold(bool late)
+{
+	upc_shared_ptr lock = upc_all_lock_alloc();
+	bool last = MYTHREAD == THREADS - 1;
+	char sign[32];
+
+	if (last && late)
+		job_begin(&job);
+	if (last)
+		upc_lock(lock);
+	if (last && late) {
+		mark("holds");
+		while (!is_there("more"))
+			job_sleep_us(10000);
+	} else if (last) {
+		__upc_barrier(1);
+		job_begin(&job);
+	} else {
+		snprintf(sign, sizeof(sign), "holds.%d", THREADS - 1);
+		while (late && !is_there(sign))
+			job_sleep_us(10000);
+		if (!late)
+			__upc_barrier(1);
+		take(lock);
+	}
+	upc_unlock(lock);
+}
+
+static void take_both(void)
+{
+	upc_shared_ptr first = upc_all_lock_alloc(), second = upc_all_lock_alloc();
+
+	if (MYTHREAD < 2)
+		upc_lock(MYTHREAD ? second : first);
+	__upc_barrier(1);
+	if (MYTHREAD < 2)
+		take(MYTHREAD ? first : second);
+}
+
+static void go_away(void)
+{
+	job_begin(&job);
+#ifdef UPC_PTHREADS
+	pthread_exit(NULL);
+#else
+	_exit(0);
+#endif
+}
+
 int upc_main(int argc, char **argv)
 {
-	job_options(&job, argc, argv, NULL);
+	bool told = argc > 1 && argv[1][0] != '-';
+	const char *how = told ? argv[1] : "";
+
+	job_options(&job, argc - told, argv + told, NULL);
 	job.rank = MYTHREAD;
-	if (MYTHREAD == THREADS - 1)
-		job_begin(&job);
-	meet(7);
+	if (!strcmp(how, "cycle")) {
+		take_both();
+	} else if (!strcmp(how, "held") || !strcmp(how, "late")) {
+		hold(!strcmp(how, "late"));
+	} else {
+		if (MYTHREAD == THREADS - 1 && !strcmp(how, "gone"))
+			go_away();
+		if (MYTHREAD == THREADS - 1)
+			job_begin(&job);
+		meet(7);
+	}
 	if (!MYTHREAD)
 		printf("all %d met\n", THREADS);
 	return 0;

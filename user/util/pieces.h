@@ -1,0 +1,24 @@
+/*
+ * pieces.h - pieces of another process's memory, many at once.
+ */
+#ifndef GASPBPF_PIECES_H
+#define GASPBPF_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A piece, and where it is to be put. */
+struct memory_piece {
+	uint64_t address;
+	void *bytes;
+	size_t size;
+};
+
+#define PIECES_MOST 1024 /* of one reading: the kernel's own limit */
+
+/* Reads all pieces. False: there are too many, or any of them cannot be read: the process may have ended, and the addresses may come from its memory. */
+bool pieces_read(pid_t pid, const struct memory_piece *pieces, size_t count);
+
+#endif
