@@ -93,7 +93,7 @@ int stuck_take_span(struct stuck *stuck, const struct definitions *d, const stru
 int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap)
 {
 	for (size_t i = stuck->nholds; i-- > 0;)
-		if (stuck->holds[i].tid == d->threads[gap->thread].tid && stuck->holds[i].since < (gap->before ?: UINT64_MAX))
+		if (stuck->holds[i].tid == (pid_t)d->threads[gap->thread].tid && stuck->holds[i].since < (gap->before ?: UINT64_MAX))
 			forget(stuck, i); /* it may have given it back meanwhile */
 	return 0;
 }
