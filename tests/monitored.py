@@ -1,6 +1,9 @@
 """Tests of gaspbpf monitor as a service: starting it, and reading what it tells over HTTP."""
+import contextlib
 import json
 import re
+import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -10,7 +13,9 @@ import prometheus_client.openmetrics.parser
 
 import gaspbpf
 
+EXAMPLES = gaspbpf.TOP / "examples" / "monitor"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
 
 def url_of(watcher):
@@ -62,3 +67,48 @@ def query(server, expression):
         raise AssertionError(f"{expression}: {error.read().decode()}") from None
     assert result["status"] == "success", result
     return [(row["metric"], float(row["value"][1])) for row in result["data"]["result"] if "value" in row]
+
+
+@contextlib.contextmanager
+def prometheus(folder):
+    """start(url): a Prometheus server with the example's configuration, for other addresses and each second; its own address."""
+    servers = []
+
+    def start(url, change_rules=lambda text: text):
+        shutil.copytree(EXAMPLES, folder)
+        config, rules = folder / "prometheus.yml", folder / "gaspbpf.rules.yml"
+        config.write_text(config.read_text().replace("127.0.0.1:9464", re.search(r"//([^/]+)/", url)[1]).replace("interval: 15s", "interval: 1s"))
+        rules.write_text(change_rules(rules.read_text()))
+        log = folder / "log"
+        with open(log, "w") as errors:
+            servers.append(subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
+                                             "--web.listen-address=127.0.0.1:0", "--enable-feature=native-histograms"],
+                                            stderr=errors, stdout=subprocess.DEVNULL))
+
+        def address():
+            assert servers[-1].poll() is None, log.read_text()
+            return re.search(r"Listening on\"? address=127\.0\.0\.1:([1-9]\d*)", log.read_text())
+
+        def ready():  # it listens before it answers
+            try:
+                with urllib.request.urlopen(f"{server}/-/ready", timeout=gaspbpf.PATIENCE):
+                    return True
+            except urllib.error.URLError:
+                return False
+        server = "http://127.0.0.1:" + gaspbpf.wait_for(address, "Prometheus to start")[1]
+        gaspbpf.wait_for(ready, "Prometheus to be ready")
+        return server
+
+    try:
+        yield start
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+
+
+def alerts(server):
+    """The labels of those that fire."""
+    with urllib.request.urlopen(f"{server}/api/v1/alerts", timeout=gaspbpf.PATIENCE) as answer:
+        found = json.load(answer)["data"]["alerts"]
+    return [alert["labels"] for alert in found if alert["state"] == "firing"]

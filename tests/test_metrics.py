@@ -1,7 +1,6 @@
 """Metrics over HTTP: against the job's own counts, in every form, and as a real Prometheus takes them."""
 import json
 import re
-import shutil
 import socket
 import subprocess
 import urllib.error
@@ -15,10 +14,9 @@ import truth
 
 pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
 
-EXAMPLES = gaspbpf.TOP / "examples" / "monitor"
+EXAMPLES = monitored.EXAMPLES
 RANKS = 3
 RING = ["mpirun.openmpi", "-n", str(RANKS)]
-PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
 
 @pytest.fixture
@@ -123,7 +121,7 @@ def test_nobody_can_keep_the_server_waiting(monitor):
     assert "gaspbpf_processes" in monitored.scrape(url)
     assert [status_of(url, method) for method in ("HEAD", "POST", "DELETE")] == [200, 405, 405]
     assert [status_of(url.replace("/metrics", path)) for path in ("/", "/metrics/../etc/passwd", "/nothing")] == [200, 404, 404]
-    kind, message = monitored.get(url, PROTOBUF)
+    kind, message = monitored.get(url, monitored.PROTOBUF)
     assert kind.startswith("application/vnd.google.protobuf") and message[1:21] == b"\x0a\x12gaspbpf_build_info"
     for each in silent:
         each.close()
@@ -160,27 +158,8 @@ def dashboard_queries():
 
 @pytest.fixture
 def prometheus(tmp_path):
-    """Starts a Prometheus server with the example's configuration, for other addresses; returns its own."""
-    servers = []
-
-    def start(url):
-        folder = tmp_path / "prometheus"
-        shutil.copytree(EXAMPLES, folder)
-        config = folder / "prometheus.yml"
-        config.write_text(config.read_text().replace("127.0.0.1:9464", re.search(r"//([^/]+)/", url)[1]).replace("interval: 15s", "interval: 1s"))
-        log = folder / "log"
-        servers.append(subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", "--web.listen-address=127.0.0.1:0",
-                                         "--enable-feature=native-histograms"], stderr=open(log, "w"), stdout=subprocess.DEVNULL))
-
-        def address():
-            assert servers[-1].poll() is None, log.read_text()
-            return re.search(r"Listening on\"? address=127\.0\.0\.1:([1-9]\d*)", log.read_text())
-        return "http://127.0.0.1:" + gaspbpf.wait_for(address, "Prometheus to start")[1]
-
-    yield start
-    for server in servers:
-        server.kill()
-        server.wait()
+    with monitored.prometheus(tmp_path / "prometheus") as start:
+        yield start
 
 
 def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
