@@ -42,6 +42,8 @@ void capture_settle_process(struct capture_session *session, pid_t pid);
 bool capture_looked_since(struct capture_session *session, pid_t pid, uint64_t time);
 /* The plan knows more than when it was looked at: finds its rank again. */
 void capture_describe_process(struct capture_session *session, pid_t pid);
+/* Is it observed? Also where it was not looked at so far, or has ended. */
+bool capture_knows(struct capture_session *session, pid_t pid);
 /* The process as the session holds it; NULL: unknown. */
 struct process *capture_process(struct capture_session *session, pid_t pid);
 /*

@@ -200,6 +200,11 @@ int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64
 	return 0;
 }
 
+bool capture_knows(struct capture_session *s, pid_t pid)
+{
+	return session_process(s, pid);
+}
+
 struct process *capture_process(struct capture_session *s, pid_t pid)
 {
 	struct live_process *p = session_process(s, pid);

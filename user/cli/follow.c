@@ -34,6 +34,7 @@
 
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/ranks.h"
 #include "flight/flight.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -282,15 +283,21 @@ int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 	return err;
 }
 
-/* Is this the process that the event was about, or one that has its number since? */
-static bool is_same(const struct process *process, uint64_t event)
+/* ns, CLOCK_MONOTONIC; to a tick of the kernel's clock, never too late. */
+static uint64_t started_at(const struct process *process)
 {
 	struct timespec boot;
 	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
 
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - clock_monotonic();
-	return started <= event + asleep;
+	return started > asleep ? started - asleep : 0;
+}
+
+/* Is this the process that the event was about, or one that has its number since? */
+static bool is_same(const struct process *process, uint64_t event)
+{
+	return started_at(process) <= event;
 }
 
 static void came_late(struct follow *f, uint64_t since)
@@ -368,11 +375,31 @@ static bool was_held(const struct job *job, pid_t pid, uint64_t time)
 	return is_held(job, pid) || capture_looked_since(job->capture, pid, time);
 }
 
+void follow_missed(struct follow *f, pid_t pid)
+{
+	uint64_t since = f->job->definitions.run.start, started;
+	struct process *process;
+	pid_t parent;
+
+	if (capture_knows(f->job->capture, pid) || process_open_if_there(&process, pid))
+		return;
+	started = started_at(process);
+	if (since < started)
+		since = started;
+	parent = process->parent;
+	process_close(process);
+	f->account.processes++;
+	capture_add_child(f->job->capture, pid, parent, since);
+	call_for_look(f, (struct pending){ .pid = pid, .since = since });
+}
+
 static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
 {
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time) || is_held(f->job, parent);
 
+	if (ranks_launched(f->job->ranks) && !capture_knows(f->job->capture, parent))
+		return; /* of a launcher, which is not observed itself: until it has a rank, neither is this */
 	f->account.processes++;
 	capture_add_child(f->job->capture, pid, parent, time);
 	call_for_look(f, (struct pending){
@@ -386,6 +413,11 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time);
 
+	if (ranks_launched(f->job->ranks) && !capture_knows(f->job->capture, pid)) {
+		if (ranks_is_one(f->job->ranks, pid))
+			follow_missed(f, pid);
+		return;
+	}
 	call_for_look(f, (struct pending){
 		.pid = pid, .since = time, .young = held, .held = held, .other_thread = other_thread && !held,
 	});

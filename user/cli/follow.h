@@ -39,6 +39,8 @@ int follow_give_own(struct follow *follow, pid_t pid);
 void follow_take_own(struct follow *follow, pid_t pid);
 /* Tells when the process loads libraries, if its linker says so. at_start: it is observed from the start. True: from now on. */
 bool follow_linker(struct follow *follow, pid_t pid, bool at_start);
+/* It was forked before forks were told, or by a launcher: as if its fork had been told just now. */
+void follow_missed(struct follow *follow, pid_t pid);
 /* Readable when a file that is observed has been changed. */
 int follow_fd(const struct follow *follow);
 /* Takes the probes out of files that have been changed: they were meant for what was there before. */

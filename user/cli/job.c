@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/ranks.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -50,10 +51,12 @@ static int add_pid(struct job *job, pid_t pid, const char **rank_variables)
 
 	if (err)
 		return err;
-	if (!count)
-		err = add_process(job, pid);
-	else
+	if (count) {
 		log_info("%d launched %zu processes with a rank: observing those", pid, count);
+		ranks_has_some(job->ranks, pid);
+	} else {
+		err = add_process(job, pid);
+	}
 	for (size_t i = 0; !err && i < count; i++) {
 		err = add_process(job, ranks[i]);
 		if (err == -ESRCH)
@@ -189,7 +192,7 @@ static int nothing_known(const struct job *job)
 {
 	if (job->nprocesses == 1)
 		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
-			  "looked for", job->processes[0]->pid,
+			  "looked for; a launcher that has started no rank yet is worth another try", job->processes[0]->pid,
 			  log_safe(job->processes[0]->name), job->processes[0]->pid);
 	else
 		log_error("none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
@@ -224,7 +227,7 @@ static int check_functions(struct job *job)
 int job_add_pids(struct job *job, const struct pid_list *list)
 {
 	const char **rank_variables = plan_rank_variables(job->models);
-	int err = rank_variables ? 0 : -ENOMEM;
+	int err = rank_variables ? ranks_new(&job->ranks, job->models, list) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < list->count; i++)
 		err = add_pid(job, list->pids[i], rank_variables);
@@ -333,6 +336,7 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	if (!err) {
 		job_begin(job);
 		watch_loading(job);
+		err = ranks_catch_up(job->ranks, job);
 	}
 	return err;
 }
@@ -349,6 +353,7 @@ void job_free(struct job *job)
 			process_close(job->processes[i]);
 	command_let_go(job, false);
 	follow_free(job->follow);
+	ranks_free(job->ranks);
 	capture_close(job->capture);
 	kernel_free(job->kernel);
 	definitions_free(&job->definitions);

@@ -1,0 +1,178 @@
+/*
+ * ranks.c - ranks that a launcher starts while we are on our way to it, or later.
+ *
+ * From the look at /proc that finds the ranks to the moment when the kernel side tells of forks it takes a while (files are read, probes are
+ * placed), and a launcher on a busy machine takes as long to start all of its ranks. What was forked in between nobody tells. So who is
+ * there is noted before the first look; when forks are told, who has come since is taken for what a fork would have been.
+ * Whoever forks between that look and its own entry into the set of targets is found by one more look, so that goes on until one shows nobody new.
+ *
+ * A launcher whose ranks are observed in its place is followed for its forks alone. It and what is below it are targets of the kernel side,
+ * but the capture does not know them. What they start is of interest once it has a rank: that is in its environment, so since
+ * an exec (follow.c asks then).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/capture.h"
+#include "cli/follow.h"
+#include "cli/job.h"
+#include "cli/ranks.h"
+#include "probe/probe.h"
+#include "target/target.h"
+
+#define LOOKS_MOST 100 /* who forks faster than one can look is not waited for */
+
+/* A process that was asked for. */
+struct asked {
+	pid_t pid;
+	bool has_ranks;      /* they are observed in its place */
+	pid_t *below;        /* all that were seen below it; in ascending order */
+	size_t nbelow;
+};
+
+struct ranks {
+	const char **variables; /* those with a rank; NULL-terminated */
+	struct asked *asked;
+	size_t nasked;
+};
+
+void ranks_free(struct ranks *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nasked; i++)
+		free(r->asked[i].below);
+	free(r->asked);
+	free(r->variables);
+	free(r);
+}
+
+int ranks_new(struct ranks **result, const struct model_set *models, const struct pid_list *asked)
+{
+	struct ranks *r = *result = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->variables = plan_rank_variables(models);
+	r->asked = calloc(asked->count + 1, sizeof(*r->asked));
+	if (!r->variables || !r->asked)
+		return -ENOMEM;
+	for (size_t i = 0; i < asked->count; i++) {
+		struct asked *one = &r->asked[r->nasked++];
+
+		one->pid = asked->pids[i];
+		err = process_descendants(one->pid, NULL, &one->below, &one->nbelow);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* What the launcher has itself, from an outer one, says nothing of those that it starts. */
+static void forget_variables_of(struct ranks *r, const struct process *launcher)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; r->variables[i]; i++)
+		if (!process_getenv(launcher, r->variables[i]))
+			r->variables[kept++] = r->variables[i];
+	r->variables[kept] = NULL;
+}
+
+void ranks_has_some(struct ranks *r, pid_t launcher)
+{
+	struct process *process;
+
+	for (size_t i = 0; i < r->nasked; i++)
+		if (r->asked[i].pid == launcher)
+			r->asked[i].has_ranks = true;
+	if (process_open_if_there(&process, launcher))
+		return;
+	forget_variables_of(r, process);
+	process_close(process);
+}
+
+bool ranks_launched(const struct ranks *r)
+{
+	for (size_t i = 0; r && i < r->nasked; i++)
+		if (r->asked[i].has_ranks)
+			return true;
+	return false;
+}
+
+bool ranks_is_one(const struct ranks *r, pid_t pid)
+{
+	struct process *process;
+	bool is = false;
+
+	if (process_open_if_there(&process, pid))
+		return false;
+	for (size_t i = 0; r->variables[i] && !is; i++)
+		is = process_getenv(process, r->variables[i]);
+	process_close(process);
+	return is;
+}
+
+static int by_number(const void *left, const void *right)
+{
+	const pid_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool was_there(const struct asked *asked, pid_t pid)
+{
+	return asked->nbelow && bsearch(&pid, asked->below, asked->nbelow, sizeof(pid), by_number);
+}
+
+/* Who has come below it since the look before; *came: somebody has. 0 or -errno. */
+static int look_again(struct ranks *r, struct asked *asked, struct job *job, bool *came)
+{
+	pid_t *below;
+	size_t count;
+	int err = process_descendants(asked->pid, NULL, &below, &count);
+
+	for (size_t i = 0; !err && i < count; i++) {
+		if (was_there(asked, below[i]))
+			continue;
+		*came = true;
+		err = kernel_add_target(job->kernel, below[i]);
+		if (!err && (!asked->has_ranks || ranks_is_one(r, below[i])))
+			follow_missed(job->follow, below[i]);
+	}
+	if (err) {
+		free(below);
+		return err;
+	}
+	free(asked->below);
+	asked->below = below;
+	asked->nbelow = count;
+	return 0;
+}
+
+static int follow_launcher(const struct asked *asked, struct job *job)
+{
+	int err = kernel_add_target(job->kernel, asked->pid);
+
+	for (size_t i = 0; !err && i < asked->nbelow; i++)
+		err = kernel_add_target(job->kernel, asked->below[i]);
+	return err;
+}
+
+int ranks_catch_up(struct ranks *r, struct job *job)
+{
+	bool came = true;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->nasked; i++)
+		if (r->asked[i].has_ranks)
+			err = follow_launcher(&r->asked[i], job);
+	for (int looks = 0; !err && came && looks < LOOKS_MOST; looks++) {
+		came = false;
+		for (size_t i = 0; !err && i < r->nasked; i++)
+			err = look_again(r, &r->asked[i], job, &came);
+	}
+	return err;
+}
