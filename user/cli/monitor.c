@@ -51,7 +51,7 @@ enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OP
 
 static const struct argp_option option_table[] = {
 	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
-	{ "comm", OPTION_COMM, "NAME", 0, "Processes of this name ('*' and '?' as usual); may repeat, as the next three", 1 },
+	{ "comm", OPTION_COMM, "NAME", 0, "Processes of this name ('*' and '?' as usual); may repeat, as --cgroup, --slurm-job and --user", 1 },
 	{ "cgroup", OPTION_CGROUP, "PATH", 0, "Processes in this cgroup and below it: /system.slice/slurmstepd.scope", 1 },
 	{ "user", OPTION_USER, "NAME|UID", 0, "Processes of this user", 1 },
 	{ "slurm-job", OPTION_JOB, "ID", 0, "Processes of this job, by its variable in their environment or by their cgroup", 1 },
@@ -76,15 +76,19 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf monitor --all\n"
 	"  sudo gaspbpf monitor --slurm-job 4711 --interval 1m\n"
-	"  sudo gaspbpf monitor --all --listen 9464      for Prometheus, at http://127.0.0.1:9464/metrics (docs/metrics.md)\n"
-	"  sudo gaspbpf monitor --config /etc/gaspbpf.conf      as the service does it (docs/service.md)\n"
+	"  sudo gaspbpf monitor --all --listen 9464\n"
+	"      for Prometheus, at http://127.0.0.1:9464/metrics (docs/metrics.md)\n"
+	"  sudo gaspbpf monitor --config /etc/gaspbpf.conf\n"
+	"      as the service does it (docs/service.md)\n"
 	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
 	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"
-	"  sudo gaspbpf monitor --all --flight 30s,256m --trigger 'barrier>1m' -o /var/tmp      keep the last calls, too (docs/flight.md)\n"
-	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread     malloc and pthread only on request: everything calls them\n";
+	"  sudo gaspbpf monitor --all --flight 30s,256m --trigger 'barrier>1m'\n"
+	"      keep the last calls, too (docs/flight.md)\n"
+	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread\n"
+	"      malloc and pthread only on request: everything calls them\n";
 
 /* An empty name is a shell variable that was not set: it would choose nobody, or everybody outside of all jobs. */
-static error_t add_name(struct text_list *list, const char *option, const char *name, struct argp_state *state)
+static error_t add_name(struct text_list *list, const char *option, char *name, struct argp_state *state)
 {
 	if (!*name)
 		argp_error(state, "%s: an empty name: give one, or leave the option out", option);

@@ -80,8 +80,10 @@ static const char description[] =
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
 	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
-	"  sudo gaspbpf -p 4242 --flight 30s,256m --trigger 'barrier>5s' -o /var/tmp   the last 30 s, when a barrier takes that long (docs/flight.md)\n"
-	"  sudo gaspbpf -p 4242 --tool ./mytool.so   tell a GASP or PUPC tool library what happens (docs/tools.md)\n"
+	"  sudo gaspbpf -p 4242 --flight 30s,256m --trigger 'barrier>5s' -o /var/tmp\n"
+	"      the last 30 s, when a barrier takes that long (docs/flight.md)\n"
+	"  sudo gaspbpf -p 4242 --tool ./mytool.so\n"
+	"      tell a GASP or PUPC tool library what happens (docs/tools.md)\n"
 	"  gaspbpf report run.gasp";
 
 static int parse_scope(struct options *o, const char *text)

@@ -40,9 +40,10 @@ static const char about[] =
 	"Prints time and efficiencies before and after, and writes a recording that every other command reads."
 	"\vExamples:\n"
 	"  gaspbpf simulate run.gasp --plugin ideal\n"
-	"  gaspbpf simulate run.gasp --plugin dimemas latency=2us bandwidth=12G eager=64k -o after.gasp\n"
+	"  gaspbpf simulate run.gasp --plugin dimemas latency=2us bandwidth=12G\n"
 	"  gaspbpf simulate run.gasp --plugin same cpu=2 -o faster.gasp\n"
-	"  gaspbpf simulate run.gasp --plugin ./my.so factor=3 -o after.gasp; gaspbpf report after.gasp\n"
+	"  gaspbpf simulate run.gasp --plugin ./my.so factor=3 -o after.gasp\n"
+	"  gaspbpf report after.gasp\n"
 	"\nPlug-ins that are always there, with their parameters:\n";
 
 static char *help_filter(int key, const char *text, void *input)

@@ -51,10 +51,11 @@ static const char description[] =
 	"\v"
 	"What is not certain is marked with ~.\n"
 	"\nExamples:\n"
-	"  sudo gaspbpf stuck -p 4242                 a launcher's PID means all its ranks\n"
+	"  sudo gaspbpf stuck -p 4242                 a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf stuck -p $(pgrep mpirun) --stack\n"
 	"  sudo gaspbpf stuck -p 4242 -d 10s --json\n"
-	"  gaspbpf stuck -p 4242                      your own process, without root: only threads that sleep, see docs/stuck.md\n";
+	"  gaspbpf stuck -p 4242\n"
+	"      your own process, without root: only threads that sleep (docs/stuck.md)\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

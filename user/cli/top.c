@@ -64,11 +64,11 @@ static const char description[] =
 	"Keys: up and down choose a row, Enter shows its events, < and > sort, / filters, t threads or processes, a since the start or now, "
 	"p pauses, h helps, q quits.\n\n"
 	"Examples:\n"
-	"  sudo gaspbpf top -p 4242                     a launcher's PID means all its ranks\n"
-	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, the one that waits most first\n"
-	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output is shown when the screen is closed\n"
+	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"
+	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, who waits most first\n"
+	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output is shown afterwards\n"
 	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
-	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[] | {rank, share: .interval.group_ns}'";
+	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[].interval.group_ns'";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

@@ -163,7 +163,7 @@ static struct cpf_plugin *ideal_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_ideal = {
-	.name = "ideal", .help = "the ideal network: no latency, any bandwidth, no time in the library",
+	.name = "ideal", .help = "no latency, any bandwidth, no time in the library",
 	.create = ideal_create, .destroy = free_plugin,
 };
 
@@ -263,6 +263,6 @@ static struct cpf_plugin *same_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_same = {
-	.name = "same", .help = "as recorded; cpu=2: the program's own work twice as fast, function=EVENT: only that function's",
+	.name = "same", .help = "cpu=2: own work twice as fast; function=EVENT: that function's",
 	.create = same_create, .destroy = free_plugin,
 };

@@ -317,6 +317,6 @@ static struct cpf_plugin *dimemas_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_dimemas = {
-	.name = "dimemas", .help = "latency=1us bandwidth=10G (bytes/s) eager=64k (bytes) buses=0 (any number) cpu=1",
+	.name = "dimemas", .help = "latency=1us bandwidth=10G (bytes/s) eager=64k buses=0 (any) cpu=1",
 	.create = dimemas_create, .destroy = dimemas_destroy,
 };
