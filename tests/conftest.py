@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import conformance  # noqa: E402
 import gaspbpf  # noqa: E402
+import monitoring  # noqa: E402
 
 
 def pytest_configure(config):
@@ -99,3 +100,31 @@ def observe():
         if each.process.poll() is None:
             each.process.kill()
             each.process.wait()
+
+
+@pytest.fixture
+def monitors(tmp_path):
+    """Starts monitors, and makes sure that none survives the test."""
+    running = []
+
+    def start(*arguments, **keywords):
+        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    """Makes runtimes of the test's own, and makes sure that none of their programs survives it."""
+    made = []
+
+    def make(name, **keywords):
+        made.append(monitoring.Runtime(tmp_path / f"runtime{len(made)}", name, **keywords))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.kill()

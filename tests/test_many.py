@@ -13,32 +13,6 @@ import truth
 CYCLES = int(os.environ.get("CYCLES", 200))  # 10000: what months do
 
 
-@pytest.fixture
-def monitors(tmp_path):
-    running = []
-
-    def start(*arguments, **keywords):
-        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.kill()
-
-
-@pytest.fixture
-def runtime(tmp_path):
-    made = []
-
-    def make(name, **keywords):
-        made.append(monitoring.Runtime(tmp_path / f"runtime{len(made)}", name, **keywords))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.kill()
-
-
 def met(monitor, job):
     """The library is known from here on: one process has mapped it and has been noticed."""
     first = job.start(0, 0, gate=job.folder)

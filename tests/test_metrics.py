@@ -68,16 +68,16 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
     assert bytes_sent == own["GASP_MPI_SEND"]["bytes"]
     assert monitored.total(alive, "gaspbpf_event_size_bytes_sum", "event")["GASP_MPI_SEND"] == bytes_sent
 
-    # The ranks have gone, and their series with them; what they did stays, with what they did at their end.
+    # The ranks have gone; what they did stays, with what they did at their end.
     def gone():
-        samples = monitored.scrape(url)
+        samples = monitored.scrape_anew(url)
         return samples if samples["gaspbpf_processes"][0][1] == 0 else None
-    after = gaspbpf.wait_for(gone, "the ranks' series to go")
-    assert "gaspbpf_process_calls_total" not in after
-    after = monitored.scrape_anew(url)
+    after = gaspbpf.wait_for(gone, "the ranks to be let go")
     left = mpi(monitored.total(after, "gaspbpf_event_calls_total", "event"))
     assert all(left[event] >= calls for event, calls in counted.items())
     assert left["GASP_MPI_FINALIZE"] == RANKS
+    assert monitored.total(after, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_FINALIZE") == {str(rank): 1 for rank in range(RANKS)}
+    assert mpi(monitored.total(after, "gaspbpf_process_calls_total", "event")) == left
 
     kind, text = monitored.get(url, "text/plain;version=0.0.4")
     assert kind.startswith("text/plain; version=0.0.4")

@@ -12,19 +12,6 @@ import monitoring
 
 
 @pytest.fixture
-def monitors(tmp_path):
-    running = []
-
-    def start(*arguments, **keywords):
-        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.kill()
-
-
-@pytest.fixture
 def pair(tmp_path):
     """Two programs on one library: the one that is chosen, and a bystander."""
     chosen = monitoring.Runtime(tmp_path / "runtime", "chosen_one")

@@ -10,32 +10,6 @@ import monitoring
 MPI = ["mpirun.openmpi", "--bind-to", "none", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "20"]
 
 
-@pytest.fixture
-def monitors(tmp_path):
-    running = []
-
-    def start(*arguments, **keywords):
-        running.append(monitoring.Monitor(tmp_path, *arguments, **keywords))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.kill()
-
-
-@pytest.fixture
-def runtime(tmp_path):
-    made = []
-
-    def make(name):
-        made.append(monitoring.Runtime(tmp_path / f"runtime{len(made)}", name))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.kill()
-
-
 def gate_of(folder):
     gate = pathlib.Path(folder)
     gate.mkdir()

@@ -177,6 +177,7 @@ static void too_many_series_become_one(void **state)
 	assert_true(value(text, "gaspbpf_series_limit ") == 25);
 	/* The first and the last end; what the last had done stays. */
 	count(&m.events[1].amounts, 5, 1500, 1024);
+	count(&m.event.total, 5, 1500, 1024);
 	m.snapshot.processes = &m.processes[1];
 	m.snapshot.nprocesses = 1;
 	text = scrape(&m, DIALECT_OPENMETRICS);
@@ -184,6 +185,7 @@ static void too_many_series_become_one(void **state)
 	assert_true(value(text, over) == 25);
 	/* A new process with the old number gets the room that there is now. */
 	m.processes[2].start_time++;
+	count(&m.event.total, 10, 1500, 1024);
 	m.snapshot.nprocesses = 2;
 	text = scrape(&m, DIALECT_OPENMETRICS);
 	assert_non_null(strstr(text, "gaspbpf_process_calls_total{job=\"42\",rank=\"2\""));

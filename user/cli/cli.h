@@ -52,6 +52,8 @@ struct choice {
 	bool leave_near;            /* --profile */
 	bool partial, local;        /* --profile-partial, --profile-local were given */
 };
+/* What the options wish for in a plan that is still empty. 0 or -errno, said. */
+int cli_prepare_plan(struct plan *plan, const struct choice *choice);
 /* A plan as the options want it. 0 or -errno, said. */
 int cli_new_plan(struct plan **plan, const struct model_set *models, const struct choice *choice);
 /* The options by which events are chosen (select.c), as a part of choice_parser. */

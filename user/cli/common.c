@@ -152,21 +152,29 @@ static int parse_pids(struct pid_list *list, const char *text)
 	return 0;
 }
 
+int cli_prepare_plan(struct plan *plan, const struct choice *choice)
+{
+	int err;
+
+	plan->placing.at_entry = choice->at_entry;
+	plan->returns = choice->returns;
+	plan->selection = choice->selection;
+	err = plan_set_builds(plan, choice->builds.items, choice->builds.count);
+	for (size_t i = 0; !err && i < choice->asked.count; i++)
+		err = plan_ask(plan, choice->asked.items[i]);
+	return err;
+}
+
 int cli_new_plan(struct plan **plan, const struct model_set *models, const struct choice *choice)
 {
 	int err = plan_new(plan, models, choice->models);
 
 	if (err)
 		return err;
-	(*plan)->placing.at_entry = choice->at_entry;
-	(*plan)->returns = choice->returns;
-	(*plan)->selection = choice->selection;
 	(*plan)->leave_near = choice->leave_near;
 	if (choice->selection)
 		selection_check(choice->selection, models);
-	err = plan_set_builds(*plan, choice->builds.items, choice->builds.count);
-	for (size_t i = 0; !err && i < choice->asked.count; i++)
-		err = plan_ask(*plan, choice->asked.items[i]);
+	err = cli_prepare_plan(*plan, choice);
 	if (err) {
 		plan_free(*plan);
 		*plan = NULL;

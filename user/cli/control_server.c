@@ -158,7 +158,7 @@ static uint64_t answer(struct capture_session *s, const char *request, uid_t ask
 	int pid;
 
 	strcpy(text, "unknown");
-	if (sscanf(request, "%d %15s %c", &pid, word, &rest) != 2 || pid <= 0)
+	if (!s || sscanf(request, "%d %15s %c", &pid, word, &rest) != 2 || pid <= 0)
 		return 0;
 	if (!strcmp(word, "dump"))
 		return answer_dump(s, pid, asking, dump, context, text);

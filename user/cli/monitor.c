@@ -29,7 +29,8 @@
 
 #define DEFAULT_BUDGET 0.01
 #define DEFAULT_INTERVAL 10000000000ULL /* ns */
-#define BREATH_MS 2       /* between two steps, so that a burst of news is read at once */
+#define DEFAULT_LINGER 60000000000ULL   /* ns; scrapers come more often than that */
+#define PAUSE_MS 2        /* between two steps, so that a burst of news is read at once */
 
 struct options {
 	struct choice choice;
@@ -37,7 +38,7 @@ struct options {
 	struct text_list comms, cgroups, jobs, users;
 	uid_t *uids;
 	double budget;
-	uint64_t interval, duration, most_processes;
+	uint64_t interval, duration, linger, most_processes;
 	struct service_options service;
 	struct flight_options flight;
 	char *output;               /* where its dumps go; NULL: here */
@@ -47,7 +48,7 @@ struct options {
 	char **argv;
 };
 
-enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY };
+enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY, OPTION_LINGER };
 
 static const struct argp_option option_table[] = {
 	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
@@ -61,6 +62,8 @@ static const struct argp_option option_table[] = {
 	{ "lazy", OPTION_LAZY, NULL, 0, "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
 	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too", 2 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
+	{ "linger", OPTION_LINGER, "TIME", 0, "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of that time "
+	  "has it whole; the last 512 of them at most", 4 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
 	{ "output", 'o', "FOLDER|FILE", 0, "With --flight: where its dumps go", 4 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
@@ -139,6 +142,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (parse_time(argument, &o->interval) || o->interval < 100000000)
 			argp_error(state, "--interval %s: not a time of at least 100ms: use 10, 500ms, 2m", log_safe(argument));
 		break;
+	case OPTION_LINGER:
+		if (parse_time(argument, &o->linger))
+			argp_error(state, "--linger %s: not a time: use 90s, 5m, 0", log_safe(argument));
+		break;
 	case 'd':
 		if (parse_time(argument, &o->duration) || !o->duration)
 			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
@@ -215,16 +222,7 @@ static void look_for_cgroups(const struct options *o)
 /* What else is wished for in a plan (monitor_options.prepare). */
 static int prepare(void *context, struct plan *plan)
 {
-	const struct choice *choice = context;
-	int err;
-
-	plan->placing.at_entry = choice->at_entry;
-	plan->returns = choice->returns;
-	plan->selection = choice->selection;
-	err = plan_set_builds(plan, choice->builds.items, choice->builds.count);
-	for (size_t i = 0; !err && i < choice->asked.count; i++)
-		err = plan_ask(plan, choice->asked.items[i]);
-	return err;
+	return cli_prepare_plan(plan, context);
 }
 
 static int block_signals(const struct options *o)
@@ -252,17 +250,65 @@ static int min_timeout(int timeout, uint64_t now, uint64_t due)
 	return left < (uint64_t)timeout ? (int)left : timeout;
 }
 
-/* The signal that has come; 0: none. */
-static int wait_for_something(struct monitor *m, struct service *service, int signals, int timeout)
+/* --- signals, and who else waits ------------------------------------------ */
+
+struct watch {
+	struct monitor *m;         /* NULL: not open yet */
+	struct monitor_flight *flight;
+	struct service *service;
+	int signals;
+	bool end, reload;          /* asked for */
+	bool serving;
+};
+
+static void take_signals(struct watch *w)
 {
-	struct pollfd fds[] = {
-		{ .fd = signals, .events = POLLIN }, { .fd = monitor_fd(m), .events = POLLIN }, { .fd = service_fd(service), .events = POLLIN },
-	};
 	struct signalfd_siginfo info;
 
-	if (poll(fds, 3, service_timeout(service, timeout)) > 0 && fds[1].revents)
-		usleep(BREATH_MS * 1000);
-	return read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			w->reload = true;
+		else if (info.ssi_signo == SIGUSR1)
+			monitor_flight_asked(w->flight);
+		else
+			w->end = true;
+	}
+}
+
+/* Once at a time: who is served may want a look at files, and that breathes. */
+static int serve(struct watch *w)
+{
+	int err;
+
+	if (w->serving)
+		return 0;
+	w->serving = true;
+	err = monitor_flight_step(w->flight, w->m);
+	service_step(w->service);
+	w->serving = false;
+	return err;
+}
+
+/* Between two parts of a long look through files (monitor_options.breathe): nobody waits for its end. */
+static bool breathe(void *context)
+{
+	struct watch *w = context;
+
+	take_signals(w);
+	if (!w->end && w->m)
+		serve(w); /* what goes wrong does so again in a moment, where it counts */
+	return w->end;
+}
+
+static void wait_for_something(struct watch *w, int timeout)
+{
+	struct pollfd fds[] = {
+		{ .fd = w->signals, .events = POLLIN }, { .fd = monitor_fd(w->m), .events = POLLIN }, { .fd = service_fd(w->service), .events = POLLIN },
+	};
+
+	if (poll(fds, 3, service_timeout(w->service, timeout)) > 0 && fds[1].revents)
+		usleep(PAUSE_MS * 1000);
+	take_signals(w);
 }
 
 static int print(struct monitor *m, const struct options *o, struct monitor_before *before)
@@ -273,7 +319,7 @@ static int print(struct monitor *m, const struct options *o, struct monitor_befo
 		return 0;
 	if (!snapshot)
 		return -EIO;
-	return o->json ? monitor_print_json(snapshot, stdout) : monitor_print_table(snapshot, before, stdout);
+	return o->json ? monitor_print_json(snapshot, before, stdout) : monitor_print_table(snapshot, before, stdout);
 }
 
 /* --- options, and options anew ------------------------------------------- */
@@ -296,7 +342,7 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 {
 	int err;
 
-	*o = (struct options){ .budget = DEFAULT_BUDGET, .argc = argc, .argv = argv };
+	*o = (struct options){ .budget = DEFAULT_BUDGET, .linger = DEFAULT_LINGER, .argc = argc, .argv = argv };
 	err = config_arguments(argc, argv, &parser, argc == 1 ? SERVICE_CONFIG : NULL, &o->arguments, &o->config);
 	if (err)
 		return err;
@@ -324,22 +370,24 @@ static bool can_change(const struct options *was, const struct options *now)
 
 /*
  * SIGHUP. *chosen: the options whose choice of processes holds now, others than those that the monitor began with (`first`) or NULL.
+ * 0, or -ECANCELED: the program is to end.
  */
-static void reload(struct monitor *m, struct service *service, const struct options *first, struct options **chosen)
+static int reload(struct watch *w, const struct options *first, struct options **chosen)
 {
 	struct options *fresh = malloc(sizeof(*fresh));
 	enum log_level level = log_get_level();
 	struct monitor_choice choice;
 	int err;
 
+	w->reload = false;
 	service_reloading();
 	log_set_level(LOG_WARN); /* -v counts from there */
 	err = fresh ? options_read(fresh, first->argc, first->argv, true) : -ENOMEM;
 	if (!err)
-		err = service_change(service, &fresh->service);
+		err = service_change(w->service, &fresh->service);
 	if (!err) {
 		choice = wanted(fresh);
-		err = monitor_choose(m, &choice);
+		err = monitor_choose(w->m, &choice);
 		/* Whether or not it has got all: it looks into these lists from now on. */
 		if (*chosen)
 			options_free(*chosen);
@@ -349,6 +397,8 @@ static void reload(struct monitor *m, struct service *service, const struct opti
 		options_free(fresh);
 		free(fresh);
 	}
+	if (err == -ECANCELED)
+		return err;
 	if (err) {
 		log_set_level(level);
 		log_error("%s: not taken: what was before goes on: mend the file and send SIGHUP again", log_safe(first->config));
@@ -357,40 +407,39 @@ static void reload(struct monitor *m, struct service *service, const struct opti
 		if (!can_change(first, *chosen))
 			log_warn("%s: models, functions, max-overhead and max-processes take effect at the next start", log_safe(first->config));
 	}
-	service_ready(service);
+	service_ready(w->service);
+	return 0;
 }
 
 /* --- watching ------------------------------------------------------------ */
 
-static int watch(struct monitor *m, struct monitor_flight *flight, struct service *service, const struct options *o, struct options **chosen, int signals)
+static int watch(struct watch *w, const struct options *o, struct options **chosen)
 {
 	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
 	struct monitor_before before = { 0 };
 	int err = 0;
 
 	while (!err && now < end) {
-		int timeout = min_timeout(min_timeout(monitor_timeout(m), now, shown + o->interval), now, end);
-		int signal = wait_for_something(m, service, signals, monitor_flight_timeout(flight, timeout));
+		int timeout = min_timeout(min_timeout(monitor_timeout(w->m), now, shown + o->interval), now, end);
 
-		if (signal && signal != SIGHUP && signal != SIGUSR1)
+		wait_for_something(w, monitor_flight_timeout(w->flight, timeout));
+		if (w->end)
 			break;
-		if (signal == SIGHUP)
-			reload(m, service, o, chosen);
-		else if (signal)
-			monitor_flight_asked(flight);
-		err = monitor_step(m) ?: monitor_flight_step(flight, m);
-		service_step(service);
+		if (w->reload)
+			err = reload(w, o, chosen);
+		if (!err)
+			err = monitor_step(w->m) ?: serve(w);
 		now = clock_monotonic();
 		if (err || now - shown < o->interval || now >= end)
 			continue;
 		shown = now;
-		err = print(m, o, &before);
+		err = print(w->m, o, &before);
 	}
-	if (!err)
-		err = print(m, o, &before); /* the last word */
+	if (!err || err == -ECANCELED)
+		err = print(w->m, o, &before); /* the last word */
 	service_stopping();
 	monitor_print_free(&before);
-	return err;
+	return err == -ECANCELED ? 0 : err;
 }
 
 /* What was needed for loading is not needed any more. */
@@ -400,45 +449,54 @@ static void drop_privileges(struct monitor *m)
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 }
 
+static int open_and_watch(struct watch *w, struct options *o, const struct monitor_options *options, struct options **chosen)
+{
+	struct monitor *m = NULL;
+	int err = monitor_open(&m, options);
+
+	if (err)
+		return err == -ECANCELED ? 0 : err;
+	w->m = m;
+	drop_privileges(m);
+	look_for_cgroups(o);
+	if (service_url(w->service))
+		fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(w->service));
+	else if (!o->quiet)
+		fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
+	service_ready(w->service);
+	return watch(w, o, chosen);
+}
+
 static int run(struct options *o, const struct model_set *models)
 {
+	struct watch w = { .signals = block_signals(o) };
 	struct monitor_options options = {
 		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
 		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
+		/* A line of JSON has those once more that ended since the one before. */
+		.linger_ns = o->json && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
+		.breathe = breathe, .breathe_context = &w,
 	};
-	struct monitor_flight *flight = NULL;
-	struct monitor *m = NULL;
-	struct service *service = NULL;
 	struct options *chosen = NULL;
-	int signals = block_signals(o), err = 0;
+	int err = 0;
 
-	if (signals < 0)
-		return signals;
+	if (w.signals < 0)
+		return w.signals;
 	if (o->flight.on)
-		err = monitor_flight_new(&flight, &o->flight, o->output);
+		err = monitor_flight_new(&w.flight, &o->flight, o->output);
 	options.spans = o->flight.on;
-	options.watcher = monitor_flight_watcher(flight);
+	options.watcher = monitor_flight_watcher(w.flight);
 	if (!err)
-		err = service_open(&service, &o->service, &m); /* first what the user can get wrong */
+		err = service_open(&w.service, &o->service, &w.m); /* first what the user can get wrong */
 	if (!err)
-		err = monitor_open(&m, &options);
-	if (!err) {
-		drop_privileges(m);
-		look_for_cgroups(o);
-		if (service_url(service))
-			fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(service));
-		else if (!o->quiet)
-			fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
-		service_ready(service);
-		err = watch(m, flight, service, o, &chosen, signals);
-	}
-	monitor_flight_free(flight);
-	service_close(service);
-	monitor_close(m);
+		err = open_and_watch(&w, o, &options, &chosen);
+	monitor_flight_free(w.flight);
+	service_close(w.service);
+	monitor_close(w.m);
 	if (chosen)
 		options_free(chosen);
 	free(chosen);
-	close(signals);
+	close(w.signals);
 	return err;
 }
 

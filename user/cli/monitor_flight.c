@@ -183,8 +183,12 @@ int monitor_flight_step(struct monitor_flight *f, struct monitor *m)
 	uint64_t now = clock_monotonic();
 	int err;
 
-	if (!f || f->err || !f->capture)
+	if (!f || f->err)
 		return f ? f->err : 0;
+	if (!f->capture) { /* who asks is told that there is nothing yet */
+		control_serve(f->control, NULL, dump, f);
+		return 0;
+	}
 	err = capture_drain(f->capture);
 	control_serve(f->control, f->capture, dump, f);
 	flight_step(f->flight);

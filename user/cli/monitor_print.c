@@ -54,12 +54,12 @@ static int remember(const struct monitor_snapshot *now, struct monitor_before *b
 {
 	monitor_print_free(before);
 	before->events = malloc((now->nevents + 1) * sizeof(*before->events));
-	before->processes = malloc((now->nprocesses + 1) * sizeof(*before->processes));
+	before->processes = malloc((now->nalive + 1) * sizeof(*before->processes));
 	if (!before->events || !before->processes)
 		return -ENOMEM;
 	memcpy(before->events, now->events, now->nevents * sizeof(*before->events));
 	before->nevents = now->nevents;
-	for (size_t i = 0; i < now->nprocesses; i++)
+	for (size_t i = 0; i < now->nalive; i++)
 		before->processes[before->nprocesses++] = sum_up(&now->processes[i]);
 	before->time_ns = now->time_ns;
 	before->cost_ns = now->cost_ns;
@@ -76,7 +76,7 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 
 	if (localtime_r(&clock, &local))
 		strftime(when, sizeof(when), "%F %T", &local);
-	fprintf(out, "%s  %zu processes (%llu came, %llu ended)  probes took %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nprocesses,
+	fprintf(out, "%s  %zu processes (%llu came, %llu ended)  probes took %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive,
 		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
 		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
 	if (now->lost)
@@ -133,8 +133,8 @@ static int by_time(const void *a, const void *b)
 static int print_processes(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
 {
 	double since = (now->time_ns - (before->time_ns ? before->time_ns : now->since_ns)) / 1e9; /* s */
-	struct busy_process *list = calloc(now->nprocesses + 1, sizeof(*list));
-	size_t count = now->nprocesses;
+	struct busy_process *list = calloc(now->nalive + 1, sizeof(*list));
+	size_t count = now->nalive;
 
 	if (!list)
 		return -ENOMEM;
@@ -219,6 +219,8 @@ static void write_process(struct json *j, const struct monitor_snapshot *now, co
 	json_key_int_known(j, "size", p->size, p->size >= 0);
 	json_key_bool(j, "from_start", p->from_start);
 	json_key_uint(j, "blind_ns", p->blind_ns);
+	json_key(j, "ended");
+	json_bool(j, p->ended_ns);
 	json_key(j, "events");
 	json_array(j);
 	for (size_t i = 0; i < p->nevents; i++) {
@@ -249,13 +251,14 @@ static void write_monitor(struct json *j, const struct monitor_snapshot *now)
 	json_key_uint(j, "cost_ns", now->cost_ns);
 	json_key_uint(j, "own_cpu_ns", now->own_cpu_ns);
 	json_key_uint(j, "own_bytes", now->own_bytes);
+	json_key_uint(j, "own_heap_bytes", now->own_heap_bytes);
 	json_key_uint(j, "images", now->images);
 	json_key_uint(j, "sites", now->sites);
 	json_key_uint(j, "sums", now->sums);
 	json_end_object(j);
 }
 
-int monitor_print_json(const struct monitor_snapshot *now, FILE *out)
+int monitor_print_json(const struct monitor_snapshot *now, struct monitor_before *before, FILE *out)
 {
 	struct json *j = malloc(sizeof(*j));
 	int err;
@@ -283,7 +286,9 @@ int monitor_print_json(const struct monitor_snapshot *now, FILE *out)
 	json_key(j, "processes");
 	json_array(j);
 	for (size_t i = 0; i < now->nprocesses; i++)
-		write_process(j, now, &now->processes[i]);
+		if (i < now->nalive || now->processes[i].ended_ns > before->time_ns) /* once more */
+			write_process(j, now, &now->processes[i]);
+	before->time_ns = now->time_ns;
 	json_end_array(j);
 	json_end_object(j);
 	err = json_finish(j);

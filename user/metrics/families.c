@@ -39,7 +39,7 @@ static const struct family event_families[AMOUNTS] = {
 };
 
 static const struct family process_families[AMOUNTS] = {
-	[CALLS] = { "gaspbpf_process_calls", "calls", "Calls of the event by a process that lives.", KIND_COUNTER },
+	[CALLS] = { "gaspbpf_process_calls", "calls", "Calls of the event by a process that lives, or has ended less than a minute ago.", KIND_COUNTER },
 	[SECONDS] = { "gaspbpf_process_seconds", "seconds", "Time of the process' threads in the calls whose duration is known.", KIND_COUNTER },
 	[BYTES] = { "gaspbpf_process_bytes", "bytes", "Payload of the calls whose payload is known.", KIND_COUNTER },
 	[DURATION] = { "gaspbpf_process_duration_seconds", "seconds", "Durations of calls by a process.", KIND_HISTOGRAM },
@@ -257,7 +257,8 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		uint64_t value;
 	} *one, numbers[] = {
 		{ { "gaspbpf_resident_bytes", "bytes", "Memory of the monitor itself.", KIND_GAUGE }, s->own_bytes },
-		{ { "gaspbpf_processes", NULL, "Observed processes that are alive and map a known runtime.", KIND_GAUGE }, s->nprocesses },
+		{ { "gaspbpf_heap_bytes", "bytes", "Of that, what is in use: blocks that have been allocated and not been freed.", KIND_GAUGE }, s->own_heap_bytes },
+		{ { "gaspbpf_processes", NULL, "Observed processes that are alive and map a known runtime.", KIND_GAUGE }, s->nalive },
 		{ { "gaspbpf_noticed_processes", NULL, "Chosen processes so far.", KIND_COUNTER }, s->noticed },
 		{ { "gaspbpf_ended_processes", NULL, "Chosen processes that have ended.", KIND_COUNTER }, s->ended },
 		{ { "gaspbpf_crowded_processes", NULL, "Processes too many to be kept apart: they are in the events' figures only.", KIND_COUNTER }, s->crowded },

@@ -1,8 +1,10 @@
 /*
  * rows.c - which events of which processes have series of their own.
  *
- * First come, first served, and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there, and what it had
- * counted when it was last seen stays there when it ends. So no series ever goes back.
+ * First come, first served, and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there. What is in
+ * the overflow series is all that the event's total has and no other series has, or had until its process was forgotten: rows beyond the
+ * limit, processes that are not kept apart, that had ended before anybody looked, or of which the end was not seen. So nothing vanishes: the
+ * sum of all that ever was in these series is the total. And no series ever goes back.
  */
 #include "metrics/rows.h"
 
@@ -23,7 +25,7 @@ struct place {
 	struct key key;
 	uint64_t generation; /* the last look at which it was there */
 	size_t series;       /* 0: it is in the overflow series */
-	struct brief last;   /* of those */
+	struct brief last;   /* with series: what they show */
 	UT_hash_handle hh;
 };
 
@@ -40,12 +42,24 @@ static struct key key_of(const struct monitor_process *process, const struct mon
 	return (struct key){ .start = process->start_time, .pid = process->pid, .event = event->event };
 }
 
+static struct brief brief_of(const struct monitor_amounts *amounts)
+{
+	return (struct brief){ amounts->calls, amounts->ns, amounts->bytes, amounts->sized };
+}
+
 static void add(struct brief *to, const struct brief *more)
 {
 	to->calls += more->calls;
 	to->ns += more->ns;
 	to->bytes += more->bytes;
 	to->sized += more->sized;
+}
+
+/* What is left when some of it is known. A process's calls may be known to be its own only after they were counted: never less than before. */
+static void keep_rest(uint64_t *rest, uint64_t total, uint64_t known)
+{
+	if (total > known && total - known > *rest)
+		*rest = total - known;
 }
 
 static void mark_those_that_live(struct rows *rows, const struct monitor_snapshot *snapshot)
@@ -68,8 +82,7 @@ static void forget_those_that_ended(struct rows *rows)
 	HASH_ITER(hh, rows->places, place, next) {
 		if (place->generation == rows->generation)
 			continue;
-		if (!place->series)
-			add(&rows->gone[place->key.event], &place->last);
+		add(&rows->gone[place->key.event], &place->last);
 		rows->used -= place->series;
 		HASH_DEL(rows->places, place);
 		free(place);
@@ -116,22 +129,36 @@ static int place_row(struct rows *rows, const struct monitor_snapshot *snapshot,
 		place = new_place(rows, &key, series(what));
 	if (!place)
 		return -ENOMEM;
-	if (place->series)
-		return show(rows, process, what, amounts);
-	place->last = (struct brief){ amounts->calls, amounts->ns, amounts->bytes, amounts->sized };
-	add(&rows->overflow[event->event], &place->last);
-	rows->over++;
-	return 0;
+	if (!place->series) {
+		rows->over++;
+		return 0;
+	}
+	place->last = brief_of(amounts);
+	add(&rows->known[event->event], &place->last);
+	return show(rows, process, what, amounts);
 }
 
 static int reach_events(struct rows *rows, size_t nevents)
 {
-	size_t gone = rows->nevents, overflow = rows->nevents;
+	size_t gone = rows->nevents, known = rows->nevents, overflow = rows->nevents;
 
-	if (array_reach(&rows->gone, &gone, nevents, sizeof(*rows->gone)) || array_reach(&rows->overflow, &overflow, nevents, sizeof(*rows->overflow)))
+	if (array_reach(&rows->gone, &gone, nevents, sizeof(*rows->gone)) || array_reach(&rows->known, &known, nevents, sizeof(*rows->known)) ||
+	    array_reach(&rows->overflow, &overflow, nevents, sizeof(*rows->overflow)))
 		return -ENOMEM;
-	rows->nevents = gone < overflow ? gone : overflow;
+	rows->nevents = overflow;
 	return 0;
+}
+
+static void find_overflow(struct rows *rows, const struct monitor_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nevents; i++) {
+		struct brief total = brief_of(&snapshot->events[i].total), *rest = &rows->overflow[i], *known = &rows->known[i];
+
+		keep_rest(&rest->calls, total.calls, known->calls);
+		keep_rest(&rest->ns, total.ns, known->ns);
+		keep_rest(&rest->bytes, total.bytes, known->bytes);
+		keep_rest(&rest->sized, total.sized, known->sized);
+	}
 }
 
 int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size_t (*series)(const struct monitor_event *event))
@@ -145,10 +172,12 @@ int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size
 	mark_those_that_live(rows, snapshot);
 	forget_those_that_ended(rows);
 	for (size_t i = 0; i < rows->nevents; i++)
-		rows->overflow[i] = rows->gone[i];
+		rows->known[i] = rows->gone[i];
 	for (size_t p = 0; !err && p < snapshot->nprocesses; p++)
 		for (size_t e = 0; !err && e < snapshot->processes[p].nevents; e++)
 			err = place_row(rows, snapshot, &snapshot->processes[p], &snapshot->processes[p].events[e], series);
+	if (!err)
+		find_overflow(rows, snapshot);
 	return err;
 }
 
@@ -162,5 +191,6 @@ void rows_free(struct rows *rows)
 	}
 	free(rows->shown);
 	free(rows->gone);
+	free(rows->known);
 	free(rows->overflow);
 }

@@ -31,7 +31,7 @@ struct rows {
 	struct place *places; /* of all rows, by process and event */
 	uint64_t generation;
 	struct row *shown; size_t nshown, room; /* those with series of their own, by process */
-	struct brief *gone, *overflow; size_t nevents; /* by event: of rows beyond the limit that have ended, and with those that live */
+	struct brief *gone, *known, *overflow; size_t nevents; /* by event: rows with series that have ended, and with those that live; all the rest */
 };
 
 /* Looks at all that there is. series(event): how many series a row of this event is at most. 0 or -ENOMEM. */

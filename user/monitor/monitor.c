@@ -5,6 +5,7 @@
  * enough that those of ended threads do not pile up. Nothing here grows with time: processes go with their last sums, files with plans_renew().
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +105,8 @@ int monitor_step(struct monitor *m)
 	}
 	notice_leaving(m);
 	err = notice_pending(m);
-	if (!err && plans_register(m)) {
-		m->images_then = m->plan->nimages;
-		m->sites_then = m->plan->nsites;
-	}
+	if (!err)
+		err = plans_register(m);
 	if (!err)
 		err = plans_renew(m);
 	if (!err)
@@ -174,26 +173,23 @@ static void show_levels(struct monitor *m)
 	}
 }
 
-static int show_process(struct monitor *m, const struct watched_process *w, size_t *used)
+struct monitor_process monitor_describe(const struct watched_process *w)
 {
-	struct monitor_process *p = &m->shown[m->snapshot.nprocesses++];
-	const struct tallied_process *tallied = &w->tallied;
-
-	*p = (struct monitor_process){
+	return (struct monitor_process){
 		.pid = w->pid, .start_time = w->process->start_time, .since_ns = w->since, .uid = w->process->uid, .comm = w->process->name,
 		.exe = w->about.exe, .cgroup = w->about.cgroup, .user = w->about.user, .job = w->about.job,
 		.rank = w->about.rank, .size = w->about.size, .from_start = w->from_start, .blind_ns = w->blind,
 	};
-	if (array_reach(&m->shown_events, &m->shown_events_room, *used + tallied->ntallies + 1, sizeof(*m->shown_events)))
-		return -ENOMEM;
-	for (size_t i = 0; i < tallied->ntallies; i++) {
-		const struct tally *t = &tallied->tallies[i];
-		const struct monitor_amounts *amounts = t->reading == m->book.reading ? &t->all : &t->ended;
+}
 
-		if (!amounts->calls)
-			continue;
-		m->shown_events[*used + p->nevents++] = (struct monitor_process_event){ t->event, *amounts };
-	}
+static int show_process(struct monitor *m, const struct watched_process *w, size_t *used)
+{
+	struct monitor_process *p = &m->shown[m->snapshot.nprocesses++];
+
+	*p = monitor_describe(w);
+	if (array_reach(&m->shown_events, &m->shown_events_room, *used + w->tallied.ntallies + 1, sizeof(*m->shown_events)))
+		return -ENOMEM;
+	p->nevents = tallied_events(&w->tallied, m->book.reading, m->shown_events + *used);
 	*used += p->nevents;
 	return 0;
 }
@@ -203,7 +199,7 @@ static int show_processes(struct monitor *m)
 	size_t used = 0, first = 0;
 	struct watched_process *w, *next;
 
-	if (array_reach(&m->shown, &m->nshown, HASH_COUNT(m->processes) + 1, sizeof(*m->shown)))
+	if (array_reach(&m->shown, &m->nshown, HASH_COUNT(m->processes) + m->nremains + 1, sizeof(*m->shown)))
 		return -ENOMEM;
 	m->snapshot.nprocesses = 0;
 	HASH_ITER(hh, m->processes, w, next)
@@ -214,6 +210,8 @@ static int show_processes(struct monitor *m)
 		m->shown[i].events = m->shown_events + first;
 		first += m->shown[i].nevents;
 	}
+	m->snapshot.nalive = m->snapshot.nprocesses;
+	m->snapshot.nprocesses += remains_show(m, m->shown + m->snapshot.nalive);
 	m->snapshot.processes = m->shown;
 	return 0;
 }
@@ -238,6 +236,14 @@ static uint64_t own_bytes(void)
 	return (uint64_t)resident * sysconf(_SC_PAGESIZE);
 }
 
+/* Big blocks are mapped one by one, all others lie in arenas. */
+static uint64_t own_heap_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
 static void show_counts(struct monitor *m)
 {
 	struct monitor_snapshot *s = &m->snapshot;
@@ -259,24 +265,42 @@ static void show_counts(struct monitor *m)
 	s->cost_ns = m->book.cost;
 	s->own_cpu_ns = own_cpu();
 	s->own_bytes = own_bytes();
+	s->own_heap_bytes = own_heap_bytes();
 	s->images = m->plan->nimages;
 	s->sites = m->plan->nsites;
 	s->sums = m->book.entries;
 	s->rung = rung_name(kernel_rung(m->kernel));
 }
 
+/* What has ended by now is read as ended. In the midst of other work there is only reading. */
+static int look_around(struct monitor *m)
+{
+	int err;
+
+	if (m->within || m->breath.ended)
+		return monitor_read(m, false);
+	news_read(m->news);
+	notice_leaving(m);
+	err = notice_pending(m);
+	if (err == -ECANCELED)
+		return monitor_read(m, false);
+	if (!err)
+		err = monitor_read(m, m->governor);
+	if (err)
+		return err;
+	if (m->governor)
+		governor_look(m->governor, clock_monotonic());
+	notice_let_go(m);
+	return 0;
+}
+
 const struct monitor_snapshot *monitor_look(struct monitor *m)
 {
 	struct monitor_event *events;
 
-	/* What has ended by now is read as ended. */
-	news_read(m->news);
-	notice_leaving(m);
-	if (notice_pending(m) || monitor_read(m, m->governor))
+	if (look_around(m))
 		return NULL;
-	if (m->governor)
-		governor_look(m->governor, clock_monotonic());
-	notice_let_go(m);
+	remains_expire(m);
 	m->snapshot.time_ns = clock_monotonic();
 	events = realloc(m->events_shown, (m->book.nevents + 1) * sizeof(*events));
 	if (!events)
@@ -331,6 +355,19 @@ static int load(struct monitor *m)
 	return err ?: news_open(&m->news, &handlers);
 }
 
+static bool breathe(void *context)
+{
+	struct monitor *m = context;
+	bool end;
+
+	m->within = true;
+	if (m->news)
+		news_read(m->news); /* or it would be too much for its buffers */
+	end = m->options.breathe && m->options.breathe(m->options.breathe_context);
+	m->within = false;
+	return end;
+}
+
 int monitor_open(struct monitor **result, const struct monitor_options *options)
 {
 	struct monitor *m = calloc(1, sizeof(*m));
@@ -345,6 +382,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 		m->options.most_processes = MONITOR_PROCESSES;
 	m->scope.file = true;
 	m->scope.apart = options->budget > 0;
+	m->breath = (struct breath){ .take = breathe, .context = m };
 	m->book.owner = notice_owner;
 	m->book.context = m;
 	err = complete_wish(m);
@@ -391,6 +429,7 @@ void monitor_close(struct monitor *m)
 	for (size_t i = 0; i < m->nlibraries; i++)
 		free(m->libraries[i]);
 	free(m->libraries);
+	remains_free(m);
 	free(m->shown);
 	free(m->shown_events);
 	free(m->events_shown);

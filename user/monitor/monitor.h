@@ -56,14 +56,23 @@ struct monitor_options {
 	int (*prepare)(void *context, struct plan *plan);
 	void *prepare_context;
 	double budget;                          /* share of each thread's time that probes may take: 0.01; 0: no limit */
+	uint64_t linger_ns;                   /* a process is shown for so long after its end; 0: not at all */
 	size_t most_processes;                  /* kept apart at a time; others count in the totals only; 0: MONITOR_PROCESSES */
 	bool lazy;                              /* a library is probed only once a chosen process has mapped it; else those in the usual places soon */
 	bool spans;                             /* calls go to the rings, too */
 	uint64_t ring_bytes;                    /* with `spans`; 0: default */
 	struct monitor_watcher watcher;
+	/*
+	 * Is called every hundredth of a second or so while files are looked through, which may take seconds: from monitor_open(), monitor_step() and
+	 * monitor_choose(). It may call monitor_look() (not while monitor_open() has not returned), and nothing else of this. True: what is being
+	 * done ends with -ECANCELED; only monitor_look() and monitor_close() make sense then. NULL: nobody waits.
+	 */
+	bool (*breathe)(void *context);
+	void *breathe_context;
 };
 
 #define MONITOR_PROCESSES 4096
+#define MONITOR_ENDED 512 /* processes that have ended and are still shown: the last so many */
 
 /* Loads the kernel side, looks at the processes that run already, puts probes in. 0 or -errno, said. */
 int monitor_open(struct monitor **monitor, const struct monitor_options *options);
@@ -119,6 +128,7 @@ struct monitor_process {
 	pid_t pid;
 	uint64_t start_time; /* clock ticks after boot: with the pid it is the process's identity */
 	uint64_t since_ns;   /* CLOCK_MONOTONIC: when it was noticed */
+	uint64_t ended_ns;   /* the same clock: it has ended, and this is what it did; 0: it lives */
 	uid_t uid;
 	const char *comm, *exe, *cgroup; /* "" where not known; written by users: escape them */
 	const char *user;    /* name, else the number */
@@ -132,7 +142,8 @@ struct monitor_process {
 struct monitor_snapshot {
 	uint64_t time_ns, since_ns;           /* CLOCK_MONOTONIC; now, and when the monitor began */
 	uint64_t since_realtime_ns;           /* the same as date: the counters began at 0 then */
-	const struct monitor_process *processes; size_t nprocesses; /* chosen, alive, with a known runtime */
+	const struct monitor_process *processes; size_t nprocesses; /* chosen, with a known runtime: first those that live ... */
+	size_t nalive;                        /* ... which are so many, then some that have ended lately (monitor_options.linger_ns) */
 	const struct monitor_event *events; size_t nevents;
 	uint64_t noticed, ended;              /* chosen processes, so far */
 	uint64_t crowded;                     /* of those: too many at a time to be kept apart: in the totals only */
@@ -145,6 +156,7 @@ struct monitor_snapshot {
 	uint64_t cost_ns;                     /* what the probes took from all threads so far, by the calibration */
 	uint64_t own_cpu_ns;                  /* of the monitor's own process */
 	uint64_t own_bytes;                   /* resident, of the same */
+	uint64_t own_heap_bytes;              /* of malloc's, that is in use: unlike `own_bytes` it comes back to what it was */
 	size_t images, sites, sums;           /* files looked into, functions probed, entries in the kernel's map */
 	const char *rung;                     /* how probes are attached: "session" */
 };

@@ -189,7 +189,7 @@ static int take(struct monitor *m, struct process *process, struct about *about,
 
 	if (err || !plans_wants(m, process)) {
 		process_close(process);
-		return err == -ENOMEM ? err : 0;
+		return err == -ENOMEM || err == -ECANCELED ? err : 0;
 	}
 	w = watch(m, process, about);
 	if (!w) {
@@ -262,7 +262,7 @@ static int look_again(struct monitor *m, struct watched_process *w, uint64_t sin
 		account_late(m, w, since);
 	if (!m->options.spans)
 		process_slim(process);
-	return err == -ENOMEM ? err : 0;
+	return err == -ENOMEM || err == -ECANCELED ? err : 0;
 }
 
 static int look(struct monitor *m, pid_t pid, uint64_t since)
@@ -323,6 +323,8 @@ int notice_pending(struct monitor *m)
 		free(first);
 		if (!p.only_program || find(m, p.pid) || plans_wants_program(m, p.pid))
 			err = look(m, p.pid, p.since);
+		if (breath_ends(&m->breath))
+			err = -ECANCELED;
 	}
 	return err;
 }
@@ -336,9 +338,12 @@ int notice_all(struct monitor *m)
 	m->rescan = false;
 	if (!dir)
 		return -errno;
-	while (!err && (entry = readdir(dir)))
+	while (!err && (entry = readdir(dir))) {
 		if (isdigit((unsigned char)entry->d_name[0]))
 			err = look(m, atoi(entry->d_name), 0);
+		if (breath_ends(&m->breath))
+			err = -ECANCELED;
+	}
 	closedir(dir);
 	return err;
 }
@@ -390,6 +395,8 @@ void notice_let_go(struct monitor *m)
 		if (!w->ended)
 			continue;
 		m->ended++;
+		if (w->process && m->options.linger_ns)
+			remains_keep(m, w);
 		forget(m, w);
 	}
 }

@@ -65,6 +65,7 @@ int plans_new(struct monitor *m)
 	if (err)
 		return err;
 	m->plan->no_alone = true;
+	m->plan->placing.breath = &m->breath;
 	plans_take_care(m);
 	m->book.plan = m->plan;
 	m->book.nsites = 0;
@@ -294,18 +295,24 @@ void plans_list_libraries(struct monitor *m)
 		list_in(m, folders[i]);
 }
 
-bool plans_register(struct monitor *m)
+int plans_register(struct monitor *m)
 {
 	uint32_t first = m->plan->nsites;
 	const char *path;
 	bool known;
+	int err;
 
 	if (m->registered >= m->nlibraries)
-		return false;
+		return 0;
 	path = m->libraries[m->registered++];
-	if (!plan_add_file(m->plan, path, &known) && plan_has_new(m->plan, first) && put_in(m, first))
+	err = plan_add_file(m->plan, path, &known);
+	if (err == -ECANCELED)
+		return err;
+	if (!err && plan_has_new(m->plan, first) && put_in(m, first))
 		log_warn("%s: is not probed before somebody uses it: the first calls of the first process that does are missed", log_safe(path));
-	return true;
+	m->images_then = m->plan->nimages;
+	m->sites_then = m->plan->nsites;
+	return 0;
 }
 
 /* --- anew -------------------------------------------------------------- */
@@ -329,6 +336,8 @@ static int take_all(struct monitor *m)
 		if (!w->process || w->ended || process_refresh(w->process))
 			continue;
 		err = plans_take(m, w->process, &late);
+		if (err == -ECANCELED)
+			return err;
 		if (err && err != -ESRCH)
 			log_info("%d: is not monitored any more: %s", w->pid, strerror(-err));
 		if (!m->options.spans)

@@ -10,6 +10,7 @@
 #include "monitor/monitor.h"
 #include "monitor/news.h"
 #include "monitor/tally.h"
+#include "util/breath.h"
 
 /* A chosen process that maps a known runtime. */
 struct watched_process {
@@ -58,8 +59,11 @@ struct monitor {
 	struct known_program *programs;
 	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
 	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
+	struct breath breath;       /* while files are looked through; then ... */
+	bool within;                /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
 	bool some_leave;            /* processes are `leaving` */
 	bool rescan;                /* news was lost: all processes are to be looked at */
+	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
 	uint64_t began, began_realtime, started_at; /* ns */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
 	bool busy;                  /* calls come so fast that the cost may matter */
@@ -109,10 +113,10 @@ void plans_forget_programs(struct monitor *m);
 bool plans_wants_program(struct monitor *m, pid_t pid);
 /*
  * Libraries in the usual places are probed before anybody maps them: which, and one of them now (some take half a second of searching for places).
- * False: there is no further one.
+ * 0, or -ECANCELED: then it is over.
  */
 void plans_list_libraries(struct monitor *m);
-bool plans_register(struct monitor *m);
+int plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
 int plans_renew(struct monitor *m);
 /* Are functions of models probed that lie in programs? */
@@ -125,5 +129,16 @@ int limits_govern(struct monitor *m);
 
 /* monitor.c */
 int monitor_read(struct monitor *m, bool govern);
+/* All but its events. What it points to is w's. Not of one that is not kept apart. */
+struct monitor_process monitor_describe(const struct watched_process *w);
+
+/* remains.c */
+/* Keeps what is to be shown of a process that has ended, and is kept apart; takes w->about. */
+void remains_keep(struct monitor *m, struct watched_process *w);
+/* Those that have been shown for long enough go. */
+void remains_expire(struct monitor *m);
+/* Room for m->nremains; so many are returned. */
+size_t remains_show(const struct monitor *m, struct monitor_process *shown);
+void remains_free(struct monitor *m);
 
 #endif

@@ -134,6 +134,20 @@ static struct tally *tally_of(struct tallied_process *p, uint32_t event)
 	return &p->tallies[p->ntallies++];
 }
 
+size_t tallied_events(const struct tallied_process *p, uint64_t reading, struct monitor_process_event *events)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->ntallies; i++) {
+		const struct tally *t = &p->tallies[i];
+		const struct monitor_amounts *amounts = t->reading == reading ? &t->all : &t->ended;
+
+		if (amounts->calls)
+			events[count++] = (struct monitor_process_event){ t->event, *amounts };
+	}
+	return count;
+}
+
 void tally_free_process(struct tallied_process *p)
 {
 	free(p->tallies);

@@ -81,6 +81,8 @@ int tally_end_thread(struct tally_book *book, uint32_t tid, uint64_t time);
 int tally_read(struct tally_book *book, bool govern);
 /* Also forgets threads of which no end was told. To be called now and then. */
 void tally_sweep(struct tally_book *book);
+/* Its events that have calls, as of that reading, into an array with room for all its tallies. Returns how many. */
+size_t tallied_events(const struct tallied_process *process, uint64_t reading, struct monitor_process_event *events);
 void tally_free_process(struct tallied_process *process);
 void tally_free(struct tally_book *book);
 

@@ -53,6 +53,7 @@ struct bits {
 	uint8_t *pointed; /* ... and nothing point there */
 	uint8_t *hit;
 	const struct tables *tables; /* NULL: they do not matter */
+	struct breath *breath;
 };
 
 static void set(uint8_t *bits, uint64_t at)
@@ -128,7 +129,7 @@ static void scan_data(struct bits *b, const uint8_t *data, size_t size, size_t o
 
 typedef void (*scan_fn)(struct bits *b, const uint8_t *bytes, size_t size, size_t own, uint64_t address);
 
-/* 0, -ENOMEM, or -EIO: not all could be read. */
+/* 0, -ENOMEM, -ECANCELED, or -EIO: not all could be read. */
 static int scan_part(struct bits *b, int fd, uint64_t offset, uint64_t size, uint64_t address, scan_fn scan)
 {
 	const size_t overlap = 7; /* the rest of a branch or an address that begins at the end of a chunk */
@@ -143,6 +144,8 @@ static int scan_part(struct bits *b, int fd, uint64_t offset, uint64_t size, uin
 			err = -EIO;
 		else
 			scan(b, buffer, want, left < CHUNK ? left : CHUNK, address + at);
+		if (!err && breath_ends(b->breath))
+			err = -ECANCELED;
 	}
 	free(buffer);
 	return err;
@@ -223,9 +226,9 @@ static int look_everywhere(struct bits *b, const struct image *image, const stru
 	return err;
 }
 
-int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count)
+int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count, struct breath *breath)
 {
-	struct bits b = { 0 };
+	struct bits b = { .breath = breath };
 	int err = bits_cover(&b, ranges, count) ? look_everywhere(&b, image, ranges, count) : -EFBIG;
 
 	for (size_t i = 0; i < count; i++) {
@@ -236,7 +239,7 @@ int branches_from_afar(const struct image *image, struct quiet_range *ranges, si
 	free(b.wanted);
 	free(b.pointed);
 	free(b.hit);
-	return err == -ENOMEM ? err : 0;
+	return err == -ENOMEM || err == -ECANCELED ? err : 0;
 }
 
 /* --- the function itself ----------------------------------------------- */

@@ -5,6 +5,7 @@
 #define GASPBPF_PROBE_BRANCHES_H
 
 #include "probe/instruction.h"
+#include "util/breath.h"
 
 #define FUNCTION_MOST (256u << 10) /* bytes of a function that is decoded */
 
@@ -19,9 +20,9 @@ struct quiet_range {
  * Looks at all code and all symbols of the image: branches with a target of 32 bits anywhere, and functions that begin in a range; where
  * `pointers` is set, also for whatever may be an address in the range, or the entry of a jump table that leads there,
  * anywhere in the file. Sets `broken`, also where the
- * file is too large to be looked at. 0 or -ENOMEM.
+ * file is too large to be looked at. 0, -ENOMEM or -ECANCELED.
  */
-int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count);
+int branches_from_afar(const struct image *image, struct quiet_range *ranges, size_t count, struct breath *breath);
 
 /* A function's own code, and what is near. */
 struct function_code {

@@ -214,10 +214,12 @@ int place_probes(const struct image *image, const struct place_wish *wishes, siz
 	s.ranges = calloc(count + 1, sizeof(*s.ranges));
 	s.owners = calloc(count + 1, sizeof(*s.owners));
 	err = s.ranges && s.owners ? 0 : -ENOMEM;
-	for (size_t i = 0; !err && i < count; i++)
+	for (size_t i = 0; !err && i < count; i++) {
 		place_one(&s, &wishes[i], i, &places[i]);
+		err = breath_ends(options->breath) ? -ECANCELED : 0;
+	}
 	if (!err)
-		err = branches_from_afar(image, s.ranges, s.nranges);
+		err = branches_from_afar(image, s.ranges, s.nranges, options->breath);
 	for (size_t i = 0; !err && i < s.nranges; i++) {
 		struct probe_place *place = &places[s.owners[i]];
 

@@ -137,9 +137,11 @@ static int explore(struct plan *plan)
 		err = plan_choose_returns(plan);
 	for (size_t image = 0; !err && image < plan->nimages; image++)
 		err = plan_place_aside(plan, plan->images[image]);
+	if (err)
+		return err;
 	plan_find_uncalled(plan, first);
 	plan_find_wrappers(plan, first);
-	return err;
+	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
 /* --- images ------------------------------------------------------------ */
@@ -217,6 +219,11 @@ static int add_mapped(struct plan *plan, const struct process *process)
 		err = image_open_mapped(&image, process, mapping);
 		if (err == -ESRCH || err == -ENOMEM)
 			return err;
+		if (breath_ends(plan->placing.breath)) {
+			if (!err)
+				image_close(image);
+			return -ECANCELED;
+		}
 		if (err)
 			continue; /* not an ELF object of ours: said where it matters */
 		if (image->is_program && image->language == IMAGE_GO) {

@@ -27,7 +27,7 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 int plan_place_aside(struct plan *plan, const struct image *image);
 /* True where the kernel lets no probe be anywhere in this function. */
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
-/* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0 or -ENOMEM. */
+/* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0, -ENOMEM or -ECANCELED. */
 int plan_choose_returns(struct plan *plan);
 /* Does a return probe kill a process with a strict seccomp filter on this kernel? Found by trying (trial.c). */
 bool trial_filter_kills(void);

@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "model/selection.h"
 #include "target/target.h"
+#include "util/breath.h"
 
 /* --- plan -------------------------------------------------------------- */
 
@@ -48,6 +49,7 @@ struct probe_place {
 struct place_options {
 	bool at_entry;         /* always the first instruction */
 	bool nop5;             /* this kernel turns nops of 5 bytes into calls */
+	struct breath *breath; /* that is taken during the search; NULL: none. Where it ends the work, places are not good */
 };
 
 /* How the end of a call is seen (returns.c). */
@@ -194,7 +196,10 @@ bool plan_build_is_told(const struct plan *plan, const struct model *model);
 int plan_ask(struct plan *plan, const char *pattern);
 /* A pattern that no function of any file so far has matched; NULL: none. */
 const char *plan_not_found(const struct plan *plan);
-/* Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. */
+/*
+ * Takes in what these processes map. May be called again as processes come and map more. 0 or -errno. -ECANCELED: plan->placing.breath ended
+ * it, and the plan is good for nothing but to be freed; so with plan_add_file().
+ */
 int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count);
 /*
  * Takes in a file: of which functions may be called (gaspbpf list FILE), or that a process yet to come may map. *known: a

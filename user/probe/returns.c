@@ -334,11 +334,13 @@ int plan_choose_returns(struct plan *plan)
 
 		if (site->attached && site->returns != RETURNS_TRAMPOLINE)
 			continue; /* what is in stays: it does no harm */
+		if (breath_ends(plan->placing.breath))
+			break;
 		choose(plan, &facts, site);
 		site->endangered = site->attached && site->returns != RETURNS_TRAMPOLINE;
 	}
 	free(facts.hooked);
-	return 0;
+	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
 void returns_free(struct plan *plan)

@@ -169,6 +169,8 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 		int err;
 
 		n = plan_same_symbol(model, at);
+		if (breath_ends(plan->placing.breath))
+			return -ECANCELED;
 		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f) || plan_cannot_place(plan, plan->images[image], symbol))
 			continue;
 		known = site_at(plan, image, symbol->offset);

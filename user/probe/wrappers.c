@@ -148,6 +148,8 @@ void plan_find_wrappers(struct plan *plan, uint32_t first)
 		if (site->nfunctions > 1 || site->no_span || site->function->marks & (MARKS_TELL | MARK_OPENS) ||
 		    !site->function->model->wrapper)
 			continue;
+		if (breath_ends(plan->placing.breath))
+			return;
 		climb_by_names(&climber);
 		if (site->nwrapped)
 			read_stack(site);
