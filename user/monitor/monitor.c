@@ -203,7 +203,7 @@ static int show_processes(struct monitor *m)
 		return -ENOMEM;
 	m->snapshot.nprocesses = 0;
 	HASH_ITER(hh, m->processes, w, next)
-		if (w->process && !w->ended && show_process(m, w, &used))
+		if (w->process && show_process(m, w, &used)) /* an ended one that is still here has not been let go yet */
 			return -ENOMEM;
 	/* Only now does the array not move any more. */
 	for (size_t i = 0; i < m->snapshot.nprocesses; i++) {
