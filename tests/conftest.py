@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import conformance  # noqa: E402
 import gaspbpf  # noqa: E402
 import monitoring  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 
 def pytest_configure(config):
@@ -128,3 +129,17 @@ def runtime(tmp_path):
     yield make
     for each in made:
         each.kill()
+
+
+@pytest.fixture
+def terminal():
+    """Opens terminals with a command in each."""
+    opened = []
+
+    def start(*arguments, **keywords):
+        opened.append(Terminal(*arguments, **keywords))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()

@@ -7,22 +7,9 @@ import signal
 import pytest
 
 from gaspbpf import PROGRAM, WORKLOADS, wait_for
-from terminal import Terminal, children
+from terminal import children
 
 ROUNDS = 10
-
-
-@pytest.fixture
-def terminal():
-    opened = []
-
-    def start(*arguments, **keywords):
-        opened.append(Terminal(*arguments, **keywords))
-        return opened[-1]
-
-    yield start
-    for each in opened:
-        each.close()
 
 
 @pytest.fixture

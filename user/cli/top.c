@@ -29,6 +29,7 @@
 #define LEAST_INTERVAL 100000000ULL    /* ns */
 #define MOST_INTERVAL 60000000000ULL
 #define LOOK_AFTER_PROCESSES 1000000000ULL
+#define INTERRUPTED_MS 2000            /* so long may a command take to end after ^C */
 
 struct options {
 	struct choice choice;
@@ -66,7 +67,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, who waits most first\n"
-	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output is shown afterwards\n"
+	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output comes afterwards; q asks\n"
 	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
 	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[].interval.group_ns'";
 
@@ -150,6 +151,7 @@ struct run {
 	struct control *control;
 	struct cost_meter cost;
 	int signals, wake;
+	bool interrupted;        /* ^C: it went to the command, too */
 	uint64_t interval;       /* ns */
 	uint64_t cpu;            /* ns; own CPU time at the look before */
 };
@@ -178,13 +180,15 @@ static void look(struct run *r, bool last)
 	cost_now(r->top.cost, &r->cost, r->job.capture, live_now(r->live));
 }
 
-static bool signalled(const struct run *r)
+static bool signalled(struct run *r)
 {
 	struct signalfd_siginfo info;
 	bool stop = false;
 
-	while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
+		r->interrupted |= info.ssi_signo == SIGINT;
 		stop = true;
+	}
 	return stop;
 }
 
@@ -197,6 +201,8 @@ static bool do_keys(struct run *r, bool *redraw)
 		r->interval *= 2;
 	if (wish == SCREEN_FASTER && r->interval > LEAST_INTERVAL)
 		r->interval /= 2;
+	if (wish == SCREEN_END_COMMAND)
+		kill(r->job.command, SIGTERM); /* the screen goes with it */
 	*redraw |= wish != SCREEN_NOTHING;
 	return wish == SCREEN_QUIT;
 }
@@ -228,6 +234,7 @@ static void watch(struct run *r)
 		uint64_t now;
 
 		serve(r);
+		r->top.command = r->job.command_ended ? 0 : r->job.command;
 		redraw = screen_stop(r->screen);
 		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->job))
 			break;
@@ -353,12 +360,30 @@ static int observe(struct run *r, struct options *o)
 	return 0;
 }
 
+/* A command that runs on must not be a surprise. Nor is it said of one that is about to end. */
+static void part_from_command(struct run *r)
+{
+	struct job *job = &r->job;
+
+	command_let_go(job, false);
+	for (int i = 0; r->interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
+		usleep(10000);
+		command_let_go(job, false);
+	}
+	if (!job->command || job->command_ended)
+		return;
+	if (r->guard)
+		log_warn("%d runs on: 'kill %d' ends it, 'sudo tail -f /proc/%d/fd/1' shows what it prints", job->command, job->command, job->command);
+	else
+		log_warn("%d runs on: 'kill %d' ends it", job->command, job->command);
+}
+
 static int leave(struct run *r, const struct options *o)
 {
 	int err = 0;
 
 	kernel_set_active(r->job.kernel, false);
-	command_let_go(&r->job, false);
+	part_from_command(r);
 	attach_remove_all(r->job.kernel, NULL);
 	if (o->once && o->json)
 		err = top_print_json(&r->top, stdout);
@@ -366,8 +391,6 @@ static int leave(struct run *r, const struct options *o)
 		err = top_print(&r->top, stdout, cli_width());
 	else if (!job_alive(&r->job))
 		fprintf(stderr, "gaspbpf: all that was observed has ended\n");
-	if (r->job.command && !r->job.command_ended)
-		log_warn("%d runs on", r->job.command);
 	if (err)
 		log_error("cannot write: %s", strerror(-err));
 	return err;

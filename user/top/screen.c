@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <curses.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct screen {
 	SCREEN *terminal;
 	enum mode mode;
 	bool paused, typing;     /* typing: a filter */
+	bool leaving;            /* it is asked what is to become of the command */
 	char typed[64];
 	size_t selected, first;  /* rows: by place; first: of those drawn */
 	uint32_t process, thread;/* of the selected row, so that it stays selected when the order changes */
@@ -334,6 +336,8 @@ static void draw_keys(const struct screen *s)
 
 	if (s->typing)
 		snprintf(line, sizeof(line), "show only names with: %s_   (Enter: so be it, Esc: no)", s->typed);
+	else if (s->leaving && s->top->command)
+		snprintf(line, sizeof(line), "q again: leave %d running  e: end it (SIGTERM)  other keys: stay", s->top->command);
 	else if (s->mode == MODE_ROWS)
 		snprintf(line, sizeof(line), "q quit  h help  Enter events  <> sort  / filter  t threads  a all  p pause");
 	else
@@ -412,13 +416,30 @@ static bool go_back(struct screen *s)
 	return false;
 }
 
+/* What was started for this may be worth hours: it is neither ended nor left behind without a word. */
+static enum screen_wish leave(struct screen *s)
+{
+	if (!s->top->command)
+		return SCREEN_QUIT;
+	s->leaving = true;
+	return SCREEN_REDRAW;
+}
+
+static enum screen_wish answer(struct screen *s, int key)
+{
+	if (key == KEY_RESIZE)
+		return SCREEN_REDRAW;
+	s->leaving = false;
+	return key == 'q' || !s->top->command ? SCREEN_QUIT : key == 'e' ? SCREEN_END_COMMAND : SCREEN_REDRAW;
+}
+
 static enum screen_wish press(struct screen *s, int key)
 {
 	struct top_view *view = &s->top->view;
 	int page = LINES > 8 ? LINES - 8 : 1;
 
 	switch (key) {
-	case 'q': return go_back(s) ? SCREEN_QUIT : SCREEN_REDRAW;
+	case 'q': return go_back(s) ? leave(s) : SCREEN_REDRAW;
 	case 27: case KEY_LEFT: go_back(s); break;
 	case KEY_UP: case 'k': move_selection(s, -1); break;
 	case KEY_DOWN: case 'j': move_selection(s, 1); break;
@@ -446,19 +467,32 @@ static enum screen_wish press(struct screen *s, int key)
 	return SCREEN_REDRAW;
 }
 
+/* Nobody will ever press a key again. SIGHUP says so, too, but not to who ignores it. */
+static bool terminal_is_gone(void)
+{
+	struct pollfd keys = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&keys, 1, 0) > 0 && keys.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
 enum screen_wish screen_keys(struct screen *s)
 {
 	enum screen_wish wish = SCREEN_NOTHING, one;
 	int key;
 
+	if (terminal_is_gone())
+		return SCREEN_QUIT;
+
 	while ((key = getch()) != ERR) {
 		if (s->typing && key != KEY_RESIZE) {
 			type_key(s, key);
 			one = SCREEN_REDRAW;
+		} else if (s->leaving) {
+			one = answer(s, key);
 		} else {
 			one = press(s, key);
 		}
-		if (one == SCREEN_QUIT)
+		if (one == SCREEN_QUIT || one == SCREEN_END_COMMAND)
 			return one;
 		if (one != SCREEN_NOTHING)
 			wish = wish == SCREEN_FASTER || wish == SCREEN_SLOWER ? wish : one;

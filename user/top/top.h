@@ -46,6 +46,7 @@ struct top {
 	char cost[160];          /* in words */
 	double own_cpu;          /* share of one CPU, in the interval */
 	size_t alive;            /* processes */
+	int command;             /* pid of what was started for this and runs; 0: nothing does */
 	struct top_view view;
 	struct top_row *rows; size_t nrows, rows_room;
 };
@@ -94,7 +95,7 @@ int top_print_json(struct top *top, FILE *out);
 /* --- the screen (screen.c) ------------------------------------------------ */
 
 struct screen;
-enum screen_wish { SCREEN_NOTHING, SCREEN_REDRAW, SCREEN_QUIT, SCREEN_FASTER, SCREEN_SLOWER };
+enum screen_wish { SCREEN_NOTHING, SCREEN_REDRAW, SCREEN_QUIT, SCREEN_FASTER, SCREEN_SLOWER, SCREEN_END_COMMAND };
 
 /* Can this terminal show it? NULL: yes, else why not and what to do. */
 const char *screen_refusal(void); /* guard.c */
