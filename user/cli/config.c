@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -167,6 +168,69 @@ int config_arguments(int argc, char *const argv[], const struct argp *parser, co
 	else
 		arguments->count--; /* the NULL behind them */
 	return err;
+}
+
+/* --- what has changed ------------------------------------------------------- */
+
+/* The next "--name" or "--name=value" of a file's part, from *at on: what is behind the name. NULL: none. */
+static const char *next_of(const struct text_list *arguments, size_t end, size_t *at, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*at < end) {
+		const char *argument = arguments->items[(*at)++] + 2;
+
+		if (!strncmp(argument, name, length) && (!argument[length] || argument[length] == '='))
+			return argument + length;
+	}
+	return NULL;
+}
+
+static bool differs(const struct text_list *was, const struct text_list *now, int argc, const char *name)
+{
+	size_t at = 1, at_now = 1; /* behind argv[0] */
+	const char *value, *value_now;
+
+	do {
+		value = next_of(was, was->count - (argc - 1), &at, name);
+		value_now = next_of(now, now->count - (argc - 1), &at_now, name);
+		if (!value || !value_now)
+			return value != value_now;
+	} while (!strcmp(value, value_now));
+	return true;
+}
+
+static bool is_one_of(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name))
+		names++;
+	return *names;
+}
+
+static void print_changes(FILE *out, const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser, const char *const *but)
+{
+	const struct argp_option *option = parser->options;
+
+	for (; option && (option->name || option->key || option->doc || option->group); option++)
+		if (option->name && !is_one_of(but, option->name) && differs(was, now, argc, option->name))
+			fprintf(out, "%s%s", ftell(out) > 0 ? ", " : "", option->name);
+	for (const struct argp_child *child = parser->children; child && child->argp; child++)
+		print_changes(out, was, now, argc, child->argp, but);
+}
+
+char *config_changes(const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser, const char *const *but)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print_changes(out, was, now, argc, parser, but);
+	if (!fclose(out) && *text)
+		return text;
+	free(text);
+	return NULL;
 }
 
 void config_free(struct text_list *arguments)

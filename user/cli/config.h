@@ -24,4 +24,10 @@ int config_read(const char *path, const struct argp *parser, struct text_list *a
 int config_arguments(int argc, char *const argv[], const struct argp *parser, const char *usual, struct text_list *arguments, char **path);
 void config_free(struct text_list *arguments);
 
+/*
+ * The options that two such lists have differently in what comes from their files, but for those in `but` (ended by NULL): "lazy, models". The command
+ * line of argc arguments is in both. The caller frees; NULL: there are none, or no memory.
+ */
+char *config_changes(const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser, const char *const *but);
+
 #endif

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,15 @@
 
 #include "cli/cli.h"
 #include "cli/control.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/files.h"
 #include "util/log.h"
 
-#define PATIENCE_MS 10000
-#define DUMP_PATIENCE_MS 300000 /* it may be gigabytes */
+#define PATIENCE 10000000000ULL        /* ns */
+#define STOPPED_PATIENCE 500000000ULL
+#define DUMP_PATIENCE 300000000000ULL  /* it may be gigabytes */
+#define TICK_MS 100
 
 struct options {
 	int pid;
@@ -79,7 +85,7 @@ static const struct argp parser = { option_list, parse, "-p PID off|on|dump", ab
 /* What all recorders together have answered. */
 struct answers {
 	unsigned long changed, already;
-	bool done, forbidden, failed;
+	bool done, forbidden, failed, silent;
 	char said[CONTROL_TEXT];     /* why it failed, or the files that were written, one on a line */
 };
 
@@ -109,70 +115,163 @@ static void take(struct answers *all, const char *text)
 	all->forbidden |= !strcmp(text, "forbidden");
 }
 
-/* The next answer. False: there is none. */
-static bool hear(struct pollfd *from, int patience, char text[CONTROL_TEXT])
+/* --- asking ------------------------------------------------------------------ */
+
+/* A recorder that has been asked. */
+struct asked {
+	int pid;                     /* 0: not known */
+	uint64_t until;              /* ns: it is waited for; later than that only if it says so */
+	uint64_t stopped;            /* ns: since when it has been seen stopped; 0: it runs */
+};
+
+struct asking {
+	struct asked *asked;
+	struct pollfd *fds;          /* beside them; fd -1: nothing more is waited for */
+	size_t count, asked_room, fds_room;
+};
+
+/* One that has been killed left its socket behind: it is not asked. Nobody can make us wait here. */
+static bool send_request(int fd, const struct sockaddr_un *to, const char *text)
 {
-	ssize_t got;
+	struct sockaddr_un own = { .sun_family = AF_UNIX };
 
-	if (poll(from, 1, patience) != 1)
-		return false;
-	got = recv(from->fd, text, CONTROL_TEXT - 1, MSG_DONTWAIT);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
-	return true;
-}
-
-/* Asks one recorder. One that has been killed left its socket behind: that is no answer. */
-static void ask(const struct options *o, const char *name, struct answers *all)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX }, own = { .sun_family = AF_UNIX };
-	struct pollfd wait = { .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .events = POLLIN };
-	char text[CONTROL_TEXT];
-	bool heard = false;
-
-	if (wait.fd < 0)
-		return;
-	snprintf(to.sun_path, sizeof(to.sun_path), CONTROL_FOLDER "/%s", name);
-	snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
 	errno = 0;
 	/* The kernel gives us a name, so that we can be answered. */
-	if (!bind(wait.fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(wait.fd, (struct sockaddr *)&to, sizeof(to)) &&
-	    send(wait.fd, text, strlen(text), 0) > 0)
-		heard = hear(&wait, PATIENCE_MS, text);
-	else if (errno == ECONNREFUSED && !geteuid())
-		unlink(to.sun_path);
-	if (heard && !strcmp(text, CONTROL_LATER)) {
-		heard = hear(&wait, DUMP_PATIENCE_MS, text);
-		if (!heard)
-			strcpy(text, "failed it has not ended within five minutes");
-		heard = true;
-	}
-	if (heard)
-		take(all, text);
-	close(wait.fd);
+	if (!bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(fd, (const struct sockaddr *)to, sizeof(*to)) &&
+	    (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) > 0 || errno == EAGAIN))
+		return true; /* where its queue is full it has not been asked, and does not answer */
+	if (errno == ECONNREFUSED && !geteuid())
+		unlink(to->sun_path);
+	return false;
 }
 
-static bool folder_is_safe(void)
+static int ask(const struct options *o, const char *folder, const char *name, struct asking *asking)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char text[64];
+
+	if (fd < 0)
+		return -errno;
+	if (array_one_more(&asking->asked, &asking->asked_room, asking->count, sizeof(*asking->asked)) ||
+	    array_one_more(&asking->fds, &asking->fds_room, asking->count, sizeof(*asking->fds))) {
+		close(fd);
+		return -ENOMEM;
+	}
+	snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
+	if ((size_t)snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", folder, name) >= sizeof(to.sun_path) || !send_request(fd, &to, text)) {
+		close(fd);
+		return 0;
+	}
+	asking->asked[asking->count] = (struct asked){ .pid = atoi(name), .until = clock_monotonic() + PATIENCE };
+	asking->fds[asking->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+/* A folder in /run is there because root wanted it; who else can write to it is nobody to ask. */
+static bool folder_is_safe(const char *folder)
 {
 	struct stat found;
 
-	return !lstat(CONTROL_FOLDER, &found) && S_ISDIR(found.st_mode) && !found.st_uid && !(found.st_mode & 022);
+	return !lstat(folder, &found) && S_ISDIR(found.st_mode) && !(found.st_mode & 022);
 }
 
-static void ask_all(const struct options *o, struct answers *all)
+static int ask_all(const struct options *o, struct asking *asking)
 {
-	DIR *folder = folder_is_safe() ? opendir(CONTROL_FOLDER) : NULL;
-	struct dirent *entry;
+	static const char *const folders[] = CONTROL_FOLDERS;
+	int err = 0;
 
-	while (folder && (entry = readdir(folder))) {
-		size_t length = strlen(entry->d_name);
+	for (size_t i = 0; !err && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		DIR *folder = folder_is_safe(folders[i]) ? opendir(folders[i]) : NULL;
+		struct dirent *entry;
 
-		if (length > 5 && !strcmp(entry->d_name + length - 5, ".sock"))
-			ask(o, entry->d_name, all);
+		while (!err && folder && (entry = readdir(folder))) {
+			size_t length = strlen(entry->d_name);
+
+			if (length > 5 && !strcmp(entry->d_name + length - 5, ".sock"))
+				err = ask(o, folders[i], entry->d_name, asking);
+		}
+		if (folder)
+			closedir(folder);
 	}
-	if (folder)
-		closedir(folder);
+	return err;
+}
+
+/* --- hearing ----------------------------------------------------------------- */
+
+/* The state of a process, as of /proc/PID/stat: 'R', 'S', 'T', ...; 0: there is none. */
+static char state_of(int pid)
+{
+	char path[32], *text, *name_end, state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	text = read_file_at(AT_FDCWD, path, 4096, NULL);
+	name_end = text ? strrchr(text, ')') : NULL;
+	state = name_end && name_end[1] ? name_end[2] : 0;
+	free(text);
+	return state;
+}
+
+static void done_with(struct pollfd *from)
+{
+	close(from->fd);
+	from->fd = -1;
+}
+
+static void hear(struct asked *asked, struct pollfd *from, struct answers *all)
+{
+	char text[CONTROL_TEXT];
+	ssize_t got = recv(from->fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	if (got < 0 && errno == EAGAIN)
+		return;
+	text[got < 0 ? 0 : got] = '\0';
+	if (!strcmp(text, CONTROL_LATER)) {
+		asked->until = clock_monotonic() + DUMP_PATIENCE;
+		return;
+	}
+	take(all, text);
+	done_with(from);
+}
+
+/* One that is stopped answers when it goes on, not earlier; one that runs may be busy. */
+static void consider(const struct options *o, struct asked *asked, struct pollfd *from, struct answers *all)
+{
+	uint64_t now = clock_monotonic();
+	char state = asked->pid ? state_of(asked->pid) : '?';
+	bool stopped = state == 'T' || state == 't';
+
+	asked->stopped = !stopped ? 0 : asked->stopped ?: now;
+	if (!state) {
+		done_with(from); /* it has ended meanwhile */
+	} else if (stopped && now - asked->stopped >= STOPPED_PATIENCE) {
+		log_warn("control: the gaspbpf of process id %d does not answer: it is stopped: 'kill -CONT %d' lets it go on, and obey '%s'", asked->pid,
+			 asked->pid, o->word);
+		all->silent = true;
+		done_with(from);
+	} else if (now >= asked->until) {
+		log_warn("control: the gaspbpf of process id %d does not answer: it is busy: try again", asked->pid);
+		all->silent = true;
+		done_with(from);
+	}
+}
+
+static void hear_all(const struct options *o, struct asking *asking, struct answers *all)
+{
+	size_t waiting;
+
+	do {
+		waiting = 0;
+		for (size_t i = 0; i < asking->count; i++) {
+			struct pollfd *from = &asking->fds[i];
+
+			if (from->fd >= 0 && from->revents)
+				hear(&asking->asked[i], from, all);
+			if (from->fd >= 0)
+				consider(o, &asking->asked[i], from, all);
+			waiting += from->fd >= 0;
+		}
+	} while (waiting && (poll(asking->fds, asking->count, TICK_MS) >= 0 || errno == EINTR));
 }
 
 static void say(const struct options *o, const struct answers *all)
@@ -189,16 +288,25 @@ static void say(const struct options *o, const struct answers *all)
 int command_control(int argc, char **argv)
 {
 	struct options o = { 0 };
+	struct asking asking = { 0 };
 	struct answers all = { 0 };
+	int err;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
-	ask_all(&o, &all);
+	err = ask_all(&o, &asking);
+	hear_all(&o, &asking, &all);
+	free(asking.asked);
+	free(asking.fds);
+	if (err)
+		log_error("control: cannot ask: %s: try again", strerror(-err));
 	if (!all.done) {
 		if (all.failed)
 			log_error("%d: not dumped: %s: see what its gaspbpf says", o.pid, log_safe(all.said));
 		else if (all.forbidden)
 			log_error("%d: it belongs to somebody else: ask its owner, or use sudo", o.pid);
-		else
+		else if (all.silent)
+			log_error("%d: no gaspbpf that answers observes it: see above for the one that does not", o.pid);
+		else if (!err)
 			log_error("%d: no running gaspbpf observes it: 'sudo gaspbpf -p %d' does", o.pid, o.pid);
 		return 1;
 	}

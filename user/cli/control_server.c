@@ -31,49 +31,56 @@ struct control {
 	unsigned next;
 };
 
-/* Root's alone, whoever may have been here before. */
-static int make_folder(void)
+/* Ours alone, whoever may have been here before. Only root can make one in /run. */
+static int check_folder(const char *folder)
 {
 	struct stat found;
 
-	if (mkdir(CONTROL_FOLDER, 0755) && errno != EEXIST)
+	if (!geteuid() && mkdir(folder, 0755) && errno != EEXIST)
 		return -errno;
-	if (lstat(CONTROL_FOLDER, &found))
+	if (lstat(folder, &found))
 		return -errno;
-	return S_ISDIR(found.st_mode) && !found.st_uid && !(found.st_mode & 022) ? 0 : -EPERM;
+	return S_ISDIR(found.st_mode) && found.st_uid == geteuid() && !(found.st_mode & 022) ? 0 : -EPERM;
 }
 
-static int make_socket(struct control *c)
+static int make_socket(struct control *c, const char *folder)
 {
 	const int yes = 1;
-	int err = make_folder();
+	int err = check_folder(folder), fd;
 
 	if (err)
 		return err;
 	c->address.sun_family = AF_UNIX;
-	snprintf(c->address.sun_path, sizeof(c->address.sun_path), CONTROL_FOLDER "/%d.sock", getpid());
-	c->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0)
+	snprintf(c->address.sun_path, sizeof(c->address.sun_path), "%s/%d.sock", folder, getpid());
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return -errno;
 	unlink(c->address.sun_path); /* of a recorder with our number that was killed */
-	if (setsockopt(c->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) ||
-	    bind(c->fd, (struct sockaddr *)&c->address, sizeof(c->address)) || chmod(c->address.sun_path, 0666))
-		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) ||
+	    bind(fd, (struct sockaddr *)&c->address, sizeof(c->address)) || chmod(c->address.sun_path, 0666)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	c->fd = fd;
 	return 0;
 }
 
 struct control *control_open(void)
 {
+	static const char *const folders[] = CONTROL_FOLDERS;
 	struct control *c = calloc(1, sizeof(*c));
-	int err;
 
 	if (!c)
 		return NULL;
 	c->fd = -1;
-	err = make_socket(c);
-	if (!err)
-		return c;
-	log_info("'gaspbpf control' cannot reach this run: %s: %s", CONTROL_FOLDER, strerror(-err));
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		int err = make_socket(c, folders[i]);
+
+		if (!err)
+			return c;
+		log_info("'gaspbpf control' cannot reach this run in %s: %s", folders[i], strerror(-err));
+	}
 	control_close(c);
 	return NULL;
 }
@@ -98,7 +105,7 @@ int control_fd(const struct control *c)
 
 static bool may(const struct process *process, uid_t asking)
 {
-	return !asking || (process && process->uid == asking);
+	return !asking || asking == geteuid() || (process && process->uid == asking);
 }
 
 struct switched {

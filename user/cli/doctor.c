@@ -21,8 +21,6 @@
 #include "util/log.h"
 #include "util/privileges.h"
 
-#define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
-
 static const char description[] =
 	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if observing cannot work."
 	"\v"
@@ -125,9 +123,7 @@ static int check_rights(void)
 
 static int check_namespace(void)
 {
-	struct stat st;
-
-	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NAMESPACE)
+	if (!inside_pid_namespace())
 		return 0;
 	return say(NO, "gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers than it sees; run it on "
 		       "the host, or start the container with --pid=host");

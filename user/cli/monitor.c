@@ -30,6 +30,7 @@
 #define DEFAULT_BUDGET 0.01
 #define DEFAULT_INTERVAL 10000000000ULL /* ns */
 #define DEFAULT_LINGER 60000000000ULL   /* ns; scrapers come more often than that */
+#define STATUS_VAIN 2     /* exit status: wrong options, or rights that are missing. The unit knows it, and does not try again */
 #define PAUSE_MS 2        /* between two steps, so that a burst of news is read at once */
 
 struct options {
@@ -304,9 +305,10 @@ static void wait_for_something(struct watch *w, int timeout)
 {
 	struct pollfd fds[] = {
 		{ .fd = w->signals, .events = POLLIN }, { .fd = monitor_fd(w->m), .events = POLLIN }, { .fd = service_fd(w->service), .events = POLLIN },
+		{ .fd = monitor_flight_fd(w->flight), .events = POLLIN },
 	};
 
-	if (poll(fds, 3, service_timeout(w->service, timeout)) > 0 && fds[1].revents)
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), service_timeout(w->service, timeout)) > 0 && fds[1].revents)
 		usleep(PAUSE_MS * 1000);
 	take_signals(w);
 }
@@ -361,11 +363,16 @@ static struct monitor_choice wanted(const struct options *o)
 	};
 }
 
-/* What of the options cannot change while probes are in. */
-static bool can_change(const struct options *was, const struct options *now)
+/* What a file that is read again changes at once. */
+static const char *const at_once[] = { "all", "pid", "comm", "cgroup", "user", "slurm-job", "listen", "max-series", "verbose", NULL };
+
+static void say_changes(const struct options *was, const struct options *now)
 {
-	return same_text(was->choice.models, now->choice.models) && was->budget == now->budget && was->most_processes == now->most_processes &&
-	       was->choice.model_files.count == now->choice.model_files.count && was->choice.functions.count == now->choice.functions.count;
+	char *names = config_changes(&was->arguments, &now->arguments, was->argc, &parser, at_once);
+
+	if (names)
+		log_warn("%s: changed, and take effect at the next start: %s", log_safe(was->config), names);
+	free(names);
 }
 
 /*
@@ -403,11 +410,12 @@ static int reload(struct watch *w, const struct options *first, struct options *
 		log_set_level(level);
 		log_error("%s: not taken: what was before goes on: mend the file and send SIGHUP again", log_safe(first->config));
 	} else {
+		say_changes(first, *chosen);
+		if (service_url(w->service))
+			log_info("metrics at %s", service_url(w->service));
 		log_info("%s: read again", log_safe(first->config));
-		if (!can_change(first, *chosen))
-			log_warn("%s: models, functions, max-overhead and max-processes take effect at the next start", log_safe(first->config));
 	}
-	service_ready(w->service);
+	service_ready(w->service, err ? "; its options were changed, but not taken: see its log" : "");
 	return 0;
 }
 
@@ -463,7 +471,7 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 		fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(w->service));
 	else if (!o->quiet)
 		fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
-	service_ready(w->service);
+	service_ready(w->service, "");
 	return watch(w, o, chosen);
 }
 
@@ -504,7 +512,7 @@ int command_monitor(int argc, char **argv)
 {
 	struct model_set *models = NULL;
 	struct options o;
-	int err = options_read(&o, argc, argv, false);
+	int err = options_read(&o, argc, argv, false), status = err ? STATUS_VAIN : 0;
 
 	if (!err)
 		err = cli_load_models(&models, &o.choice);
@@ -512,7 +520,11 @@ int command_monitor(int argc, char **argv)
 		err = run(&o, models);
 	if (err == -ENOMEM)
 		log_error("out of memory");
+	if (err)
+		service_failed();
+	if (!status && err)
+		status = err == -EPERM || err == -EACCES ? STATUS_VAIN : 1;
 	models_free(models);
 	options_free(&o);
-	return err ? 1 : 0;
+	return status;
 }

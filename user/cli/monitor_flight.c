@@ -204,6 +204,11 @@ int monitor_flight_step(struct monitor_flight *f, struct monitor *m)
 	return open_capture(f, m);
 }
 
+int monitor_flight_fd(const struct monitor_flight *f)
+{
+	return control_fd(f ? f->control : NULL);
+}
+
 int monitor_flight_timeout(const struct monitor_flight *f, int most)
 {
 	return f && f->npids && most > DRAIN_MS ? DRAIN_MS : most;

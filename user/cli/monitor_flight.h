@@ -17,6 +17,8 @@ void monitor_flight_free(struct monitor_flight *flight);
 struct monitor_watcher monitor_flight_watcher(struct monitor_flight *flight);
 /* How long the kernel's rings may be left alone (ms), if not shorter for other reasons. */
 int monitor_flight_timeout(const struct monitor_flight *flight, int most);
+/* Readable when 'gaspbpf control' asks; -1: nobody can. */
+int monitor_flight_fd(const struct monitor_flight *flight);
 /* After each monitor_step(): takes in the calls. 0 or -errno, said. */
 int monitor_flight_step(struct monitor_flight *flight, struct monitor *monitor);
 /* Somebody sent SIGUSR1. */

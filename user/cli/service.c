@@ -157,12 +157,12 @@ void service_step(struct service *service)
 	notify("WATCHDOG=1");
 }
 
-void service_ready(struct service *service)
+void service_ready(struct service *service, const char *remark)
 {
 	if (service->metrics)
-		notify("READY=1\nSTATUS=monitoring; metrics at %s", metrics_url(service->metrics));
+		notify("READY=1\nSTATUS=monitoring; metrics at %s%s", metrics_url(service->metrics), remark);
 	else
-		notify("READY=1\nSTATUS=monitoring");
+		notify("READY=1\nSTATUS=monitoring%s", remark);
 	service->told = clock_monotonic();
 }
 
@@ -179,6 +179,11 @@ void service_reloading(void)
 void service_stopping(void)
 {
 	notify("STOPPING=1");
+}
+
+void service_failed(void)
+{
+	notify("STATUS=it could not go on, and has said why: journalctl -u gaspbpf");
 }
 
 bool service_try(const struct argp *parser, int argc, char **argv, void *input)

@@ -36,10 +36,11 @@ void service_step(struct service *service);
 
 const char *service_url(const struct service *service); /* of the metrics; NULL: none */
 
-/* Tells systemd: it has begun (also after a reload), it reads its options again, it ends. */
-void service_ready(struct service *service);
+/* Tells systemd: it has begun (also after a reload), with a remark for its status or ""; it reads its options again; it ends; it has failed. */
+void service_ready(struct service *service, const char *remark);
 void service_reloading(void);
 void service_stopping(void);
+void service_failed(void);
 
 /*
  * Would the parser take these arguments? What it has to say against them it says. A wrong command line ends a program; here it is a child that ends, so

@@ -24,6 +24,7 @@
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define DRAIN_EVERY_MS 20
 #define LEAST_INTERVAL 100000000ULL    /* ns */
@@ -301,8 +302,8 @@ static int prepare(struct run *r, struct options *o)
 
 	if (err)
 		return err;
-	if (geteuid()) {
-		log_error("observing needs root: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+	if (!may_observe()) {
+		log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 		return -EPERM;
 	}
 	err = cli_new_plan(&job->plan, job->models, &o->choice);

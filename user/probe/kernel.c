@@ -19,6 +19,7 @@
 #include "probe/kernel_private.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define DEFAULT_RING_BYTES (32UL << 20)
 #define MACHINE_SUMS (1U << 18) /* entries, of all threads of a machine; memory is taken only for those in use */
@@ -227,7 +228,13 @@ static void explain(int err, const struct kernel_options *options)
 {
 	if (options->quiet)
 		return;
-	if (err == -EPERM) /* EACCES is a verifier that says no, to root too */
+	if (inside_pid_namespace())
+		log_error("cannot observe anything from inside a PID namespace (a container): the kernel tells other process numbers than are seen there: "
+			  "run gaspbpf on the host, or start the container with --pid=host");
+	else if (may_observe() && !may_administer() && (err == -EPERM || err == -EACCES))
+		log_error("cannot put probes in with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: before Linux 6.6 probes are perf events, and the kernel wants "
+			  "CAP_SYS_ADMIN for these: give it that, too (docs/service.md), or run it as root");
+	else if (err == -EPERM) /* EACCES is a verifier that says no, to root too */
 		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'", strerror(-err));
 	else
 		log_error("cannot observe anything on this kernel: %s: see 'gaspbpf doctor' for what is missing, "

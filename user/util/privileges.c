@@ -9,10 +9,12 @@
 #include <linux/securebits.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define BIT(capability) (1ULL << (capability))
+#define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
 
 static bool drop_bounding_set(uint64_t but)
 {
@@ -68,6 +70,20 @@ bool may_observe(void)
 	uint64_t effective, permitted;
 
 	return read_capabilities(&effective, &permitted) && (effective & TO_OBSERVE) == TO_OBSERVE;
+}
+
+bool may_administer(void)
+{
+	uint64_t effective, permitted;
+
+	return read_capabilities(&effective, &permitted) && effective & BIT(CAP_SYS_ADMIN);
+}
+
+bool inside_pid_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
 }
 
 bool keep_privileges_to_observe(bool admin)

@@ -14,6 +14,10 @@ bool give_up_privileges(const struct caller *caller);
 
 /* Are the capabilities in effect that observing needs, as they are for root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE? */
 bool may_observe(void);
+/* CAP_SYS_ADMIN, which probes that are perf events need, too. */
+bool may_administer(void);
+/* In a container: the kernel's process numbers are others than ours. */
+bool inside_pid_namespace(void);
 /*
  * For a process that observes for months: gives up, for good, all that it does not need for that. What stays, of what it has: the three above, those to
  * read what belongs to targets, and CAP_SYS_ADMIN where `admin` (the kernel wants it for the way probes are attached). It must not exec anything

@@ -1,0 +1,45 @@
+"""gaspbpf as another user than root, with the capabilities that service/gaspbpf.service gives and no more."""
+import contextlib
+import os
+import re
+import subprocess
+
+import gaspbpf
+
+UNIT = gaspbpf.TOP / "service" / "gaspbpf.service"
+NOBODY = 65534
+
+
+def of_the_unit():
+    """As setpriv wants them: '+bpf,+perfmon,+sys_ptrace'."""
+    return re.search(r"(?m)^AmbientCapabilities=(.*)", UNIT.read_text())[1].lower().replace("cap_", "+").replace(" ", ",")
+
+
+def words(descriptor, arguments, rights=None):
+    """The command line by which nobody runs gaspbpf, which is open as a descriptor: the way to the checkout may be closed to others."""
+    rights = of_the_unit() if rights is None else rights
+    given = "-all" + (rights and "," + rights)
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs", f"--inh-caps={given}", f"--ambient-caps={given}",
+            f"--bounding-set={given}", f"/proc/self/fd/{descriptor}", *map(str, arguments)]
+
+
+@contextlib.contextmanager
+def started(*arguments, before=(), env=None, rights=None, **keywords):
+    """gaspbpf in the background; before: words in front of its command line. Ended at the end, if it runs."""
+    with open(gaspbpf.PROGRAM, "rb") as program:
+        process = subprocess.Popen([*before, *words(program.fileno(), arguments, rights)], pass_fds=[program.fileno()], text=True,
+                                   env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **(env or {})},
+                                   **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords})
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def run(*arguments, **keywords):
+    """gaspbpf to its end: (exit status, stdout, stderr)."""
+    with started(*arguments, **keywords) as process:
+        out, errors = process.communicate(timeout=gaspbpf.PATIENCE)
+        return process.returncode, out, errors
