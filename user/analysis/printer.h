@@ -19,9 +19,8 @@ struct printer {
 
 /* A time as it fits the width. Into buffer[FORMAT_SIZE], which is returned. */
 char *printer_time(const struct printer *printer, char *buffer, uint64_t ns);
-/* Of so many rows, those that are wanted; and a line on those that are not shown. */
+/* Of so many rows, those that are wanted. */
 size_t printer_rows(const struct printer *printer, size_t count);
-void printer_rest(const struct printer *printer, size_t shown, size_t count, const char *what);
 void printer_heading(const struct printer *printer, const char *text, const char *note);
 /* Prints and frees it. */
 void printer_table(const struct printer *printer, struct table *table);

@@ -69,7 +69,8 @@ size_t printer_rows(const struct printer *p, size_t count)
 	return p->style->top && p->style->top < count ? p->style->top : count;
 }
 
-void printer_rest(const struct printer *p, size_t shown, size_t count, const char *what)
+/* A line on those that are not shown. */
+static void print_rest(const struct printer *p, size_t shown, size_t count, const char *what)
 {
 	if (count > shown)
 		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
@@ -250,7 +251,7 @@ static void print_events(const struct printer *p)
 			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
 			"  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
-	printer_rest(p, shown, p->r->nevents, "events");
+	print_rest(p, shown, p->r->nevents, "events");
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
@@ -296,7 +297,7 @@ static void print_threads(const struct printer *p)
 		print_thread(p, &t, &p->r->threads[i], used);
 	printer_heading(p, "Threads", "  (% of wall; outside: in no probed call; cost: of the probes)");
 	printer_table(p, &t);
-	printer_rest(p, shown, p->r->nthreads, "threads");
+	print_rest(p, shown, p->r->nthreads, "threads");
 }
 
 static void print_site(const struct printer *p, struct table *t, const struct site_row *site)

@@ -101,7 +101,11 @@ static int add_line(const char *path, unsigned number, char *line, const struct 
 	return append(arguments, length < 0 ? NULL : argument);
 }
 
-int config_read(const char *path, const struct argp *parser, struct text_list *arguments)
+/*
+ * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed: options that the parser knows, by their whole names. What a
+ * privileged process reads must not be writable by others. 0 or -errno, said.
+ */
+static int read_file(const char *path, const struct argp *parser, struct text_list *arguments)
 {
 	char *text, *line, *next;
 	unsigned number = 0;
@@ -157,7 +161,7 @@ int config_arguments(int argc, char *const argv[], const struct argp *parser, co
 		file = usual;
 	if (!err && file && (must || !access(file, F_OK))) {
 		*path = strdup(file);
-		err = *path ? config_read(file, parser, arguments) : -ENOMEM;
+		err = *path ? read_file(file, parser, arguments) : -ENOMEM;
 	}
 	for (int i = 1; !err && i < argc; i++)
 		err = append(arguments, strdup(argv[i]));

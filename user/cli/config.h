@@ -12,12 +12,6 @@
 #include "cli/cli.h"
 
 /*
- * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed: options that the parser knows, by their whole names. What a
- * privileged process reads must not be writable by others. 0 or -errno, said.
- */
-int config_read(const char *path, const struct argp *parser, struct text_list *arguments);
-
-/*
  * The arguments of a command with those of its file put in front, so that the command line has the last word: argv[0], the file's, argv[1...], NULL. The
  * file is that of --config, else `usual` (NULL: none) if it exists. *path: which one (malloc'ed; NULL: none). 0 or -errno, said.
  */

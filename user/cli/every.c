@@ -140,7 +140,7 @@ static int show_files(const struct text_list *files, const struct place_options 
 		err = image_open_file(&image, files->items[i]);
 		if (err) {
 			if (err == -ENOEXEC)
-				log_error("%s: not an x86-64 ELF program or library", log_safe(files->items[i]));
+				log_error("%s: not an x86-64 ELF program or library: name one", log_safe(files->items[i]));
 			break;
 		}
 		err = show_file(image, options, cost_ns, j);

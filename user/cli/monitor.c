@@ -519,7 +519,7 @@ int command_monitor(int argc, char **argv)
 	if (!err)
 		err = run(&o, models);
 	if (err == -ENOMEM)
-		log_error("out of memory");
+		log_error("monitor: out of memory: free some memory and try again");
 	if (err)
 		service_failed();
 	if (!status && err)

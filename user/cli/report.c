@@ -118,7 +118,7 @@ int command_report(int argc, char **argv)
 		error = recording_read(recording, &sink);
 	}
 	if (error == -ENOMEM)
-		log_error("report: out of memory");
+		log_error("report: out of memory: free some memory and try again");
 	if (!error && o.counters)
 		error = counters_read(&counters, recording);
 	o.style.counters = counters;

@@ -393,7 +393,7 @@ static int leave(struct run *r, const struct options *o)
 	else if (!job_alive(&r->job))
 		fprintf(stderr, "gaspbpf: all that was observed has ended\n");
 	if (err)
-		log_error("cannot write: %s", strerror(-err));
+		log_error("standard output: not written: %s: check where it goes", strerror(-err));
 	return err;
 }
 

@@ -128,14 +128,14 @@ struct output *output_open(int fd, const char *name)
 	struct output *out = calloc(1, sizeof(*out));
 
 	if (!out) {
-		log_error("%s: out of memory", log_safe(name));
+		log_error("%s: out of memory: free some memory and try again", log_safe(name));
 		return NULL;
 	}
 	out->fd = fd;
 	out->name = name;
 	out->zipped = ends_in(name, ".gz");
 	if (out->zipped && deflateInit2(&out->zip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
-		log_error("%s: out of memory", log_safe(name));
+		log_error("%s: out of memory: free some memory and try again", log_safe(name));
 		free(out);
 		return NULL;
 	}

@@ -159,19 +159,6 @@ uint64_t flight_since(const struct flight *f)
 	return since < f->ring.gone ? f->ring.gone : since;
 }
 
-struct flight_account flight_account(const struct flight *f)
-{
-	struct flight_account account = { .most = f->options->bytes, .dumps = f->dumps, .since = flight_since(f), .spans = f->filling.spans };
-
-	account.bytes = block_filled(f->maker);
-	for (size_t i = 0; i < f->ring.count; i++) {
-		account.spans += ring_block(&f->ring, i)->spans;
-		account.bytes += ring_block(&f->ring, i)->size;
-	}
-	account.definitions = definitions_bytes(f->d);
-	return account;
-}
-
 /* --- dumps ------------------------------------------------------------------ */
 
 uint64_t flight_ask(struct flight *f, const char *who)

@@ -63,13 +63,4 @@ void flight_step(struct flight *flight);
 /* After capture_finish(): what is still asked for is written, and waited for. 0 or -errno where a dump failed. */
 int flight_finish(struct flight *flight);
 
-struct flight_account {
-	uint64_t bytes;          /* of memory that spans take now, of definitions beside it, and what both may take at most */
-	uint64_t definitions, most;
-	unsigned dumps;          /* written */
-	uint64_t spans;          /* kept now */
-	uint64_t since;          /* ns; kept from then on */
-};
-struct flight_account flight_account(const struct flight *flight);
-
 #endif

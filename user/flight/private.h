@@ -100,9 +100,6 @@ uint64_t flight_since(const struct flight *flight);
 void flight_watch_span(struct flight *flight, const struct span *span);
 /* Looks at the calls in progress, if it is time. */
 void flight_watch_open(struct flight *flight, uint64_t now);
-void flight_request(struct flight *flight, const char *word, uint64_t due, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* "rank 3 (pid 4242)", "pid 4242 (solver)". */
-char *flight_name_process(const struct definitions *d, uint32_t process, char *text, size_t room);
 
 /* name.c: creates the dump's file, a new one. A descriptor or -errno, said. */
 int flight_create(struct flight *flight, const char *word, char path[PATH_MAX]);

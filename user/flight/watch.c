@@ -18,7 +18,7 @@
 
 #define SETTLE 300000000ULL /* ns; when one rank dies others often follow: they come into the same dump */
 
-void flight_request(struct flight *f, const char *word, uint64_t due, const char *format, ...)
+static void request(struct flight *f, const char *word, uint64_t due, const char *format, ...)
 {
 	struct request *r = &f->triggered;
 	va_list list;
@@ -33,7 +33,8 @@ void flight_request(struct flight *f, const char *word, uint64_t due, const char
 	va_end(list);
 }
 
-char *flight_name_process(const struct definitions *d, uint32_t process, char *text, size_t room)
+/* "rank 3 (pid 4242)", "pid 4242 (solver)". */
+static char *name_process(const struct definitions *d, uint32_t process, char *text, size_t room)
 {
 	const struct def_process *def = &d->processes[process];
 
@@ -75,7 +76,7 @@ static void say(struct flight *f, const struct span *span, const struct limit *l
 
 	if (thread->tid != f->d->processes[thread->process].pid && thread->name)
 		snprintf(name, sizeof(name), ", thread %s", log_safe(thread->name));
-	flight_request(f, "wait", 0, "%s%s: %s %s %s (%s)", flight_name_process(f->d, thread->process, who, sizeof(who)), name,
+	request(f, "wait", 0, "%s%s: %s %s %s (%s)", name_process(f->d, thread->process, who, sizeof(who)), name,
 		       f->d->probes[span->probe].event, verb, format_time(time, length), log_safe(limit->trigger->text));
 }
 
@@ -151,9 +152,9 @@ void flight_process_ended(struct flight *f, pid_t pid, int status)
 
 	if (process == NO_INDEX)
 		return;
-	flight_name_process(f->d, process, who, sizeof(who));
+	name_process(f->d, process, who, sizeof(who));
 	if (WIFSIGNALED(status))
-		flight_request(f, "death", due, "%s was killed by signal %d (%s)", who, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		request(f, "death", due, "%s was killed by signal %d (%s)", who, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		flight_request(f, "death", due, "%s ended with status %d", who, WEXITSTATUS(status));
+		request(f, "death", due, "%s ended with status %d", who, WEXITSTATUS(status));
 }

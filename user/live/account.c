@@ -21,7 +21,7 @@ const char *live_group_name(enum live_group group)
 	return group < LIVE_GROUPS ? names[group] : "?";
 }
 
-enum live_group live_group_of(enum role role)
+static enum live_group group_of(enum role role)
 {
 	switch (role) {
 	case ROLE_BARRIER: case ROLE_NOTIFY:
@@ -83,7 +83,7 @@ static bool is_of_ranks(const struct live *live, const struct def_probe *def)
 static int learn(struct live *live, uint32_t probe)
 {
 	const struct def_probe *def = &live->d->probes[probe];
-	struct live_probe p = { .ready = true, .group = live_group_of(def->role) };
+	struct live_probe p = { .ready = true, .group = group_of(def->role) };
 
 	p.event = event_of(live, probe);
 	if (p.event == NO_INDEX)

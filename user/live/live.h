@@ -23,7 +23,6 @@ enum live_group {
 
 /* "compute", "barrier", ... */
 const char *live_group_name(enum live_group group);
-enum live_group live_group_of(enum role role);
 
 /* Sums over one interval, or since the start. All times ns. */
 struct live_figures {

@@ -309,7 +309,6 @@ const struct model_event *model_event_find(const struct model *model, const char
 
 const char *role_name(enum role role);
 const char *meaning_name(enum meaning meaning);
-const char *side_name(enum side side);
 /* The inverse, for readers of a recording; -1 where unknown. */
 int role_from_name(const char *name);
 int meaning_from_name(const char *name);

@@ -45,11 +45,6 @@ const char *meaning_name(enum meaning meaning)
 	return (unsigned)meaning < MEANINGS ? meanings[meaning] : "unknown";
 }
 
-const char *side_name(enum side side)
-{
-	return side == SIDE_SEND ? "send" : side == SIDE_RECV ? "recv" : "none";
-}
-
 int role_from_name(const char *name)
 {
 	return find(roles, ROLES, name);

@@ -82,7 +82,6 @@ int source_open(struct source *source, const char *name, const char *text, size_
 void source_close(struct source *source);
 /* "FILE:LINE:COLUMN: ..." at a place of `clean`. */
 void source_error(struct source *source, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-int source_line(const struct source *source, const char *at);
 /* Too many errors: give up. */
 bool source_hopeless(const struct source *source);
 

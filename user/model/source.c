@@ -111,7 +111,7 @@ void source_close(struct source *source)
 	source->clean = NULL;
 }
 
-int source_line(const struct source *source, const char *at)
+static int line_at(const struct source *source, const char *at)
 {
 	const char *p = source->original, *end = p + (at - source->clean);
 	int line = 1;
@@ -136,7 +136,7 @@ void source_error(struct source *source, const char *at, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	log_error("%s:%d:%zu: %s", log_safe(source->name), source_line(source, at), offset - start + 1, message);
+	log_error("%s:%d:%zu: %s", log_safe(source->name), line_at(source, at), offset - start + 1, message);
 	if (source->errors == MODEL_ERRORS_MOST)
 		log_error("%s: more mistakes may follow: correct these first", log_safe(source->name));
 }

@@ -41,7 +41,8 @@ static bool takes_part(const struct monitor *m, const struct model *model)
 	return false;
 }
 
-bool plans_look_into_programs(const struct monitor *m)
+/* Are functions of models probed that lie in programs? */
+static bool looks_into_programs(const struct monitor *m)
 {
 	for (size_t i = 0; i < models_count(m->options.models); i++)
 		if (models_at(m->options.models, i)->in_program && takes_part(m, models_at(m->options.models, i)))
@@ -103,7 +104,7 @@ bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_
 	if (library && (!library[3] || library[3] == '.'))
 		return has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
 	*is_program = true;
-	return plans_look_into_programs(m) && file->path[0] == '/';
+	return looks_into_programs(m) && file->path[0] == '/';
 }
 
 void plans_forget_programs(struct monitor *m)
@@ -161,7 +162,7 @@ static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 	struct known_program *program, key;
 	struct stat st;
 
-	if (!plans_look_into_programs(m) || fstatat(folder, path, &st, 0) || !S_ISREG(st.st_mode))
+	if (!looks_into_programs(m) || fstatat(folder, path, &st, 0) || !S_ISREG(st.st_mode))
 		return false;
 	memset(&key, 0, sizeof(key));
 	key.key.device = st.st_dev;

@@ -64,7 +64,7 @@ struct monitor {
 	bool some_leave;            /* processes are `leaving` */
 	bool rescan;                /* news was lost: all processes are to be looked at */
 	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
-	uint64_t began, began_realtime, started_at; /* ns */
+	uint64_t began, began_realtime; /* ns */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
 	bool busy;                  /* calls come so fast that the cost may matter */
 	size_t images_then, sites_then; /* right after the last renewal */
@@ -119,8 +119,6 @@ void plans_list_libraries(struct monitor *m);
 int plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
 int plans_renew(struct monitor *m);
-/* Are functions of models probed that lie in programs? */
-bool plans_look_into_programs(const struct monitor *m);
 
 /* limits.c */
 int limits_new(struct monitor *m);

@@ -347,13 +347,6 @@ int kernel_add_target(struct kernel *kernel, pid_t pid)
 	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &one, BPF_ANY) ? -errno : 0;
 }
 
-int kernel_drop_target(struct kernel *kernel, pid_t pid)
-{
-	uint32_t key = pid;
-
-	return bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &key) ? -errno : 0;
-}
-
 int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how)
 {
 	uint32_t key = pid;

@@ -16,7 +16,6 @@
 struct plan_work {
 	char *wish;             /* of -m; NULL: default */
 	uint8_t *explored;      /* [image * models + model]: enum explored */
-	size_t explored_images;
 	bool filters_tried;     /* plan->guarded is known */
 	bool *mapped;           /* [image]: a process maps it, it is not only a file */
 	bool *asked_in;         /* [image]: what -F asks for has been looked for there */

@@ -285,9 +285,8 @@ const char *rung_name(enum rung rung);
 unsigned kernel_rings(const struct kernel *kernel);
 int kernel_ring_fd(const struct kernel *kernel, unsigned ring, size_t *bytes);
 int kernel_control_fd(const struct kernel *kernel, size_t *bytes);
-/* A process becomes, or stops being, a target. */
+/* A process becomes a target; the kernel side notices that it ends. */
 int kernel_add_target(struct kernel *kernel, pid_t pid);
-int kernel_drop_target(struct kernel *kernel, pid_t pid);
 /* With `sums`: how a process is counted, GB_TARGET_*. What its parent was, it is; -ENOENT: nothing is known of it, and it is counted. */
 int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how);
 int kernel_get_target(const struct kernel *kernel, pid_t pid);

@@ -16,7 +16,7 @@ static cpf_destroy_t *library_destroy;
 
 static const struct builtin *const builtins[] = { &builtin_ideal, &builtin_dimemas, &builtin_nolock, &builtin_same };
 
-const struct builtin *builtin_find(const char *name)
+static const struct builtin *find_builtin(const char *name)
 {
 	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
 		if (!strcmp(builtins[i]->name, name))
@@ -26,7 +26,7 @@ const struct builtin *builtin_find(const char *name)
 
 bool simulation_is_builtin(const char *name)
 {
-	return builtin_find(name);
+	return find_builtin(name);
 }
 
 void simulation_print_builtins(FILE *out)
@@ -185,7 +185,7 @@ static void initialize(struct sim *sim)
 
 int host_open(struct sim *sim)
 {
-	const struct builtin *builtin = builtin_find(sim->options->plugin);
+	const struct builtin *builtin = find_builtin(sim->options->plugin);
 	int error = make_setup(sim);
 
 	if (error)
@@ -219,7 +219,7 @@ void host_finalize(struct sim *sim)
 
 void host_close(struct sim *sim)
 {
-	const struct builtin *builtin = builtin_find(sim->options->plugin);
+	const struct builtin *builtin = find_builtin(sim->options->plugin);
 
 	for (enum scenario s = IDEAL_BEFORE; s < SCENARIOS; s++)
 		if (sim->plugins[s])

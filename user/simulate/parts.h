@@ -155,7 +155,6 @@ struct op {
 	struct hold *hold;       /* taken here, or given back here */
 	int64_t target;          /* process; -1 */
 	uint64_t lock_number;
-	bool unmatched;          /* it waits for something that is not there */
 	const struct facts *facts;
 };
 
@@ -240,7 +239,7 @@ struct sim {
 	struct cpf_setup setup;
 	bool foreign;            /* plugins[AS_TOLD] comes from a file */
 	struct progress *progress;
-	uint32_t *ready; size_t nready, ready_room; /* threads */
+	uint32_t *ready; size_t nready; /* threads */
 	size_t queued_bytes;     /* of all rows */
 	uint64_t settled;        /* recorded: all that ended before has been fed */
 	uint64_t latest;         /* recorded: largest end fed */
@@ -367,7 +366,6 @@ struct builtin {
 	void (*destroy)(struct cpf_plugin *plugin);
 };
 extern const struct builtin builtin_ideal, builtin_nolock, builtin_same, builtin_dimemas;
-const struct builtin *builtin_find(const char *name);
 /* Finds "name=..." ; NULL: it is not there. */
 const char *parameter_find(char **parameters, size_t count, const char *name);
 /* Says which parameter is none of these names (NULL-terminated). False: there is one. */

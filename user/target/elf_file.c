@@ -158,7 +158,7 @@ void elf_file_free(struct elf_file *elf)
 	memset(elf, 0, sizeof(*elf));
 }
 
-const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section)
+static const char *section_name(const struct elf_file *elf, const Elf64_Shdr *section)
 {
 	return section->sh_name < elf->section_names_size ? elf->section_names + section->sh_name : "";
 }
@@ -166,7 +166,7 @@ const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *secti
 const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name)
 {
 	for (size_t i = 1; i < elf->nsections; i++)
-		if (!strcmp(elf_section_name(elf, &elf->sections[i]), name))
+		if (!strcmp(section_name(elf, &elf->sections[i]), name))
 			return &elf->sections[i];
 	return NULL;
 }

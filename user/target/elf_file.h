@@ -35,7 +35,6 @@ void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint
 /* The content of a section; NULL where it has none in the file. */
 void *elf_section_bytes(const struct elf_file *elf, const Elf64_Shdr *section, uint64_t most);
 
-const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section);
 /* NULL: no such section. */
 const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name);
 const Elf64_Shdr *elf_section_of_type(const struct elf_file *elf, uint32_t type);

@@ -44,8 +44,7 @@ static inline struct image_private *private_of(const struct image *image)
 
 /* --- symbols.c --- */
 
-/* File offset of a code address, and back; false: not in an executable segment. */
-bool code_offset_of(const struct image_private *priv, uint64_t address, uint64_t *offset);
+/* Code address of a file offset; false: not in an executable segment. */
 bool code_address_of(const struct image_private *priv, uint64_t offset, uint64_t *address);
 
 /* Adds the functions of .dynsym (dynamic) or .symtab of `elf`, which may be a debug file of the image. 0 or -errno. */

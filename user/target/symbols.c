@@ -24,7 +24,8 @@
 #define SEARCH_BACK 256u             /* symbols looked at before an offset */
 #define UNSIZED_MOST 65536u          /* bytes that a function without size is believed to have */
 
-bool code_offset_of(const struct image_private *priv, uint64_t address, uint64_t *offset)
+/* File offset of a code address; false: not in an executable segment. */
+static bool offset_of_code(const struct image_private *priv, uint64_t address, uint64_t *offset)
 {
 	for (size_t i = 0; i < priv->ncode; i++) {
 		const struct code_segment *code = &priv->code[i];
@@ -128,7 +129,7 @@ static int take_entry(struct table *table, const Elf64_Sym *entry, size_t index)
 	if (entry->st_shndx == SHN_UNDEF)
 		return take_import(table, entry);
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || entry->st_name >= table->names_size ||
-	    !code_offset_of(private_of(table->image), entry->st_value, &symbol.offset))
+	    !offset_of_code(private_of(table->image), entry->st_value, &symbol.offset))
 		return 0;
 	symbol.name = table->names + entry->st_name;
 	length = strnlen(symbol.name, NAME_LENGTH_MOST + 1);

@@ -147,8 +147,6 @@ struct unwind_range {
 	uint64_t address, size;
 	bool continued;        /* its first instruction runs inside a frame that is set up already: no function begins here */
 };
-/* All of them, in ascending order; NULL: none known. The image keeps them. */
-const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count);
 /* The one that holds a code address; NULL: none. */
 const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address);
 /* A call that a function of the file makes, and where the function's own caller is to be found meanwhile. */

@@ -258,7 +258,8 @@ void unwind_visit(const struct image *image, unwind_entry_fn visit, void *contex
 	elf_file_free(&elf);
 }
 
-const struct unwind_range *image_unwind_ranges(const struct image *image, size_t *count)
+/* All of them, in ascending order; NULL: none known. The image keeps them. */
+static const struct unwind_range *unwind_ranges(const struct image *image, size_t *count)
 {
 	struct image_private *priv = private_of(image);
 	struct range_list list = { .count = 0 };
@@ -278,7 +279,7 @@ const struct unwind_range *image_unwind_ranges(const struct image *image, size_t
 const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address)
 {
 	size_t count, low = 0;
-	const struct unwind_range *ranges = image_unwind_ranges(image, &count);
+	const struct unwind_range *ranges = unwind_ranges(image, &count);
 
 	for (size_t high = count; low < high;) {
 		size_t middle = low + (high - low) / 2;

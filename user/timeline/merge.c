@@ -116,7 +116,7 @@ int timeline_read_merged(struct recording *recording, const struct timeline_ops 
 	int error = find_floors(&m, recording);
 
 	if (error == -ENOMEM)
-		log_error("timeline: out of memory");
+		log_error("timeline: out of memory: free some memory and try again");
 	if (!error)
 		error = timeline_run(&t, recording);
 	if (!error)

@@ -488,7 +488,8 @@ int timeline_advance(struct timeline *t, uint64_t time)
 	return error;
 }
 
-void timeline_say_trouble(const struct timeline *t)
+/* Says what could not be shown as it was. */
+static void say_trouble(const struct timeline *t)
 {
 	if (t->crowded)
 		log_warn("timeline: %llu calls overlap others of their thread in more than %d ways: they are left out",
@@ -514,8 +515,8 @@ int timeline_run(struct timeline *t, struct recording *recording)
 	if (!error)
 		error = end_all(t);
 	if (error == -ENOMEM)
-		log_error("timeline: out of memory");
-	timeline_say_trouble(t);
+		log_error("timeline: out of memory: free some memory and try again");
+	say_trouble(t);
 	timeline_close(t);
 	return error;
 }

@@ -59,8 +59,6 @@ int timeline_advance(struct timeline *t, uint64_t time);
 int timeline_pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap);
 /* Delivers what was said of the thread's measurement up to `time` (ns), or before it. 0 or -errno. */
 int timeline_tell_controls(struct timeline *t, uint32_t thread, uint64_t time, bool until);
-/* Says what could not be shown as it was. */
-void timeline_say_trouble(const struct timeline *t);
 /* Reads the whole recording into t->ops. */
 int timeline_run(struct timeline *t, struct recording *recording);
 

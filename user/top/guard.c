@@ -166,7 +166,7 @@ bool guard_start(struct guard **result, int *status)
 	guard->standard_error = -1;
 	guard->on = mmap(NULL, sizeof(*guard->on), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (guard->on == MAP_FAILED) {
-		log_error("cannot share memory: %s", strerror(errno));
+		log_error("top: no memory to share: %s: free some memory and try again", strerror(errno));
 		return false;
 	}
 	guard->errors = open_nameless();
@@ -178,7 +178,7 @@ bool guard_start(struct guard **result, int *status)
 	sigprocmask(SIG_BLOCK, &set, &before);
 	guard->child = fork();
 	if (guard->child < 0) {
-		log_error("cannot start a process: %s", strerror(errno));
+		log_error("top: no process of its own: %s: end some processes, or raise the limit (ulimit -u)", strerror(errno));
 		return false;
 	}
 	if (guard->child) {

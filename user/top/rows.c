@@ -32,7 +32,7 @@ int top_sort_find(const char *name)
 
 /* --- names -------------------------------------------------------------- */
 
-const char *top_process_name(const struct top *top, uint32_t process, char *name, size_t room)
+static const char *process_name(const struct top *top, uint32_t process, char *name, size_t room)
 {
 	const struct def_process *p = process < top->d->nprocesses ? &top->d->processes[process] : NULL;
 
@@ -53,7 +53,7 @@ const char *top_thread_name(const struct top *top, uint32_t thread, char *name, 
 	if (!p)
 		snprintf(name, room, "?");
 	else if (p->rank >= 0 && t->tid == p->pid)
-		top_process_name(top, t->process, name, room);
+		process_name(top, t->process, name, room);
 	else if (p->rank >= 0)
 		snprintf(name, room, "%s %ld %s %u", p->unit ? log_safe(p->unit) : "rank", p->rank, t->name ? log_safe(t->name) : "?", t->tid);
 	else
@@ -116,7 +116,7 @@ static bool is_wanted(const struct top *top, const struct top_row *row)
 static int add_row(struct top *top, struct top_row *row)
 {
 	if (row->thread == NO_INDEX)
-		top_process_name(top, row->process, row->name, sizeof(row->name));
+		process_name(top, row->process, row->name, sizeof(row->name));
 	else
 		top_thread_name(top, row->thread, row->name, sizeof(row->name));
 	if (!is_wanted(top, row))
