@@ -95,7 +95,7 @@ def test_keys(waiting, terminal):
     screen.wait("team-0", "team-3")
     # The events of the second row.
     screen.keys("Down", "Enter")
-    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK")
+    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK", "late.c:71 in unlock")
     assert "THREAD " not in text
     screen.keys("a")
     wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()), "the count of the thread's locks")
@@ -220,3 +220,23 @@ def test_a_terminal_that_cannot_is_told(waiting, terminal, term):
     text = " ".join(screen.text().split())
     assert "TERM" in text and "--once" in text
     assert screen.is_restored()
+
+
+def test_more_rows_than_fit(job, terminal):
+    """Which ones these are is said; all can be reached; the one that is late is found by sorting."""
+    many = job([WORKLOADS / "late", "--rounds", 2, "--threads", 64]).wait_ready()
+    screen = terminal(command(many, "-t"))
+    screen.wait("q quit")
+    many.work()
+    screen.wait("rows 1-17 of 64", "63 of 64 wait for team-2", "team-16", gone=["team-17"])
+    screen.keys("NPage", "NPage", "NPage", "NPage")
+    screen.wait("rows 48-64 of 64", "team-63", gone=["team-46"])
+    screen.keys("a", *["<"] * 2)
+    wait_for(lambda: "by late" in screen.text(), "the order to change")
+    screen.keys(*["PPage"] * 4)
+    wait_for(lambda: "rows 1-17" in screen.text() and "team-2" in screen.lines()[6], "the late one to be on top")
+    screen.resize(80, 80)
+    screen.wait("team-0", "team-63", gone=["rows "])
+    screen.keys("q")
+    assert screen.status() == 0
+    assert many.end() == 0

@@ -27,6 +27,7 @@
 #include "util/privileges.h"
 
 #define DRAIN_EVERY_MS 20
+#define FIRST_INTERVAL 300000000ULL    /* ns; until there are figures to show */
 #define LEAST_INTERVAL 100000000ULL    /* ns */
 #define MOST_INTERVAL 60000000000ULL
 #define LOOK_AFTER_PROCESSES 1000000000ULL
@@ -227,7 +228,8 @@ static void serve(struct run *r)
 
 static void watch(struct run *r)
 {
-	uint64_t started = clock_monotonic(), looked = started, checked = started;
+	uint64_t started = clock_monotonic(), checked = started;
+	uint64_t looked = r->interval > FIRST_INTERVAL ? started - r->interval + FIRST_INTERVAL : started;
 	uint64_t duration = r->options->duration ? r->options->duration : r->options->once ? r->interval : 0;
 
 	for (;;) {

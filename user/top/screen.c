@@ -227,6 +227,17 @@ static void draw_row(struct screen *s, int y, size_t index, const struct top_col
 		put_line(y, line);
 }
 
+/* There are more rows than fit: which ones these are, at the right end of the first line. */
+static void draw_place(const struct screen *s, size_t room)
+{
+	size_t last = s->first + room < s->top->nrows ? s->first + room : s->top->nrows;
+	char text[80];
+	int length = snprintf(text, sizeof(text), "  rows %zu-%zu of %zu", s->first + 1, last, s->top->nrows);
+
+	if (room && COLS > 2 * length)
+		mvaddstr(0, COLS - length, text);
+}
+
 static void draw_rows(struct screen *s, int y)
 {
 	struct top_column columns[TOP_COLUMNS];
@@ -243,6 +254,8 @@ static void draw_rows(struct screen *s, int y)
 		draw_row(s, y++, s->first + i, columns, count);
 	if (!s->top->nrows && room)
 		put_line(y, *s->top->view.filter ? "nothing has this in its name: / changes the filter" : "no process is observed");
+	if (room < s->top->nrows)
+		draw_place(s, room);
 }
 
 /* What the drilled row is now; false: it is not there any more. */
@@ -257,34 +270,67 @@ static bool refresh_drilled(struct screen *s)
 	return false;
 }
 
-static void draw_event(struct screen *s, int y, const struct live_event *event)
+/* The columns of the table of events that there is room, and reason, for. */
+struct event_columns {
+	unsigned name, site;
+	bool longest, bytes;
+};
+
+static struct event_columns choose_event_columns(const struct live_event *events, size_t count)
 {
-	char line[600] = "", site[300];
+	struct event_columns c = { .name = COLS >= 100 ? 36 : COLS >= 72 ? 26 : 14, .longest = COLS >= 100, .site = 60 };
+
+	for (size_t i = 0; i < count; i++)
+		c.bytes |= events[i].moves;
+	return c;
+}
+
+static void put_event_line(int y, const struct event_columns *c, const char *name, const struct top_event_cells *cells, const char *site, attr_t attributes)
+{
+	char line[600] = "";
+
+	append_cell(line, sizeof(line), name, c->name, true);
+	append_cell(line, sizeof(line), cells->self, 5, false);
+	append_cell(line, sizeof(line), cells->calls, 9, false);
+	append_cell(line, sizeof(line), cells->mean, 9, false);
+	if (c->longest)
+		append_cell(line, sizeof(line), cells->longest, 9, false);
+	if (c->bytes)
+		append_cell(line, sizeof(line), cells->bytes, 9, false);
+	append_cell(line, sizeof(line), site, c->site, true);
+	put_lit(y, line, attributes);
+}
+
+static void draw_event_titles(const struct screen *s, int y, const struct event_columns *columns)
+{
+	struct top_event_cells titles = { .self = "SELF", .mean = "MEAN", .longest = "LONGEST" };
+
+	strcpy(titles.calls, s->top->view.all ? "CALLS" : "CALLS/S");
+	strcpy(titles.bytes, s->top->view.all ? "BYTES" : "B/S");
+	put_event_line(y, columns, "EVENT", &titles, "CALLED FROM", A_REVERSE);
+}
+
+static void draw_event(struct screen *s, int y, const struct event_columns *columns, const struct live_event *event)
+{
 	struct top_event_cells cells;
-	int name = COLS >= 100 ? 36 : COLS >= 72 ? 26 : 14;
+	char site[300];
 
 	top_event_text(s->top, &s->drilled, event, &cells);
-	append_cell(line, sizeof(line), top_event_name(s->top, event->probe), name, true);
-	append_cell(line, sizeof(line), cells.self, 5, false);
-	append_cell(line, sizeof(line), cells.calls, 9, false);
-	append_cell(line, sizeof(line), cells.mean, 9, false);
-	append_cell(line, sizeof(line), cells.longest, 9, false);
-	append_cell(line, sizeof(line), cells.bytes, 9, false);
-	append_cell(line, sizeof(line), top_site_name(s->top, event->site, site, sizeof(site)), 60, true);
-	put_line(y, line);
+	put_event_line(y, columns, top_event_name(s->top, event->probe), &cells, top_site_name(s->top, event->site, site, sizeof(site)), 0);
 }
 
 static void draw_events(struct screen *s, int y)
 {
-	char line[600] = "", time[FORMAT_SIZE];
-	int name = COLS >= 100 ? 36 : COLS >= 72 ? 26 : 14;
+	char line[300], time[FORMAT_SIZE];
 	bool there = refresh_drilled(s);
 	struct live_event *events;
-	size_t count;
+	struct event_columns columns;
+	size_t count = 0;
 
 	if (!there)
 		s->drilled.figures = NULL; /* it was of a thread that is gone */
 	events = there ? top_events(s->top, &s->drilled, &count) : NULL;
+	columns = choose_event_columns(events, events ? count : 0);
 	if (!there)
 		snprintf(line, sizeof(line), "%s: not there any more", s->drilled.name);
 	else if (s->drilled.in.probe != NO_INDEX)
@@ -293,17 +339,9 @@ static void draw_events(struct screen *s, int y)
 	else
 		snprintf(line, sizeof(line), "%s: %s", s->drilled.name, s->drilled.figures ? "in no observed call" : "no call seen yet");
 	put_lit(y++, line, tint(s, 1));
-	*line = '\0';
-	append_cell(line, sizeof(line), "EVENT", name, true);
-	append_cell(line, sizeof(line), "SELF", 5, false);
-	append_cell(line, sizeof(line), s->top->view.all ? "CALLS" : "CALLS/S", 9, false);
-	append_cell(line, sizeof(line), "MEAN", 9, false);
-	append_cell(line, sizeof(line), "LONGEST", 9, false);
-	append_cell(line, sizeof(line), s->top->view.all ? "BYTES" : "B/S", 9, false);
-	append_cell(line, sizeof(line), "CALLED FROM", 60, true);
-	put_lit(y++, line, A_REVERSE);
+	draw_event_titles(s, y++, &columns);
 	for (size_t i = 0; events && i < count && y < LINES - 1; i++)
-		draw_event(s, y++, &events[i]);
+		draw_event(s, y++, &columns, &events[i]);
 	free(events);
 }
 
@@ -315,6 +353,7 @@ static void draw_help(void)
 		"DATA  get, put, send, receive          COLL  in collective operations",
 		"TASK  tasks of the runtime             MEM   malloc, free",
 		"ELSE  in other observed calls          LAST  came last to so many meetings",
+		"late  so long all others waited in a barrier or collective for the last one",
 		"~     in part an estimate: calls were lost, or only counted",
 		"?     no call of it was seen yet       -     not known, or nothing of the kind",
 		"",
