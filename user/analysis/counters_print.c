@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "analysis/counters.h"
-#include "analysis/table.h"
 #include "util/format.h"
 #include "util/json.h"
 #include "util/log.h"
+#include "util/table.h"
 
 static const char *const scope_names[COUNTER_SCOPES] = { "global", "per_worker", "per_kind" };
 

@@ -5,8 +5,8 @@
 #define GASPBPF_PRINTER_H
 
 #include "analysis/profile_data.h"
-#include "analysis/table.h"
 #include "util/format.h"
+#include "util/table.h"
 
 #define LABEL_SIZE 400
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/table.h"
 #include "model/value.h"
 #include "stuck/private.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
+#include "util/table.h"
 
 #define VALUE_TEXT 96
 #define ARGUMENTS_TEXT 400

@@ -1,5 +1,5 @@
 /*
- * table.h - a table of text that fits a terminal. Private to user/analysis.
+ * table.h - a table of text that fits a terminal.
  */
 #ifndef GASPBPF_TABLE_H
 #define GASPBPF_TABLE_H

@@ -1,7 +1,7 @@
 /*
  * table.c - a table of text that fits a terminal.
  */
-#include "analysis/table.h"
+#include "util/table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
