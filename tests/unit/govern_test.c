@@ -289,6 +289,32 @@ static void a_thread_that_ended_counts_no_more(void **state)
 	governor_free(s.governor);
 }
 
+/* Probes had been in for long before the governor looked for the first time: in how much time those calls were made is not known. */
+static void what_was_before_the_first_look_is_no_storm(void **state)
+{
+	struct simulation s = { 0 };
+	const struct governor_options options = { 0.01, 40e6, cost, possible, set, &s };
+
+	for (int i = 0; i < SITES; i++)
+		s.levels[i] = (struct site_level){ LEVEL_ALL, 1 };
+	s.governor = governor_new(&options);
+	assert_non_null(s.governor);
+	governor_count(s.governor, 0, 0, 1000000, 1000000);
+	governor_look(s.governor, 1000000000);
+	for (unsigned i = 1; i < 100; i++) {
+		governor_count(s.governor, 0, 0, 1000000 + 10 * i, 1000000);
+		governor_look(s.governor, 1000000000 + i * LOOK);
+	}
+	assert_int_equal(s.steps, 0);
+	/* A storm is one afterwards. */
+	for (unsigned i = 100; i < 110; i++) {
+		governor_count(s.governor, 0, 0, 1000000 + 10000 * i, 1000000);
+		governor_look(s.governor, 1000000000 + i * LOOK);
+	}
+	assert_true(s.steps > 0);
+	governor_free(s.governor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +330,7 @@ int main(void)
 		cmocka_unit_test(being_busy_only_delays),
 		cmocka_unit_test(a_short_burst_is_no_offence),
 		cmocka_unit_test(a_thread_that_ended_counts_no_more),
+		cmocka_unit_test(what_was_before_the_first_look_is_no_storm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,6 +313,16 @@ static void wait_for_something(struct watch *w, int timeout)
 	take_signals(w);
 }
 
+/* Rates are of the time in which probes were in, not of that which putting them in took. */
+static int begin_printing(struct monitor *m, const struct options *o, struct monitor_before *before)
+{
+	const struct monitor_snapshot *snapshot = o->quiet || o->json ? NULL : monitor_look(m);
+
+	if (o->quiet || o->json)
+		return 0;
+	return snapshot ? monitor_print_begin(snapshot, before) : -EIO;
+}
+
 static int print(struct monitor *m, const struct options *o, struct monitor_before *before)
 {
 	const struct monitor_snapshot *snapshot = o->quiet ? NULL : monitor_look(m);
@@ -425,7 +435,7 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 {
 	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
 	struct monitor_before before = { 0 };
-	int err = 0;
+	int err = begin_printing(w->m, o, &before);
 
 	while (!err && now < end) {
 		int timeout = min_timeout(min_timeout(monitor_timeout(w->m), now, shown + o->interval), now, end);

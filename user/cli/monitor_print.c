@@ -13,44 +13,74 @@
 
 #define PROCESSES_SHOWN 10
 
-/* A process's calls, all events together. */
+struct event_before {
+	uint32_t event;
+	uint64_t timed, sized, skipped, ns, bytes;
+};
+
+/* A process, as it was. */
 struct process_before {
 	pid_t pid;
 	uint64_t start_time;
-	uint64_t calls, ns, bytes;
+	uint64_t calls; /* all events together */
+	struct event_before *events;
+	size_t nevents;
 };
 
-static struct process_before sum_up(const struct monitor_process *p)
+/* 0 or -ENOMEM. */
+static int sum_up(struct process_before *sum, const struct monitor_process *p)
 {
-	struct process_before sum = { .pid = p->pid, .start_time = p->start_time };
-
+	*sum = (struct process_before){ .pid = p->pid, .start_time = p->start_time, .events = calloc(p->nevents + 1, sizeof(*sum->events)) };
+	if (!sum->events)
+		return -ENOMEM;
 	for (size_t i = 0; i < p->nevents; i++) {
 		const struct monitor_amounts *a = &p->events[i].amounts;
 
-		sum.calls += a->calls;
-		/* Those that were only counted take as long as the others, as far as anybody knows. */
-		sum.ns += a->timed ? (uint64_t)((double)a->ns / a->timed * (a->timed + a->skipped)) : 0;
-		sum.bytes += a->bytes;
+		sum->calls += a->calls;
+		sum->events[sum->nevents++] = (struct event_before){ p->events[i].event, a->timed, a->sized, a->skipped, a->ns, a->bytes };
 	}
-	return sum;
+	return 0;
 }
 
-static struct process_before was(const struct monitor_before *before, const struct monitor_process *p)
+static const struct process_before *was(const struct monitor_before *before, const struct monitor_process *p)
 {
+	static const struct process_before nothing;
+
 	for (size_t i = 0; i < before->nprocesses; i++)
 		if (before->processes[i].pid == p->pid && before->processes[i].start_time == p->start_time)
-			return before->processes[i];
-	return (struct process_before){ .pid = p->pid };
+			return &before->processes[i];
+	return &nothing;
+}
+
+static struct event_before event_was(const struct process_before *process, uint32_t event)
+{
+	for (size_t i = 0; i < process->nevents; i++)
+		if (process->events[i].event == event)
+			return process->events[i];
+	return (struct event_before){ .event = event };
+}
+
+/* What calls had of something since then; those that were only counted had as much as the others, as far as anybody knows. */
+static double all_of(double known, double calls, double skipped, double mean_before)
+{
+	return known + skipped * (calls ? known / calls : mean_before);
+}
+
+static double mean_of(uint64_t sum, uint64_t calls)
+{
+	return calls ? (double)sum / calls : 0;
 }
 
 void monitor_print_free(struct monitor_before *before)
 {
+	for (size_t i = 0; i < before->nprocesses; i++)
+		free(before->processes[i].events);
 	free(before->events);
 	free(before->processes);
 	*before = (struct monitor_before){ 0 };
 }
 
-static int remember(const struct monitor_snapshot *now, struct monitor_before *before)
+int monitor_print_begin(const struct monitor_snapshot *now, struct monitor_before *before)
 {
 	monitor_print_free(before);
 	before->events = malloc((now->nevents + 1) * sizeof(*before->events));
@@ -59,24 +89,32 @@ static int remember(const struct monitor_snapshot *now, struct monitor_before *b
 		return -ENOMEM;
 	memcpy(before->events, now->events, now->nevents * sizeof(*before->events));
 	before->nevents = now->nevents;
-	for (size_t i = 0; i < now->nalive; i++)
-		before->processes[before->nprocesses++] = sum_up(&now->processes[i]);
+	for (size_t i = 0; i < now->nalive; i++, before->nprocesses++)
+		if (sum_up(&before->processes[i], &now->processes[i]))
+			return -ENOMEM;
 	before->time_ns = now->time_ns;
 	before->cost_ns = now->cost_ns;
 	before->own_cpu_ns = now->own_cpu_ns;
 	return 0;
 }
 
+static double seconds_since(const struct monitor_snapshot *now, const struct monitor_before *before)
+{
+	double ns = now->time_ns - before->time_ns;
+
+	return ns > 0 ? ns / 1e9 : 1e-9;
+}
+
 static void print_head(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
 {
-	double since = now->time_ns - (before->time_ns ? before->time_ns : now->since_ns);
+	double since = seconds_since(now, before) * 1e9;
 	time_t clock = time(NULL);
 	char when[32] = "";
 	struct tm local;
 
 	if (localtime_r(&clock, &local))
 		strftime(when, sizeof(when), "%F %T", &local);
-	fprintf(out, "%s  %zu processes (%llu came, %llu ended)  probes took %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive,
+	fprintf(out, "%s  %zu processes (%llu came, %llu ended)\n  cost: probes %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive,
 		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
 		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
 	if (now->lost)
@@ -84,74 +122,103 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 	fputc('\n', out);
 }
 
+/* A second. Calls that were only counted moved as much as the others, as far as anybody knows. */
+static void put_bytes(char text[FORMAT_SIZE + 1], double bytes, double sized, double skipped, double since)
+{
+	if (skipped)
+		*text++ = '~';
+	format_bytes(text, bytes * ((sized + skipped) / sized) / since);
+}
+
 static void print_events(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
 {
-	double since = (now->time_ns - (before->time_ns ? before->time_ns : now->since_ns)) / 1e9; /* s */
+	double since = seconds_since(now, before);
 	bool any = false;
 
 	for (size_t i = 0; i < now->nevents; i++) {
 		const struct monitor_event *event = &now->events[i];
 		struct monitor_amounts was = { 0 };
-		char rate[FORMAT_SIZE], mean[FORMAT_SIZE] = "-", bytes[FORMAT_SIZE] = "-", calls[FORMAT_SIZE], note[80] = "";
-		uint64_t timed, sized;
+		char rate[FORMAT_SIZE] = "-", mean[FORMAT_SIZE] = "-", bytes[FORMAT_SIZE + 1] = "-", calls[FORMAT_SIZE], note[16] = "";
+		uint64_t timed, sized, skipped;
 
 		if (i < before->nevents)
 			was = before->events[i].total;
 		if (event->total.calls == was.calls && event->every)
 			continue;
 		if (!any)
-			fprintf(out, "  %-36s %14s %12s %11s %12s\n", "Event", "Calls", "Rate", "Mean", "Bytes/s");
+			fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", "Event", "Calls", "Rate", "Mean", "Bytes/s", "Timed");
 		any = true;
 		timed = event->total.timed - was.timed;
 		sized = event->total.sized - was.sized;
+		skipped = event->total.skipped - was.skipped;
 		if (timed)
 			format_time(mean, (event->total.ns - was.ns) / timed);
 		if (sized)
-			format_bytes(bytes, (event->total.bytes - was.bytes) / since);
+			put_bytes(bytes, event->total.bytes - was.bytes, sized, skipped, since);
+		if (event->every || event->total.calls != was.calls) /* else nobody knows */
+			format_rate(rate, (event->total.calls - was.calls) / since);
 		if (!event->every)
-			snprintf(note, sizeof(note), "  probes are out, for the cost");
+			snprintf(note, sizeof(note), "out");
 		else if (event->every > 1)
-			snprintf(note, sizeof(note), "  1 in %u timed", event->every);
-		fprintf(out, "  %-36s %14s %12s %11s %12s%s\n", event->name, format_count(calls, event->total.calls),
-			format_rate(rate, (event->total.calls - was.calls) / since), mean, bytes, note);
+			snprintf(note, sizeof(note), "1/%u", event->every);
+		fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", event->name, format_count(calls, event->total.calls), rate, mean, bytes, note);
 	}
 }
 
 struct busy_process {
 	const struct monitor_process *process;
-	struct process_before sum, was;
+	double ns, calls, bytes; /* since then */
+	bool estimated;          /* ns and bytes */
 };
+
+static struct busy_process busy_since(const struct monitor_process *p, const struct process_before *then)
+{
+	struct busy_process busy = { .process = p, .calls = -(double)then->calls };
+
+	for (size_t i = 0; i < p->nevents; i++) {
+		const struct monitor_amounts *a = &p->events[i].amounts;
+		struct event_before e = event_was(then, p->events[i].event);
+		double skipped = a->skipped - e.skipped;
+
+		busy.calls += a->calls;
+		busy.ns += all_of(a->ns - e.ns, a->timed - e.timed, skipped, mean_of(a->ns, a->timed));
+		busy.bytes += all_of(a->bytes - e.bytes, a->sized - e.sized, skipped, mean_of(a->bytes, a->sized));
+		busy.estimated |= skipped > 0;
+	}
+	return busy;
+}
 
 static int by_time(const void *a, const void *b)
 {
 	const struct busy_process *x = a, *y = b;
-	uint64_t one = x->sum.ns - x->was.ns, other = y->sum.ns - y->was.ns;
 
-	return one < other ? 1 : one > other ? -1 : 0;
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
 static int print_processes(const struct monitor_snapshot *now, const struct monitor_before *before, FILE *out)
 {
-	double since = (now->time_ns - (before->time_ns ? before->time_ns : now->since_ns)) / 1e9; /* s */
+	double since = seconds_since(now, before);
 	struct busy_process *list = calloc(now->nalive + 1, sizeof(*list));
 	size_t count = now->nalive;
 
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		list[i] = (struct busy_process){ &now->processes[i], sum_up(&now->processes[i]), was(before, &now->processes[i]) };
+		list[i] = busy_since(&now->processes[i], was(before, &now->processes[i]));
 	qsort(list, count, sizeof(*list), by_time);
 	if (count)
-		fprintf(out, "  %7s %-15s %-10s %5s %-12s %12s %9s %12s\n", "Pid", "Name", "User", "Rank", "Job", "Calls/s", "In calls", "Bytes/s");
+		fprintf(out, "  %7s %-15s %-8s %4s %-9s %9s %8s %9s\n", "Pid", "Name", "User", "Rank", "Job", "Calls/s", "In calls", "Bytes/s");
 	for (size_t i = 0; i < count && i < PROCESSES_SHOWN; i++) {
 		const struct monitor_process *p = list[i].process;
-		char rate[FORMAT_SIZE], bytes[FORMAT_SIZE], rank[32] = "-";
+		const char *about = list[i].estimated ? "~" : "";
+		char rate[FORMAT_SIZE], bytes[FORMAT_SIZE], rank[32] = "-", share[32], moved[32];
 
 		if (p->rank >= 0)
 			snprintf(rank, sizeof(rank), "%ld", p->rank);
-		fprintf(out, "  %7d %-15s %-10.10s %5s %-12.12s %12s %8.1f%% %12s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
-			*p->job ? log_safe(p->job) : "-", format_rate(rate, (list[i].sum.calls - list[i].was.calls) / since),
-			100 * (list[i].sum.ns - list[i].was.ns) / 1e9 / since, format_bytes(bytes, (list[i].sum.bytes - list[i].was.bytes) / since));
+		snprintf(share, sizeof(share), "%s%.1f%%", about, list[i].ns / 1e7 / since);
+		snprintf(moved, sizeof(moved), "%s%s", list[i].bytes ? about : "", format_bytes(bytes, list[i].bytes / since));
+		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
+			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved);
 	}
 	if (count > PROCESSES_SHOWN)
 		fprintf(out, "  ... and %zu more\n", count - PROCESSES_SHOWN);
@@ -168,7 +235,7 @@ int monitor_print_table(const struct monitor_snapshot *now, struct monitor_befor
 	err = print_processes(now, before, out);
 	if (!err && fflush(out))
 		err = -errno;
-	return err ?: remember(now, before);
+	return err ?: monitor_print_begin(now, before);
 }
 
 /* --- JSON -------------------------------------------------------------- */

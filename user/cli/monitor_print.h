@@ -17,6 +17,8 @@ struct monitor_before {
 	size_t nprocesses;
 };
 
+/* Tables tell what happens from now on. 0 or -ENOMEM. */
+int monitor_print_begin(const struct monitor_snapshot *now, struct monitor_before *before);
 /* What happened since then. 0 or -errno. */
 int monitor_print_table(const struct monitor_snapshot *now, struct monitor_before *before, FILE *out);
 /* One line, everything since the monitor began; processes that have ended since the line before are in it once more. 0 or -errno. */

@@ -382,12 +382,27 @@ bool governor_is_due(const struct governor *g, uint64_t now)
 	return !g->looked || now < g->looked || now - g->looked >= LOOK_NS;
 }
 
+/* The first look: in how much time all this was called is not known. */
+static void begin(struct governor *g, uint64_t now)
+{
+	g->looked = now;
+	for (size_t t = 0; t < g->nthreads; t++) {
+		for (size_t i = 0; i < g->threads[t].nloads; i++) {
+			struct load *load = &g->threads[t].loads[i];
+
+			load->followed_before = load->followed;
+			load->skipped_before = load->skipped;
+		}
+		g->threads[t].told = false;
+	}
+}
+
 void governor_look(struct governor *g, uint64_t now)
 {
 	uint64_t elapsed = now - g->looked;
 
 	if (!g->looked || now < g->looked) {
-		g->looked = now;
+		begin(g, now);
 		return;
 	}
 	if (!governor_is_due(g, now))
