@@ -1,7 +1,6 @@
 """gaspbpf stuck on jobs that really wait for each other, entered before it looks and while it looks; and that a job that can go on does."""
 import json
 import os
-import pathlib
 import re
 import subprocess
 import tempfile
@@ -11,80 +10,7 @@ import pytest
 
 import gaspbpf
 import truth
-
-STUCK = gaspbpf.WORKLOADS / "stuck"
-LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich", "openmpi_O0": "mpirun.openmpi"}
-
-
-def entered(job, numbers):
-    """Waits until these have said that they are about to wait."""
-    gaspbpf.wait_for(lambda: all((job.gate / f"enters.{n}").exists() for n in numbers), "the job to enter its calls")
-
-
-def ready(job, number):
-    mark = job.gate / f"ready.{number}"
-    gaspbpf.wait_for(lambda: mark.exists() and mark.stat().st_size, "the job to reach its gate")
-
-
-def switches(tid):
-    """How often a thread has left a processor, and whether it sleeps."""
-    status = pathlib.Path(f"/proc/{tid}/status").read_text()
-    return re.findall(r"ctxt_switches:\t(\d+)", status), "State:\tS" in status
-
-
-def sleeps(tids):
-    """Waits until these threads have slept for a while without a break."""
-    def there():
-        before = [switches(tid) for tid in tids]
-        time.sleep(0.1)
-        return all(asleep for _, asleep in before) and [switches(tid) for tid in tids] == before
-    gaspbpf.wait_for(there, "threads to sleep")
-
-
-def waits_of(job, number):
-    tid, address = (job.gate / f"enters.{number}").read_text().split()
-    return int(tid), int(address, 16)
-
-
-def stuck(*arguments):
-    out = gaspbpf.run("stuck", "--json", *arguments)
-    assert out.returncode == 0, out.stderr
-    return json.loads(out.stdout)
-
-
-def until(condition, *arguments):
-    """Looks again until the ranks are where they are about to go: between saying so and being there is a moment."""
-    end = time.monotonic() + gaspbpf.PATIENCE
-    while True:
-        seen = stuck(*arguments)
-        if condition(seen) or time.monotonic() > end:
-            return seen
-
-
-def waiting_in(event, ranks):
-    def there(seen):
-        return {t["rank"] for t in seen["threads"] if t["stuck"] and t["call"]["event"] == event} >= set(ranks)
-    return there
-
-
-def finding(seen, kind):
-    found = [f for f in seen["findings"] if f["kind"] == kind]
-    assert len(found) == 1, seen["findings"]
-    return found[0]
-
-
-def sparing(build):
-    """MPICH's ranks never yield: more of them than processors leave nobody the time to put probes in."""
-    return ["--no-probes"] if build == "mpich" else []
-
-
-def by_rank(seen):
-    return {t["rank"]: t for t in seen["threads"] if t["call"] and t["pid"] == t["tid"]}
-
-
-def ranks(parties):
-    return sorted(party["rank"] for party in parties)
-
+from sticking import LAUNCHERS, STUCK, by_rank, entered, finding, mpi, ranks, ready, sleeps, sparing, stuck, until, waiting_in, waits_of
 
 # --- threads ------------------------------------------------------------------
 
@@ -211,10 +137,6 @@ def test_text_says_the_same(job):
 # --- ranks --------------------------------------------------------------------
 
 
-def mpi(job, build, how, count, **environment):
-    return job([LAUNCHERS[build], "-n", count, STUCK / f"mpi_{build}", how], ranks=count, env={**truth.ENVIRONMENT, **environment})
-
-
 @pytest.mark.parametrize("build", LAUNCHERS)
 def test_ranks_that_all_receive(job, build):
     run = mpi(job, build, "cycle", 2)
@@ -309,18 +231,6 @@ def test_shmem_barrier(job):
     (run.gate / "go").touch()
     (run.gate / "end").touch()
     assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
-
-
-def test_shmem_lock(job):
-    run = job(["oshrun", "-n", "3", STUCK / "shmem", "lock"], ranks=3, env=truth.ENVIRONMENT)
-    entered(run, range(3))
-    seen = until(waiting_in("GASP_SHMEM_LOCK", [1, 2]), "-p", run.process.pid)
-    threads = by_rank(seen)
-    assert threads[1]["waits_for"]["lock"] and threads[2]["waits_for"]["lock"]
-    assert not [f for f in seen["findings"] if f["kind"] == "deadlock"]
-    (run.gate / "go").touch()
-    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
-    assert "total 6" in run.output()
 
 
 def test_upc_barrier(job):

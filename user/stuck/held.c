@@ -5,6 +5,7 @@
  * where all ranks of the job but one wait for it, that one has it, most likely: one of the others could have taken it twice, or nobody may have it at all.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "stuck/private.h"
@@ -179,18 +180,36 @@ static void tell(struct stuck *stuck, const size_t *group, size_t count)
 	}
 }
 
+/* "0x400010 of thread 0": a lock that has no address of a process's memory. */
+static int name_lock(struct stuck *stuck, size_t thread, const struct named_lock *lock)
+{
+	struct stuck_thread *t = &stuck->threads[thread];
+
+	if (!lock->is_decoded)
+		return 0;
+	if (asprintf(&t->lock_name, "0x%llx of %s %llu", (unsigned long long)lock->address, stuck->unit, (unsigned long long)lock->thread) < 0) {
+		t->lock_name = NULL;
+		return -ENOMEM;
+	}
+	stuck->parties[thread].lock_name = t->lock_name;
+	return 0;
+}
+
 int find_rank_holders(struct stuck *stuck)
 {
 	size_t *group = calloc(stuck->nthreads + 1, sizeof(*group)), count;
 	bool *waits = calloc(stuck->nthreads + 1, sizeof(*waits));
 	struct named_lock lock;
+	int err = group && waits ? 0 : -ENOMEM;
 
-	for (size_t i = 0; group && waits && i < stuck->nthreads; i++) {
+	for (size_t i = 0; !err && i < stuck->nthreads; i++) {
 		waits[i] = stuck->ranks > 0 && stuck->ranks <= RANKS_MOST && read_lock(stuck, i, &lock);
-		if (waits[i])
-			stuck->parties[i].lock_key = key_of(stuck, process_of(stuck, i)->process, &lock);
+		if (!waits[i])
+			continue;
+		stuck->parties[i].lock_key = key_of(stuck, process_of(stuck, i)->process, &lock);
+		err = err ?: name_lock(stuck, i, &lock);
 	}
-	for (size_t i = 0; group && waits && i < stuck->nthreads; i++) {
+	for (size_t i = 0; !err && i < stuck->nthreads; i++) {
 		if (!waits[i] || !stuck->parties[i].lock_key)
 			continue;
 		count = 0;
@@ -204,5 +223,5 @@ int find_rank_holders(struct stuck *stuck)
 	}
 	free(waits);
 	free(group);
-	return group && waits ? 0 : -ENOMEM;
+	return err;
 }

@@ -29,7 +29,8 @@ bool lock_named(const struct value *values, size_t count, const struct sent_word
 	if (!v || value_meaning(values, count, MEANING_PEER))
 		return false;
 	r = value_read(v, sent->words, sent->nwords, sent->unread, sent->returned);
-	*lock = (struct named_lock){ .raw = r.raw, .high = r.high, .is_address = v->form == FORM_POINTER && !v->decoder, .slot = v->slot };
+	*lock = (struct named_lock){ .raw = r.raw, .high = r.high, .is_address = v->form == FORM_POINTER && !v->decoder, .is_decoded = r.decoded,
+				     .thread = r.thread, .address = r.address };
 	return r.known && !r.none;
 }
 

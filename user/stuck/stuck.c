@@ -108,6 +108,7 @@ static void free_threads(struct stuck *stuck)
 		free(t->calls);
 		free(t->frames);
 		free(t->place);
+		free(t->lock_name);
 	}
 	free(stuck->threads);
 }

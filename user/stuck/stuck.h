@@ -53,6 +53,7 @@ struct stuck_thread {
 	bool stuck;                    /* that one has lasted for at least half the time that was watched, or for half a second */
 	struct stack_frame *frames;    /* the innermost first */
 	size_t nframes;
+	char *lock_name;               /* of the lock that it waits for, where that has no address; NULL: none */
 	char *place;                   /* where the program called that; or where it is; NULL: unknown */
 	uint64_t futex;                /* address at which it sleeps in the kernel; 0: elsewhere */
 	uint64_t futex_value;
@@ -82,7 +83,8 @@ struct stuck_open {
 struct named_lock {
 	uint64_t raw, high;            /* its value; of one of 16 bytes, both words */
 	bool is_address;               /* of the caller's own memory */
-	uint8_t slot;                  /* of the call's words */
+	bool is_decoded;               /* of a global address space: */
+	uint64_t thread, address;
 };
 
 /* A lock that a thread took while the probes were in, and has not given back. */

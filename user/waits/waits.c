@@ -8,6 +8,7 @@
 #include "util/array.h"
 
 #define NAMED_MOST 6       /* parties that one sentence names */
+#define LOCK_ROOM 24
 
 struct graph {
 	const struct party *parties;
@@ -23,7 +24,7 @@ struct graph {
 
 const char *finding_name(enum finding_kind kind)
 {
-	static const char *const names[FINDING_KINDS] = { "stopped", "deadlock", "left", "absent", "held" };
+	static const char *const names[FINDING_KINDS] = { "stopped", "deadlock", "left", "absent", "held", "lock" };
 
 	return kind < FINDING_KINDS ? names[kind] : "?";
 }
@@ -86,15 +87,27 @@ static void put_place(FILE *out, const struct party *p)
 		fprintf(out, " (%s)", p->place);
 }
 
+static const char *lock_name(const struct party *p, char room[LOCK_ROOM])
+{
+	if (p->lock_name)
+		return p->lock_name;
+	snprintf(room, LOCK_ROOM, "0x%llx", (unsigned long long)p->lock);
+	return room;
+}
+
 /* "rank 1, rank 2 and 3 others" */
-static void put_names(FILE *out, const struct graph *g, const size_t *which, size_t count)
+static void put_names(FILE *out, const struct graph *g, const size_t *which, size_t count, const char *joined)
 {
 	size_t named = count <= NAMED_MOST ? count : NAMED_MOST - 1;
 
-	for (size_t i = 0; i < named; i++)
-		fprintf(out, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", g->parties[which[i]].label);
+	for (size_t i = 0; i < named; i++) {
+		if (i && i + 1 == count)
+			fprintf(out, " %s %s", joined, g->parties[which[i]].label);
+		else
+			fprintf(out, "%s%s", i ? ", " : "", g->parties[which[i]].label);
+	}
 	if (named < count)
-		fprintf(out, " and %zu others", count - named);
+		fprintf(out, " %s %zu others", joined, count - named);
 }
 
 static struct finding *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count, size_t waiting)
@@ -130,12 +143,14 @@ static FILE *begin_text(struct finding *f)
 /* What a waits for, which is b. */
 static void put_reason(FILE *out, const struct party *a, const struct party *b)
 {
+	char room[LOCK_ROOM];
+
 	if (a->joins)
 		fprintf(out, "waits in %s for the end of %s", a->event, b->label);
 	else if (a == b)
-		fprintf(out, "waits for lock 0x%llx that it holds itself", (unsigned long long)a->lock);
+		fprintf(out, "waits for lock %s that it holds itself", lock_name(a, room));
 	else if (a->holder || a->rank_holds)
-		fprintf(out, "waits for lock 0x%llx that %s holds", (unsigned long long)a->lock, b->label);
+		fprintf(out, "waits for lock %s that %s holds", lock_name(a, room), b->label);
 	else if (a->peer != WAITS_NOBODY)
 		fprintf(out, "waits in %s for %s", a->event, b->label);
 	else
@@ -281,7 +296,7 @@ static void look_at_operation(struct graph *g, size_t first, size_t *which, bool
 	out = begin_text(add_finding(g, left ? FINDING_LEFT : FINDING_ABSENT, which, count, come));
 	if (!out)
 		return;
-	put_names(out, g, which, come);
+	put_names(out, g, which, come, "and");
 	fprintf(out, " wait%s in %s", come == 1 ? "s" : "", p->event);
 	put_place(out, p);
 	fprintf(out, "; %zu of %zu %s not come: ", count - come, count, count - come == 1 ? "has" : "have");
@@ -312,7 +327,7 @@ static void look_at_barrier(struct graph *g, size_t first, size_t *which, bool *
 	out = begin_text(add_finding(g, FINDING_ABSENT, which, come, come));
 	if (!out)
 		return;
-	put_names(out, g, which, come);
+	put_names(out, g, which, come, "and");
 	fprintf(out, " wait%s in %s at barrier 0x%llx: %u of %u threads have come", come == 1 ? "s" : "", p->event, (unsigned long long)p->barrier,
 		p->come, p->of);
 	fclose(out);
@@ -329,6 +344,7 @@ static bool same_lock(const struct party *a, const struct party *b)
 static void look_at_target(struct graph *g, size_t target, size_t *which)
 {
 	const struct party *to = &g->parties[target], *first = NULL;
+	char room[LOCK_ROOM];
 	size_t count = 0;
 	FILE *out;
 
@@ -348,13 +364,13 @@ static void look_at_target(struct graph *g, size_t target, size_t *which)
 	out = begin_text(add_finding(g, to->left ? FINDING_LEFT : FINDING_HELD, which, count + 1, count));
 	if (!out)
 		return;
-	put_names(out, g, which, count);
+	put_names(out, g, which, count, "and");
 	if (to->left && first->peer != WAITS_NOBODY)
 		fprintf(out, " wait%s in %s for %s", count == 1 ? "s" : "", first->event, to->label);
 	else if (first->joins)
 		fprintf(out, " wait%s in %s for the end of %s", count == 1 ? "s" : "", first->event, to->label);
 	else
-		fprintf(out, " wait%s for lock 0x%llx that %s holds", count == 1 ? "s" : "", (unsigned long long)first->lock, to->label);
+		fprintf(out, " wait%s for lock %s that %s holds", count == 1 ? "s" : "", lock_name(first, room), to->label);
 	fputs(", which ", out);
 	if (to->left)
 		fputs("has left the program", out);
@@ -362,6 +378,48 @@ static void look_at_target(struct graph *g, size_t target, size_t *which)
 		fputs("is not among the processes looked at", out);
 	else
 		put_where(out, to, "is in");
+	fclose(out);
+}
+
+static bool waits_for_unknown(const struct party *p)
+{
+	return p->waits && p->role == ROLE_ACQUIRE && p->rank >= 0 && p->lock_key && !p->holder && !p->rank_holds;
+}
+
+/* Ranks that wait for a lock of which nobody knows who has it: one of those that do not. */
+static void look_at_lock(struct graph *g, size_t first, size_t *which, bool *told)
+{
+	const struct party *p = &g->parties[first];
+	char room[LOCK_ROOM];
+	size_t waiting = 0, count;
+	FILE *out;
+
+	for (size_t i = 0; i < g->count; i++) {
+		if (!waits_for_unknown(&g->parties[i]) || !same_lock(p, &g->parties[i]))
+			continue;
+		told[i] = true;
+		which[waiting++] = i;
+	}
+	count = waiting;
+	for (size_t i = 0; i < g->count; i++) {
+		bool waits = false;
+
+		for (size_t k = 0; k < waiting; k++)
+			waits |= g->parties[which[k]].rank == g->parties[i].rank;
+		if (g->parties[i].stands_for_rank && !waits)
+			which[count++] = i;
+	}
+	out = begin_text(add_finding(g, FINDING_LOCK, which, count, waiting));
+	if (!out)
+		return;
+	put_names(out, g, which, waiting, "and");
+	fprintf(out, " wait%s for lock %s", waiting == 1 ? "s" : "", lock_name(p, room));
+	put_place(out, p);
+	fputs("; who has it is not known", out);
+	if (count > waiting) {
+		fputs(": ", out);
+		put_names(out, g, which + waiting, count - waiting, "or");
+	}
 	fclose(out);
 }
 
@@ -384,7 +442,7 @@ static void look_at_stopped(struct graph *g, char how, size_t *which)
 	out = begin_text(add_finding(g, FINDING_STOPPED, which, count, 0));
 	if (!out)
 		return;
-	put_names(out, g, which, count);
+	put_names(out, g, which, count, "and");
 	fprintf(out, " %s %s", count == 1 ? "is" : "are", stopped_how(&g->parties[which[0]]));
 	if (how == 'T') {
 		fprintf(out, ": to let %s go on, kill -CONT", count == 1 ? "it" : "them");
@@ -420,6 +478,8 @@ int waits_find(const struct party *parties, size_t count, const char *unit, stru
 			look_at_barrier(&g, i, which, told);
 		else if (parties[i].waits && parties[i].gathers && !told[i] && parties[i].rank >= 0)
 			look_at_operation(&g, i, which, told);
+		else if (waits_for_unknown(&parties[i]) && !told[i])
+			look_at_lock(&g, i, which, told);
 		if (!g.failed)
 			look_at_target(&g, i, which);
 	}

@@ -33,6 +33,7 @@ struct party {
 	const char *place;     /* "ring.c:33 in exchange"; NULL: unknown */
 	/* For what it waits. */
 	uint64_t lock;         /* address; 0: none */
+	const char *lock_name; /* NULL: its address is its name */
 	uint64_t lock_key;     /* the same for all that mean the same lock; 0: `lock` is */
 	pid_t holder;          /* thread that has it; 0: not known */
 	bool rank_holds;       /* this rank has it, and `holder` says nothing */
@@ -55,6 +56,7 @@ enum finding_kind {
 	FINDING_LEFT,          /* some wait for who has left the program */
 	FINDING_ABSENT,        /* some have come to a barrier, others have not */
 	FINDING_HELD,          /* a lock that others wait for is held by who does not wait */
+	FINDING_LOCK,          /* ranks wait for a lock, and who has it is not known */
 	FINDING_KINDS
 };
 
