@@ -254,7 +254,9 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	err = job_attach(job, SCOPE_AUTO, 0);
 	if (err)
 		return err;
-	stuck->probed = true;
+	err = stuck_probed(stuck, job->plan);
+	if (err)
+		return err;
 	capture_add_sink(job->capture, &sink);
 	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es", o->duration / 1e9);
 	for (uint64_t start = clock_monotonic(); !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;) {

@@ -217,6 +217,7 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 
 	*party = (struct party){ .pid = t->pid, .tid = t->tid, .rank = t->rank, .label = t->label, .peer = WAITS_NOBODY, .place = t->place,
 				 .stands_for_rank = t->is_rank, .stopped = t->state == 'T' || t->state == 't' ? t->state : 0 };
+	party->uncaught = !t->nframes && !call;
 	if (!call)
 		return;
 	party->event = call->function->event;

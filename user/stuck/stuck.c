@@ -117,6 +117,7 @@ void stuck_close(struct stuck *stuck)
 {
 	findings_free(&stuck->findings);
 	free(stuck->holds);
+	free(stuck->is_probed);
 	free(stuck->parties);
 	for (size_t i = 0; stuck->rank_labels && stuck->rank_labels[i]; i++)
 		free(stuck->rank_labels[i]);
@@ -319,7 +320,32 @@ static bool was_there(const struct stuck_thread *before, const struct stuck_call
 	return false;
 }
 
-/* Calls that the probes did not tell of, though they were in from the first look on, began before that. */
+int stuck_probed(struct stuck *stuck, const struct plan *probes)
+{
+	stuck->probed = true;
+	stuck->probed_since = clock_monotonic();
+	stuck->is_probed = calloc(stuck->names->nsites + 1, sizeof(*stuck->is_probed));
+	for (size_t i = 0; stuck->is_probed && i < probes->nsites; i++) {
+		const struct site *probe = &probes->sites[i];
+
+		for (size_t k = 0; k < stuck->names->nsites && probe->attached && probe->returns != RETURNS_NONE; k++) {
+			const struct site *site = &stuck->names->sites[k];
+
+			if (site->offset == probe->offset && site->image->inode == probe->image->inode && site->image->device == probe->image->device)
+				stuck->is_probed[k] = true;
+		}
+	}
+	return stuck->is_probed ? 0 : -ENOMEM;
+}
+
+/* Of a call that began while the probes were in, they would have told. */
+static bool would_be_told(const struct stuck *stuck, const struct stuck_call *call)
+{
+	return stuck->is_probed && call->site >= stuck->names->sites && call->site < stuck->names->sites + stuck->names->nsites &&
+	       stuck->is_probed[call->site - stuck->names->sites];
+}
+
+/* Calls that the probes did not tell of began before those were in; whether before the first look, that tells, unless the thread could not be caught then. */
 static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct thread_look *first, const struct thread_look *last)
 {
 	struct stuck_thread before = { .pid = t->pid, .tid = t->tid, .process = t->process };
@@ -335,9 +361,14 @@ static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct
 			call->likely = !still && !stuck->probed;
 		}
 	}
-	for (size_t i = 0; i < t->ncalls; i++)
-		if (!t->calls[i].seen && !t->calls[i].likely && t->calls[i].at_least < t->still)
-			t->calls[i].at_least = t->still;
+	for (size_t i = 0; i < t->ncalls; i++) {
+		struct stuck_call *call = &t->calls[i];
+
+		if (!call->seen && !call->at_least && would_be_told(stuck, call) && last->time > stuck->probed_since)
+			call->at_least = last->time - stuck->probed_since;
+		if (!call->seen && !call->likely && call->at_least < t->still)
+			call->at_least = t->still;
+	}
 	free(before.frames);
 	free(before.calls);
 }

@@ -116,6 +116,8 @@ struct stuck {
 	size_t nholds, holds_room;
 	uint64_t watched;              /* ns; between the two looks */
 	bool probed;                   /* the probes were in meanwhile */
+	uint64_t probed_since;         /* ns */
+	bool *is_probed;               /* by index in names->sites: each call of it would have been told; NULL: none */
 };
 
 /* Takes these processes; wish: models, as of plan_new(). 0 or -errno, said. */
@@ -124,6 +126,8 @@ void stuck_close(struct stuck *stuck);
 /* A call that has ended while the probes were in, or calls that are lost. 0 or -ENOMEM. */
 int stuck_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span);
 int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap);
+/* The probes of this plan are in. 0 or -ENOMEM. */
+int stuck_probed(struct stuck *stuck, const struct plan *probes);
 /* Looks at all threads: the first time, and once more. 0 or -errno, not said. */
 int stuck_look(struct stuck *stuck, bool last);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost on. 0 or -ENOMEM. */

@@ -241,6 +241,8 @@ static void put_where(FILE *out, const struct party *p, const char *is_in)
 {
 	if (p->stopped)
 		fprintf(out, "is %s, in %s", stopped_how(p), p->event ?: "no known call");
+	else if (p->uncaught)
+		fputs("could not be caught anywhere", out);
 	else
 		fprintf(out, "%s %s", p->event ? is_in : "is in", p->event ?: "no known call");
 	put_place(out, p);

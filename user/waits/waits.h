@@ -27,6 +27,7 @@ struct party {
 	bool elsewhere;        /* the rank is not among those looked at: it may have ended, or run on another machine */
 	/* Where it is. */
 	char stopped;          /* 'T': by a signal, 't': by a debugger, it does not run until somebody lets it; else 0 */
+	bool uncaught;         /* its stack is not known */
 	bool waits;            /* in a call, and not moving */
 	const char *event;     /* of that call; NULL: in none that is known */
 	enum role role;
