@@ -91,29 +91,39 @@ def test_by_user(monitors, open_folder):
         job.kill()
 
 
-def test_by_cgroup(pair, gate, monitors):
-    group = None
-    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
-        if pathlib.Path(base, "cgroup.procs").exists():
-            group = pathlib.Path(base, f"gaspbpf-test-{os.getpid()}")
-    if not group:
+@pytest.fixture
+def control_group():
+    """A cgroup of the test's own, and a job's step below it, as Slurm makes them; gone afterwards."""
+    bases = [pathlib.Path(base) for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if pathlib.Path(base, "cgroup.procs").exists()]
+    if not bases:
         pytest.skip("no cgroup v2 here")
+    top = bases[0] / f"gaspbpf-test-{os.getpid()}"
+    folders = [top, top / f"job_{os.getpid()}", top / f"job_{os.getpid()}" / "step_0"]
     try:
-        group.mkdir()
+        for folder in folders:
+            folder.mkdir()
     except OSError as error:
         pytest.skip(f"no cgroup can be made here: {error}")
+    yield folders[-1]
+    for folder in reversed(folders):
+        gaspbpf.wait_for(lambda: not (folder / "cgroup.procs").read_text(), "the group to be empty")
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("by", ["cgroup", "slurm-job"])
+def test_by_cgroup(control_group, pair, gate, monitors, by):
+    """Below the one that is named; and by the job's number in its path, where no variable tells it."""
     chosen, other = pair
-    try:
-        monitor = monitors("--cgroup", f"/sys/fs/cgroup/{group.name}", "--lazy", "--max-overhead", "none")
-        unwanted = other.start(100, 0, gate)
-        wanted = subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {chosen.program} --gate {gate} 11 0"])
-        chosen.running.append(wanted)
-        check_only(monitor, gate, wanted, unwanted)
-    finally:
-        chosen.kill()
-        other.kill()
-        gaspbpf.wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
-        group.rmdir()
+    top, number = control_group.parents[1], control_group.parent.name.removeprefix("job_")
+    monitor = monitors(*{"cgroup": ["--cgroup", f"/sys/fs/cgroup/{top.name}"], "slurm-job": ["--slurm-job", number]}[by], "--lazy", "--max-overhead", "none")
+    unwanted = other.start(100, 0, gate)
+    environment = {name: value for name, value in os.environ.items() if "JOB" not in name}
+    wanted = subprocess.Popen(["sh", "-c", f"echo $$ > {control_group}/cgroup.procs && exec {chosen.program} --gate {gate} 11 0"], env=environment)
+    chosen.running.append(wanted)
+    monitor.wait_for_processes([wanted.pid])
+    process = monitor.process_of(wanted.pid)
+    assert process["cgroup"].endswith(f"/{top.name}/job_{number}/step_0") and process["job"] == number
+    check_only(monitor, gate, wanted, unwanted)
 
 
 def test_by_number_with_all_that_it_starts(pair, gate, monitors, tmp_path):

@@ -4,7 +4,8 @@
  * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all others,
  * and holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's grace periods, tens
  * of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do it that wait for nothing
- * else; those waits overlap.
+ * else; those waits overlap. Where processes end faster than even that, the queue has an end: who puts more into it waits for a place, or
+ * descriptors would become more and more.
  */
 #include <errno.h>
 #include <link.h>
@@ -17,11 +18,12 @@
 #include "util/array.h"
 #include "util/log.h"
 
-#define CLOSERS 16
+#define CLOSERS 32
+#define QUEUE_MOST 2048 /* links */
 
 struct dismissal {
 	pthread_mutex_t lock;
-	pthread_cond_t more;
+	pthread_cond_t more, fewer;
 	int *fds;
 	size_t count, room;
 	size_t closing;   /* being closed just now */
@@ -44,6 +46,7 @@ static void *close_dismissed(void *context)
 			break;
 		fd = d->fds[--d->count];
 		d->closing++;
+		pthread_cond_signal(&d->fewer);
 		pthread_mutex_unlock(&d->lock);
 		close(fd);
 		pthread_mutex_lock(&d->lock);
@@ -64,6 +67,7 @@ static struct dismissal *dismissal_of(struct kernel *kernel)
 		return NULL;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->more, NULL);
+	pthread_cond_init(&d->fewer, NULL);
 	while (d->nthreads < CLOSERS && !pthread_create(&d->threads[d->nthreads], NULL, close_dismissed, d))
 		d->nthreads++;
 	kernel->dismissal = d;
@@ -79,6 +83,8 @@ static void dismiss(struct kernel *kernel, int fd)
 		return;
 	}
 	pthread_mutex_lock(&d->lock);
+	while (d->count >= QUEUE_MOST)
+		pthread_cond_wait(&d->fewer, &d->lock);
 	if (array_one_more(&d->fds, &d->room, d->count, sizeof(*d->fds))) {
 		pthread_mutex_unlock(&d->lock);
 		close(fd);
