@@ -252,6 +252,30 @@ def test_upc_barrier(job):
 
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+CAPABLE = ["--inh-caps=+bpf,+perfmon,+sys_ptrace", "--ambient-caps=+bpf,+perfmon,+sys_ptrace"]
+
+
+def stuck_as(caller, *arguments):
+    for folder in [gaspbpf.PROGRAM, *gaspbpf.PROGRAM.parents]:
+        if not os.stat(folder).st_mode & 1:
+            pytest.skip(f"{folder} is closed to others")
+    return subprocess.run([*caller, str(gaspbpf.PROGRAM), "stuck", *map(str, arguments)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
+
+
+def test_three_capabilities_do_for_the_job_of_somebody_else(job):
+    run = job([STUCK / "locks", "cycle", "2"])
+    entered(run, [0, 1])
+    tids = {waits_of(run, n)[0] for n in range(2)}
+    sleeps(tids)
+    out = stuck_as([*NOBODY, *CAPABLE], "--json", "-d", "200ms", "-p", run.process.pid)
+    assert out.returncode == 0 and "without root" not in out.stderr, out.stderr
+    seen = json.loads(out.stdout)
+    assert seen["probed"] and {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == tids
+    refused = stuck_as(NOBODY, "-p", run.process.pid)
+    assert refused.returncode == 1 and "not permitted" in refused.stderr
+    little = stuck_as([*NOBODY, "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"], "-d", "0", "-p", run.process.pid)
+    assert little.returncode == 0, little.stderr
+    assert "0 in no known call, 3 not known" in little.stdout and "belongs to another user" in little.stderr
 
 
 def test_without_root_the_owner_sees_who_sleeps():
@@ -278,6 +302,50 @@ def test_without_root_the_owner_sees_who_sleeps():
     seen = json.loads(out.stdout)
     assert not seen["probed"]
     assert {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == tids
+
+
+def test_a_job_that_moves_is_not_stuck(job):
+    run = job([STUCK / "locks", "moves"])
+    entered(run, [0, 1])
+    for options in [(), ("--no-probes",)]:
+        seen = until(lambda seen: not any(t["stuck"] for t in seen["threads"] if t["name"].startswith("waiter")), "-p", run.process.pid, *options)
+        assert not any(t["stuck"] for t in seen["threads"] if t["name"].startswith("waiter"))
+        assert not [f for f in seen["findings"] if f["kind"] != "held"]  # main waits for the end of one
+    (run.gate / "end").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0
+    assert int(run.output().split()[-1]) > 0
+
+
+def test_a_program_without_names_has_places_by_number(job, tmp_path):
+    program = tmp_path / "bare"
+    subprocess.run(["strip", "-o", str(program), str(STUCK / "locks")], check=True)
+    run = job([program, "cycle", "2"])
+    entered(run, [0, 1])
+    tids = {waits_of(run, n)[0] for n in range(2)}
+    sleeps(tids)
+    found = finding(stuck("-p", run.process.pid, "-d", "200ms"), "deadlock")
+    assert {party["tid"] for party in found["waiting"]} == tids
+    assert len(re.findall(r"holds \(bare\+0x[0-9a-f]+\)", found["text"])) == 2
+
+
+def test_a_rank_in_fortran_is_where_it_called_and_not_in_the_wrapper(job):
+    run = job(["mpirun.openmpi", "-n", "2", STUCK / "fortran"], ranks=2, env=truth.ENVIRONMENT)
+    entered(run, range(2))
+    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid, "-d", "200ms")
+    assert ranks(finding(seen, "deadlock")["waiting"]) == [0, 1]
+    for thread in by_rank(seen).values():
+        assert re.fullmatch(r"fortran\.f90:\d+ in exchange", thread["call"]["called_from"])
+
+
+def test_sixty_four_threads_of_which_one_has_not_come(job):
+    run = job([STUCK / "upc_pthreads", "-n", "64"], ranks=64)
+    entered(run, range(63))
+    ready(run, 63)
+    sleeps([run.process.pid])
+    seen = until(waiting_in("GASP_UPC_BARRIER", range(63)), "-p", run.process.pid, "--no-probes", "-d", "200ms")
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == list(range(63)) and ranks(found["others"]) == [63]
+    assert re.match(r"thread 0, thread 1, thread 2, thread 3, thread 4 and 58 others wait in GASP_UPC_BARRIER .*; 1 of 64 has not come: thread 63 ", found["text"])
 
 
 def test_a_job_that_ends_meanwhile(job, observe):

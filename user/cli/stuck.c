@@ -333,6 +333,19 @@ static void say_rights(void)
 		 "one has lasted all the time is known only of threads that did not run: sudo tells more");
 }
 
+/* Where nothing at all could be seen of the threads of somebody else's process, the reason is not what they do. */
+static void say_foreign(const struct stuck *stuck)
+{
+	for (size_t i = 0; i < stuck->nprocesses; i++) {
+		const struct process *process = stuck->processes[i].process;
+
+		if (process->uid == geteuid() || may_observe())
+			continue;
+		log_warn("%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", process->pid);
+		return;
+	}
+}
+
 static int examine(struct options *o, struct job *job, struct stuck *stuck, struct open_list *opens)
 {
 	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
@@ -347,8 +360,10 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 	free(all);
 	if (err)
 		return err;
-	if (!may_observe())
+	if (!may_observe()) {
 		say_rights();
+		say_foreign(stuck);
+	}
 	err = stuck_look(stuck, false);
 	if (!err && (!may_observe() || o->no_probes || !o->duration))
 		err = wait_only(o, stuck);

@@ -95,7 +95,7 @@ static void add_row(struct stuck *stuck, struct table *table, size_t i)
 		snprintf(arguments, sizeof(arguments), "barrier=0x%" PRIx64 "%s", party->barrier, party->likely ? "~" : "");
 	table_cell(table, "%s", t->label);
 	table_cell(table, "%d", t->tid);
-	table_cell(table, "%s", call ? call->function->event : "-");
+	table_cell(table, "%s", call ? call->function->event : party->uncaught ? "?" : "-");
 	table_cell(table, "%s", *arguments ? arguments : "-");
 	table_cell(table, "%s", !call || party->stopped ? state_text(t->state) : t->stuck ? since : "moves");
 	table_cell(table, "%s", t->place ?: "-");
@@ -121,7 +121,7 @@ static void print_frames(const struct stuck_thread *t, FILE *out)
 
 static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 {
-	size_t waiting = 0, moving = 0, ended = 0, all = stuck->nthreads - helpers;
+	size_t waiting = 0, moving = 0, ended = 0, uncaught = 0, all = stuck->nthreads - helpers;
 	char time[FORMAT_SIZE];
 
 	for (size_t i = 0; i < stuck->nthreads; i++) {
@@ -129,10 +129,14 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 
 		waiting += t->stuck && !t->is_helper;
 		moving += !t->stuck && !t->is_helper && t->waits_in < t->ncalls;
+		uncaught += stuck->parties[i].uncaught && !t->is_helper;
 	}
-	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call\n", all, all == 1 ? "" : "s",
+	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call", all, all == 1 ? "" : "s",
 		stuck->nprocesses, stuck->nprocesses == 1 ? "" : "es", format_time(time, stuck->watched), waiting, waiting == 1 ? "s" : "", moving,
-		moving == 1 ? "s" : "", all - waiting - moving);
+		moving == 1 ? "s" : "", all - waiting - moving - uncaught);
+	if (uncaught)
+		fprintf(out, ", %zu not known", uncaught);
+	fputc('\n', out);
 	for (size_t i = 0; i < stuck->nprocesses; i++)
 		ended += stuck->processes[i].ended;
 	if (ended)

@@ -169,8 +169,10 @@ char *stuck_place(const struct stack_frame *frame)
 	struct source_location location;
 	char *text = NULL;
 
-	if (!frame->image || image_locate(frame->image, frame->offset + frame->exact, &location))
+	if (!frame->image)
 		return NULL;
+	if (image_locate(frame->image, frame->offset + frame->exact, &location))
+		location = (struct source_location){ .line = 0 };
 	if (location.file && location.line) {
 		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line, location.function ? " in " : "", PLACE_NAME,
 			     location.function ? log_safe(location.function) : "") < 0)
@@ -181,15 +183,28 @@ char *stuck_place(const struct stack_frame *frame)
 			text = NULL;
 	}
 	source_location_free(&location);
+	/* No name is known: a stripped program. */
+	if (!text && asprintf(&text, "%.*s+0x%llx", PLACE_NAME, log_safe(path_base(frame->image->path)), (unsigned long long)frame->offset) < 0)
+		text = NULL;
 	return text;
+}
+
+/* Does the file only pass calls on to the model's functions? Then who called it is asked for. */
+static bool is_wrapper(const struct model *model, const struct image *image)
+{
+	return image && model_wraps_in_file(model, image->soname, path_base(image->path));
 }
 
 char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
 {
 	struct stack_frame caller = { .pc = call->caller };
+	size_t at = call->frame;
 
-	if (call->frame != NO_FRAME && call->frame + 1 < t->nframes && t->frames[call->frame + 1].image)
-		return stuck_place(&t->frames[call->frame + 1]);
+	if (at != NO_FRAME && ++at < t->nframes && t->frames[at].image) {
+		while (at + 1 < t->nframes && t->frames[at + 1].image && is_wrapper(call->function->model, t->frames[at].image))
+			at++;
+		return stuck_place(&t->frames[at]);
+	}
 	if (!call->caller || !stuck->processes[t->process].space)
 		return NULL;
 	caller.image = stack_image(stuck->processes[t->process].space, call->caller, &caller.offset);

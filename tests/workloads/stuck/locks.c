@@ -4,6 +4,7 @@
  *   cycle N    N threads, each with a lock of its own, wait for the next one's
  *   held       two wait for a lock that the first thread has, which is at the gate; then they go on
  *   barrier    three of four threads are at a barrier; the fourth is at the gate; then they go on
+ *   moves      two take one lock and give it back, again and again, until DIR/end is there
  *   join       the first thread waits for the end of a second, which waits for a lock that the first one has
  *
  * Threads are called waiter-0, waiter-1 ...; each says "TID LOCK-ADDRESS" in DIR/enters.N just before it waits. With ENTER_LATE=1 in the
@@ -78,6 +79,21 @@ static void *for_held(void *argument)
 	return NULL;
 }
 
+static void *in_motion(void *argument)
+{
+	int number = (int)(intptr_t)argument;
+	char end[4096];
+
+	name_thread(number);
+	enter(number, &locks[0]);
+	snprintf(end, sizeof(end), "%s/end", job.gate);
+	while (access(end, F_OK)) {
+		take(&locks[0]);
+		job_sleep_us(1000); /* the other one's turn */
+	}
+	return NULL;
+}
+
 static void *at_barrier(void *argument)
 {
 	int number = (int)(intptr_t)argument;
@@ -126,6 +142,9 @@ int main(int argc, char **argv)
 		start(ids, 2, for_held);
 		job_begin(&job);
 		pthread_mutex_unlock(&locks[0]);
+		finish(ids, 2);
+	} else if (!strcmp(how, "moves")) {
+		start(ids, 2, in_motion);
 		finish(ids, 2);
 	} else if (!strcmp(how, "barrier")) {
 		start(ids, 4, at_barrier);
