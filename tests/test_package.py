@@ -1,61 +1,31 @@
 """The Debian package: clean for lintian, and installed, used, upgraded, removed and purged in a fresh Debian of its own."""
 import os
-import pathlib
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import urllib.request
-import zlib
 
 import pytest
 
 import gaspbpf
+from debian import dependencies, inside, make_package, output, start_nothing, unpack
 
 pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
 
 
-
-def output(*command, **keywords):
-    result = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900, **keywords)
-    assert result.returncode == 0, f"{command}: {result.stdout}"
-    return result.stdout
-
-
 @pytest.fixture(scope="module")
 def package():
-    output("make", "-s", "deb", cwd=gaspbpf.TOP)
-    (found,) = (gaspbpf.TOP / "build").glob("gaspbpf_*_amd64.deb")
-    return found
-
-
-def field(package, name):
-    return output("dpkg-deb", "-f", package, name).strip()
-
-
-def dependencies(package):
-    """The names of what it depends on: all that the fresh system has of it beside Debian's base."""
-    return [re.match(r"[a-z0-9.+-]+", item.strip())[0] for item in field(package, "Depends").split(",")]
+    return make_package()
 
 
 @pytest.fixture
 def chroot(package, tmp_path):
-    """A fresh Debian with what the package depends on, and no more. What it starts from is fetched once and kept."""
-    needed = sorted(dependencies(package))
-    base = gaspbpf.TOP / "build" / f"debian-{zlib.crc32(' '.join(needed).encode()):08x}.tar"
-    if not base.exists():
-        partial = base.with_name(f"debian-{os.getpid()}.tar")
-        suite = next(line for line in pathlib.Path("/etc/os-release").read_text().splitlines() if line.startswith("VERSION_CODENAME=")).split("=")[1]
-        site = output("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Codename: " + suite).split()[0]
-        output("mmdebstrap", "-q", "--variant=apt", "--include=" + ",".join(needed), suite, partial, site)
-        partial.rename(base)
+    """A fresh Debian with what the package depends on, and no more."""
     root = tmp_path / "root"
-    root.mkdir()
-    output("tar", "-C", root, "-xf", base, "--exclude=./dev/*")
-    (root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\necho \"$@\" >>/policy\nexit 101\n")  # there is no systemd to start it
-    (root / "usr/sbin/policy-rc.d").chmod(0o755)
-    (root / "run/systemd/system").mkdir(parents=True)  # what the package's scripts look for
+    unpack(root, dependencies(package))
+    start_nothing(root)
     for folder in ("proc", "sys", "dev"):
         output("mount", "--rbind", f"/{folder}", root / folder)
         output("mount", "--make-rslave", root / folder)
@@ -64,10 +34,6 @@ def chroot(package, tmp_path):
         subprocess.run(["umount", "-l", str(root / folder)], timeout=60)
     assert not any((root / folder).is_mount() for folder in ("proc", "sys", "dev"))
     shutil.rmtree(root)
-
-
-def inside(root, *command):
-    return output("chroot", root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", *command)
 
 
 def with_version(package, version, change, folder):

@@ -366,6 +366,19 @@ static int same_inode(int fd, const struct mapping *mapping)
 	return -ENOENT;
 }
 
+/* The same, where the path may be anybody's. */
+static int same_file(int fd, const struct mapping *mapping)
+{
+	struct stat status;
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &status) && status.st_ino == mapping->inode && status.st_dev == mapping->device)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
 /* The file behind a mapping: the kernel's own link first, paths last. */
 static int open_mapping(const struct process *process, const struct mapping *mapping, int root)
 {
@@ -380,6 +393,9 @@ static int open_mapping(const struct process *process, const struct mapping *map
 	fd = same_inode(file_open_proc(process, "exe"), mapping);
 	if (fd < 0 && root >= 0 && !mapping->deleted)
 		fd = same_inode(file_open_below(root, mapping->path, process), mapping);
+	/* Of a process whose root is not its mount namespace's (chroot), the kernel tells the way from the latter. */
+	if (fd < 0 && !mapping->deleted)
+		fd = same_file(file_open_path(mapping->path), mapping);
 	return fd;
 }
 
