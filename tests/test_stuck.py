@@ -348,6 +348,19 @@ def test_sixty_four_threads_of_which_one_has_not_come(job):
     assert re.match(r"thread 0, thread 1, thread 2, thread 3, thread 4 and 58 others wait in GASP_UPC_BARRIER .*; 1 of 64 has not come: thread 63 ", found["text"])
 
 
+def test_locks_in_a_container_are_held_by_the_threads_that_we_know(job):
+    """In a PID namespace of its own the lock has its holder by another number than ours."""
+    run = job(["unshare", "--pid", "--mount", "--fork", "--mount-proc", STUCK / "locks", "cycle", "2"])
+    entered(run, [0, 1])
+    with open(f"/proc/{run.process.pid}/task/{run.process.pid}/children", encoding="ascii") as children:
+        pid = int(children.read())
+    tids = {int(tid) for tid in os.listdir(f"/proc/{pid}/task")}
+    sleeps(tids)
+    found = finding(stuck("-p", pid, "-d", "200ms"), "deadlock")
+    assert {party["tid"] for party in found["waiting"]} == tids - {pid} and not found["likely"]
+    assert {waits_of(run, n)[0] for n in range(2)}.isdisjoint(tids)
+
+
 def test_a_job_that_ends_meanwhile(job, observe):
     run = job([STUCK / "locks", "held"])
     ready(run, 0)
