@@ -1,6 +1,7 @@
 """Without root, with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: every command that observes does on root's jobs what it does for root."""
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -93,6 +94,24 @@ def test_who_is_stuck(job, tmp_path):
     assert watcher.returncode == 0 and "without root" not in said.read_text(), said.read_text()
     calls = [thread["call"] for thread in json.loads(out)["threads"] if thread["call"] and thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK"]
     assert len(calls) == 2 and all(call["entered"] == "seen" and call["since_ns"] for call in calls)
+
+
+@pytest.mark.alone
+def test_a_library_that_only_its_owner_can_read_is_told(job, tmp_path, writable):
+    """Its calls are not counted, and that does not look like none."""
+    private = tmp_path / "private"
+    private.mkdir()
+    library = shutil.copy(os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40"), private / "libmpi.so.40")
+    os.chmod(library, 0o600)
+    job = job(["mpirun.openmpi", "-n", "2", "-x", f"LD_LIBRARY_PATH={private}", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+              env=truth.ENVIRONMENT).wait_ready()
+    said = tmp_path / "said"
+    with open(said, "w") as errors, rights.started("monitor", "-p", job.process.pid, "-m", "mpi", "--lazy", stderr=errors) as watcher:
+        wait_said(said, f"{library}: cannot be read: its calls are not counted", watcher)
+        watcher.send_signal(signal.SIGTERM)
+        watcher.communicate(timeout=gaspbpf.PATIENCE)
+    job.work()
+    assert job.end() == 0, job.output()
 
 
 def test_what_is_missing_is_said(ring):

@@ -180,6 +180,16 @@ static void crowd(struct monitor *m, struct watched_process *w)
 	w->process = NULL;
 }
 
+/* That nothing is counted is not to look like nothing that happened. */
+static void say_unread(struct monitor *m, const struct process *process)
+{
+	const char *path = plans_unread(m, process);
+
+	if (path && !m->unread++)
+		log_warn("%d: %s: cannot be read: its calls are not counted, nor those of others like it, of which -v tells: see 'Rights' in docs/service.md",
+			 process->pid, log_safe(path));
+}
+
 /* The process is wanted and maps a runtime: it gets its probes. Takes over `process` and `about`. */
 static int take(struct monitor *m, struct process *process, struct about *about, uint64_t since)
 {
@@ -198,6 +208,7 @@ static int take(struct monitor *m, struct process *process, struct about *about,
 	}
 	if (late && since)
 		account_late(m, w, since);
+	say_unread(m, process);
 	about_rank(&w->about, m->plan, process);
 	if (m->options.watcher.came)
 		m->options.watcher.came(m->options.watcher.context, m, process);

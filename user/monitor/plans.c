@@ -204,6 +204,17 @@ bool plans_wants(struct monitor *m, const struct process *process)
 	return program_has_runtime(m, process->proc_fd, "exe");
 }
 
+const char *plans_unread(struct monitor *m, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+
+		if (mapping->executable && mapping->inode && is_library(m, mapping->path) && !plan_image(m->plan, mapping->device, mapping->inode))
+			return mapping->path;
+	}
+	return NULL;
+}
+
 /* --- probes ------------------------------------------------------------ */
 
 static int add_own(struct monitor *m, pid_t pid)

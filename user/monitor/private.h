@@ -68,7 +68,7 @@ struct monitor {
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
 	bool busy;                  /* calls come so fast that the cost may matter */
 	size_t images_then, sites_then; /* right after the last renewal */
-	uint64_t noticed, ended, crowded, unseen, late, late_ns, late_longest, renewals, news_lost;
+	uint64_t noticed, ended, crowded, unseen, unread, late, late_ns, late_longest, renewals, news_lost;
 	struct kernel_counts counts;
 	unsigned steps_said;
 	/* monitor_look() */
@@ -106,6 +106,8 @@ int plans_take(struct monitor *m, struct process *process, bool *late);
 void plans_leave(struct monitor *m, pid_t pid);
 /* Does the process, as its mappings say, map a known runtime? */
 bool plans_wants(struct monitor *m, const struct process *process);
+/* The runtime's library of a process that has been taken, if it could not be read; NULL: none. */
+const char *plans_unread(struct monitor *m, const struct process *process);
 /* Might this file hold a known runtime? Asked for each file that any process maps. */
 bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_program);
 void plans_forget_programs(struct monitor *m);
