@@ -3,7 +3,7 @@
  *
  * The set of observed processes lives in `targets` and is kept here, in the kernel, so that a child is
  * observed from its first instruction. User space hears of each change on the control ring.
- * The maps are those of observe.bpf.c (user/probe/load.c joins them).
+ * The maps are those of observe.bpf.c (user/probe/kernel.c joins them).
  */
 #include "frames.h"
 #include "stacks.h"

@@ -244,7 +244,7 @@ struct gb_number {
 #define GB_NUMBER_UNKNOWN 128 /* only user space could tell: what would be asked after it is not, either */
 
 /*
- * How many bytes a call moves, by its words: user/model/amounts.c. For each side the first known number of [bytes, counts) is it; else the first of
+ * How many bytes a call moves, by its words: user/model/payload.c. For each side the first known number of [bytes, counts) is it; else the first of
  * [counts, sizes) is multiplied by the first of [sizes, end), or by its own `element` where that range is empty. Of two sides both must be known.
  */
 #define GB_NUMBERS 16

@@ -13,11 +13,16 @@
  *	unseen.c      what cannot be seen
  *	decoder.c     data layouts that the language cannot say
  *	layout.c      facts about one library version
- *	reader.c      statements -> struct model
+ *	reader.c      statements -> struct model: head.c has those about the whole, functions.c those about functions
  *	set.c         models of a folder, a file, a text
  *	capture.c     function + library -> capture program + values
  *	telling.c     the same for functions by which a program tells of events itself
- *	value.c       words of a span -> numbers, payload
+ *	wants.c       which values a call carries, and the way to each
+ *	value.c       words of a span -> numbers
+ *	payload.c     ... -> what a call moved
+ *	members.c     ... -> who is in a communicator
+ *	selection.c   files of names: what is wanted
+ *	names.c       the words of the language
  *
  * Everything that a model holds lives in its arena and goes with it.
  */

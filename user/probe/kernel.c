@@ -18,6 +18,7 @@
 #include "process.skel.h"
 #include "probe/kernel_private.h"
 #include "util/clock.h"
+#include "util/iterator.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -396,24 +397,9 @@ void kernel_use_stacks(struct kernel *kernel)
 		kernel->process->bss->stacks_used = true;
 }
 
-/* A descriptor to read what the iterator writes, or -errno. */
-static int run_iterator(const struct bpf_program *program)
-{
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	int fd;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		fd = -errno;
-	bpf_link__destroy(link); /* the descriptor keeps it */
-	return fd;
-}
-
 int kernel_send_open(struct kernel *kernel)
 {
-	int fd = run_iterator(kernel->process->progs.open_frames);
+	int fd = iterator_open(kernel->process->progs.open_frames);
 	char buffer[64];
 
 	if (fd < 0)
@@ -424,27 +410,31 @@ int kernel_send_open(struct kernel *kernel)
 	return 0;
 }
 
+/* As show_frames writes it. */
+struct open_record {
+	struct gb_open open;
+	struct gb_span span;
+};
+
+struct showing {
+	kernel_open show;
+	void *context;
+};
+
+static void show_record(void *context, const void *record)
+{
+	const struct open_record *shown = record;
+	struct showing *showing = context;
+
+	showing->show(showing->context, &shown->open, &shown->span);
+}
+
 int kernel_show_open(struct kernel *kernel, kernel_open show, void *context)
 {
-	struct {
-		struct gb_open open;
-		struct gb_span span;
-	} records[32];
-	int fd = run_iterator(kernel->process->progs.show_frames);
-	size_t used = 0;
-	ssize_t got;
+	struct showing showing = { show, context };
+	int fd = iterator_open(kernel->process->progs.show_frames);
 
-	if (fd < 0)
-		return fd;
-	while ((got = read(fd, (char *)records + used, sizeof(records) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
-		used += got > 0 ? got : 0;
-		for (size_t i = 0; i < used / sizeof(records[0]); i++)
-			show(context, &records[i].open, &records[i].span);
-		memmove(records, records + used / sizeof(records[0]), used % sizeof(records[0]));
-		used %= sizeof(records[0]);
-	}
-	close(fd);
-	return 0;
+	return fd < 0 ? fd : iterator_read(fd, sizeof(struct open_record), show_record, &showing);
 }
 
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)

@@ -20,6 +20,7 @@
 #include "stacks/look_private.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/iterator.h"
 #include "util/log.h"
 
 #define THREADS_MOST 100000
@@ -83,33 +84,11 @@ static char state_letter(uint32_t state)
 	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 4 ? 'T' : state & 8 ? 't' : state & 0xb0 ? 'Z' : 'S';
 }
 
-/* Each record of `size` bytes that the iterator writes; 0 or -errno. */
 static int iterate(const struct bpf_program *program, size_t size, void (*take)(void *context, const void *record), void *context)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char buffer[8192];
-	size_t used = 0;
-	ssize_t got = 0;
-	int fd;
+	int fd = iterator_open(program);
 
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		fd = -errno;
-	bpf_link__destroy(link);
-	if (fd < 0)
-		return fd;
-	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
-		size_t at = 0;
-
-		for (used += got > 0 ? got : 0; used - at >= size; at += size)
-			take(context, buffer + at);
-		memmove(buffer, buffer + at, used - at);
-		used -= at;
-	}
-	close(fd);
-	return got < 0 ? -errno : 0;
+	return fd < 0 ? fd : iterator_read(fd, size, take, context);
 }
 
 static int iterate_looks(const struct look_bpf *bpf, void (*take)(void *context, const void *record), void *context)

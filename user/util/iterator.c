@@ -1,0 +1,47 @@
+/*
+ * iterator.c - what a BPF iterator writes.
+ */
+#include "util/iterator.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+int iterator_open(const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	int fd;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		fd = -errno;
+	bpf_link__destroy(link); /* the descriptor keeps it */
+	return fd;
+}
+
+int iterator_read(int fd, size_t size, void (*take)(void *context, const void *record), void *context)
+{
+	alignas(16) char buffer[8192];
+	size_t used = 0;
+	ssize_t got;
+	int error;
+
+	/* EAGAIN: the kernel has looked at many tasks that are of no interest. */
+	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
+		size_t at = 0;
+
+		for (used += got > 0 ? got : 0; used - at >= size; at += size)
+			take(context, buffer + at);
+		memmove(buffer, buffer + at, used - at);
+		used -= at;
+	}
+	error = got < 0 ? -errno : 0;
+	close(fd);
+	return error;
+}
