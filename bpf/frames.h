@@ -153,6 +153,24 @@ static __always_inline struct gb_trouble *trouble_here(void)
 	return bpf_map_lookup_elem(&trouble, &zero);
 }
 
+/* A record of process life, to be filled in and submitted. NULL: it is lost, and counted. */
+static __always_inline struct gb_life *life_reserve(__u32 kind, __u64 now)
+{
+	struct gb_life *life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
+	struct gb_trouble *missed;
+
+	if (!life) {
+		missed = trouble_here();
+		if (missed)
+			missed->life_lost++;
+		return 0;
+	}
+	__builtin_memset(life, 0, sizeof(*life));
+	life->time = now;
+	life->kind = kind;
+	return life;
+}
+
 #include "sums.h"
 
 /* A call during which its process switched measurement off ends there. */

@@ -161,18 +161,10 @@ static __noinline int is_off(void)
 
 static void tell_control(struct thread_state *t, __u64 now, __u32 id, __s32 value)
 {
-	struct gb_life *life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
-	struct gb_trouble *missed;
+	struct gb_life *life = life_reserve(GB_LIFE_CONTROL, now);
 
-	if (!life) {
-		missed = trouble_here();
-		if (missed)
-			missed->life_lost++;
+	if (!life)
 		return;
-	}
-	__builtin_memset(life, 0, sizeof(*life));
-	life->time = now;
-	life->kind = GB_LIFE_CONTROL;
 	life->pid = t->pid;
 	life->tid = t->tid;
 	life->changing = id;

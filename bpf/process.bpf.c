@@ -14,22 +14,7 @@ __u64 stopped_at;           /* ns; when observation ended: the end of the calls 
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
 {
-	struct gb_trouble *missed;
-	struct gb_life *life;
-
-	if (monitoring && !spans_too)
-		return 0;
-	life = bpf_ringbuf_reserve(&control, sizeof(*life), 0);
-	if (!life) {
-		missed = trouble_here();
-		if (missed)
-			missed->life_lost++;
-		return 0;
-	}
-	__builtin_memset(life, 0, sizeof(*life));
-	life->time = now;
-	life->kind = kind;
-	return life;
+	return monitoring && !spans_too ? 0 : life_reserve(kind, now);
 }
 
 /* The thread's calls end here; those that outlived the observation ended with it. */

@@ -73,6 +73,10 @@ char *cli_models_folder(void);
  */
 int cli_load_models(struct model_set **set, struct choice *choice);
 
+/* A command about one recording: each argument becomes it, or is one too many; at the end there must be one. Mistakes end the program, as argp's. */
+void cli_take_recording(const char **recording, const char *argument, struct argp_state *state);
+void cli_need_recording(const char *recording, struct argp_state *state);
+
 /* For argp's help_filter: the text after the options, with a list behind it that is made by `print`. */
 char *cli_help_with(int key, const char *text, void (*print)(FILE *out));
 

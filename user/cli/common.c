@@ -128,6 +128,19 @@ int cli_append(struct text_list *list, char *item)
 	return 0;
 }
 
+void cli_take_recording(const char **recording, const char *argument, struct argp_state *state)
+{
+	if (*recording)
+		argp_error(state, "one recording at a time: what is '%s'?", argument);
+	*recording = argument;
+}
+
+void cli_need_recording(const char *recording, struct argp_state *state)
+{
+	if (!recording)
+		argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+}
+
 /* "17,4242": appends to the list. 0, -EINVAL (said) or -ENOMEM. */
 static int parse_pids(struct pid_list *list, const char *text)
 {

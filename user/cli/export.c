@@ -65,13 +65,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			refuse_suffix(state, argument);
 		return cli_append(&o->outputs, argument) ? ENOMEM : 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			argp_error(state, "one recording at a time: what is '%s'?", argument);
-		o->recording = argument;
+		cli_take_recording(&o->recording, argument, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->recording)
-			argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		cli_need_recording(o->recording, state);
 		if (!o->outputs.count)
 			argp_error(state, "where to? say -o FILE.json, for example");
 		return 0;

@@ -44,13 +44,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->quiet = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			argp_error(state, "one recording at a time: what is '%s'?", argument);
-		o->recording = argument;
+		cli_take_recording(&o->recording, argument, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->recording)
-			argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		cli_need_recording(o->recording, state);
 		if (!o->tools.libraries.count)
 			argp_error(state, "to which tool? say --tool ./mytool.so, for example");
 		return 0;

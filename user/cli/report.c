@@ -70,12 +70,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->style.top = number;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			argp_error(state, "one recording at a time: what is '%s'?", argument);
-		o->recording = argument;
+		cli_take_recording(&o->recording, argument, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		cli_need_recording(NULL, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -87,8 +87,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			argp_error(state, "one recording at a time: what is '%s'? parameters are name=value", log_safe(argument));
 		return cli_append(&o->parameters, argument) ? ENOMEM : 0;
 	case ARGP_KEY_END:
-		if (!o->recording)
-			argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
+		cli_need_recording(o->recording, state);
 		if (!o->plugin)
 			argp_error(state, "what is to be different? say --plugin ideal, for example");
 		return 0;
