@@ -24,6 +24,7 @@
 #include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/observing.h"
 #include "cli/outputs.h"
 #include "cli/record_flight.h"
 #include "cli/tools.h"
@@ -43,26 +44,20 @@ struct options {
 	struct text_list outputs;
 	struct tools tools;
 	struct flight_options flight;
-	uint64_t duration, ring_bytes;
-	double budget;            /* --max-overhead; 0: no limit */
-	enum scope scope;
+	struct observing observing;
+	uint64_t duration;
 	bool quiet, json, all_symbols, no_hold, subtract_floor;
 };
 
-enum { OPTION_SCOPE = 300, OPTION_RINGS, OPTION_JSON, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_BUDGET, OPTION_FLOOR };
+enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
-	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0, "Take no more of any thread's time than this: of functions called too often only one call in so many is followed, "
-	  "then none, then their probes are taken out; all of it is told, and undone when the load falls", 1 },
-	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
-	  "that maps the library (auto: the first for up to 4 processes)", 2 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0, "Before Linux 6.6, where each probe is slow to put in and take out, observe "
 	  "also those functions of a large library that nothing in the job imports", 2 },
 	{ "no-hold", OPTION_NO_HOLD, NULL, 0, "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
 	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal", 2 },
-	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
 	{ "subtract-floor", OPTION_FLOOR, NULL, 0, "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
@@ -85,19 +80,6 @@ static const char description[] =
 	"  sudo gaspbpf -p 4242 --tool ./mytool.so\n"
 	"      tell a GASP or PUPC tool library what happens (docs/tools.md)\n"
 	"  gaspbpf report run.gasp";
-
-static int parse_scope(struct options *o, const char *text)
-{
-	static const char *const names[] = { "auto", "process", "file" };
-
-	for (int i = 0; i < 3; i++) {
-		if (!strcmp(text, names[i])) {
-			o->scope = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
 
 static void check_output(const struct options *o, size_t which, struct argp_state *state)
 {
@@ -124,27 +106,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
-		state->child_inputs[1] = &o->tools;
-		state->child_inputs[2] = &o->flight;
+		state->child_inputs[1] = &o->observing;
+		state->child_inputs[2] = &o->tools;
+		state->child_inputs[3] = &o->flight;
 		break;
 	case 'o':
 		return -cli_append(&o->outputs, argument);
 	case 'd':
 		if (parse_time(argument, &o->duration) || !o->duration)
 			argp_error(state, "-d %s: not a time: use 10, 500ms, 2m", log_safe(argument));
-		break;
-	case OPTION_SCOPE:
-		if (parse_scope(o, argument))
-			argp_error(state, "--scope=%s: use auto, process or file", log_safe(argument));
-		break;
-	case OPTION_RINGS:
-		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
-			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
-		break;
-	case OPTION_BUDGET:
-		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
-			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%", log_safe(argument));
-		o->budget /= 100;
 		break;
 	case OPTION_ALL_SYMBOLS:
 		o->all_symbols = true;
@@ -180,7 +150,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
@@ -506,12 +476,12 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	int err = w.signals < 0 ? w.signals : 0;
 
 	job->attach.all_symbols = o->all_symbols;
-	job->attach.apart = o->budget > 0;
+	job->attach.apart = o->observing.budget > 0;
 	job->callers = o->tools.count > 0 || o->flight.on;
 	job->hold_children = !o->no_hold;
 	if (!err)
-		err = o->command ? job_start(job, o->command, o->scope, o->ring_bytes)
-				 : job_attach(job, o->scope, o->ring_bytes);
+		err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes)
+				 : job_attach(job, o->observing.scope, o->observing.ring_bytes);
 	if (err)
 		return err;
 	outputs_begin(outputs, &job->definitions);
@@ -525,8 +495,8 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	err = tools_follow(&o->tools, &job->definitions, job->capture);
 	if (err)
 		return err;
-	if (o->budget > 0)
-		err = capture_limit(job->capture, job->plan, &job->attach, o->budget);
+	if (o->observing.budget > 0)
+		err = capture_limit(job->capture, job->plan, &job->attach, o->observing.budget);
 	if (err)
 		return err;
 	say_start(&w);

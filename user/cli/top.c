@@ -20,6 +20,7 @@
 #include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/observing.h"
 #include "top/top.h"
 #include "util/clock.h"
 #include "util/format.h"
@@ -36,14 +37,13 @@
 struct options {
 	struct choice choice;
 	char **command;
-	uint64_t interval, duration, ring_bytes; /* duration 0: without end */
-	double budget;
-	enum scope scope;
+	struct observing observing;
+	uint64_t interval, duration; /* duration 0: without end */
 	bool once, json, threads;
 	int sort;
 };
 
-enum { OPTION_ONCE = 300, OPTION_JSON, OPTION_SORT, OPTION_SCOPE, OPTION_RINGS, OPTION_BUDGET };
+enum { OPTION_ONCE = 300, OPTION_JSON, OPTION_SORT };
 
 static const struct argp_option option_table[] = {
 	{ "interval", 'i', "TIME", 0, "Look every TIME: 1 (seconds, the default), 500ms, 10s", 1 },
@@ -52,10 +52,6 @@ static const struct argp_option option_table[] = {
 	{ "sort", OPTION_SORT, "COLUMN", 0, "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, late or cost", 1 },
 	{ "once", OPTION_ONCE, NULL, 0, "No screen: observe for -d TIME (default: one interval), or up to ^C or the job's end, and print it once", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "With --once: everything as JSON", 1 },
-	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0, "Take no more of any thread's time than this, as record does", 2 },
-	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
-	  "that maps the library (auto: the first for up to 4 processes)", 2 },
-	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
 	{ 0 }
 };
 
@@ -75,12 +71,12 @@ static const char description[] =
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-	static const char *const scopes[] = { "auto", "process", "file" };
 	struct options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
+		state->child_inputs[1] = &o->observing;
 		o->interval = 1000000000;
 		break;
 	case 'i':
@@ -105,22 +101,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_JSON:
 		o->json = true;
 		break;
-	case OPTION_SCOPE:
-		o->scope = SCOPE_AUTO;
-		while (o->scope <= SCOPE_FILE && strcmp(argument, scopes[o->scope]))
-			o->scope++;
-		if (o->scope > SCOPE_FILE)
-			argp_error(state, "--scope=%s: use auto, process or file", log_safe(argument));
-		break;
-	case OPTION_RINGS:
-		if (parse_bytes(argument, &o->ring_bytes) || o->ring_bytes < 4096 || o->ring_bytes > 4ULL << 30)
-			argp_error(state, "--ring-size %s: not a size between 4k and 4g: use 16m", log_safe(argument));
-		break;
-	case OPTION_BUDGET:
-		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
-			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%", log_safe(argument));
-		o->budget /= 100;
-		break;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
 		break;
@@ -138,7 +118,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run --------------------------------------------------------------- */
@@ -282,13 +262,13 @@ static int start_command(struct run *r)
 	int before[3], nothing = open("/dev/null", O_RDWR | O_CLOEXEC), output, err;
 
 	if (!r->guard)
-		return job_start(&r->job, r->options->command, r->options->scope, r->options->ring_bytes);
+		return job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes);
 	output = guard_output(r->guard) >= 0 ? guard_output(r->guard) : nothing;
 	for (int fd = 0; fd < 3; fd++) {
 		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
 		dup2(fd ? output : nothing, fd);
 	}
-	err = job_start(&r->job, r->options->command, r->options->scope, r->options->ring_bytes);
+	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes);
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(before[fd], fd);
 		close(before[fd]);
@@ -313,10 +293,10 @@ static int prepare(struct run *r, struct options *o)
 		err = job_add_pids(job, &o->choice.pids);
 	if (err)
 		return err;
-	job->attach.apart = o->budget > 0;
+	job->attach.apart = o->observing.budget > 0;
 	job->callers = true;
 	job->hold_children = true;
-	return o->command ? start_command(r) : job_attach(job, o->scope, o->ring_bytes);
+	return o->command ? start_command(r) : job_attach(job, o->observing.scope, o->observing.ring_bytes);
 }
 
 /* The screen's own process: from here to the end of the observation. */
@@ -329,8 +309,8 @@ static int observe(struct run *r, struct options *o)
 	r->live = live_new(r->job.capture, &r->job.definitions, r->job.models);
 	if (!r->live)
 		return -ENOMEM;
-	if (o->budget > 0)
-		err = capture_limit(r->job.capture, r->job.plan, &r->job.attach, o->budget);
+	if (o->observing.budget > 0)
+		err = capture_limit(r->job.capture, r->job.plan, &r->job.attach, o->observing.budget);
 	if (err)
 		return err;
 	live_begin(r->live, clock_monotonic());
