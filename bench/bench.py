@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import costs  # noqa: E402
 import growth  # noqa: E402
 import joining  # noqa: E402
+import live  # noqa: E402
 import monitoring  # noqa: E402
 import observers  # noqa: E402
 import reading  # noqa: E402
@@ -30,7 +31,7 @@ PARTS = {
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
     "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
     "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
-    "monitor": monitoring.monitoring,
+    "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
 }
 RESULTS = BUILD / "bench.json"
 

@@ -111,5 +111,6 @@ def test_none_is_missed(launcher, observe, some, command, scope):
     # One call comes before the gate: those that were seen from their start made one more.
     assert {pid: calls - (calls > truth[pid]) for (pid, _), calls in seen.items()} == truth
     # A launcher that had ranks stands for them; one that had none is observed like any other program.
-    pids = {thread["pid"] for thread in told["threads"]}
-    assert (launcher.process.pid in pids) <= (not some)
+    assert (launcher.process.pid in {thread["pid"] for thread in told["threads"]}) <= (not some)
+    if some and command == "top":
+        assert len(told["processes"]) == number, "nor is what it starts besides"

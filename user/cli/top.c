@@ -65,7 +65,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, who waits most first\n"
-	"  sudo gaspbpf top -- mpirun -n 4 ./solver     its output comes afterwards; q asks\n"
+	"  sudo gaspbpf top -- mpirun -n 4 ./solver     output comes last; q asks\n"
 	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
 	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[].interval.group_ns'";
 
