@@ -93,7 +93,7 @@ static void rates_are_of_the_interval(void **state)
 	m.snapshot.cost_ns = SECOND / 10;
 	m.snapshot.own_cpu_ns = SECOND / 20;
 	text = table(&m, 10);
-	assert_non_null(strstr(text, "  1 processes (1 came, 0 ended)\n  cost: probes 1.00% of a CPU, gaspbpf 0.50%, 30.0 MiB\n"));
+	assert_non_null(strstr(text, "  1 process (1 came, 0 ended)\n  cost: probes 1.00% of a CPU, gaspbpf 0.50%, 30.0 MiB\n"));
 	assert_non_null(strstr(text, "GASP_MPI_REDUCE_SCATTER_BLOCK   1,001,000     100/s  500.0 us   100 KiB       \n"));
 	assert_non_null(strstr(text, "4194303 fifteen_letters somebody 1023 123456789     100/s     5.0%   100 KiB\n"));
 	assert_null(strstr(text, "BARRIER"));

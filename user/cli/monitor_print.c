@@ -114,7 +114,7 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 
 	if (localtime_r(&clock, &local))
 		strftime(when, sizeof(when), "%F %T", &local);
-	fprintf(out, "%s  %zu processes (%llu came, %llu ended)\n  cost: probes %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive,
+	fprintf(out, "%s  %zu process%s (%llu came, %llu ended)\n  cost: probes %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive, now->nalive == 1 ? "" : "es",
 		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
 		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
 	if (now->lost)

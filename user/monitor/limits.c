@@ -45,7 +45,7 @@ static void say_step(struct monitor *m, const struct governed_step *step)
 		return;
 	}
 	if (step->level.level == LEVEL_OUT)
-		log_warn("%s: its probes are out for a while: calls took %.1f%% of a thread's time", log_safe(symbol), 100 * step->share);
+		log_warn("%s: its probes are out for a while: all probes together took %.1f%% of a thread's time", log_safe(symbol), 100 * step->share);
 	else if (step->level.every > 1)
 		log_warn("%s: every call is counted, one in %u timed from now on", log_safe(symbol), step->level.every);
 	else

@@ -15,7 +15,9 @@
 
 #define SEGMENTS_MOST 64
 #define ENTRIES_MOST 65536
-#define SOME 64 /* entries read at a time */
+/* Entries read at a time. Most tables are short, but where hundreds lie one behind the other, each seems to go on to the end of the last. */
+#define SOME 64
+#define MANY 4096
 
 int tables_open(struct tables *tables, const struct image *image)
 {
@@ -56,13 +58,13 @@ void tables_entries(const struct tables *tables, uint64_t address, void (*entry)
 	for (unsigned i = 0; i < tables->nsegments; i++)
 		if (address >= tables->segments[i].address && address - tables->segments[i].address < tables->segments[i].size)
 			segment = &tables->segments[i];
-	for (unsigned n = 0; segment && n < ENTRIES_MOST; n += SOME) {
+	for (unsigned n = 0, some = SOME; segment && n < ENTRIES_MOST; n += some, some = MANY) {
 		uint64_t from = address - segment->address + n * sizeof(int32_t);
-		int32_t words[SOME];
-		size_t size = from < segment->size ? segment->size - from : 0;
-		ssize_t got = pread(tables->image->fd, words, size < sizeof(words) ? size : sizeof(words), segment->offset + from);
+		int32_t words[MANY];
+		size_t size = from < segment->size ? segment->size - from : 0, wanted = some * sizeof(words[0]);
+		ssize_t got = pread(tables->image->fd, words, size < wanted ? size : wanted, segment->offset + from);
 
-		for (unsigned i = 0; i < SOME; i++) {
+		for (unsigned i = 0; i < some; i++) {
 			if (got < (ssize_t)((i + 1) * sizeof(words[0])) || !is_code(tables->image, address + words[i]))
 				return;
 			entry(context, address + words[i]);
