@@ -111,9 +111,9 @@ def test_nothing_vanishes_from_the_sum_of_series(runtime, observe, gate, tmp_pat
     model.write_text("model ends\nlanguage ENDS\nnumbers 0x7100\nlibrary libends.so*\nBARRIER_ALL barrier void shmem_barrier_all(void)\n")
     monitor = Scraped(observe, "--all", "--model-file", str(model), "-m", "ends", "--linger", "10m", "--max-series", "200")
     stays = known(job, monitor.wait_for_processes, gate)
-    script = f'i=0; while [ $i -lt 120 ]; do "{job.program}" 3 0 & i=$((i+1)); [ $((i % 4)) = 0 ] && wait; done; wait'
+    script = f'i=0; while [ $i -lt 60 ]; do "{job.program}" 3 0 & i=$((i+1)); [ $((i % 4)) = 0 ] && wait; done; wait'
     subprocess.run(["bash", "-c", script], check=True, timeout=gaspbpf.PATIENCE, stdout=subprocess.DEVNULL)
     gaspbpf.wait_for(lambda: monitor.alive() == 1, "all to be let go")
     by_event, by_process = monitor.sums()
-    assert by_event["GASP_ENDS_BARRIER_ALL"] == by_process["GASP_ENDS_BARRIER_ALL"] == 360
+    assert by_event["GASP_ENDS_BARRIER_ALL"] == by_process["GASP_ENDS_BARRIER_ALL"] == 180
     gate.let_through(stays)

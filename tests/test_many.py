@@ -59,6 +59,12 @@ def test_every_call_of_short_lived_processes_counts(runtime, monitors, tmp_path)
     assert line["monitor"]["lost"] == 0
 
 
+def holds(monitor, path):
+    """Has the monitor this file open? Its other descriptors come and go meanwhile."""
+    folder = f"/proc/{monitor.process.pid}/fd"
+    return any(str(path) in os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if os.path.islink(f"{folder}/{fd}"))
+
+
 def attach_and_let_go(monitor, job, gate, count):
     """So many processes, some at a time: each is held until the monitor has it, calls, ends, and is let go."""
     for first in range(0, count, AT_A_TIME):
@@ -87,8 +93,8 @@ def test_memory_and_descriptors_stay_flat(joins, runtime, monitors, tmp_path):
     assert after["noticed"] == after["ended"] == CYCLES + 2 * AT_A_TIME
     assert monitor.totals()["GASP_MANY_BARRIER"]["calls"] == 2 * (CYCLES + 2 * AT_A_TIME)
     gaspbpf.wait_for(lambda: descriptors(monitor.process.pid) <= files, "links to be closed")
-    # In use, not what malloc keeps: 100 bytes that stay of each process would be too much.
-    assert after["own_heap_bytes"] <= before["own_heap_bytes"] + 8192 + 60 * CYCLES
+    # In use, not what malloc keeps but for its small caches: 300 bytes that stay of each process would be too much.
+    assert after["own_heap_bytes"] <= before["own_heap_bytes"] + 49152 + 60 * CYCLES
     assert (after["sums"], after["images"], after["sites"]) == (0, before["images"], before["sites"])  # nothing is left in the kernel, either
 
 
@@ -110,6 +116,7 @@ def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
         processes = [subprocess.Popen([str(folder / job.name), "--gate", str(folder), "1", "1"],
                                       env={**os.environ, "LD_LIBRARY_PATH": str(folder)}) for folder in builds]
         monitor.wait_for_processes([process.pid for process in processes])
+        monitor.now()  # if so many files were too many, all has been put in anew by then
         for folder in builds:
             (folder / "go").touch()
             (folder / "end").touch()
@@ -127,6 +134,47 @@ def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
     assert monitor.totals()["GASP_SHMEM_BARRIER_ALL"]["calls"] == 40 + 110
     (gate / "end").touch()
     assert stays.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_a_library_that_is_written_over(runtime, monitors, tmp_path):
+    """The same file, other contents: a probe for the old ones would be a breakpoint in the midst of the new one's instructions."""
+    job = runtime("many_over")
+    moved = "long moved(long n) { long s = n; for (long i = 0; i < n; i++) s = s * 31 + i; return s; }\n"
+    (tmp_path / "moved.c").write_text(moved + monitoring.LIBRARY)
+    other = tmp_path / "other.so"
+    gaspbpf.compile_c(tmp_path / "moved.c", other, "-O1", "-shared", "-fPIC", f"-Wl,-soname,{job.library.name}")
+    monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    met(monitor, job)
+    gaspbpf.wait_for(lambda: not monitor.now()["processes"], "the first to be let go")
+    with open(job.library, "r+b") as library:
+        library.write(other.read_bytes())
+    gaspbpf.wait_for(lambda: "was written over" in monitor.errors(), "the monitor to notice")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    process = job.start(13, 4, gate)
+    monitor.wait_for_processes([process.pid])
+    for mark in "go", "end":
+        (gate / mark).touch()
+    assert process.wait(timeout=gaspbpf.PATIENCE) == 0
+    totals = monitor.totals()
+    assert (totals["GASP_SHMEM_BARRIER_ALL"]["calls"], totals["GASP_SHMEM_PUT"]["bytes"]) == (13, 1 + 2 + 3 + 4)
+
+
+def test_a_deleted_file_is_let_go(runtime, monitors, tmp_path):
+    """It takes its room on the disk no longer than somebody maps it."""
+    job = runtime("many_gone")
+    monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    process = job.start(6, 1, gate)
+    monitor.wait_for_processes([process.pid])
+    shutil.rmtree(job.folder)
+    assert holds(monitor, job.library)
+    for mark in "go", "end":
+        (gate / mark).touch()
+    assert process.wait(timeout=gaspbpf.PATIENCE) == 0
+    gaspbpf.wait_for(lambda: not holds(monitor, job.library), "the library to be let go")
+    assert monitor.totals()["GASP_SHMEM_BARRIER_ALL"]["calls"] == 6
 
 
 def test_a_container_with_its_own_library(runtime, monitors, tmp_path):

@@ -16,6 +16,7 @@ def gate_of(folder):
     return gate
 
 
+@pytest.mark.guest
 def test_calls_bytes_and_sizes_are_those_of_the_program(rung, runtime, monitors, tmp_path):
     """Counted from outside, by a program that makes puts of 1, 2, 3 ... 1000 bytes."""
     job = runtime("sums_of_puts")

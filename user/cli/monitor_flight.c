@@ -137,11 +137,19 @@ static void on_left(void *context, struct monitor *m, pid_t pid)
 			f->pids[i--] = f->pids[--f->npids];
 }
 
+static void on_changed(void *context, struct monitor *m, const struct image *image)
+{
+	struct monitor_flight *f = context;
+
+	if (f->capture)
+		capture_forget_image(f->capture, image);
+}
+
 struct monitor_watcher monitor_flight_watcher(struct monitor_flight *f)
 {
 	if (!f)
 		return (struct monitor_watcher){ 0 };
-	return (struct monitor_watcher){ .grown = on_grown, .renewing = on_renewing, .came = on_came, .left = on_left, .context = f };
+	return (struct monitor_watcher){ .grown = on_grown, .renewing = on_renewing, .came = on_came, .left = on_left, .changed = on_changed, .context = f };
 }
 
 /* --- dumps ------------------------------------------------------------------- */

@@ -83,6 +83,7 @@ static void sweep(struct monitor *m)
 {
 	m->swept = clock_monotonic();
 	notice_check(m);
+	files_sweep(m);
 	tally_sweep(&m->book);
 }
 
@@ -96,6 +97,7 @@ int monitor_step(struct monitor *m)
 	uint64_t now = clock_monotonic();
 	int err;
 
+	files_read(m);
 	news_read(m->news);
 	if (m->rescan) {
 		sweep(m);
@@ -104,6 +106,8 @@ int monitor_step(struct monitor *m)
 			return err;
 	}
 	notice_leaving(m);
+	if (m->some_deleted)
+		files_sweep(m);
 	err = notice_pending(m);
 	if (!err)
 		err = plans_register(m);
@@ -125,7 +129,7 @@ int monitor_step(struct monitor *m)
 
 int monitor_fd(const struct monitor *m)
 {
-	return news_fd(m->news);
+	return m->epoll;
 }
 
 int monitor_timeout(const struct monitor *m)
@@ -297,8 +301,13 @@ static int look_around(struct monitor *m)
 const struct monitor_snapshot *monitor_look(struct monitor *m)
 {
 	struct monitor_event *events;
+	uint64_t start = clock_monotonic(), outer = m->looking; /* files that are looked through meanwhile may let somebody else have a look */
+	int err;
 
-	if (look_around(m))
+	m->looking = start;
+	err = look_around(m);
+	m->looking = outer;
+	if (err)
 		return NULL;
 	remains_expire(m);
 	m->snapshot.time_ns = clock_monotonic();
@@ -312,6 +321,7 @@ const struct monitor_snapshot *monitor_look(struct monitor *m)
 	m->snapshot.events = events;
 	m->snapshot.nevents = m->book.nevents;
 	show_counts(m);
+	m->snapshot.time_ns = start; /* what was done until then is in it, wholly */
 	return show_processes(m) ? NULL : &m->snapshot;
 }
 
@@ -352,7 +362,9 @@ static int load(struct monitor *m)
 	plans_take_care(m);
 	kernel_costs(m->kernel, &m->book.costs);
 	err = limits_new(m);
-	return err ?: news_open(&m->news, &handlers);
+	if (!err)
+		err = news_open(&m->news, &handlers);
+	return err ?: files_open(m);
 }
 
 static bool breathe(void *context)
@@ -361,6 +373,8 @@ static bool breathe(void *context)
 	bool end;
 
 	m->within = true;
+	if (m->inotify >= 0)
+		files_read(m);
 	if (m->news)
 		news_read(m->news); /* or it would be too much for its buffers */
 	end = m->options.breathe && m->options.breathe(m->options.breathe_context);
@@ -380,6 +394,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 	m->choice = options->choice;
 	if (!m->options.most_processes)
 		m->options.most_processes = MONITOR_PROCESSES;
+	m->epoll = m->inotify = -1;
 	m->scope.file = true;
 	m->scope.apart = options->budget > 0;
 	m->breath = (struct breath){ .take = breathe, .context = m };
@@ -420,6 +435,7 @@ void monitor_close(struct monitor *m)
 		kernel_set_active(m->kernel, false);
 		attach_remove_all(m->kernel, NULL);
 	}
+	files_close(m);
 	news_close(m->news);
 	tally_free(&m->book);
 	kernel_free(m->kernel);

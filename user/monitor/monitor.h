@@ -45,6 +45,7 @@ struct monitor_watcher {
 	void (*renewing)(void *context, struct monitor *m);
 	void (*came)(void *context, struct monitor *m, const struct process *process); /* a chosen process, its probes are in */
 	void (*left)(void *context, struct monitor *m, pid_t pid);
+	void (*changed)(void *context, struct monitor *m, const struct image *image); /* the file has other contents; the image stays until `renewing` */
 	void *context;
 };
 

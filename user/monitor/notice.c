@@ -406,6 +406,7 @@ void notice_let_go(struct monitor *m)
 		if (!w->ended)
 			continue;
 		m->ended++;
+		m->some_deleted |= m->deleted > 0;
 		if (w->process && m->options.linger_ns)
 			remains_keep(m, w);
 		forget(m, w);

@@ -75,7 +75,7 @@ int plans_new(struct monitor *m)
 
 /* --- which files ------------------------------------------------------- */
 
-static bool has_sites(const struct plan *plan, const struct image *image)
+bool plans_has_sites(const struct plan *plan, const struct image *image)
 {
 	for (size_t i = 0; image && i < plan->nsites; i++)
 		if (plan->sites[i].image == image)
@@ -102,7 +102,7 @@ bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_
 	if (is_library(m, file->path))
 		return true;
 	if (library && (!library[3] || library[3] == '.'))
-		return has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
+		return plans_has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
 	*is_program = true;
 	return looks_into_programs(m) && file->path[0] == '/';
 }
@@ -198,7 +198,7 @@ bool plans_wants(struct monitor *m, const struct process *process)
 
 		if (!mapping->executable || !mapping->inode)
 			continue;
-		if (is_library(m, mapping->path) || has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
+		if (is_library(m, mapping->path) || plans_has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
 			return true;
 	}
 	return program_has_runtime(m, process->proc_fd, "exe");
@@ -247,6 +247,8 @@ static int put_in(struct monitor *m, uint32_t first)
 {
 	int err = tally_define(&m->book);
 
+	if (!err)
+		err = files_watch(m);
 	if (!err)
 		err = attach_sites(m->kernel, m->plan, first, &m->scope);
 	if (!err && m->options.watcher.grown)
@@ -374,6 +376,7 @@ int plans_renew(struct monitor *m)
 	m->book.fold_all = true;
 	monitor_read(m, false);
 	m->book.fold_all = false;
+	files_forget(m);
 	plan_free(m->plan);
 	m->plan = NULL;
 	m->nown = m->scope.npids = 0;

@@ -59,6 +59,11 @@ struct monitor {
 	struct known_program *programs;
 	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
 	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
+	int epoll, inotify;         /* all that may wake us up; files that change */
+	struct watched_file *files; size_t nfiles, files_room, images_watched; /* with probes; so many of the plan's images were looked at for that */
+	size_t deleted;             /* of those: by the last sweep */
+	bool some_deleted;          /* there is reason for the next one */
+	uint64_t looking;           /* ns; since when monitor_look() is at it; 0: it is not */
 	struct breath breath;       /* while files are looked through; then ... */
 	bool within;                /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
 	bool some_leave;            /* processes are `leaving` */
@@ -121,6 +126,22 @@ void plans_list_libraries(struct monitor *m);
 int plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
 int plans_renew(struct monitor *m);
+
+/* Are functions probed, or to be, in this file? NULL: no. */
+bool plans_has_sites(const struct plan *plan, const struct image *image);
+
+/* files.c: those with probes, that may be written over or deleted */
+/* After news_open(): m->epoll. 0 or -errno, said. */
+int files_open(struct monitor *m);
+void files_close(struct monitor *m);
+/* Watches those that the plan has got since the last time. 0 or -ENOMEM. */
+int files_watch(struct monitor *m);
+/* The plan is about to be freed. */
+void files_forget(struct monitor *m);
+/* Takes probes out of those that were written over. */
+void files_read(struct monitor *m);
+/* Lets go of those that were deleted and that nobody maps. */
+void files_sweep(struct monitor *m);
 
 /* limits.c */
 int limits_new(struct monitor *m);

@@ -55,7 +55,7 @@ void remains_keep(struct monitor *m, struct watched_process *w)
 		return; /* it is in the totals */
 	}
 	r.shown = monitor_describe(w);
-	r.shown.ended_ns = clock_monotonic();
+	r.shown.ended_ns = m->looking ?: clock_monotonic(); /* as the look that shows it first, not later */
 	r.shown.comm = r.comm;
 	r.shown.nevents = tallied_events(tallied, m->book.reading, r.events);
 	r.about = w->about; /* its texts are what `shown` points to */

@@ -323,6 +323,22 @@ static int image_open_fd(struct image **result, int fd, const struct origin *ori
 	return 0;
 }
 
+void image_let_go(struct image *image)
+{
+	struct image_private *priv = private_of(image);
+
+	dwarf_reader_free(priv->dwarf);
+	priv->dwarf = NULL;
+	image->has_dwarf = false;
+	if (priv->debug_fd >= 0)
+		close(priv->debug_fd);
+	if (priv->alternate_fd >= 0)
+		close(priv->alternate_fd);
+	if (image->fd >= 0)
+		close(image->fd);
+	priv->debug_fd = priv->alternate_fd = image->fd = -1;
+}
+
 void image_close(struct image *image)
 {
 	struct image_private *priv;
@@ -330,7 +346,7 @@ void image_close(struct image *image)
 	if (!image)
 		return;
 	priv = private_of(image);
-	dwarf_reader_free(priv->dwarf);
+	image_let_go(image);
 	for (size_t i = 0; i < priv->nnames; i++)
 		free(priv->names[i]);
 	free(priv->code);
@@ -339,13 +355,7 @@ void image_close(struct image *image)
 	free(priv->unwind);
 	free(priv->calls);
 	inlined_names_free(priv->inlined);
-	if (priv->debug_fd >= 0)
-		close(priv->debug_fd);
-	if (priv->alternate_fd >= 0)
-		close(priv->alternate_fd);
 	free(priv);
-	if (image->fd >= 0)
-		close(image->fd);
 	free(image->path);
 	free(image->soname);
 	free(image->build_id);

@@ -126,6 +126,8 @@ int image_open_mapped(struct image **image, const struct process *process, const
 /* The same for a file by its path; an error other than -ENOEXEC is said. */
 int image_open_file(struct image **image, const char *path);
 void image_close(struct image *image);
+/* Closes its files: what has been read of it stays, more is not to be had. */
+void image_let_go(struct image *image);
 /* By name, exported one preferred; NULL: none. */
 const struct symbol *image_symbol(const struct image *image, const char *name);
 /* Does the file take a function of this name from elsewhere: is it an undefined name in .dynsym? */
