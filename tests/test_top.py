@@ -52,6 +52,7 @@ def test_who_comes_last_and_who_waits_in_what(job, observe, rung):
     assert barrier["all"]["last_times"] == ROUNDS
     assert 0 < barrier["all"]["last_late_ns"] == barrier["all"]["late_ns"] == threads["team-2"]["all"]["late_ns"]
     assert (barrier["waiting"], barrier["awaited"]["name"]) == (3, "team-2")
+    assert len(top["locks"]) == 5 and all(lock["holder"] is None for lock in top["locks"]), "all were released"
     # The counts are the job's own: what is in progress is no call yet.
     assert work.end() == 0
     for thread in work.truths()[0]["threads"]:
