@@ -156,6 +156,12 @@ def dashboard_queries():
             yield re.sub(r"\$__(rate_interval|range)", "5m", target["expr"]).replace("$instance", ".*").replace("$job", ".*")
 
 
+def documented_queries():
+    """The questions of docs/metrics.md; behind each stands what it asks."""
+    text = (gaspbpf.TOP / "docs" / "metrics.md").read_text().split("## Questions\n")[1].split("\n## ")[0]
+    return [re.split(r" {3,}", line.strip())[0] for line in text.splitlines() if line.startswith("    ")]
+
+
 @pytest.fixture
 def prometheus(tmp_path):
     with monitored.prometheus(tmp_path / "prometheus") as start:
@@ -184,6 +190,9 @@ def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
         native = ask(f'histogram_quantile(0.5, gaspbpf_event_duration_nanoseconds{{event="{event}"}}) / 1e9')[event]
         other = ask(f'histogram_quantile(0.5, gaspbpf_event_duration_seconds_bucket{{event="{event}"}})')[event]
         assert other / 4.1 <= native <= other * 4.1, event  # its buckets are powers of four
+    assert len(documented_queries()) >= 4
+    for expression in documented_queries():
+        gaspbpf.wait_for(lambda: monitored.query(server, expression), f"an answer to {expression}")
     for expression in dashboard_queries():
         if expression.endswith("< 1"):
             monitored.query(server, expression)  # every event is followed
