@@ -119,7 +119,8 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -m 644 README.md docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
-	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf service/gaspbpf-generator $(DESTDIR)$(prefix)/share/gaspbpf/monitor
+	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
+	install -m 755 service/gaspbpf-generator $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -d $(DESTDIR)$(pkgconfig)
 	printf 'prefix=%s\nName: gaspbpf\nDescription: What GASP, PUPC, CPF and StarPU tools are compiled against\nVersion: $(VERSION)\nCflags: -I$${prefix}/include\n' \
 		'$(prefix)' > $(DESTDIR)$(pkgconfig)/gaspbpf.pc

@@ -1,6 +1,4 @@
-"""The life of the service under a real systemd: run by test_service_system.py as root of a Debian of its own, in which the package given is installed.
-
-    scripts/kernel-6.1 --system FOLDER /usr/bin/python3 tests/service_life.py build/gaspbpf_*.deb
+"""The life of the service under a real systemd: run by scripts/service-life as root of a Debian of its own, in which the package given is installed.
 
 That system's PID 1 is systemd; the jobs under test come from the system around it, in /host. Each step prints a line; the first that fails is the last.
 """

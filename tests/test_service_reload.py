@@ -34,19 +34,22 @@ def test_every_option_changes_or_is_named(observe, tmp_path):
     def named_after(*names):
         """With these options in the file, which are said to change at the next start?"""
         lines = [name if every[name] is None else f"{name} {every[name]}" for name in names]
-        path.write_text("\n".join([f"comm {NOBODY}", *lines]).format(**values) + "\n")
+        path.write_text("\n".join([*lines, *base]).format(**values) + "\n")
         said = len(service.errors)
         service.process.send_signal(signal.SIGHUP)
         gaspbpf.wait_for(lambda: service._has_said(b"") and b": read again\n" in service.errors[said:], f"the file with {names} to be read again")
         found = re.search(r"take effect at the next start: (.*)", service.errors[said:].decode())
         return set(found[1].split(", ")) if found else set()
 
-    path.write_text(f"comm {NOBODY}\n")
-    service = observe("monitor", "-v", "-m", "upc", "--config", path, ready="monitoring")
+    base = [f"comm {NOBODY}", "models upc", "models caf"]
+    path.write_text("\n".join(base))
+    service = observe("monitor", "-v", "--config", path, ready="monitoring")
     for name in LATER:
         assert named_after(name, *WITH.get(name, [])) == {name, *WITH.get(name, [])}, name
     assert named_after("flight", "lazy", "models") == {"flight", "lazy", "models"}
     assert named_after(*AT_ONCE.keys() - {"all", "pid"}) == set()
     assert monitored.scrape(monitored.url_of(service))["gaspbpf_series_limit"][0][1] == int(AT_ONCE["max-series"])
     assert named_after() == set()
+    base[2] = "models upc"  # the second of two
+    assert named_after() == {"models"}
     assert service.stop()[0] == 0

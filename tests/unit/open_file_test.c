@@ -25,7 +25,7 @@
 
 /*
  * TOP/outside and TOP/root/ with: usr/lib/file, lib -> usr/lib, absolute -> /usr/lib/file, up -> ../../../../outside, out -> /outside,
- * round -> round, a chain of 41 links to file, pipe (a FIFO), usr/lib/back -> ../lib/./file, hole -> nothing.
+ * into -> /usr/lib, usr/lib/deep -> /usr/lib/file, round -> round, a chain of 41 links to file, pipe (a FIFO), usr/lib/back -> ../lib/./file, hole -> nothing.
  */
 static char top[] = "/tmp/open_file_test.XXXXXX";
 
@@ -49,7 +49,7 @@ static int make_tree(void **state)
 	make_file("root/usr/lib/file", "inside");
 	assert_int_equal(chdir("root"), 0);
 	assert_false(symlink("usr/lib", "lib") || symlink("/usr/lib/file", "absolute") || symlink("../../../../outside", "up") || symlink("/outside", "out") ||
-		     symlink("round", "round") || symlink("../lib/./file", "usr/lib/back") || symlink("nothing", "hole") || mkfifo("pipe", 0600));
+		     symlink("round", "round") || symlink("../lib/./file", "usr/lib/back") || symlink("nothing", "hole") || symlink("/usr/lib", "into") || symlink("/usr/lib/file", "usr/lib/deep") || mkfifo("pipe", 0600));
 	for (int i = 0; i <= 41; i++) {
 		snprintf(name, sizeof(name), "chain%d", i);
 		snprintf(next, sizeof(next), "chain%d", i - 1);
@@ -75,6 +75,10 @@ static const struct {
 	{ "/lib/file", 0 },
 	{ "/lib/../lib/file", 0 },
 	{ "/absolute", 0 },
+	{ "/usr/lib/deep", 0 },
+	{ "/into/file", 0 },
+	{ "/into/../lib/file", 0 },
+	{ "/into/../../lib/back", 0 },
 	{ "/usr/lib/back", 0 },
 	{ "/lib/back", 0 },
 	{ "/../../usr/lib/file", 0 },

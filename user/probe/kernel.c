@@ -285,6 +285,8 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	do {
 		err = try_rung(kernel, rung, options);
 	} while (err && ++rung <= last);
+	if (err && last == RUNG_PERF && may_observe() && !may_administer())
+		err = -EACCES; /* which of its steps refuses depends on the kernel */
 	if (!err)
 		err = load_process(kernel, options);
 	if (err) {
