@@ -89,19 +89,20 @@ def test_a_pe_that_has_ended(job):
                         found["text"])
 
 
-@pytest.mark.parametrize("program", ["upc", "upc_pthreads"])
-def test_a_upc_thread_that_has_ended(job, program):
-    """As processes, and as threads of one process, each with a MYTHREAD of its own."""
-    run = job([STUCK / program, "-n", "3", "gone"], ranks=3)
-    entered(run, range(2))
-    ready(run, 2)
+@pytest.mark.parametrize("program, how, gone", [("upc", "gone", 2), ("upc_pthreads", "gone", 2), ("upc_pthreads", "first", 0)])
+def test_a_upc_thread_that_has_ended(job, program, how, gone):
+    """As processes, and as threads of one process, each with a MYTHREAD of its own; that of the thread that waits for them all is 0, too."""
+    run = job([STUCK / program, "-n", "3", how], ranks=3)
+    others = sorted({0, 1, 2} - {gone})
+    entered(run, others)
+    ready(run, gone)
     (run.gate / "go").touch()
-    seen = until(lambda seen: waiting_in("GASP_UPC_BARRIER", range(2))(seen) and any(f["kind"] == "left" for f in seen["findings"]),
+    seen = until(lambda seen: waiting_in("GASP_UPC_BARRIER", others)(seen) and any(f["kind"] == "left" for f in seen["findings"]),
                  "-p", run.process.pid, *QUICK)
     found = finding(seen, "left")
-    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
-    assert re.fullmatch(r"thread 0 and thread 1 wait in GASP_UPC_BARRIER \(upc_stuck\.c:\d+ in meet\); 1 of 3 has not come: thread 2 has left the program",
-                        found["text"])
+    assert ranks(found["waiting"]) == others and ranks(found["others"]) == [gone]
+    assert re.fullmatch(rf"thread {others[0]} and thread {others[1]} wait in GASP_UPC_BARRIER \(upc_stuck\.c:\d+ in meet\); "
+                        rf"1 of 3 has not come: thread {gone} has left the program", found["text"])
     said(found, "-p", run.process.pid, *QUICK)
 
 

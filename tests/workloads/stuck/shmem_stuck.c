@@ -21,7 +21,8 @@
 #include "shmem_leave.h"
 
 static struct job job = { .name = "shmem_stuck" };
-static long lock, second, total, locked;
+static long far[8194], total, locked; /* beyond what the file itself has of the program's variables: */
+static long *const lock = &far[8192], *const second = &far[8193];
 
 static void enter(void)
 {
@@ -67,10 +68,10 @@ __attribute__((noinline)) static void take(long *wanted)
 static void take_both(void)
 {
 	if (job.rank < 2)
-		shmem_set_lock(job.rank ? &second : &lock);
+		shmem_set_lock(job.rank ? second : lock);
 	shmem_barrier_all();
 	if (job.rank < 2)
-		take(job.rank ? &lock : &second);
+		take(job.rank ? lock : second);
 }
 
 /* The last one ends; the others wait for it, or for the lock that it has taken with it. */
@@ -79,14 +80,14 @@ static void be_left(bool holder)
 	bool last = job.rank == shmem_n_pes() - 1;
 
 	if (last && holder)
-		shmem_set_lock(&lock);
+		shmem_set_lock(lock);
 	shmem_barrier_all();
 	if (last) {
 		job_begin(&job);
 		_exit(0);
 	}
 	if (holder)
-		take(&lock);
+		take(lock);
 	else
 		meet();
 }
@@ -95,12 +96,12 @@ __attribute__((noinline)) static void add(void)
 {
 	if (job.rank)
 		enter();
-	shmem_set_lock(&lock);
+	shmem_set_lock(lock);
 	if (!job.rank)
 		hold();
 	shmem_long_p(&total, shmem_long_g(&total, 0) + job.rank + 1, 0);
 	shmem_quiet();
-	shmem_clear_lock(&lock);
+	shmem_clear_lock(lock);
 }
 
 int main(int argc, char **argv)

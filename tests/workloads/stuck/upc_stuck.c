@@ -3,9 +3,11 @@
  *
  *   (none)   all but the last one are at a barrier; that one is at the gate, and comes when it opens
  *   gone     all but the last one are at a barrier; that one has ended without a word, when the gate opened
+ *   first    the same of the first one
  *   held     the last one has a lock and is at the gate; all others wait for the lock
  *   cycle    thread 0 has one lock and waits for another one, thread 1 the other way round
- *   late     the last one takes a lock when the gate opens, and keeps it until DIR/more is there; threads 0 and 1 wait for it, the others do not
+ *   late     the last one takes a lock when the gate opens, and keeps it until DIR/more is there; threads 0 and 1 wait for it. The last but one
+ *            has taken another lock just before, for which nobody waits
  *
  * Who is about to wait creates DIR/enters.THREAD.
  */
@@ -20,6 +22,8 @@
 #include "job.h"
 #include "upc_runtime.h"
 
+/* What threads have of their own is thus no multiple of its alignment. */
+static UPC_OWN __attribute__((aligned(64), used)) char apart[1];
 static UPC_OWN struct job job = { .name = "upc_stuck" };
 
 static void mark(const char *name)
@@ -34,12 +38,13 @@ static void mark(const char *name)
 	close(file);
 }
 
-static bool is_there(const char *name)
+static void await(const char *name)
 {
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/%s", job.gate, name);
-	return !access(path, F_OK);
+	while (access(path, F_OK))
+		job_sleep_us(10000);
 }
 
 __attribute__((noinline)) static void meet(int id)
@@ -59,28 +64,39 @@ __attribute__((noinline)) static void take(upc_shared_ptr lock)
 /* The last one has the lock. */
 static void hold(bool late)
 {
-	upc_shared_ptr lock = upc_all_lock_alloc();
+	upc_shared_ptr lock = upc_all_lock_alloc(), other = upc_all_lock_alloc();
 	bool last = MYTHREAD == THREADS - 1;
 	char sign[32];
 
-	if (last && late)
+	if (late && MYTHREAD == THREADS - 2) {
+		await("go");
+		upc_lock(other);
+		mark("holds");
+		await("more");
+		upc_unlock(other);
+		return;
+	}
+
+	if (last && late) {
 		job_begin(&job);
+		snprintf(sign, sizeof(sign), "holds.%d", THREADS - 2);
+		await(sign);
+	}
 	if (last)
 		upc_lock(lock);
 	if (last && late) {
 		mark("holds");
-		while (!is_there("more"))
-			job_sleep_us(10000);
+		await("more");
 	} else if (last) {
 		__upc_barrier(1);
 		job_begin(&job);
 	} else {
 		snprintf(sign, sizeof(sign), "holds.%d", THREADS - 1);
-		while (late && !is_there(sign))
-			job_sleep_us(10000);
 		if (late && MYTHREAD > 1)
 			return;
-		if (!late)
+		if (late)
+			await(sign);
+		else
 			__upc_barrier(1);
 		take(lock);
 	}
@@ -120,9 +136,11 @@ int upc_main(int argc, char **argv)
 	} else if (!strcmp(how, "held") || !strcmp(how, "late")) {
 		hold(!strcmp(how, "late"));
 	} else {
-		if (MYTHREAD == THREADS - 1 && !strcmp(how, "gone"))
+		bool first = !strcmp(how, "first");
+
+		if (MYTHREAD == (first ? 0 : THREADS - 1) && (first || !strcmp(how, "gone")))
 			go_away();
-		if (MYTHREAD == THREADS - 1)
+		if (MYTHREAD == THREADS - 1 && !first)
 			job_begin(&job);
 		meet(7);
 	}
