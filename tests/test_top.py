@@ -51,6 +51,8 @@ def test_who_comes_last_and_who_waits_in_what(job, observe, rung):
     assert barrier["all"]["last"]["name"] == "team-2"
     assert barrier["all"]["last_times"] == ROUNDS
     assert 0 < barrier["all"]["last_late_ns"] == barrier["all"]["late_ns"] == threads["team-2"]["all"]["late_ns"]
+    # Whoever came in time waited for the late one, each time, and then some: to wake up.
+    assert barrier["all"]["late_ns"] <= min(threads[f"team-{i}"]["all"]["group_ns"]["barrier"] for i in (0, 1, 3))
     assert (barrier["waiting"], barrier["awaited"]["name"]) == (3, "team-2")
     assert len(top["locks"]) == 5 and all(lock["holder"] is None for lock in top["locks"]), "all were released"
     # The counts are the job's own: what is in progress is no call yet.
@@ -173,6 +175,13 @@ def test_a_command_from_its_first_call_to_its_end(tmp_path, observe):
     assert events
     barrier = next(meeting for meeting in top["meetings"] if meeting["event"] == "GASP_PTHREAD_BARRIER_WAIT")
     assert barrier["all"]["met"] == own["functions"]["pthread_barrier_wait"]["calls"] / 2
+
+
+def test_the_text_says_what_has_ended(observe):
+    watcher = observe("top", "-m", "pthread", "--once", "-d", "10m", "--", WORKLOADS / "threads", "--threads", "2", "--rounds", "5", "--alloc", "0")
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    assert "\n1 process (1 ended), " in out
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -356,8 +356,11 @@ int top_print(struct top *top, FILE *out, unsigned width)
 
 	if (err)
 		return err;
-	fprintf(out, "%zu process%s, %zu thread%s, %s\n", top->alive, top->alive == 1 ? "" : "es", live_threads(top->live),
-		plural(live_threads(top->live)), format_time(time, top->view.all ? live_since(top->live) : live_interval(top->live)));
+	fprintf(out, "%zu process%s", top->d->nprocesses, top->d->nprocesses == 1 ? "" : "es");
+	if (top->alive < top->d->nprocesses)
+		fprintf(out, " (%zu ended)", top->d->nprocesses - top->alive);
+	fprintf(out, ", %zu thread%s, %s\n", live_threads(top->live), plural(live_threads(top->live)),
+		format_time(time, top->view.all ? live_since(top->live) : live_interval(top->live)));
 	fprintf(out, "%s\n%s\n", top_line_totals(top, line, sizeof(line)), top->cost);
 	if (*top_line_last(top, line, sizeof(line)))
 		fprintf(out, "last: %s\n", line);
