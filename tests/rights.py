@@ -1,8 +1,10 @@
 """gaspbpf as another user than root, with the capabilities that service/gaspbpf.service gives and no more."""
 import contextlib
 import os
+import pathlib
 import re
 import subprocess
+import tempfile
 
 import gaspbpf
 
@@ -21,6 +23,15 @@ def words(descriptor, arguments, rights=None):
     given = "-all" + (rights and "," + rights)
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs", f"--inh-caps={given}", f"--ambient-caps={given}",
             f"--bounding-set={given}", f"/proc/self/fd/{descriptor}", *map(str, arguments)]
+
+
+@contextlib.contextmanager
+def folder():
+    """One of nobody's. Not in tmp_path: the way to that is for root alone, or becomes so when another pytest starts."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        os.chown(name, NOBODY, NOBODY)
+        yield pathlib.Path(name)
 
 
 @contextlib.contextmanager

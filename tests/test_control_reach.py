@@ -100,19 +100,20 @@ def test_folders_that_others_can_write_to_are_not_asked(threads, tmp_path):
         liar.close()
 
 
+@pytest.fixture
+def writable():
+    with rights.folder() as folder:
+        yield folder
+
+
 @pytest.mark.alone
-def test_the_services_own_folder(job, tmp_path):
+def test_the_services_own_folder(job, tmp_path, writable):
     """A monitor that is not root, in the folder that systemd makes for it: root and its own user reach it, and no stranger."""
-    program = shutil.copy(gaspbpf.PROGRAM, tmp_path / "gaspbpf")
-    dumps = tmp_path / "dumps"
-    dumps.mkdir()
-    os.chown(dumps, rights.NOBODY, rights.NOBODY)
-    for path in (tmp_path, *list(tmp_path.parents)[:-2]):
-        path.chmod(path.stat().st_mode | 0o011)
+    program = shutil.copy(gaspbpf.PROGRAM, writable / "gaspbpf")
     ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
     folder = f"mount -t tmpfs none /run && mkdir -m 755 /run/gaspbpf-monitor && chown {rights.NOBODY} /run/gaspbpf-monitor && exec \"$@\""
     errors = open(tmp_path / "errors", "w")
-    with rights.started("monitor", "-p", ring.process.pid, "-m", "mpi", "--lazy", "--max-overhead", "none", "--flight", "1h,8m", "-o", dumps, stderr=errors,
+    with rights.started("monitor", "-p", ring.process.pid, "-m", "mpi", "--lazy", "--max-overhead", "none", "--flight", "1h,8m", "-o", writable, stderr=errors,
                         before=["unshare", "--mount", "sh", "-c", folder, "sh"]) as service:
         gaspbpf.wait_for(lambda: "monitoring" in (tmp_path / "errors").read_text(), "the monitor")
         inside = ["nsenter", f"--mount=/proc/{service.pid}/ns/mnt"]

@@ -20,14 +20,9 @@ def ring(job):
 
 
 @pytest.fixture
-def writable(tmp_path):
-    """A folder of nobody's, and the way to it."""
-    folder = tmp_path / "nobodys"
-    folder.mkdir()
-    os.chown(folder, rights.NOBODY, rights.NOBODY)
-    for path in (tmp_path, *list(tmp_path.parents)[:-2]):
-        path.chmod(path.stat().st_mode | 0o011)
-    return folder
+def writable():
+    with rights.folder() as folder:
+        yield folder
 
 
 def wait_said(path, text, process):
@@ -97,7 +92,7 @@ def test_who_is_stuck(job, tmp_path):
 
 
 @pytest.mark.alone
-def test_a_library_that_only_its_owner_can_read_is_told(job, tmp_path, writable):
+def test_a_library_that_only_its_owner_can_read_is_told(job, tmp_path):
     """Its calls are not counted, and that does not look like none."""
     private = tmp_path / "private"
     private.mkdir()
