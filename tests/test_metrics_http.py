@@ -51,6 +51,9 @@ def test_connections_that_are_held_keep_nobody_out(monitor):
     """Many clients that send a byte now and then and never end: others are answered at once, and the oldest are closed to make room."""
     url = monitor("--comm", "no-such-program-anywhere")
     held, stop = [], threading.Event()
+    for _ in range(200):  # who has gone takes no room
+        socket.create_connection(address(url), timeout=gaspbpf.PATIENCE).close()
+    assert "gaspbpf_processes" in monitored.scrape(url)
 
     def drip():
         while not stop.wait(0.3):
