@@ -96,17 +96,21 @@ def flight_cpu(options, folder):
     return table
 
 
+def fill(job, recorder):
+    """Until it takes no more."""
+    before = 0
+    while resident(recorder.pid) > 1.01 * before:
+        before = resident(recorder.pid)
+        job.pace(THREADS, 0, 2000)
+
+
 def flight_memory(options, folder):
     table = Table("Flight recorder: memory, and a dump", ["MiB", "s", "MiB written"], "", "Dirty pages of gaspbpf's own: after the start, when so many calls have been kept, and after "
                   "a dump was written; a dump's time is from the wish to the file, its size that of the file.", label=44)
     for size in ("4m",) if options.quick else ("4m", "64m", "256m"):
         with Job() as job, Flight(job, folder, "--flight", f"1h,{size}") as recorder:
             table.add(f"{size}: before the first call", "MiB", Times([resident(recorder.pid)]))
-            full = int(size[:-1]) << 20
-            for _ in range(100):  # a call takes 3 to 10 bytes: more than fits
-                if job.calls["site_push"] * 3 > full:
-                    break
-                job.pace(THREADS, 0, 2000)
+            fill(job, recorder)
             table.add(f"{size}: full", "MiB", Times([resident(recorder.pid)]))
             took, path = recorder.dump()
             table.add(f"{size}: after a dump", "MiB", Times([resident(recorder.pid)]))
