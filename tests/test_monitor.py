@@ -93,18 +93,19 @@ def test_by_user(monitors, open_folder):
 
 @pytest.fixture
 def control_group():
-    """A cgroup of the test's own, and a job's step below it, as Slurm makes them; gone afterwards."""
+    """A cgroup of the test's own, and a job's step below it, as Slurm makes them; and one whose names only begin like these. Gone afterwards."""
     bases = [pathlib.Path(base) for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if pathlib.Path(base, "cgroup.procs").exists()]
     if not bases:
         pytest.skip("no cgroup v2 here")
     top = bases[0] / f"gaspbpf-test-{os.getpid()}"
-    folders = [top, top / f"job_{os.getpid()}", top / f"job_{os.getpid()}" / "step_0"]
+    alike = bases[0] / f"{top.name}0"
+    folders = [alike, alike / f"job_{os.getpid()}0", top, top / f"job_{os.getpid()}", top / f"job_{os.getpid()}" / "step_0"]
     try:
         for folder in folders:
             folder.mkdir()
     except OSError as error:
         pytest.skip(f"no cgroup can be made here: {error}")
-    yield folders[-1]
+    yield folders[-1], folders[1]
     for folder in reversed(folders):
         gaspbpf.wait_for(lambda: not (folder / "cgroup.procs").read_text(), "the group to be empty")
         folder.rmdir()
@@ -114,12 +115,15 @@ def control_group():
 def test_by_cgroup(control_group, pair, gate, monitors, by):
     """Below the one that is named; and by the job's number in its path, where no variable tells it."""
     chosen, other = pair
-    top, number = control_group.parents[1], control_group.parent.name.removeprefix("job_")
+    step, alike = control_group
+    top, number = step.parents[1], step.parent.name.removeprefix("job_")
     monitor = monitors(*{"cgroup": ["--cgroup", f"/sys/fs/cgroup/{top.name}"], "slurm-job": ["--slurm-job", number]}[by], "--lazy", "--max-overhead", "none")
-    unwanted = other.start(100, 0, gate)
     environment = {name: value for name, value in os.environ.items() if "JOB" not in name}
-    wanted = subprocess.Popen(["sh", "-c", f"echo $$ > {control_group}/cgroup.procs && exec {chosen.program} --gate {gate} 11 0"], env=environment)
-    chosen.running.append(wanted)
+
+    def start(job, group, barriers):
+        job.running.append(subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {job.program} --gate {gate} {barriers} 0"], env=environment))
+        return job.running[-1]
+    unwanted, wanted = start(other, alike, 100), start(chosen, step, 11)
     monitor.wait_for_processes([wanted.pid])
     process = monitor.process_of(wanted.pid)
     assert process["cgroup"].endswith(f"/{top.name}/job_{number}/step_0") and process["job"] == number

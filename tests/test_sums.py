@@ -35,6 +35,9 @@ def test_calls_bytes_and_sizes_are_those_of_the_program(rung, runtime, monitors,
     assert (barrier["calls"], barrier["sized"], barrier["bytes"]) == (300, 0, None)  # no payload is not a payload of 0
     for event in put, barrier:
         assert sum(count for _, count in event["histogram_ns"]) == event["timed"]
+        lows = [low for low, _ in event["histogram_ns"]]  # each bucket ends where the next power of two begins
+        assert lows[0] <= event["min_ns"] < max(2, 2 * lows[0]) and lows[-1] <= event["max_ns"] < 2 * lows[-1]
+        assert sum(low * count for low, count in event["histogram_ns"]) <= event["total_ns"] < sum(max(2, 2 * low) * count for low, count in event["histogram_ns"])
         assert event["min_ns"] * event["timed"] <= event["total_ns"] <= event["max_ns"] * event["timed"]
     (gate / "end").touch()
     assert process.wait(timeout=gaspbpf.PATIENCE) == 0
