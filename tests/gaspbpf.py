@@ -70,8 +70,13 @@ class Observation:
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
         os.set_blocking(self.process.stderr.fileno(), False)
         self.errors = b""
-        if ready:
-            wait_for(lambda: self._has_said(ready.encode()), f"gaspbpf to say '{ready}'")
+        try:
+            if ready:
+                wait_for(lambda: self._has_said(ready.encode()), f"gaspbpf to say '{ready}'")
+        except AssertionError:  # nobody has it yet who would end it
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def _has_said(self, text):
         self.errors += self.process.stderr.read() or b""
