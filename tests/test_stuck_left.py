@@ -129,7 +129,11 @@ def test_of_named_ranks_one_that_ends_meanwhile_has_left(job, observe):
     goes(run, 2)
     status, out, errors = watch.stop()
     assert status == 0, errors
-    assert re.search(r"^- rank 0 and rank 1 wait in GASP_MPI_BARRIER .*; 1 of 3 has not come: rank 2 has left the program$", out, re.M), out
+    # On a busy machine one that polls may not be caught; it is not said to be absent then.
+    left = "1 of 3 has not come: rank 2 has left the program"
+    both = rf"rank 0 and rank 1 wait in GASP_MPI_BARRIER .*; {left}"
+    one = rf"rank (?P<caught>[01]) waits in GASP_MPI_BARRIER .*; {left}; who could not be caught, and may have come: rank (?!(?P=caught))[01]"
+    assert re.search(rf"^- ({both}|{one})$", out, re.M), out
     assert "3 processes" in errors and "1 process has ended meanwhile" in out
 
 

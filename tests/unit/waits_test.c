@@ -122,6 +122,29 @@ static void who_has_left_is_told(void **state)
 	assert_string_equal(found.list[0].text, "rank 0 and rank 1 wait in BARRIER; 1 of 3 has not come: rank 2 has left the program");
 }
 
+/* Whose stack is not known may be at the barrier, too. */
+static void who_could_not_be_caught_is_not_said_to_be_absent(void **state)
+{
+	struct party parties[] = { meets(0, "rank 0", 0), rank(1, "rank 1"), rank(2, "rank 2") };
+
+	parties[1].uncaught = parties[2].left = true;
+	find(parties, 3);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_LEFT);
+	assert_false(found.list[0].likely);
+	assert_int_equal(found.list[0].nparties, 2);
+	assert_string_equal(found.list[0].text, "rank 0 waits in BARRIER; 1 of 3 has not come: rank 2 has left the program; "
+			    "who could not be caught, and may have come: rank 1");
+	findings_free(&found);
+	parties[2].left = false;
+	parties[2].uncaught = true;
+	find(parties, 3);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_ABSENT);
+	assert_true(found.list[0].likely);
+	assert_string_equal(found.list[0].text, "rank 0 waits in BARRIER; who could not be caught, and may have come: rank 1 and rank 2");
+}
+
 static void what_is_likely_stays_so(void **state)
 {
 	struct party parties[] = { receives(0, "rank 0", 1), receives(1, "rank 1", 0) };
@@ -193,6 +216,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_message_and_a_barrier_make_a_circle, forget),
 		cmocka_unit_test_teardown(other_groups_do_not_count, forget),
 		cmocka_unit_test_teardown(who_has_left_is_told, forget),
+		cmocka_unit_test_teardown(who_could_not_be_caught_is_not_said_to_be_absent, forget),
 		cmocka_unit_test_teardown(what_is_likely_stays_so, forget),
 		cmocka_unit_test_teardown(who_moves_waits_for_nobody, forget),
 		cmocka_unit_test(a_mutex_has_its_owner),

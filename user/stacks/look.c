@@ -24,7 +24,10 @@
 #include "util/log.h"
 
 #define THREADS_MOST 100000
-#define SAMPLES_MOST 512 /* threads that are sampled: each may take 30 ms */
+#define SAMPLES_MOST 512 /* threads that are sampled in a round: each may take 30 ms */
+#define PATIENCE_MS 30   /* for a sample of one; where few are left, more from round to round: on a busy machine they wait for a processor */
+#define PATIENCE_MORE 4
+#define PATIENCE_ALL_MS 1500
 #define TEXT_MOST 65536
 #define ROUNDS 4         /* times that threads are tried that wake up now and then */
 
@@ -355,9 +358,30 @@ static void copy_stacks(struct looks *looks, struct process *const *processes, s
 	}
 }
 
-/* Those that run, and those that have run meanwhile. */
-static void catch_running(struct looks *looks)
+static size_t count_torn(const struct looks *looks)
 {
+	size_t count = 0;
+
+	for (size_t i = 0; i < looks->count; i++)
+		count += looks->threads[i].torn;
+	return count;
+}
+
+/* ms for each sample of this round (the first is 1). */
+static int patience(const struct looks *looks, int round)
+{
+	size_t torn = count_torn(looks);
+	int wished = PATIENCE_MS, share = torn ? PATIENCE_ALL_MS / torn : PATIENCE_ALL_MS;
+
+	while (--round > 0)
+		wished *= PATIENCE_MORE;
+	return share < PATIENCE_MS ? PATIENCE_MS : share < wished ? share : wished;
+}
+
+/* Those that run, and those that have run meanwhile. */
+static void catch_running(struct looks *looks, int round)
+{
+	int wait = patience(looks, round);
 	size_t tried = 0;
 
 	for (size_t i = 0; i < looks->count && tried < SAMPLES_MOST; i++) {
@@ -366,7 +390,7 @@ static void catch_running(struct looks *looks)
 
 		if (!look->torn)
 			continue;
-		err = sample_thread(look);
+		err = sample_thread(look, wait);
 		if (err && err != -EAGAIN && err != -ESRCH)
 			return; /* no rights: it will be so for all */
 		tried++;
@@ -386,14 +410,6 @@ static void check_again(struct looks *looks, struct process *const *processes, s
 	}
 }
 
-static bool any_torn(const struct looks *looks)
-{
-	for (size_t i = 0; i < looks->count; i++)
-		if (looks->threads[i].torn)
-			return true;
-	return false;
-}
-
 static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struct process *const *processes, size_t count)
 {
 	struct taking t = { .looks = looks, .time = clock_monotonic() };
@@ -407,10 +423,10 @@ static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struc
 	if (looks->count)
 		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
 	err = iterate(bpf->progs.returns, sizeof(struct gb_return), take_return, &t);
-	for (int round = 0; !err && round < ROUNDS && any_torn(looks); round++) {
+	for (int round = 0; !err && round < ROUNDS && count_torn(looks); round++) {
 		if (round)
-			catch_running(looks);
-		if (round && any_torn(looks))
+			catch_running(looks, round);
+		if (round && count_torn(looks))
 			err = iterate_looks(bpf, take_torn, &t);
 		copy_stacks(looks, processes, count);
 		if (!err)
@@ -435,7 +451,7 @@ static int take_by_proc(struct looks *looks, struct process *const *processes, s
 		qsort(looks->threads, looks->count, sizeof(looks->threads[0]), by_thread);
 	copy_stacks(looks, processes, count);
 	check_again(looks, processes, count);
-	catch_running(looks);
+	catch_running(looks, 1);
 	return err;
 }
 

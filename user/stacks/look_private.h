@@ -10,9 +10,9 @@
 #define RED_ZONE 128            /* bytes below the stack pointer that a function may use */
 
 /*
- * Catches a thread that runs: registers and stack at one tick of its processor's clock. 0, -EAGAIN: it did not run, or -errno: no rights. Nothing is said.
+ * Catches a thread that runs: registers and stack at one tick of its processor's clock, for which it waits at most so long (ms). 0, -EAGAIN: it did not run, or -errno: no rights. Nothing is said.
  */
-int sample_thread(struct thread_look *look);
+int sample_thread(struct thread_look *look, int patience);
 
 /* The mapping at an address of the process; NULL: none. */
 const struct mapping *space_mapping(const struct stack_space *space, uint64_t address);

@@ -17,7 +17,6 @@
 #include "stacks/look_private.h"
 
 #define PERIOD_NS 1000000
-#define PATIENCE_MS 30
 #define SAMPLE_STACK 32768 /* a record has less than 64 KiB */
 #define PAGES 32           /* of the ring; a power of two */
 
@@ -110,7 +109,7 @@ static int read_ring(struct thread_look *look, struct perf_event_mmap_page *page
 	return -EAGAIN;
 }
 
-int sample_thread(struct thread_look *look)
+int sample_thread(struct thread_look *look, int patience)
 {
 	size_t page = sysconf(_SC_PAGESIZE), size = page * PAGES;
 	struct pollfd wait = { .events = POLLIN };
@@ -126,7 +125,7 @@ int sample_thread(struct thread_look *look)
 		close(wait.fd);
 		return err;
 	}
-	poll(&wait, 1, PATIENCE_MS);
+	poll(&wait, 1, patience);
 	ioctl(wait.fd, PERF_EVENT_IOC_DISABLE, 0);
 	err = read_ring(look, (struct perf_event_mmap_page *)memory, memory + page, size);
 	munmap(memory, page + size);

@@ -270,11 +270,42 @@ static void put_absent(FILE *out, const struct graph *g, const struct party *p, 
 	}
 }
 
+/* Nobody knows where it is, so it may have come. */
+static bool may_have_come(const struct party *p)
+{
+	return p->uncaught && !p->stopped;
+}
+
+/* Adds those who have not come, or those of whom that is not known, to a list that has `count`. How many it has then. */
+static size_t add_others(const struct graph *g, const struct party *p, bool unknown, size_t *which, size_t count)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		const struct party *other = &g->parties[i];
+
+		if (other->stands_for_rank && other->rank >= 0 && may_have_come(other) == unknown && is_member(p, other->rank) &&
+		    !has_come(g, p, other->rank))
+			which[count++] = i;
+	}
+	return count;
+}
+
+static void put_absents(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which, size_t count, size_t all)
+{
+	fprintf(out, "; %zu of %zu %s not come: ", count, all, count == 1 ? "has" : "have");
+	for (size_t i = 0; i < count && i < NAMED_MOST; i++) {
+		fputs(i ? "; " : "", out);
+		put_absent(out, g, &g->parties[which[i]], waiting);
+	}
+	if (count > NAMED_MOST)
+		fprintf(out, "; and %zu others", count - NAMED_MOST);
+}
+
 /* All that are in the same operation as the first of them, and who is not. */
 static void look_at_operation(struct graph *g, size_t first, size_t *which, bool *told)
 {
 	const struct party *p = &g->parties[first];
-	size_t come = 0, count;
+	size_t come = 0, absent, all;
+	struct finding *finding;
 	bool left = false;
 	FILE *out;
 
@@ -284,30 +315,27 @@ static void look_at_operation(struct graph *g, size_t first, size_t *which, bool
 		told[i] = true;
 		which[come++] = i;
 	}
-	count = come;
-	for (size_t i = 0; i < g->count; i++) {
-		const struct party *other = &g->parties[i];
-
-		if (!other->stands_for_rank || other->rank < 0 || !is_member(p, other->rank) || has_come(g, p, other->rank))
-			continue;
-		which[count++] = i;
-		left |= other->left || is_leaving(other, p);
-	}
-	if (count == come)
+	absent = add_others(g, p, false, which, come) - come;
+	all = add_others(g, p, true, which, come + absent);
+	if (all == come)
 		return;
-	out = begin_text(add_finding(g, left ? FINDING_LEFT : FINDING_ABSENT, which, count, come));
+	for (size_t i = come; i < come + absent; i++)
+		left |= g->parties[which[i]].left || is_leaving(&g->parties[which[i]], p);
+	finding = add_finding(g, left ? FINDING_LEFT : FINDING_ABSENT, which, absent ? come + absent : all, come);
+	if (finding)
+		finding->likely |= !absent;
+	out = begin_text(finding);
 	if (!out)
 		return;
 	put_names(out, g, which, come, "and");
 	fprintf(out, " wait%s in %s", come == 1 ? "s" : "", p->event);
 	put_place(out, p);
-	fprintf(out, "; %zu of %zu %s not come: ", count - come, count, count - come == 1 ? "has" : "have");
-	for (size_t i = come; i < count && i < come + NAMED_MOST; i++) {
-		fputs(i > come ? "; " : "", out);
-		put_absent(out, g, &g->parties[which[i]], p);
+	if (absent)
+		put_absents(out, g, p, which + come, absent, all);
+	if (all > come + absent) {
+		fputs("; who could not be caught, and may have come: ", out);
+		put_names(out, g, which + come + absent, all - come - absent, "and");
 	}
-	if (count > come + NAMED_MOST)
-		fprintf(out, "; and %zu others", count - come - NAMED_MOST);
 	fclose(out);
 }
 
