@@ -62,6 +62,11 @@ def waiting_in(event, ranks):
     return there
 
 
+def finds(kind, there):
+    """And that is concluded from it: on a busy machine a look may not have caught a thread, or its arguments."""
+    return lambda seen: there(seen) and any(f["kind"] == kind for f in seen["findings"])
+
+
 def finding(seen, kind):
     found = [f for f in seen["findings"] if f["kind"] == kind]
     assert len(found) == 1, seen["findings"]

@@ -10,7 +10,7 @@ import pytest
 
 import gaspbpf
 import truth
-from sticking import LAUNCHERS, STUCK, by_rank, entered, finding, mpi, ranks, ready, sleeps, sparing, stuck, until, waiting_in, waits_of
+from sticking import LAUNCHERS, STUCK, by_rank, entered, finding, finds, mpi, ranks, ready, sleeps, sparing, stuck, until, waiting_in, waits_of
 
 # --- threads ------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ def test_text_says_the_same(job):
 def test_ranks_that_all_receive(job, build):
     run = mpi(job, build, "cycle", 2)
     entered(run, range(2))
-    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid, *sparing(build))
+    seen = until(finds("deadlock", waiting_in("GASP_MPI_RECV", range(2))), "-p", run.process.pid, *sparing(build))
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1]
     for rank, thread in by_rank(seen).items():
@@ -173,7 +173,7 @@ def test_who_has_not_come_to_the_barrier_and_the_job_goes_on(job, build):
     run = mpi(job, build, "barrier", 3)
     entered(run, range(2))
     ready(run, 2)
-    seen = until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid, *sparing(build))
+    seen = until(finds("absent", waiting_in("GASP_MPI_BARRIER", range(2))), "-p", run.process.pid, *sparing(build))
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: rank 2 ", found["text"])
@@ -213,7 +213,7 @@ def test_of_one_rank_alone_the_others_are_not_said_to_have_left(job):
     entered(run, range(2))
     ready(run, 2)
     first = by_rank(until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid))[0]["pid"]
-    seen = until(waiting_in("GASP_MPI_BARRIER", [0]), "-p", first)
+    seen = until(finds("absent", waiting_in("GASP_MPI_BARRIER", [0])), "-p", first)
     assert not [f for f in seen["findings"] if f["kind"] == "left"]
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0] and ranks(found["others"]) == [1, 2]
@@ -224,7 +224,7 @@ def test_shmem_barrier(job):
     run = job(["oshrun", "-n", "3", STUCK / "shmem", "barrier"], ranks=3, env=truth.ENVIRONMENT)
     entered(run, range(2))
     ready(run, 2)
-    seen = until(waiting_in("GASP_SHMEM_BARRIER_ALL", range(2)), "-p", run.process.pid)
+    seen = until(finds("absent", waiting_in("GASP_SHMEM_BARRIER_ALL", range(2))), "-p", run.process.pid)
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     assert "PE 2" in found["text"]
@@ -237,7 +237,7 @@ def test_upc_barrier(job):
     run = job([STUCK / "upc", "-n", "3"])
     entered(run, range(2))
     ready(run, 2)
-    seen = until(waiting_in("GASP_UPC_BARRIER", range(2)), "-p", run.process.pid)
+    seen = until(finds("absent", waiting_in("GASP_UPC_BARRIER", range(2))), "-p", run.process.pid)
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     for rank in range(2):
@@ -331,7 +331,7 @@ def test_a_program_without_names_has_places_by_number(job, tmp_path):
 def test_a_rank_in_fortran_is_where_it_called_and_not_in_the_wrapper(job):
     run = job(["mpirun.openmpi", "-n", "2", STUCK / "fortran"], ranks=2, env=truth.ENVIRONMENT)
     entered(run, range(2))
-    seen = until(waiting_in("GASP_MPI_RECV", range(2)), "-p", run.process.pid, "-d", "200ms")
+    seen = until(finds("deadlock", waiting_in("GASP_MPI_RECV", range(2))), "-p", run.process.pid, "-d", "200ms")
     assert ranks(finding(seen, "deadlock")["waiting"]) == [0, 1]
     for thread in by_rank(seen).values():
         assert re.fullmatch(r"fortran\.f90:\d+ in exchange", thread["call"]["called_from"])
@@ -342,7 +342,7 @@ def test_sixty_four_threads_of_which_one_has_not_come(job):
     entered(run, range(63))
     ready(run, 63)
     sleeps([run.process.pid])
-    seen = until(waiting_in("GASP_UPC_BARRIER", range(63)), "-p", run.process.pid, "--no-probes", "-d", "200ms")
+    seen = until(finds("absent", waiting_in("GASP_UPC_BARRIER", range(63))), "-p", run.process.pid, "--no-probes", "-d", "200ms")
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == list(range(63)) and ranks(found["others"]) == [63]
     assert re.match(r"thread 0, thread 1, thread 2, thread 3, thread 4 and 58 others wait in GASP_UPC_BARRIER .*; 1 of 64 has not come: thread 63 ", found["text"])

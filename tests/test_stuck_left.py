@@ -8,7 +8,7 @@ import pytest
 
 import gaspbpf
 import truth
-from sticking import STUCK, entered, finding, mpi, ranks, ready, said, stuck, until, waiting_in
+from sticking import STUCK, entered, finding, finds, mpi, ranks, ready, said, stuck, until, waiting_in
 
 QUICK = ("-d", "200ms")
 NO_PROBES = ("--no-probes", "-d", "200ms")  # beside MPICH's ranks, which never yield, putting probes in takes long
@@ -36,7 +36,7 @@ def goes(run, number):
 
 def left(run, event, waiting, options=QUICK):
     """What is said of the one that has left."""
-    seen = until(waiting_in(event, waiting), "-p", run.process.pid, *options)
+    seen = until(finds("left", waiting_in(event, waiting)), "-p", run.process.pid, *options)
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == list(waiting)
     assert not [f for f in seen["findings"] if f["kind"] in ("deadlock", "stopped")]
@@ -110,7 +110,7 @@ def test_threads_of_one_process_are_ranks(job):
     run = job([STUCK / "upc_pthreads", "-n", "3"], ranks=3)
     entered(run, range(2))
     ready(run, 2)
-    seen = until(waiting_in("GASP_UPC_BARRIER", range(2)), "-p", run.process.pid, *QUICK)
+    seen = until(finds("absent", waiting_in("GASP_UPC_BARRIER", range(2))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
     assert "thread 2 is in no known call" in found["text"] and not found["likely"]
@@ -152,7 +152,7 @@ def test_a_rank_that_a_signal_has_stopped(job):
     pid = int((run.gate / "ready.2").read_text())
     os.kill(pid, signal.SIGSTOP)
     gaspbpf.wait_for(lambda: is_in_state(pid, "T"), "the rank to stop")
-    seen = until(waiting_in("GASP_MPI_BARRIER", range(2)), "-p", run.process.pid, *NO_PROBES)
+    seen = until(finds("stopped", waiting_in("GASP_MPI_BARRIER", range(2))), "-p", run.process.pid, *NO_PROBES)
     found = finding(seen, "stopped")
     assert seen["findings"][0] == found and ranks(found["others"]) == [2] and not found["waiting"]
     assert found["text"] == f"rank 2 is stopped by a signal: to let it go on, kill -CONT {pid}"

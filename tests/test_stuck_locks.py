@@ -6,7 +6,7 @@ import pytest
 
 import gaspbpf
 import truth
-from sticking import STUCK, by_rank, entered, finding, ranks, ready, said, until, waiting_in
+from sticking import STUCK, by_rank, entered, finding, finds, ranks, ready, said, until, waiting_in
 
 QUICK = ("-d", "200ms")
 
@@ -19,10 +19,12 @@ def shmem(job, how, *options, count=3):
 def test_the_pe_that_holds_a_lock_and_the_job_goes_on(job, count):
     run = shmem(job, "lock", count=count)
     entered(run, range(count))
-    seen = until(waiting_in("GASP_SHMEM_LOCK", range(1, count)), "-p", run.process.pid, *QUICK)
+    waiters = range(1, count)
+    seen = until(finds("held", lambda seen: waiting_in("GASP_SHMEM_LOCK", waiters)(seen) and all(by_rank(seen)[rank]["waits_for"] for rank in waiters)),
+                 "-p", run.process.pid, *QUICK)
     found = finding(seen, "held")
-    assert ranks(found["waiting"]) == list(range(1, count)) and ranks(found["others"]) == [0]
-    for rank in range(1, count):
+    assert ranks(found["waiting"]) == list(waiters) and ranks(found["others"]) == [0]
+    for rank in waiters:
         waits = by_rank(seen)[rank]["waits_for"]
         assert waits["holder_rank"] == 0 and int(waits["lock"], 16)
     assert not [f for f in seen["findings"] if f["kind"] in ("deadlock", "lock")]
@@ -36,7 +38,7 @@ def test_pes_that_wait_for_each_others_locks(job, count):
     """The locks themselves tell: with more PEs than two, nothing follows from who waits."""
     run = shmem(job, "cycle", count=count)
     entered(run, range(2))
-    seen = until(waiting_in("GASP_SHMEM_LOCK", range(2)), "-p", run.process.pid, *QUICK)
+    seen = until(finds("deadlock", waiting_in("GASP_SHMEM_LOCK", range(2))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1] and not found["likely"]
     assert re.fullmatch(r"deadlock of 2: PE 0 waits for lock 0x[0-9a-f]+ that PE 1 holds \(shmem_stuck\.c:\d+ in take\); "
@@ -61,7 +63,7 @@ def test_all_but_one_wait_so_that_one_has_it(job, program):
     run = job([STUCK / program, "-n", "4", "held"], ranks=4)
     entered(run, range(3))
     ready(run, 3)
-    seen = until(waiting_in("GASP_UPC_LOCK", range(3)), "-p", run.process.pid, *QUICK)
+    seen = until(finds("held", waiting_in("GASP_UPC_LOCK", range(3))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "held")
     assert ranks(found["waiting"]) == [0, 1, 2] and ranks(found["others"]) == [3] and found["likely"]
     assert re.match(r"thread 0, thread 1 and thread 2 wait for lock 0x[0-9a-f]+ of thread 0 that thread 3 holds, which is in no known call", found["text"])
@@ -74,7 +76,7 @@ def test_all_but_one_wait_so_that_one_has_it(job, program):
 def test_two_upc_threads_that_wait_for_each_others_locks(job):
     run = job([STUCK / "upc", "-n", "2", "cycle"], ranks=2)
     entered(run, range(2))
-    seen = until(waiting_in("GASP_UPC_LOCK", range(2)), "-p", run.process.pid, *QUICK)
+    seen = until(finds("deadlock", waiting_in("GASP_UPC_LOCK", range(2))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1] and found["likely"]
     assert found["text"].startswith("deadlock (likely) of 2: thread 0 waits for lock 0x")
