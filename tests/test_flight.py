@@ -203,7 +203,7 @@ def high_water(pid):
 def test_dumps_while_spans_flood(job, observe, tmp_path):
     """Dump after dump in a storm: each can be read, memory stays within what was said, the job computes what it should and no call is forgotten in the end."""
     storm = job([gaspbpf.WORKLOADS / "storm", "--storm-ms", "4000"]).wait_ready()
-    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,4m", "--ring-size", "4m", "--json")
+    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,4m", "--ring-size", "512k", "--json")
     before = high_water(watcher.process.pid)
     (storm.gate / "go").touch()
     written = []
@@ -219,7 +219,8 @@ def test_dumps_while_spans_flood(job, observe, tmp_path):
     for path in written:
         kept = flying.report(path)
         assert kept["recording"]["finished"] and kept["loss"]["delivered"] > 0 and os.path.getsize(path) < 8 << 20
-    assert grown < (4 + 4 + 8) << 10, f"{grown} KiB"  # what is kept, the rings, and room for what the report needs
+    # What is kept, and room for full rings' spans while they are put in order, and for what the report needs.
+    assert grown < (4 + 8 + 12) << 10, f"{grown} KiB"
     whole, pairs = json.loads(out), storm.truths()[0]["pairs"]
     for event in "GASP_C_MALLOC", "GASP_C_FREE":
         assert pairs <= gaspbpf.events(whole)[event]["calls"] < pairs + 100  # it sorts its times, which allocates, too
