@@ -70,14 +70,14 @@ def unique(name, numbers=itertools.count()):
 
 
 class Runtime:
-    """A private library of this runtime, and a program on it of a name of its own."""
+    """A private library of this runtime, and a program on it of a name of its own; from other sources if those are given."""
 
-    def __init__(self, folder, name, soname="liboshmem.so.40"):
+    def __init__(self, folder, name, soname="liboshmem.so.40", library=LIBRARY, program=PROGRAM_TEXT):
         self.folder = pathlib.Path(folder)
         self.name = unique(name)
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "library.c").write_text(LIBRARY)
-        (self.folder / "program.c").write_text(PROGRAM_TEXT)
+        (self.folder / "library.c").write_text(library)
+        (self.folder / "program.c").write_text(program)
         self.library = self.folder / soname
         self.program = self.folder / self.name
         gaspbpf.compile_c(self.folder / "library.c", self.library, "-O1", "-shared", "-fPIC", f"-Wl,-soname,{soname}")

@@ -7,7 +7,6 @@ import pytest
 
 import gaspbpf
 import monitored
-import monitoring
 
 # Poses as OpenSHMEM's. What its barrier takes is the caller's third word.
 LIBRARY = r"""
@@ -37,13 +36,9 @@ SHORTER = {"[5m]": "[10s]", "[10m]": "[30s]", "for: 2m": "for: 1s", "for: 5m": "
 JOB = "gaspbpf-test-4711"
 
 
-@pytest.fixture
-def runtime(tmp_path, monkeypatch):
-    monkeypatch.setattr(monitoring, "LIBRARY", LIBRARY)
-    monkeypatch.setattr(monitoring, "PROGRAM_TEXT", PROGRAM)
-    runtime = monitoring.Runtime(tmp_path / "runtime", "alert")
-    yield runtime
-    runtime.kill()
+@pytest.fixture(name="runtime")
+def this_runtime(runtime):
+    return runtime("alert", library=LIBRARY, program=PROGRAM)
 
 
 def start(runtime, rank, *arguments):

@@ -8,7 +8,6 @@ import pytest
 
 import gaspbpf
 import monitored
-import monitoring
 import prometheus_wire
 
 # Poses as OpenSHMEM's library, and logs of each call how long it took inside, and what it moved.
@@ -113,13 +112,9 @@ class Measured:
         return gaspbpf.wait_for(written, "the job to measure")
 
 
-@pytest.fixture
-def runtime(tmp_path, monkeypatch):
-    monkeypatch.setattr(monitoring, "LIBRARY", LIBRARY)
-    monkeypatch.setattr(monitoring, "PROGRAM_TEXT", PROGRAM)
-    runtime = monitoring.Runtime(tmp_path / "runtime", "size")
-    yield runtime
-    runtime.kill()
+@pytest.fixture(name="runtime")
+def this_runtime(runtime):
+    return runtime("size", library=LIBRARY, program=PROGRAM)
 
 
 @pytest.fixture
