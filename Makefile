@@ -50,7 +50,8 @@ gaspbpf: $(BUILD)/cli/main.o $(LIBRARY)
 
 # The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
 HOST     := $(filter $(BUILD)/toolhost/%,$(OBJECTS))
-EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus gaspbpf_function_name
+EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus gaspbpf_function_name \
+	    gaspbpf_rank gaspbpf_ranks gaspbpf_thread_of gaspbpf_phase_of gaspbpf_address_of
 
 gaspbpf-toolhost: $(HOST) $(LIBRARY)
 	$(call say,LINK,$@)
@@ -64,7 +65,7 @@ $(BUILD)/%.o: user/%.c | $(SKELS)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) include/gaspbpf/wire.h vmlinux/vmlinux.h
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(BPFFLAGS) -c -o $@ $<
 

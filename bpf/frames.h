@@ -41,6 +41,7 @@
 struct frame {
 	struct gb_span span;
 	__u64 sp; /* at the function's first instruction; ~0: closed by another probe, not by a return */
+	__u64 ip; /* of the probed instruction */
 	bool exits; /* its end is told by the function's last instructions: no trampoline is at sp */
 	bool summed;/* it becomes no span (sums.h) */
 };
@@ -65,6 +66,8 @@ struct thread_state {
 	};
 	bool ended;
 	__u64 ax, dx;   /* of the return that is being looked at */
+	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
+	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h) */
 	struct window window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
@@ -116,6 +119,25 @@ struct {
 	__type(key, __u32);
 	__type(value, __u8);
 } targets SEC(".maps");
+
+/*
+ * Processes that user space has looked at as they are now: GB_LOOKING and the like. An entry goes when the process becomes another program or
+ * its objects change, and `doubts` counts that.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} looked SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} doubts SEC(".maps");
 
 /* Processes that have ever switched measurement off, by pid. */
 struct {
@@ -172,6 +194,7 @@ static __always_inline struct gb_life *life_reserve(__u32 kind, __u64 now)
 }
 
 #include "sums.h"
+#include "inner.h"
 
 /* A call during which its process switched measurement off ends there. */
 __noinline int frame_cut(struct frame *f)
@@ -204,6 +227,8 @@ static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 
 	if (some_off)
 		frame_cut(f);
+	if (f->span.depth)
+		frame_inner(t, f);
 	if (f->summed) {
 		sum_add(t, f, false);
 		if (!spans_too)

@@ -7,6 +7,7 @@
  * do where a thread has several stacks; values.h fetches what a call carries.
  */
 #include "frames.h"
+#include "home.h"
 #include "stacks.h"
 #include "values.h"
 
@@ -25,12 +26,6 @@ __noinline int is_tail_call(__u64 sp)
 	if (!area || bpf_probe_read_user(&word, sizeof(word), (void *)sp))
 		return 0;
 	return word == BPF_CORE_READ(area, vaddr);
-}
-
-/* Is this the stack that the thread has for its signal handlers (sigaltstack)? */
-static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
-{
-	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
 /*
@@ -142,14 +137,6 @@ static __always_inline bool is_target(void)
 	return monitoring ? !how || *how != GB_TARGET_NO : how != 0;
 }
 
-/* Has user space not yet had a look at this process? Nobody knows whether it bears a return probe. */
-static __noinline bool is_stranger(void)
-{
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-
-	return !bpf_map_lookup_elem(&targets, &pid);
-}
-
 /* Has the current process switched measurement off? */
 static __noinline int is_off(void)
 {
@@ -240,7 +227,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	struct frame *f;
 	__u64 sp;
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 depth;
+	__u32 depth, top;
+	bool alone; /* its return is left alone */
 
 	if (!active || !is_target())
 		return 1;
@@ -256,11 +244,13 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		if (!t)
 			return 1;
 	}
-	depth = t->depth;
-	if (depth && depth <= GB_DEPTH && t->frames[depth - 1].sp <= sp) {
+	alone = choosing && !(p->flags & (GB_PROBE_NO_RETURN | GB_PROBE_OPENS | GB_PROBE_CLOSES | GB_PROBE_EXITS)) &&
+		(!is_at_home(task, t, sp) || (p->wary && !is_known(t)));
+	top = t->depth - 1;
+	barrier_var(top); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
+	if (!alone && top < GB_DEPTH && t->frames[top].sp <= sp)
 		close_passed(t, sp);
-		depth = t->depth;
-	}
+	depth = t->depth;
 	if (p->flags & GB_PROBE_CLOSES) {
 		if (close_opened(t, p->opener) && !(p->flags & GB_PROBE_SAMPLED)) {
 			struct gb_trouble *missed = trouble_here();
@@ -272,15 +262,16 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	}
 	if (p->near[0].bits && is_near(ctx, p))
 		return 1;
-	if (is_skipped(p) || (monitoring && p->wary && is_stranger())) {
-		sum_skip(t, id);
+	if (is_skipped(p)) {
+		sum_skip(t, depth ? id | skipped_inner(t, id, sp, ctx->ip) : id);
 		return 1;
 	}
 	if (depth > GB_DEPTH)
 		depth = GB_DEPTH;
-	barrier_var(depth); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
+	barrier_var(depth);
 	f = &t->frames[depth];
 	f->sp = sp;
+	f->ip = ctx->ip;
 	f->exits = p->flags & GB_PROBE_EXITS;
 	f->summed = p->flags & GB_PROBE_SUMMED;
 	f->span.pid_tid = t->pid_tid;
@@ -288,6 +279,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.probe = id;
 	f->span.unread = 0;
 	f->span.depth = depth;
+	f->span.inner = 0;
 	f->span.reason = GB_END_RETURN;
 	f->span.values = p->slots;
 	f->span.value[0] = ctx->di;
@@ -308,7 +300,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		if (off && is_off())
 			return 1;
 	}
-	if (p->flags & GB_PROBE_CALLER)
+	if (p->flags & GB_PROBE_CALLER || alone)
 		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
 	f->span.start = bpf_ktime_get_ns();
 	/*
@@ -318,7 +310,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (p->flags & GB_PROBE_STACKS) {
 		if (!stack_begin(t, f))
 			return 1;
-	} else if (depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
+	} else if (!alone && depth < GB_DEPTH && !(p->flags & GB_PROBE_NO_RETURN) &&
 		   (p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) || task->utask->depth <= GB_DEPTH)) {
 		if (p->flags & GB_PROBE_OPENS)
 			f->sp = ~0ULL;
@@ -326,7 +318,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		return p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) ? 1 : 0;
 	}
 	f->span.end = f->span.start;
-	f->span.reason = p->flags & GB_PROBE_NO_RETURN ? GB_END_ATOMIC : GB_END_DEPTH;
+	f->span.reason = p->flags & GB_PROBE_NO_RETURN ? GB_END_ATOMIC : alone ? GB_END_ALONE : GB_END_DEPTH;
 	/* What only the return would have told is not known. */
 	f->span.unread |= p->return_slots;
 	frame_send(t, f);

@@ -10,6 +10,7 @@
 
 const volatile bool follow; /* children of observed processes are observed too */
 bool stacks_used;           /* there are calls in `stacks` */
+__u32 holder;               /* the process that holds others (user/target/hold.c); 0: nobody does */
 __u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
@@ -87,6 +88,46 @@ static __always_inline void inherit_control(__u32 parent, __u32 child)
 		bpf_map_update_elem(&controls, &child, c, BPF_ANY);
 }
 
+/* What user space has seen of the process is no longer what it is. */
+static __noinline int doubt(__u32 pid)
+{
+	__u32 zero = 0, *count = bpf_map_lookup_elem(&doubts, &zero);
+
+	if (bpf_map_delete_elem(&looked, &pid))
+		return 0;
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return 1;
+}
+
+/* A runtime loads its own plug-ins inside its functions: the thread is in one. They are looked at later, and do not throw through it. */
+static __always_inline bool loads_its_own(void)
+{
+	const struct thread_state *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	return t && t->depth;
+}
+
+/* The linker has done what it was looked at for, while it stood still. */
+static __always_inline bool settle(__u32 pid)
+{
+	__u8 *how = bpf_map_lookup_elem(&looked, &pid);
+
+	if (!how || *how != GB_LOOKED_HELD)
+		return false;
+	*how = GB_LOOKED;
+	return true;
+}
+
+/* A child maps what its parent maps. */
+static __always_inline void inherit_look(__u32 parent, __u32 child)
+{
+	__u8 *how = bpf_map_lookup_elem(&looked, &parent);
+
+	if (how)
+		bpf_map_update_elem(&looked, &child, how, BPF_ANY);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -102,6 +143,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	how = *parents;
 	if (follow)
 		bpf_map_update_elem(&targets, &pid, &how, BPF_ANY);
+	inherit_look(parent_pid, pid);
 	inherit_control(parent_pid, pid);
 	life = life_new(GB_LIFE_FORK, bpf_ktime_get_ns());
 	if (!life)
@@ -130,6 +172,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	struct gb_life *life;
 	__u64 now;
 
+	doubt(pid);
 	if (!monitoring && !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -152,6 +195,19 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	return 0;
 }
 
+/*
+ * A thread that is held stops before its next instruction: here its linker has mapped objects, and none of their code has run. Only where its tracer is
+ * surely there to take the signal away, and where it is not blocked, which would deliver it in some other place.
+ */
+static __always_inline bool hold_here(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!holder || !task->ptrace || task->parent->tgid != holder || task->blocked.sig[0] & 1UL << (GB_HOLD_SIGNAL - 1))
+		return false;
+	return !bpf_send_signal_thread(GB_HOLD_SIGNAL);
+}
+
 /* The place where a dynamic linker tells debuggers that its list of objects changes, or has changed. */
 SEC("uprobe")
 int linker(struct pt_regs *ctx)
@@ -159,15 +215,20 @@ int linker(struct pt_regs *ctx)
 	__u64 pid_tid = bpf_get_current_pid_tgid();
 	__u32 pid = pid_tid >> 32, distance = bpf_get_attach_cookie(ctx), state = 0;
 	struct gb_life *life;
+	bool held;
 
 	if (stopped_at || !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	if (distance)
 		bpf_probe_read_user(&state, sizeof(state), (void *)(ctx->ip + distance));
+	if (!loads_its_own() && (state || !distance || !settle(pid)))
+		doubt(pid);
+	held = !state && hold_here();
 	life = life_new(GB_LIFE_LINKER, bpf_ktime_get_ns());
 	if (!life)
 		return 0;
 	life->changing = state;
+	life->exit_code = held;
 	life->pid = pid;
 	life->tid = (__u32)pid_tid;
 	bpf_ringbuf_submit(life, state ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
@@ -191,7 +252,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		t->ended = true;
 	}
 	/* live has been counted down already: 0 means that this was the last thread. */
-	if (task->signal->live.counter || !bpf_map_lookup_elem(&targets, &pid))
+	if (task->signal->live.counter)
+		return 0;
+	bpf_map_delete_elem(&looked, &pid);
+	if (!bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);
 	bpf_map_delete_elem(&controls, &pid);
@@ -230,6 +294,8 @@ int show_frames(struct bpf_iter__task *ctx)
 	if (!t || t->ended)
 		return 0;
 	for (__u32 i = 0; i < GB_DEPTH && i < t->depth; i++) {
+		if (i)
+			frame_inner(t, &t->frames[i]);
 		struct gb_open open = { .pid_tid = t->pid_tid, .depth = i, .silent = t->frames[i].summed };
 
 		bpf_seq_write(ctx->meta->seq, &open, sizeof(open));

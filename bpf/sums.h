@@ -139,7 +139,7 @@ static __always_inline bool side_bytes(const struct frame *f, const struct gb_am
 	return true;
 }
 
-/* The thread's sum of a probe's calls; a new one where there is none. */
+/* The thread's sum of a probe's calls, or of its inner ones (GB_SUM_INNER); a new one where there is none. */
 static __always_inline struct gb_sum *sum_of(struct thread_state *t, __u32 probe)
 {
 	struct gb_sum_place place = { .born = t->born, .tid = t->tid, .probe = probe };
@@ -217,7 +217,7 @@ __noinline int sum_add(struct thread_state *t, struct frame *f, bool lost)
 
 	if (!t || !f)
 		return 0;
-	sum = sum_of(t, f->span.probe);
+	sum = sum_of(t, f->span.probe | (f->span.inner & GB_INNER_SELF ? GB_SUM_INNER : 0));
 	if (!sum)
 		return 0;
 	if (lost)
@@ -227,7 +227,7 @@ __noinline int sum_add(struct thread_state *t, struct frame *f, bool lost)
 	note_sum();
 	if (monitoring)
 		sum_payload(sum, f);
-	if (f->span.reason == GB_END_ATOMIC || f->span.reason == GB_END_DEPTH)
+	if (f->span.reason == GB_END_ATOMIC || f->span.reason == GB_END_DEPTH || f->span.reason == GB_END_ALONE)
 		return 0; /* it has no duration */
 	duration = f->span.end - f->span.start;
 	if (!sum->timed || duration < sum->min)
@@ -246,7 +246,7 @@ static __always_inline bool is_skipped(const struct gb_probe *p)
 	return p->skip && (p->skip == GB_SKIP_ALL || bpf_get_prandom_u32() & p->skip);
 }
 
-/* Counts a call that is not followed. */
+/* Counts a call that is not followed; probe: as in sum_of(). */
 __noinline int sum_skip(struct thread_state *t, __u32 probe)
 {
 	struct gb_sum *sum = t ? sum_of(t, probe) : 0;

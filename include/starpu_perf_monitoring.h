@@ -84,8 +84,9 @@ float starpu_perf_counter_sample_get_float_value(struct starpu_perf_counter_samp
 double starpu_perf_counter_sample_get_double_value(struct starpu_perf_counter_sample *sample, const int counter_id);
 
 /*
- * gaspbpf's own. What a sample is of: a worker's id, -1 where it is not one's; a codelet's name, NULL where it has none or it is not
- * one's. And a codelet of another process, by its name, for starpu_perf_counter_set_per_codelet_listener().
+ * gaspbpf's own. What a sample is of: a worker's id, -1 where it is not one's, and below that where the id is not known (-1 - its thread's
+ * number); a codelet's name, NULL where it has none or it is not one's. And a codelet of another process, by its name, for
+ * starpu_perf_counter_set_per_codelet_listener().
  */
 int gaspbpf_starpu_sample_worker(const struct starpu_perf_counter_sample *sample);
 const char *gaspbpf_starpu_sample_codelet(const struct starpu_perf_counter_sample *sample);

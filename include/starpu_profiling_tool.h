@@ -95,6 +95,10 @@ void starpu_prof_tool_library_register(starpu_prof_tool_entry_register_func reg,
  * somebody else drives the tool.
  */
 extern const char *gaspbpf_function_name(const void *fun_ptr) __attribute__((weak));
+
+/* Tells gaspbpf that the tool was compiled with this header: StarPU 1.5's own has two members more in the middle of the struct. */
+extern __attribute__((weak, visibility("default"))) const char gaspbpf_starpu_info_of_1_4;
+const char gaspbpf_starpu_info_of_1_4 = 1;
 #endif
 
 #ifdef __cplusplus

@@ -43,8 +43,9 @@ EXPORTED void gaspbpf_tool_counters(const struct gaspbpf_counters *c)
 		starpu_perf_counter_scope_global, starpu_perf_counter_scope_per_worker, starpu_perf_counter_scope_per_codelet,
 	};
 
-	printf(WORD " %u %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", scopes[c->scope], c->worker, c->kind,
-	       c->submitted, c->peak_submitted, c->peak_ready, c->executed, c->busy_ns, c->name ? c->name : "");
+	/* What is not known (UINT64_MAX) is -1 there, as the interface's numbers have a sign. */
+	printf(WORD " %u %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %s\n", scopes[c->scope], c->worker, c->kind,
+	       (int64_t)c->submitted, (int64_t)c->peak_submitted, (int64_t)c->peak_ready, (int64_t)c->executed, c->busy_ns, c->name ? c->name : "");
 }
 
 EXPORTED void gaspbpf_tool_counters_pause(void)
@@ -214,6 +215,7 @@ void feed_finish(void)
 		pthread_join(feed.thread, NULL);
 		waitpid(feed.child, &status, 0);
 		feed.child = 0;
+		perf_end();
 	}
 	feed.finished = true;
 	pthread_mutex_unlock(&feed.lock);

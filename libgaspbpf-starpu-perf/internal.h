@@ -15,12 +15,14 @@ struct row {
 	int64_t worker;          /* per_worker */
 	uint64_t kind;           /* per_codelet: its address in the job */
 	char *name;              /* of the codelet; NULL: none */
-	int64_t submitted, peak_submitted, peak_ready, executed;
+	int64_t submitted, peak_submitted, peak_ready, executed; /* -1: not known */
 	double busy;             /* us */
 };
 
 /* perf.c: a row has changed. On the feed's thread. */
 void perf_row(const struct row *row);
+/* perf.c: no more rows come: says what could not be told. */
+void perf_end(void);
 
 /* feed.c */
 /* Begins to follow a running job; a recording is played by feed_finish(). */

@@ -240,8 +240,17 @@ struct codelet {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct starpu_perf_counter_listener *global, *workers[WORKERS];
+static struct starpu_perf_counter_listener *everybody; /* of all workers, those too whose numbers are not known */
 static struct codelet codelets[CODELETS];
 static size_t ncodelets;
+
+/* What came, for what is said at the end. With the lock. */
+static struct {
+	uint64_t tasks;          /* samples of any scope */
+	uint64_t codelets;       /* of a codelet */
+	uint64_t nobody;         /* of a worker without a known number, for whom nobody listened */
+	bool unknown[WHATS];     /* said */
+} came;
 
 /* All with the lock. */
 static void let_go(struct starpu_perf_counter_listener *listener)
@@ -313,6 +322,7 @@ EXPORTED void starpu_perf_counter_set_all_per_worker_listeners(struct starpu_per
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < WORKERS; i++)
 		put(&workers[i], listener);
+	put(&everybody, listener);
 	pthread_mutex_unlock(&lock);
 	feed_start();
 }
@@ -379,6 +389,7 @@ EXPORTED void starpu_perf_counter_unset_per_worker_listener(unsigned workerid)
 EXPORTED void starpu_perf_counter_unset_all_per_worker_listeners(void)
 {
 	unset(workers, WORKERS);
+	unset(&everybody, 1);
 }
 
 EXPORTED void starpu_perf_counter_unset_per_codelet_listener(struct starpu_codelet *cl)
@@ -418,14 +429,26 @@ EXPORTED int32_t starpu_perf_counter_sample_get_int32_value(struct starpu_perf_c
 	return 0; /* there is no such counter */
 }
 
+static int64_t value_of(const struct row *row, enum what what)
+{
+	switch (what) {
+	case SUBMITTED: return row->submitted;
+	case PEAK_SUBMITTED: return row->peak_submitted;
+	case PEAK_READY: return row->peak_ready;
+	default: return row->executed;
+	}
+}
+
 EXPORTED int64_t starpu_perf_counter_sample_get_int64_value(struct starpu_perf_counter_sample *sample, const int counter_id)
 {
-	switch (check(sample, counter_id, INT64, __func__)->what) {
-	case SUBMITTED: return sample->row->submitted;
-	case PEAK_SUBMITTED: return sample->row->peak_submitted;
-	case PEAK_READY: return sample->row->peak_ready;
-	default: return sample->row->executed;
+	const struct counter *counter = check(sample, counter_id, INT64, __func__);
+	int64_t value = value_of(sample->row, counter->what);
+
+	if (value < 0 && !came.unknown[counter->what]) {
+		fprintf(stderr, "libgaspbpf-starpu-perf: %s is not known with the job's build of StarPU: it is given as -1\n", counter->name);
+		came.unknown[counter->what] = true;
 	}
+	return value;
 }
 
 EXPORTED float starpu_perf_counter_sample_get_float_value(struct starpu_perf_counter_sample *sample, const int counter_id)
@@ -457,7 +480,7 @@ static struct starpu_perf_counter_listener *listener_of(const struct row *row)
 	case GLOBAL:
 		return global;
 	case WORKER:
-		return row->worker >= 0 && row->worker < WORKERS ? workers[row->worker] : NULL;
+		return row->worker < 0 ? everybody : row->worker < WORKERS ? workers[row->worker] : NULL;
 	case CODELET:
 		for (size_t i = 0; i < ncodelets; i++)
 			if (codelets[i].name ? row->name && !strcmp(codelets[i].name, row->name) : (uintptr_t)codelets[i].address == row->kind)
@@ -468,6 +491,15 @@ static struct starpu_perf_counter_listener *listener_of(const struct row *row)
 	}
 }
 
+/* With the lock. */
+static bool one_worker_has_listener(void)
+{
+	for (unsigned i = 0; i < WORKERS; i++)
+		if (workers[i])
+			return true;
+	return false;
+}
+
 void perf_row(const struct row *row)
 {
 	struct starpu_perf_counter_listener *listener;
@@ -475,6 +507,9 @@ void perf_row(const struct row *row)
 
 	pthread_mutex_lock(&lock);
 	listener = listener_of(row);
+	came.tasks++;
+	came.codelets += row->scope == CODELET;
+	came.nobody += row->scope == WORKER && row->worker < 0 && !listener && one_worker_has_listener();
 	if (listener)
 		listener->users++;
 	pthread_mutex_unlock(&lock);
@@ -484,6 +519,22 @@ void perf_row(const struct row *row)
 	listener->callback(listener, &sample, listener->argument);
 	pthread_mutex_lock(&lock);
 	let_go(listener);
+	pthread_mutex_unlock(&lock);
+}
+
+void perf_end(void)
+{
+	bool listens = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < ncodelets; i++)
+		listens |= codelets[i].listener != NULL;
+	if (came.nobody)
+		fprintf(stderr, "libgaspbpf-starpu-perf: %llu samples of workers were given to nobody: the workers' numbers are not known with the job's build "
+			"of StarPU; starpu_perf_counter_set_all_per_worker_listeners() gets them\n", (unsigned long long)came.nobody);
+	if (listens && came.tasks && !came.codelets)
+		fprintf(stderr, "libgaspbpf-starpu-perf: no listener of a codelet was told anything: which codelet a task has is not known with the job's "
+			"build of StarPU\n");
 	pthread_mutex_unlock(&lock);
 }
 
@@ -518,10 +569,6 @@ EXPORTED void starpu_shutdown(void)
 /* A program that listens and never says that it is done. In gaspbpf's tool process nothing was ever set. */
 __attribute__((destructor)) static void leave(void)
 {
-	bool listens = global || ncodelets;
-
-	for (unsigned i = 0; i < WORKERS && !listens; i++)
-		listens = workers[i];
-	if (listens)
+	if (global || ncodelets || one_worker_has_listener())
 		feed_finish();
 }

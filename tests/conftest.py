@@ -61,6 +61,10 @@ def seen_events(request):
         pytest.fail(wrong, pytrace=False)
 
 
+# Tests run several at a time, and their jobs share the system's libraries: tests/test_two_observers.py is about what one observer does for another.
+os.environ["GASPBPF_OTHERS"] = "ignore"
+
+
 @pytest.fixture(params=gaspbpf.RUNGS)
 def rung(request, monkeypatch):
     """Runs a test once on each rung of the attach ladder that this kernel has; gaspbpf is told by the environment.

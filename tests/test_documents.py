@@ -11,7 +11,8 @@ import gaspbpf
 TOP = gaspbpf.TOP
 DOCUMENTS = sorted([TOP / "README.md", *(TOP / "docs").glob("*.md"), *TOP.glob("[!.]*/README.md")])
 # Of other programs: long options that documents name, and that are not ours.
-FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler", "--long": "bench.py", "--quick": "bench.py"}
+FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler", "--long": "bench.py", "--quick": "bench.py",
+           "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
 
 
 @functools.cache

@@ -119,6 +119,34 @@ def test_ranks_that_fork(runtime, scope):
     exact(runtime, [runtime.path / "step", 10, 20], "--scope", scope, "-m", "calls", expected=21)
 
 
+@pytest.mark.parametrize("how", ["itself", "thread"])
+@pytest.mark.parametrize("scope", ["file", "process"])
+def test_a_library_that_is_loaded_by_a_command(runtime, how, scope):
+    """Nobody knew it, and the runtime that comes with it is called by its constructor. The job's own signals come as often as they do alone."""
+    _, errors = exact(runtime, [runtime.path / "opener", how, 5], "--scope", scope, "-m", "calls", expected=5)
+    assert "late" not in errors
+
+
+IMPORTS = """
+from mpi4py import MPI
+for _ in range(10):
+    MPI.COMM_WORLD.Barrier()
+"""
+
+
+def test_ranks_that_import_their_runtime(tmp_path):
+    """Python loads MPI when it imports mpi4py, and the import calls MPI_Init_thread: each rank's is seen."""
+    (tmp_path / "job.py").write_text(IMPORTS)
+    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "--", "mpirun", "--oversubscribe", "-n", 3, "/usr/bin/python3", tmp_path / "job.py",
+                         env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    assert result.returncode == 0, result.stderr
+    report = json_of(result)
+    calls = {event["name"]: event["calls"] for event in report["events"] if event["model"] == "mpi"}
+    assert (calls["GASP_MPI_INIT_THREAD"], calls["GASP_MPI_BARRIER"], calls["GASP_MPI_FINALIZE"]) == (3, 30, 3), result.stderr
+    assert not [window for window in report["blind_windows"] if "mpi" in (window["models"] or "")]
+    assert json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout)["blind_windows"] == report["blind_windows"]
+
+
 @pytest.mark.guest
 def test_malloc_of_children_that_fork_without_exec(rung):
     """Each child has links of its own, however many there have been."""
@@ -166,7 +194,7 @@ def test_no_hold_says_what_it_missed(runtime):
     assert all(seen[pid] <= counted[pid] for pid in seen)
     if sum(seen.values()) != sum(counted.values()):
         assert "20 processes were forked meanwhile" in result.stderr
-        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? a new process had ended", result.stderr)
+        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? a process had ended", result.stderr)
 
 
 @pytest.mark.parametrize("implementation", ["openmpi", "mpich"])
@@ -396,6 +424,9 @@ def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
     window = re.search(r"probes came late 1 time.*the longest was ([\d.]+) ([mu]?s)", errors)
     assert window, errors
     assert "same place 3 of 3" in target.output()
+    blind, = report["blind_windows"]
+    assert (blind["pid"], blind["models"], blind["after"]) == (target.process.pid, "calls", "dlopen") and blind["file"].endswith("/libcalls.so")
+    assert float(window[1]) * {"s": 1e9, "ms": 1e6, "us": 1e3}[window[2]] == pytest.approx(blind["to_ns"] - blind["from_ns"], rel=0.01)
     if float(window[1]) * {"s": 1, "ms": 1e-3, "us": 1e-6}[window[2]] > 0.7:
         assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] < 3 * (3 + 5)
         return

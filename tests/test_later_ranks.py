@@ -112,7 +112,9 @@ def test_none_is_missed(launcher, observe, command, scope, some):
     assert sorted(rank for _, rank in seen) == list(range(number))
     # One call comes before the gate: those that were seen from their start made one more.
     assert {pid: calls - (calls > truth[pid]) for (pid, _), calls in seen.items()} == truth
-    # A launcher that had ranks stands for them; one that had none is observed like any other program.
-    assert (launcher.process.pid in {thread["pid"] for thread in told["threads"]}) <= (not some)
-    if some and command == "top":
+    # A launcher stands for its ranks, whether it had some already or not; and there is no model that has joined for want of another.
+    assert launcher.process.pid not in {thread["pid"] for thread in told["threads"]}
+    if command == "record":
+        assert {row["model"] for row in told["events"]} == {"calls"}
+    if command == "top":
         assert len(told["processes"]) == number, "nor is what it starts besides"

@@ -277,3 +277,17 @@ def test_jobs_that_throw_through_mpi_are_not_harmed(rung, job, monitors):
     assert monitor.totals()["GASP_MPI_INIT"]["calls"] > 0  # not all: return probes are exchanged once it is known who throws
     known.work()
     assert known.end() == 0
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("options", [[], ["--max-overhead", "none"]], ids=["default", "all calls"])
+def test_the_first_job_that_throws_is_not_harmed(options, monitors):
+    """The libraries are probed before any job maps them; the first one that does is in the midst of its exceptions before anybody has looked at it."""
+    throws = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "harm" / "mpi_throws_openmpi"]
+    env = {**os.environ, **truth.ENVIRONMENT}
+    undisturbed = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env, check=True)
+    monitor = monitors("--comm", "mpi_throws*", "-m", "mpi", *options)
+    first = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env, check=False)
+    assert (first.returncode, sorted(first.stdout.splitlines())) == (0, sorted(undisturbed.stdout.splitlines())), first.stderr
+    gaspbpf.wait_for(lambda: monitor.totals().get("GASP_MPI_INIT"), "the job to be counted")
+    assert monitor.totals()["GASP_MPI_SEND"]["calls"] > 0

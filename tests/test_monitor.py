@@ -199,3 +199,36 @@ def test_a_table_for_people(pair, gate, monitors, tmp_path):
 def test_what_cannot_be_meant_is_said(arguments, says):
     result = gaspbpf.run("monitor", "-d", "1s", *arguments)
     assert result.returncode in (1, 2) and says in result.stderr
+
+
+# --- from when on ------------------------------------------------------------
+
+def test_who_was_there_before_is_late(runtime, gate, monitors):
+    """What it called before its probes were in is in no figure: how long that was is said, in the line and in the process. From then on all is counted."""
+    job = runtime("early")
+    process = job.start(11, 0, gate)
+    gaspbpf.wait_for((gate / f"ready.{process.pid}").exists, "the job to be there")
+    monitor = monitors("--comm", job.name, "-m", "shmem", "--max-overhead", "none")
+    monitor.wait_for_processes([process.pid])
+    row, line = monitor.process_of(process.pid), monitor.now()
+    assert not row["from_start"] and row["blind_ns"] > 0
+    began = line["time_ns"] - line["monitor"]["since_ns"]
+    assert began <= row["blind_from_ns"] + 1000 and row["blind_to_ns"] - row["blind_from_ns"] == row["blind_ns"] and row["blind_to_ns"] < line["time_ns"]
+    assert line["monitor"]["late"] == 1 and line["monitor"]["late_ns"] == line["monitor"]["late_longest_ns"] == row["blind_ns"]
+    (gate / "go").touch()
+    gaspbpf.wait_for((gate / f"done.{process.pid}").exists, "its work")
+    assert monitor.totals()["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11
+    (gate / "end").touch()
+    assert process.wait(timeout=gaspbpf.PATIENCE) == 0
+
+
+def test_who_comes_after_the_monitor_is_ready_is_whole(gate, job, monitors):
+    """Libraries in the usual folders have their probes when it says that it is monitoring: not only soon after."""
+    monitor = monitors("--comm", "openmp_job", "-m", "openmp", "--max-overhead", "none")
+    target = job([gaspbpf.WORKLOADS / "openmp_job", "--threads", 2]).wait_ready()
+    assert monitor.now()["monitor"]["ready"]
+    monitor.wait_for_processes([target.process.pid])
+    row = monitor.process_of(target.process.pid)
+    assert row["from_start"] and row["blind_ns"] == 0 and row["blind_from_ns"] is None
+    target.work()
+    assert target.end() == 0

@@ -550,3 +550,40 @@ def test_wrong_command_lines(tmp_path, arguments, says):
     result = gaspbpf.run("simulate", recording, *arguments, cwd=tmp_path)
     assert result.returncode in (1, 2)
     assert says in result.stderr
+
+
+TEAMS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *team(void *us)
+{
+#pragma omp parallel num_threads(2)
+	for (int i = 0; i < 20; i++) {
+		usleep((long)us);
+#pragma omp barrier
+	}
+	return 0;
+}
+int main(void)
+{
+	pthread_t other;
+	pthread_create(&other, 0, team, (void *)9000L);
+	team((void *)3000L);
+	return pthread_join(other, 0);
+}
+"""
+
+
+def test_teams_at_the_same_time_have_nothing_to_do_with_each_other(tmp_path):
+    """Two threads of a process, each with a team of its own: 20 barriers of two threads each, and what is ideal is not slower than what was."""
+    source = tmp_path / "teams.c"
+    source.write_text(TEAMS)
+    gaspbpf.compile_c(source, tmp_path / "teams", "-g", "-O1", "-fopenmp", "-pthread")
+    run = tmp_path / "run.gasp"
+    assert gaspbpf.run("-m", "openmp", "-o", run, "--", tmp_path / "teams", env={"OMP_WAIT_POLICY": "passive"}).returncode == 0
+    report, _ = simulate(run, "ideal")
+    assert (report["threads"], report["collectives"]) == (4, 2 * 20)
+    assert report["incomplete_collectives"] == report["collectives_apart"] == 0
+    for side in report["before"], report["after"]:
+        assert side["ideal_ns"] <= side["time_ns"]
+        assert all(0 < side[name] <= 1 for name in ("parallel", "load_balance", "communication", "serialisation", "transfer"))

@@ -1,4 +1,5 @@
 """UPC on the stand-in runtime (tests/workloads/upc), built in each way in which GNU UPC's may be: names from the program's own symbol table."""
+import collections
 import json
 import os
 import re
@@ -69,8 +70,8 @@ def test_on_each_rung_calls_and_payload_are_the_jobs_own(job, observe, variant, 
     ring = job([*command(VARIANTS[variant], 3), "--after", "1"], ranks=3).wait_ready()
     report = truth.window(ring, observe)
     counted = truth.by_event(truth.functions(ring), event_of)
-    assert truth.differences_in_calls(report, counted, "UPC") == {}
-    assert truth.differences_in_bytes(report, counted) == {}
+    assert truth.differences_in_calls(report, counted, "UPC", inner=True) == {}
+    assert truth.differences_in_bytes(report, counted, inner=True) == {}
     if variant.startswith("process"):
         assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1, 2}
 
@@ -153,6 +154,42 @@ def test_told_builds_decide_how_pointers_are_read(job, observe, tmp_path):
         assert upc.differences(seen[tid], calls, event_of) is None
 
 
+def test_the_program_says_how_many_bits_each_part_has(job, observe):
+    """Its struct for debuggers does: as bit-fields, which need more room there than in the pointer."""
+    listed = gaspbpf.run("list", gaspbpf.WORKLOADS / "upc_job_bits").stdout
+    assert "build: packed (28, 12 and 24 bits): recognised in the program" in listed
+    ring, status, events, _ = upc.whole_life(job, observe, command("upc_job_bits", 1))
+    assert status == 0
+    seen, _ = upc.calls_seen(events)
+    made = upc.calls_made(ring.folder)
+    assert set(seen) == set(made)
+    for tid, (_, calls) in made.items():
+        assert upc.differences(seen[tid], calls, event_of) is None
+
+
+def test_how_pointers_are_read_is_not_guessed(job, observe, tmp_path):
+    """Without debugging information the code shows the default; of another build nothing is told that is not so, and that is said."""
+    for name, build in (("upc_job", "default: recognised"), ("upc_job_struct", "unknown: taken by default"), ("upc_job_bits", "unknown: taken by default")):
+        subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / name, tmp_path / name], check=True)
+        assert f"build: {build}" in gaspbpf.run("list", tmp_path / name).stdout
+    for name in ("upc_job_struct", "upc_job_bits"):
+        ring = job([tmp_path / name, "-n", "2", "--rounds", "1"], ranks=2, env={"UPC_CALLS": "calls"}).wait_ready()
+        events = tmp_path / f"{name}.events"
+        watcher = observe("-p", ring.process.pid, "-o", events, "--json")
+        ring.work()
+        assert ring.end() == 0
+        status, out, errors = watcher.finish()
+        assert status == 0 and errors.count("was built cannot be told: taken as 'unknown'") == 1
+        assert json.loads(out)["loss"]["lost"] == 0
+        seen, _ = upc.calls_seen(events)
+        for tid, (_, calls) in upc.calls_made(ring.folder).items():
+            assert upc.differences(seen[tid], calls, event_of, whole=False) is None
+        assert not [call for calls in seen.values() for call in calls if any("thread=" in value for value in call.start.values())]
+        for event, row in gaspbpf.events(json.loads(out)).items():
+            if event in ("GASP_UPC_MEMGET", "GASP_UPC_MEMPUT"):
+                assert row["bytes"] is None and row["calls_without_bytes"] == row["calls"]
+
+
 def own_and_others(folder):
     """Of the accesses that the job's threads wrote down: those to the caller's own part, and the others."""
     own = others = 0
@@ -167,6 +204,19 @@ def own_and_others(folder):
     return own, others
 
 
+def test_own_accesses_at_the_start_are_left_out_too(tmp_path):
+    """Under `--` a thread clears its part before anybody can have told the kernel which one it is. And who forks the threads is none of them."""
+    program = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "1", "--warmup", "0"]
+    out = gaspbpf.run("--profile", "--json", "-o", tmp_path / "run.gasp", "--", "env", "UPC_CLEARS=50", f"UPC_CALLS={tmp_path}/calls", *program)
+    assert out.returncode == 0, out.stderr
+    report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
+    own, others = own_and_others(tmp_path)
+    accesses = sum(truth.with_inner(row)["calls"] for row in report["events"] if upc.access(row["name"]))
+    assert accesses == others and report["loss"]["near"] >= own + 3 * 50  # the job's first steps are not in its account
+    ranks = collections.Counter(process["rank"] for process in report["processes"] if process["rank"] is not None)
+    assert ranks == {0: 1, 1: 1, 2: 1}
+
+
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("process")])
 def test_accesses_to_ones_own_part_can_be_left_out(job, observe, variant):
     """--profile: the thread is read from the pointers, however they are laid out. A build with pthreads has no rank of the process, so no own part."""
@@ -174,6 +224,6 @@ def test_accesses_to_ones_own_part_can_be_left_out(job, observe, variant):
     assert status == 0, ring.output()
     report = json.loads(out)
     own, others = own_and_others(ring.folder)
-    accesses = sum(row["calls"] for row in report["events"] if upc.access(row["name"]))
+    accesses = sum(truth.with_inner(row)["calls"] for row in report["events"] if upc.access(row["name"]))
     assert own and others
     assert (report["loss"]["near"], accesses) == (own, others)

@@ -92,7 +92,7 @@ def test_each_program_is_of_one_family_and_build(tmp_path):
     """None of the families is taken for another; how it was built is recognised where the program tells."""
     programs = {
         "upc_job": {"upc": "packed"}, "upc_job_pthreads": {"upc": "packed"}, "upc_job_struct": {"upc": "struct"},
-        "upc_job_pthreads_struct": {"upc": "struct"}, "upc_job_last": {"upc": "packed-last"}, "stripped": {"upc": "default"},
+        "upc_job_pthreads_struct": {"upc": "struct"}, "upc_job_last": {"upc": "packed-last"}, "stripped": {"upc": "unknown"},
         "upc_job_berkeley": {"bupc": "packed", "gasnet": "gasnet-1"}, "upc_job_berkeley_struct": {"bupc": "struct", "gasnet": "gasnet-ex"},
         "upc_job_cray": {"crayupc": "unknown"}, "upc_job_xl": {"xlupc": "unknown"},
     }

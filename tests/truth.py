@@ -51,20 +51,27 @@ def by_event(tables, event_of):
     return total
 
 
-def differences_in_calls(report, counted, language):
-    """Every event of a language has exactly the counted calls, and no event is there that was not counted."""
-    seen = {name: row["calls"] for name, row in gaspbpf.events(report).items() if name.startswith(f"GASP_{language}_")}
+def with_inner(row):
+    """An event's figures with those of the calls that the runtime makes to itself: for a truth that has them, too."""
+    inner = row["inner"]
+    return {**row, **{key: (row[key] or 0) + (inner.get(key) or 0) for key in ("calls", "bytes", "bytes_sent", "bytes_received")}}
+
+
+def differences_in_calls(report, counted, language, inner=False):
+    """Every event of a language has exactly the counted calls, and no event is there that was not counted. inner: the runtime's own were counted, too."""
+    seen = {name: (with_inner(row) if inner else row)["calls"] for name, row in gaspbpf.events(report).items() if name.startswith(f"GASP_{language}_")}
     names = sorted(set(seen) | set(counted))
     return {name: f"seen {seen.get(name, 0)}, counted {counted.get(name, {}).get('calls', 0)}" for name in names
             if seen.get(name, 0) != counted.get(name, {}).get("calls", 0)}
 
 
-def differences_in_bytes(report, counted):
+def differences_in_bytes(report, counted, inner=False):
     """Payload: where directions are known each is compared, otherwise what the arguments say."""
     found = {}
     seen = gaspbpf.events(report)
     for name, counts in counted.items():
         row = seen.get(name)
+        row = with_inner(row) if row and inner else row
         if row is None or not (counts["bytes"] or row["bytes"]):
             continue
         sent, received = row["bytes_sent"], row["bytes_received"]

@@ -52,6 +52,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;
@@ -67,6 +71,15 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct uprobes_state uprobes_state;
+	unsigned long start_stack; /* of the first thread: where the kernel began it */
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* x86: the thread pointer */
 };
 
 /* A return that a probe waits for: the kernel's trampoline stands in the place of the return address. */
@@ -103,8 +116,12 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct task_struct *parent;      /* a tracer, while there is one */
+	unsigned int ptrace;             /* 0: nobody traces it */
+	sigset_t blocked;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
+	struct thread_struct thread;
 };
 
 struct seq_file;
@@ -116,6 +133,70 @@ struct bpf_iter_meta {
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_prog_aux {
+	__u32 id;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
+enum bpf_link_type {
+	BPF_LINK_TYPE_UPROBE_MULTI = 12,
+};
+
+struct bpf_link {
+	__u32 id;
+	enum bpf_link_type type;
+	struct bpf_prog *prog;
+};
+
+struct bpf_iter__bpf_link {
+	struct bpf_iter_meta *meta;
+	struct bpf_link *link;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct dentry {
+	struct inode *d_inode;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+/* kernel/events/uprobes.c */
+struct uprobe {
+	struct inode *inode;
+};
+
+struct uprobe_consumer {
+	void *ret_handler;
+};
+
+/* kernel/trace/bpf_trace.c */
+struct bpf_uprobe {
+	long long offset;
+	struct uprobe *uprobe; /* since Linux 6.12 */
+	struct uprobe_consumer consumer;
+};
+
+struct bpf_uprobe_multi_link {
+	struct path path;
+	struct bpf_link link;
+	__u32 cnt;
+	struct bpf_uprobe *uprobes;
 	struct task_struct *task;
 };
 

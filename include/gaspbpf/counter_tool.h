@@ -16,7 +16,7 @@ struct gaspbpf_counters {
 	uint64_t kind;           /* scope 2: address of the description in the job */
 	const char *name;        /* of the kind, or the worker's thread; NULL: unknown */
 	const char *model;       /* "starpu" */
-	uint64_t submitted, internal, peak_submitted, peak_ready, executed;
+	uint64_t submitted, internal, peak_submitted, peak_ready, executed; /* UINT64_MAX: not known */
 	uint64_t busy_ns;
 };
 

@@ -120,8 +120,12 @@ struct gb_probe {
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
 	gb_u32 control;      /* GB_CONTROL_* */
-	gb_u32 wary;         /* its return probe may do harm in some process: in one that is not known (GB_TARGET_*) calls are only counted */
-	gb_u32 zero;
+	gb_u32 wary;         /* its return probe may do harm in some process: where user space has not looked (GB_LOOKED) it is left out */
+	gb_u16 runtime;      /* whose function it is: a number that functions of one runtime share; 0: nobody's, and no call of it is inner (bpf/inner.h) */
+	gb_u8 calls_back;    /* it runs code of its caller's: what is called inside may be the program's */
+	gb_u8 happens;       /* it tells what the runtime does by itself: no call of it is inner */
+	gb_u32 code_below;   /* its file's code begins so far below the probed instruction ... */
+	gb_u32 code_size;    /* ... and has so many bytes; 0: runtime and program share the file */
 	struct gb_near near[GB_NEAR]; /* calls that are all about the caller's own part are no events; near[0].bits 0: they are */
 	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
 	struct gb_op ops[GB_OPS];
@@ -162,6 +166,7 @@ enum gb_end {
 	GB_END_ATOMIC,     /* only the call is observed: start == end */
 	GB_END_TAIL,       /* its last act was a jump to another function, and what that did is not part of the span */
 	GB_END_OFF,        /* measurement was switched off inside; that is the end */
+	GB_END_ALONE,      /* the call is counted; its return was left alone, since to watch it might have done harm (bpf/home.h) */
 	GB_ENDS
 };
 
@@ -174,11 +179,17 @@ struct gb_span {
 	gb_u32 probe;
 	gb_u32 sequence; /* low half of the thread's count of calls, from 1; lost spans count too */
 	gb_u32 unread;   /* bit i: value[i] could not be read */
-	gb_u16 depth;    /* probed calls in progress on this thread below this one */
+	gb_u8 depth;     /* probed calls in progress on this thread below this one */
+	gb_u8 inner;     /* GB_INNER_*, as far as the kernel can tell */
 	gb_u8 reason;    /* enum gb_end */
 	gb_u8 values;
 	gb_u64 value[GB_SLOTS];
 };
+
+/* gb_span.inner: who called (bpf/inner.h). */
+#define GB_INNER_NESTED 1 /* the call directly around it, on this thread, is of the same runtime */
+#define GB_INNER_SELF 2   /* and it is that runtime that called */
+#define GB_INNER_AROUND 4 /* nothing but the call around says who it was, and that one does not call back */
 
 #define GB_SPAN_HEADER 48 /* bytes before value[] */
 
@@ -196,8 +207,10 @@ struct gb_open {
 struct gb_sum_place {
 	gb_u64 born;  /* ns; when the thread's first call was seen: tids are used again */
 	gb_u32 tid;
-	gb_u32 probe;
+	gb_u32 probe; /* with GB_SUM_INNER: of its calls with GB_INNER_SELF, which have a sum of their own */
 };
+
+#define GB_SUM_INNER 0x80000000u
 
 #define GB_SIZES 40   /* payloads: [i] of 2^i bytes up to twice that; 0 is in [0]; the last one, from 512 GiB, has no end */
 #define GB_BUCKETS 40 /* durations: [i] of 2^i ns up to twice that; 0 ns is in [0]; the last one, from 9.2 minutes, has no end */
@@ -267,6 +280,11 @@ struct gb_amounts {
 #define GB_TARGET_YES 1
 #define GB_TARGET_TREE 2 /* with all that it starts, other programs included */
 
+/* What user space knows of a process: it is just looking at what it maps; it has looked, and return probes of `wary` functions do no harm. */
+#define GB_LOOKING 1
+#define GB_LOOKED 2
+#define GB_LOOKED_HELD 3 /* the same, while it stood still after its linker had mapped all objects: that the linker says so then is no news */
+
 /* Process life, on the control ring. */
 enum gb_life_kind {
 	GB_LIFE_FORK = 1, /* pid is the new child of parent */
@@ -274,9 +292,15 @@ enum gb_life_kind {
 	GB_LIFE_THREAD,   /* tid of pid ended; sequence and lost are its final counts */
 	GB_LIFE_EXIT,     /* pid ended */
 	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
-	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects */
+	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects; exit_code 1: tid stands still until they were looked at */
 	GB_LIFE_CONTROL,  /* tid has switched measurement of pid off or on: exit_code is what it said, `changing` the probe */
 };
+
+/*
+ * By this signal a thread that is held (user/target/hold.c) stops where its dynamic linker has mapped something. Its tracer takes it away; were the
+ * tracer killed in just that moment, it would mean nothing (SIGURG's default is to be ignored).
+ */
+#define GB_HOLD_SIGNAL 23
 
 struct gb_life {
 	gb_u64 time; /* ns */

@@ -237,6 +237,30 @@ static void odd_decoders(void **state)
 	}
 }
 
+/* A pointer-to-shared that a call has in parts is put together as the runtime's own are, and read as one. */
+static void put_together(void **state)
+{
+	static const struct {
+		const char *decoder;
+		bool two;
+	} layouts[] = { { "upc_packed", false }, { "upc_packed_last", false }, { "upc_packed 16 12", false }, { "upc_packed_last 8 8", false },
+			{ "upc_struct", true }, { "upc_struct_last", true } };
+
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+		struct value v = { .name = "v", .decoder = (char *)layouts[i].decoder, .width = GB_U64, .has_high = layouts[i].two, .high_slot = 1 };
+		struct value_reading r;
+		uint64_t words[2];
+
+		assert_true(value_is_shared(&v));
+		value_encode_shared(v.decoder, 201, 0x12340, words);
+		r = value_read(&v, words, 2, 0, true);
+		assert_true(r.known && r.decoded);
+		assert_int_equal(r.thread, 201);
+		assert_int_equal(r.address, 0x12340);
+		assert_int_equal(r.phase, 0);
+	}
+}
+
 static bool holds(void *context, const struct build_test *test)
 {
 	const char *facts = context;
@@ -261,6 +285,9 @@ static void recognising(void **state)
 	refused(HEAD "build a if text x\n");
 	refused(HEAD "build a if text \"x\n");
 	refused(HEAD "build a if struct s\n");
+	refused(HEAD "build a if bits s a b\n");
+	refused(HEAD "build a if shifts 20\n");
+	refused(HEAD "build a if shifts 20 64\n");
 	refused(HEAD "build a when symbol f\n");
 	refused(HEAD "build a\nbuild a\n");
 	refused(HEAD "type pts = u32 upc_packed\n");
@@ -350,7 +377,7 @@ static void traits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_word), cmocka_unit_test(two_words), cmocka_unit_test(unknown_types), cmocka_unit_test(odd_decoders),
+		cmocka_unit_test(one_word), cmocka_unit_test(two_words), cmocka_unit_test(unknown_types), cmocka_unit_test(odd_decoders), cmocka_unit_test(put_together),
 		cmocka_unit_test(recognising), cmocka_unit_test(unseen), cmocka_unit_test(numbers_and_types), cmocka_unit_test(traits),
 	};
 

@@ -96,7 +96,7 @@ static void run_thread(struct simulation *s, int t)
 			s->skipped[t][i] += calls - calls / s->levels[i].every;
 		}
 		if (s->followed[t][i] > 0 && !s->ended[t])
-			assert_int_equal(governor_count(s->governor, t, i, s->followed[t][i], s->skipped[t][i]), 0);
+			assert_int_equal(governor_count(s->governor, t, i, false, s->followed[t][i], s->skipped[t][i]), 0);
 	}
 }
 
@@ -299,16 +299,16 @@ static void what_was_before_the_first_look_is_no_storm(void **state)
 		s.levels[i] = (struct site_level){ LEVEL_ALL, 1 };
 	s.governor = governor_new(&options);
 	assert_non_null(s.governor);
-	governor_count(s.governor, 0, 0, 1000000, 1000000);
+	governor_count(s.governor, 0, 0, false, 1000000, 1000000);
 	governor_look(s.governor, 1000000000);
 	for (unsigned i = 1; i < 100; i++) {
-		governor_count(s.governor, 0, 0, 1000000 + 10 * i, 1000000);
+		governor_count(s.governor, 0, 0, false, 1000000 + 10 * i, 1000000);
 		governor_look(s.governor, 1000000000 + i * LOOK);
 	}
 	assert_int_equal(s.steps, 0);
 	/* A storm is one afterwards. */
 	for (unsigned i = 100; i < 110; i++) {
-		governor_count(s.governor, 0, 0, 1000000 + 10000 * i, 1000000);
+		governor_count(s.governor, 0, 0, false, 1000000 + 10000 * i, 1000000);
 		governor_look(s.governor, 1000000000 + i * LOOK);
 	}
 	assert_true(s.steps > 0);

@@ -34,7 +34,7 @@ static void build(struct machine *m)
 		.of_process = { { .event = 0 }, { .event = 1 } },
 	};
 	m->process.events = m->of_process;
-	m->snapshot = (struct monitor_snapshot){ .time_ns = 100 * SECOND, .since_ns = 40 * SECOND, .processes = &m->process, .nprocesses = 1, .nalive = 1,
+	m->snapshot = (struct monitor_snapshot){ .ready = true, .time_ns = 100 * SECOND, .since_ns = 40 * SECOND, .processes = &m->process, .nprocesses = 1, .nalive = 1,
 						 .events = m->events, .nevents = 2, .noticed = 1, .own_bytes = 30 << 20, .rung = "session" };
 }
 

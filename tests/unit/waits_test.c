@@ -36,6 +36,17 @@ static struct party meets(long number, const char *label, uint64_t group)
 	return p;
 }
 
+/* To or from somebody, nobody can say whom. */
+static struct party in_message(long number, const char *label, enum role role)
+{
+	struct party p = receives(number, label, WAITS_NOBODY);
+
+	p.role = role;
+	p.event = role == ROLE_SEND ? "SEND" : role == ROLE_RECV ? "RECV" : "WAIT";
+	p.by_another = true;
+	return p;
+}
+
 static struct party locks(pid_t tid, const char *label, uint64_t lock, pid_t holder)
 {
 	return (struct party){ .pid = 1, .tid = tid, .rank = -1, .label = label, .waits = true, .event = "LOCK", .role = ROLE_ACQUIRE, .lock = lock,
@@ -52,7 +63,7 @@ static int forget(void **state)
 
 static void find(const struct party *parties, size_t count)
 {
-	assert_int_equal(waits_find(parties, count, "rank", &found), 0);
+	assert_int_equal(waits_find(parties, count, "rank", 0, &found), 0);
 }
 
 static void a_circle_of_locks_is_told_once(void **state)
@@ -65,6 +76,64 @@ static void a_circle_of_locks_is_told_once(void **state)
 	assert_int_equal(found.list[0].nparties, 3);
 	assert_string_equal(found.list[0].text, "deadlock of 3: a waits for lock 0x10 that b holds; b waits for lock 0x20 that c holds; "
 			    "c waits for lock 0x30 that a holds");
+}
+
+static void find_of(const struct party *parties, size_t count, long ranks)
+{
+	assert_int_equal(waits_find(parties, count, "rank", ranks, &found), 0);
+}
+
+static void where_all_send_nobody_receives(void **state)
+{
+	const struct party parties[] = { in_message(0, "rank 0", ROLE_SEND), in_message(1, "rank 1", ROLE_SEND) };
+
+	find_of(parties, 2, 2);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
+	assert_true(found.list[0].likely);
+	assert_string_equal(found.list[0].text, "deadlock (likely) of 2: rank 0 and rank 1 wait in SEND, and no rank receives");
+}
+
+static void who_might_receive_makes_it_none(void **state)
+{
+	struct party parties[] = { in_message(0, "rank 0", ROLE_SEND), in_message(1, "rank 1", ROLE_SEND), rank(2, "rank 2") };
+	struct party other = { .pid = 101, .tid = 201, .rank = 1, .label = "rank 1, other", .peer = WAITS_NOBODY };
+
+	find_of(parties, 2, 3); /* one is not in sight */
+	assert_int_equal(found.count, 0);
+	find_of(parties, 2, 0); /* how many there are is not known */
+	assert_int_equal(found.count, 0);
+	parties[2] = in_message(2, "rank 2", ROLE_RECV);
+	find_of(parties, 3, 3);
+	assert_int_equal(found.count, 0);
+	parties[2] = in_message(2, "rank 2", ROLE_SEND);
+	parties[2].uncaught = true;
+	find_of(parties, 3, 3);
+	assert_int_equal(found.count, 0);
+	parties[2] = other; /* a second thread of rank 1 */
+	find_of(parties, 3, 2);
+	assert_int_equal(found.count, 0);
+	parties[2].helper = true;
+	find_of(parties, 3, 2);
+	assert_int_equal(found.count, 1);
+}
+
+static void the_few_that_do_not_wait_are_named(void **state)
+{
+	struct party parties[] = { in_message(0, "rank 0", ROLE_WAIT), in_message(1, "rank 1", ROLE_WAIT), rank(2, "rank 2") };
+
+	find_of(parties, 3, 3);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.list[0].kind, FINDING_ABSENT);
+	assert_string_equal(found.list[0].text, "rank 0 and rank 1 wait in WAIT, for whom is not known; 1 of 3 does not wait: rank 2 is in no known call");
+	findings_free(&found);
+	parties[1] = rank(1, "rank 1");
+	find_of(parties, 3, 3);
+	assert_int_equal(found.count, 0);
+	parties[1] = in_message(1, "rank 1", ROLE_WAIT);
+	parties[2] = in_message(2, "rank 2", ROLE_WAIT);
+	find_of(parties, 3, 3); /* slow transfers look so, too */
+	assert_int_equal(found.count, 0);
 }
 
 static void a_chain_is_no_circle(void **state)
@@ -211,6 +280,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_circle_of_locks_is_told_once, forget),
+		cmocka_unit_test_teardown(where_all_send_nobody_receives, forget),
+		cmocka_unit_test_teardown(who_might_receive_makes_it_none, forget),
+		cmocka_unit_test_teardown(the_few_that_do_not_wait_are_named, forget),
 		cmocka_unit_test_teardown(a_chain_is_no_circle, forget),
 		cmocka_unit_test_teardown(who_holds_what_it_waits_for_itself_is_stuck_alone, forget),
 		cmocka_unit_test_teardown(a_message_and_a_barrier_make_a_circle, forget),

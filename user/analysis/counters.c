@@ -26,6 +26,7 @@
 struct probe_facts {
 	bool looked_at;
 	bool has_done;           /* the model tells when a task is over */
+	bool sorts;              /* it can be told whose a task is; a call that does not tell it is the program's */
 	int16_t task, kind, internal, worker, error;
 	int16_t names[NAMES_MOST];
 	unsigned nnames;
@@ -128,7 +129,10 @@ static void look_at(struct probe_facts *facts, const struct def_probe *probe)
 		switch (v->meaning) {
 		case MEANING_TASK: facts->task = i; break;
 		case MEANING_KIND: facts->kind = i; break;
-		case MEANING_INTERNAL: facts->internal = i; break;
+		case MEANING_INTERNAL:
+			facts->internal = i;
+			facts->sorts = !v->unobservable;
+			break;
 		case MEANING_WORKER: facts->worker = i; break;
 		case MEANING_ERROR: facts->error = i; break;
 		case MEANING_NAME:
@@ -282,19 +286,24 @@ static void move(struct step *s, enum state state)
 	s->task->state = state;
 }
 
+static void count_submitted(struct counter_row *row, bool internal, bool sorts)
+{
+	if (internal)
+		row->internal++;
+	else
+		row->submitted++;
+	row->unsorted += !sorts;
+}
+
 static void submit(struct step *s)
 {
 	struct counters *c = s->c;
+	/* A model without internal tasks tells by that, too, whose they are. */
+	bool sorts = s->facts->internal < 0 || s->facts->sorts;
 
-	if (s->task->internal) {
-		c->rows[s->global].internal++;
-		if (s->kind != NO_INDEX)
-			c->rows[s->kind].internal++;
-	} else {
-		c->rows[s->global].submitted++;
-		if (s->kind != NO_INDEX)
-			c->rows[s->kind].submitted++;
-	}
+	count_submitted(&c->rows[s->global], s->task->internal, sorts);
+	if (s->kind != NO_INDEX)
+		count_submitted(&c->rows[s->kind], s->task->internal, sorts);
 	if (s->task->state != UNSEEN) /* it runs again, or its address does */
 		move(s, UNSEEN);
 	move(s, SUBMITTED);
@@ -416,9 +425,19 @@ const struct counter_row *counters_rows(const struct counters *c, size_t *count)
 	return c->rows;
 }
 
-bool counters_know_ready(const struct counters *c, const struct counter_row *row)
+bool counters_know_internal(const struct counter_row *row)
 {
-	return model_has(c, row->model, ROLE_READY);
+	return !row->unsorted;
+}
+
+bool counters_know_peaks(const struct counters *c, const struct counter_row *row)
+{
+	return model_has(c, row->model, ROLE_READY) && counters_know_internal(row);
+}
+
+bool counters_know_worker(const struct counter_row *row)
+{
+	return row->worker >= 0;
 }
 
 uint64_t counters_missing(const struct counters *c)

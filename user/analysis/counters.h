@@ -25,6 +25,7 @@ struct counter_row {
 	const char *name;            /* of the worker's thread, or the kind; NULL: unknown. Belongs to the definitions */
 	uint64_t submitted, executed;/* tasks; submitted ones are the program's own */
 	uint64_t internal;           /* tasks that the runtime submitted to itself: not among `submitted` */
+	uint64_t unsorted;           /* of `submitted`: this build of the library does not tell whether they are the program's or the runtime's */
 	uint64_t peak_submitted;     /* most tasks at a time that were submitted and not ready */
 	uint64_t peak_ready;         /* most tasks at a time that were ready and not running */
 	uint64_t busy;               /* ns; sum of the execution times */
@@ -40,8 +41,12 @@ int counters_event(void *counters, const struct definitions *d, const struct eve
 size_t counters_changed(const struct counters *c, const struct counter_row *rows[COUNTER_SCOPES]);
 /* All rows, in the order in which they were met; the array is the counters'. */
 const struct counter_row *counters_rows(const struct counters *c, size_t *count);
-/* Are READY events observed, without which the peaks are not known? Of this row's model. */
-bool counters_know_ready(const struct counters *c, const struct counter_row *row);
+/* Whether each submitted task is the program's. If not, `submitted` is at most that, and `internal` is not known. */
+bool counters_know_internal(const struct counter_row *row);
+/* The peaks are known only where READY events are observed, and where it is known which tasks are the program's. */
+bool counters_know_peaks(const struct counters *c, const struct counter_row *row);
+/* Whether a worker's own number is known, or only its thread. */
+bool counters_know_worker(const struct counter_row *row);
 /* Calls that are missing on the timeline, so in the counters too. */
 uint64_t counters_missing(const struct counters *c);
 

@@ -38,19 +38,33 @@ static void put_name(struct table *t, const struct counters *c, const struct cou
 
 static void put_row(struct table *t, const struct counters *c, const struct counter_row *row, const struct definitions *d)
 {
-	bool ready = counters_know_ready(c, row);
+	bool peaks = counters_know_peaks(c, row);
 	char text[FORMAT_SIZE];
 
 	put_name(t, c, row);
 	table_cell(t, "%u", row->process < d->nprocesses ? d->processes[row->process].pid : 0);
 	if (row->scope != COUNTER_WORKER) {
-		put_count(t, row->submitted, true);
-		put_count(t, row->internal, true);
-		put_count(t, row->peak_submitted, ready);
-		put_count(t, row->peak_ready, ready);
+		if (counters_know_internal(row))
+			put_count(t, row->submitted, true);
+		else
+			table_cell(t, "<= %s", format_count(text, row->submitted));
+		put_count(t, row->internal, counters_know_internal(row));
+		put_count(t, row->peak_submitted, peaks);
+		put_count(t, row->peak_ready, peaks);
 	}
 	put_count(t, row->executed, true);
 	table_cell(t, "%s", format_time(text, row->busy));
+}
+
+static bool has_scope(const struct counters *c, enum counter_scope scope)
+{
+	size_t count;
+	const struct counter_row *rows = counters_rows(c, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].scope == scope)
+			return true;
+	return false;
 }
 
 static void print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, enum counter_scope scope)
@@ -61,6 +75,11 @@ static void print_scope(const struct counters *c, const struct definitions *d, F
 	size_t count;
 	const struct counter_row *rows = counters_rows(c, &count);
 
+	if (!has_scope(c, scope)) {
+		if (scope == COUNTER_KIND)
+			fputs("Codelets: not known with this build of the library\n", out);
+		return;
+	}
 	table_column(&t, &(struct column){ .title = titles[scope], .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "pid", .drop = 1 });
 	for (size_t i = 0; scope != COUNTER_WORKER && i < sizeof(middle) / sizeof(*middle); i++)
@@ -72,6 +91,17 @@ static void print_scope(const struct counters *c, const struct definitions *d, F
 			put_row(&t, c, &rows[i], d);
 	table_print(&t, out, width);
 	table_free(&t);
+}
+
+static bool any_unsorted(const struct counters *c)
+{
+	size_t count;
+	const struct counter_row *rows = counters_rows(c, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!counters_know_internal(&rows[i]))
+			return true;
+	return false;
 }
 
 void counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold)
@@ -87,6 +117,8 @@ void counters_print(const struct counters *c, const struct definitions *d, FILE 
 		fputs("No task was observed.\n", out);
 	for (int scope = 0; count && scope < COUNTER_SCOPES; scope++)
 		print_scope(c, d, out, width, scope);
+	if (any_unsorted(c))
+		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may have some of them\n", out);
 	if (missing)
 		fprintf(out, "%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
 			format_count(text, missing));
@@ -96,7 +128,7 @@ void counters_print(const struct counters *c, const struct definitions *d, FILE 
 
 static void put_json_row(const struct counters *c, const struct counter_row *row, const struct definitions *d, struct json *j)
 {
-	bool ready = counters_know_ready(c, row);
+	bool peaks = counters_know_peaks(c, row), internal = counters_know_internal(row);
 	char kind[32];
 
 	json_object(j);
@@ -105,16 +137,17 @@ static void put_json_row(const struct counters *c, const struct counter_row *row
 	if (row->scope != COUNTER_GLOBAL)
 		json_key_string(j, "name", row->name);
 	if (row->scope == COUNTER_WORKER)
-		json_key_int_known(j, "worker", row->worker, row->worker >= 0);
+		json_key_int_known(j, "worker", row->worker, counters_know_worker(row));
 	if (row->scope == COUNTER_KIND) {
 		snprintf(kind, sizeof(kind), "0x%" PRIx64, row->kind);
 		json_key_string(j, "kind", kind);
 	}
 	if (row->scope != COUNTER_WORKER) {
-		json_key_uint(j, "total_submitted", row->submitted);
-		json_key_uint(j, "internal_submitted", row->internal);
-		json_key_uint_known(j, "peak_submitted", row->peak_submitted, ready);
-		json_key_uint_known(j, "peak_ready", row->peak_ready, ready);
+		json_key_uint_known(j, "total_submitted", row->submitted, internal);
+		json_key_uint_known(j, "internal_submitted", row->internal, internal);
+		json_key_uint(j, "submitted_at_most", row->submitted);
+		json_key_uint_known(j, "peak_submitted", row->peak_submitted, peaks);
+		json_key_uint_known(j, "peak_ready", row->peak_ready, peaks);
 	}
 	json_key_uint(j, "total_executed", row->executed);
 	json_key_uint(j, "cumul_execution_ns", row->busy);

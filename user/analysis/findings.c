@@ -117,7 +117,7 @@ static bool is_meeting(const struct report *r, uint32_t event)
 {
 	const struct event_state *e = &r->profile->events[event];
 
-	if (e->rooted)
+	if (e->rooted || e->is_inner)
 		return false;
 	return e->role == ROLE_BARRIER || e->role == ROLE_COLLECTIVE || e->role == ROLE_WAIT;
 }

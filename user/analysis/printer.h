@@ -32,8 +32,14 @@ void print_loss(const struct printer *printer);
 /* unseen.c: events that could not be seen. */
 void print_not_observable(const struct printer *printer);
 
+/* windows.c: when which process was not seen yet. */
+void print_windows(const struct printer *printer);
+
 /* controls.c: how long measurement of which process was off. */
 void print_controls(const struct printer *printer);
+
+/* left_out.c: which processes are no part of the job, and why. */
+void print_left_out(const struct printer *printer);
 
 /* steps.c: what was done to keep the cost low, and when. */
 void print_steps(const struct printer *printer);

@@ -11,6 +11,9 @@
  * deeper, and leaves its own duration pending at d. The same is done for the
  * time by group of roles, so that a lock taken inside a barrier is barrier time.
  *
+ * What a runtime calls of itself (MARK_INNER) has rows of its own beside the program's, and its self time also stays in that of the runtime's call
+ * around it: that is the one that the program waited in. By group it is nowhere twice.
+ *
  * A lost span breaks the chain: its children stay pending and the next call of its
  * depth must not take them. So each pending sum remembers when its first call
  * began, and a call that began later leaves it alone; and a gap closes the sums
@@ -38,6 +41,7 @@
 #include <uthash.h>
 
 #include "util/array.h"
+#include "util/text.h"
 
 #define TOGETHER 64           /* spans that are looked up together */
 #define CACHE_LINE 64
@@ -74,14 +78,23 @@ enum group group_of_role(enum role role)
 	}
 }
 
-/* The event of a probe; NO_INDEX: out of memory. */
-static uint32_t event_of_probe(struct profile *p, const struct definitions *d, uint32_t probe)
+static char *event_label(const char *event, const char *function, bool inner)
+{
+	char *label;
+
+	if (!*function && !inner)
+		return NULL;
+	return asprintf(&label, "%s%s%s%s", event, *function ? " " : "", function, inner ? " (inner)" : "") < 0 ? NULL : label;
+}
+
+/* The event of a probe, or that of its inner calls; NO_INDEX: out of memory. */
+static uint32_t event_of_probe(struct profile *p, const struct definitions *d, uint32_t probe, bool inner)
 {
 	const struct def_probe *def = &d->probes[probe];
 	const char *event = def->event ? def->event : "?";
 	const char *model = def->model ? def->model : "";
 	const char *function = def->marks & MARK_EACH && def->symbol ? def->symbol : "";
-	size_t size = strlen(event) + 1 + strlen(model) + 1 + strlen(function);
+	size_t size = strlen(event) + 1 + strlen(model) + 1 + strlen(function) + 1 + inner;
 	struct event_name *name = malloc(sizeof(*name) + size + 1), *known;
 
 	if (!name)
@@ -89,6 +102,8 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 	strcpy(name->key, event);
 	strcpy(name->key + strlen(event) + 1, model);
 	strcpy(name->key + strlen(event) + 1 + strlen(model) + 1, function);
+	if (inner)
+		name->key[size - 1] = 'i';
 	HASH_FIND(hh, p->names, name->key, size, known);
 	if (known) {
 		free(name);
@@ -104,20 +119,32 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 		free(name);
 		return NO_INDEX;
 	}
-	p->events[p->nevents] = (struct event_state){ .probe = probe, .role = def->role };
-	if (*function && asprintf(&p->events[p->nevents].label, "%s %s", event, function) < 0)
-		p->events[p->nevents].label = NULL;
+	p->events[p->nevents] = (struct event_state){
+		.probe = probe, .role = def->role, .inner = NO_INDEX, .is_inner = inner, .label = event_label(event, function, inner),
+	};
 	return p->nevents++;
+}
+
+/* The first probe of the same model. */
+static uint32_t runtime_of(const struct definitions *d, uint32_t probe)
+{
+	for (uint32_t i = 0; i < probe; i++)
+		if (same_text(d->probes[i].model, d->probes[probe].model))
+			return i;
+	return probe;
 }
 
 static int learn_probe(struct profile *p, const struct definitions *d, uint32_t probe)
 {
 	const struct def_probe *def = &d->probes[probe];
-	struct probe_facts facts = { .ready = true, .object = -1 };
+	struct probe_facts facts = { .ready = true, .object = -1, .runtime = runtime_of(d, probe), .inner = def->marks & MARK_INNER };
+	uint32_t own = event_of_probe(p, d, probe, false);
 
-	facts.event = event_of_probe(p, d, probe);
+	facts.event = facts.inner && own != NO_INDEX ? event_of_probe(p, d, probe, true) : own;
 	if (facts.event == NO_INDEX)
 		return -ENOMEM;
+	if (facts.inner)
+		p->events[own].inner = facts.event;
 	struct event_state *event = &p->events[facts.event];
 
 	facts.cost = def->cost_ns;
@@ -140,6 +167,7 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 			return -ENOMEM;
 	}
 	event->moves |= facts.moves;
+	p->events[own].moves |= facts.moves;
 	p->probes[probe] = facts;
 	return 0;
 }
@@ -235,6 +263,14 @@ static void add_groups(uint64_t *to, const uint64_t *from)
 		to[i] += from[i];
 }
 
+static void add_inner(struct pending *to, const struct pending *from)
+{
+	if (!to->inner)
+		to->runtime = from->runtime;
+	if (to->runtime == from->runtime)
+		to->inner += from->inner;
+}
+
 /*
  * Takes what was pending and began within the call that started at `start` into *into; the children of
  * a call that was lost go to the thread.
@@ -245,6 +281,7 @@ static void take_pending(struct thread_state *t, struct pending *from, uint64_t 
 		return;
 	if (from->first >= start) {
 		into->time += from->time;
+		add_inner(into, from);
 		add_groups(into->group, from->group);
 	} else {
 		add_groups(t->group, from->group);
@@ -259,6 +296,7 @@ static void put_pending(struct pending *to, const struct pending *from)
 	if (!to->time || from->first < to->first)
 		to->first = from->first;
 	to->time += from->time;
+	add_inner(to, from);
 	add_groups(to->group, from->group);
 }
 
@@ -275,15 +313,18 @@ static uint64_t settle_self(struct thread_state *t, const struct span *span, uin
 			break;
 	}
 	t->deepest = depth;
-	uint64_t self = duration > inside.time ? duration - inside.time : 0;
+	uint64_t own = duration > inside.time ? duration - inside.time : 0;
+	uint64_t self = own + (inside.runtime == facts->runtime ? inside.inner : 0);
 
 	if (facts->opaque) {
 		memset(inside.group, 0, sizeof(inside.group));
 		inside.group[facts->group] = duration;
 	} else {
-		inside.group[facts->group] += self;
+		inside.group[facts->group] += own;
 	}
 	inside.time = duration;
+	inside.inner = facts->inner ? self : 0;
+	inside.runtime = facts->runtime;
 	if (depth)
 		put_pending(&t->levels[depth].now, &inside);
 	else
@@ -412,6 +453,8 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->open++;
 	else if (reason == GB_END_DEPTH)
 		tally->deep++;
+	else if (reason == GB_END_ALONE)
+		tally->alone++;
 	else if (reason == GB_END_TAIL)
 		tally->tails++;
 }
@@ -436,7 +479,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	t->cost += facts->cost;
 	row->tally.calls++;
 	count_end(&row->tally, span->reason);
-	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ATOMIC) {
+	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC) {
 		uint64_t duration = span->end > span->start ? span->end - span->start : 0, inside;
 
 		duration -= duration < facts->floor ? duration : facts->floor;

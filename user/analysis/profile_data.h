@@ -39,6 +39,7 @@ struct tally {
 	uint64_t ended;          /* the thread or program ended inside */
 	uint64_t open;           /* in progress when the observation ended */
 	uint64_t deep;           /* nested too deep: the duration is unknown */
+	uint64_t alone;          /* their return was left alone: the duration is unknown */
 	uint64_t untold;         /* part of `time`: of lost and summed calls, of which it is not known what they contain */
 	uint64_t likely_total;   /* total, and what the skipped calls will have taken, by the mean of the others */
 	uint64_t likely_self;    /* self, and as large a part of the other calls' time as it is of that of the calls on the timeline */
@@ -82,6 +83,8 @@ struct site_row {
 struct pending {
 	uint64_t first;          /* ns: start of the first of them */
 	uint64_t time;           /* 0: none */
+	uint64_t inner;          /* part of it: self time of calls that a runtime made to itself, */
+	uint32_t runtime;        /* ... this one: the call of it around them keeps that time */
 	uint64_t group[GROUPS];
 };
 
@@ -109,8 +112,10 @@ struct probe_facts {
 	uint32_t event;
 	uint32_t cost;           /* ns; what a call costs its thread */
 	uint32_t floor;          /* ns; to be taken off each duration */
+	uint32_t runtime;        /* a number for its model */
 	uint8_t group;
 	bool ready;
+	bool inner;              /* calls that the runtime makes to itself */
 	bool opaque;             /* all time inside is this role's, whatever it is built from */
 	bool moves;              /* it has a payload */
 	int16_t object;          /* index of the value that says which barrier; -1: none */
@@ -122,6 +127,8 @@ struct event_state {
 	uint32_t probe;          /* the first one seen */
 	char *label;             /* with its function's name; NULL: it goes without (MARK_EACH) */
 	enum role role;
+	uint32_t inner;          /* the event of its inner calls; NO_INDEX: none were seen */
+	bool is_inner;           /* ... and this is one: its calls count beside the program's, never among them */
 	bool rooted;             /* one thread is special in each call */
 	bool moves;
 };
@@ -158,8 +165,9 @@ struct report_thread {
 };
 
 struct report_event {
-	uint32_t event;
+	uint32_t event;          /* never one of inner calls */
 	struct tally tally;
+	const struct tally *inner; /* its inner calls; NULL: none were seen */
 	uint64_t out;            /* ns in which probes of it were out, to keep the cost low: calls then are not known of */
 };
 
@@ -204,6 +212,10 @@ int report_find_outs(struct report *report);
 /* Adds the findings. 0 or -ENOMEM. */
 int report_find(struct report *report);
 
+/* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or -ENOMEM. */
+int report_join_sites(struct report *report, bool by_line);
+void report_sort_sites(struct report *report);
+
 const char *report_event_name(const struct report *report, uint32_t event);
 /* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
 const char *report_function(const struct report *report, uint32_t event);
@@ -214,9 +226,17 @@ char *report_thread_label(const struct report *report, uint32_t thread, char *bu
 /* "ring.c:123 in exchange", "main+0x12", "0x7f..". Made safe to print. */
 char *report_site_label(const struct report *report, uint32_t site, char *buffer, size_t size);
 
-/* unseen.c: events that could not be seen, in the JSON report. */
 struct json;
+
+/* left_out.c: rows and call sites of processes that are no part of the job are dropped; who they are, in the JSON report. */
+void report_leave_out(struct report *report);
+void put_left_out(struct json *j, const struct definitions *d);
+
+/* unseen.c: events that could not be seen, in the JSON report. */
 void put_not_observable(struct json *j, const struct definitions *d);
+
+/* windows.c: when which process was not seen yet, in the JSON report. */
+void put_windows(struct json *j, const struct definitions *d);
 
 /* controls.c: what a process had switched off of its measurement. */
 struct control_sum {

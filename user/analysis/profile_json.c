@@ -80,6 +80,8 @@ static void put_processes(struct json *j, const struct report *r)
 	for (size_t i = 0; i < r->d->nprocesses; i++) {
 		const struct def_process *p = &r->d->processes[i];
 
+		if (p->left_out)
+			continue;
 		json_object(j);
 		json_key_uint(j, "pid", p->pid);
 		json_key_string(j, "command", p->command);
@@ -184,6 +186,7 @@ static void put_tally(struct json *j, const struct tally *t)
 	json_key_uint(j, "ended", t->ended);
 	json_key_uint(j, "open", t->open);
 	json_key_uint(j, "deep", t->deep);
+	json_key_uint(j, "alone", t->alone);
 	json_key_uint(j, "tails", t->tails);
 	put_histogram(j, t);
 }
@@ -259,16 +262,27 @@ static void put_events(struct json *j, const struct report *r)
 		put_tally(j, &e->tally);
 		json_key_uint(j, "out_ns", e->out);
 		put_sites(j, r, e->event);
+		json_key(j, "inner");
+		json_object(j);
+		if (e->inner) {
+			put_tally(j, e->inner);
+			put_sites(j, r, r->profile->events[e->event].inner);
+		} else {
+			json_key_uint(j, "calls", 0);
+		}
+		json_end_object(j);
 		json_end_object(j);
 	}
 	json_end_array(j);
 }
 
-static void put_rows(struct json *j, const struct report *r)
+static void put_rows(struct json *j, const struct report *r, const char *key, bool inner)
 {
-	json_key(j, "by_thread");
+	json_key(j, key);
 	json_array(j);
 	for (size_t i = 0; i < r->nrows; i++) {
+		if (r->profile->events[r->rows[i].event].is_inner != inner)
+			continue;
 		json_object(j);
 		put_thread_ids(j, r, r->rows[i].thread);
 		put_name(j, r, r->rows[i].event);
@@ -362,12 +376,15 @@ int profile_print_json(struct profile *profile, const struct definitions *d, FIL
 	put_recording(j, &report);
 	put_loss(j, &report);
 	put_processes(j, &report);
+	put_left_out(j, d);
 	put_threads(j, &report);
 	put_events(j, &report);
-	put_rows(j, &report);
+	put_rows(j, &report, "by_thread", false);
+	put_rows(j, &report, "inner_by_thread", true);
 	put_findings(j, &report);
 	put_steps(j, &report);
 	put_controls(j, &report);
+	put_windows(j, d);
 	put_not_observable(j, d);
 	if (style && style->counters)
 		counters_put_json(style->counters, d, j);

@@ -144,13 +144,15 @@ static void print_process(const struct printer *p, uint32_t index)
 
 static void print_header(const struct printer *p)
 {
-	size_t count = p->r->d->nprocesses, shown = count < PROCESSES_SHOWN ? count : PROCESSES_SHOWN;
+	size_t count = 0;
 
 	print_when(p);
-	for (size_t i = 0; i < shown; i++)
-		print_process(p, i);
-	if (count > shown)
-		fprintf(p->out, "  ... and %zu more processes\n", count - shown);
+	for (size_t i = 0; i < p->r->d->nprocesses; i++)
+		if (!p->r->d->processes[i].left_out && count++ < PROCESSES_SHOWN)
+			print_process(p, i);
+	if (count > PROCESSES_SHOWN)
+		fprintf(p->out, "  ... and %zu more processes\n", count - PROCESSES_SHOWN);
+	print_left_out(p);
 }
 
 static bool moved(const struct tally *tally)
@@ -173,13 +175,15 @@ static void likely_cell(const struct printer *p, struct table *t, uint64_t time,
 	table_cell(t, "%s%s", estimated ? "~" : "", printer_time(p, text, time));
 }
 
-static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_bytes)
+static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_inner, bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
 	char text[FORMAT_SIZE];
 
 	table_cell(t, "%s", log_safe(report_event_label(p->r, event->event)));
 	table_cell(t, "%s%s", format_count(text, tally->calls), event->out ? "+" : "");
+	if (with_inner)
+		table_cell(t, "%s", event->inner ? format_count(text, event->inner->calls) : "-");
 	if (tally->timed) {
 		likely_cell(p, t, tally->likely_total, tally->likely_total != tally->total);
 		likely_cell(p, t, tally->likely_self, tally_missing(tally));
@@ -230,28 +234,35 @@ static void print_payload(const struct printer *p)
 static void print_events(const struct printer *p)
 {
 	static const struct column columns[] = {
-		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" }, { .title = "Total" },
-		{ .title = "Self" }, { .title = "Min", .drop = 2 },
+		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 2 },
 		{ .title = "Max" }, { .title = "Mean" }, { .title = "% wall" },
 	};
 	struct table t = { 0 };
 	size_t shown = printer_rows(p, p->r->nevents);
-	bool with_bytes = false;
+	bool with_inner = false, with_bytes = false;
 
+	for (size_t i = 0; i < shown; i++) {
+		with_inner |= p->r->events[i].inner != NULL;
+		with_bytes |= moved(&p->r->events[i].tally);
+	}
+	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
+	table_column(&t, &(struct column){ .title = "Calls" });
+	if (with_inner)
+		table_column(&t, &(struct column){ .title = "Inner" });
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
-	for (size_t i = 0; i < shown; i++)
-		with_bytes |= moved(&p->r->events[i].tally);
 	if (with_bytes)
 		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
 	for (size_t i = 0; i < shown; i++)
-		print_event(p, &t, &p->r->events[i], with_bytes);
+		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
 	printer_heading(p, "Events by self time", p->r->outs ?
 			"  (% wall: self, of all threads; ~ estimated; + more while probes were out)" : p->r->calls > p->r->delivered ?
 			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
 			"  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
 	print_rest(p, shown, p->r->nevents, "events");
+	if (with_inner)
+		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is that of the call around them.\n", p->out);
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
@@ -340,8 +351,12 @@ static void print_sites(const struct printer *p)
 		table_column(&t, &columns[i]);
 	if (p->style->sites)
 		print_sites_by_event(p, &t);
-	for (size_t i = 0; i < p->r->nsites && i < HOTTEST_SITES && !p->style->sites; i++)
+	for (size_t i = 0, left = p->style->sites ? 0 : HOTTEST_SITES; i < p->r->nsites && left; i++) {
+		if (p->r->profile->events[p->r->sites[i].event].is_inner)
+			continue;
 		print_site(p, &t, &p->r->sites[i]);
+		left--;
+	}
 	printer_heading(p, "Call sites", p->style->sites ? 
 			(p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "") :
 			p->r->calls > p->r->delivered ? "  (the hottest of all on the timeline; report --sites has them by event)" :
@@ -393,6 +408,10 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 
 	if (error)
 		return error;
+	if (report_join_sites(&report, true)) {
+		report_free(&report);
+		return -ENOMEM;
+	}
 	print_header(&p);
 	if (report.nevents) {
 		print_events(&p);
@@ -407,6 +426,7 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 		counters_print(style->counters, d, out, style->width, style->colour);
 	print_findings(&p);
 	print_steps(&p);
+	print_windows(&p);
 	print_controls(&p);
 	print_not_observable(&p);
 	print_loss(&p);

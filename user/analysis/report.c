@@ -30,6 +30,7 @@ static void add_tally(struct tally *to, const struct tally *from)
 	to->ended += from->ended;
 	to->open += from->open;
 	to->deep += from->deep;
+	to->alone += from->alone;
 	to->tails += from->tails;
 	to->bytes += from->bytes;
 	to->sent += from->sent;
@@ -127,6 +128,11 @@ static int by_site_total(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
+void report_sort_sites(struct report *r)
+{
+	qsort(r->sites, r->nsites, sizeof(*r->sites), by_site_total);
+}
+
 static void *copy_of(const void *data, size_t count, size_t room, size_t size)
 {
 	void *copy = calloc(room ? room : 1, size);
@@ -169,7 +175,7 @@ static void sum_threads(struct report *r)
 		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
 		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped, cost = r->threads[i].cost + (t ? t->cost : 0);
 
-		if (!lost && !summed && !skipped && (!t || !t->spans))
+		if ((!lost && !summed && !skipped && (!t || !t->spans)) || thread_is_left_out(r->d, i))
 			continue;
 		r->nthreads++; /* never beyond i */
 		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped, .cost = cost };
@@ -193,6 +199,8 @@ static void sum_calls(struct report *r)
 
 	r->delivered = r->profile->spans;
 	for (size_t i = 0; i < r->d->nsums; i++) {
+		if (thread_is_left_out(r->d, r->d->sums[i].thread))
+			continue;
 		r->lost += r->d->sums[i].lost;
 		r->summed += r->d->sums[i].summed;
 		r->skipped += r->d->sums[i].skipped;
@@ -215,6 +223,23 @@ static int learn_events(struct profile *p, const struct definitions *d)
 		if (profile_event(p, d, d->sums[i].probe) == NO_INDEX)
 			return -ENOMEM;
 	return 0;
+}
+
+/* Inner calls stand beside those of their event, which may have no others. */
+static void keep_events(struct report *r)
+{
+	const struct profile *p = r->profile;
+
+	for (size_t i = 0; i < p->nevents; i++) {
+		struct report_event event = r->events[i];
+
+		if (p->events[i].is_inner)
+			continue;
+		if (p->events[i].inner != NO_INDEX && r->by_event[p->events[i].inner].calls)
+			event.inner = &r->by_event[p->events[i].inner];
+		if (event.tally.calls || event.inner || event.out)
+			r->events[r->nevents++] = event; /* never beyond i */
+	}
 }
 
 int report_make(struct report *r, struct profile *p, const struct definitions *d)
@@ -240,6 +265,7 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 		report_free(r);
 		return -ENOMEM;
 	}
+	report_leave_out(r);
 	for (size_t i = 0; i < p->nevents; i++)
 		r->by_event[i].min = UINT64_MAX;
 	for (size_t i = 0; i < r->nrows; i++)
@@ -250,10 +276,13 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 		report_free(r);
 		return -ENOMEM;
 	}
-	r->nevents = p->nevents;
+	keep_events(r);
 	r->nsites = p->nsites;
 	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
-	qsort(r->sites, r->nsites, sizeof(*r->sites), by_site_total);
+	if (report_join_sites(r, false)) {
+		report_free(r);
+		return -ENOMEM;
+	}
 	qsort(r->rows, r->nrows, sizeof(*r->rows), by_thread_and_self);
 	return report_find(r);
 }

@@ -158,6 +158,8 @@ static int estimate_threads(struct report *r)
 		const struct row *row = &r->rows[i];
 		enum group group = group_of_role(r->profile->events[row->event].role);
 
+		if (r->profile->events[row->event].is_inner)
+			continue; /* it is in the time of the call around it */
 		missing[row->thread][group] += row->tally.likely_self - row->tally.self;
 	}
 	for (size_t i = 0; i < r->nthreads; i++)

@@ -14,7 +14,8 @@
  *
  * Echoes: pupc_event_start() may be a wrapper of gasp_event_notify(). The same announcement by another function right after the first, on the same
  * thread, is an echo of it. And where a compiler announced an event, the runtime's own function, which is observed too, is the same
- * event again: the compiler's counts, for it knows the place in the source and all arguments.
+ * event again: the compiler's counts, for it knows the place in the source and all arguments. A thread's end is announced as a whole before the
+ * function runs that ends it.
  *
  * Values: what an event carries is known from its format, or from its runtime's model. Integers and pointers come in registers and on the stack,
  * as the kernel sent them; text is read by the kernel at the call, once it knows which value is one (struct gb_texts); before that only
@@ -258,6 +259,8 @@ static void end(struct capture_session *s, struct live_thread *t, struct announc
 			continue;
 		take_values(s, t, o, telling, raw, true);
 		emit(s, t, o, raw->start, raw->sequence, GB_END_RETURN);
+		if (e->key.runtime && s->d->probes[e->probe].role == ROLE_EXIT)
+			t->told_exit = e->name;
 		forget(t, i);
 		return;
 	}
@@ -422,6 +425,12 @@ bool session_inside_announced(struct capture_session *s, struct live_thread *t, 
 	unsigned below = 0;
 
 	session_cut_announced(s, t, span->start);
+	/* A thread ends once: what comes after the announcement of it is its execution. */
+	if (t->told_exit && event && !strcmp(event, t->told_exit)) {
+		s->doubles++;
+		t->merged++;
+		return false;
+	}
 	for (size_t i = 0; i < t->nopen; i++) {
 		struct open_event *o = &t->open[i];
 

@@ -19,6 +19,8 @@ struct item {
 	char name[32];
 	const char *type;        /* C */
 	enum argument_kind argument;
+	enum meaning meaning;    /* of what says how much is moved; MEANING_PLAIN: anything else */
+	uint32_t element;        /* as of a value of that meaning */
 	bool skipped;            /* a width or precision that came as an argument ('*') */
 };
 

@@ -39,6 +39,10 @@ static int add_values(struct def_probe *def, const struct items *items, const ch
 		if (item->skipped)
 			continue;
 		*v = (struct value){ .form = item->form, .width = item->width, .at_return = at_end, .slot = *slot, .null_slot = *slot };
+		if (!at_end) {
+			v->meaning = item->meaning;
+			v->element = item->element;
+		}
 		if (asprintf(&v->name, "%s%s", at_end ? "end." : "", item->name) < 0) {
 			v->name = NULL;
 			return -ENOMEM;
@@ -49,7 +53,8 @@ static int add_values(struct def_probe *def, const struct items *items, const ch
 			v->slot = v->null_slot = 0;
 			continue;
 		}
-		v->element = item->kind == ITEM_TEXT ? words : 0;
+		if (item->kind == ITEM_TEXT)
+			v->element = words;
 		if (item->kind == ITEM_SHARED && decoder && !(v->decoder = strdup(decoder)))
 			return -ENOMEM;
 		v->has_high = v->decoder && decoder_words(decoder) > 1;
@@ -283,6 +288,49 @@ static void items_of_list(struct items *items, const struct event_list *list)
 	items->cut = items->count < list->count;
 }
 
+/* What an argument means that goes by this name in the runtime's own functions, as far as it is about how much is moved. */
+static void take_meaning(struct item *item, const struct capture *capture, bool any)
+{
+	for (size_t i = 0; i < capture->nvalues; i++) {
+		const struct value *v = &capture->values[i];
+
+		if ((v->meaning != MEANING_BYTES && (any || (v->meaning != MEANING_COUNT && v->meaning != MEANING_SIZE))) || v->at_return ||
+		    v->constant || strcmp(v->name, item->name))
+			continue;
+		item->meaning = v->meaning;
+		item->element = v->element;
+	}
+}
+
+static bool has_function(const struct model *model, const char *event)
+{
+	for (size_t i = 0; i < model->nfunctions; i++)
+		if (!strcmp(model->functions[i].event, event))
+			return true;
+	return false;
+}
+
+/* Where the runtime has no function for the event, its others tell what it calls a number of bytes. 0 or -ENOMEM. */
+static int find_meanings(struct items *items, const struct model *model, const char *event)
+{
+	bool any = !has_function(model, event);
+
+	for (size_t i = 0; i < model->nfunctions; i++) {
+		const struct function *f = &model->functions[i];
+		struct capture capture;
+
+		if (!any && strcmp(f->event, event))
+			continue;
+		if (model_function_capture(f, NULL, &capture))
+			return -ENOMEM;
+		for (size_t k = 0; k < items->count; k++)
+			if (items->item[k].kind == ITEM_WORD && !items->item[k].meaning)
+				take_meaning(&items->item[k], &capture, any);
+		capture_free(&capture);
+	}
+	return 0;
+}
+
 /* How the runtime in this file has its pointers-to-shared, as far as its own functions tell. */
 static const char *runtime_decoder(const struct capture_session *s, const struct image *image, const struct model *model)
 {
@@ -313,6 +361,8 @@ static struct announced_event *define_runtime_event(struct capture_session *s, u
 	e->decoder = runtime_decoder(s, image, model);
 	items_of_list(&e->items[0], start->stated ? start : atomic);
 	items_of_list(&e->items[1], end);
+	if (find_meanings(&e->items[0], model, of->name))
+		return NULL;
 	e->probe = find_same(s, e);
 	if (e->probe == NO_INDEX)
 		e->probe = define(s, e, like, of, model->name);

@@ -14,7 +14,7 @@
 struct capture_events {
 	void (*forked)(void *context, pid_t pid, pid_t parent, uint64_t time); /* ns */
 	void (*execed)(void *context, pid_t pid, bool other_thread, uint64_t time); /* other_thread: not the first one called exec */
-	void (*mapped)(void *context, pid_t pid, uint64_t time); /* its dynamic linker has mapped or unmapped objects */
+	void (*mapped)(void *context, pid_t pid, uint64_t time, bool held); /* its dynamic linker has mapped objects; held: and stands still */
 	void (*exited)(void *context, pid_t pid, int exit_code); /* as wait(2) gives it */
 	void *context;
 };
@@ -42,8 +42,25 @@ void capture_settle_process(struct capture_session *session, pid_t pid);
 bool capture_looked_since(struct capture_session *session, pid_t pid, uint64_t time);
 /* The plan knows more than when it was looked at: finds its rank again. */
 void capture_describe_process(struct capture_session *session, pid_t pid);
+/*
+ * Between these times (ns) calls of the process were not seen, since it `after` what it had done had no probes in this file yet; NULL: it is not known in
+ * which. 0 or -ENOMEM.
+ */
+int capture_add_window(struct capture_session *session, pid_t pid, const struct image *image, uint64_t from, uint64_t to, const char *after);
 /* Is it observed? Also where it was not looked at so far, or has ended. */
 bool capture_knows(struct capture_session *session, pid_t pid);
+/*
+ * The process is no part of the job from its start on (why: LEFT_OUT_*): nobody is told of its calls any more, and readers pass over those that were
+ * told. While it lives the job is not over. 0 or -errno, not said. And: it is one, since it has become another program.
+ */
+int capture_leave_out(struct capture_session *session, pid_t pid, const char *why);
+void capture_take_in(struct capture_session *session, pid_t pid);
+/* Why it is left out; NULL: it is not, or nothing is known of it. */
+const char *capture_left_out(struct capture_session *session, pid_t pid);
+/* The index of its definition, or NO_INDEX. */
+uint32_t capture_definition(struct capture_session *session, pid_t pid);
+/* Was a call of a parallel runtime among those of this definition? Then it is a part of the job, whatever else is said. */
+bool capture_calls_runtime(const struct capture_session *session, uint32_t definition);
 /* The process as the session holds it; NULL: unknown. */
 struct process *capture_process(struct capture_session *session, pid_t pid);
 /*
@@ -100,7 +117,8 @@ struct capture_totals {
 	uint64_t summed, skipped; /* calls that were no spans by intention, likewise */
 	uint64_t cost;        /* ns; what the probes took from their threads, by the calibration */
 	size_t threads;       /* seen so far */
-	size_t alive;         /* processes */
+	size_t alive;         /* processes of the job */
+	size_t left_out;      /* others that are alive (capture_leave_out()) */
 };
 struct capture_totals capture_totals(const struct capture_session *session);
 

@@ -215,21 +215,15 @@ static char *any_event(const struct site *site)
 	return text;
 }
 
-uint32_t session_any_probe(struct capture_session *s, uint32_t id)
+static uint32_t define_any_probe(struct capture_session *s, const struct site *site)
 {
-	const struct site *site = &s->plan->sites[id];
-	uint32_t first = s->first_probe[id], index;
+	uint32_t index = definitions_add_probe(s->d);
 	struct def_probe *def;
 
-	if (site->nfunctions == 1)
-		return first;
-	if (s->any_probe[id] != NO_INDEX)
-		return s->any_probe[id];
-	index = definitions_add_probe(s->d);
 	if (index == NO_INDEX)
 		return index;
 	def = &s->d->probes[index];
-	*def = s->d->probes[first]; /* but for what it owns */
+	*def = s->d->probes[s->first_probe[site->id]]; /* but for what it owns */
 	def->event = any_event(site);
 	def->model = copy_text(def->model);
 	def->symbol = copy_text(def->symbol);
@@ -241,7 +235,32 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 	def->arguments = NULL;
 	def->narguments = 0;
 	def->lists = 0;
-	s->any_probe[id] = index;
+	return index;
+}
+
+uint32_t session_any_probe(struct capture_session *s, uint32_t id)
+{
+	const struct site *site = &s->plan->sites[id];
+
+	if (site->nfunctions == 1)
+		return s->first_probe[id];
+	if (s->any_probe[id] == NO_INDEX)
+		s->any_probe[id] = define_any_probe(s, site);
+	return s->any_probe[id];
+}
+
+uint32_t session_define_inner(struct capture_session *s, uint32_t id, uint32_t probe)
+{
+	const struct site *site = &s->plan->sites[id];
+	uint32_t meaning = probe - s->first_probe[id], index = s->d->nprobes;
+
+	if (meaning >= site->nfunctions)
+		index = define_any_probe(s, site);
+	else if (define_probe(s, site, meaning, s->d->probes[probe].image))
+		index = NO_INDEX;
+	if (index == NO_INDEX)
+		return index;
+	s->d->probes[index].marks |= MARK_INNER;
 	return index;
 }
 
@@ -262,6 +281,8 @@ void session_free_definitions(struct capture_session *s)
 			image_close(s->images[i].image);
 	free(s->images);
 	free(s->frames);
+	free(s->callers);
+	free(s->twins);
 	free(s->first_probe);
 	free(s->any_probe);
 	free(s->costs);

@@ -108,7 +108,7 @@ static void tell(void *context, const struct capture_thread *thread)
 		const struct capture_calls *calls = &thread->calls[site];
 		uint64_t followed = calls->spans + calls->lost + calls->summed;
 
-		if ((followed || calls->skipped) && governor_count(s->limit->governor, thread->thread, site, followed, calls->skipped))
+		if ((followed || calls->skipped) && governor_count(s->limit->governor, thread->thread, site, false, followed, calls->skipped))
 			s->err = -ENOMEM;
 	}
 }

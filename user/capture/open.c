@@ -37,8 +37,11 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	span.thread = t->index;
 	span.probe = session_probe(s, raw);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
-	if (span.probe != NO_INDEX)
+	if (span.probe != NO_INDEX) {
 		span.site = session_call_site(s, t, raw, raw->start);
+		if (session_is_inner(s, raw, span.site))
+			span.probe = session_inner_probe(s, raw->probe, span.probe);
+	}
 	looking->visit(looking->context, &span, open->silent || span.probe == NO_INDEX);
 }
 

@@ -2,9 +2,12 @@
  * processes.c - processes, as the spans first name them, and what they map, as it changes.
  */
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "capture/session.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -21,11 +24,38 @@ static void say_nothing_is_near(struct capture_session *s, const struct process 
 		 process->pid, log_safe(process->name), m->name);
 }
 
+/*
+ * A process that has forked two ranks is none itself: its variable is the value that all began with, or that of the first. Where ranks are told by the
+ * environment their parent is a launcher, and has none.
+ */
+static void find_starter(struct capture_session *s, const struct def_process *def)
+{
+	struct live_process *starter = session_process(s, def->parent);
+	struct def_process *parent = starter ? &s->d->processes[starter->index] : NULL;
+
+	if (!parent || def->rank < 0 || parent->rank < 0)
+		return;
+	for (const struct live_process *p = s->processes; p; p = p->hh.next) {
+		const struct def_process *other = &s->d->processes[p->index];
+
+		if (other == def || other->parent != def->parent || other->rank < 0 || other->rank == def->rank)
+			continue;
+		parent->rank = -1;
+		if (s->plan->leave_near)
+			kernel_set_rank(s->kernel, starter->pid, -1);
+		return;
+	}
+}
+
 static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
 {
 	const struct model *model = plan_rank(s->plan, process, &def->rank);
+	bool all_here;
+	long ranks;
 
 	if (model) {
+		ranks = plan_ranks(s->plan, model, process, &all_here);
+		def->ranks = ranks > 0 ? ranks : -1;
 		free(def->unit);
 		def->unit = copy_text(model->unit ?: "rank");
 	}
@@ -47,7 +77,22 @@ static void describe_process(struct capture_session *s, struct live_process *p)
 	def->command = copy_text(p->process->command);
 	def->name = copy_text(p->process->name);
 	find_rank(s, p->process, def);
+	find_starter(s, def);
 	session_read_told(s, p);
+}
+
+/* Where it counts while it lives. */
+static size_t *alive_like(struct capture_session *s, const struct live_process *p)
+{
+	return s->d->processes[p->index].left_out ? &s->totals.left_out : &s->totals.alive;
+}
+
+static void count_end(struct capture_session *s, const struct live_process *p)
+{
+	size_t *alive = alive_like(s, p);
+
+	if (*alive)
+		--*alive;
 }
 
 static struct live_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
@@ -56,7 +101,7 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 
 	if (!p)
 		return NULL;
-	p->index = definitions_add_process(s->d);
+	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered)) ? NO_INDEX : definitions_add_process(s->d);
 	if (p->index == NO_INDEX) {
 		free(p);
 		return NULL;
@@ -65,7 +110,7 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 	p->process = process;
 	p->refreshed = clock_monotonic();
 	s->d->processes[p->index].pid = pid;
-	s->d->processes[p->index].rank = -1;
+	s->d->processes[p->index].rank = s->d->processes[p->index].ranks = -1;
 	s->d->processes[p->index].start = p->refreshed;
 	HASH_ADD_INT(s->processes, pid, p);
 	s->totals.alive++;
@@ -157,8 +202,7 @@ void session_end_process(struct capture_session *s, struct live_process *p)
 	p->ended = true;
 	if (s->plan->leave_near)
 		kernel_set_rank(s->kernel, p->pid, -1);
-	if (s->totals.alive)
-		s->totals.alive--;
+	count_end(s, p);
 	process_close(p->process);
 	process_close(p->before);
 	p->process = p->before = NULL;
@@ -167,8 +211,8 @@ void session_end_process(struct capture_session *s, struct live_process *p)
 /* Its number belongs to another process now. What is defined stays. */
 static void drop_process(struct capture_session *s, struct live_process *p)
 {
-	if (!p->ended && s->totals.alive)
-		s->totals.alive--;
+	if (!p->ended)
+		count_end(s, p);
 	if (p->pid < s->threads_room && s->threads[p->pid])
 		session_end_thread(s, s->threads[p->pid]);
 	HASH_DEL(s->processes, p);
@@ -212,6 +256,102 @@ struct process *capture_process(struct capture_session *s, pid_t pid)
 	return p ? p->process : NULL;
 }
 
+/* --- who belongs to the job --------------------------------------------- */
+
+/* why NULL: it does. */
+static void set_left_out(struct capture_session *s, struct live_process *p, const char *why)
+{
+	struct def_process *def = &s->d->processes[p->index];
+	char *text = why ? strdup(why) : NULL;
+
+	if (why && !text)
+		return;
+	if (!p->ended)
+		count_end(s, p);
+	free(def->left_out);
+	def->left_out = text;
+	if (!p->ended)
+		++*alive_like(s, p);
+	for (struct live_thread *t = s->live; t; t = t->next_live)
+		if (t->pid == p->pid)
+			t->left_out = why;
+}
+
+int capture_leave_out(struct capture_session *s, pid_t pid, const char *why)
+{
+	struct live_process *p = session_process(s, pid);
+	int err;
+
+	if (!p || !p->process) {
+		err = capture_refresh_process(s, pid, false);
+		p = session_process(s, pid);
+		if (!p)
+			return err ?: -ESRCH;
+	}
+	if (!s->delivered[p->index].runtime)
+		set_left_out(s, p, why);
+	return 0;
+}
+
+void capture_take_in(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p && s->d->processes[p->index].left_out)
+		set_left_out(s, p, NULL);
+}
+
+const char *capture_left_out(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p ? s->d->processes[p->index].left_out : NULL;
+}
+
+uint32_t capture_definition(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	return p ? p->index : NO_INDEX;
+}
+
+bool capture_calls_runtime(const struct capture_session *s, uint32_t definition)
+{
+	return s->delivered[definition].runtime;
+}
+
+void session_note_runtime(struct capture_session *s, struct live_thread *t, const struct model *model)
+{
+	uint32_t index = s->d->threads[t->index].process;
+	struct def_process *def = &s->d->processes[index];
+	struct live_process *p = session_process(s, t->pid);
+
+	if (model->alone || model->always || s->delivered[index].runtime)
+		return;
+	s->delivered[index].runtime = true;
+	t->left_out = false;
+	if (p && p->index == index && def->left_out) {
+		set_left_out(s, p, NULL);
+	} else {
+		free(def->left_out);
+		def->left_out = NULL;
+	}
+}
+
+uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps)
+{
+	uint64_t spans = 0;
+
+	*gaps = 0;
+	for (size_t i = 0; i < s->d->nprocesses && i < s->delivered_room; i++) {
+		if (!s->d->processes[i].left_out)
+			continue;
+		spans += s->delivered[i].spans;
+		*gaps += s->delivered[i].gaps;
+	}
+	return spans;
+}
+
 /* --- what is mapped where ---------------------------------------------- */
 
 void capture_settle_process(struct capture_session *s, pid_t pid)
@@ -229,11 +369,20 @@ bool session_expected(struct capture_session *s, const struct gb_life *life)
 
 	if (!p)
 		return expected;
+	if (life->changing)
+		p->removing = life->changing == RT_DELETE;
 	if (!life->changing && p->settled && life->time > p->refreshed)
 		expected = true; /* the last sign of its start */
 	if (life->time > p->refreshed)
 		p->settled = false;
 	return expected;
+}
+
+bool session_may_have_mapped(struct capture_session *s, uint32_t pid)
+{
+	const struct live_process *p = session_process(s, pid);
+
+	return !p || !p->removing;
 }
 
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time)
@@ -258,6 +407,16 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 	session_drain_control(s); /* what has changed up to this look */
 }
 
+void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (!p)
+		return;
+	p->program_layout = p->layout;
+	p->program_since = time;
+}
+
 void session_free_processes(struct capture_session *s)
 {
 	struct live_process *p, *next;
@@ -268,4 +427,5 @@ void session_free_processes(struct capture_session *s)
 		process_close(p->before);
 		free(p);
 	}
+	free(s->delivered);
 }

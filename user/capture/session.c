@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "capture/session.h"
+#include "model/value.h"
 #include "util/array.h"
 #include "util/log.h"
 
@@ -31,8 +32,32 @@
 void session_deliver(struct capture_session *s, const struct span *span)
 {
 	s->totals.spans++;
+	s->delivered[s->d->threads[span->thread].process].spans++;
 	for (size_t i = 0; i < s->nsinks; i++)
 		s->sinks[i].span(s->sinks[i].context, s->d, span);
+}
+
+/*
+ * Is it an access to the caller's own part that is to be left out? The kernel leaves these out as soon as it is told of the process's rank; those that were made
+ * before that are left out here.
+ */
+static bool is_near(const struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, const struct span *span)
+{
+	const struct def_probe *def = &s->d->probes[span->probe];
+	long rank = s->d->processes[s->d->threads[t->index].process].rank;
+
+	if (rank < 0 || !s->plan->sites[raw->probe].captures[span->probe - s->first_probe[raw->probe]].near[0].bits)
+		return false;
+	for (uint32_t i = 0; i < def->nvalues; i++) {
+		struct value_reading r;
+
+		if (def->values[i].meaning != MEANING_PEER)
+			continue;
+		r = value_read(&def->values[i], raw->value, span->nwords, span->unread, span->reason == GB_END_RETURN);
+		if (!r.known || r.number != rank)
+			return false;
+	}
+	return true;
 }
 
 static void deliver(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
@@ -51,15 +76,25 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 		s->totals.cost += s->costs[raw->probe];
 		if (raw->probe < t->ncalls || session_fit_calls(t, raw->probe))
 			t->calls[raw->probe].spans++;
+		session_note_runtime(s, t, s->plan->sites[raw->probe].function->model);
 	}
+	if (t->left_out)
+		return;
 	if (raw->probe < s->nfirst && session_announced(s, t, raw))
 		return;
 	span.probe = session_probe(s, raw);
 	if (span.probe == NO_INDEX)
 		return; /* a call that is no event (@only) */
-	if (t->nopen && !session_inside_announced(s, t, &span))
+	if ((t->nopen || t->told_exit) && !session_inside_announced(s, t, &span))
 		return;
+	if (s->plan->leave_near && is_near(s, t, raw, &span)) {
+		s->near++;
+		t->merged++;
+		return;
+	}
 	span.site = session_call_site(s, t, raw, raw->end);
+	if (session_is_inner(s, raw, span.site))
+		span.probe = session_inner_probe(s, raw->probe, span.probe);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
 	if (s->comm_places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
@@ -73,6 +108,9 @@ static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64
 
 	t->lost += count;
 	s->totals.gaps += count;
+	s->delivered[s->d->threads[t->index].process].gaps += count;
+	if (t->left_out)
+		return;
 	for (size_t i = 0; i < s->nsinks; i++)
 		if (s->sinks[i].gap)
 			s->sinks[i].gap(s->sinks[i].context, s->d, &gap);
@@ -278,6 +316,7 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 		if (s->events.execed)
 			s->events.execed(s->events.context, life->pid, life->tid != life->pid, life->time);
 		session_change_layout(s, life->pid, life->time);
+		session_change_program(s, life->pid, life->time);
 		break;
 	case GB_LIFE_THREAD:
 		note_end(s, life);
@@ -289,8 +328,8 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 		if (session_expected(s, life))
 			break;
 		session_change_layout(s, life->pid, life->time);
-		if (s->events.mapped)
-			s->events.mapped(s->events.context, life->pid, life->time);
+		if (s->events.mapped && session_may_have_mapped(s, life->pid))
+			s->events.mapped(s->events.context, life->pid, life->time, life->exit_code);
 		break;
 	}
 }
@@ -364,6 +403,25 @@ void capture_wait(struct capture_session *s, int extra, int timeout_ms)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, extra, NULL);
 }
 
+/* What is told of processes that are no part of the job counts nowhere. */
+static void sum_up(struct capture_session *s)
+{
+	struct def_loss *loss = &s->d->loss;
+	uint64_t gaps, spans = session_left_out_spans(s, &gaps);
+
+	loss->delivered = s->totals.spans - spans;
+	loss->lost = s->totals.gaps - gaps;
+	loss->summed = s->totals.summed;
+	loss->skipped = s->totals.skipped;
+	for (size_t i = 0; i < s->d->nsums; i++) {
+		if (!thread_is_left_out(s->d, s->d->sums[i].thread))
+			continue;
+		loss->summed -= s->d->sums[i].summed;
+		loss->skipped -= s->d->sums[i].skipped;
+	}
+	loss->calls = loss->delivered + loss->lost + loss->summed + loss->skipped;
+}
+
 int capture_finish(struct capture_session *s)
 {
 	struct kernel_counts counts;
@@ -382,15 +440,11 @@ int capture_finish(struct capture_session *s)
 		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));
 	capture_name_threads(s);
 	session_say_announced(s);
-	s->d->loss.delivered = s->totals.spans;
-	s->d->loss.lost = s->totals.gaps;
-	s->d->loss.summed = s->totals.summed;
-	s->d->loss.skipped = s->totals.skipped;
-	s->d->loss.calls = s->totals.spans + s->totals.gaps + s->totals.summed + s->totals.skipped;
+	sum_up(s);
 	if (!kernel_read_counts(s->kernel, &counts)) {
 		s->d->loss.no_memory = counts.no_memory;
 		s->d->loss.no_entry = counts.no_entry;
-		s->d->loss.near = counts.near;
+		s->d->loss.near = counts.near + s->near;
 		if (counts.trampolines)
 			log_warn("another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
 				 "gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",

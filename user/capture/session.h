@@ -39,6 +39,7 @@ struct live_thread {
 	struct open_event *open;  /* announced events in progress, the latest last (announced.c) */
 	size_t nopen, open_room;
 	unsigned instrumented;    /* of those: put in by a compiler */
+	const char *told_exit;    /* event by which the runtime itself has announced the thread's end; NULL: none */
 	struct {
 		uint32_t site, id;
 		uint8_t kind;
@@ -50,6 +51,7 @@ struct live_thread {
 	uint64_t waiting_since;   /* the pass in which the hole before early[0] was first seen */
 	struct live_thread *next_waiting; /* list of threads with early spans */
 	bool listed;
+	bool left_out;            /* its process is no part of the job: nobody is told of its calls */
 };
 
 struct live_process {
@@ -63,10 +65,13 @@ struct live_process {
 	 */
 	uint32_t layout;
 	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */
+	uint32_t program_layout;  /* the layout that its present program began with ... */
+	uint64_t program_since;   /* ns; ... and when; 0: it was there already */
 	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
 	int32_t control;          /* what it said last of measurement; valid where it ever did */
 	uint64_t off;             /* ns; when it was last switched off; 0: never */
 	bool told_off;            /* libpupc had switched its measurement off when it was looked at */
+	bool removing;            /* the last change that its linker was about to make takes objects away */
 	bool settled;             /* its linker has yet to say that what is known already is all */
 	struct process *before;   /* with the mappings of the layout before; NULL: none */
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
@@ -97,6 +102,12 @@ struct known_image {
 	uint32_t index;           /* in definitions; NO_INDEX until used */
 };
 
+/* Who calls from a place, of functions of this model (inner.c). */
+struct place_caller {
+	const struct model *model;
+	uint8_t is;
+};
+
 struct capture_session {
 	struct kernel *kernel;
 	const struct plan *plan;
@@ -122,6 +133,11 @@ struct capture_session {
 	unsigned *costs;          /* ns; what one call of the site takes, by the calibration */
 	unsigned *skip_costs;     /* ns; the same for one that is only counted */
 	uint32_t nfirst;
+	struct {
+		uint64_t spans, gaps;
+		bool runtime;     /* calls of a parallel runtime are among them */
+	} *delivered;             /* by definition of a process */
+	size_t delivered_room;
 	struct site_record *sites;
 	struct {
 		struct site_key key;
@@ -129,6 +145,10 @@ struct capture_session {
 	} cache[SITE_CACHE];
 	uint32_t *frames;         /* by definition of a call site: how long the frame of a wrapper's function there is; 0: it is none, UINT32_MAX: not looked at */
 	size_t frames_room;
+	struct place_caller *callers;   /* by definition of a call site */
+	size_t callers_room;
+	uint32_t *twins;          /* by definition of a probe: that of its inner calls; 0: none yet */
+	size_t twins_room;
 	struct text_record *texts;
 	struct text_record *text_cache[TEXT_CACHE];
 	uint8_t *named;           /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
@@ -149,6 +169,7 @@ struct capture_session {
 	struct limit *limit;      /* private to limit.c; NULL: none */
 	struct announced_event *announced; /* by process and number */
 	struct named_site *named_sites;
+	uint64_t near;            /* accesses to the caller's own part that the kernel passed on, for want of the rank */
 	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
@@ -171,6 +192,8 @@ uint32_t session_define_image(struct capture_session *s, const struct image *ima
 uint32_t session_probe(struct capture_session *s, const struct gb_span *raw);
 /* The definition of a call at a site of which nothing else is known; one for all meanings where it has several. NO_INDEX: no memory. */
 uint32_t session_any_probe(struct capture_session *s, uint32_t site);
+/* A new definition for inner calls of one of the site's. NO_INDEX: no memory. */
+uint32_t session_define_inner(struct capture_session *s, uint32_t site, uint32_t probe);
 void session_free_definitions(struct capture_session *s);
 
 /* processes.c */
@@ -183,8 +206,16 @@ void session_end_process(struct capture_session *s, struct live_process *p);
 bool session_is_there(struct capture_session *s, struct live_process *p);
 /* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */
 bool session_expected(struct capture_session *s, const struct gb_life *life);
+/* The change that its linker has just made: may it have brought something? */
+bool session_may_have_mapped(struct capture_session *s, uint32_t pid);
 /* The process's mappings change at this time. */
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
+/* And so did its program, by the same change. */
+void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time);
+/* The thread has made a call of this model: who calls a parallel runtime is a part of the job. */
+void session_note_runtime(struct capture_session *s, struct live_thread *t, const struct model *model);
+/* Delivered spans, and those that were lost, of processes that are no part of the job. */
+uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps);
 void session_free_processes(struct capture_session *s);
 
 /* threads.c */
@@ -223,6 +254,12 @@ uint32_t session_site(struct capture_session *s, const struct live_thread *t, ui
 uint32_t session_call_site(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, uint64_t end);
 /* How many of the call's words are values: not those that only tell where it came from. */
 unsigned session_own_words(const struct capture_session *s, const struct gb_span *raw);
+
+/* inner.c */
+/* Is this a call that the runtime makes to itself? from: session_call_site() of it. */
+bool session_is_inner(struct capture_session *s, const struct gb_span *raw, uint32_t from);
+/* The definition of such calls of a probe; the probe's own where there is no memory. */
+uint32_t session_inner_probe(struct capture_session *s, uint32_t site, uint32_t probe);
 
 /* comms.c */
 /* A site of the plan is new; they come in the order of their ids. 0 or -ENOMEM. */

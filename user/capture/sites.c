@@ -5,7 +5,7 @@
  * new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of the layout
  * before are kept, for calls that ended before the change. Of several changes at one go only the mappings before the first and
  * after the last are known: a call in between is located where both agree, else it has no place. So a call may come from an
- * unknown place, never from a wrong one.
+ * unknown place, never from a wrong one. But what comes and goes are libraries: the program itself stays where it is until the next exec.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +54,24 @@ static const struct mapping *site_mapping(const struct def_site *site, struct li
 	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
 }
 
+/* The mapping of the program that the process has run all through this layout, where that holds the site; NULL: it does not, or another program may have been there. */
+static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, const struct live_process *p, uint32_t layout,
+					     struct process **owner)
+{
+	uint32_t number = layout & ~UNSETTLED;
+	const struct mapping *mapping;
+	const struct known_image *known;
+
+	/* It may have ended before it could be looked at once more. */
+	*owner = p->process && p->refreshed > p->program_since ? p->process : p->layout > p->program_layout ? p->before : NULL;
+	mapping = mapping_in(*owner, site->address);
+	if (!mapping || !mapping->inode || number < p->program_layout ||
+	    (number == p->program_layout && layout & UNSETTLED && p->program_since > p->changed))
+		return NULL;
+	known = session_image(s, *owner, mapping);
+	return known && known->image && known->image->is_program ? mapping : NULL;
+}
+
 static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
 {
 	struct process *owner = NULL;
@@ -62,6 +80,8 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 
 	site->image = NO_INDEX;
 	mapping = p ? site_mapping(site, p, layout, &owner) : NULL;
+	if (!mapping && p)
+		mapping = program_mapping(s, site, p, layout, &owner);
 	if (!mapping || !mapping->inode)
 		return;
 	known = session_image(s, owner, mapping);

@@ -34,7 +34,7 @@ struct sum_thread {
 };
 
 struct sum_place {
-	uint32_t thread, site;
+	uint32_t thread, site;   /* site: with GB_SUM_INNER, as in gb_sum_place */
 };
 
 struct sum_record {
@@ -115,7 +115,9 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 	HASH_FIND(hh, s->sums, &place, sizeof(place), record);
 	if (record)
 		return &s->d->sums[record->sum];
-	probe = session_any_probe(s, site);
+	probe = session_any_probe(s, site & ~GB_SUM_INNER);
+	if (site & GB_SUM_INNER && probe != NO_INDEX)
+		probe = session_inner_probe(s, site & ~GB_SUM_INNER, probe);
 	record = probe == NO_INDEX ? NULL : calloc(1, sizeof(*record));
 	if (!record)
 		return NULL;
@@ -161,7 +163,7 @@ static bool apply(struct capture_session *s, const struct sum_thread *thread, co
 
 	if (!def)
 		return false;
-	count_new(s, def, place->probe, sum, place->tid < s->threads_room ? s->threads[place->tid] : NULL);
+	count_new(s, def, place->probe & ~GB_SUM_INNER, sum, place->tid < s->threads_room ? s->threads[place->tid] : NULL);
 	def->lost = sum->lost;
 	def->summed = sum->summed;
 	def->skipped = sum->skipped;
@@ -192,7 +194,7 @@ static void take_entry(void *context, const struct gb_sum_place *place, const st
 	struct capture_session *s = look->s;
 	struct sum_thread *thread = find_thread(s, place->born, place->tid);
 
-	if (place->probe >= s->nfirst)
+	if ((place->probe & ~GB_SUM_INNER) >= s->nfirst)
 		return; /* of our own trial */
 	if (!thread) {
 		if (array_one_more(&look->unknown, &look->unknown_room, look->nunknown, sizeof(*look->unknown)))

@@ -24,6 +24,7 @@ static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, u
 	t->since = clock_monotonic();
 	s->d->threads[t->index].process = p->index;
 	s->d->threads[t->index].tid = tid;
+	t->left_out = s->d->processes[p->index].left_out;
 	s->d->threads[t->index].name = thread_name(pid, tid);
 	s->totals.threads++;
 	t->next_live = s->live;

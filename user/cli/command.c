@@ -10,7 +10,7 @@
  * letting go: a process is held as long as something that it or its children do could be missed without. Once it maps a
  * parallel runtime that is probed for everybody, and no model that takes part needs links to single processes, it runs on
  * alone: its forks are followed by the kernel, and only an exec of something unknown, or dlopen of it, would come late
- * (follow.c tells). A launcher maps no runtime and stays held. Links that such a process has from an earlier life, as a shell
+ * (follow.c tells). A launcher maps no runtime and stays held, though it is not observed itself (launchers.c). Links that such a process has from an earlier life, as a shell
  * say, are taken out then.
  *
  * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are
@@ -27,6 +27,7 @@
 
 #include "cli/command.h"
 #include "cli/follow.h"
+#include "cli/launchers.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -58,8 +59,7 @@ static void plan_known_libraries(struct job *job)
 }
 
 /*
- * A command that is given another program to run (env, time, a launcher of ranks), or a script. What it does itself is
- * of no interest, so models that join alone stay out of it unless asked for; and what its children will map is not known
+ * A command that is given another program to run (env, time, a launcher of ranks), or a script. What its children will map is not known
  * yet, so known libraries are probed beforehand.
  */
 static bool is_launcher(char *const argv[])
@@ -102,18 +102,21 @@ static bool maps_runtime(const struct job *job, const struct process *process)
 	return false;
 }
 
-/* Only the program itself counts: libraries that could trace, were they asked to, are in many launchers. */
-static bool is_debugger(const struct job *job, const struct process *process)
+/* A process that may load libraries while it runs: its linker is watched from the start. */
+static void watch_loading(struct job *job, pid_t pid)
 {
-	for (size_t m = 0; m < process->nmappings; m++) {
+	const struct process *process = capture_process(job->capture, pid);
+
+	for (size_t m = 0; process && m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
 		const struct image *image = mapping->executable && mapping->inode ?
 			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
 
-		if (image && image->is_program && image_imports(image, "ptrace"))
-			return true;
+		if (image && (image_imports(image, "dlopen") || image_imports(image, "dlmopen"))) {
+			follow_linker(job->follow, pid, false);
+			return;
+		}
 	}
-	return false;
 }
 
 static enum hold_answer decide(struct job *job, pid_t pid)
@@ -122,15 +125,16 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 
 	if (!process)
 		return HOLD_ON;
-	if (job->hold_children && is_debugger(job, process)) {
+	if (job->hold_children && launchers_traces(job->launchers, pid)) {
 		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
 			 "come late from here on", pid, log_safe(process->name));
 		job->hold_children = false;
 		return HOLD_RELEASE_ALL;
 	}
-	if (!maps_runtime(job, process) || attach_needs_own(job->plan, &job->attach))
+	if (capture_left_out(job->capture, pid) || !maps_runtime(job, process) || attach_needs_own(job->plan, &job->attach))
 		return HOLD_ON;
 	follow_take_own(job->follow, pid);
+	attach_wait_removed(job->kernel); /* it stands still: what it calls from here on is none of theirs */
 	follow_linker(job->follow, pid, pid == job->command);
 	return HOLD_RELEASE;
 }
@@ -138,13 +142,18 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 /* One look at a process that stands still. 0 or -errno. */
 static int look(struct job *job, const struct hold_notice *notice)
 {
+	enum moment moment = notice->kind == HOLD_READY || notice->kind == HOLD_LOADED ? SETTLED : LOADING;
 	bool added;
 	int err;
 
 	if (notice->other_thread)
 		follow_take_own(job->follow, notice->pid);
+	if (launchers_admit(job->launchers, notice->pid, moment) != ADMITTED) {
+		follow_changed_files(job->follow);
+		return 0;
+	}
 	err = follow_look(job->follow, notice->pid, notice->program, &added);
-	if (!err)
+	if (!err && launchers_looked(job->launchers, notice->pid, moment))
 		err = follow_give_own(job->follow, notice->pid);
 	if (notice->kind == HOLD_LOOK)
 		follow_linker(job->follow, notice->pid, notice->pid == job->command);
@@ -163,17 +172,26 @@ static int serve_one(struct job *job, const struct hold_notice *notice, bool *re
 		job->command_status = notice->status;
 		return 0;
 	case HOLD_BORN:
+		if (launchers_admit(job->launchers, notice->pid, AT_BIRTH) != ADMITTED)
+			break;
 		capture_add_child(job->capture, notice->pid, 0, clock_monotonic());
 		capture_refresh_process(job->capture, notice->pid, false);
+		launchers_looked(job->launchers, notice->pid, AT_BIRTH);
 		follow_give_own(job->follow, notice->pid);
+		watch_loading(job, notice->pid);
 		break;
 	case HOLD_LOOK:
 		err = look(job, notice);
+		break;
+	case HOLD_LOADED:
+		look(job, notice);
 		break;
 	case HOLD_READY:
 		err = look(job, notice);
 		capture_settle_process(job->capture, notice->pid);
 		answer = job->hold_children ? decide(job, notice->pid) : HOLD_RELEASE;
+		if (answer == HOLD_ON)
+			watch_loading(job, notice->pid);
 		break;
 	}
 	if (err && err != -ESRCH && !*ready)
@@ -233,11 +251,14 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 
 	if (err)
 		return err;
-	job->plan->no_alone = is_launcher(argv);
+	err = launchers_new(&job->launchers, job);
+	if (err)
+		return err;
+	launchers_begin(job->launchers);
 	job->attach.file = scope != SCOPE_PROCESS;
 	job->attach.file_alone = scope == SCOPE_FILE;
 	/* Of children that nobody holds, it is better to know beforehand what they may map. */
-	if (!job->hold_children && job->attach.file && job->plan->no_alone)
+	if (!job->hold_children && job->attach.file && is_launcher(argv))
 		plan_known_libraries(job);
 	err = job_load(job, ring_bytes);
 	if (!err)
@@ -252,6 +273,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
 	if (!err) {
+		kernel_hold(job->kernel, job->hold_children ? getpid() : 0);
 		job_begin(job);
 		err = serve_until_ready(job);
 	}

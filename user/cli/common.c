@@ -185,6 +185,7 @@ int cli_new_plan(struct plan **plan, const struct model_set *models, const struc
 	if (err)
 		return err;
 	(*plan)->leave_near = choice->leave_near;
+	(*plan)->says_builds = true;
 	if (choice->selection)
 		selection_check(choice->selection, models);
 	err = cli_prepare_plan(*plan, choice);
@@ -213,7 +214,7 @@ static int parse_returns(enum returns_wish *wish, const char *text)
 enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD };
 
 static const struct argp_option choice_options[] = {
-	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks", 1 },
+	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started", 1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
 	{ "build", OPTION_BUILD, "MODEL=BUILD", 0, "How the runtime in the program was built, such as upc=struct, where that cannot be told "

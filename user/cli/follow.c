@@ -16,7 +16,7 @@
  *             nor have children before Linux 6.6.
  *
  * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to
- * account: how often, the longest, the sum. It is told at the end.
+ * account: how often, the longest, the sum, told at the end; and each such window with its process and file, in the recording.
  *
  * Processes are looked at by number, which may belong to another one by then: what started later than the event is
  * another process, and links to one that has ended meanwhile are removed at once.
@@ -28,13 +28,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
 #include "cli/job.h"
-#include "cli/ranks.h"
+#include "cli/launchers.h"
 #include "flight/flight.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -52,6 +53,8 @@ struct pending {
 	bool other_thread;
 	bool young;             /* only for the linker's sake, and not before it has lived a while */
 	bool held;              /* it gets all it needs when it asks (command.c) */
+	const char *after;      /* what it did: "fork" */
+	bool settled;           /* all that it needs is mapped by then */
 };
 
 struct watched {
@@ -237,7 +240,7 @@ bool follow_linker(struct follow *f, pid_t pid, bool at_start)
 	 */
 	if (kernel_rung(f->job->kernel) == RUNG_PERF && (!at_start || f->job->npids > LINKERS_OF_PERF))
 		return false;
-	return process && attach_linker(f->job->kernel, f->job->plan, process) > 0;
+	return process && !capture_left_out(f->job->capture, pid) && attach_linker(f->job->kernel, f->job->plan, process) > 0;
 }
 
 /* --- looking ----------------------------------------------------------- */
@@ -254,6 +257,11 @@ static bool maps_only_known(const struct plan *plan, const struct process *proce
 	return true;
 }
 
+static bool is_held(const struct job *job, pid_t pid)
+{
+	return job->hold && hold_has(job->hold, pid);
+}
+
 int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 {
 	struct job *job = f->job;
@@ -263,57 +271,85 @@ int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 
 	*added = false;
 	follow_changed_files(f);
+	kernel_look(job->kernel, pid);
 	err = capture_refresh_process(job->capture, pid, changed);
 	process = err ? NULL : capture_process(job->capture, pid);
 	if (!process)
 		return err ?: -ESRCH;
 	/* Else the plan may have files that nobody has mapped so far (command.c): that one does is news. */
-	if (job->hold && job->hold_children && maps_only_known(job->plan, process))
+	if (job->hold && job->hold_children && maps_only_known(job->plan, process)) {
+		kernel_looked(job->kernel, pid, is_held(job, pid));
 		return 0;
+	}
 	err = plan_add_processes(job->plan, &process, 1);
 	watch_images(f);
+	if (!err && !plan_has_new(job->plan, first))
+		kernel_looked(job->kernel, pid, is_held(job, pid));
 	if (err || !plan_has_new(job->plan, first))
 		return err;
 	*added = true;
 	err = capture_define_probes(job->capture);
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, first, &job->attach);
-	if (!err)
-		capture_describe_process(job->capture, pid);
-	return err;
-}
-
-/* ns, CLOCK_MONOTONIC; to a tick of the kernel's clock, never too late. */
-static uint64_t started_at(const struct process *process)
-{
-	struct timespec boot;
-	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
-
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - clock_monotonic();
-	return started > asleep ? started - asleep : 0;
+	if (err)
+		return err;
+	kernel_looked(job->kernel, pid, is_held(job, pid));
+	capture_describe_process(job->capture, pid);
+	return 0;
 }
 
 /* Is this the process that the event was about, or one that has its number since? */
 static bool is_same(const struct process *process, uint64_t event)
 {
-	return started_at(process) <= event;
+	return process_started_ns(process) <= event;
 }
 
-static void came_late(struct follow *f, uint64_t since)
+/* Between these times it was not seen. image: what it may have called; NULL: not known. */
+static void note_window(struct follow *f, const struct pending *event, const struct image *image, uint64_t to)
 {
-	uint64_t window = clock_monotonic() - since;
+	if (to > event->since)
+		capture_add_window(f->job->capture, event->pid, image, event->since, to, event->after);
+}
 
+/*
+ * What it maps had its probes only after the event, whoever they were put in for: each such file is a blind window. of_old: also where they went in before
+ * the look that began at `look`. own: it has got links of its own just now.
+ */
+static void note_late(struct follow *f, const struct pending *event, const struct process *process, uint64_t look, bool of_old, bool own)
+{
+	struct plan *plan = f->job->plan;
+	uint64_t now = clock_monotonic(), after = of_old ? event->since : look, last = 0;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+		uint64_t to = image->probed_ns > after ? image->probed_ns : 0;
+
+		if ((!to && !own) || !image->probed_ns || !image->inode || !process_maps(process, image))
+			continue;
+		if (own && !attach_for_everybody(plan, image, &f->job->attach))
+			to = now;
+		if (!to)
+			continue;
+		note_window(f, event, image, to);
+		if (to > last)
+			last = to;
+	}
+	if (last <= event->since)
+		return;
 	f->account.late++;
-	f->account.total += window;
-	if (window > f->account.longest)
-		f->account.longest = window;
+	f->account.total += last - event->since;
+	if (last - event->since > f->account.longest)
+		f->account.longest = last - event->since;
 }
 
-static bool is_held(const struct job *job, pid_t pid)
+/* It has ended before anybody has looked at it. */
+static void note_unseen(struct follow *f, const struct pending *event)
 {
-	return job->hold && hold_has(job->hold, pid);
+	f->account.unseen++;
+	note_window(f, event, NULL, clock_monotonic());
 }
+
+static void call_for_look(struct follow *f, struct pending event);
 
 /* Makes good what the event changed while nobody stood still for it. */
 static void look_late(struct follow *f, const struct pending *event)
@@ -321,7 +357,21 @@ static void look_late(struct follow *f, const struct pending *event)
 	struct job *job = f->job;
 	bool added = false, known, own = !has_own(job, event->pid) && !event->held &&
 					 attach_needs_own(job->plan, &job->attach);
+	uint64_t look = clock_monotonic();
 	struct process *process;
+	enum moment moment = event->settled ? SETTLED : LOADING;
+
+	switch (launchers_admit(job->launchers, event->pid, moment)) {
+	case ADMITTED:
+		break;
+	case ADMITTED_LATER:
+		call_for_look(f, (struct pending){ .pid = event->pid, .since = event->since, .after = event->after, .young = true, .settled = true });
+		return;
+	case NOT_ADMITTED:
+		if (capture_left_out(job->capture, event->pid))
+			return;
+		break; /* it has ended */
+	}
 
 	if (event->other_thread) {
 		follow_take_own(f, event->pid);
@@ -330,13 +380,15 @@ static void look_late(struct follow *f, const struct pending *event)
 	known = !follow_look(f, event->pid, false, &added);
 	process = capture_process(job->capture, event->pid);
 	known = known && process && is_same(process, event->since);
+	own = launchers_looked(job->launchers, event->pid, moment) && own && attach_needs_own(job->plan, &job->attach);
 	if (known && own)
 		own = !follow_give_own(f, event->pid);
 	if (!known || !process_alive(process)) {
 		follow_take_own(f, event->pid); /* nobody's, or a stranger's */
-		f->account.unseen += !event->young;
-	} else if (added || own) {
-		came_late(f, event->since);
+		if (!event->young)
+			note_unseen(f, event);
+	} else {
+		note_late(f, event, process, look, !is_held(job, event->pid), own);
 	}
 }
 
@@ -356,10 +408,13 @@ static void call_for_look(struct follow *f, struct pending event)
 
 	if (known) {
 		known->other_thread |= event.other_thread;
-		if (known->young && !event.young)
+		if (known->young && !event.young) {
 			known->since = event.since;
+			known->after = event.after;
+		}
 		known->young &= event.young;
 		known->held &= event.held;
+		known->settled |= event.settled;
 		return;
 	}
 	if (event.young && f->npending >= YOUNG_MOST)
@@ -375,22 +430,39 @@ static bool was_held(const struct job *job, pid_t pid, uint64_t time)
 	return is_held(job, pid) || capture_looked_since(job->capture, pid, time);
 }
 
-void follow_missed(struct follow *f, pid_t pid)
+/* A process of which nothing is known belongs to the job, or may do so. False: it has ended. */
+static bool meet(struct follow *f, pid_t pid)
 {
 	uint64_t since = f->job->definitions.run.start, started;
 	struct process *process;
 	pid_t parent;
 
-	if (capture_knows(f->job->capture, pid) || process_open_if_there(&process, pid))
-		return;
-	started = started_at(process);
+	if (process_open_if_there(&process, pid))
+		return false;
+	started = process_started_ns(process);
 	if (since < started)
 		since = started;
 	parent = process->parent;
 	process_close(process);
-	f->account.processes++;
 	capture_add_child(f->job->capture, pid, parent, since);
-	call_for_look(f, (struct pending){ .pid = pid, .since = since });
+	call_for_look(f, (struct pending){ .pid = pid, .since = since, .after = "start" });
+	return true;
+}
+
+void follow_missed(struct follow *f, pid_t pid)
+{
+	if (!capture_knows(f->job->capture, pid) && meet(f, pid))
+		f->account.processes++;
+}
+
+/* Is it a launcher, or a child of one that has not become anything yet? */
+static bool is_launchers(struct follow *f, pid_t pid)
+{
+	const char *why = capture_left_out(f->job->capture, pid);
+
+	if (!launchers_active(f->job->launchers))
+		return false;
+	return why ? !strcmp(why, LEFT_OUT_LAUNCHER) : !capture_knows(f->job->capture, pid);
 }
 
 static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
@@ -398,12 +470,12 @@ static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time) || is_held(f->job, parent);
 
-	if (ranks_launched(f->job->ranks) && !capture_knows(f->job->capture, parent))
-		return; /* of a launcher, which is not observed itself: until it has a rank, neither is this */
 	f->account.processes++;
+	if (is_launchers(f, parent))
+		return; /* until it becomes another program it is what its parent is */
 	capture_add_child(f->job->capture, pid, parent, time);
 	call_for_look(f, (struct pending){
-		.pid = pid, .since = time, .held = held,
+		.pid = pid, .since = time, .held = held, .after = "fork",
 		.young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
 	});
 }
@@ -413,19 +485,20 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time);
 
-	if (ranks_launched(f->job->ranks) && !capture_knows(f->job->capture, pid)) {
-		if (ranks_is_one(f->job->ranks, pid))
-			follow_missed(f, pid);
-		return;
+	if (launchers_active(f->job->launchers) && !capture_knows(f->job->capture, pid)) {
+		if (!held)
+			f->account.unseen += !meet(f, pid);
+		return; /* a launcher's child: it was not known until now */
 	}
 	call_for_look(f, (struct pending){
-		.pid = pid, .since = time, .young = held, .held = held, .other_thread = other_thread && !held,
+		.pid = pid, .since = time, .after = "exec", .young = held, .held = held, .other_thread = other_thread && !held,
 	});
 }
 
-static void on_mapped(void *context, pid_t pid, uint64_t time)
+static void on_mapped(void *context, pid_t pid, uint64_t time, bool held)
 {
-	call_for_look(context, (struct pending){ .pid = pid, .since = time });
+	if (!held) /* else it is looked at before it goes on (command.c) */
+		call_for_look(context, (struct pending){ .pid = pid, .since = time, .after = "dlopen", .settled = true });
 }
 
 static void on_end(void *context, pid_t pid, int exit_code)
@@ -433,7 +506,10 @@ static void on_end(void *context, pid_t pid, int exit_code)
 	struct follow *f = context;
 	struct pending *pending = pending_of(f, pid);
 
+	launchers_ended(f->job->launchers, pid);
 	follow_take_own(f, pid);
+	if (pending && !pending->young && !pending->held)
+		note_unseen(f, pending);
 	if (pending)
 		*pending = f->pending[--f->npending];
 	flight_process_ended(f->job->flight, pid, exit_code);

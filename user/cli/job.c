@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/launchers.h"
 #include "cli/ranks.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -42,27 +43,50 @@ static int add_process(struct job *job, pid_t pid)
 	return 0;
 }
 
-/* The process itself, or where it launched ranks, those. */
+/* Those of them that are there, and are no launchers themselves. */
+static int add_started(struct job *job, const pid_t *pids, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		size_t before = job->nprocesses;
+
+		err = add_process(job, pids[i]);
+		if (err != -ENOMEM)
+			err = 0; /* ended in between, or said why not */
+		if (err || job->nprocesses == before || !launchers_is_one(job->launchers, job->processes[before]))
+			continue;
+		process_close(job->processes[--job->nprocesses]);
+		job->npids--;
+	}
+	return err;
+}
+
+/* The process itself; in place of a launcher the ranks below it, or else all that it has started. */
 static int add_pid(struct job *job, pid_t pid, const char **rank_variables)
 {
-	pid_t *ranks;
-	size_t count;
-	int err = process_descendants(pid, rank_variables, &ranks, &count);
+	pid_t *started = NULL;
+	size_t count = 0, before = job->nprocesses;
+	int err = job->all_processes ? 0 : process_descendants(pid, rank_variables, &started, &count);
 
-	if (err)
-		return err;
-	if (count) {
-		log_info("%d launched %zu processes with a rank: observing those", pid, count);
-		ranks_has_some(job->ranks, pid);
-	} else {
+	if (!err && !count)
 		err = add_process(job, pid);
+	if (!err && !count && job->nprocesses > before && launchers_is_one(job->launchers, job->processes[before])) {
+		process_close(job->processes[--job->nprocesses]);
+		job->npids--;
+		ranks_launches(job->ranks, pid);
+	} else if (count) {
+		log_info("%d launched %zu processes with a rank: observing those", pid, count);
+		ranks_launches(job->ranks, pid);
 	}
-	for (size_t i = 0; !err && i < count; i++) {
-		err = add_process(job, ranks[i]);
-		if (err == -ESRCH)
-			err = 0; /* ended in between */
+	if (!err && !count && (job->all_processes || job->nprocesses == before)) {
+		free(started);
+		started = NULL;
+		err = process_descendants(pid, NULL, &started, &count);
 	}
-	free(ranks);
+	if (!err)
+		err = add_started(job, started, count);
+	free(started);
 	return err;
 }
 
@@ -190,9 +214,13 @@ static int add_forked(struct job *job)
 
 static int nothing_known(const struct job *job)
 {
+	if (ranks_launched(job->ranks)) {
+		log_info("nothing that it has started maps a known runtime yet: waiting for what it starts");
+		return 0;
+	}
 	if (job->nprocesses == 1)
 		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
-			  "looked for; a launcher that has started no rank yet is worth another try", job->processes[0]->pid,
+			  "looked for", job->processes[0]->pid,
 			  log_safe(job->processes[0]->name), job->processes[0]->pid);
 	else
 		log_error("none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
@@ -227,16 +255,18 @@ static int check_functions(struct job *job)
 int job_add_pids(struct job *job, const struct pid_list *list)
 {
 	const char **rank_variables = plan_rank_variables(job->models);
-	int err = rank_variables ? ranks_new(&job->ranks, job->models, list) : -ENOMEM;
+	int err = rank_variables ? ranks_new(&job->ranks, list) : -ENOMEM;
 
+	if (!err)
+		err = launchers_new(&job->launchers, job);
 	for (size_t i = 0; !err && i < list->count; i++)
 		err = add_pid(job, list->pids[i], rank_variables);
 	free(rank_variables);
 	if (!err)
 		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
 	if (!err && !job->plan->nsites)
-		return nothing_known(job);
-	if (!err)
+		err = nothing_known(job);
+	else if (!err)
 		err = check_functions(job);
 	if (!err)
 		err = add_forked(job);
@@ -258,6 +288,10 @@ int job_load(struct job *job, uint64_t ring_bytes)
 
 	if (!err)
 		err = kernel_load(&job->kernel, &options);
+	if (err)
+		return err;
+	if (kernel_rung(job->kernel) == RUNG_SESSION)
+		err = plan_set_choosing(job->plan, job->attach.file, job->attach.file_alone);
 	if (err)
 		return err;
 	events = follow_events(job->follow);
@@ -297,15 +331,21 @@ static bool all_left_out(const struct job *job)
 	return true;
 }
 
-/* Libraries that these processes load from now on are told; those that came in just now are looked for once. */
-static void watch_loading(struct job *job)
+/* What they map may be more by now than when the plan was made. */
+static void look_once_more(struct job *job)
 {
 	bool added;
 
-	for (size_t i = 0; i < job->npids; i++) {
-		follow_linker(job->follow, job->pids[i], true);
+	for (size_t i = 0; i < job->npids; i++)
 		follow_look(job->follow, job->pids[i], false, &added);
-	}
+}
+
+/* Libraries that these processes load from now on are told; those that came in just now are looked for once. */
+static void watch_loading(struct job *job)
+{
+	for (size_t i = 0; i < job->npids; i++)
+		follow_linker(job->follow, job->pids[i], true);
+	look_once_more(job);
 }
 
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
@@ -314,7 +354,8 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 
 	/* What everything maps is never probed for everybody unless asked: it would slow down the whole machine. */
 	job->attach.file_alone = scope == SCOPE_FILE;
-	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && job->npids > FEW_PROCESSES);
+	/* How many a launcher will start is not known. */
+	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids));
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
 	err = job_load(job, ring_bytes);
@@ -325,17 +366,22 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	}
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, 0, &job->attach);
-	if (!err && all_left_out(job)) {
+	if (!err && job->plan->nsites && all_left_out(job)) {
 		log_error("nothing that the job maps imports any of the known functions: use --all-symbols");
 		err = -ENOENT;
-	} else if (!err && !attach_count(job->kernel)) {
+	} else if (!err && !attach_count(job->kernel) && !ranks_launched(job->ranks)) {
 		log_error("the process ended before its probes were in: start it with 'gaspbpf -- COMMAND'");
 		err = -ESRCH;
 	}
 	job->nobserved = job->npids;
 	if (!err) {
+		look_once_more(job);
 		job_begin(job);
 		watch_loading(job);
+		if (ranks_launched(job->ranks))
+			launchers_begin(job->launchers);
+		for (size_t i = 0; i < job->npids; i++)
+			launchers_looked(job->launchers, job->pids[i], AT_BIRTH);
 		err = ranks_catch_up(job->ranks, job);
 	}
 	return err;
@@ -343,7 +389,9 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 
 bool job_alive(const struct job *job)
 {
-	return capture_totals(job->capture).alive > 0;
+	struct capture_totals totals = capture_totals(job->capture);
+
+	return totals.alive + totals.left_out > 0; /* a launcher may start more */
 }
 
 void job_free(struct job *job)
@@ -354,6 +402,7 @@ void job_free(struct job *job)
 	command_let_go(job, false);
 	follow_free(job->follow);
 	ranks_free(job->ranks);
+	launchers_free(job->launchers);
 	capture_close(job->capture);
 	kernel_free(job->kernel);
 	definitions_free(&job->definitions);

@@ -23,6 +23,8 @@ struct job {
 	size_t nobserved;         /* processes at the start */
 	struct follow *follow;    /* what comes after the start */
 	struct ranks *ranks;      /* that come later; NULL: a command was started */
+	struct launchers *launchers; /* they, and others, are no part of the job */
+	bool all_processes;       /* but then they are */
 	struct flight *flight;    /* it is told of processes that end; NULL: none */
 	pid_t command;            /* started by us; 0: none */
 	bool callers;             /* of calls in progress it is wanted where they came from */

@@ -179,11 +179,15 @@ static void print_builds(const struct plan *plan, const struct model *model)
 	for (size_t i = 0; i < plan->nimages && model->nbuilds; i++) {
 		struct image *image = plan->images[i];
 		const struct build *build;
+		struct build room;
 
 		if (!plan_has_sites(plan, model, image))
 			continue;
-		build = plan_build(plan, model, image);
-		printf("  build: %s: %s\n", build ? build->name : "unknown",
+		build = plan_build(plan, model, image, &room);
+		printf("  build: %s", build ? build->name : "unknown");
+		if (build && build->bits[0])
+			printf(" (%u, %u and %u bits)", build->bits[0], build->bits[1], build->bits[2]);
+		printf(": %s\n",
 		       plan_build_is_told(plan, model) ? "as told by --build" :
 		       build && build->ntests ? "recognised in the program" : "taken by default: the program does not tell; --build does");
 	}
@@ -294,10 +298,11 @@ static void json_builds(struct json *j, const struct plan *plan, const struct mo
 {
 	for (size_t i = 0; i < plan->nimages && model->nbuilds; i++) {
 		const struct build *build;
+		struct build room;
 
 		if (!plan_has_sites(plan, model, plan->images[i]))
 			continue;
-		build = plan_build(plan, model, plan->images[i]);
+		build = plan_build(plan, model, plan->images[i], &room);
 		json_object(j);
 		json_key_string(j, "model", model->name);
 		json_key_string(j, "file", plan->images[i]->path);
@@ -459,6 +464,7 @@ int command_list(int argc, char **argv)
 	else if (!err)
 		err = cli_new_plan(&plan, models, &o.choice);
 	if (plan) {
+		plan->says_builds = false; /* it is listed */
 		err = look(&o, plan);
 		if (!err)
 			err = show(&o, plan);

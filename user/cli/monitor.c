@@ -431,13 +431,29 @@ static int reload(struct watch *w, const struct options *first, struct options *
 
 /* --- watching ------------------------------------------------------------ */
 
+/* Whoever starts from here on is counted from its first call, as far as its libraries are known. */
+static void say_ready(const struct watch *w, const struct options *o)
+{
+	if (service_url(w->service))
+		fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(w->service));
+	else if (!o->quiet)
+		fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
+	service_ready(w->service, "");
+}
+
 static int watch(struct watch *w, const struct options *o, struct options **chosen)
 {
-	uint64_t started = clock_monotonic(), shown = started, now = started, end = o->duration ? started + o->duration : UINT64_MAX;
+	uint64_t now = clock_monotonic(), shown = now, end = UINT64_MAX;
+	bool ready = false;
 	struct monitor_before before = { 0 };
 	int err = begin_printing(w->m, o, &before);
 
 	while (!err && now < end) {
+		if (!ready && monitor_ready(w->m)) {
+			ready = true;
+			say_ready(w, o);
+			end = o->duration ? clock_monotonic() + o->duration : UINT64_MAX;
+		}
 		int timeout = min_timeout(min_timeout(monitor_timeout(w->m), now, shown + o->interval), now, end);
 
 		wait_for_something(w, monitor_flight_timeout(w->flight, timeout));
@@ -477,11 +493,6 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 	w->m = m;
 	drop_privileges(m);
 	look_for_cgroups(o);
-	if (service_url(w->service))
-		fprintf(stderr, "gaspbpf: monitoring: metrics at %s\n", service_url(w->service));
-	else if (!o->quiet)
-		fprintf(stderr, "gaspbpf: monitoring: ^C to stop\n");
-	service_ready(w->service, "");
 	return watch(w, o, chosen);
 }
 

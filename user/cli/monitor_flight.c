@@ -115,7 +115,7 @@ static void on_renewing(void *context, struct monitor *m)
 	close_capture(f);
 }
 
-static void on_came(void *context, struct monitor *m, const struct process *process)
+static void on_came(void *context, struct monitor *m, const struct process *process, uint64_t blind_from, uint64_t blind_to)
 {
 	struct monitor_flight *f = context;
 
@@ -124,8 +124,8 @@ static void on_came(void *context, struct monitor *m, const struct process *proc
 		return;
 	}
 	f->pids[f->npids++] = process->pid;
-	if (f->capture)
-		capture_refresh_process(f->capture, process->pid, false);
+	if (f->capture && !capture_refresh_process(f->capture, process->pid, false) && blind_to)
+		capture_add_window(f->capture, process->pid, NULL, blind_from, blind_to, "its start");
 }
 
 static void on_left(void *context, struct monitor *m, pid_t pid)

@@ -109,7 +109,7 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 {
 	double since = seconds_since(now, before) * 1e9;
 	time_t clock = time(NULL);
-	char when[32] = "";
+	char when[32] = "", late[FORMAT_SIZE];
 	struct tm local;
 
 	if (localtime_r(&clock, &local))
@@ -120,6 +120,12 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 	if (now->lost)
 		fprintf(out, "  LOST %llu calls (no memory)", (unsigned long long)now->lost);
 	fputc('\n', out);
+	if (!now->ready)
+		fprintf(out, "  not ready: %zu of %zu libraries have their probes\n", now->registered, now->libraries);
+	if (now->late)
+		fprintf(out, "  late*: %llu times a process could call before its probes were in, up to %s\n", (unsigned long long)now->late, format_time(late, now->late_longest_ns));
+	if (now->unseen)
+		fprintf(out, "  unseen: %llu processes had ended before they could be looked at\n", (unsigned long long)now->unseen);
 }
 
 /* A second. Calls that were only counted moved as much as the others, as far as anybody knows. */
@@ -162,6 +168,8 @@ static void print_events(const struct monitor_snapshot *now, const struct monito
 		else if (event->every > 1)
 			snprintf(note, sizeof(note), "1/%u", event->every);
 		fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", event->name, format_count(calls, event->total.calls), rate, mean, bytes, note);
+		if (event->total.inner)
+			fprintf(out, "  %-29s %11s\n", "  made by the runtime (inner)", format_count(calls, event->total.inner));
 	}
 }
 
@@ -217,8 +225,8 @@ static int print_processes(const struct monitor_snapshot *now, const struct moni
 			snprintf(rank, sizeof(rank), "%ld", p->rank);
 		snprintf(share, sizeof(share), "%s%.1f%%", about, list[i].ns / 1e7 / since);
 		snprintf(moved, sizeof(moved), "%s%s", list[i].bytes ? about : "", format_bytes(bytes, list[i].bytes / since));
-		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
-			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved);
+		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s%s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
+			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved, p->blind_ns ? "*" : "");
 	}
 	if (count > PROCESSES_SHOWN)
 		fprintf(out, "  ... and %zu more\n", count - PROCESSES_SHOWN);
@@ -262,6 +270,8 @@ static void write_amounts(struct json *j, const struct monitor_event *event, con
 	json_key_uint(j, "calls", a->calls);
 	json_key_uint(j, "timed", a->timed);
 	json_key_uint(j, "skipped", a->skipped);
+	json_key_uint(j, "inner", a->inner);
+	json_key_uint(j, "inner_ns", a->inner_ns);
 	json_key_uint(j, "total_ns", a->ns);
 	if (a->timed) {
 		json_key_uint(j, "min_ns", a->min);
@@ -271,6 +281,12 @@ static void write_amounts(struct json *j, const struct monitor_event *event, con
 	json_key_uint(j, "sized", a->sized);
 	json_key_uint_known(j, "bytes", a->bytes, a->sized);
 	write_histogram(j, "histogram_bytes", a->size);
+}
+
+/* ns, CLOCK_REALTIME. */
+static uint64_t as_date(const struct monitor_snapshot *now, uint64_t time_ns)
+{
+	return now->since_realtime_ns + time_ns - now->since_ns;
 }
 
 static void write_process(struct json *j, const struct monitor_snapshot *now, const struct monitor_process *p)
@@ -286,6 +302,8 @@ static void write_process(struct json *j, const struct monitor_snapshot *now, co
 	json_key_int_known(j, "size", p->size, p->size >= 0);
 	json_key_bool(j, "from_start", p->from_start);
 	json_key_uint(j, "blind_ns", p->blind_ns);
+	json_key_uint_known(j, "blind_from_ns", as_date(now, p->blind_from_ns), p->blind_ns);
+	json_key_uint_known(j, "blind_to_ns", as_date(now, p->blind_to_ns), p->blind_ns);
 	json_key(j, "ended");
 	json_bool(j, p->ended_ns);
 	json_key(j, "events");
@@ -305,6 +323,7 @@ static void write_monitor(struct json *j, const struct monitor_snapshot *now)
 	json_object(j);
 	json_key_uint(j, "since_ns", now->time_ns - now->since_ns);
 	json_key_string(j, "rung", now->rung);
+	json_key_bool(j, "ready", now->ready);
 	json_key_uint(j, "noticed", now->noticed);
 	json_key_uint(j, "ended", now->ended);
 	json_key_uint(j, "crowded", now->crowded);
@@ -334,14 +353,14 @@ int monitor_print_json(const struct monitor_snapshot *now, struct monitor_before
 		return -ENOMEM;
 	json_init_file(j, out, false);
 	json_object(j);
-	json_key_uint(j, "time_ns", now->since_realtime_ns + now->time_ns - now->since_ns);
+	json_key_uint(j, "time_ns", as_date(now, now->time_ns));
 	write_monitor(j, now);
 	json_key(j, "events");
 	json_array(j);
 	for (size_t i = 0; i < now->nevents; i++) {
 		const struct monitor_event *event = &now->events[i];
 
-		if (!event->total.calls && !event->unseen_ns)
+		if (!event->total.calls && !event->total.inner && !event->unseen_ns)
 			continue;
 		json_object(j);
 		write_amounts(j, event, &event->total);

@@ -12,6 +12,7 @@ struct observing {
 	enum scope scope;
 	uint64_t ring_bytes;      /* 0: as many as usual */
 	double budget;            /* --max-overhead; 0: no limit */
+	bool all_processes;       /* launchers, too */
 };
 
 /* For argp's `children`; its input (state->child_inputs[N]) is a struct observing. */

@@ -6,9 +6,8 @@
  * there is noted before the first look; when forks are told, who has come since is taken for what a fork would have been.
  * Whoever forks between that look and its own entry into the set of targets is found by one more look, so that goes on until one shows nobody new.
  *
- * A launcher whose ranks are observed in its place is followed for its forks alone. It and what is below it are targets of the kernel side,
- * but the capture does not know them. What they start is of interest once it has a rank: that is in its environment, so since
- * an exec (follow.c asks then).
+ * A launcher is followed for its forks alone. It and what is below it are targets of the kernel side, and what they start is of interest once it
+ * has become another program (follow.c asks launchers.c then). So a script is followed to its end, from one job that it runs to the next.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "capture/capture.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/launchers.h"
 #include "cli/ranks.h"
 #include "probe/probe.h"
 #include "target/target.h"
@@ -26,13 +26,12 @@
 /* A process that was asked for. */
 struct asked {
 	pid_t pid;
-	bool has_ranks;      /* they are observed in its place */
+	bool launches;       /* what it starts is observed in its place */
 	pid_t *below;        /* all that were seen below it; in ascending order */
 	size_t nbelow;
 };
 
 struct ranks {
-	const char **variables; /* those with a rank; NULL-terminated */
 	struct asked *asked;
 	size_t nasked;
 };
@@ -44,20 +43,18 @@ void ranks_free(struct ranks *r)
 	for (size_t i = 0; i < r->nasked; i++)
 		free(r->asked[i].below);
 	free(r->asked);
-	free(r->variables);
 	free(r);
 }
 
-int ranks_new(struct ranks **result, const struct model_set *models, const struct pid_list *asked)
+int ranks_new(struct ranks **result, const struct pid_list *asked)
 {
 	struct ranks *r = *result = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r)
 		return -ENOMEM;
-	r->variables = plan_rank_variables(models);
 	r->asked = calloc(asked->count + 1, sizeof(*r->asked));
-	if (!r->variables || !r->asked)
+	if (!r->asked)
 		return -ENOMEM;
 	for (size_t i = 0; i < asked->count; i++) {
 		struct asked *one = &r->asked[r->nasked++];
@@ -70,49 +67,19 @@ int ranks_new(struct ranks **result, const struct model_set *models, const struc
 	return 0;
 }
 
-/* What the launcher has itself, from an outer one, says nothing of those that it starts. */
-static void forget_variables_of(struct ranks *r, const struct process *launcher)
+void ranks_launches(struct ranks *r, pid_t launcher)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; r->variables[i]; i++)
-		if (!process_getenv(launcher, r->variables[i]))
-			r->variables[kept++] = r->variables[i];
-	r->variables[kept] = NULL;
-}
-
-void ranks_has_some(struct ranks *r, pid_t launcher)
-{
-	struct process *process;
-
 	for (size_t i = 0; i < r->nasked; i++)
 		if (r->asked[i].pid == launcher)
-			r->asked[i].has_ranks = true;
-	if (process_open_if_there(&process, launcher))
-		return;
-	forget_variables_of(r, process);
-	process_close(process);
+			r->asked[i].launches = true;
 }
 
 bool ranks_launched(const struct ranks *r)
 {
 	for (size_t i = 0; r && i < r->nasked; i++)
-		if (r->asked[i].has_ranks)
+		if (r->asked[i].launches)
 			return true;
 	return false;
-}
-
-bool ranks_is_one(const struct ranks *r, pid_t pid)
-{
-	struct process *process;
-	bool is = false;
-
-	if (process_open_if_there(&process, pid))
-		return false;
-	for (size_t i = 0; r->variables[i] && !is; i++)
-		is = process_getenv(process, r->variables[i]);
-	process_close(process);
-	return is;
 }
 
 static int by_number(const void *left, const void *right)
@@ -139,7 +106,7 @@ static int look_again(struct ranks *r, struct asked *asked, struct job *job, boo
 			continue;
 		*came = true;
 		err = kernel_add_target(job->kernel, below[i]);
-		if (!err && (!asked->has_ranks || ranks_is_one(r, below[i])))
+		if (!err)
 			follow_missed(job->follow, below[i]);
 	}
 	if (err) {
@@ -156,8 +123,13 @@ static int follow_launcher(const struct asked *asked, struct job *job)
 {
 	int err = kernel_add_target(job->kernel, asked->pid);
 
-	for (size_t i = 0; !err && i < asked->nbelow; i++)
+	if (!err)
+		capture_leave_out(job->capture, asked->pid, LEFT_OUT_LAUNCHER);
+	for (size_t i = 0; !err && i < asked->nbelow; i++) {
 		err = kernel_add_target(job->kernel, asked->below[i]);
+		if (!err && !capture_knows(job->capture, asked->below[i]))
+			launchers_admit(job->launchers, asked->below[i], SETTLED); /* one that it has started */
+	}
 	return err;
 }
 
@@ -167,7 +139,7 @@ int ranks_catch_up(struct ranks *r, struct job *job)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < r->nasked; i++)
-		if (r->asked[i].has_ranks)
+		if (r->asked[i].launches)
 			err = follow_launcher(&r->asked[i], job);
 	for (int looks = 0; !err && came && looks < LOOKS_MOST; looks++) {
 		came = false;

@@ -24,6 +24,7 @@
 #include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/launchers.h"
 #include "cli/observing.h"
 #include "cli/outputs.h"
 #include "cli/record_flight.h"
@@ -313,7 +314,7 @@ static void say_later(const struct job *job)
 		log_warn("probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these blind windows were missed: "
 			 "the longest was %s, all together %s%s", came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest), format_time(total, came.total), advice);
 	if (came.unseen)
-		log_warn("%zu time%s a new process had ended before it could be looked at: what it called in files that were not known yet was "
+		log_warn("%zu time%s a process had ended before it could be looked at: what it called in files that were not known yet was "
 			 "missed%s", came.unseen, came.unseen == 1 ? "" : "s", advice);
 }
 
@@ -334,6 +335,7 @@ static int leave(struct watch *w)
 	attach_remove_all(job->kernel, show_leaving);
 	log_status("%s", "");
 	log_info("probes taken out in %.1f ms", (clock_monotonic() - before) / 1e6);
+	launchers_finish(job->launchers);
 	capture_finish(job->capture);
 	say_later(job);
 	if (!job->plan->nsites)
@@ -421,8 +423,8 @@ static void say_start(const struct watch *w)
 	if (w->options->quiet)
 		return;
 	observed = describe_costs(job, costs, sizeof(costs));
-	if (!observed) { /* only of a command, which may map something yet; of others it is an error */
-		fprintf(stderr, "gaspbpf: observing the command: it maps nothing known so far; ^C to stop\n");
+	if (!observed) { /* only of a command or a launcher, which may map or start something yet; of others it is an error */
+		fprintf(stderr, "gaspbpf: observing %s nothing known is mapped so far; ^C to stop\n", job->command ? "the command:" : "what is started:");
 		return;
 	}
 	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved, job->nobserved == 1 ? "" : "es",
@@ -531,6 +533,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 		return -EPERM;
 	}
+	job->all_processes = o->observing.all_processes;
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	if (!err && !o->command)
 		err = job_add_pids(job, &o->choice.pids);

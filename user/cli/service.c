@@ -58,7 +58,7 @@ struct service {
 	struct monitor *const *monitor;
 	struct metrics *metrics; /* NULL: not asked for */
 	char *listen;
-	uint64_t watchdog, told; /* ns: how often systemd wants to be told, 0: never; when it was */
+	uint64_t watchdog, told; /* ns: how often systemd wants to be told, 0: never; when it was, 0: not even that all is ready */
 };
 
 static const struct monitor_snapshot *look(void *context)
@@ -143,7 +143,7 @@ int service_timeout(const struct service *service, int most)
 
 	if (timeout >= 0 && timeout < most)
 		most = timeout;
-	return service->watchdog && left < most ? left : most;
+	return service->watchdog && service->told && left < most ? left : most;
 }
 
 void service_step(struct service *service)
@@ -151,7 +151,7 @@ void service_step(struct service *service)
 	uint64_t now = clock_monotonic();
 
 	metrics_step(service->metrics);
-	if (!service->watchdog || now - service->told < service->watchdog)
+	if (!service->watchdog || !service->told || now - service->told < service->watchdog)
 		return;
 	service->told = now;
 	notify("WATCHDOG=1");

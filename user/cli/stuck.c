@@ -30,15 +30,16 @@
 struct options {
 	struct choice choice;
 	uint64_t duration;
-	bool json, stacks, all, no_probes;
+	bool json, stacks, all, no_probes, all_processes;
 };
 
-enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES };
+enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES, OPTION_ALL_PROCESSES };
 
 static const struct argp_option option_table[] = {
 	{ "duration", 'd', "TIME", 0, "Watch for so long (default 1s): a call that has not ended by then counts as waiting; 0: a single look", 1 },
 	{ "stack", OPTION_STACK, NULL, 0, "The stack of each thread, too", 3 },
 	{ "all", OPTION_ALL, NULL, 0, "Also threads that libraries have started for themselves", 3 },
+	{ "all-processes", OPTION_ALL_PROCESSES, NULL, 0, "Launchers, shells and the like, too, not only what they have started", 2 },
 	{ "no-probes", OPTION_NO_PROBES, NULL, 0, "Put no probes in: two looks at the stacks are all", 2 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON (docs/stuck.md)", 3 },
 	{ 0 }
@@ -74,6 +75,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_STACK:
 		o->stacks = true;
+		return 0;
+	case OPTION_ALL_PROCESSES:
+		o->all_processes = true;
 		return 0;
 	case OPTION_ALL:
 		o->all = true;
@@ -147,6 +151,7 @@ static int plan_probes(struct options *o, struct job *job, const struct stuck *s
 	struct pid_list pids = { .count = stuck->nprocesses };
 	int err;
 
+	job->all_processes = o->all_processes;
 	choice.models = o->choice.models ?: name_models(job->models, true, !is_parallel(stuck->names));
 	pids.pids = calloc(pids.count, sizeof(*pids.pids));
 	err = choice.models && pids.pids ? cli_new_plan(&job->plan, job->models, &choice) : -ENOMEM;
@@ -295,7 +300,7 @@ static int find_processes(struct options *o, struct job *job, pid_t **pids, size
 {
 	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
 	struct choice choice = o->choice;
-	struct job found = { .models = job->models };
+	struct job found = { .models = job->models, .all_processes = o->all_processes };
 	int err;
 
 	choice.models = o->choice.models ?: all;
@@ -363,6 +368,10 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 	if (!may_observe()) {
 		say_rights();
 		say_foreign(stuck);
+	}
+	if (!stuck->nprocesses) {
+		log_error("nothing that these launchers have started maps a known runtime yet: try again, or use --all-processes");
+		return -ENOENT;
 	}
 	err = stuck_look(stuck, false);
 	if (!err && (!may_observe() || o->no_probes || !o->duration))

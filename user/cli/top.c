@@ -20,6 +20,7 @@
 #include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/launchers.h"
 #include "cli/observing.h"
 #include "top/top.h"
 #include "util/clock.h"
@@ -237,6 +238,7 @@ static void watch(struct run *r)
 		if (redraw)
 			screen_draw(r->screen);
 	}
+	launchers_finish(r->job.launchers);
 	if (r->options->once)
 		look(r, true);
 }
@@ -288,6 +290,7 @@ static int prepare(struct run *r, struct options *o)
 		log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 		return -EPERM;
 	}
+	job->all_processes = o->observing.all_processes;
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	if (!err && !o->command)
 		err = job_add_pids(job, &o->choice.pids);

@@ -103,6 +103,7 @@ const char *call_end(const struct span *span)
 	static const char *const names[] = {
 		[GB_END_UNWOUND] = "unwound", [GB_END_EXIT] = "exit", [GB_END_EXEC] = "exec", [GB_END_DEPTH] = "depth",
 		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic", [GB_END_TAIL] = "tail", [GB_END_OFF] = "off",
+		[GB_END_ALONE] = "alone",
 	};
 
 	if (span->reason == GB_END_RETURN)

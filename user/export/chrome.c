@@ -173,12 +173,13 @@ static const struct track *track_of(struct chrome *c, uint32_t thread, unsigned 
 static int put_metadata(struct chrome *c)
 {
 	for (uint32_t i = 0; i < c->d->nprocesses; i++)
-		put_process(c, i);
+		if (!c->d->processes[i].left_out)
+			put_process(c, i);
 	for (uint32_t i = 0; i < c->d->nthreads; i++) {
 		uint32_t process = c->d->threads[i].process;
 
 		c->threads[i].pid = process < c->d->nprocesses ? c->d->processes[process].pid : 0;
-		if (!track_of(c, i, 0))
+		if (!thread_is_left_out(c->d, i) && !track_of(c, i, 0))
 			return -ENOMEM;
 	}
 	return c->json.error;

@@ -44,6 +44,7 @@
 struct load {
 	uint32_t site;
 	uint64_t followed, skipped; /* calls so far ... */
+	uint64_t part_followed[2], part_skipped[2]; /* as they were told: of the program and inner ones */
 	uint64_t followed_before, skipped_before; /* ... and at the last look */
 	double rate, held;          /* calls a ns of the job's own time */
 };
@@ -116,7 +117,7 @@ static struct load *load_of(struct governed_thread *t, uint32_t site)
 	return &t->loads[t->nloads - 1];
 }
 
-int governor_count(struct governor *g, uint32_t thread, uint32_t site, uint64_t followed, uint64_t skipped)
+int governor_count(struct governor *g, uint32_t thread, uint32_t site, bool inner, uint64_t followed, uint64_t skipped)
 {
 	struct load *load;
 
@@ -130,8 +131,10 @@ int governor_count(struct governor *g, uint32_t thread, uint32_t site, uint64_t 
 		g->sites[site] = (struct governed_site){ .level = { LEVEL_ALL, 1 }, .known = true };
 	g->threads[thread].used = true;
 	g->threads[thread].told = true;
-	load->followed = followed;
-	load->skipped = skipped;
+	load->part_followed[inner] = followed;
+	load->part_skipped[inner] = skipped;
+	load->followed = load->part_followed[0] + load->part_followed[1];
+	load->skipped = load->part_skipped[0] + load->part_skipped[1];
 	return 0;
 }
 

@@ -41,7 +41,7 @@ void governor_free(struct governor *governor);
  * All calls of a site on a thread (an index that no other thread gets) so far. To be told before each look of every thread that lives:
  * one that nothing is told of has ended. -ENOMEM: it took no notice.
  */
-int governor_count(struct governor *governor, uint32_t thread, uint32_t site, uint64_t followed, uint64_t skipped);
+int governor_count(struct governor *governor, uint32_t thread, uint32_t site, bool inner, uint64_t followed, uint64_t skipped);
 /* Is a look due? now: ns. */
 bool governor_is_due(const struct governor *governor, uint64_t now);
 /* Looks at what has been told since the last look, and decides. To be called often: every 20 ms. */

@@ -55,7 +55,7 @@ static uint32_t event_of(struct live *live, uint32_t probe)
 		const struct def_probe *other = &live->d->probes[live->events[i]];
 
 		if (same_text(def->event, other->event) && same_text(def->model, other->model) &&
-		    (!((def->marks | other->marks) & MARK_EACH) || same_text(def->symbol, other->symbol)))
+		    !((def->marks ^ other->marks) & MARK_INNER) && (!((def->marks | other->marks) & MARK_EACH) || same_text(def->symbol, other->symbol)))
 			return i;
 	}
 	if (array_one_more(&live->events, &live->events_room, live->nevents, sizeof(*live->events)))
@@ -80,6 +80,15 @@ static bool is_of_ranks(const struct live *live, const struct def_probe *def)
 	return model && ((model->rank_env && model->rank_env[0]) || model->rank_symbol);
 }
 
+/* The first probe of the same model. */
+static uint32_t runtime_of(const struct live *live, uint32_t probe)
+{
+	for (uint32_t i = 0; i < probe; i++)
+		if (same_text(live->d->probes[i].model, live->d->probes[probe].model))
+			return i;
+	return probe;
+}
+
 static int learn(struct live *live, uint32_t probe)
 {
 	const struct def_probe *def = &live->d->probes[probe];
@@ -90,7 +99,9 @@ static int learn(struct live *live, uint32_t probe)
 		return -ENOMEM;
 	p.opaque = p.group != LIVE_TASK && p.group != LIVE_OTHER;
 	p.ranks = is_of_ranks(live, def);
-	p.meets = def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && find_value(def, MEANING_ROOT) < 0);
+	p.inner = def->marks & MARK_INNER;
+	p.runtime = runtime_of(live, probe);
+	p.meets = !p.inner && (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && find_value(def, MEANING_ROOT) < 0));
 	p.object = find_value(def, MEANING_BARRIER);
 	if (p.object < 0 && p.ranks) {
 		p.object = find_value(def, MEANING_COMM);
@@ -193,6 +204,14 @@ void live_add_groups(uint64_t *to, const uint64_t *from)
 		to[i] += from[i];
 }
 
+static void add_inner(struct live_pending *to, const struct live_pending *from)
+{
+	if (!to->inner)
+		to->runtime = from->runtime;
+	if (to->runtime == from->runtime)
+		to->inner += from->inner;
+}
+
 /* What was pending and began within the call goes into it; else its own call was lost, and it is the thread's. */
 static void take_pending(struct live_state *s, struct live_pending *from, uint64_t start, struct live_pending *into)
 {
@@ -200,6 +219,7 @@ static void take_pending(struct live_state *s, struct live_pending *from, uint64
 		return;
 	if (from->first >= start) {
 		into->time += from->time;
+		add_inner(into, from);
 		live_add_groups(into->group, from->group);
 	} else {
 		live_add_groups(s->group, from->group);
@@ -217,13 +237,17 @@ static uint64_t settle(struct live *live, struct live_state *s, const struct liv
 
 	for (size_t i = (size_t)span->depth + 1; i < s->nlevels; i++)
 		take_pending(s, &s->levels[i], span->start, &inside);
-	*self = part > inside.time ? part - inside.time : 0;
+	uint64_t own = part > inside.time ? part - inside.time : 0;
+
+	*self = own + (inside.runtime == p->runtime ? inside.inner : 0);
 	if (p->opaque) {
 		memset(inside.group, 0, sizeof(inside.group));
 		inside.group[p->group] = part;
 	} else {
-		inside.group[p->group] += *self;
+		inside.group[p->group] += own;
 	}
+	inside.inner = p->inner ? *self : 0;
+	inside.runtime = p->runtime;
 	if (!span->depth || array_reach(&s->levels, &s->nlevels, (size_t)span->depth + 1, sizeof(*s->levels))) {
 		live_add_groups(s->group, inside.group);
 		return part;
@@ -232,6 +256,7 @@ static uint64_t settle(struct live *live, struct live_state *s, const struct liv
 	if (!mine->time || span->start < mine->first)
 		mine->first = span->start;
 	mine->time += part;
+	add_inner(mine, &inside);
 	live_add_groups(mine->group, inside.group);
 	return part;
 }
@@ -271,13 +296,15 @@ int live_count(struct live *live, const struct span *span)
 		row->open.longest = duration;
 	if (span->site != NO_INDEX)
 		row->site = span->site;
-	s->open.calls++;
+	s->open.calls += !p->inner;
+	s->open.inner += p->inner;
 	if (p->payload) {
 		payload = payload_read(p->payload, &sent);
-		row->moves = s->open.moves = true;
+		row->moves = true;
+		s->open.moves |= !p->inner;
 		if (payload.bytes > 0) {
 			row->open.bytes += payload.bytes;
-			s->open.bytes += payload.bytes;
+			s->open.bytes += p->inner ? 0 : payload.bytes;
 		}
 	}
 	return p->meets ? teams_take(live, p, span, true) : 0;

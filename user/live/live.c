@@ -188,9 +188,13 @@ static int add_sum(struct live *live, const struct def_sum *sum, struct def_sum 
 	row->open.missing += missing;
 	row->open.time += time;
 	row->open.self += time;
-	s->open.calls += missing;
-	s->open.missing += missing;
-	s->group[p->group] += time;
+	if (p->inner) { /* its time is that of the call around it */
+		s->open.inner += missing;
+	} else {
+		s->open.calls += missing;
+		s->open.missing += missing;
+		s->group[p->group] += time;
+	}
 	*before = *sum;
 	return 0;
 }
@@ -223,6 +227,7 @@ static void add_figures(struct live_figures *to, const struct live_figures *from
 	to->wall += from->wall;
 	live_add_groups(to->group, from->group);
 	to->calls += from->calls;
+	to->inner += from->inner;
 	to->missing += from->missing;
 	to->bytes += from->bytes;
 	to->moves |= from->moves;

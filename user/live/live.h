@@ -29,6 +29,7 @@ struct live_figures {
 	uint64_t wall;           /* how long it was observed */
 	uint64_t group[LIVE_GROUPS]; /* together: wall */
 	uint64_t calls;          /* all that ended */
+	uint64_t inner;          /* beside them: calls that a runtime made to itself */
 	uint64_t missing;        /* of these: not on the timeline (lost, or by intention); their time is estimated, their bytes are unknown */
 	uint64_t bytes;          /* payload, where it is known */
 	bool moves;              /* some calls carried a payload, so that `bytes` is a figure and not an unknown */

@@ -16,6 +16,8 @@ struct live_probe {
 	bool opaque;             /* all time inside is this role's */
 	bool ranks;              /* of a runtime whose threads are the ranks of a job */
 	bool meets;              /* threads meet in it */
+	bool inner;              /* calls that the runtime makes to itself: rows of their own, and no meetings */
+	uint32_t runtime;        /* a number for its model */
 	uint8_t group;           /* enum live_group */
 	uint32_t event;
 	int32_t object;          /* index of the value that says which barrier or communicator; -1: none */
@@ -29,6 +31,8 @@ struct live_probe {
 struct live_pending {
 	uint64_t first;          /* ns; start of the first of them */
 	uint64_t time;           /* ns within the interval */
+	uint64_t inner;          /* part of it: self time of inner calls of this runtime: a call of it around them keeps that time */
+	uint32_t runtime;
 	uint64_t group[LIVE_GROUPS];
 };
 

@@ -133,6 +133,29 @@ static void write_events(struct exposition *e, const struct monitor_snapshot *s)
 	}
 }
 
+/* Beside all others: calls that runtimes made to themselves. Of the whole machine only, so that there are no more series than events. */
+static void write_inner(struct exposition *e, const struct monitor_snapshot *s)
+{
+	static const struct family calls = { "gaspbpf_event_inner_calls", "calls",
+		"Calls that the runtime made to itself: in no other figure of the event.", KIND_COUNTER };
+	static const struct family seconds = { "gaspbpf_event_inner_seconds", "seconds",
+		"Time in them, which is a part of that of the calls around them.", KIND_COUNTER };
+	struct label labels[EVENT_LABELS];
+
+	exposition_family(e, &calls);
+	for (size_t i = 0; i < s->nevents; i++) {
+		event_labels(labels, &s->events[i]);
+		if (s->events[i].total.inner)
+			exposition_count(e, labels, EVENT_LABELS, s->events[i].total.inner);
+	}
+	exposition_family(e, &seconds);
+	for (size_t i = 0; i < s->nevents; i++) {
+		event_labels(labels, &s->events[i]);
+		if (s->events[i].total.inner_ns)
+			exposition_seconds(e, labels, EVENT_LABELS, s->events[i].total.inner_ns);
+	}
+}
+
 /* How each event is followed at present. */
 static void write_following(struct exposition *e, const struct monitor_snapshot *s)
 {
@@ -250,7 +273,7 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 	static const struct family cost = { "gaspbpf_probe_seconds", "seconds", "What probes took from all observed threads so far, by the calibration.", KIND_COUNTER };
 	static const struct family cpu = { "gaspbpf_cpu_seconds", "seconds", "CPU time of the monitor itself.", KIND_COUNTER };
 	static const struct family late = { "gaspbpf_blind_seconds", "seconds",
-		"Time between the mapping of a runtime that nobody knew and the probes' being in, all processes: calls then are in no figure.", KIND_COUNTER };
+		"For how long that was so, all processes, since the monitor began: calls then are in no figure.", KIND_COUNTER };
 	static const struct family longest = { "gaspbpf_blind_longest_seconds", "seconds", "The longest of those times.", KIND_GAUGE };
 	const struct {
 		struct family family;
@@ -263,7 +286,8 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		{ { "gaspbpf_ended_processes", NULL, "Chosen processes that have ended.", KIND_COUNTER }, s->ended },
 		{ { "gaspbpf_crowded_processes", NULL, "Processes too many to be kept apart: they are in the events' figures only.", KIND_COUNTER }, s->crowded },
 		{ { "gaspbpf_unseen_processes", NULL, "Processes that had ended before they could be looked at.", KIND_COUNTER }, s->unseen },
-		{ { "gaspbpf_late_processes", NULL, "Times that a process mapped a runtime that nobody knew.", KIND_COUNTER }, s->late },
+		{ { "gaspbpf_late_processes", NULL, "Times that a process could make calls before its probes were in.", KIND_COUNTER }, s->late },
+		{ { "gaspbpf_ready", NULL, "1: whoever starts now is counted from its first call. 0: probes of known libraries are still being put in.", KIND_GAUGE }, s->ready },
 		{ { "gaspbpf_lost_calls", "calls", "Calls that are in no figure, for want of memory.", KIND_COUNTER }, s->lost },
 		{ { "gaspbpf_lost_spans", NULL, "Calls that are counted, but that the flight recorder has not got.", KIND_COUNTER }, s->lost_spans },
 		{ { "gaspbpf_lost_news", NULL, "Times that news of processes did not fit; all were looked at then.", KIND_COUNTER }, s->news_lost },
@@ -332,6 +356,7 @@ int families_write(struct families *families, struct exposition *e, const struct
 	write_self(e, snapshot);
 	write_limit(e, &families->rows);
 	write_events(e, snapshot);
+	write_inner(e, snapshot);
 	write_following(e, snapshot);
 	write_processes(e, &families->rows, snapshot);
 	return 0;

@@ -30,7 +30,33 @@ static bool quoted_read(struct lexer *lexer, struct arena *arena, const char **t
 	return *text;
 }
 
-/* text "..." | symbol NAME | struct NAME BYTES [MEMBER] */
+/* bits STRUCT MEMBER MEMBER MEMBER */
+static bool bits_read(struct lexer *lexer, struct arena *arena, struct build_test *test)
+{
+	test->kind = BUILD_BITS;
+	if (!lexer_take_name(lexer, arena, "the struct's name", &test->name))
+		return false;
+	for (int i = 0; i < BUILD_PARTS; i++)
+		if (!lexer_take_name(lexer, arena, "the name of a bit-field", &test->parts[i]))
+			return false;
+	return true;
+}
+
+/* shifts BITS BITS */
+static bool shifts_read(struct lexer *lexer, struct build_test *test)
+{
+	int64_t bits[2];
+
+	test->kind = BUILD_SHIFTS;
+	for (int i = 0; i < 2; i++) {
+		if (!lexer_take_number(lexer, "by how many bits", 1, 63, &bits[i]))
+			return false;
+		test->shifts[i] = bits[i];
+	}
+	return true;
+}
+
+/* text "..." | symbol NAME | bits ... | shifts ... | struct NAME BYTES [MEMBER] */
 static bool test_read(struct lexer *lexer, struct arena *arena, struct build_test *test)
 {
 	int64_t bytes;
@@ -43,9 +69,14 @@ static bool test_read(struct lexer *lexer, struct arena *arena, struct build_tes
 		test->kind = BUILD_SYMBOL;
 		return lexer_take_name(lexer, arena, "the symbol's name", &test->name);
 	}
+	if (lexer_take_word(lexer, "bits"))
+		return bits_read(lexer, arena, test);
+	if (lexer_take_word(lexer, "shifts"))
+		return shifts_read(lexer, test);
 	if (!lexer_take_word(lexer, "struct")) {
-		source_error(lexer->source, lexer->token.at, "expected text \"...\", symbol NAME, or struct NAME BYTES [MEMBER] instead of %s",
-			     lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at,
+			     "expected text \"...\", symbol NAME, struct NAME BYTES [MEMBER], bits STRUCT MEMBER MEMBER MEMBER, or shifts BITS BITS "
+			     "instead of %s", lexer_show(lexer));
 		return false;
 	}
 	test->kind = BUILD_STRUCT;

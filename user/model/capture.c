@@ -49,6 +49,8 @@ struct plan {
 	unsigned nentry, nret;
 	bool full; /* ran out of slots or ops */
 	char program[sizeof(PROGRAM_BUILD) + MODEL_NAME_MOST]; /* "program:NAME" */
+	const struct build *build;
+	char decoder[64]; /* of packed pointers, where the build says how many bits of each they have */
 };
 
 static bool has_slot(const struct want *want)
@@ -375,6 +377,17 @@ static void near_find_all(const struct wants *wants, struct gb_near near[GB_NEAR
 	}
 }
 
+/* A packed pointer has as many bits of each as this program says. */
+static void set_bits(struct plan *plan)
+{
+	for (unsigned i = 0; plan->build && i < plan->wants.count; i++) {
+		struct value *v = &plan->wants.items[i].value;
+
+		if (v->decoder && decoder_with_bits(v->decoder, plan->build->bits, plan->decoder, sizeof(plan->decoder)))
+			v->decoder = plan->decoder;
+	}
+}
+
 static int hand_over(struct plan *plan, struct capture *capture)
 {
 	struct gb_probe *program = &capture->program;
@@ -386,6 +399,7 @@ static int hand_over(struct plan *plan, struct capture *capture)
 			 (plan->wants.function->marks & MARK_OPENS ? GB_PROBE_OPENS : 0);
 	memcpy(program->ops, plan->entry, plan->nentry * sizeof(*program->ops));
 	memcpy(program->ops + plan->nentry, plan->ret, plan->nret * sizeof(*program->ops));
+	set_bits(plan);
 	near_find_all(&plan->wants, capture->near);
 	capture->values = calloc(plan->wants.count ? plan->wants.count : 1, sizeof(*capture->values));
 	if (!capture->values)
@@ -426,6 +440,7 @@ int model_function_capture_build(const struct function *function, const char *so
 	plan->wants.function = function;
 	plan->wants.bound = function->parsed;
 	plan->wants.parsed = function->model->parsed;
+	plan->build = build;
 	/* A file that is none of the model's libraries is the program: its layout is that. */
 	if (build && snprintf(plan->program, sizeof(plan->program), PROGRAM_BUILD "%s", build->name) > 0)
 		plan->wants.soname = plan->program;

@@ -121,6 +121,45 @@ void value_decode_shared(const struct value *v, struct value_reading *r)
 		r->number = (int64_t)r->thread;
 }
 
+bool value_is_shared(const struct value *v)
+{
+	const char *rest;
+	const struct layout_decoder *d = v->decoder ? find(v->decoder, &rest) : NULL;
+
+	return d && !d->kernel;
+}
+
+void value_encode_shared(const char *decoder, uint64_t thread, uint64_t address, uint64_t words[2])
+{
+	unsigned phase = PHASE_BITS, threads = THREAD_BITS;
+	const char *rest = "";
+	const struct layout_decoder *d = decoder ? find(decoder, &rest) : NULL;
+
+	words[1] = 0;
+	if (!d || d->words > 1) {
+		bool first = !d || d->address_first;
+
+		words[!first] = address;
+		words[first] = first ? (uint32_t)thread : thread << 32;
+		return;
+	}
+	read_sizes(rest, &phase, &threads);
+	if (d->address_first)
+		words[0] = address << (phase + threads) | low_bits(thread, threads) << phase;
+	else
+		words[0] = low_bits(thread, threads) << (64 - phase - threads) | low_bits(address, 64 - phase - threads);
+}
+
+bool decoder_with_bits(const char *decoder, const uint8_t bits[BUILD_PARTS], char *text, size_t room)
+{
+	const char *rest;
+	const struct layout_decoder *d = find(decoder, &rest);
+
+	if (!d || !d->sized || *rest || !bits[0])
+		return false;
+	return snprintf(text, room, "%s %u %u", d->name, bits[d->address_first ? 2 : 0], bits[1]) < (int)room;
+}
+
 bool value_rank_bits(const struct value *v, unsigned *word, uint8_t *low, uint8_t *count)
 {
 	unsigned phase = PHASE_BITS, thread = THREAD_BITS;

@@ -234,6 +234,11 @@ static void read_wrapper(struct reader *r, struct statement *s)
 	r->model->wrapper = words_read(r, s, r->model->wrapper, "a library that passes calls on");
 }
 
+static void read_parts(struct reader *r, struct statement *s)
+{
+	r->model->parts = words_read(r, s, r->model->parts, "a further file of the runtime");
+}
+
 static void read_switches(struct reader *r, struct statement *s)
 {
 	r->model->switches = words_read(r, s, r->model->switches, "a function that switches stacks");
@@ -360,7 +365,7 @@ static const struct {
 	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
 	{ "ranks", read_ranks }, { "locks", read_locks },
 	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
-	{ "switches", read_switches }, { "wrapper", read_wrapper }, { "build", read_build },
+	{ "switches", read_switches }, { "wrapper", read_wrapper }, { "parts", read_parts }, { "build", read_build },
 	{ "unseen", read_unseen }, { "event", read_event },
 	{ "affinity", read_affinity },
 };

@@ -49,6 +49,7 @@ enum mark {
 	MARK_CONTROLS = 1 << 21, /* switches measurement off and on */
 	MARK_SPLIT = 1 << 22,    /* where the file has NAME_plain, that and NAME_reals are observed instead: calls without and with floating point values */
 	MARK_REALS = 1 << 23,    /* the first floating point values have been stored below the stack pointer */
+	MARK_INNER = 1 << 24,    /* of a definition, not of a model: calls that the runtime makes to itself (user/capture/inner.c) */
 };
 
 #define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)
@@ -179,13 +180,19 @@ struct function {
 enum build_test_kind {
 	BUILD_TEXT,          /* the program holds a text that begins like this; `*` and `?` as in a glob */
 	BUILD_SYMBOL,        /* it defines this function */
-	BUILD_STRUCT,        /* its DWARF has a struct of this name, size and, if stated, first member */
+	BUILD_STRUCT,        /* its DWARF has a struct of this name, size and, if stated, first member, no bit-field */
+	BUILD_BITS,          /* its DWARF has a struct of this name with these three bit-fields, 64 bits together */
+	BUILD_SHIFTS,        /* one of the model's functions in it shifts right by both of these numbers of bits */
 };
+
+#define BUILD_PARTS 3 /* of a pointer-to-shared */
 
 struct build_test {
 	enum build_test_kind kind;
 	const char *name, *member;
 	uint32_t bytes;
+	const char *parts[BUILD_PARTS];
+	uint8_t shifts[2];
 };
 
 /* One way in which a runtime that lies in the program itself may have been built: picks the layouts `program:NAME`. */
@@ -193,6 +200,7 @@ struct build {
 	const char *name;
 	struct build_test *tests; /* all hold; none: holds always */
 	size_t ntests;
+	uint8_t bits[BUILD_PARTS]; /* of the parts of a packed pointer in this very program, in their order there; 0: as the layout says */
 };
 
 /* An event that cannot be seen at all, or not wholly. */
@@ -208,6 +216,7 @@ struct model {
 	char *unit;          /* "PE" */
 	char **library;      /* globs, NULL-terminated; empty for in_program */
 	char **wrapper;      /* globs of libraries that only pass calls on to those, NULL-terminated */
+	char **parts;        /* globs of the runtime's further files, without functions of the model; NULL-terminated */
 	bool in_program;
 	bool alone;          /* join alone */
 	bool always;         /* join always: whatever other models take part */
@@ -253,6 +262,8 @@ const struct model *models_find(const struct model_set *set, const char *name);
 bool model_matches_file(const struct model *model, const char *soname, const char *basename);
 /* The same of a library that only passes calls on to them: whoever calls it is the caller that counts. */
 bool model_wraps_in_file(const struct model *model, const char *soname, const char *basename);
+/* The same of all of the runtime's files: what they call of its functions, it calls itself. */
+bool model_runtime_has_file(const struct model *model, const char *soname, const char *basename);
 
 #define TELLING_TEXT 8   /* words of a text that a creating function was given */
 #define TELLING_NOWHERE 255

@@ -136,3 +136,8 @@ bool model_wraps_in_file(const struct model *model, const char *soname, const ch
 {
 	return model->wrapper && any_matches(model->wrapper, soname, basename);
 }
+
+bool model_runtime_has_file(const struct model *model, const char *soname, const char *basename)
+{
+	return any_matches(model->library, soname, basename) || (model->parts && any_matches(model->parts, soname, basename));
+}

@@ -132,6 +132,8 @@ struct decoder_name {
 	uint8_t kernel;      /* enum gb_decoder */
 	unsigned words;
 };
+/* The decoder with the bits of these parts, in the order in which they stand; false: it has none, or they are not known. */
+bool decoder_with_bits(const char *decoder, const uint8_t bits[BUILD_PARTS], char *text, size_t room);
 /* False, said, where something is wrong. */
 bool decoder_read(struct lexer *lexer, struct arena *arena, struct decoder_name *name);
 /* What v->decoder makes of the word or words in *r. */

@@ -67,6 +67,7 @@ static void complete(struct reader *r)
 	model->library = model->library ? model->library : none;
 	model->needs = model->needs ? model->needs : none;
 	model->wrapper = model->wrapper ? model->wrapper : none;
+	model->parts = model->parts ? model->parts : none;
 	model->hooks = model->hooks ? model->hooks : none;
 	model->switches = model->switches ? model->switches : none;
 	model->rank_env = model->rank_env ? model->rank_env : none;

@@ -42,6 +42,11 @@ struct value_reading {
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords,
 				uint32_t unread, bool returned);
 
+/* Is it read by a decoder of pointers-to-shared? */
+bool value_is_shared(const struct value *v);
+/* The words of a pointer-to-shared with phase 0, as this decoder would read them. NULL: { address, thread, phase }. */
+void value_encode_shared(const char *decoder, uint64_t thread, uint64_t address, uint64_t words[2]);
+
 /* FORM_TEXT: the text in the span's words; NULL: unknown, or it has no end. */
 const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
 /* In which of its words (0, 1), and in which bits of that, does a decoded value have the rank (MEANING_PEER)? false: in none alone. */

@@ -92,6 +92,20 @@ static bool reading_is_due(const struct monitor *m, uint64_t now)
 	return HASH_COUNT(m->book.ended) >= ENDED_MOST || (m->book.ended && now - m->read_at >= READ_NS);
 }
 
+/* The processes that were there have their probes, and so have the libraries that are probed beforehand. */
+static void look_if_ready(struct monitor *m)
+{
+	if (m->ready || m->pending || m->rescan || m->registered < m->nlibraries)
+		return;
+	m->ready = clock_monotonic();
+	log_info("ready after %.1f s", (m->ready - m->began) / 1e9);
+}
+
+bool monitor_ready(const struct monitor *m)
+{
+	return m->ready;
+}
+
 int monitor_step(struct monitor *m)
 {
 	uint64_t now = clock_monotonic();
@@ -106,6 +120,8 @@ int monitor_step(struct monitor *m)
 			return err;
 	}
 	notice_leaving(m);
+	if (m->nemulators && (err = emulators_check(m)))
+		return err;
 	if (m->some_deleted)
 		files_sweep(m);
 	err = notice_pending(m);
@@ -113,6 +129,8 @@ int monitor_step(struct monitor *m)
 		err = plans_register(m);
 	if (!err)
 		err = plans_renew(m);
+	if (!err)
+		look_if_ready(m);
 	if (!err)
 		err = limits_govern(m);
 	if (!err && now - m->swept >= SWEEP_NS)
@@ -183,6 +201,7 @@ struct monitor_process monitor_describe(const struct watched_process *w)
 		.pid = w->pid, .start_time = w->process->start_time, .since_ns = w->since, .uid = w->process->uid, .comm = w->process->name,
 		.exe = w->about.exe, .cgroup = w->about.cgroup, .user = w->about.user, .job = w->about.job,
 		.rank = w->about.rank, .size = w->about.size, .from_start = w->from_start, .blind_ns = w->blind,
+		.blind_from_ns = w->blind_from, .blind_to_ns = w->blind_to,
 	};
 }
 
@@ -262,6 +281,9 @@ static void show_counts(struct monitor *m)
 	s->late = m->late;
 	s->late_ns = m->late_ns;
 	s->late_longest_ns = m->late_longest;
+	s->ready = m->ready;
+	s->libraries = m->nlibraries;
+	s->registered = m->registered < m->nlibraries ? m->registered : m->nlibraries;
 	s->renewals = m->renewals;
 	s->lost = m->counts.no_memory + m->counts.no_sum;
 	s->lost_spans = m->counts.lost;
@@ -354,16 +376,17 @@ static int load(struct monitor *m)
 		.ring_bytes = m->options.spans ? m->options.ring_bytes : 1, .callers = m->options.spans,
 	};
 	struct news_handlers handlers = notice_handlers(m);
-	int err = kernel_load(&m->kernel, &options);
+	int err = news_open(&m->news, &handlers); /* first: who comes from here on is told */
 
+	if (!err)
+		err = kernel_load(&m->kernel, &options);
 	if (err)
 		return err;
 	m->book.kernel = m->kernel;
 	plans_take_care(m);
 	kernel_costs(m->kernel, &m->book.costs);
+	kernel_set_active(m->kernel, true); /* each file counts from the moment its probes are in */
 	err = limits_new(m);
-	if (!err)
-		err = news_open(&m->news, &handlers);
 	return err ?: files_open(m);
 }
 
@@ -400,6 +423,8 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 	m->breath = (struct breath){ .take = breathe, .context = m };
 	m->book.owner = notice_owner;
 	m->book.context = m;
+	m->began = m->swept = m->read_at = m->counted_at = clock_monotonic();
+	m->began_realtime = clock_realtime();
 	err = complete_wish(m);
 	if (!err)
 		err = plans_new(m);
@@ -407,9 +432,8 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 		err = load(m);
 	if (err)
 		goto fail;
-	m->began = m->swept = m->read_at = m->counted_at = clock_monotonic();
-	m->began_realtime = clock_realtime();
 	plans_list_libraries(m);
+	emulators_find(m);
 	err = notice_trees(m);
 	if (!err)
 		err = notice_all(m);
@@ -417,7 +441,6 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 		goto fail;
 	m->images_then = m->plan->nimages;
 	m->sites_then = m->plan->nsites;
-	kernel_set_active(m->kernel, true);
 	*result = m;
 	return 0;
 fail:
@@ -442,6 +465,7 @@ void monitor_close(struct monitor *m)
 	plan_free(m->plan);
 	free(m->wish);
 	free(m->own);
+	free(m->emulators);
 	for (size_t i = 0; i < m->nlibraries; i++)
 		free(m->libraries[i]);
 	free(m->libraries);

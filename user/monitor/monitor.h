@@ -43,7 +43,8 @@ struct monitor_watcher {
 	void (*grown)(void *context, struct monitor *m);
 	/* The plan, and its sites, are about to be freed: everything that holds them must go. After that comes `grown`. */
 	void (*renewing)(void *context, struct monitor *m);
-	void (*came)(void *context, struct monitor *m, const struct process *process); /* a chosen process, its probes are in */
+	/* A chosen process, its probes are in; between these times (ns, CLOCK_MONOTONIC; 0: never) it could make calls and they were not. */
+	void (*came)(void *context, struct monitor *m, const struct process *process, uint64_t blind_from, uint64_t blind_to);
 	void (*left)(void *context, struct monitor *m, pid_t pid);
 	void (*changed)(void *context, struct monitor *m, const struct image *image); /* the file has other contents; the image stays until `renewing` */
 	void *context;
@@ -85,6 +86,8 @@ int monitor_choose(struct monitor *monitor, const struct monitor_choice *choice)
 /* A descriptor that is readable when monitor_step() has something to do; and in how many ms it has anyway (never more than 1000). */
 int monitor_fd(const struct monitor *monitor);
 int monitor_timeout(const struct monitor *monitor);
+/* Has it everything that was to be probed at its start? Who came before that may be late (monitor_snapshot.late). */
+bool monitor_ready(const struct monitor *monitor);
 /* Does what is due: looks at new processes, lets go of those that have ended, keeps the cost low. 0 or -errno, said: then it is over. */
 int monitor_step(struct monitor *monitor);
 
@@ -104,6 +107,8 @@ struct monitor_amounts {
 	uint64_t min, max;   /* ns; valid where timed is not 0 */
 	uint64_t sized;      /* of the calls: whose payload is known; it is in bytes and size. calls - sized: not known, which is not 0 */
 	uint64_t bytes;
+	uint64_t inner;      /* calls that the runtime made to itself, beside all others here ... */
+	uint64_t inner_ns;   /* ... and how long they took, of which each is a part of a call that is counted */
 	uint64_t skipped;    /* of the calls: only counted, by the governor: neither timed nor sized. 0: all of this is exact */
 	uint64_t duration[MONITOR_BUCKETS];
 	uint64_t size[MONITOR_BUCKETS];
@@ -136,7 +141,8 @@ struct monitor_process {
 	const char *job;     /* of the resource manager; "": none */
 	long rank, size;     /* -1: not known */
 	bool from_start;     /* it started after the monitor: nothing of it was missed but what `blind_ns` tells */
-	uint64_t blind_ns;   /* between its mapping a runtime that nobody knew and the probes' being in; 0: none */
+	uint64_t blind_ns;   /* it could make calls, and the probes were not in yet: for so long, since the monitor began; 0: never */
+	uint64_t blind_from_ns, blind_to_ns; /* CLOCK_MONOTONIC: the last time that was so */
 	const struct monitor_process_event *events; size_t nevents; /* those with calls */
 };
 
@@ -149,7 +155,9 @@ struct monitor_snapshot {
 	uint64_t noticed, ended;              /* chosen processes, so far */
 	uint64_t crowded;                     /* of those: too many at a time to be kept apart: in the totals only */
 	uint64_t unseen;                      /* processes that had ended before they could be looked at */
-	uint64_t late, late_ns, late_longest_ns; /* blind windows: a runtime that nobody knew was mapped */
+	uint64_t late, late_ns, late_longest_ns; /* blind windows (blind_ns): how often, all together, the longest */
+	bool ready;                           /* monitor_ready() */
+	size_t libraries, registered;         /* those to be probed beforehand, and how many of them are */
 	uint64_t renewals;                    /* times that all probes were put in anew, to forget files that are gone */
 	uint64_t lost;                        /* calls that are in no sum, for want of memory */
 	uint64_t lost_spans;                  /* with `spans`: calls that found no room in the rings; they are counted all the same */

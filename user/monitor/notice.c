@@ -69,6 +69,8 @@ static void on_named(void *context, pid_t pid, bool execed)
 {
 	struct monitor *m = context;
 
+	if (execed)
+		emulators_named(m, pid);
 	if (find(m, pid) || (!execed && m->choice.ncomms && kernel_get_target(m->kernel, pid) >= 0))
 		call_for_look(m, pid, 0, false);
 }
@@ -101,16 +103,6 @@ struct news_handlers notice_handlers(struct monitor *m)
 
 /* --- looking ----------------------------------------------------------- */
 
-static uint64_t start_of(const struct process *process)
-{
-	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
-	struct timespec boot;
-
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - clock_monotonic();
-	return started > asleep ? started - asleep : 0;
-}
-
 static void free_watched(struct watched_process *w)
 {
 	about_free(&w->about);
@@ -139,13 +131,26 @@ static void mark(struct monitor *m, pid_t pid, bool wanted)
 		kernel_set_target(m->kernel, pid, wanted ? GB_TARGET_YES : GB_TARGET_NO);
 }
 
-static void account_late(struct monitor *m, struct watched_process *w, uint64_t since)
+/*
+ * It could make calls from `since` on (0: since its start), and its probes went in at `until`. A process may have come while a library was looked through
+ * for another one, or beforehand: so it is not asked who put the probes in, but when. What was before the monitor is no window of it (from_start).
+ */
+static void account_late(struct monitor *m, struct watched_process *w, uint64_t since, uint64_t until)
 {
-	w->blind = clock_monotonic() - since;
+	uint64_t window;
+
+	if (!since)
+		since = w->start > m->began ? w->start : m->began;
+	if (until <= since)
+		return;
+	window = until - since;
+	w->blind += window;
+	w->blind_from = since;
+	w->blind_to = until;
 	m->late++;
-	m->late_ns += w->blind;
-	if (w->blind > m->late_longest)
-		m->late_longest = w->blind;
+	m->late_ns += window;
+	if (window > m->late_longest)
+		m->late_longest = window;
 }
 
 /* A chosen process with a runtime, new. It owns `process` and `about` from then on. NULL: no memory. */
@@ -156,7 +161,7 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 	if (!w)
 		return NULL;
 	w->pid = process->pid;
-	w->start = start_of(process);
+	w->start = process_started_ns(process);
 	w->since = clock_monotonic();
 	w->from_start = w->start > m->began;
 	w->process = process;
@@ -190,13 +195,22 @@ static void say_unread(struct monitor *m, const struct process *process)
 			 process->pid, log_safe(path));
 }
 
-/* The process is wanted and maps a runtime: it gets its probes. Takes over `process` and `about`. */
-static int take(struct monitor *m, struct process *process, struct about *about, uint64_t since)
+/*
+ * The process is wanted and maps a runtime: it gets its probes. was_nobodys: until now the kernel was told that nobody wants it. Takes over `process` and
+ * `about`.
+ */
+static int take(struct monitor *m, struct process *process, struct about *about, uint64_t since, bool was_nobodys)
 {
 	struct watched_process *w;
-	bool late;
-	int err = plans_take(m, process, &late);
+	uint64_t until = 0;
+	int err;
 
+	kernel_look(m->kernel, process->pid);
+	err = process_refresh(process);
+	if (!err)
+		err = plans_take(m, process, &until);
+	if (!err)
+		kernel_looked(m->kernel, process->pid, false);
 	if (err || !plans_wants(m, process)) {
 		process_close(process);
 		return err == -ENOMEM || err == -ECANCELED ? err : 0;
@@ -206,12 +220,11 @@ static int take(struct monitor *m, struct process *process, struct about *about,
 		process_close(process);
 		return -ENOMEM;
 	}
-	if (late && since)
-		account_late(m, w, since);
+	account_late(m, w, since, was_nobodys ? clock_monotonic() : until);
 	say_unread(m, process);
 	about_rank(&w->about, m->plan, process);
 	if (m->options.watcher.came)
-		m->options.watcher.came(m->options.watcher.context, m, process);
+		m->options.watcher.came(m->options.watcher.context, m, process, w->blind_from, w->blind_to);
 	if (!m->options.spans)
 		process_slim(process);
 	crowd(m, w);
@@ -241,9 +254,10 @@ static int look_again(struct monitor *m, struct watched_process *w, uint64_t sin
 {
 	struct process *process;
 	struct about about;
-	bool late = false;
+	uint64_t until = 0;
 	int err;
 
+	kernel_look(m->kernel, w->pid);
 	if (!w->process || process_open_quietly(&process, w->pid))
 		return 0;
 	if (process->start_time != w->process->start_time) { /* another one has its number */
@@ -263,14 +277,16 @@ static int look_again(struct monitor *m, struct watched_process *w, uint64_t sin
 		return let_live(m, w);
 	}
 	mark(m, w->pid, true);
-	err = plans_take(m, process, &late);
+	err = plans_take(m, process, &until);
+	if (!err)
+		kernel_looked(m->kernel, w->pid, false);
 	about_rank(&about, m->plan, process);
 	process_close(w->process);
 	about_free(&w->about);
 	w->process = process;
 	w->about = about;
-	if (late && since)
-		account_late(m, w, since);
+	if (since)
+		account_late(m, w, since, until);
 	if (!m->options.spans)
 		process_slim(process);
 	return err == -ENOMEM || err == -ECANCELED ? err : 0;
@@ -310,8 +326,10 @@ static int look(struct monitor *m, pid_t pid, uint64_t since)
 		return err;
 	}
 	if (is_wanted(m, process, &about)) {
+		bool was_nobodys = kernel_get_target(m->kernel, pid) == GB_TARGET_NO;
+
 		mark(m, pid, true);
-		err = take(m, process, &about, since);
+		err = take(m, process, &about, since, was_nobodys);
 	} else {
 		mark(m, pid, false);
 		process_close(process);

@@ -56,7 +56,11 @@ static bool looks_into_programs(const struct monitor *m)
  */
 void plans_take_care(struct monitor *m)
 {
-	m->plan->cautious = m->kernel && kernel_rung(m->kernel) != RUNG_SESSION;
+	bool session = m->kernel && kernel_rung(m->kernel) == RUNG_SESSION;
+
+	m->plan->cautious = m->kernel && !session;
+	m->plan->choosing[false] = session && m->scope.file;
+	m->plan->choosing[true] = session && m->scope.file_alone;
 }
 
 int plans_new(struct monitor *m)
@@ -256,19 +260,43 @@ static int put_in(struct monitor *m, uint32_t first)
 	return err;
 }
 
-int plans_take(struct monitor *m, struct process *process, bool *late)
+/* When the last of the files that the process maps got its probes. */
+static uint64_t probed_at(const struct plan *plan, const struct process *process)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (plan->images[i]->probed_ns > last && process_maps(process, plan->images[i]))
+			last = plan->images[i]->probed_ns;
+	return last;
+}
+
+static bool has_own(const struct monitor *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->nown; i++)
+		if (m->own[i] == pid)
+			return true;
+	return false;
+}
+
+int plans_take(struct monitor *m, struct process *process, uint64_t *until)
 {
 	uint32_t first = m->plan->nsites;
 	int err = plan_add_processes(m->plan, &process, 1);
+	bool known = has_own(m, process->pid);
 
-	*late = !err && plan_has_new(m->plan, first);
-	if (*late)
+	*until = 0;
+	if (!err && plan_has_new(m->plan, first))
 		err = put_in(m, first);
-	if (err || !attach_needs_own(m->plan, &m->scope))
+	if (err)
 		return err;
+	*until = probed_at(m->plan, process);
+	if (!attach_needs_own(m->plan, &m->scope))
+		return 0;
 	/* Before it is one of the scope: what is put in for all of that has been put in. */
 	err = attach_process(m->kernel, m->plan, process->pid, &m->scope);
-	*late = true;
+	if (!known)
+		*until = clock_monotonic();
 	return err ?: add_own(m, process->pid);
 }
 
@@ -296,6 +324,14 @@ static void list_in(struct monitor *m, const char *folder)
 		closedir(dir);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	struct stat left, right;
+	off_t x = stat(*(char *const *)a, &left) ? 0 : left.st_size, y = stat(*(char *const *)b, &right) ? 0 : right.st_size;
+
+	return x < y ? -1 : x > y;
+}
+
 void plans_list_libraries(struct monitor *m)
 {
 	static const char *const folders[] = {
@@ -307,6 +343,8 @@ void plans_list_libraries(struct monitor *m)
 		return;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		list_in(m, folders[i]);
+	/* What takes long comes last: it would keep the others waiting. */
+	qsort(m->libraries, m->nlibraries, sizeof(*m->libraries), by_size);
 }
 
 int plans_register(struct monitor *m)
@@ -344,12 +382,12 @@ static int take_all(struct monitor *m)
 {
 	struct watched_process *w, *next;
 	int err = 0;
-	bool late;
+	uint64_t until;
 
 	HASH_ITER(hh, m->processes, w, next) {
 		if (!w->process || w->ended || process_refresh(w->process))
 			continue;
-		err = plans_take(m, w->process, &late);
+		err = plans_take(m, w->process, &until);
 		if (err == -ECANCELED)
 			return err;
 		if (err && err != -ESRCH)

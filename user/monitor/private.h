@@ -19,7 +19,7 @@ struct watched_process {
 	struct process *process;    /* NULL: not kept apart */
 	struct about about;
 	struct tallied_process tallied;
-	uint64_t since, blind;      /* as in monitor_process */
+	uint64_t since, blind, blind_from, blind_to; /* as in monitor_process */
 	bool from_start;
 	bool ended;                 /* after the next reading it goes */
 	uint64_t leaving;           /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the end; 0: none */
@@ -61,6 +61,8 @@ struct monitor {
 	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
 	int epoll, inotify;         /* all that may wake us up; files that change */
 	struct watched_file *files; size_t nfiles, files_room, images_watched; /* with probes; so many of the plan's images were looked at for that */
+	pid_t *emulators; size_t nemulators, emulators_room; /* while there are some, probes for everybody are out ... */
+	uint64_t let_go_at;         /* ns; ... since then */
 	size_t deleted;             /* of those: by the last sweep */
 	bool some_deleted;          /* there is reason for the next one */
 	uint64_t looking;           /* ns; since when monitor_look() is at it; 0: it is not */
@@ -70,6 +72,7 @@ struct monitor {
 	bool rescan;                /* news was lost: all processes are to be looked at */
 	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
 	uint64_t began, began_realtime; /* ns */
+	uint64_t ready;             /* ns; when it was; 0: it is not */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
 	bool busy;                  /* calls come so fast that the cost may matter */
 	size_t images_then, sites_then; /* right after the last renewal */
@@ -105,8 +108,11 @@ void notice_free(struct monitor *m);
 /* A fresh plan, empty. 0 or -errno, said. */
 int plans_new(struct monitor *m);
 void plans_take_care(struct monitor *m); /* once the rung is known */
-/* What the process maps is probed. *late: something had to be put in for it. 0 or -errno (-ESRCH: it has ended). */
-int plans_take(struct monitor *m, struct process *process, bool *late);
+/*
+ * What the process maps is probed. *until: when the last of these probes went in, for it or for others before it; 0: it maps nothing with probes.
+ * 0 or -errno (-ESRCH: it has ended).
+ */
+int plans_take(struct monitor *m, struct process *process, uint64_t *until);
 /* The process needs no probes any more. */
 void plans_leave(struct monitor *m, pid_t pid);
 /* Does the process, as its mappings say, map a known runtime? */
@@ -142,6 +148,14 @@ void files_forget(struct monitor *m);
 void files_read(struct monitor *m);
 /* Lets go of those that were deleted and that nobody maps. */
 void files_sweep(struct monitor *m);
+
+/* emulators.c */
+/* The process has another name now. Where it is one that translates programs, probes for everybody come out. */
+void emulators_named(struct monitor *m, pid_t pid);
+/* Those that are there already. */
+void emulators_find(struct monitor *m);
+/* When the last of them has ended, probes go in again. 0 or -errno, said. */
+int emulators_check(struct monitor *m);
 
 /* limits.c */
 int limits_new(struct monitor *m);

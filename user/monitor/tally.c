@@ -93,8 +93,14 @@ int tally_define(struct tally_book *book)
 
 /* --- figures ----------------------------------------------------------- */
 
-static void add(struct monitor_amounts *a, const struct gb_sum *sum)
+/* inner: of calls that the runtime made to itself, which are beside all others. */
+static void add(struct monitor_amounts *a, const struct gb_sum *sum, bool inner)
 {
+	if (inner) {
+		a->inner += sum->lost + sum->summed + sum->skipped;
+		a->inner_ns += sum->total;
+		return;
+	}
 	a->calls += sum->lost + sum->summed + sum->skipped;
 	if (sum->timed && (!a->timed || sum->min < a->min))
 		a->min = sum->min;
@@ -112,15 +118,15 @@ static void add(struct monitor_amounts *a, const struct gb_sum *sum)
 }
 
 /* The entry is a part of this figure; ended: for good. */
-static void tally_add(struct tally *t, uint64_t reading, const struct gb_sum *sum, bool ended)
+static void tally_add(struct tally *t, uint64_t reading, const struct gb_sum *sum, bool inner, bool ended)
 {
 	if (t->reading != reading) {
 		t->reading = reading;
 		t->all = t->ended;
 	}
-	add(&t->all, sum);
+	add(&t->all, sum, inner);
 	if (ended)
-		add(&t->ended, sum);
+		add(&t->ended, sum, inner);
 }
 
 static struct tally *tally_of(struct tallied_process *p, uint32_t event)
@@ -142,7 +148,7 @@ size_t tallied_events(const struct tallied_process *p, uint64_t reading, struct 
 		const struct tally *t = &p->tallies[i];
 		const struct monitor_amounts *amounts = t->reading == reading ? &t->all : &t->ended;
 
-		if (amounts->calls)
+		if (amounts->calls || amounts->inner)
 			events[count++] = (struct monitor_process_event){ t->event, *amounts };
 	}
 	return count;
@@ -211,7 +217,8 @@ static void tell_governor(struct tally_book *book, const struct gb_sum_place *pl
 {
 	struct governed *g = governed_of(book, place);
 
-	if (!g || governor_count(book->governor, g->index, place->probe, sum->lost + sum->summed, sum->skipped)) {
+	if (!g || governor_count(book->governor, g->index, place->probe & ~GB_SUM_INNER, place->probe & GB_SUM_INNER, sum->lost + sum->summed,
+				 sum->skipped)) {
 		book->err = -ENOMEM;
 		return;
 	}
@@ -263,7 +270,8 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 	bool ended = has_ended(book, place), fold = ended || book->fold_all || (book->fold_pid && book->fold_pid == sum->pid);
 	struct tallied_process *process = NULL;
 	enum owner owner = book->owner(book->context, sum->pid, place->born, &process);
-	uint32_t event = place->probe < book->nsites ? book->event_of[place->probe] : NO_EVENT;
+	uint32_t site = place->probe & ~GB_SUM_INNER, event = site < book->nsites ? book->event_of[site] : NO_EVENT;
+	bool inner = place->probe & GB_SUM_INNER;
 	struct tally *t;
 
 	book->entries++;
@@ -276,15 +284,15 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 		}
 		r->done.items[r->done.count++] = *place;
 	}
-	if (r->govern && !ended && place->probe < book->nsites)
+	if (r->govern && !ended && site < book->nsites)
 		tell_governor(book, place, sum);
 	if (owner == OWNER_NOBODY || owner == OWNER_UNKNOWN || event == NO_EVENT)
 		return;
 	t = process ? tally_of(process, event) : NULL;
 	if (t)
-		tally_add(t, book->reading, sum, fold);
-	tally_add(&book->events[event].total, book->reading, sum, fold);
-	add_cost(book, place->probe, sum, fold);
+		tally_add(t, book->reading, sum, inner, fold);
+	tally_add(&book->events[event].total, book->reading, sum, inner, fold);
+	add_cost(book, site, sum, fold);
 }
 
 int tally_read(struct tally_book *book, bool govern)

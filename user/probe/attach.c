@@ -21,6 +21,28 @@ static bool may_wait(enum role role)
 	return role == ROLE_ACQUIRE || role == ROLE_BARRIER || role == ROLE_WAIT;
 }
 
+/* Where the code of its file begins, seen from the probe, and how long it is: the program's own code is not in it, or the length is 0. */
+static void tell_code(struct gb_probe *program, const struct site *site)
+{
+	uint64_t low = UINT64_MAX, high = 0, at = 0;
+	const struct code_segment *code;
+	size_t count;
+
+	if (site_is_in_program(site))
+		return;
+	code = image_code(site->image, &count);
+	for (size_t i = 0; i < count; i++) {
+		low = code[i].address < low ? code[i].address : low;
+		high = code[i].address + code[i].size > high ? code[i].address + code[i].size : high;
+		if (site->probe_offset - code[i].offset < code[i].size)
+			at = code[i].address + site->probe_offset - code[i].offset;
+	}
+	if (at < low || high - low > UINT32_MAX)
+		return;
+	program->code_below = at - low;
+	program->code_size = high - low;
+}
+
 static struct gb_probe site_program(const struct kernel *kernel, const struct site *site)
 {
 	const struct capture *capture = &site->captures[0];
@@ -52,6 +74,10 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 		program.flags |= GB_PROBE_SAMPLED;
 	if (site->level.level == LEVEL_SUMMED || kernel->sums)
 		program.flags |= GB_PROBE_SUMMED;
+	program.runtime = site->runtime;
+	program.calls_back = !!(marks & MARK_CALLBACK);
+	program.happens = !site_may_be_inner(site);
+	tell_code(&program, site);
 	return program;
 }
 
@@ -178,11 +204,24 @@ struct wanted {
 	pid_t pid;
 };
 
+/* Models that join alone do so no more once a process maps a parallel runtime: who comes later gets no probes of theirs. */
+static bool has_withdrawn(const struct plan *plan, const struct function *function)
+{
+	const struct model *model = function->model;
+
+	for (size_t i = 0; i < plan->nchosen; i++)
+		if (plan->chosen[i] == model)
+			return false;
+	return model->alone && !model->always && !(function->marks & MARK_CONTROLS) && models_find(plan->models, model->name) == model;
+}
+
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
-	if ((w->only && site != w->only) || site->level.level == LEVEL_OUT)
+	if ((w->only && site != w->only) || site->level.level == LEVEL_OUT || site->crowded || site->avoided)
 		return false;
 	if (w->before && (site->id >= w->before || !site->attached))
+		return false;
+	if (w->pid && !w->before && has_withdrawn(w->plan, site->function))
 		return false;
 	/* No inode: the file was written over, its sites are of what was there before (attach_forget_image). */
 	return site->image == w->image && site->image->inode && (site->id >= w->first || site->late) &&
@@ -250,8 +289,12 @@ static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
 
 static int attach_wanted(struct kernel *kernel, const struct wanted *w)
 {
+	int err;
+
+	if (!w->pid && kernel->let_go)
+		return 0; /* they go in with all others (attach_put_back) */
 	/* The ends first: a call whose end is not watched would stay open for ever. */
-	int err = attach_kind(kernel, w, LINK_EXITS);
+	err = attach_kind(kernel, w, LINK_EXITS);
 
 	if (!err)
 		err = attach_kind(kernel, w, LINK_SPANS);
@@ -301,6 +344,48 @@ int attach_again(struct kernel *kernel, const struct plan *plan, const struct si
 	return attach_for_all(kernel, w);
 }
 
+/* --- all out for a while ----------------------------------------------- */
+
+void attach_let_go(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope)
+{
+	size_t kept = 0;
+
+	kernel->let_go = true;
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (!site->attached || !attach_for_everybody(plan, site->image, scope))
+			continue;
+		site->out_at = clock_monotonic(); /* calls in progress end here: their returns are not seen */
+		attach_program(kernel, site);
+	}
+	for (size_t i = 0; i < kernel->nlinks; i++) {
+		struct held_link link = kernel->links[i];
+
+		if (link.pid) {
+			kernel->links[i] = kernel->links[kept];
+			kernel->links[kept++] = link;
+		}
+	}
+	link_remove_from(kernel, kept, NULL);
+}
+
+int attach_put_back(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope)
+{
+	int err = 0;
+
+	kernel->let_go = false;
+	neighbours_lock(kernel);
+	for (size_t i = 0; !err && i < plan->nimages; i++) {
+		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .before = plan->nsites };
+
+		if (attach_for_everybody(plan, plan->images[i], scope))
+			err = attach_wanted(kernel, &w);
+	}
+	neighbours_unlock(kernel);
+	return err;
+}
+
 /* --- exchange ---------------------------------------------------------- */
 
 static bool has_endangered(const struct plan *plan, const struct image *image)
@@ -311,7 +396,7 @@ static bool has_endangered(const struct plan *plan, const struct image *image)
 	return false;
 }
 
-/* Takes the links of one image out. Their processes, each once, are left in `pids`, which has room for all. */
+/* Takes the links of one image out, but those of the linker's sign. Their processes, each once, are left in `pids`, which has room for all. */
 static size_t take_out(struct kernel *kernel, const struct image *image, pid_t *pids)
 {
 	size_t kept = 0, npids = 0, all = kernel->nlinks;
@@ -320,11 +405,17 @@ static size_t take_out(struct kernel *kernel, const struct image *image, pid_t *
 		struct held_link link = kernel->links[i];
 		size_t p = 0;
 
-		if (link.file_fd != image->fd) {
+		if (link.file_fd != image->fd || !link.probes) {
 			kernel->links[i] = kernel->links[kept];
 			kernel->links[kept++] = link;
 			continue;
 		}
+		if (!link.pid) { /* then for everybody, and nobody else */
+			pids[0] = 0;
+			npids = 1;
+		}
+		if (npids && !pids[0])
+			continue;
 		while (p < npids && pids[p] != link.pid)
 			p++;
 		if (p == npids)
@@ -344,9 +435,14 @@ static int exchange(struct kernel *kernel, struct plan *plan, const struct image
 	size_t npids = pids ? take_out(kernel, image, pids) : 0;
 	int err = pids ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].image == image)
-			plan->sites[i].endangered = false;
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (site->image != image)
+			continue;
+		site->endangered = false;
+		site->shares = site->attached && scope->apart && site->uncalled;
+	}
 	for (size_t p = 0; !err && p < npids; p++) {
 		struct wanted w = { .plan = plan, .scope = scope, .image = image, .before = first, .pid = pids[p] };
 
@@ -373,12 +469,14 @@ static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_
 	return err;
 }
 
-int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
+static int attach_new(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
 	uint64_t start = clock_monotonic();
 	int exchanged = exchange_endangered(kernel, plan, first, scope);
 	size_t before = kernel->nlinks, probes = attach_count(kernel);
 
+	if (!exchanged)
+		exchanged = neighbours_settle(kernel, plan, scope);
 	if (exchanged)
 		return exchanged;
 	for (size_t i = 0; i < plan->nimages; i++) {
@@ -391,15 +489,31 @@ int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const
 		}
 	}
 	for (size_t i = 0; i < plan->nsites; i++) {
-		plan->sites[i].late = false;
-		plan->sites[i].attached = !attach_leaves_out(kernel, scope, &plan->sites[i]);
+		struct site *site = &plan->sites[i];
+		bool was = site->attached;
+
+		site->late = false;
+		site->attached = !attach_leaves_out(kernel, scope, site) && !site->crowded;
+		site->shares = site->attached && (was ? site->shares : scope->apart && site->uncalled);
+		if (!site->image->probed_ns)
+			site->image->probed_ns = clock_monotonic();
 	}
 	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes,
 		 (clock_monotonic() - start) / 1e6);
 	return 0;
 }
 
-int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope)
+int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
+{
+	int err;
+
+	neighbours_lock(kernel);
+	err = attach_new(kernel, plan, first, scope);
+	neighbours_unlock(kernel);
+	return err;
+}
+
+static int attach_own(struct kernel *kernel, struct plan *plan, pid_t pid, const struct attach_scope *scope)
 {
 	for (size_t i = 0; i < plan->nimages; i++) {
 		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .pid = pid };
@@ -407,16 +521,33 @@ int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, co
 
 		if (attach_for_everybody(plan, plan->images[i], scope))
 			continue;
+		neighbours_mark(kernel, plan, w.image, pid);
 		err = attach_wanted(kernel, &w);
+		neighbours_unmark(plan);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
+int attach_process(struct kernel *kernel, struct plan *plan, pid_t pid, const struct attach_scope *scope)
+{
+	int err;
+
+	neighbours_lock(kernel);
+	err = attach_own(kernel, plan, pid, scope);
+	neighbours_unlock(kernel);
+	return err;
+}
+
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all))
 {
 	link_remove_from(kernel, 0, progress);
+	dismiss_wait(kernel);
+}
+
+void attach_wait_removed(struct kernel *kernel)
+{
 	dismiss_wait(kernel);
 }
 

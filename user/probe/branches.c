@@ -39,6 +39,7 @@
 
 #define CODE_MOST (1ull << 30)  /* bytes of code between the first and the last range */
 #define CHUNK (1u << 20)
+#define TABLES_READ 65521       /* that are remembered; a prime */
 #define SHORT_REACH 128         /* bytes that an 8-bit branch can lead to either side */
 #define LEAD 256                /* bytes before a function to begin decoding at */
 #define PART_INSTRUCTIONS 300   /* of a function's parts elsewhere */
@@ -53,6 +54,7 @@ struct bits {
 	uint8_t *pointed; /* ... and nothing point there */
 	uint8_t *hit;
 	const struct tables *tables; /* NULL: they do not matter */
+	uint64_t *read;   /* tables read lately, by a part of their address: many lea name the same one */
 	struct breath *breath;
 };
 
@@ -82,8 +84,10 @@ static void look_at_entry(void *context, uint64_t target)
 static void look_at_lea(struct bits *b, uint64_t target)
 {
 	look_at(b->pointed, b, target);
-	if (b->tables)
-		tables_entries(b->tables, target, look_at_entry, b);
+	if (!b->tables || b->read[target % TABLES_READ] == target)
+		return;
+	b->read[target % TABLES_READ] = target;
+	tables_entries(b->tables, target, look_at_entry, b);
 }
 
 /* Every branch that may begin in the first `own` of `size` bytes at `address`; and every lea. */
@@ -208,7 +212,8 @@ static int look_everywhere(struct bits *b, const struct image *image, const stru
 	b->wanted = calloc(size, 1);
 	b->pointed = calloc(size, 1);
 	b->hit = calloc(size, 1);
-	if (!b->wanted || !b->pointed || !b->hit)
+	b->read = calloc(TABLES_READ, sizeof(*b->read));
+	if (!b->wanted || !b->pointed || !b->hit || !b->read)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		want(b, &ranges[i]);
@@ -239,6 +244,7 @@ int branches_from_afar(const struct image *image, struct quiet_range *ranges, si
 	free(b.wanted);
 	free(b.pointed);
 	free(b.hit);
+	free(b.read);
 	return err == -ENOMEM || err == -ECANCELED ? err : 0;
 }
 

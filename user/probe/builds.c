@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "probe/instruction.h"
 #include "probe/probe.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -35,11 +37,72 @@ const struct model *plan_model_in(const struct plan *plan, const struct image *i
 	return NULL;
 }
 
+struct looked_at {
+	const struct model *model;
+	struct image *image;
+	uint8_t bits[BUILD_PARTS]; /* as the tests found them */
+};
+
+#define CODE_MOST 65536 /* bytes of one function */
+
+/* Does this function shift right by both? */
+static bool code_shifts(struct decoder *decoder, const struct image *image, const struct symbol *symbol, const uint8_t shifts[2])
+{
+	size_t size = symbol->size < CODE_MOST ? symbol->size : CODE_MOST;
+	uint8_t *code = malloc(size + 1);
+	bool found[2] = { false, false };
+
+	if (code && pread(image->fd, code, size, symbol->offset) == (ssize_t)size) {
+		for (size_t at = 0, length; at < size && (length = instruction_length(decoder, code + at, size - at)); at += length) {
+			unsigned by = instruction_shift(decoder, code + at, size - at);
+
+			for (int i = 0; by && i < 2; i++)
+				found[i] |= by == shifts[i];
+		}
+	}
+	free(code);
+	return found[0] && found[1];
+}
+
+static bool any_shifts(const struct looked_at *l, const uint8_t shifts[2])
+{
+	struct decoder *decoder;
+	bool found = false;
+
+	if (decoder_new(&decoder))
+		return false;
+	for (size_t i = 0; i < l->model->nfunctions && !found; i++) {
+		const struct symbol *symbol = image_symbol(l->image, l->model->functions[i].symbol);
+
+		found = symbol && code_shifts(decoder, l->image, symbol, shifts);
+	}
+	decoder_free(decoder);
+	return found;
+}
+
+/* Do the bits of the parts fill a word? */
+static bool fill_word(const uint8_t bits[BUILD_PARTS])
+{
+	unsigned sum = 0;
+
+	for (int i = 0; i < BUILD_PARTS; i++)
+		sum += bits[i];
+	return sum == 64;
+}
+
 static bool build_test_holds(void *context, const struct build_test *test)
 {
-	struct image *image = context;
+	struct looked_at *l = context;
+	struct image *image = l->image;
 
 	switch (test->kind) {
+	case BUILD_BITS:
+		if (image_has_bits(image, test->name, test->parts, BUILD_PARTS, l->bits) && fill_word(l->bits))
+			return true;
+		memset(l->bits, 0, sizeof(l->bits));
+		return false;
+	case BUILD_SHIFTS:
+		return any_shifts(l, test->shifts);
 	case BUILD_TEXT:
 		return image_has_text(image, test->name);
 	case BUILD_SYMBOL:
@@ -66,11 +129,18 @@ bool plan_build_is_told(const struct plan *plan, const struct model *model)
 	return told_build(plan, model);
 }
 
-const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image)
+const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image, struct build *room)
 {
-	if (!model->nbuilds)
+	struct looked_at l = { .model = model, .image = image };
+	const struct build *build = told_build(plan, model);
+
+	if (!build && model->nbuilds)
+		build = model_build_recognise(model, build_test_holds, &l);
+	if (!build)
 		return NULL;
-	return told_build(plan, model) ?: model_build_recognise(model, build_test_holds, image);
+	*room = *build;
+	memcpy(room->bits, l.bits, sizeof(room->bits));
+	return room;
 }
 
 /* MODEL=BUILD, of which there is one. */

@@ -22,9 +22,10 @@
 #define QUEUE_MOST 2048 /* links */
 
 struct dismissal {
+	struct kernel *kernel;
 	pthread_mutex_t lock;
 	pthread_cond_t more, fewer;
-	int *fds;
+	struct held_link *links;
 	size_t count, room;
 	size_t closing;   /* being closed just now */
 	bool end;
@@ -38,17 +39,18 @@ static void *close_dismissed(void *context)
 
 	pthread_mutex_lock(&d->lock);
 	for (;;) {
-		int fd;
+		struct held_link link;
 
 		while (!d->count && !d->end)
 			pthread_cond_wait(&d->more, &d->lock);
 		if (!d->count)
 			break;
-		fd = d->fds[--d->count];
+		link = d->links[--d->count];
 		d->closing++;
 		pthread_cond_signal(&d->fewer);
 		pthread_mutex_unlock(&d->lock);
-		close(fd);
+		close(link.fd);
+		held_gone(d->kernel, link.set, true);
 		pthread_mutex_lock(&d->lock);
 		d->closing--;
 	}
@@ -65,6 +67,7 @@ static struct dismissal *dismissal_of(struct kernel *kernel)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
+	d->kernel = kernel;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->more, NULL);
 	pthread_cond_init(&d->fewer, NULL);
@@ -74,23 +77,30 @@ static struct dismissal *dismissal_of(struct kernel *kernel)
 	return d;
 }
 
-static void dismiss(struct kernel *kernel, int fd)
+static void close_now(struct kernel *kernel, struct held_link link)
+{
+	close(link.fd);
+	held_gone(kernel, link.set, true);
+}
+
+static void dismiss(struct kernel *kernel, struct held_link link)
 {
 	struct dismissal *d = dismissal_of(kernel);
 
+	held_leaves(kernel, link.set);
 	if (!d || !d->nthreads) {
-		close(fd);
+		close_now(kernel, link);
 		return;
 	}
 	pthread_mutex_lock(&d->lock);
 	while (d->count >= QUEUE_MOST)
 		pthread_cond_wait(&d->fewer, &d->lock);
-	if (array_one_more(&d->fds, &d->room, d->count, sizeof(*d->fds))) {
+	if (array_one_more(&d->links, &d->room, d->count, sizeof(*d->links))) {
 		pthread_mutex_unlock(&d->lock);
-		close(fd);
+		close_now(kernel, link);
 		return;
 	}
-	d->fds[d->count++] = fd;
+	d->links[d->count++] = link;
 	pthread_cond_signal(&d->more);
 	pthread_mutex_unlock(&d->lock);
 }
@@ -109,7 +119,7 @@ void dismiss_wait(struct kernel *kernel)
 		pthread_join(d->threads[i], NULL);
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->more);
-	free(d->fds);
+	free(d->links);
 	free(d);
 	kernel->dismissal = NULL;
 }
@@ -133,7 +143,7 @@ size_t dismiss_site(struct kernel *kernel, uint32_t site)
 
 	for (size_t i = 0; i < all; i++) {
 		if (kernel->links[i].site == site)
-			dismiss(kernel, kernel->links[i].fd);
+			dismiss(kernel, kernel->links[i]);
 		else
 			kernel->links[kept++] = kernel->links[i];
 	}
@@ -147,7 +157,7 @@ void attach_remove_process(struct kernel *kernel, pid_t pid)
 
 	for (size_t i = 0; i < kernel->nlinks; i++) {
 		if (kernel->links[i].pid == pid)
-			dismiss(kernel, kernel->links[i].fd);
+			dismiss(kernel, kernel->links[i]);
 		else
 			kernel->links[kept++] = kernel->links[i];
 	}

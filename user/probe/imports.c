@@ -40,7 +40,7 @@ static void look_for_callers(const struct plan *plan, struct site *site, bool is
 
 	for (; site->looked_at < plan->nimages && !called; site->looked_at++)
 		called = imports_any(plan->images[site->looked_at], site);
-	site->late = site->late || (called && !is_new);
+	site->late = site->late || (called && !is_new && !site->attached);
 	site->uncalled = !called;
 }
 

@@ -15,6 +15,8 @@
 
 #include "probe/instruction.h"
 
+#define FRAME_MOST (1u << 20) /* bytes that a function takes for itself in one step */
+
 struct decoder {
 	csh handle;
 	cs_insn *scratch;
@@ -62,6 +64,16 @@ unsigned instruction_length(struct decoder *decoder, const uint8_t *code, size_t
 	const cs_insn *i = decode(decoder, code, size, 0, false);
 
 	return i ? i->size : 0;
+}
+
+unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size)
+{
+	const cs_insn *i = decode(decoder, code, size, 0, true);
+	const cs_x86_op *last = i && i->detail->x86.op_count ? &i->detail->x86.operands[i->detail->x86.op_count - 1] : NULL;
+
+	if (!last || (i->id != X86_INS_SHR && i->id != X86_INS_SAR && i->id != X86_INS_RORX && i->id != X86_INS_SHRX))
+		return 0;
+	return last->type == X86_OP_IMM ? last->imm & 63 : 0;
 }
 
 bool instruction_text(struct decoder *decoder, const uint8_t *code, size_t size, uint64_t address, char *text,
@@ -231,11 +243,25 @@ enum site_class instruction_class(const uint8_t *code, unsigned length)
 	return SITE_STEPPED;
 }
 
-bool instruction_is_push(const uint8_t *code, unsigned length)
+static bool is_push(const uint8_t *code, unsigned length)
 {
 	if (length == 2 && code[0] == 0x41)
 		return code[1] >= 0x50 && code[1] <= 0x57;
 	return length == 1 && code[0] >= 0x50 && code[0] <= 0x57;
+}
+
+unsigned instruction_lowers_stack(const uint8_t *code, unsigned length)
+{
+	uint32_t bytes;
+
+	if (is_push(code, length))
+		return 8;
+	if (length == 4 && code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xec && code[3] < 0x80)
+		return code[3]; /* sub $imm8,%rsp */
+	if (length != 7 || code[0] != 0x48 || code[1] != 0x81 || code[2] != 0xec)
+		return 0;
+	memcpy(&bytes, code + 3, sizeof(bytes)); /* sub $imm32,%rsp */
+	return bytes <= FRAME_MOST ? bytes : 0;
 }
 
 /* is_prefix_bad() in arch/x86/kernel/uprobes.c: lock, and the es, cs, ss and ds overrides. */

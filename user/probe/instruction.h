@@ -61,8 +61,10 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 
 /* What the kernel does with it under a breakpoint. */
 enum site_class instruction_class(const uint8_t *code, unsigned length);
-/* push of a general register, which moves the stack pointer by 8 bytes and changes nothing else. */
-bool instruction_is_push(const uint8_t *code, unsigned length);
+/* Shifts right by a number of bits that stands in it; 0: it does not. */
+unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size);
+/* A push of a general register, or a subtraction from the stack pointer, changes nothing but that and flags: by how many bytes; 0: it is neither. */
+unsigned instruction_lowers_stack(const uint8_t *code, unsigned length);
 /* True for prefixes with which the kernel takes no breakpoint at all. */
 bool instruction_refused(const uint8_t *code, size_t size);
 

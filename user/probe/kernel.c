@@ -131,6 +131,7 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	o->rodata->filter_targets = options->filter;
 	o->rodata->monitoring = options->sums;
 	o->rodata->spans_too = options->spans;
+	o->rodata->choosing = kernel->rung == RUNG_SESSION;
 	if (options->sums) {
 		bpf_map__set_max_entries(o->maps.sums, MACHINE_SUMS);
 		bpf_map__set_max_entries(o->maps.amounts, GB_PROBES);
@@ -166,6 +167,8 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.amounts, bpf_map__fd(o->maps.amounts));
 	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
 	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
+	bpf_map__reuse_fd(p->maps.looked, bpf_map__fd(o->maps.looked));
+	bpf_map__reuse_fd(p->maps.doubts, bpf_map__fd(o->maps.doubts));
 	bpf_map__reuse_fd(p->maps.controls, bpf_map__fd(o->maps.controls));
 	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
 	p->rodata->ring_mask = o->rodata->ring_mask;
@@ -274,7 +277,9 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	kernel->sums = options->sums;
 	libbpf_set_print(libbpf_says);
 	raise_limits();
-	err = choose_rungs(&rung, &last);
+	err = held_new(kernel);
+	if (!err)
+		err = choose_rungs(&rung, &last);
 	if (err)
 		goto fail;
 	err = make_rings(kernel, options->ring_bytes);
@@ -314,6 +319,8 @@ void kernel_free(struct kernel *kernel)
 	for (unsigned i = 0; i < kernel->rings; i++)
 		if (kernel->ring_fds[i] >= 0)
 			close(kernel->ring_fds[i]);
+	neighbours_free(kernel);
+	held_free(kernel);
 	free(kernel->links);
 	free(kernel);
 }
@@ -365,6 +372,24 @@ int kernel_get_target(const struct kernel *kernel, pid_t pid)
 	return bpf_map_lookup_elem(bpf_map__fd(kernel->observe->maps.targets), &key, &how) ? -errno : how;
 }
 
+void kernel_look(struct kernel *kernel, pid_t pid)
+{
+	uint32_t key = pid;
+	uint8_t how = GB_LOOKING;
+
+	/* What was seen before holds until the kernel side takes it back. */
+	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.looked), &key, &how, BPF_NOEXIST);
+}
+
+void kernel_looked(struct kernel *kernel, pid_t pid, bool held)
+{
+	uint32_t key = pid;
+	uint8_t how = held ? GB_LOOKED_HELD : GB_LOOKED;
+
+	/* Not where the entry has gone meanwhile: what was looked at is no longer what is there. */
+	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.looked), &key, &how, BPF_EXIST);
+}
+
 void kernel_forget_targets(struct kernel *kernel)
 {
 	int map = bpf_map__fd(kernel->observe->maps.targets);
@@ -391,6 +416,12 @@ void kernel_set_active(struct kernel *kernel, bool active)
 	/* After that: a return that was still seen took its time before, so no call ends later than this. */
 	if (kernel->process)
 		kernel->process->bss->stopped_at = active ? 0 : clock_monotonic();
+}
+
+void kernel_hold(struct kernel *kernel, pid_t holder)
+{
+	if (kernel->process)
+		kernel->process->bss->holder = holder;
 }
 
 void kernel_use_stacks(struct kernel *kernel)

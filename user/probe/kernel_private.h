@@ -17,6 +17,7 @@ struct held_link {
 	int file_fd;   /* of the image that it is in; only a mark here */
 	pid_t pid;     /* 0: every process */
 	uint32_t site; /* the only one that it is for; NO_SITE: several */
+	struct held_set *set; /* owned: its places in the table of what is in (held.c) */
 };
 
 struct kernel {
@@ -35,6 +36,9 @@ struct kernel {
 	struct held_link *links;
 	size_t nlinks, room;
 	struct dismissal *dismissal; /* private to dismiss.c */
+	bool let_go;                 /* no probes for everybody for now (attach_let_go) */
+	struct held *held;           /* private to held.c */
+	struct neighbours *neighbours; /* private to neighbours.c */
 };
 
 /* What one attach call puts in: parallel arrays of file offsets and cookies. */
@@ -48,6 +52,34 @@ struct link_request {
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
 
+/* held.c: what is in, each place once for each process. */
+enum held_what { HELD_CALL, HELD_RETURN, HELD_EXIT, HELD_LINKER };
+int held_new(struct kernel *kernel);
+void held_free(struct kernel *kernel);
+/* What of the request is not in yet; waits for what is on its way out. Its arrays are malloc'ed, also where this fails. 0 or -errno, not said. */
+int held_admit(struct kernel *kernel, const struct link_request *request, struct link_request *admitted);
+/* A link for these places is about to be made. NULL: no memory. */
+struct held_set *held_take(struct kernel *kernel, const struct link_request *request, enum held_what what);
+/* The link is going to be closed by somebody else. */
+void held_leaves(struct kernel *kernel, const struct held_set *set);
+/* The link has been closed; frees the set, which may be NULL. */
+void held_gone(struct kernel *kernel, struct held_set *set, bool was_leaving);
+
+/* A link in this file that never acts. A descriptor or -errno. (link.c) */
+int link_for_nobody(struct kernel *kernel, int file_fd);
+
+/* neighbours.c: other observers. One instance at a time looks at what is in, and puts its own in. */
+void neighbours_lock(struct kernel *kernel);
+void neighbours_unlock(struct kernel *kernel);
+/* Sites that are not in yet keep out of the way of others' probes: site.returns, its place, site.crowded. 0 or -errno. */
+int neighbours_settle(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope);
+/* Sets site.avoided where a probe for this process would meet others' by now, and clears it again. */
+void neighbours_mark(struct kernel *kernel, struct plan *plan, const struct image *image, pid_t pid);
+void neighbours_unmark(struct plan *plan);
+/* The file that the kernel's probes are in: file_identity(), and below overlays. 0 or -errno. */
+int neighbours_identity(struct kernel *kernel, int fd, uint64_t *device, uint64_t *inode);
+void neighbours_free(struct kernel *kernel);
+
 /* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel);
 
@@ -59,7 +91,7 @@ void kernel_use_stacks(struct kernel *kernel);
 
 /* False where the kernel knows nothing of a rung: a quick look, so that no programs are loaded for it in vain. */
 bool link_possible(enum rung rung);
-/* Attaches on the kernel's rung and remembers the links. 0 or -errno, not said. */
+/* Attaches on the kernel's rung what is not in yet, and remembers the links. 0 or -errno, not said. */
 int link_attach(struct kernel *kernel, const struct link_request *request);
 /* Removes links kernel->links[from..), many at once. `progress` may be NULL. */
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t));

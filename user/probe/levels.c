@@ -28,6 +28,8 @@ static bool is_of_pair(const struct site *site)
 
 bool level_possible(const struct site *site, enum level level)
 {
+	if (level == LEVEL_OUT && site->shares)
+		return false;
 	if (site->no_span || site->uncalled || site->function->marks & MARKS_TELL)
 		return level == LEVEL_ALL; /* it goes with its opener; has no links of its own; is half of an event, which only all calls make whole */
 	return level == LEVEL_ALL || level == LEVEL_OUT || !is_of_pair(site);

@@ -49,8 +49,25 @@ static int remember(struct kernel *kernel, struct held_link link)
 	return 0;
 }
 
+/* The place in the table first: a link that nobody knows of would be the worse. */
+static int remember_link(struct kernel *kernel, int fd, const struct link_request *request, struct held_set *set)
+{
+	const struct held_link link = {
+		.fd = fd, .probes = request->count, .file_fd = request->file_fd, .pid = request->pid,
+		.site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE, .set = set,
+	};
+	int err = fd < 0 ? fd : remember(kernel, link);
+
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		held_gone(kernel, set, false);
+	}
+	return err;
+}
+
 static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_t flags,
-		      const struct link_request *request)
+		      const struct link_request *request, enum held_what what)
 {
 	char path[64];
 	struct multi_attr attr = {
@@ -63,17 +80,29 @@ static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_
 		.multi_flags = flags,
 		.pid = request->pid,
 	};
-	int fd, err;
+	struct held_set *set = held_take(kernel, request, what);
+	int fd;
 
+	if (!set)
+		return -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
 	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
-	if (fd < 0)
-		return -errno;
-	err = remember(kernel, (struct held_link){ .fd = fd, .probes = request->count, .file_fd = request->file_fd,
-						 .pid = request->pid, .site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE });
-	if (err)
-		close(fd);
-	return err;
+	return remember_link(kernel, fd < 0 ? -errno : fd, request, set);
+}
+
+int link_for_nobody(struct kernel *kernel, int file_fd)
+{
+	unsigned long offset = 0;
+	char path[64];
+	struct multi_attr attr = {
+		.prog_fd = bpf_program__fd(kernel->observe->progs.call), .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)path,
+		.offsets = (uintptr_t)&offset, .count = 1, .pid = getpid(),
+	};
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
+	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
 }
 
 static int read_uprobe_type(struct kernel *kernel)
@@ -123,35 +152,36 @@ static int open_event(struct kernel *kernel, const char *path, unsigned long off
 	return fd < 0 ? -errno : fd;
 }
 
-static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *request, size_t i, bool at_return)
+static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *all, size_t i, bool at_return,
+		     enum held_what what)
 {
-	uint64_t cookie = request->cookies[i];
+	const struct link_request one = {
+		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i], .count = 1,
+		.apart = all->apart, .kind = all->kind,
+	}, *request = &one;
+	uint64_t cookie = request->cookies[0];
 	pid_t pid = request->pid;
 	uint64_t only = at_return ? (uint64_t)pid << 32 : 0; /* see `leave` in bpf/observe.bpf.c */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | only);
-	int event = open_event(kernel, path, request->offsets[i], pid, at_return), fd, err;
+	int event = open_event(kernel, path, request->offsets[0], pid, at_return), fd;
+	struct held_set *set;
 
 	if (event < 0)
 		return event;
-	fd = bpf_link_create(program, event, BPF_PERF_EVENT, &options);
+	set = held_take(kernel, request, what);
+	fd = set ? bpf_link_create(program, event, BPF_PERF_EVENT, &options) : -ENOMEM;
 	close(event);
-	if (fd < 0)
-		return fd;
-	err = remember(kernel, (struct held_link){ .fd = fd, .probes = 1, .file_fd = request->file_fd, .pid = pid,
-						 .site = request->apart ? (uint32_t)cookie : NO_SITE });
-	if (err)
-		close(fd);
-	return err;
+	return remember_link(kernel, fd, request, set);
 }
 
-static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request)
+static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request, enum held_what what)
 {
 	char path[64];
 	int err = read_uprobe_type(kernel);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
 	for (size_t i = 0; !err && i < request->count; i++)
-		err = perf_link(kernel, program, path, request, i, at_return);
+		err = perf_link(kernel, program, path, request, i, at_return, what);
 	return err;
 }
 
@@ -197,21 +227,21 @@ static int spans_link(struct kernel *kernel, const struct link_request *request)
 		 * kernel does not ask the program about hits in others, and sets the trampoline there.
 		 */
 		if (calls_only)
-			return multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
-		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request);
+			return multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request, HELD_CALL);
+		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request, HELD_CALL);
 	case RUNG_MULTI:
 		/* The return first: a call whose return is not watched would stay open for ever. */
 		if (!calls_only)
-			err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN, request);
-		return err ?: multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request);
+			err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN, request, HELD_RETURN);
+		return err ?: multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request, HELD_CALL);
 	default:
 		if (!calls_only)
-			err = perf_links(kernel, bpf_program__fd(o->progs.leave), true, request);
-		return err ?: perf_links(kernel, bpf_program__fd(o->progs.call), false, request);
+			err = perf_links(kernel, bpf_program__fd(o->progs.leave), true, request, HELD_RETURN);
+		return err ?: perf_links(kernel, bpf_program__fd(o->progs.call), false, request, HELD_CALL);
 	}
 }
 
-int link_attach(struct kernel *kernel, const struct link_request *request)
+static int attach_admitted(struct kernel *kernel, const struct link_request *request)
 {
 	int program = bpf_program__fd(kernel->observe->progs.last);
 	size_t before = kernel->nlinks;
@@ -220,11 +250,23 @@ int link_attach(struct kernel *kernel, const struct link_request *request)
 	if (request->kind != LINK_EXITS)
 		err = spans_link(kernel, request);
 	else if (kernel->rung == RUNG_PERF)
-		err = perf_links(kernel, program, false, request);
+		err = perf_links(kernel, program, false, request, HELD_EXIT);
 	else
-		err = multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request);
+		err = multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request, HELD_EXIT);
 	if (err)
 		link_remove_from(kernel, before, NULL);
+	return err;
+}
+
+int link_attach(struct kernel *kernel, const struct link_request *request)
+{
+	struct link_request admitted;
+	int err = held_admit(kernel, request, &admitted);
+
+	if (!err && admitted.count)
+		err = attach_admitted(kernel, &admitted);
+	free((void *)admitted.offsets);
+	free((void *)admitted.cookies);
 	return err;
 }
 
@@ -232,8 +274,8 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 {
 	int program = bpf_program__fd(kernel->process->progs.linker);
 	size_t before = kernel->nlinks;
-	int err = kernel->rung == RUNG_PERF ? perf_links(kernel, program, false, request)
-					    : multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request);
+	int err = kernel->rung == RUNG_PERF ? perf_links(kernel, program, false, request, HELD_LINKER)
+					    : multi_link(kernel, program, TRACE_UPROBE_MULTI, 0, request, HELD_LINKER);
 
 	for (size_t i = before; !err && i < kernel->nlinks; i++)
 		kernel->links[i].probes = 0;
@@ -246,6 +288,7 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 #define LOOK_EVERY_MS 10
 
 struct closing {
+	struct kernel *kernel;
 	const struct held_link *links;
 	size_t all;
 	atomic_size_t next, done;
@@ -258,6 +301,7 @@ static void *close_links(void *context)
 
 	while ((i = atomic_fetch_add(&c->next, 1)) < c->all) {
 		close(c->links[i].fd);
+		held_gone(c->kernel, c->links[i].set, false);
 		atomic_fetch_add(&c->done, 1);
 	}
 	return NULL;
@@ -277,7 +321,7 @@ static void watch_closing(struct closing *c, void (*progress)(size_t, size_t))
 
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t))
 {
-	struct closing c = { .links = kernel->links + from, .all = kernel->nlinks - from };
+	struct closing c = { .kernel = kernel, .links = kernel->links + from, .all = kernel->nlinks - from };
 	size_t wanted = c.all < 2 ? 0 : c.all < CLOSERS ? c.all : CLOSERS, nthreads = 0;
 	pthread_t threads[CLOSERS];
 

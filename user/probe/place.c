@@ -16,7 +16,7 @@
  *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector registers: a
  *     probe changes neither.
  *
- * A probe that has no return probe beside it may also come after pushes of registers: the kernel side adds what was pushed. That is used to
+ * A probe that has no return probe beside it may also come after pushes of registers and after the frame has been made: the kernel side adds what was pushed. That is used to
  * keep it away from where return probes are. For the kernel sets a return probe's trampoline in every process that hits the
  * breakpoint, whichever process the probe is meant for, so somebody else's would act in this process, too.
  *
@@ -87,6 +87,11 @@ static const char *walk(const struct search *s, const struct place_wish *wish, c
 	return "there is no cheap instruction near its start";
 }
 
+static bool is_taken(const struct place_wish *wish, uint64_t offset)
+{
+	return wish->taken && wish->taken(wish->context, offset);
+}
+
 /*
  * The same for a probe that keeps away from return probes: the first cheap instruction that is none of theirs, else the first one.
  * Returns false where there is none.
@@ -94,7 +99,7 @@ static const char *walk(const struct search *s, const struct place_wish *wish, c
 static bool walk_aside(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size, unsigned *found,
 		       unsigned *length, struct probe_place *place)
 {
-	unsigned at, pushed = 0, step;
+	unsigned at, pushed = 0, step, lowered;
 
 	*length = 0;
 	for (at = 0; at < SEARCHED; at += step) {
@@ -106,7 +111,7 @@ static bool walk_aside(const struct search *s, const struct place_wish *wish, co
 		if (!step || instruction_transfer(head + at, step, &displacement, &always) == TRANSFER_CALL)
 			break;
 		class = instruction_class(head + at, step) == SITE_EMULATED ? SITE_EMULATED : SITE_STEPPED;
-		if (at && wish->function->offset + at != wish->avoid && !instruction_refused(head + at, step) &&
+		if (at && wish->function->offset + at != wish->avoid && !is_taken(wish, wish->function->offset + at) && !instruction_refused(head + at, step) &&
 		    (!*length || class == SITE_EMULATED)) {
 			*found = at;
 			*length = step;
@@ -115,9 +120,9 @@ static bool walk_aside(const struct search *s, const struct place_wish *wish, co
 			if (class == SITE_EMULATED)
 				break;
 		}
-		if (instruction_is_push(head + at, step))
-			pushed += 8;
-		else if (instruction_harm(s->decoder, head + at, size - at, wish->registers))
+		lowered = instruction_lowers_stack(head + at, step);
+		pushed += lowered;
+		if (!lowered && instruction_harm(s->decoder, head + at, size - at, wish->registers))
 			break;
 	}
 	return *length;
@@ -315,25 +320,18 @@ static bool ends_at(const struct site *site, uint64_t offset)
 	return false;
 }
 
-/* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such a place. */
-int plan_place_aside(struct plan *plan, const struct image *image)
+int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count, bool (*taken)(void *context, uint64_t offset),
+		    void *context)
 {
-	struct place_wish *wishes = calloc(plan->nsites + 1, sizeof(*wishes));
-	struct probe_place *places = calloc(plan->nsites + 1, sizeof(*places));
-	struct site **sites = calloc(plan->nsites + 1, sizeof(*sites));
-	size_t count = 0;
-	int err = wishes && places && sites ? 0 : -ENOMEM;
+	struct place_wish *wishes = calloc(count + 1, sizeof(*wishes));
+	struct probe_place *places = calloc(count + 1, sizeof(*places));
+	int err = wishes && places ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && i < plan->nsites; i++) {
-		struct site *site = &plan->sites[i];
-		const struct symbol *symbol = site->image == image ? image_symbol(image, site->function->symbol) : NULL;
-
-		if (!symbol || site->aside || site->attached || (site->returns != RETURNS_SITES && !site->no_exits))
-			continue;
-		site->aside = true;
-		sites[count] = site;
-		wishes[count++] = (struct place_wish){ symbol, site->registers, true, site->probe_offset };
-	}
+	for (size_t i = 0; !err && i < count; i++)
+		wishes[i] = (struct place_wish){
+			.function = image_symbol(image, sites[i]->function->symbol), .registers = sites[i]->registers, .aside = true,
+			.avoid = sites[i]->probe_offset, .taken = taken, .context = context,
+		};
 	if (!err && count && !plan->placing.at_entry)
 		err = place_probes(image, wishes, count, &plan->placing, places);
 	for (size_t i = 0; !err && i < count && !plan->placing.at_entry; i++) {
@@ -346,6 +344,27 @@ int plan_place_aside(struct plan *plan, const struct image *image)
 	}
 	free(wishes);
 	free(places);
+	return err;
+}
+
+/* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such a place. */
+int plan_place_aside(struct plan *plan, const struct image *image)
+{
+	struct site **sites = calloc(plan->nsites + 1, sizeof(*sites));
+	size_t count = 0;
+	int err = sites ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (site->image != image || !image_symbol(image, site->function->symbol) || site->aside || site->attached ||
+		    (site->returns != RETURNS_SITES && !site->no_exits))
+			continue;
+		site->aside = true;
+		sites[count++] = site;
+	}
+	if (!err)
+		err = plan_place_away(plan, image, sites, count, NULL, NULL);
 	free(sites);
 	return err;
 }

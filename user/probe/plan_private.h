@@ -25,6 +25,11 @@ void sites_free(struct plan *plan);
 /* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
 int plan_place_aside(struct plan *plan, const struct image *image);
+/* The probes of these sites of the image, which have no return probes, move to where nothing is taken; where there is no such place they stay. 0 or -errno. */
+int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count, bool (*taken)(void *context, uint64_t offset),
+		    void *context);
+/* A return probe is not to be: the ends of its calls are seen otherwise. (returns.c) */
+void plan_leave_returns(const struct plan *plan, struct site *site, const char *why);
 /* True where the kernel lets no probe be anywhere in this function. */
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
 /* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0, -ENOMEM or -ECANCELED. */

@@ -34,6 +34,8 @@ struct place_wish {
 	 */
 	bool aside;
 	uint64_t avoid;
+	bool (*taken)(void *context, uint64_t offset); /* with `aside`: nor on any of these; NULL: none */
+	void *context;
 };
 
 #define PLACE_ALL_REGISTERS ((1U << GB_REGISTERS) - 1)
@@ -101,6 +103,7 @@ struct site {
 	char *aliases;                 /* further names, joined by blanks; NULL: none */
 	struct capture *captures;      /* nfunctions; the programs are alike, the values too */
 	uint32_t id;                   /* index in the plan, the probe's number in the kernel */
+	uint16_t runtime;              /* its model's number in the plan, from 1; 0: of functions that were asked for */
 	uint32_t closes;               /* id of the site whose span ends here; NO_SITE: none */
 	enum returns returns;          /* how its end is seen ... */
 	const char *returns_why;       /* ... and why so */
@@ -111,6 +114,9 @@ struct site {
 	bool attached;                 /* its probes are in */
 	bool endangered;               /* since then its return probe has become dangerous: it must come out (attach.c) */
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
+	bool crowded;                  /* left out: others' return probes are on all its places (neighbours.c) */
+	bool avoided;                  /* left out for the process whose probes are being put in: as above */
+	bool shares;                   /* its probes are in a link with others', though they could come out alone if it had its own */
 	bool late;                     /* was uncalled until a later file came, and has no probes yet */
 	struct site_level level;       /* how much of its calls is followed (levels.c) */
 	uint64_t out_at;               /* ns; when its probes were last taken out; 0: never */
@@ -158,8 +164,10 @@ struct plan {
 	enum returns_wish returns;
 	struct returns_work *returns_work; /* private to returns.c */
 	bool cautious;         /* processes that nobody has looked at run over the probes, return probes included: none but in leaves */
+	bool choosing[2];      /* see plan_set_choosing(); [1] for models that join alone */
 	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */
 	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
+	bool says_builds;      /* it is said where the build of a runtime in a program cannot be told */
 	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */
 	struct asked_work *asked; /* private to asked.c */
 	struct site_entry *places; /* private to sites.c */
@@ -173,10 +181,17 @@ struct plan {
  */
 int plan_new(struct plan **plan, const struct model_set *models, const char *wish);
 void plan_free(struct plan *plan);
+/*
+ * From now on the kernel side leaves out the return of single calls (bpf/home.h) of functions in files of parallel runtimes, and of models that
+ * join alone. That takes links that see call and return, and are for everybody who maps the file: of a link for one process the kernel sets the return
+ * probe in each other process, too, that has a breakpoint there, and does not ask. Where it is false, as at first, all
+ * doubts count for all calls. To be called before probes are put in. 0, -ENOMEM or -ECANCELED.
+ */
+int plan_set_choosing(struct plan *plan, bool of_files, bool of_alone);
 /* How runtimes in the program were built, where that cannot be told: "MODEL=BUILD", borrowed. 0 or -errno, said. */
 int plan_set_builds(struct plan *plan, char **builds, size_t count);
-/* How the model's runtime in this program was built: as the user said, else as it is recognised. NULL: unknown, or the model has no builds. */
-const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image);
+/* How the model's runtime in this program was built: as the user said, else as it is recognised. In `room`. NULL: unknown, or the model has no builds. */
+const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image, struct build *room);
 /* Does the file hold the model's runtime? */
 bool plan_model_applies(const struct model *model, const struct image *image);
 /* One after the other the runtimes that the file holds, observed or not: *next is 0 at first. NULL: no more. */
@@ -240,6 +255,10 @@ const char *exits_find(const struct image *image, const struct symbol *function,
 bool place_nop5_is_cheap(void);
 /* The instruction there, as a disassembler prints it; false: unknown. */
 bool place_text(const struct image *image, const struct probe_place *place, char *text, size_t room);
+/* Do the program and the runtime share the file, so that a return address does not tell them apart? */
+bool site_is_in_program(const struct site *site);
+/* Can a call of it be one that the runtime makes to itself? Not where it tells what the runtime does anyhow, nor of the user's own functions. */
+bool site_may_be_inner(const struct site *site);
 /* In words, for people: why, and what follows from it. */
 const char *absence_text(enum absence why);
 /* The models' rank variables, NULL-terminated, malloc'ed array of borrowed strings. */
@@ -290,6 +309,13 @@ int kernel_add_target(struct kernel *kernel, pid_t pid);
 /* With `sums`: how a process is counted, GB_TARGET_*. What its parent was, it is; -ENOENT: nothing is known of it, and it is counted. */
 int kernel_set_target(struct kernel *kernel, pid_t pid, uint8_t how);
 int kernel_get_target(const struct kernel *kernel, pid_t pid);
+/*
+ * kernel_look(): what the process maps is about to be looked at. kernel_looked(): the plan has all of it, and what the plan chose for it is in: its
+ * calls may have return probes. Until then, and from the next change of what it maps on, only leaves have them (bpf/home.h). held: it
+ * stands still since its linker mapped the last object.
+ */
+void kernel_look(struct kernel *kernel, pid_t pid);
+void kernel_looked(struct kernel *kernel, pid_t pid, bool held);
 /* From now on nothing is known of any process. */
 void kernel_forget_targets(struct kernel *kernel);
 /*
@@ -299,6 +325,8 @@ void kernel_forget_targets(struct kernel *kernel);
 int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank);
 /* Observation on and off, at once, for all links. Off also fixes the end of calls still in progress. */
 void kernel_set_active(struct kernel *kernel, bool active);
+/* Threads that this process traces stop where their dynamic linker has mapped something (attach_linker, user/target/hold.c). 0: nobody does. */
+void kernel_hold(struct kernel *kernel, pid_t holder);
 /* After detaching: sends the calls still in progress and the final counts of living threads to the rings. */
 int kernel_send_open(struct kernel *kernel);
 /* Shows the calls in progress, by thread and from the outermost on, while threads go on making them. 0 or -errno, not said. */
@@ -352,10 +380,14 @@ struct attach_scope {
 bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site);
 /* Puts probes on the sites with ids in [first, plan->nsites) and on late ones. 0 or -errno, said; on failure none of them stays. */
 int attach_sites(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope);
+/* Takes all probes out that are for everybody, at once, and keeps others out, too, until they are put back. */
+void attach_let_go(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope);
+/* 0 or -errno, said. */
+int attach_put_back(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope);
 /* Are probes in this file for everybody? */
 bool attach_for_everybody(const struct plan *plan, const struct image *image, const struct attach_scope *scope);
 /* Probes of a process that has come later, where files are not for everybody. 0 or -errno, said (-ESRCH: ended, not said). */
-int attach_process(struct kernel *kernel, const struct plan *plan, pid_t pid, const struct attach_scope *scope);
+int attach_process(struct kernel *kernel, struct plan *plan, pid_t pid, const struct attach_scope *scope);
 /*
  * Does each process need links of its own: does the plan have functions of models that take part, in files that are not for
  * everybody?
@@ -376,6 +408,8 @@ bool level_possible(const struct site *site, enum level level);
 int level_set(struct kernel *kernel, struct plan *plan, struct site *site, struct site_level level, const struct attach_scope *scope);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
+/* Until all that is being taken out in the background is out. */
+void attach_wait_removed(struct kernel *kernel);
 /*
  * Takes out what was put into a file, at once, for good: it has other contents now. The image stays in the plan, without its
  * identity, so that the file is a new one to plan_add_processes().

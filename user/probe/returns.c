@@ -11,16 +11,19 @@
  * instructions are probed (sites, see exits.c): each costs a single step, but the stack stays what it is. Where these cannot all
  * be told, only calls are observed (none).
  *
- * What can happen is told by the functions that the program and its libraries import; by marks in the model: leaf (calls nobody),
- * callback (calls user code), cancel (a thread may be cancelled in it),
- * stays (its library, which switches stacks elsewhere, does not do so inside it); by the model's hooks: whoever imports one gives the
- * runtime code of its own, to be run in any of its functions; and for stacks, by the code itself (switches.c). A runtime's own imports
- * count for its own functions only: it does not throw through itself, but may switch stacks inside.
+ * What can happen is told by what the process maps (doubts.c), and by marks in the model: leaf (calls nobody), callback (calls user code), cancel (a
+ * thread may be cancelled in it), stays (its library, which switches stacks elsewhere, does not do so inside it), and the model's
+ * hooks: whoever imports one gives the runtime code of its own, to be run in any of its functions.
+ *
+ * Where one link sees both ends of all calls, the kernel side looks at each call besides (bpf/home.h): on another stack than the thread's own, and in a
+ * process that has changed since it was looked at here, the return is left alone. Elsewhere all doubts must be settled here: a
+ * handler on a stack of its own, or a timer that switches between stacks, puts even a leaf in danger.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/doubts.h"
 #include "probe/plan_private.h"
 
 struct hazard {
@@ -28,13 +31,17 @@ struct hazard {
 	unsigned marks;      /* functions with one of these marks are in danger; user functions always */
 	enum {
 		ANYBODY = 1,     /* ... all functions but leaves, where the program or who calls the function imports it */
-		HOOKED = 2,      /* ... all functions but leaves of a model whose hooks are used by code that knows exceptions */
+		HOOKED = 2,      /* ... all functions but leaves of a model to which code that knows exceptions may give functions of its own */
 	} how;
 	const char *why;
 };
 
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
 static const char switch_import[] = "a thread may switch stacks inside it (a function for that is imported)";
+static const char plugin_cancels[] = "threads may be cancelled inside it, by a library that comes later";
+static const char handler_throws[] = "an exception may come out of a signal handler inside it";
+static const char other_stack[] = "a signal handler on a stack of its own may interrupt it (sigaltstack is imported)";
+static const char preempted[] = "a signal handler may switch stacks inside it";
 static const char strangers[] = "processes that are not known yet may call it";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
@@ -48,14 +55,6 @@ static const struct hazard hazards[] = {
 	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
 };
 #define HAZARDS (sizeof(hazards) / sizeof(hazards[0]))
-
-/* What is known of an image, worked out once. */
-enum { UNKNOWN, NO, YES };
-
-struct returns_work {
-	uint8_t *switches; /* by image */
-	size_t nswitches;
-};
 
 const char *returns_name(enum returns returns)
 {
@@ -74,106 +73,6 @@ unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]
 	return cost;
 }
 
-/* --- facts about the process ------------------------------------------- */
-
-/* A function of which a model knows what it does with stacks is a runtime's, whatever its role. */
-static bool is_user(const struct function *f)
-{
-	return !(f->marks & MARK_STAYS) && (f->role == ROLE_FUNCTION || f->role == ROLE_USER);
-}
-
-/* Does the image hold a runtime's functions? */
-static bool is_runtime(const struct plan *plan, const struct image *image)
-{
-	for (size_t i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].image == image && !is_user(plan->sites[i].function))
-			return true;
-	return false;
-}
-
-static bool has(const struct image *image, const char *name)
-{
-	return image_imports(image, name) || (image->is_program && image_symbol(image, name));
-}
-
-/* Does anybody but a runtime import, or have, a function of this name? */
-static bool imported(const struct plan *plan, const char *name)
-{
-	for (size_t i = 0; i < plan->nimages; i++)
-		if (has(plan->images[i], name) && (plan->images[i]->is_program || !is_runtime(plan, plan->images[i])))
-			return true;
-	return false;
-}
-
-/* Does the program, or a library that calls this very function, import a function of this name? */
-static bool imported_by_client(const struct plan *plan, const struct site *site, const char *name)
-{
-	for (size_t i = 0; i < plan->nimages; i++) {
-		const struct image *image = plan->images[i];
-
-		if (image != site->image && has(image, name) && (image->is_program || image_imports(image, site->function->symbol)))
-			return true;
-	}
-	return false;
-}
-
-/* Does its code know exceptions: could one come out of a function of its own? */
-static bool knows_exceptions(const struct image *image)
-{
-	static const char *const names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (image_imports(image, names[i]))
-			return true;
-	return false;
-}
-
-static bool is_hooked(const struct plan *plan, const struct model *model)
-{
-	for (char **hook = model->hooks; hook && *hook; hook++)
-		for (size_t i = 0; i < plan->nimages; i++)
-			if (image_imports(plan->images[i], *hook) && knows_exceptions(plan->images[i]))
-				return true;
-	return false;
-}
-
-static bool has_user_site(const struct plan *plan, const struct image *image)
-{
-	for (size_t i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].image == image && is_user(plan->sites[i].function))
-			return true;
-	return false;
-}
-
-/* Has the program, or a file whose functions somebody named, code that changes stacks? */
-static bool switches_by_code(struct plan *plan)
-{
-	struct returns_work *work = plan->returns_work;
-
-	if (work->nswitches < plan->nimages) {
-		uint8_t *grown = realloc(work->switches, plan->nimages);
-
-		if (!grown)
-			return true;
-		memset(grown + work->nswitches, UNKNOWN, plan->nimages - work->nswitches);
-		work->switches = grown;
-		work->nswitches = plan->nimages;
-	}
-	for (size_t i = 0; i < plan->nimages; i++) {
-		const struct image *image = plan->images[i];
-
-		if (!image->is_program && !has_user_site(plan, image))
-			continue;
-		if (image->language == IMAGE_GO)
-			return true;
-		if (work->switches[i] == UNKNOWN)
-			work->switches[i] = image_switches_stacks(image) ? YES : NO;
-		if (work->switches[i] == YES)
-			return true;
-	}
-	return false;
-}
-
 /* --- the choice -------------------------------------------------------- */
 
 /* Facts that do not change from function to function. */
@@ -182,8 +81,18 @@ struct facts {
 	const struct model **hooked;
 	size_t nhooked;
 	bool switch_imported;
-	int switches;      /* by code of the program's own; UNKNOWN until somebody asks */
+	bool plugins;      /* libraries may come later */
+	bool throws;       /* somebody's code knows exceptions, */
+	bool handlers;     /* and somebody handles signals, */
+	bool own_stack;    /* maybe on a stack of their own */
+	int switches;      /* by code of the process's own: -1 until somebody asks */
 };
+
+/* A function of which a model knows what it does with stacks is a runtime's, whatever its role. */
+static bool is_user(const struct function *f)
+{
+	return doubts_is_user(f);
+}
 
 static bool hooked(const struct facts *facts, const struct model *model)
 {
@@ -202,7 +111,7 @@ static bool endangers(const struct plan *plan, const struct facts *facts, size_t
 		return true;
 	if (hazard->how & HOOKED)
 		return facts->imported[h] && hooked(facts, f->model);
-	return hazard->how & ANYBODY && facts->imported[h] && imported_by_client(plan, site, hazard->import);
+	return hazard->how & ANYBODY && facts->imported[h] && doubts_by_client(plan, site, hazard->import);
 }
 
 /* Does the site's own library run user-level threads inside? */
@@ -213,6 +122,13 @@ static bool switches_inside(const struct plan *plan, const struct site *site)
 			if (image_imports(site->image, *name))
 				return true;
 	return false;
+}
+
+static bool switches_by_code(struct plan *plan, struct facts *facts)
+{
+	if (facts->switches < 0)
+		facts->switches = doubts_switch_by_code(plan);
+	return facts->switches;
 }
 
 /* Why a thread may go on on another stack inside the function; NULL: it cannot. */
@@ -228,9 +144,19 @@ static const char *switch_danger(struct plan *plan, struct facts *facts, const s
 		return NULL;
 	if (facts->switch_imported)
 		return switch_import;
-	if (facts->switches == UNKNOWN)
-		facts->switches = switches_by_code(plan) ? YES : NO;
-	return facts->switches == YES ? switch_code : NULL;
+	return switches_by_code(plan, facts) ? switch_code : NULL;
+}
+
+/* Why a signal handler could do harm; NULL: it could not. */
+static const char *handler_danger(struct plan *plan, struct facts *facts, const struct site *site)
+{
+	if (facts->throws && site->function->marks & MARK_CANCEL)
+		return handler_throws;
+	if (plan->choosing[site->function->model->alone])
+		return NULL;
+	if (facts->own_stack)
+		return other_stack;
+	return facts->switch_imported || switches_by_code(plan, facts) ? preempted : NULL;
 }
 
 /* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
@@ -242,6 +168,12 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 	for (size_t h = 0; !why && !(site->function->marks & MARK_LEAF) && h < HAZARDS; h++)
 		if (endangers(plan, facts, h, site))
 			why = hazards[h].why;
+	if (!why && facts->plugins && site->function->marks & MARK_CANCEL)
+		why = plugin_cancels;
+	if (!why && facts->handlers) {
+		why = handler_danger(plan, facts, site);
+		*stacks = why == preempted;
+	}
 	if (!why && plan->cautious && !(site->function->marks & MARK_LEAF))
 		why = strangers;
 	return why ?: plan->guarded ? filter_kills : NULL;
@@ -276,6 +208,12 @@ static void choose_sites(const struct plan *plan, struct site *site, bool stacks
 	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
 }
 
+void plan_leave_returns(const struct plan *plan, struct site *site, const char *why)
+{
+	choose_sites(plan, site, false);
+	site->returns_why = why;
+}
+
 static void choose(struct plan *plan, struct facts *facts, struct site *site)
 {
 	bool stacks;
@@ -308,15 +246,20 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 static int find_facts(const struct plan *plan, struct facts *facts)
 {
 	for (size_t h = 0; h < HAZARDS; h++)
-		facts->imported[h] = imported(plan, hazards[h].import);
+		facts->imported[h] = hazards[h].how & ANYBODY ? doubts_reached(plan, hazards[h].import) : doubts_imported(plan, hazards[h].import);
 	facts->hooked = calloc(plan->nchosen + 1, sizeof(*facts->hooked));
 	if (!facts->hooked)
 		return -ENOMEM;
 	for (size_t m = 0; m < models_count(plan->models); m++)
 		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
-			facts->switch_imported |= imported(plan, *name);
+			facts->switch_imported |= doubts_reached(plan, *name);
+	facts->plugins = doubts_imported(plan, "dlopen") || doubts_imported(plan, "dlmopen");
+	facts->throws = doubts_throws(plan);
+	facts->handlers = doubts_handles_signals(plan);
+	facts->own_stack = doubts_of_users(plan, "sigaltstack");
+	facts->switches = -1;
 	for (size_t m = 0; m < plan->nchosen; m++)
-		if (is_hooked(plan, plan->chosen[m]))
+		if (doubts_hooked(plan, plan->chosen[m]))
 			facts->hooked[facts->nhooked++] = plan->chosen[m];
 	return 0;
 }
@@ -325,9 +268,7 @@ int plan_choose_returns(struct plan *plan)
 {
 	struct facts facts = { 0 };
 
-	if (!plan->returns_work)
-		plan->returns_work = calloc(1, sizeof(*plan->returns_work));
-	if (!plan->returns_work || find_facts(plan, &facts))
+	if (doubts_begin(plan) || find_facts(plan, &facts))
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
@@ -343,9 +284,14 @@ int plan_choose_returns(struct plan *plan)
 	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
+int plan_set_choosing(struct plan *plan, bool of_files, bool of_alone)
+{
+	plan->choosing[false] = of_files;
+	plan->choosing[true] = of_alone;
+	return plan_choose_returns(plan);
+}
+
 void returns_free(struct plan *plan)
 {
-	if (plan->returns_work)
-		free(plan->returns_work->switches);
-	free(plan->returns_work);
+	doubts_free(plan);
 }

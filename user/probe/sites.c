@@ -96,6 +96,34 @@ const char *site_next_name(const struct site *site, struct site_names *names)
 	return NULL;
 }
 
+/* Functions of one model have a number in common. */
+static uint16_t runtime_of(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nchosen && i < UINT16_MAX; i++)
+		if (plan->chosen[i] == model)
+			return i + 1;
+	return 0;
+}
+
+bool site_is_in_program(const struct site *site)
+{
+	return !model_matches_file(site->function->model, site->image->soname, path_base(site->image->path));
+}
+
+bool site_may_be_inner(const struct site *site)
+{
+	if (!site->runtime || site->no_span || site->function->marks & MARKS_TELL)
+		return false;
+	switch (site->function->role) {
+	case ROLE_TASK: case ROLE_TRANSFER: case ROLE_READY: case ROLE_DONE: case ROLE_USER:
+		return false;
+	case ROLE_FUNCTION: /* of the program, it may be the user's as well */
+		return !site_is_in_program(site);
+	default:
+		return true;
+	}
+}
+
 static int new_site(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n,
 		    const struct build *build)
 {
@@ -117,6 +145,7 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 		.image = i, .offset = symbol->offset, .function = f, .nfunctions = n,
 		.id = plan->nsites, .closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
+		.runtime = runtime_of(plan, f->model),
 		.captures = calloc(n, sizeof(struct capture)),
 	};
 	if (!site->captures)
@@ -158,9 +187,19 @@ static bool is_split(const struct image *image, const struct function *f)
 	return f->marks & MARK_SPLIT && snprintf(name, sizeof(name), "%s_plain", f->symbol) < (int)sizeof(name) && image_symbol(image, name);
 }
 
+/* What depends on it may be wrong or missing. */
+static void say_untold_build(const struct plan *plan, const struct model *model, const struct build *build, const struct image *image)
+{
+	if (plan->says_builds && build && !build->ntests && !plan_build_is_told(plan, model) && plan_has_sites(plan, model, image))
+		log_warn("%s: how its runtime (model %s) was built cannot be told: taken as '%s'; values that depend on it may be unknown: "
+			 "--build %s=NAME tells ('gaspbpf list --known' has the names)",
+			 log_safe(image->path), model->name, build->name, model->name);
+}
+
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen)
 {
-	const struct build *build = plan_build(plan, model, plan->images[image]);
+	struct build room;
+	const struct build *build = plan_build(plan, model, plan->images[image], &room);
 
 	for (size_t at = 0, n; at < model->nfunctions; at += n) {
 		const struct function *f = &model->functions[at];
@@ -182,6 +221,7 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 		if (err)
 			return err == -E2BIG ? 0 : err;
 	}
+	say_untold_build(plan, model, build, plan->images[image]);
 	return 0;
 }
 

@@ -52,18 +52,38 @@ static bool loads_stack_pointer(const uint8_t *code)
 	}
 }
 
+/* The offset in the file where the function around this one begins, as far as a name or the unwinding tables tell; 0: nothing does. */
+static uint64_t function_start(const struct image *image, uint64_t offset)
+{
+	const struct symbol *symbol = image_symbol_at(image, offset);
+	uint64_t start = symbol ? symbol->offset : 0;
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = code[i].address + (offset - code[i].offset);
+		const struct unwind_range *range;
+
+		if (offset - code[i].offset >= code[i].size)
+			continue;
+		range = image_unwind_range_at(image, address);
+		if (range && range->address >= code[i].address && offset - (address - range->address) > start)
+			start = offset - (address - range->address);
+	}
+	return start;
+}
+
 /* True where an instruction begins at this offset in the file, or nobody can tell. */
 static bool begins_there(const struct image *image, uint64_t offset)
 {
-	const struct symbol *symbol = image_symbol_at(image, offset);
-	uint64_t size = symbol ? offset - symbol->offset + LONGEST : 0, at = 0;
+	uint64_t start = function_start(image, offset), size = start ? offset - start + LONGEST : 0, at = 0;
 	struct decoder *decoder;
 	uint8_t *code;
 
-	if (!symbol || size > DECODED_MOST || decoder_new(&decoder))
+	if (!start || size > DECODED_MOST || decoder_new(&decoder))
 		return true;
 	code = malloc(size);
-	if (!code || pread(image->fd, code, size, symbol->offset) != (ssize_t)size)
+	if (!code || pread(image->fd, code, size, start) != (ssize_t)size)
 		size = 0;
 	while (at + LONGEST < size) {
 		unsigned length = instruction_length(decoder, code + at, size - at);

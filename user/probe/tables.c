@@ -40,11 +40,8 @@ int tables_open(struct tables *tables, const struct image *image)
 	return tables->nsegments == TABLES_SEGMENTS ? -E2BIG : 0;
 }
 
-static bool is_code(const struct image *image, uint64_t address)
+static bool is_code(const struct code_segment *code, size_t count, uint64_t address)
 {
-	size_t count;
-	const struct code_segment *code = image_code(image, &count);
-
 	for (size_t i = 0; i < count; i++)
 		if (address >= code[i].address && address - code[i].address < code[i].size)
 			return true;
@@ -53,8 +50,10 @@ static bool is_code(const struct image *image, uint64_t address)
 
 void tables_entries(const struct tables *tables, uint64_t address, void (*entry)(void *context, uint64_t target), void *context)
 {
-	const struct code_segment *segment = NULL;
+	const struct code_segment *segment = NULL, *code;
+	size_t ncode;
 
+	code = image_code(tables->image, &ncode);
 	for (unsigned i = 0; i < tables->nsegments; i++)
 		if (address >= tables->segments[i].address && address - tables->segments[i].address < tables->segments[i].size)
 			segment = &tables->segments[i];
@@ -65,7 +64,7 @@ void tables_entries(const struct tables *tables, uint64_t address, void (*entry)
 		ssize_t got = pread(tables->image->fd, words, size < wanted ? size : wanted, segment->offset + from);
 
 		for (unsigned i = 0; i < some; i++) {
-			if (got < (ssize_t)((i + 1) * sizeof(words[0])) || !is_code(tables->image, address + words[i]))
+			if (got < (ssize_t)((i + 1) * sizeof(words[0])) || !is_code(code, ncode, address + words[i]))
 				return;
 			entry(context, address + words[i]);
 		}

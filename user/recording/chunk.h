@@ -33,6 +33,7 @@
 #define CHUNK_UNSEEN FOURCC('U', 'N', 'S', 'N')
 #define CHUNK_COMMS FOURCC('C', 'O', 'M', 'M')
 #define CHUNK_TEXTS FOURCC('T', 'E', 'X', 'T')
+#define CHUNK_WINDOWS FOURCC('W', 'N', 'D', 'W')
 #define CHUNK_LATE FOURCC('L', 'A', 'T', 'E')
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')
 

@@ -48,7 +48,7 @@ const struct field loss_fields[] = {
 static const struct field process_fields[] = {
 	PROCESS(1, U32, pid), PROCESS(2, U32, parent), PROCESS(3, STRING, command), PROCESS(4, STRING, name),
 	PROCESS(5, RANK, rank), PROCESS(6, STRING, unit), PROCESS(7, U64, start), PROCESS(8, U64, end),
-	PROCESS(9, S32, exit_code), PROCESS(10, BOOL, has_exit), END
+	PROCESS(9, S32, exit_code), PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks), PROCESS(12, STRING, left_out), END
 };
 
 static const struct field thread_fields[] = {
@@ -103,9 +103,10 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_CONTROLS, controls, def_control, 1 << 20, control_fields),
 	KIND(CHUNK_COMMS, comms, def_comm, 1 << 20, comm_fields),
 	KIND(CHUNK_TEXTS, texts, def_text, 1 << 20, text_fields),
+	KIND(CHUNK_WINDOWS, windows, def_window, 1 << 20, window_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM, KIND_TEXT };
+enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM, KIND_TEXT, KIND_WINDOW };
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -216,6 +217,11 @@ uint32_t definitions_add_comm(struct definitions *d)
 uint32_t definitions_add_text(struct definitions *d)
 {
 	return definitions_add(d, &kinds[KIND_TEXT]);
+}
+
+uint32_t definitions_add_window(struct definitions *d)
+{
+	return definitions_add(d, &kinds[KIND_WINDOW]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -575,6 +581,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return control_check(entry, d);
 	case KIND_UNSEEN:
 		return unseen_check(entry);
+	case KIND_WINDOW:
+		return window_check(entry, d);
 	case KIND_COMM:
 		return comm_check(entry, d);
 	case KIND_TEXT:

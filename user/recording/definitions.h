@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 11
+#define KINDS 12
 
 /* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
 enum field_type {
@@ -65,6 +65,10 @@ void field_put(struct buffer *out, uint8_t number, const void *bytes, size_t siz
 /* controls.c */
 extern const struct field control_fields[];
 const char *control_check(const struct def_control *control, const struct definitions *d);
+
+/* windows.c */
+extern const struct field window_fields[];
+const char *window_check(const struct def_window *window, const struct definitions *d);
 
 /* unseen.c */
 extern const struct field unseen_fields[], comm_fields[];

@@ -106,9 +106,9 @@ static int compare(const void *left, const void *right, void *context)
 	return l > r ? -1 : l < r;
 }
 
-bool late_sort(struct late_store *store)
+bool late_sort(struct late_store *store, const struct definitions *d)
 {
-	size_t i;
+	size_t i, kept = 0;
 
 	store->count = store->settled;
 	store->order = malloc((store->count + 1) * sizeof(*store->order));
@@ -116,7 +116,9 @@ bool late_sort(struct late_store *store)
 	if (!store->order || !store->starts)
 		return false;
 	for (i = 0; i < store->count; i++)
-		store->order[i] = (uint32_t)i;
+		if (!d || !thread_is_left_out(d, store->spans[i].thread))
+			store->order[kept++] = (uint32_t)i;
+	store->count = kept;
 	qsort_r(store->order, store->count, sizeof(*store->order), compare, store->spans);
 	for (i = 0; i < store->count; i++) {
 		const struct late_span *late = &store->spans[store->order[i]];

@@ -19,7 +19,7 @@ struct late_span {
 
 struct late_store {
 	struct late_span *spans; /* in file order */
-	size_t count, room;
+	size_t count, room;      /* after late_sort(): of those in order */
 	size_t settled;          /* so many belong to chunks of spans that are there; the others are of the next one */
 	uint64_t *words;
 	size_t nwords, words_room;
@@ -32,8 +32,8 @@ const char *late_read(struct late_store *store, struct span_code *code, const st
 		      const uint8_t *raw, size_t size, uint32_t chunk);
 /* The chunk of spans that they belong to is there; how many they are. */
 size_t late_settle(struct late_store *store);
-/* Drops those that are not settled, and sorts. False: out of memory. */
-bool late_sort(struct late_store *store);
+/* Drops those that are not settled, and sorts; d: without those of processes that are left out (NULL: there are none). False: out of memory. */
+bool late_sort(struct late_store *store, const struct definitions *d);
 /* Entry `index` of the sorted list. */
 void late_get(const struct late_store *store, size_t index, struct span *span);
 /* Whether it is a copy of this span. */

@@ -39,6 +39,7 @@ struct recording {
 	char *name;
 	uint64_t size;
 	bool damage_said;
+	bool some_left_out;      /* there are processes that are no part of the job */
 	struct definitions d;
 	uint64_t definition_bytes;
 
@@ -84,6 +85,7 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_control control;
 		struct def_comm comm;
 		struct def_text text;
+		struct def_window window;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	const uint8_t *bytes = cursor_bytes(in, length);
@@ -322,7 +324,9 @@ static int open_checked(struct recording **recording, int fd, bool owned, const 
 		goto failed;
 	read_chunks(r);
 	error = -ENOMEM;
-	if (!late_sort(&r->late))
+	for (size_t i = 0; i < r->d.nprocesses; i++)
+		r->some_left_out |= r->d.processes[i].left_out != NULL;
+	if (!late_sort(&r->late, r->some_left_out ? &r->d : NULL))
 		goto no_memory;
 	guess_end(r);
 	if (!r->d.run.finished && !r->damage_said)
@@ -483,13 +487,13 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 			switch (records_next(r, &records, &batch.spans[batch.count], &gap, &wrong)) {
 			case RECORD_SPAN:
 				some = true;
-				if (++batch.count == BATCH)
+				if (!thread_is_left_out(&r->d, batch.spans[batch.count].thread) && ++batch.count == BATCH)
 					error = hand_on(r, sink, &batch);
 				break;
 			case RECORD_GAP:
 				some = true;
 				error = hand_on(r, sink, &batch);
-				if (!error && sink->gap)
+				if (!error && sink->gap && !thread_is_left_out(&r->d, gap.thread))
 					error = sink->gap(sink->context, &r->d, &gap);
 				break;
 			case RECORD_BAD:
@@ -536,6 +540,28 @@ static const char *mark_late(struct recording *r, size_t index, size_t nspans)
 	return wrong;
 }
 
+/* Takes what belongs to processes that are no part of the job out of a chunk. */
+static void leave_out(struct recording *r, size_t *nspans, size_t *ngaps)
+{
+	size_t spans = 0, gaps = 0, gap = 0;
+
+	for (size_t i = 0; i <= *nspans; i++) {
+		for (; gap < *ngaps && r->gap_before[gap] == i; gap++) {
+			if (thread_is_left_out(&r->d, r->gaps[gap].thread))
+				continue;
+			r->gaps[gaps] = r->gaps[gap];
+			r->gap_before[gaps++] = spans;
+		}
+		if (i == *nspans || thread_is_left_out(&r->d, r->spans[i].thread))
+			continue;
+		if (spans != i)
+			r->spans[spans] = r->spans[i];
+		r->is_late[spans++] = r->is_late[i];
+	}
+	*nspans = spans;
+	*ngaps = gaps;
+}
+
 int recording_read_chunk(struct recording *r, size_t index, struct recording_chunk *chunk)
 {
 	struct records records = { 0 };
@@ -568,6 +594,8 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 		if (!nspans && !ngaps)
 			return -ENODATA;
 	}
+	if (r->some_left_out)
+		leave_out(r, &nspans, &ngaps);
 	*chunk = (struct recording_chunk){ r->spans, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
 	return 0;
 }

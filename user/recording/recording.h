@@ -23,16 +23,22 @@
 
 #define NO_INDEX UINT32_MAX
 
+/* Why a process is no part of the job (def_process.left_out). A newer recording may have other reasons. */
+#define LEFT_OUT_LAUNCHER "launcher" /* all that it does is to start others */
+#define LEFT_OUT_BESIDE "beside"     /* it maps no parallel runtime, where others of the job do */
+
 struct def_process {
 	uint32_t pid;            /* of the initial PID namespace */
 	uint32_t parent;
 	char *command;           /* argv joined by blanks; any bytes */
 	char *name;              /* comm */
 	long rank;               /* -1: none */
+	long ranks;              /* how many its job has; -1: not known */
 	char *unit;              /* "rank", "PE", ...; NULL where rank is -1 */
 	uint64_t start, end;     /* ns; when observation of it began and ended; end 0: still alive at the end */
 	int32_t exit_code;       /* as wait(2) gives it; valid where has_exit */
 	bool has_exit;
+	char *left_out;          /* why it is no part of the job (LEFT_OUT_*): what is told of it counts nowhere; NULL: it is one */
 };
 
 struct def_thread {
@@ -155,6 +161,15 @@ struct def_unseen {
 	bool partly;             /* some calls of it are seen: what is counted is a lower bound */
 };
 
+/* A time in which calls of a process were not seen: it could make them, and the probes were not in yet (windows.c). */
+struct def_window {
+	uint32_t process;        /* index */
+	uint64_t from, to;       /* ns */
+	char *models;            /* "mpi, openmp": whose functions; NULL: not known, it had ended before it could be looked at */
+	char *file;              /* where these are; NULL: not known */
+	char *after;             /* what it had done: "fork", "exec", "dlopen" */
+};
+
 /* Ranks of the whole job, as in first, first + stride, ... */
 struct rank_run {
 	uint32_t first;          /* NO_INDEX: these ranks are not known */
@@ -234,7 +249,16 @@ struct definitions {
 	struct def_unseen *unseen;     size_t nunseen;
 	struct def_comm *comms;        size_t ncomms; /* those of one process and handle in the order of time */
 	struct def_text *texts;        size_t ntexts;
+	struct def_window *windows;    size_t nwindows;
 };
+
+/* Does the thread belong to a process that is no part of the job? */
+static inline bool thread_is_left_out(const struct definitions *d, uint32_t thread)
+{
+	uint32_t process = d->threads[thread].process;
+
+	return process < d->nprocesses && d->processes[process].left_out;
+}
 
 /*
  * Adds a zeroed entry and returns its index, or NO_INDEX when out of memory.
@@ -251,6 +275,7 @@ uint32_t definitions_add_unseen(struct definitions *d);
 uint32_t definitions_add_control(struct definitions *d);
 uint32_t definitions_add_comm(struct definitions *d);
 uint32_t definitions_add_text(struct definitions *d);
+uint32_t definitions_add_window(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 /* The memory of the entries, without that of their texts. */
 uint64_t definitions_bytes(const struct definitions *d);

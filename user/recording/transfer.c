@@ -39,11 +39,17 @@ void definitions_put_new(struct buffer *out, const struct definitions *d, size_t
 			put_entry(out, d, kind, sent[kind]);
 }
 
-void definitions_put_processes(struct buffer *out, const struct definitions *d)
+void definitions_put_process(struct buffer *out, const struct definitions *d, uint32_t index)
 {
 	for (unsigned kind = 0; kind < KINDS; kind++)
-		for (size_t i = 0; kinds[kind].type == CHUNK_PROCESSES && i < d->nprocesses; i++)
-			put_entry(out, d, kind, i);
+		if (kinds[kind].type == CHUNK_PROCESSES && index < d->nprocesses)
+			put_entry(out, d, kind, index);
+}
+
+void definitions_put_processes(struct buffer *out, const struct definitions *d)
+{
+	for (uint32_t i = 0; i < d->nprocesses; i++)
+		definitions_put_process(out, d, i);
 }
 
 /* The entry after the last one is added, one before it replaced. */

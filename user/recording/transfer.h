@@ -11,8 +11,9 @@
 
 /* Appends all entries from sent[kind] on, which then counts them. Sums and steps are not sent: no span refers to them. */
 void definitions_put_new(struct buffer *out, const struct definitions *d, size_t sent[TRANSFER_KINDS]);
-/* Appends the processes again: what is known of them grows. */
+/* Appends the processes again, or one of them: what is known of them grows. */
 void definitions_put_processes(struct buffer *out, const struct definitions *d);
+void definitions_put_process(struct buffer *out, const struct definitions *d, uint32_t index);
 /* Takes what was put; an entry that is there already is replaced. NULL, or what is wrong. */
 const char *definitions_take(struct cursor *in, struct definitions *d);
 

@@ -68,10 +68,19 @@ static const char *const names[EFFICIENCIES] = {
 
 static const char *const keys[EFFICIENCIES] = { "parallel", "load_balance", "communication", "serialisation", "transfer" };
 
-/* -1: makes no sense. */
+#define ROUNDING 1.001 /* what the ideal network may be slower by, since times are whole ns and calls are put in order */
+
+/* -1: makes no sense. No part is larger than its whole: where it came out so, calls were put together that do not belong together. */
 static double ratio(double a, double b)
 {
-	return b > 0 ? a / b : -1;
+	if (b <= 0 || a > b * ROUNDING)
+		return -1;
+	return a < b ? a / b : 1;
+}
+
+static bool is_nonsense(const struct state *s)
+{
+	return s->ideal > s->time * ROUNDING;
 }
 
 static double efficiency(const struct state *s, enum efficiency which)
@@ -120,6 +129,9 @@ static void print_counts(const struct counts *c, FILE *out)
 	if (c->incomplete)
 		fprintf(out, "not complete: %s calls of collective operations of which not all members are known, or in the recording: left as recorded\n",
 			format_count(a, c->incomplete));
+	if (c->apart)
+		fprintf(out, "not one: %s calls of collective operations that some left before others had come: left as recorded\n",
+			format_count(a, c->apart));
 	if (c->lossy)
 		fprintf(out, "lost: calls of %s processes are missing: their messages and collective operations are left as recorded\n",
 			format_count(a, c->lossy));
@@ -139,6 +151,8 @@ static void print_text(const struct sim *sim, const struct both *both, FILE *out
 		fputs("No thread has to do with another: no efficiencies.\n", out);
 		return;
 	}
+	if (is_nonsense(&both->before) || is_nonsense(&both->after))
+		fputs("The ideal network came out slower than the real one: calls were put together that do not belong together. What follows from it is not told (-).\n", out);
 	fprintf(out, "%-28s %12s %12s\n", "Time", format_time(a, both->before.time), format_time(b, both->after.time));
 	fprintf(out, "%-28s %12s %12s\n", "  on the ideal network", format_time(a, both->before.ideal), format_time(b, both->after.ideal));
 	fprintf(out, "%-28s %12s %12s\n", "Useful, mean of threads", format_time(a, both->before.useful / both->before.threads),
@@ -194,6 +208,7 @@ static int print_json(const struct sim *sim, const struct both *both, FILE *out)
 	json_key_uint(&j, "unmatched_receives", c->unmatched_recvs);
 	json_key_uint(&j, "backwards", c->backwards);
 	json_key_uint(&j, "incomplete_collectives", c->incomplete);
+	json_key_uint(&j, "collectives_apart", c->apart);
 	json_key_uint(&j, "lossy_processes", c->lossy);
 	json_key_uint(&j, "unknown_waits", c->unknown_waits);
 	json_key_uint(&j, "given_up", c->broken);

@@ -380,6 +380,11 @@ uint32_t instance_comm(const struct instance *instance)
 	return instance->group->comm;
 }
 
+bool groups_guessed(const struct group *group)
+{
+	return group->key.scope == SCOPE_NONE;
+}
+
 size_t groups_size(const struct group *group)
 {
 	return group->nmembers;

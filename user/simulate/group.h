@@ -37,6 +37,7 @@ struct place {
 	int64_t self;            /* rank in the communicator; -1: not told */
 	bool ambiguous;          /* some of its operations may be in other places */
 	struct group *group;
+	uint32_t team;           /* of places that say nothing: which one (members.c) */
 	unsigned member;
 	unsigned nfirsts;
 	struct first *firsts;

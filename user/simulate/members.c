@@ -22,6 +22,112 @@
 #define SHIFTS 16            /* most operations by which members may differ at the beginning */
 #define LAG 64               /* most by which they may differ at the end */
 
+/* --- which operations can be one ------------------------------------------------- */
+
+/* The first ones of a member, or of a place. */
+struct operations {
+	const struct first *firsts;
+	unsigned count;
+};
+
+static bool waits_for_all(const struct sim *sim, uint32_t func)
+{
+	uint32_t classes = sim->functions[func].classes;
+
+	return classes & (CPF_IS_ALL | CPF_IS_ALL_TO_ALL) && !(classes & CPF_IS_NON_BLOCKING);
+}
+
+/* How badly b's operations fit to a's from the shift-th on; *compared: how many there are. */
+static unsigned misfits(const struct sim *sim, const struct operations *a, unsigned shift, const struct operations *b, unsigned *compared)
+{
+	unsigned bad = 0;
+
+	*compared = 0;
+	for (unsigned i = 0; i < b->count && shift + i < a->count; i++, ++*compared) {
+		const struct first *x = &a->firsts[shift + i], *y = &b->firsts[i];
+
+		if (x->func != y->func)
+			bad += 4;
+		else if (waits_for_all(sim, x->func) && (x->start > y->end || y->start > x->end))
+			bad++;
+	}
+	return bad;
+}
+
+/* How many of a's first operations are to be left out, so that the others are those of b. *bad of *of do not fit then. */
+static unsigned best_shift(const struct sim *sim, const struct operations *a, const struct operations *b, bool from_start, unsigned *bad, unsigned *of)
+{
+	unsigned best = 0, compared;
+
+	*bad = misfits(sim, a, 0, b, of);
+	for (unsigned shift = 1; shift <= SHIFTS && shift < a->count && *bad && !from_start; shift++) {
+		unsigned more = misfits(sim, a, shift, b, &compared);
+
+		/* Later ones have less to be compared with: in proportion. */
+		if (compared && more * *of < *bad * compared) {
+			best = shift;
+			*bad = more;
+			*of = compared;
+		}
+	}
+	return best;
+}
+
+/* --- teams ------------------------------------------------------------------------- */
+
+#define TEAMS_MOST 256       /* that a thread's operations are compared with */
+
+/*
+ * Operations that say nothing may be those of several teams: each thread of a process can have a team of its own, and processes that are no job have nothing to do with each
+ * other. Who is in a team can be seen: nobody leaves a barrier before all have come, so the calls of a team have a moment in common each time.
+ */
+static bool may_meet(const struct sim *sim, const struct place *a, const struct place *b)
+{
+	const struct operations x = { a->firsts, a->nfirsts }, y = { b->firsts, b->nfirsts };
+	bool from_start = sim->processes[a->key.process].from_start && sim->processes[b->key.process].from_start;
+	unsigned bad, of;
+
+	best_shift(sim, &x, &y, from_start, &bad, &of);
+	if (4 * bad <= of)
+		return true;
+	best_shift(sim, &y, &x, from_start, &bad, &of);
+	return 4 * bad <= of;
+}
+
+static int by_team(const void *a, const void *b)
+{
+	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+
+	if (x->team != y->team)
+		return x->team < y->team ? -1 : 1;
+	if (x->key.process != y->key.process)
+		return x->key.process < y->key.process ? -1 : 1;
+	return x->key.thread < y->key.thread ? -1 : x->key.thread > y->key.thread;
+}
+
+/* Sorts them by team. */
+static void find_teams(const struct sim *sim, struct place **places, size_t count)
+{
+	const struct place *first[TEAMS_MOST];
+	uint32_t teams = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t team = 0;
+
+		while (team < teams && team < TEAMS_MOST && !may_meet(sim, places[i], first[team]))
+			team++;
+		if (team == TEAMS_MOST)
+			team = teams;
+		if (team == teams) {
+			if (team < TEAMS_MOST)
+				first[team] = places[i];
+			teams++;
+		}
+		places[i]->team = team;
+	}
+	qsort(places, count, sizeof(*places), by_team);
+}
+
 /* --- from places to groups ------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
@@ -206,30 +312,6 @@ static void find_communicators(const struct sim *sim, struct place **places, siz
 
 /* --- alignment --------------------------------------------------------------- */
 
-static bool waits_for_all(const struct sim *sim, uint32_t func)
-{
-	uint32_t classes = sim->functions[func].classes;
-
-	return classes & (CPF_IS_ALL | CPF_IS_ALL_TO_ALL) && !(classes & CPF_IS_NON_BLOCKING);
-}
-
-/* How badly b's operations fit to a's from the shift-th on; *compared: how many there are. */
-static unsigned misfits(const struct sim *sim, const struct member *a, unsigned shift, const struct member *b, unsigned *compared)
-{
-	unsigned bad = 0;
-
-	*compared = 0;
-	for (unsigned i = 0; i < b->nfirsts && shift + i < a->nfirsts; i++, ++*compared) {
-		const struct first *x = &a->firsts[shift + i], *y = &b->firsts[i];
-
-		if (x->func != y->func)
-			bad += 4;
-		else if (waits_for_all(sim, x->func) && (x->start > y->end || y->start > x->end))
-			bad++;
-	}
-	return bad;
-}
-
 static void align(struct sim *sim, struct group *group)
 {
 	const struct member *last = &group->members[0];
@@ -244,20 +326,11 @@ static void align(struct sim *sim, struct group *group)
 	}
 	for (size_t i = 0; i < group->nmembers; i++) {
 		struct member *member = &group->members[i];
-		unsigned best = 0, compared, fewest = misfits(sim, member, 0, last, &compared), of = compared;
+		const struct operations mine = { member->firsts, member->nfirsts }, others = { last->firsts, last->nfirsts };
+		unsigned bad, of;
 
-		for (unsigned shift = 1; shift <= SHIFTS && shift < member->nfirsts && fewest && !from_start; shift++) {
-			unsigned bad = misfits(sim, member, shift, last, &compared);
-
-			/* Later ones have less to be compared with: in proportion. */
-			if (compared && bad * of < fewest * compared) {
-				best = shift;
-				fewest = bad;
-				of = compared;
-			}
-		}
-		member->skip = best;
-		if (4 * fewest > of && !from_start)
+		member->skip = best_shift(sim, &mine, &others, from_start, &bad, &of);
+		if (4 * bad > of && !from_start)
 			group->reliable = false;
 	}
 }
@@ -372,6 +445,22 @@ static int name_comms(struct sim *sim)
 
 /* --- the whole ------------------------------------------------------------------- */
 
+/* Of operations that say nothing: each team is a group. */
+static int group_teams(struct sim *sim, struct place **places, size_t count)
+{
+	int error = 0;
+
+	find_teams(sim, places, count);
+	for (size_t from = 0, to; from < count && !error; from = to) {
+		for (to = from + 1; to < count && places[to]->team == places[from]->team; to++)
+			;
+		bool threads = has_teams(places + from, to - from);
+
+		error = group_places(sim, places + from, to - from, threads, threads);
+	}
+	return error;
+}
+
 static int make_groups(struct sim *sim, struct place **places, size_t count)
 {
 	int error = 0;
@@ -384,10 +473,10 @@ static int make_groups(struct sim *sim, struct place **places, size_t count)
 			;
 		if (first->key.scope == SCOPE_COMM) {
 			error = group_places(sim, places + from, to - from, false, false);
+		} else if (first->key.scope == SCOPE_NONE) {
+			error = group_teams(sim, places + from, to - from);
 		} else if (has_teams(places + from, to - from)) {
 			error = group_places(sim, places + from, to - from, true, true);
-		} else if (first->key.scope == SCOPE_NONE) {
-			error = group_places(sim, places + from, to - from, false, false);
 		}
 	}
 	return error;

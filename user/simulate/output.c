@@ -80,6 +80,9 @@ static int add_marks(struct sim *sim)
 		error = add_mark(sim, after->controls[i].process, &after->controls[i].time);
 	for (size_t i = 0; i < after->ncomms && !error; i++)
 		error = add_mark(sim, after->comms[i].process, &after->comms[i].since);
+	for (size_t i = 0; i < after->nwindows && !error; i++)
+		error = add_mark(sim, after->windows[i].process, &after->windows[i].from) ?:
+			add_mark(sim, after->windows[i].process, &after->windows[i].to);
 	for (size_t i = 0; i < after->nsteps && !error; i++) {
 		uint32_t thread = after->steps[i].thread;
 
@@ -170,7 +173,8 @@ int output_open_after(struct sim *sim)
 		return 0;
 	sim->after.run.command = NULL;
 	if (own(&sim->after.processes, d->nprocesses, sizeof(*d->processes)) || own(&sim->after.controls, d->ncontrols, sizeof(*d->controls)) ||
-	    own(&sim->after.comms, d->ncomms, sizeof(*d->comms)) || own(&sim->after.steps, d->nsteps, sizeof(*d->steps)) || add_marks(sim))
+	    own(&sim->after.comms, d->ncomms, sizeof(*d->comms)) || own(&sim->after.steps, d->nsteps, sizeof(*d->steps)) ||
+	    own(&sim->after.windows, d->nwindows, sizeof(*d->windows)) || add_marks(sim))
 		return -ENOMEM;
 	if (asprintf(&sim->after.run.command, "%s | gaspbpf simulate --plugin %s", d->run.command ? d->run.command : "",
 		     sim->options->plugin) < 0) {
@@ -236,6 +240,7 @@ int output_finish(struct sim *sim)
 		struct { void *own; const void *shared; } arrays[] = {
 			{ sim->after.processes, sim->d->processes }, { sim->after.controls, sim->d->controls },
 			{ sim->after.comms, sim->d->comms }, { sim->after.steps, sim->d->steps }, { sim->after.run.command, sim->d->run.command },
+			{ sim->after.windows, sim->d->windows },
 		};
 
 		for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)

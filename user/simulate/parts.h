@@ -223,7 +223,7 @@ struct sim_process {
 
 struct counts {
 	uint64_t calls, ops, messages, collectives, locks;
-	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, unknown_waits, broken, lossy;
+	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, apart, unknown_waits, broken, lossy;
 };
 
 struct sim {
@@ -282,6 +282,8 @@ int groups_join(struct sim *sim, struct op *op, const struct span *span);
 void groups_close(struct sim *sim);
 void instance_leave(struct sim *sim, struct instance *instance);
 size_t groups_size(const struct group *group);
+/* Does nothing but their order tell which of its calls are one operation? */
+bool groups_guessed(const struct group *group);
 uint32_t instance_comm(const struct instance *instance);
 
 /* match.c */

@@ -48,25 +48,50 @@ static bool is_own(const struct stuck *stuck, const struct stuck_thread *t, size
 	return false;
 }
 
+/* The known function whose frame this is; NULL: none. */
+static const struct site *site_of(const struct stuck *stuck, const struct stack_frame *frame)
+{
+	return frame->guessed ? NULL : site_at(stuck, frame->image, frame->offset - !frame->exact);
+}
+
 /*
- * The known function whose frame this is. Or that was called here and has gone on to another one by a jump: then it has no frame any more, but what it
- * went on to stands in its place. That is looked for where a file calls another one, and in a program that has a runtime in it.
+ * The known function that was called here and has gone on to another one by a jump: then it has no frame any more, but what it went on to, known or not,
+ * stands in its place. That is looked for where a file calls another one, and in a program that has a runtime in it. NULL: none.
  */
-static const struct site *site_of(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, size_t i)
+static const struct site *site_jumped_from(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, size_t i,
+					   const struct site *own)
 {
 	const struct stack_frame *frame = &t->frames[i], *caller = i + 1 < t->nframes ? frame + 1 : NULL;
 	struct stack_space *space = stuck->processes[t->process].space;
-	const struct site *site = frame->guessed ? NULL : site_at(stuck, frame->image, frame->offset - !frame->exact);
+	const struct site *site;
 	struct image *image;
 	uint64_t target, offset;
 
-	if (site || !caller || frame->guessed || !is_runtime(stuck, frame->image) ||
-	    (caller->image == frame->image && !frame->image->is_program))
-		return site;
+	if (!caller || frame->guessed || !is_runtime(stuck, frame->image) || (caller->image == frame->image && !frame->image->is_program))
+		return NULL;
 	target = stack_called(space, look, caller);
 	image = target ? stack_image(space, target, &offset) : NULL;
 	site = image ? site_at(stuck, image, offset) : NULL;
-	return site && site->offset == offset ? site : NULL;
+	return site && site != own && site->offset == offset ? site : NULL;
+}
+
+static void add_call(const struct stuck *stuck, struct stuck_thread *t, size_t frame, const struct site *site, size_t *own)
+{
+	struct stuck_call *call = &t->calls[t->ncalls];
+
+	if (!site || site->no_span || t->ncalls == STUCK_CALLS)
+		return;
+	*call = (struct stuck_call){ .function = site->function, .site = site, .image = site->image, .frame = frame, .unread = ~0u };
+	if (frame + 1 < t->nframes) {
+		call->caller = t->frames[frame + 1].pc;
+		call->frame_end = t->frames[frame + 1].registers.value[REGISTER_SP];
+	}
+	/* Of two that stand in one place the first is the program's. */
+	if ((*own != frame || *own == NO_FRAME) && is_own(stuck, t, frame, *own)) {
+		*own = frame;
+		t->waits_in = t->ncalls;
+	}
+	t->ncalls++;
 }
 
 int calls_on_stack(const struct stuck *stuck, struct stuck_thread *t, const struct thread_look *look)
@@ -79,21 +104,10 @@ int calls_on_stack(const struct stuck *stuck, struct stuck_thread *t, const stru
 	t->ncalls = 0;
 	t->waits_in = SIZE_MAX;
 	for (size_t i = t->nframes; i-- && t->ncalls < STUCK_CALLS;) {
-		const struct site *site = site_of(stuck, t, look, i);
-		struct stuck_call *call = &t->calls[t->ncalls];
+		const struct site *site = site_of(stuck, &t->frames[i]);
 
-		if (!site || site->no_span)
-			continue;
-		*call = (struct stuck_call){ .function = site->function, .site = site, .image = site->image, .frame = i, .unread = ~0u };
-		if (i + 1 < t->nframes) {
-			call->caller = t->frames[i + 1].pc;
-			call->frame_end = t->frames[i + 1].registers.value[REGISTER_SP];
-		}
-		if (is_own(stuck, t, i, own)) {
-			own = i;
-			t->waits_in = t->ncalls;
-		}
-		t->ncalls++;
+		add_call(stuck, t, i, site_jumped_from(stuck, t, look, i, site), &own);
+		add_call(stuck, t, i, site, &own);
 	}
 	if (t->waits_in == SIZE_MAX)
 		t->waits_in = t->ncalls;

@@ -120,14 +120,58 @@ static bool is_of_all(const struct stuck_call *call)
 	return true;
 }
 
+/* The parameters of a prototype: "(int expr)". */
+static const char *parameters(const struct function *function)
+{
+	return strchr(function->prototype, '(') ?: "";
+}
+
+/*
+ * Is it the second half of a barrier, of which the first is a call that does not wait? A model that has such calls has a wait with the parameters of its notify:
+ * they say which barrier of the program is meant, and nothing else.
+ */
+static bool is_split_wait(const struct function *function)
+{
+	const struct model *model = function->model;
+
+	for (size_t i = 0; function->role == ROLE_WAIT && i < model->nfunctions; i++)
+		if (model->functions[i].role == ROLE_NOTIFY && !strcmp(parameters(&model->functions[i]), parameters(function)))
+			return true;
+	return false;
+}
+
+static bool has_notify(const struct model *model)
+{
+	for (size_t i = 0; i < model->nfunctions; i++)
+		if (model->functions[i].role == ROLE_NOTIFY)
+			return true;
+	return false;
+}
+
 static void find_group(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call, struct party *party)
 {
-	if (call->function->model != p->model || party->rank < 0)
+	const struct model *model = call->function->model;
+
+	if (model != p->model || party->rank < 0)
 		return;
-	if (has_value(call, MEANING_COMM))
+	party->split = is_split_wait(call->function);
+	if (party->split)
+		party->gathers = party->has_group = true;
+	else if (has_value(call, MEANING_COMM))
 		party->gathers = find_members(stuck, p, call, party);
 	else
 		party->gathers = party->has_group = call->function->role == ROLE_BARRIER && is_of_all(call);
+	/* Whether a thread comes to a barrier of all in one call or in two, it is the same barrier. */
+	if (party->gathers && (party->split || (call->function->role == ROLE_BARRIER && has_notify(model))))
+		party->meeting = model->name;
+}
+
+/* Can only another rank end the call, and nothing tells which? */
+static bool is_by_another(const struct stuck_process *p, const struct stuck_call *call, const struct party *party)
+{
+	if (!party->waits || !party->stands_for_rank || party->rank < 0 || call->function->model != p->model)
+		return false;
+	return party->peer == WAITS_NOBODY && !party->gathers && !party->lock && !party->holder;
 }
 
 /* --- locks -------------------------------------------------------------- */
@@ -216,7 +260,8 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	const struct stuck_call *call = telling_call(t);
 
 	*party = (struct party){ .pid = t->pid, .tid = t->tid, .rank = t->rank, .label = t->label, .peer = WAITS_NOBODY, .place = t->place,
-				 .stands_for_rank = t->is_rank, .stopped = t->state == 'T' || t->state == 't' ? t->state : 0 };
+				 .stands_for_rank = t->is_rank, .helper = t->is_helper,
+				 .stopped = t->state == 'T' || t->state == 't' ? t->state : 0 };
 	party->uncaught = !t->nframes && !call;
 	if (!call)
 		return;
@@ -227,13 +272,17 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	switch (call->function->role) {
 	case ROLE_SEND: case ROLE_RECV:
 		find_peer(stuck, p, call, party);
+		party->by_another = is_by_another(p, call, party);
+		/* The other side may have begun to receive before, which is not seen. */
+		party->likely |= call->function->role == ROLE_SEND;
 		break;
-	case ROLE_BARRIER: case ROLE_COLLECTIVE:
+	case ROLE_BARRIER: case ROLE_COLLECTIVE: case ROLE_WAIT:
 		find_group(stuck, p, call, party);
 		/* fall through */
-	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_WAIT:
+	case ROLE_ACQUIRE: case ROLE_TRY:
 		if (!party->gathers)
 			find_lock(stuck, t, call, party);
+		party->by_another = call->function->role == ROLE_WAIT && is_by_another(p, call, party);
 		break;
 	default:
 		break;
@@ -250,6 +299,24 @@ static void doubt_busy_ranks(struct stuck *stuck)
 			if (k != i && stuck->threads[k].pid == party->pid && !stuck->threads[k].is_helper && !stuck->threads[k].is_rank &&
 			    !stuck->threads[k].stuck)
 				party->likely = true;
+	}
+}
+
+static bool meets(const struct party *a, const struct party *b)
+{
+	return b->waits && b->meeting && !strcmp(a->meeting, b->meeting);
+}
+
+/* Of several that are not at a meeting which others have come to by a call before, some may have done that, too: not each of them is waited for. */
+static void doubt_split_waits(struct stuck *stuck)
+{
+	for (size_t i = 0; i < stuck->nthreads; i++) {
+		struct party *party = &stuck->parties[i];
+		size_t others = 0;
+
+		for (size_t k = 0; party->split && party->waits && k < stuck->nthreads; k++)
+			others += stuck->parties[k].stands_for_rank && !meets(party, &stuck->parties[k]);
+		party->likely |= others > 1;
 	}
 }
 
@@ -316,9 +383,10 @@ int stuck_conclude(struct stuck *stuck)
 	if (err)
 		return err;
 	doubt_busy_ranks(stuck);
+	doubt_split_waits(stuck);
 	err = add_missing(stuck, &count);
 	if (err)
 		return err;
 	stuck->nparties = count;
-	return waits_find(stuck->parties, count, unit_of(stuck), &stuck->findings);
+	return waits_find(stuck->parties, count, unit_of(stuck), stuck->ranks, &stuck->findings);
 }

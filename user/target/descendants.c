@@ -116,6 +116,15 @@ static size_t family_below(const struct family *family, pid_t pid, pid_t *pids)
 	}
 }
 
+pid_t process_parent(pid_t pid)
+{
+	struct proc_stat stat;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return proc_stat_read(AT_FDCWD, path, &stat) ? 0 : stat.parent;
+}
+
 /* Which of the variables this process has, a bit each; 0 also where its environment cannot be read. */
 static uint64_t variables_of(int proc, pid_t pid, const char *const *rank_env)
 {

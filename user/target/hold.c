@@ -22,6 +22,9 @@
  * that, the others go on. And leaving is one step: the kernel lets go of all that a thread traces when the thread ends,
  * whatever state they are in. The thread is the command's parent, too, so it alone waits for it.
  *
+ * A library that a held process loads while it runs is looked at before any of its code runs: the kernel side has a probe where the linker says that
+ * its objects are mapped, and makes the thread stop there with a signal that nobody but its tracer sees (GB_HOLD_SIGNAL).
+ *
  * Where it stops: a child made with CLONE_UNTRACED is not held. A program that wants to trace others itself cannot while it or
  * they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
  */
@@ -30,6 +33,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -39,6 +43,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gaspbpf/wire.h"
 #include "target/proc.h"
 #include "util/log.h"
 
@@ -131,12 +136,28 @@ static void tell(struct hold *hold, const struct hold_notice *notice)
 	ring_bell(hold->told);
 }
 
+/* The process that a thread which is not its first one belongs to; in doubt the thread's own number. */
+static pid_t process_of(pid_t tid)
+{
+	char path[40], *text, *at;
+	pid_t pid = tid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	text = proc_read(-1, path, 1 << 16, NULL);
+	at = text ? strstr(text, "\nTgid:") : NULL;
+	if (at && sscanf(at, "\nTgid: %d", &pid) != 1)
+		pid = tid;
+	free(text);
+	return pid;
+}
+
 /* The tracee stands still until this is answered. */
 void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
 {
 	t->waiting = true;
 	t->ticket = notice.ticket = ++hold->tickets;
-	notice.pid = t->tid;
+	notice.tid = t->tid;
+	notice.pid = t->pid ?: process_of(t->tid);
 	tell(hold, &notice);
 }
 
@@ -167,7 +188,7 @@ void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_
 
 	if (!reply)
 		return;
-	*reply = (struct reply){ .pid = notice->pid, .ticket = notice->ticket, .answer = answer };
+	*reply = (struct reply){ .tid = notice->tid, .ticket = notice->ticket, .answer = answer };
 	pthread_mutex_lock(&hold->lock);
 	reply->next = hold->replies;
 	hold->replies = reply;
@@ -188,7 +209,7 @@ static void let_all_leave(struct hold *hold)
 
 static void take_reply(struct hold *hold, const struct reply *reply)
 {
-	struct tracee *t = find(hold, reply->pid);
+	struct tracee *t = find(hold, reply->tid);
 
 	if (reply->answer == HOLD_RELEASE_ALL && !hold->all_leave)
 		let_all_leave(hold);
@@ -273,10 +294,19 @@ static void on_event(struct hold *hold, struct tracee *t, int event)
 	hold_resume(hold, t);
 }
 
+/* Is this the kernel side's sign that the linker has mapped something (bpf/process.bpf.c)? Anybody else's signal of this number goes its way. */
+static bool is_sign_of_linker(const struct tracee *t, int event, int signal)
+{
+	siginfo_t info;
+
+	return !event && signal == GB_HOLD_SIGNAL && !ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) && info.si_code == SI_KERNEL;
+}
+
 static void on_stop(struct hold *hold, pid_t tid, int status)
 {
 	struct tracee *t = find_or_add(hold, tid);
 	int event = status >> 16, signal = WSTOPSIG(status);
+	bool mapped = t && is_sign_of_linker(t, event, signal);
 
 	if (!t) { /* no memory: better not observed than standing still for ever */
 		ptrace(PTRACE_DETACH, tid, 0, event ? 0 : signal);
@@ -284,7 +314,7 @@ static void on_stop(struct hold *hold, pid_t tid, int status)
 	}
 	if (event == PTRACE_EVENT_STOP)
 		t->group_stop = signal != SIGTRAP;
-	else if (!event && signal != SYSCALL_STOP)
+	else if (!event && signal != SYSCALL_STOP && !mapped)
 		t->signal = signal;
 	if (hold->all_leave)
 		hold_resume(hold, t);
@@ -292,6 +322,8 @@ static void on_stop(struct hold *hold, pid_t tid, int status)
 		begin_tracee(hold, t);
 	else if (event && event != PTRACE_EVENT_STOP)
 		on_event(hold, t, event);
+	else if (mapped && !t->stepping) /* else it is the sign of its start, which is looked at anyway */
+		hold_ask(hold, t, (struct hold_notice){ .kind = HOLD_LOADED });
 	else if (signal == SYSCALL_STOP && t->stepping)
 		step_syscall(hold, t);
 	else

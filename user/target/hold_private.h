@@ -47,7 +47,7 @@ struct question {
 };
 
 struct reply {
-	pid_t pid;
+	pid_t tid;
 	uint64_t ticket;
 	enum hold_answer answer;
 	struct reply *next;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "target/image_private.h"
+#include "util/files.h"
 #include "util/log.h"
 
 #define DYNAMIC_MOST (16u << 20)      /* bytes of PT_DYNAMIC */
@@ -439,7 +440,6 @@ int image_open_file(struct image **image, const char *path)
 {
 	char *absolute = realpath(path, NULL);
 	struct origin origin = { .path = absolute ? absolute : path, .owner = NULL };
-	struct stat status;
 	int fd = absolute ? file_open_path(absolute) : -errno;
 	int error;
 
@@ -449,10 +449,7 @@ int image_open_file(struct image **image, const char *path)
 		if (error != -ENOEXEC)
 			log_error("%s: cannot be opened: %s: check the path", log_safe(path), strerror(-error));
 	} else {
-		if (!fstat(fd, &status)) {
-			origin.device = status.st_dev;
-			origin.inode = status.st_ino;
-		}
+		file_identity(fd, &origin.device, &origin.inode);
 		error = image_open_fd(image, fd, &origin);
 	}
 	if (origin.root >= 0)

@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "target/proc.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define NAME_MOST 256
@@ -320,6 +322,17 @@ void process_close(struct process *process)
 	free(process->command);
 	free(process->environment);
 	free(process);
+}
+
+uint64_t process_started_ns(const struct process *process)
+{
+	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
+	uint64_t now = clock_monotonic(); /* first, or the time asleep might be less than none */
+	struct timespec boot;
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - now;
+	return started > asleep ? started - asleep : 0;
 }
 
 bool process_alive(const struct process *process)

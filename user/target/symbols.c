@@ -361,6 +361,19 @@ bool image_imports(const struct image *image, const char *name)
 	return priv->nimports && bsearch(&name, priv->imports, priv->nimports, sizeof(*priv->imports), by_text);
 }
 
+bool image_imports_from(const struct image *image, const struct image *other)
+{
+	const struct image_private *priv = private_of(image);
+
+	for (size_t i = 0; i < priv->nimports; i++) {
+		const struct symbol *symbol = image_symbol(other, priv->imports[i]);
+
+		if (symbol && symbol->dynamic)
+			return true;
+	}
+	return false;
+}
+
 /* How many symbols start at or before an offset. */
 static size_t count_up_to(const struct image *image, uint64_t offset)
 {

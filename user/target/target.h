@@ -79,6 +79,28 @@ char *thread_name(pid_t pid, pid_t tid);
  */
 int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, size_t *count);
 
+/* --- launchers --------------------------------------------------------- */
+
+/* Is all that a process does to start others (launcher.c)? */
+enum launcher {
+	LAUNCHER_NO,    /* or it cannot be told */
+	LAUNCHER_MAYBE, /* yes, if a library that it has not mapped yet can start programs */
+	LAUNCHER_YES,
+};
+
+/* What is known of files: each is looked at once. */
+struct launcher_files;
+struct launcher_files *launcher_files_new(void); /* NULL: no memory */
+void launcher_files_free(struct launcher_files *files);
+
+enum launcher process_is_launcher(struct launcher_files *files, const struct process *process);
+/* Is its program made to trace others? Only the program itself counts: libraries that could, were they asked to, are in many. */
+bool process_traces(struct launcher_files *files, const struct process *process);
+/* May its program load libraries while it runs? */
+bool process_loads(struct launcher_files *files, const struct process *process);
+/* 0: none, or it has ended. */
+pid_t process_parent(pid_t pid);
+
 /* --- images ------------------------------------------------------------ */
 
 struct symbol {
@@ -105,6 +127,7 @@ struct image {
 	bool has_symtab;       /* a whole symbol table was found, here or in the debug file; false: stripped */
 	bool has_dwarf;        /* here or in the debug file */
 	enum image_language language;
+	uint64_t probed_ns;    /* CLOCK_MONOTONIC; since when it has probes (user/probe/attach.c); 0: it has none */
 	/*
 	 * Functions, sorted by name, versions cut off: .dynsym, and .symtab of the file, else of .gnu_debugdata and of the
 	 * separate debug file. A name with several addresses is there once for each, exported and default version first.
@@ -114,6 +137,8 @@ struct image {
 	void *private_data;
 };
 
+/* When it started: ns, CLOCK_MONOTONIC; to a tick of the kernel's clock, never too late. */
+uint64_t process_started_ns(const struct process *process);
 /* Does the process map code of this file? */
 bool process_maps(const struct process *process, const struct image *image);
 
@@ -132,6 +157,8 @@ void image_let_go(struct image *image);
 const struct symbol *image_symbol(const struct image *image, const char *name);
 /* Does the file take a function of this name from elsewhere: is it an undefined name in .dynsym? */
 bool image_imports(const struct image *image, const char *name);
+/* Does it import a name that the other one exports? */
+bool image_imports_from(const struct image *image, const struct image *other);
 /*
  * Might an ELF file have a symbol of one of these names (NULL-terminated)? A search of its tables of names, a hundred times quicker than
  * opening it. Says yes where it cannot tell.
@@ -175,8 +202,10 @@ bool image_inlined(struct image *image, const char *name);
  * character. A text ends at its NUL.
  */
 bool image_has_text(const struct image *image, const char *pattern);
-/* Does its DWARF have a struct of this name and size whose first member is called so (NULL: whatever it is)? Looks for at most two seconds. */
+/* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL: whatever it is)? Looks for at most two seconds. */
 bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member);
+/* Does its DWARF have a struct of this name that consists of these bit-fields, in this order? bits: how many each has. As long. */
+bool image_has_bits(struct image *image, const char *name, const char *const *members, size_t count, uint8_t *bits);
 /*
  * Functions as their author declared them, from DWARF: "int solve(double *grid, int n)". texts[i] is malloc'ed; NULL: unknown. At most 2000
  * bytes each, whatever a program's DWARF says. The first call takes as long as image_inlined(). 0 or -ENOMEM.
@@ -222,6 +251,7 @@ void source_location_free(struct source_location *location);
 enum hold_kind {
 	HOLD_BORN,   /* a process has been forked and has not run yet */
 	HOLD_LOOK,   /* it has become another program, or its linker has mapped a file, that nobody has looked at */
+	HOLD_LOADED, /* its linker has mapped something while it ran (dlopen); none of that has run */
 	HOLD_READY,  /* its libraries are mapped, none of its own code has run */
 	HOLD_ENDED,  /* the command has ended; needs no answer */
 };
@@ -229,6 +259,7 @@ enum hold_kind {
 struct hold_notice {
 	enum hold_kind kind;
 	pid_t pid;
+	pid_t tid;          /* the thread that stands still: the first one, but for HOLD_LOADED */
 	uint64_t ticket;    /* for the answer */
 	int status;         /* HOLD_ENDED: as wait(2) gives it */
 	bool program;       /* HOLD_LOOK, HOLD_READY: the first one since it became another program */

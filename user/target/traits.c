@@ -73,10 +73,13 @@ bool image_has_text(const struct image *image, const char *pattern)
 struct search {
 	const char *name, *member;
 	uint64_t size;
+	const char *const *members; /* bit-fields; NULL: anything */
+	size_t count;
+	uint8_t *bits;
 	bool found;
 };
 
-/* The first member has this name. */
+/* The first member has this name, and is no bit-field. */
 static bool starts_with(Dwarf_Die *entry, const char *member)
 {
 	Dwarf_Die child;
@@ -88,7 +91,33 @@ static bool starts_with(Dwarf_Die *entry, const char *member)
 		if (dwarf_siblingof(&child, &child))
 			return false;
 	name = dwarf_diename(&child);
-	return name && !strcmp(name, member);
+	return name && !strcmp(name, member) && !dwarf_hasattr(&child, DW_AT_bit_size);
+}
+
+/* How many bits the member has, if it is a bit-field; 0: it is none. */
+static unsigned field_bits(Dwarf_Die *member)
+{
+	int bits = dwarf_hasattr(member, DW_AT_bit_size) ? dwarf_bitsize(member) : 0;
+
+	return bits > 0 && bits < 64 ? bits : 0;
+}
+
+/* Its members are these bit-fields and no others. */
+static bool consists_of(Dwarf_Die *entry, const struct search *search)
+{
+	size_t seen = 0;
+	Dwarf_Die child;
+
+	for (int more = dwarf_child(entry, &child); !more; more = dwarf_siblingof(&child, &child)) {
+		const char *name = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
+
+		if (!name)
+			continue;
+		if (seen == search->count || strcmp(name, search->members[seen]) || !(search->bits[seen] = field_bits(&child)))
+			return false;
+		seen++;
+	}
+	return seen == search->count;
 }
 
 static bool look_at(void *context, Dwarf_Die *entry, uint32_t depth)
@@ -99,18 +128,33 @@ static bool look_at(void *context, Dwarf_Die *entry, uint32_t depth)
 	if (search->found || dwarf_tag(entry) != DW_TAG_structure_type)
 		return false;
 	name = dwarf_diename(entry);
-	search->found = name && !strcmp(name, search->name) && dwarf_bytesize(entry) == (int)search->size &&
-			(!search->member || starts_with(entry, search->member));
+	if (!name || strcmp(name, search->name))
+		return false;
+	search->found = search->members ? consists_of(entry, search) :
+			dwarf_bytesize(entry) == (int)search->size && (!search->member || starts_with(entry, search->member));
 	return false;
+}
+
+static bool search_structs(struct image *image, struct search *search)
+{
+	struct dwarf_reader *reader = image_dwarf(image);
+	uint64_t deadline = now_ms() + DEADLINE;
+
+	for (size_t i = 0; reader && i < reader->nunits && !search->found && now_ms() < deadline; i++)
+		unit_walk(reader, &reader->units[i], deadline, look_at, search);
+	return search->found;
 }
 
 bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member)
 {
-	struct dwarf_reader *reader = image_dwarf(image);
 	struct search search = { .name = name, .member = member, .size = size };
-	uint64_t deadline = now_ms() + DEADLINE;
 
-	for (size_t i = 0; reader && i < reader->nunits && !search.found && now_ms() < deadline; i++)
-		unit_walk(reader, &reader->units[i], deadline, look_at, &search);
-	return search.found;
+	return search_structs(image, &search);
+}
+
+bool image_has_bits(struct image *image, const char *name, const char *const *members, size_t count, uint8_t *bits)
+{
+	struct search search = { .name = name, .members = members, .count = count, .bits = bits };
+
+	return search_structs(image, &search);
 }

@@ -13,7 +13,7 @@
 #define TIMELINE_LANES 64 /* most lanes of one thread; calls that would need more are left out, with a warning */
 
 struct event {
-	enum event_type type;      /* a call whose end was not observed (GB_END_DEPTH) is ATOMIC too */
+	enum event_type type;      /* a call whose end was not observed (GB_END_DEPTH, GB_END_ALONE) is ATOMIC too */
 	uint64_t time;             /* ns, CLOCK_MONOTONIC */
 	const struct span *span;   /* the call, end >= start; its values at START are those known at the call */
 	unsigned lane;             /* 0; 1.. where calls of one thread overlap without nesting (several stacks) */

@@ -34,6 +34,9 @@ void tool_put_definitions(struct tool *t)
 		if (t->locate)
 			t->locate(t->locate_context, t->nsites);
 	definitions_put_new(&bytes, t->d, t->sent);
+	/* A process may have been sent before its first call, and its rank be known since then. */
+	for (size_t i = t->nthreads; i < t->d->nthreads; i++)
+		definitions_put_process(&bytes, t->d, t->d->threads[i].process);
 	tool_put_frame(t, WIRE_DEFINITIONS, &bytes);
 	buffer_free(&bytes);
 	t->nthreads = t->d->nthreads;

@@ -68,8 +68,8 @@ static void default_signals(void)
 static void become_host(const struct tool_options *o, const struct caller *caller, const int descriptors[5], int program,
 			volatile struct host_status *page)
 {
-	char *argv[] = { HOST_NAME, (char *)o->library, (char *)(o->ids ?: "default"), o->threads_each ? "each" : "one",
-			 o->true_clock ? "true" : "job", NULL };
+	char *argv[] = { HOST_NAME, (char *)o->library, (char *)(o->ids ?: "default"), (char *)(o->threads ?: "one"),
+			 o->true_clock ? "true" : "job", (char *)(o->starpu ?: ""), NULL };
 	const char *what = "its descriptors cannot be arranged";
 
 	setsid();

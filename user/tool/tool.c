@@ -112,6 +112,21 @@ static const char *host_text(const volatile char *text, size_t size, char *copy,
 	return log_safe(copy);
 }
 
+/* Many a tool was written for a process and threads of its own, and dies where it has not got them. */
+static void say_other_ways(const struct tool *t)
+{
+	char kind[40];
+	const char *threads = t->options.threads ?: "one";
+
+	if (t->process.page->threads > 1 && strcmp(threads, "process"))
+		log_warn("tool %s: was told of %llu threads of the job %s; a tool that keeps things for its thread or its process wants --tool-threads=%sprocess",
+			 log_safe(t->options.library), (unsigned long long)t->process.page->threads,
+			 strcmp(threads, "one") ? "in one process" : "by one thread", strcmp(threads, "one") ? "" : "each, or ");
+	if (!strcmp(host_text(t->process.page->kind, sizeof(t->process.page->kind), kind, sizeof(kind)), "StarPU") && !t->options.starpu)
+		log_warn("tool %s: --starpu-headers=1.4 or 1.5 says with which of StarPU's headers it was compiled; what callbacks get differs",
+			 log_safe(t->options.library));
+}
+
 static void say_trouble(struct tool *t)
 {
 	const volatile struct host_status *page = t->process.page;
@@ -135,6 +150,8 @@ static void say_trouble(struct tool *t)
 		log_error("tool %s: ended its process (exit status %d) %s", library, WEXITSTATUS(status), doing(t, text, sizeof(text)));
 	else if (WEXITSTATUS(status))
 		log_error("tool %s: ended with exit status %d", library, WEXITSTATUS(status));
+	if (page->state != HOST_FAILED && (WIFSIGNALED(status) || page->state != HOST_ENDING) && t->trouble != TROUBLE_STOPPED)
+		say_other_ways(t);
 }
 
 /* Did it go to its end, and well? */

@@ -18,7 +18,8 @@
 struct tool_options {
 	const char *library;     /* path, or a name that the dynamic linker finds */
 	const char *ids;         /* "own", "gupc", "bupc", "pupc"; NULL: as is right for the kind of tool */
-	bool threads_each;       /* the job's threads are threads of the tool's process */
+	const char *threads;     /* "one"; "each": the job's threads are threads of the tool's process; "process": and its processes are processes. NULL: "one" */
+	const char *starpu;      /* "1.4", "1.5": the StarPU whose headers it was compiled with; NULL: not said */
 	bool true_clock;         /* the tool sees the true time, not that of its events */
 	uint64_t buffer;         /* bytes */
 	uint64_t patience;       /* ns */

@@ -40,11 +40,13 @@ void call_dots(struct call *c)
 
 static void shared_argument(struct call *c, const struct argument *a)
 {
-	uint64_t *storage = c->shared[c->count < CALL_MOST ? c->count : CALL_MOST - 1];
+	unsigned index = c->count < CALL_MOST ? c->count : CALL_MOST - 1;
 
-	storage[0] = a->word;
-	storage[1] = a->high;
-	call_pointer(c, a->known ? storage : NULL);
+	/* Tools follow it without a look: inside a program there always is one. */
+	c->shared[index][0] = a->word;
+	c->shared[index][1] = a->high;
+	c->of[index] = a;
+	call_pointer(c, c->shared[index]);
 }
 
 void call_argument(struct call *c, const struct argument *a)
@@ -81,12 +83,25 @@ void call_argument(struct call *c, const struct argument *a)
 	}
 }
 
+/* The tool's functions are called one at a time, from whatever thread. */
+static const struct call *current;
+
 bool call_make(struct call *c, void (*function)(void))
 {
 	ffi_cif cif;
 
 	if (ffi_prep_cif_var(&cif, FFI_DEFAULT_ABI, c->fixed, c->count, &ffi_type_void, c->types) != FFI_OK)
 		return false;
+	current = c;
 	ffi_call(&cif, function, NULL, c->values);
+	current = NULL;
 	return true;
+}
+
+const struct argument *call_shared(const void *pts)
+{
+	for (unsigned i = 0; current && i < current->count; i++)
+		if (current->of[i] && pts == current->shared[i])
+			return current->of[i];
+	return NULL;
 }

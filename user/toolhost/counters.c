@@ -35,10 +35,12 @@ static void *counters_open(struct host *h, void *library)
 static void tell_row(struct host *h, const struct counter_row *row)
 {
 	const struct counter_tool *tool = h->state;
+	bool internal = counters_know_internal(row), peaks = counters_know_peaks(tool->counters, row);
 	struct gaspbpf_counters c = {
 		.scope = row->scope, .pid = row->process < h->d.nprocesses ? h->d.processes[row->process].pid : 0, .worker = row->worker,
-		.kind = row->kind, .name = row->name, .model = row->model, .submitted = row->submitted, .internal = row->internal,
-		.peak_submitted = row->peak_submitted, .peak_ready = row->peak_ready, .executed = row->executed, .busy_ns = row->busy,
+		.kind = row->kind, .name = row->name, .model = row->model, .executed = row->executed, .busy_ns = row->busy,
+		.submitted = internal ? row->submitted : UINT64_MAX, .internal = internal ? row->internal : UINT64_MAX,
+		.peak_submitted = peaks ? row->peak_submitted : UINT64_MAX, .peak_ready = peaks ? row->peak_ready : UINT64_MAX,
 	};
 
 	host_enter(h, HOST_NOTIFY);

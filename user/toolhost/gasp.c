@@ -221,6 +221,8 @@ static void event(struct host *h, struct host_thread *t)
 	size_t count = event_arguments(&h->d, &h->event, arguments, ARGUMENTS_AT_MOST);
 	struct call call = { .count = 0 };
 
+	count = count < ARGUMENTS_AT_MOST ? count : ARGUMENTS_AT_MOST;
+	asked_complete(h, arguments, count);
 	call_pointer(&call, c->own);
 	call_unsigned(&call, tag);
 	call_int(&call, h->event.type);
@@ -228,7 +230,7 @@ static void event(struct host *h, struct host_thread *t)
 	call_int(&call, site ? site->line : 0);
 	call_int(&call, site ? site->column : 0);
 	call_dots(&call);
-	for (size_t i = 0; i < count && i < ARGUMENTS_AT_MOST; i++)
+	for (size_t i = 0; i < count; i++)
 		call_argument(&call, &arguments[i]);
 	host_enter(h, HOST_NOTIFY);
 	if (!call_make(&call, g->notify))

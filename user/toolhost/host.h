@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "timeline/arguments.h"
 #include "tool/wire.h"
 
 enum gasp_ids { IDS_OWN, IDS_GUPC, IDS_BUPC, IDS_PUPC };
@@ -42,7 +43,9 @@ struct host {
 	void *state;             /* of the kind */
 	enum gasp_ids ids;
 	bool ids_given;
+	const char *starpu;      /* "1.4", "1.5": the user says so; NULL: nobody does */
 	bool each;               /* each thread of the job is a thread here */
+	uint32_t about;          /* the job's thread that the tool is being called for: index, or NO_INDEX */
 	struct event event;      /* the current one; its span is the one below */
 	struct span span;
 	struct frames *frames;   /* private to main.c */
@@ -90,6 +93,20 @@ struct pupc_row {
 	const char *start, *end; /* names of arguments, joined by blanks; *: a pointer to shared */
 };
 const struct pupc_row *ids_pupc_row(const char *event);
+
+/* The next frame: its kind, and its bytes until the next call. False: the pipe has ended. */
+bool host_take_frame(struct host *h, struct wire_head *head, const uint8_t **bytes);
+/* Of a frame that is definitions or the run. */
+void host_take_definitions(struct host *h, const struct wire_head *head, const uint8_t *bytes);
+/* What was read and not taken is another process's. */
+void host_forget_frames(struct host *h);
+/* spread.c: --tool-threads=process. It returns in each process that the tool is to run in, where true is returned, and in no other. */
+bool spread_over_processes(struct host *h);
+
+/* asked.c: what the tool asks while it is called. The host stays where it is. */
+void asked_begin(const struct host *h);
+/* Pointers-to-shared that the current call has in parts get what is known of them; they stay not known as arguments. */
+void asked_complete(const struct host *h, struct argument *arguments, size_t count);
 
 /* clock.c: what the tool's thread sees of the time. */
 void clock_begin(uint64_t realtime_offset, bool enabled);

@@ -1,7 +1,7 @@
 /*
  * main.c - gaspbpf-toolhost: loads a tool library and tells it what gaspbpf sends.
  *
- *     gaspbpf-toolhost LIBRARY IDS THREADS CLOCK
+ *     gaspbpf-toolhost LIBRARY IDS THREADS CLOCK STARPU
  *
  * started by gaspbpf alone (user/tool/process.c), with the pipe and the page of user/tool/wire.h.
  *
@@ -223,8 +223,7 @@ static bool fill(struct host *h, size_t size)
 	return true;
 }
 
-/* The next frame: its kind, and its bytes until the next call. False: the pipe has ended. */
-static bool take_frame(struct host *h, struct wire_head *head, const uint8_t **bytes)
+bool host_take_frame(struct host *h, struct wire_head *head, const uint8_t **bytes)
 {
 	struct frames *f = h->frames;
 
@@ -284,6 +283,7 @@ static void take_control(struct host *h, const uint8_t *bytes, size_t size)
 	if (c.thread >= h->d.nthreads)
 		return;
 	thread_of(h, c.thread, 0);
+	h->about = c.thread;
 	clock_set(c.time);
 	for (struct host_thread *t = h->frames->by_index[c.thread]; t; t = t->next_lane) {
 		t->off = !c.on;
@@ -292,19 +292,30 @@ static void take_control(struct host *h, const uint8_t *bytes, size_t size)
 	}
 }
 
+void host_take_definitions(struct host *h, const struct wire_head *head, const uint8_t *bytes)
+{
+	if (head->kind == WIRE_RUN)
+		take_run(h, bytes, head->size);
+	else if (head->kind == WIRE_DEFINITIONS)
+		take_definitions(h, bytes, head->size);
+}
+
+void host_forget_frames(struct host *h)
+{
+	h->frames->bytes.size = h->frames->at = 0;
+}
+
 /* The next event is h->event. Its thread, or NULL: the end. */
 static struct host_thread *next_event(struct host *h)
 {
 	struct wire_head head;
 	const uint8_t *bytes;
 
-	while (take_frame(h, &head, &bytes)) {
+	while (host_take_frame(h, &head, &bytes)) {
 		switch (head.kind) {
 		case WIRE_RUN:
-			take_run(h, bytes, head.size);
-			break;
 		case WIRE_DEFINITIONS:
-			take_definitions(h, bytes, head.size);
+			host_take_definitions(h, &head, bytes);
 			break;
 		case WIRE_CONTROL:
 			take_control(h, bytes, head.size);
@@ -324,6 +335,7 @@ static struct host_thread *next_event(struct host *h)
 static void tell(struct host *h, struct host_thread *t)
 {
 	clock_set(h->event.time);
+	h->about = t->index;
 	h->status->probe = h->span.probe;
 	h->status->type = h->event.type;
 	h->kind->event(h, t);
@@ -333,6 +345,7 @@ static void tell(struct host *h, struct host_thread *t)
 static void leave(struct host *h, struct host_thread *t)
 {
 	clock_set(h->d.run.end);
+	h->about = t->index;
 	if (h->kind->leave)
 		h->kind->leave(h, t);
 }
@@ -475,7 +488,7 @@ static bool take_begin(struct host *h, bool job_clock)
 	struct wire_head head;
 	const uint8_t *bytes;
 
-	if (!take_frame(h, &head, &bytes) || head.kind != WIRE_RUN)
+	if (!host_take_frame(h, &head, &bytes) || head.kind != WIRE_RUN)
 		return false;
 	take_run(h, bytes, head.size);
 	clock_begin(h->d.run.start_realtime - h->d.run.start, job_clock);
@@ -503,10 +516,10 @@ static void on_orphaned(int signal)
 int main(int argc, char **argv)
 {
 	static struct frames frames = { .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
-	static struct host h = { .frames = &frames };
+	static struct host h = { .frames = &frames, .about = NO_INDEX };
 	void *page = mmap(NULL, sizeof(struct host_status), PROT_READ | PROT_WRITE, MAP_SHARED, HOST_STATUS, 0);
 
-	if (argc != 5 || page == MAP_FAILED) {
+	if (argc != 6 || page == MAP_FAILED) {
 		fputs("gaspbpf-toolhost: gaspbpf --tool starts this program; it is of no use by itself\n", stderr);
 		return 2;
 	}
@@ -514,12 +527,16 @@ int main(int argc, char **argv)
 	close(HOST_STATUS);
 	frames.last = &frames.all;
 	h.status = page;
+	asked_begin(&h);
 	take_ids(&h, argv[2]);
-	h.each = !strcmp(argv[3], "each");
+	h.starpu = *argv[5] ? argv[5] : NULL;
+	h.each = strcmp(argv[3], "one") != 0;
 	load(&h, argv[1]);
 	h.status->state = HOST_READY;
 	if (!take_begin(&h, !strcmp(argv[4], "job")))
 		_exit(0);
+	if (!strcmp(argv[3], "process"))
+		spread_over_processes(&h);
 	if (h.each)
 		tell_each(&h);
 	else

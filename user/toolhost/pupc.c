@@ -163,7 +163,7 @@ static uint32_t user_tag(struct host *h)
 	return p->tags[index] = tag;
 }
 
-static const struct argument *argument_named(const struct argument *arguments, size_t count, const char *name, size_t length)
+static struct argument *argument_named(struct argument *arguments, size_t count, const char *name, size_t length)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strlen(arguments[i].name) == length && !strncmp(arguments[i].name, name, length))
@@ -172,28 +172,27 @@ static const struct argument *argument_named(const struct argument *arguments, s
 }
 
 /* What a row of the tables lists. A C type or a name of the program is not known: an empty text. */
-static void add_listed(struct call *call, const char *names, const struct argument *arguments, size_t count)
+static void add_listed(struct call *call, const char *names, struct argument *arguments, size_t count)
 {
+	static const struct argument unknown = { .kind = ARGUMENT_POINTER }, unknown_shared = { .kind = ARGUMENT_SHARED };
+
 	for (size_t length; *names; names += length, names += strspn(names, " ")) {
-		const struct argument *found;
-		struct argument argument = { .kind = ARGUMENT_POINTER };
+		struct argument *found;
 		bool shared = *names == '*';
 
 		names += shared;
 		length = strcspn(names, " ");
 		found = argument_named(arguments, count, names, length);
-		if (found)
-			argument = *found;
-		if (shared) /* whatever a model calls it */
-			argument.kind = ARGUMENT_SHARED;
+		if (found && shared) /* whatever a model calls it */
+			found->kind = ARGUMENT_SHARED;
 		if (*names == '$')
 			call_pointer(call, "");
 		else
-			call_argument(call, &argument);
+			call_argument(call, found ?: shared ? &unknown_shared : &unknown);
 	}
 }
 
-static void tell(struct host *h, const struct argument *arguments, size_t count)
+static void tell(struct host *h, struct argument *arguments, size_t count)
 {
 	const struct def_probe *probe = host_probe(h);
 	const struct pupc_row *row = ids_pupc_row(probe->event);
@@ -235,6 +234,7 @@ static void event(struct host *h, struct host_thread *t)
 		count = ARGUMENTS_AT_MOST;
 	if (!t->own)
 		begin(h, t);
+	asked_complete(h, arguments, count);
 	own = t->own;
 	if (own->left) /* what the runtime does for itself; the tool has cleaned up */
 		return;

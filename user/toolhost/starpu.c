@@ -3,13 +3,19 @@
  *
  * A START or END of the model's events is one or two of StarPU's. A transfer is two of ours: a call that may copy, and in it the
  * moment in which it is known that it does, and how much. So the tool hears of a transfer from that moment until the call returns.
+ *
+ * What a callback gets has grown with StarPU 1.5, in its middle. A tool knows the struct of the headers that it was compiled with, and nothing in a call
+ * says which that was. So it is told, by the user; else the library says which StarPU it was linked with, or that gaspbpf's own header was its; else it is
+ * taken to be made for the StarPU of the job, as inside a job it must be.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "starpu_profiling_tool.h"
+#include "model/value.h"
 #include "timeline/arguments.h"
 #include "toolhost/host.h"
 
@@ -21,6 +27,22 @@ static starpu_prof_tool_cb_func callbacks[EVENTS];
 static struct texts *texts;
 static uint32_t current_process;
 static uint64_t current_time;
+
+/* As StarPU 1.5's headers have it. */
+struct info_1_5 {
+	struct starpu_conf *conf;
+	enum starpu_prof_tool_event event_type;
+	unsigned starpu_version[3];
+	int thread_id, worker_id;
+	const char *task_name, *model_name;
+	int device_number;
+	enum starpu_prof_tool_driver_type driver_type;
+	unsigned memnode, bytes_to_transfer, bytes_transferred;
+	void *fun_ptr;
+};
+
+/* Of the headers that the tool was compiled with. */
+static enum { MADE_FOR_JOB, MADE_FOR_1_4, MADE_FOR_1_5 } made_for;
 
 struct starpu_thread {
 	int worker, device;      /* as the thread's latest call that told it: -1: none did */
@@ -61,6 +83,40 @@ static void unreg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func cal
 		callbacks[type] = NULL;
 }
 
+/* "libstarpu-1.4.so.6": 1 and 4. */
+static bool version_of(const char *soname, unsigned version[3])
+{
+	const char *at = soname ? strstr(soname, "starpu-") : NULL;
+
+	return at && sscanf(at, "starpu-%9u.%9u", &version[0], &version[1]) == 2;
+}
+
+static bool is_1_5(const unsigned version[3])
+{
+	return version[0] > 1 || (version[0] == 1 && version[1] >= 5);
+}
+
+/* What the library itself says, by what it was linked with or compiled with. */
+static void find_headers(struct host *h, void *library)
+{
+	struct link_map *map = NULL;
+	const char *strings = NULL;
+	unsigned version[3] = { 0 };
+
+	if (h->starpu)
+		made_for = !strcmp(h->starpu, "1.5") ? MADE_FOR_1_5 : MADE_FOR_1_4;
+	else if (dlsym(library, "gaspbpf_starpu_info_of_1_4"))
+		made_for = MADE_FOR_1_4;
+	if (made_for != MADE_FOR_JOB || dlinfo(library, RTLD_DI_LINKMAP, &map) || !map)
+		return;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_STRTAB)
+			strings = (const char *)d->d_un.d_ptr;
+	for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED && version_of(strings + d->d_un.d_val, version))
+			made_for = is_1_5(version) ? MADE_FOR_1_5 : MADE_FOR_1_4;
+}
+
 static void *starpu_open(struct host *h, void *library)
 {
 	starpu_prof_tool_entry_func entry = (starpu_prof_tool_entry_func)dlsym(library, "starpu_prof_tool_library_register");
@@ -70,6 +126,7 @@ static void *starpu_open(struct host *h, void *library)
 	texts = texts_new(&h->d);
 	if (!texts)
 		host_fail(h, "out of memory");
+	find_headers(h, library);
 	host_enter(h, HOST_LOAD);
 	entry(reg, unreg);
 	host_return(h);
@@ -101,22 +158,56 @@ static void find_version(const struct host *h, unsigned version[3])
 {
 	const struct def_probe *probe = host_probe(h);
 	const struct def_image *image = probe->image < h->d.nimages ? &h->d.images[probe->image] : NULL;
-	const char *name = image && image->soname ? strstr(image->soname, "starpu-") : NULL;
 
-	if (name)
-		sscanf(name, "starpu-%9u.%9u", &version[0], &version[1]);
+	version_of(image ? image->soname : NULL, version);
+}
+
+/* A name of the task: the first that is known, or the one of this field. "": none. Tools print it as it is. */
+static const char *task_name(const struct host *h, const char *field)
+{
+	const struct def_probe *probe = host_probe(h);
+
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+		const char *dot = strrchr(v->name, '.'), *text;
+		struct value_reading r;
+
+		if (v->meaning != MEANING_NAME || (field && (!dot || strcmp(dot + 1, field))))
+			continue;
+		r = value_read(v, h->span.words, h->span.nwords, h->span.unread, false);
+		text = r.known && r.number ? texts_find(texts, current_process, (uint64_t)r.number, current_time) : NULL;
+		if (text)
+			return text;
+	}
+	return "";
+}
+
+static struct info_1_5 as_1_5(const struct host *h, const struct starpu_prof_tool_info *info)
+{
+	struct info_1_5 later = {
+		.conf = info->conf, .event_type = info->event_type, .thread_id = info->thread_id, .worker_id = info->worker_id,
+		.task_name = task_name(h, NULL), .model_name = task_name(h, "model"), .device_number = info->device_number,
+		.driver_type = info->driver_type, .memnode = info->memnode, .bytes_to_transfer = info->bytes_to_transfer,
+		.bytes_transferred = info->bytes_transferred, .fun_ptr = info->fun_ptr,
+	};
+
+	memcpy(later.starpu_version, info->starpu_version, sizeof(later.starpu_version));
+	return later;
 }
 
 static void call(struct host *h, struct starpu_prof_tool_info *info, enum starpu_prof_tool_event type)
 {
 	union starpu_prof_tool_event_info event = { .event_type = type };
 	struct starpu_prof_tool_api_info api = {};
+	struct info_1_5 later;
 
 	if (type == starpu_prof_tool_event_none || !callbacks[type])
 		return;
 	info->event_type = type;
+	if (made_for == MADE_FOR_1_5)
+		later = as_1_5(h, info);
 	host_enter(h, HOST_NOTIFY);
-	callbacks[type](info, &event, &api);
+	callbacks[type](made_for == MADE_FOR_1_5 ? (struct starpu_prof_tool_info *)&later : info, &event, &api);
 	host_return(h);
 }
 
@@ -227,6 +318,8 @@ static void starpu_event(struct host *h, struct host_thread *t)
 		event += strlen(PREFIX);
 		learn_driver(h, own, event);
 		find_version(h, info.starpu_version);
+		if (made_for == MADE_FOR_JOB && info.starpu_version[0])
+			made_for = is_1_5(info.starpu_version) ? MADE_FOR_1_5 : MADE_FOR_1_4;
 	}
 	fill(h, own, &info);
 	row = user ? &user_row : row_of(event);

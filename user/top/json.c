@@ -17,6 +17,7 @@ static void put_figures(struct json *j, const struct live_figures *f)
 	json_end_object(j);
 	json_key_bool(j, "estimated", f->missing);
 	json_key_uint(j, "calls", f->calls);
+	json_key_uint(j, "inner", f->inner);
 	json_key_uint(j, "missing", f->missing);
 	json_key_uint_known(j, "bytes", f->bytes, f->moves);
 	json_key_uint(j, "cost_ns", f->cost);
@@ -98,14 +99,16 @@ static void put_event_figures(struct json *j, const char *key, const struct live
 	json_end_object(j);
 }
 
-static void put_events(struct json *j, const struct top *top, const struct top_row *row)
+static void put_events(struct json *j, const struct top *top, const struct top_row *row, const char *key, bool inner)
 {
 	size_t count;
 	struct live_event *events = top_events(top, row, &count);
 
-	json_key(j, "events");
+	json_key(j, key);
 	json_array(j);
 	for (size_t i = 0; i < count; i++) {
+		if (top_is_inner(top, events[i].probe) != inner)
+			continue;
 		json_object(j);
 		put_event_name(j, top, events[i].probe);
 		put_event_figures(j, "interval", &events[i].now, events[i].moves);
@@ -135,6 +138,8 @@ static void put_processes(struct json *j, const struct top *top)
 	json_key(j, "processes");
 	json_array(j);
 	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
+		if (top->d->processes[i].left_out)
+			continue;
 		json_object(j);
 		put_process(j, top, i);
 		json_key_string(j, "unit", top->d->processes[i].rank >= 0 ? top->d->processes[i].unit : NULL);
@@ -154,6 +159,8 @@ static void put_threads(struct json *j, const struct top *top)
 		const struct live_thread *t = live_thread(top->live, i);
 		const struct top_row row = { .process = t->process, .thread = t->thread };
 
+		if (thread_is_left_out(top->d, t->thread))
+			continue;
 		json_object(j);
 		put_process(j, top, t->process);
 		json_key_uint(j, "tid", top->d->threads[t->thread].tid);
@@ -161,7 +168,8 @@ static void put_threads(struct json *j, const struct top *top)
 		json_key_bool(j, "ended", t->ended);
 		put_both(j, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
 		put_in(j, top, &t->in);
-		put_events(j, top, &row);
+		put_events(j, top, &row, "events", false);
+		put_events(j, top, &row, "inner_events", true);
 		json_end_object(j);
 	}
 	json_end_array(j);

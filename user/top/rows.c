@@ -68,6 +68,11 @@ const char *top_event_name(const struct top *top, uint32_t probe)
 	return def && def->event ? log_safe(def->marks & MARK_EACH && def->symbol ? def->symbol : def->event) : "?";
 }
 
+bool top_is_inner(const struct top *top, uint32_t probe)
+{
+	return probe < top->d->nprobes && top->d->probes[probe].marks & MARK_INNER;
+}
+
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -158,7 +163,7 @@ static int add_processes(struct top *top)
 	for (uint32_t i = 0; i < top->d->nprocesses && !err; i++) {
 		struct top_row row = { .process = i, .thread = NO_INDEX, .figures = live_process(top->live, i, top->view.all) };
 
-		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all))
+		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all) || top->d->processes[i].left_out)
 			continue;
 		row.in = process_is_in(top, i);
 		err = add_row(top, &row);
@@ -177,7 +182,7 @@ static int add_threads(struct top *top)
 			.figures = t->seen ? top->view.all ? &t->all : &t->now : NULL,
 		};
 
-		if (t->process < top->d->nprocesses)
+		if (t->process < top->d->nprocesses && !top->d->processes[t->process].left_out)
 			err = add_row(top, &row);
 	}
 	return err;
@@ -273,7 +278,7 @@ static bool same_event(const struct top *top, uint32_t a, uint32_t b)
 {
 	const struct def_probe *p = &top->d->probes[a], *q = &top->d->probes[b];
 
-	return a == b || (p->event && q->event && !strcmp(p->event, q->event) && p->model && q->model && !strcmp(p->model, q->model) &&
+	return a == b || (!((p->marks ^ q->marks) & MARK_INNER) && p->event && q->event && !strcmp(p->event, q->event) && p->model && q->model && !strcmp(p->model, q->model) &&
 			  (!((p->marks | q->marks) & MARK_EACH) || (p->symbol && q->symbol && !strcmp(p->symbol, q->symbol))));
 }
 

@@ -313,10 +313,11 @@ static void draw_event_titles(const struct screen *s, int y, const struct event_
 static void draw_event(struct screen *s, int y, const struct event_columns *columns, const struct live_event *event)
 {
 	struct top_event_cells cells;
-	char site[300];
+	char site[300], name[80];
 
 	top_event_text(s->top, &s->drilled, event, &cells);
-	put_event_line(y, columns, top_event_name(s->top, event->probe), &cells, top_site_name(s->top, event->site, site, sizeof(site)), 0);
+	snprintf(name, sizeof(name), "%s%s", top_is_inner(s->top, event->probe) ? "inner " : "", top_event_name(s->top, event->probe));
+	put_event_line(y, columns, name, &cells, top_site_name(s->top, event->site, site, sizeof(site)), 0);
 }
 
 static void draw_events(struct screen *s, int y)

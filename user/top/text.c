@@ -197,15 +197,16 @@ static const char *plural(size_t count)
 
 const char *top_line_totals(const struct top *top, char *text, size_t room)
 {
-	uint64_t calls = 0, bytes = 0, missing = 0;
+	uint64_t calls = 0, inner = 0, bytes = 0, missing = 0;
 	char calls_text[24], some[24];
 	bool moves = false;
 	size_t used;
 
 	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
-		const struct live_figures *f = live_process(top->live, i, top->view.all);
+		const struct live_figures *f = top->d->processes[i].left_out ? NULL : live_process(top->live, i, top->view.all);
 
 		calls += f ? f->calls : 0;
+		inner += f ? f->inner : 0;
 		bytes += f ? f->bytes : 0;
 		missing += f ? f->missing : 0;
 		moves |= f && f->moves;
@@ -213,6 +214,10 @@ const char *top_line_totals(const struct top *top, char *text, size_t room)
 	rate_text(top, calls_text, sizeof(calls_text), calls);
 	bytes_text(top, some, sizeof(some), bytes, moves, missing);
 	used = snprintf(text, room, "%s calls%s", calls_text, top->view.all ? "" : "/s");
+	if (used < room && inner) {
+		rate_text(top, calls_text, sizeof(calls_text), inner);
+		used += snprintf(text + used, room - used, " and %s inner", calls_text);
+	}
 	if (used < room && moves)
 		used += snprintf(text + used, room - used, "  %s B%s", some, top->view.all ? "" : "/s");
 	if (used < room)
@@ -351,14 +356,16 @@ int top_print(struct top *top, FILE *out, unsigned width)
 {
 	struct top_column columns[TOP_COLUMNS];
 	char line[400], time[FORMAT_SIZE];
-	size_t ncolumns;
+	size_t ncolumns, processes = 0;
 	int err = top_rows(top);
 
 	if (err)
 		return err;
-	fprintf(out, "%zu process%s", top->d->nprocesses, top->d->nprocesses == 1 ? "" : "es");
-	if (top->alive < top->d->nprocesses)
-		fprintf(out, " (%zu ended)", top->d->nprocesses - top->alive);
+	for (uint32_t i = 0; i < top->d->nprocesses; i++)
+		processes += !top->d->processes[i].left_out;
+	fprintf(out, "%zu process%s", processes, processes == 1 ? "" : "es");
+	if (top->alive < processes)
+		fprintf(out, " (%zu ended)", processes - top->alive);
 	fprintf(out, ", %zu thread%s, %s\n", live_threads(top->live), plural(live_threads(top->live)),
 		format_time(time, top->view.all ? live_since(top->live) : live_interval(top->live)));
 	fprintf(out, "%s\n%s\n", top_line_totals(top, line, sizeof(line)), top->cost);

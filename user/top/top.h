@@ -58,6 +58,8 @@ void top_free(struct top *top);
 /* "rank 3", "rank 3 worker", "solver 4711": made safe to print. Into name, which is returned. */
 const char *top_thread_name(const struct top *top, uint32_t thread, char *name, size_t room);
 const char *top_event_name(const struct top *top, uint32_t probe);
+/* Calls that the runtime made to itself? */
+bool top_is_inner(const struct top *top, uint32_t probe);
 /* "solve.c:57 in step"; "" where it is not known. */
 const char *top_site_name(const struct top *top, uint32_t site, char *name, size_t room);
 /* The events of a row, merged over its threads, sorted by self time. malloc'ed; NULL: none, or no memory. */

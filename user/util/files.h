@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -41,5 +42,11 @@ char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 
 /* What comes after the last slash of a path; the path itself where nothing does. NULL for NULL. */
 const char *path_base(const char *path);
+
+/*
+ * The device and the inode that /proc/PID/maps has for the file's mappings. stat() tells another device on btrfs, and before Linux 6.8 on overlays. 0 or
+ * -errno, not said.
+ */
+int file_identity(int fd, uint64_t *device, uint64_t *inode);
 
 #endif

@@ -6,21 +6,10 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "waits/private.h"
 
 #define NAMED_MOST 6       /* parties that one sentence names */
 #define LOCK_ROOM 24
-
-struct graph {
-	const struct party *parties;
-	size_t count;
-	const char *unit;
-	struct findings *findings;
-	size_t *place;             /* on the way that is being tried: 1 and up; 0: not on it */
-	bool *done;                /* all ways from here have been tried */
-	size_t *way;
-	size_t length;
-	bool failed;
-};
 
 const char *finding_name(enum finding_kind kind)
 {
@@ -52,7 +41,7 @@ static bool is_member(const struct party *p, long rank)
 /* Are both in the same operation of the same group? Where a group is not known they may be. */
 static bool same_operation(const struct party *a, const struct party *b)
 {
-	return a->waits && b->waits && a->gathers && b->gathers && !strcmp(a->event, b->event) &&
+	return a->waits && b->waits && a->gathers && b->gathers && !strcmp(a->meeting ?: a->event, b->meeting ?: b->event) &&
 	       (!a->has_group || !b->has_group || a->group == b->group);
 }
 
@@ -81,7 +70,7 @@ static bool waits_for(const struct graph *g, const struct party *a, const struct
 
 /* --- sentences ---------------------------------------------------------- */
 
-static void put_place(FILE *out, const struct party *p)
+void put_place(FILE *out, const struct party *p)
 {
 	if (p->place)
 		fprintf(out, " (%s)", p->place);
@@ -96,7 +85,7 @@ static const char *lock_name(const struct party *p, char room[LOCK_ROOM])
 }
 
 /* "rank 1, rank 2 and 3 others" */
-static void put_names(FILE *out, const struct graph *g, const size_t *which, size_t count, const char *joined)
+void put_names(FILE *out, const struct graph *g, const size_t *which, size_t count, const char *joined)
 {
 	size_t named = count <= NAMED_MOST ? count : NAMED_MOST - 1;
 
@@ -110,7 +99,7 @@ static void put_names(FILE *out, const struct graph *g, const size_t *which, siz
 		fprintf(out, " %s %zu others", joined, count - named);
 }
 
-static struct finding *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count, size_t waiting)
+struct finding *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count, size_t waiting)
 {
 	struct findings *f = g->findings;
 	struct finding *fresh;
@@ -133,11 +122,9 @@ static struct finding *add_finding(struct graph *g, enum finding_kind kind, cons
 	return fresh;
 }
 
-static FILE *begin_text(struct finding *f)
+FILE *begin_text(struct finding *f)
 {
-	size_t size;
-
-	return f ? open_memstream(&f->text, &size) : NULL;
+	return f ? open_memstream(&f->text, &f->length) : NULL;
 }
 
 /* What a waits for, which is b. */
@@ -289,15 +276,24 @@ static size_t add_others(const struct graph *g, const struct party *p, bool unkn
 	return count;
 }
 
-static void put_absents(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which, size_t count, size_t all)
+void put_absents(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which, size_t count)
 {
-	fprintf(out, "; %zu of %zu %s not come: ", count, all, count == 1 ? "has" : "have");
 	for (size_t i = 0; i < count && i < NAMED_MOST; i++) {
 		fputs(i ? "; " : "", out);
 		put_absent(out, g, &g->parties[which[i]], waiting);
 	}
 	if (count > NAMED_MOST)
 		fprintf(out, "; and %zu others", count - NAMED_MOST);
+}
+
+/* One that waits for the rest of a meeting to which it came before: of several others, some may have come, too, and gone on. */
+static void put_who_has_not_come(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which, size_t count, size_t all)
+{
+	if (waiting->split && count > 1)
+		fprintf(out, "; of %zu others at least one has not come: ", count);
+	else
+		fprintf(out, "; %zu of %zu %s not come: ", count, all, count == 1 ? "has" : "have");
+	put_absents(out, g, waiting, which, count);
 }
 
 /* All that are in the same operation as the first of them, and who is not. */
@@ -323,7 +319,7 @@ static void look_at_operation(struct graph *g, size_t first, size_t *which, bool
 		left |= g->parties[which[i]].left || is_leaving(&g->parties[which[i]], p);
 	finding = add_finding(g, left ? FINDING_LEFT : FINDING_ABSENT, which, absent ? come + absent : all, come);
 	if (finding)
-		finding->likely |= !absent;
+		finding->likely |= !absent || (p->split && absent > 1);
 	out = begin_text(finding);
 	if (!out)
 		return;
@@ -331,7 +327,7 @@ static void look_at_operation(struct graph *g, size_t first, size_t *which, bool
 	fprintf(out, " wait%s in %s", come == 1 ? "s" : "", p->event);
 	put_place(out, p);
 	if (absent)
-		put_absents(out, g, p, which + come, absent, all);
+		put_who_has_not_come(out, g, p, which + come, absent, all);
 	if (all > come + absent) {
 		fputs("; who could not be caught, and may have come: ", out);
 		put_names(out, g, which + come + absent, all - come - absent, "and");
@@ -490,9 +486,9 @@ static int by_weight(const void *a, const void *b)
 	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : x->nwaiting != y->nwaiting ? (x->nwaiting > y->nwaiting ? -1 : 1) : 0;
 }
 
-int waits_find(const struct party *parties, size_t count, const char *unit, struct findings *findings)
+int waits_find(const struct party *parties, size_t count, const char *unit, long ranks, struct findings *findings)
 {
-	struct graph g = { .parties = parties, .count = count, .unit = unit, .findings = findings };
+	struct graph g = { .parties = parties, .count = count, .unit = unit, .ranks = ranks, .findings = findings };
 	size_t *which = calloc(count + 1, sizeof(*which));
 	bool *told = calloc(count + 1, sizeof(*told));
 
@@ -513,6 +509,8 @@ int waits_find(const struct party *parties, size_t count, const char *unit, stru
 		if (!g.failed)
 			look_at_target(&g, i, which);
 	}
+	if (!g.failed)
+		look_at_unknown(&g, which);
 	for (const char *how = "Tt"; !g.failed && *how; how++)
 		look_at_stopped(&g, *how, which);
 	if (findings->count)

@@ -23,6 +23,7 @@ struct party {
 	long rank;             /* -1: none */
 	const char *label;     /* "rank 2", "worker-1 (tid 4711)" */
 	bool stands_for_rank;  /* edges to its rank lead here */
+	bool helper;           /* a thread that a library has started for itself */
 	bool left;             /* the rank has ended */
 	bool elsewhere;        /* the rank is not among those looked at: it may have ended, or run on another machine */
 	/* Where it is. */
@@ -42,7 +43,10 @@ struct party {
 	bool joins;            /* `holder` is a thread whose end it waits for */
 	long peer;             /* rank of the job that its message comes from or goes to; WAITS_NOBODY */
 	bool likely;           /* ... which is not certain */
+	bool by_another;       /* only another rank can end it, and which one is not known */
 	bool gathers;          /* a barrier or collective operation of a group */
+	const char *meeting;   /* the same for all operations that meet each other; NULL: `event` is */
+	bool split;            /* it has come to the meeting before, by another call, and waits for the rest of it */
 	bool has_group;        /* of this group; else of one that is not known */
 	uint64_t group;
 	const int64_t *members;/* ranks of the group; NULL: all of the job */
@@ -64,6 +68,7 @@ enum finding_kind {
 struct finding {
 	enum finding_kind kind;
 	char *text;            /* one sentence */
+	size_t length;         /* of it */
 	size_t *parties;       /* indices: who is meant; first those that wait */
 	size_t nparties, nwaiting;
 	bool likely;           /* rests on something that is likely only */
@@ -74,8 +79,8 @@ struct findings {
 	size_t count, room;
 };
 
-/* The most telling first. unit: what ranks are called. 0 or -ENOMEM. */
-int waits_find(const struct party *parties, size_t count, const char *unit, struct findings *findings);
+/* The most telling first. unit: what ranks are called; ranks: of the job, 0: not known. 0 or -ENOMEM. */
+int waits_find(const struct party *parties, size_t count, const char *unit, long ranks, struct findings *findings);
 void findings_free(struct findings *findings);
 const char *finding_name(enum finding_kind kind);
 

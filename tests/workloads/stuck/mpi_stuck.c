@@ -9,11 +9,18 @@
  *   crash    the same, but it has crashed
  *   receive  the first one receives from the last one, which has ended; the others are at a barrier
  *
+ *   ring     each sends more than anybody keeps to the next one, and would receive then: nobody does
+ *   shifted  the same, but the first one receives first, and begins to when the gate opens
+ *   begun    the same as ring, but each has begun to receive before, and the last one sends when the gate opens
+ *   split    all but the last one wait for a barrier that they have begun; that one begins when the gate opens
+ *   alone    the same, but only the first one waits
+ *
  * Who is about to wait, or to end, creates DIR/enters.RANK; who ends does so when the gate opens. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
  */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +57,54 @@ __attribute__((noinline)) static void meet(MPI_Comm comm)
 {
 	enter();
 	MPI_Barrier(comm);
+	__asm__ volatile("" : : : "memory");
+}
+
+#define MUCH (8 << 20)
+
+/* To whom is worked out from what is in memory by now: none of it is in a register any more. */
+__attribute__((noinline)) static void send_on(char *bytes, int tag)
+{
+	enter();
+	MPI_Send(bytes, MUCH, MPI_CHAR, (job.rank + 1) % size, tag, MPI_COMM_WORLD);
+	__asm__ volatile("" : : : "memory");
+}
+
+static void take_from_last(char *bytes, int tag)
+{
+	MPI_Recv(bytes, MUCH, MPI_CHAR, (job.rank + size - 1) % size, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void go_round(const char *how)
+{
+	char *out = calloc(1, MUCH), *in = calloc(1, MUCH);
+	bool shifted = !strcmp(how, "shifted"), begun = !strcmp(how, "begun");
+	MPI_Request request;
+
+	if (begun)
+		MPI_Irecv(in, MUCH, MPI_CHAR, (job.rank + size - 1) % size, 7, MPI_COMM_WORLD, &request);
+	if ((shifted && !job.rank) || (begun && job.rank == size - 1))
+		job_begin(&job);
+	if (shifted && !job.rank)
+		take_from_last(in, 7);
+	send_on(out, 7);
+	if (begun)
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	else if (!shifted || job.rank)
+		take_from_last(in, 7);
+	free(out);
+	free(in);
+}
+
+__attribute__((noinline)) static void meet_in_two(int first)
+{
+	MPI_Request request;
+
+	if (job.rank >= first)
+		job_begin(&job);
+	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	enter();
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	__asm__ volatile("" : : : "memory");
 }
 
@@ -94,6 +149,10 @@ int main(int argc, char **argv)
 			meet(MPI_COMM_WORLD);
 		enter();
 		return MPI_Finalize();
+	} else if (!strcmp(how, "ring") || !strcmp(how, "shifted") || !strcmp(how, "begun")) {
+		go_round(how);
+	} else if (!strcmp(how, "split") || !strcmp(how, "alone")) {
+		meet_in_two(*how == 's' ? size - 1 : 1);
 	} else if (!strcmp(how, "gone") || !strcmp(how, "crash") || !strcmp(how, "receive")) {
 		if (job.rank == size - 1)
 			go_away(!strcmp(how, "crash"));

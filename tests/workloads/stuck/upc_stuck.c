@@ -2,6 +2,8 @@
  * UPC threads that wait for each other, on the stand-in runtime. The first argument says how:
  *
  *   (none)   all but the last one are at a barrier; that one is at the gate, and comes when it opens
+ *   split    the same, but by a notify and then a wait
+ *   two      the same, and the last but one has notified, but does not wait yet: it is at the gate, too
  *   gone     all but the last one are at a barrier; that one has ended without a word, when the gate opened
  *   first    the same of the first one
  *   held     the last one has a lock and is at the gate; all others wait for the lock
@@ -52,6 +54,30 @@ __attribute__((noinline)) static void meet(int id)
 	mark("enters");
 	__upc_barrier(id);
 	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
+}
+
+__attribute__((noinline)) static void notify(int id)
+{
+	__upc_notify(id);
+	__asm__ volatile("" : : : "memory");
+}
+
+__attribute__((noinline)) static void wait_for_rest(int id)
+{
+	mark("enters");
+	__upc_wait(id);
+	__asm__ volatile("" : : : "memory");
+}
+
+/* Threads from `first` on come late: the very last one to the notify, the others to the wait. */
+static void meet_in_two(int first)
+{
+	if (MYTHREAD == THREADS - 1)
+		job_begin(&job);
+	notify(8);
+	if (MYTHREAD >= first && MYTHREAD < THREADS - 1)
+		job_begin(&job);
+	wait_for_rest(8);
 }
 
 __attribute__((noinline)) static void take(upc_shared_ptr lock)
@@ -133,6 +159,8 @@ int upc_main(int argc, char **argv)
 	job.rank = MYTHREAD;
 	if (!strcmp(how, "cycle")) {
 		take_both();
+	} else if (!strcmp(how, "split") || !strcmp(how, "two")) {
+		meet_in_two(THREADS - (*how == 't' ? 2 : 1));
 	} else if (!strcmp(how, "held") || !strcmp(how, "late")) {
 		hold(!strcmp(how, "late"));
 	} else {

@@ -173,6 +173,9 @@ __attribute__((noipa)) void __upc_notify(int id)
 __attribute__((noipa)) void __upc_wait(int id)
 {
 	await_others();
+#ifdef UPC_WAITS_ITSELF
+	__asm__ volatile("" : : : "memory"); /* no jump: the frame is its own */
+#endif
 }
 
 void __upc_barrier(int id)
@@ -392,6 +395,15 @@ static int run_all(int argc, char **argv)
 
 #else
 
+/* What a runtime does at a thread's start, before the program: UPC_CLEARS calls of it. */
+static void clear_own_part(void)
+{
+	const char *times = getenv("UPC_CLEARS");
+
+	for (int i = 0; times && i < atoi(times); i++)
+		upc_memset(upc_pointer(AREA - 64, MYTHREAD, 0), 0, 64);
+}
+
 static void run_thread(int thread, int argc, char **argv)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -399,6 +411,7 @@ static void run_thread(int thread, int argc, char **argv)
 #ifdef UPC_BERKELEY
 	gasneti_mynode = thread;
 #endif
+	clear_own_part();
 	upc_wait_for_all();
 	__upc_exit(upc_main(argc, argv));
 }

@@ -10,7 +10,7 @@
  * A pointer-to-shared: an offset in the thread's shared area, a thread, and a phase. Null is all 0: no object lies at offset 0. How
  * the three are stored is chosen when the runtime is built, and a struct of the name below tells debuggers, as in GNU UPC:
  *
- *	(nothing)        64 bits: 34 of address first (the highest), 10 of thread, 20 of phase
+ *	(nothing)        64 bits: 34 of address first (the highest), 10 of thread, 20 of phase; UPC_PHASE_BITS and UPC_THREAD_BITS say otherwise
  *	UPC_PACKED_LAST  64 bits: 20 of phase first, 10 of thread, 34 of address
  *	UPC_STRUCT       a struct of 16 bytes, address first
  */
@@ -43,18 +43,23 @@ static inline upc_shared_ptr upc_pointer(uint64_t address, int thread, uint64_t 
 	return phase << 44 | (uint64_t)thread << 34 | address;
 }
 #else
+#ifndef UPC_PHASE_BITS
+#define UPC_PHASE_BITS  20
+#define UPC_THREAD_BITS 10
+#endif
+#define UPC_BELOW_ADDRESS (UPC_PHASE_BITS + UPC_THREAD_BITS)
 typedef uint64_t upc_shared_ptr;
 typedef struct shared_ptr_struct {
-	unsigned long long vaddr : 34;
-	unsigned int thread : 10, phase : 20;
+	unsigned long long vaddr : 64 - UPC_BELOW_ADDRESS;
+	unsigned int thread : UPC_THREAD_BITS, phase : UPC_PHASE_BITS;
 } upc_debug_ptr;
 
-static inline uint64_t upc_address(upc_shared_ptr p) { return p >> 30; }
-static inline int upc_thread(upc_shared_ptr p) { return (int)(p >> 20 & 0x3ff); }
-static inline uint64_t upc_phase(upc_shared_ptr p) { return p & 0xfffff; }
+static inline uint64_t upc_address(upc_shared_ptr p) { return p >> UPC_BELOW_ADDRESS; }
+static inline int upc_thread(upc_shared_ptr p) { return (int)(p >> UPC_PHASE_BITS & ((1u << UPC_THREAD_BITS) - 1)); }
+static inline uint64_t upc_phase(upc_shared_ptr p) { return p & ((1u << UPC_PHASE_BITS) - 1); }
 static inline upc_shared_ptr upc_pointer(uint64_t address, int thread, uint64_t phase)
 {
-	return address << 30 | (uint64_t)thread << 20 | phase;
+	return address << UPC_BELOW_ADDRESS | (uint64_t)thread << UPC_PHASE_BITS | phase;
 }
 #endif
 #define UPC_NULL upc_pointer(0, 0, 0)

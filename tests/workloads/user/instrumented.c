@@ -25,7 +25,12 @@ enum { BARRIER = 1100, ALLOC = 1000, LOCK = 1014, UNLOCK = 1015, MEMPUT = 1031, 
 #define PTS(thread, phase, address) ((pts)(phase) << 44 | (pts)(thread) << 34 | (address))
 #else /* GNU UPC's gasp_upc.h */
 #define PTS(thread, phase, address) ((pts)(address) << 30 | (pts)(thread) << 20 | (phase))
-enum { BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 };
+/* For debuggers. */
+struct shared_ptr_struct {
+	unsigned long long vaddr : 34;
+	unsigned int thread : 10, phase : 20;
+} upc_debug_null;
+enum { COLLECTIVE_EXIT = 5, BARRIER = 9, ALLOC = 14, LOCK = 19, UNLOCK = 21, MEMPUT = 24, GET = 26, PUT = 27 };
 #endif
 
 typedef uint64_t pts;
@@ -68,6 +73,19 @@ __attribute__((weak, noinline)) unsigned gasp_create_event(void *context, const 
 FORWARD(pupc_event_startg, START)
 FORWARD(pupc_event_endg, END)
 FORWARD(pupc_event_atomicg, ATOMIC)
+
+#define FORWARD_PLAIN(function, type) \
+	__attribute__((noinline)) void function(unsigned evttag, ...) \
+	{ \
+		va_list varargs; \
+		va_start(varargs, evttag); \
+		gasp_event_notifyVA(&job, evttag, type, NULL, 0, 0, varargs); \
+		va_end(varargs); \
+	}
+FORWARD_PLAIN(pupc_event_start, START)
+FORWARD_PLAIN(pupc_event_end, END)
+
+__attribute__((noinline, noreturn)) void __upc_exit(int status) { sink++; exit(status); }
 #endif
 
 __attribute__((noinline)) void upc_lock(pts lock) { sink++; __asm__ volatile("" ::: "memory"); }
@@ -149,6 +167,17 @@ static void __putsgsi4(pts to, unsigned value, const char *file, int line)
 	NOTIFY(END, PUT, 1, &to, &value, n);
 }
 
+/* As the runtime's own main() ends, instrumented or not. */
+static int leave(int status)
+{
+#ifndef BERKELEY
+	pupc_event_start(COLLECTIVE_EXIT, status);
+	pupc_event_end(COLLECTIVE_EXIT, status);
+	__upc_exit(status);
+#endif
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	static char text[256];
@@ -167,7 +196,7 @@ int main(int argc, char **argv)
 		upc_allocg(64 * i, "prog.upc", 40);
 		getg(&value, 0x333, "prog.upc", 50);
 		__putsgsi4(0x666, 7, "prog.upc", 60);
-		count_call(&counts, "put", 0);
+		count_call(&counts, "put", sizeof(unsigned));
 		/* A part of the program that was compiled without. */
 		upc_lock(0x444);
 		upc_memput(0x555, &value, 7);
@@ -180,10 +209,13 @@ int main(int argc, char **argv)
 		count_call(&counts, "memput", 100 + i);
 		count_call(&counts, "memput", 7);
 		count_call(&counts, "alloc", 64 * i);
-		count_call(&counts, "get", 0);
+		count_call(&counts, "get", sizeof(value));
 	}
 	snprintf(text, sizeof(text), ",\n \"put\":%llu", (unsigned long long)put);
 	job.more_truth = text;
 	job_finish(&job);
-	return job_truth(&job, job.rounds, locked, &counts, NULL, 0);
+#ifndef BERKELEY
+	count_call(&counts, "exit", 0);
+#endif
+	return leave(job_truth(&job, job.rounds, locked, &counts, NULL, 0));
 }

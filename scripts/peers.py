@@ -1,0 +1,338 @@
+"""The engine of scripts/suites and scripts/real: runs programs that others wrote bare and observed, and compares.
+
+A *case* is a command. Bare it runs twice; only what ends and prints the same both times is compared. Observed it runs
+
+    start     each by `gaspbpf -- COMMAND`
+    pid       each joined while it runs: `gaspbpf -p PID`
+    session   all of them in one `gaspbpf -- ...`
+    monitor   all of them while `gaspbpf monitor` counts
+
+and must end and print as it did. MPI's calls and bytes are counted by a library in front of MPI (tests/workloads/count_mpi.c), and
+compared with gaspbpf's, in the modes that see a program from its first call.
+"""
+import collections
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = TOP / "gaspbpf"
+OBSERVED_LONGER = 4  # times as long as bare may it take before it hangs: a busy machine starts slowly
+MODES = ("start", "pid", "session", "monitor")
+COUNTED = ("start", "session")  # from the first call
+MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                   "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+@dataclasses.dataclass
+class Case:
+    suite: str
+    name: str
+    command: list
+    folder: str
+    limit: int = 60  # seconds
+    counter: str = ""  # the counting library
+    files: tuple = ()  # that it writes, and that are results: compared as its output is
+    ignore: str = ""  # a regular expression: lines of its output that tell times and the like
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: object
+    output: list
+    counts: dict = dataclasses.field(default_factory=dict)  # by function: calls and the rest
+
+
+@dataclasses.dataclass
+class Tally:
+    """One line of the table."""
+    programs: int = 0
+    stable: int = 0
+    same: int = 0
+    different: list = dataclasses.field(default_factory=list)
+    calls: int = 0
+    wrong: list = dataclasses.field(default_factory=list)  # counts
+
+
+# --- one program ---------------------------------------------------------------
+
+def plain_lines(case, text):
+    """Output without what is another one in every run: addresses, process ids, times, who of several came first."""
+    text = re.sub(r"0x[0-9a-f]+|\b\d{4,}\b", "N", text)
+    text = re.sub(r"\b\d+\.\d+ ?(m?s|sec\w*|us)\b", "T", text)
+    return sorted(line.rstrip() for line in text.splitlines() if line.strip() and not (case.ignore and re.search(case.ignore, line)))
+
+
+def environment(case, folder):
+    env = {**os.environ, **MPI_ENVIRONMENT}
+    if case.counter and folder:
+        env |= {"LD_PRELOAD": case.counter, "COUNT_FILE": str(pathlib.Path(folder) / "count")}
+    return env
+
+
+def command_of(case, folder):
+    """Its command with the counting library in it; the launcher goes without."""
+    if not (case.counter and folder):
+        return case.command
+    put = ["env", f"LD_PRELOAD={case.counter}", f"COUNT_FILE={pathlib.Path(folder) / 'count'}"]
+    at = next((i for i, word in enumerate(case.command) if word == "@"), None)
+    return case.command[:at] + put + case.command[at + 1:] if at is not None else put + case.command
+
+
+def without_marks(command):
+    return [str(word) for word in command if word != "@"]
+
+
+def read_counts(folder):
+    total = collections.defaultdict(collections.Counter)
+    for path in pathlib.Path(folder).glob("count.mpi*"):
+        try:
+            table = json.loads(path.read_text())["whole"]
+        except (ValueError, KeyError):
+            continue  # it was killed while it wrote
+        for function, counts in table.items():
+            total[function].update(counts)
+    return {function: dict(counts) for function, counts in total.items()}
+
+
+def end_all(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def finish(case, process, out, observed):
+    try:
+        status = process.wait(timeout=case.limit * (OBSERVED_LONGER if observed else 1))
+    except subprocess.TimeoutExpired:
+        status = "hangs"
+    end_all(process)
+    process.wait()
+    out.seek(0)
+    return status, out.read().decode(errors="replace")
+
+
+def run(case, before=(), count=False, joined=None):
+    """Runs one case: its outcome, and what stands behind its output (gaspbpf's report)."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as folder, tempfile.TemporaryFile() as out:
+        for name in case.files:
+            (pathlib.Path(case.folder) / name).unlink(missing_ok=True)
+        command = without_marks([*before, *(command_of(case, folder) if count else case.command)])
+        process = subprocess.Popen(command, cwd=case.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL,
+                                   start_new_session=True, env=environment(case, None))
+        watcher = joined(process.pid) if joined else None
+        status, text = finish(case, process, out, before or joined or count)
+        if watcher:
+            stop(watcher)
+        text, _, _ = text.partition("Observed for ") if before else (text, "", "")
+        if before and isinstance(status, int) and status > 128:
+            status = 128 - status
+        for name in case.files:
+            path = pathlib.Path(case.folder) / name
+            text += f"\n{name}:\n" + (path.read_text(errors="replace") if path.exists() else "is not there")
+        return Outcome(status, plain_lines(case, text), read_counts(folder))
+
+
+def bare_status(status):
+    """A shell's way to tell a signal, as gaspbpf's and launchers' is."""
+    return 128 - status if isinstance(status, int) and status > 128 else status
+
+
+def stop(watcher):
+    if watcher.poll() is None:
+        watcher.send_signal(signal.SIGINT)
+    try:
+        watcher.wait(timeout=120)
+    except subprocess.TimeoutExpired:
+        watcher.kill()
+        watcher.wait()
+
+
+def stable(case):
+    """What it does bare, or None if that is not the same twice. Output that differs is not compared; the end has to be the same."""
+    one, two = run(case), run(case)
+    if bare_status(one.status) != bare_status(two.status) or one.status == "hangs":
+        return None
+    return Outcome(bare_status(one.status), one.output if one.output == two.output else None)
+
+
+def differs(bare, seen):
+    if bare_status(seen.status) != bare.status:
+        return f"ended with {bare_status(seen.status)} for {bare.status}"
+    if bare.output is not None and seen.output != bare.output:
+        extra = sorted(set(seen.output) ^ set(bare.output))
+        return "output: " + (extra[0][:120] if extra else "lines more or less often")
+    return None
+
+
+# --- gaspbpf's counts ------------------------------------------------------------
+
+def events(recording):
+    done = subprocess.run([str(PROGRAM), "report", str(recording), "--json"], capture_output=True, text=True)
+    if done.returncode:
+        return None
+    return {row["name"]: row for row in json.loads(done.stdout)["events"]}
+
+
+def compare_counts(tally, where, counted, recording):
+    """Calls of each function that the library has counted; bytes where both have them."""
+    seen = events(recording)
+    if seen is None:
+        tally.wrong.append(f"{where}: no report")
+        return
+    for function, counts in sorted(counted.items()):
+        if not function.startswith("MPI_"):
+            continue
+        row = seen.get(f"GASP_{function.upper()}", {"calls": 0, "bytes": None})
+        tally.calls += counts["calls"]
+        if row["calls"] != counts["calls"]:
+            tally.wrong.append(f"{where}: {function}: {row['calls']} calls for {counts['calls']}")
+        elif row["bytes"] is not None and counts["bytes"] and row["bytes"] not in (counts["bytes"], counts["sent"] + counts["received"]) \
+                and not row.get("calls_without_bytes"):
+            tally.wrong.append(f"{where}: {function}: {row['bytes']} bytes for {counts['bytes']}")
+
+
+# --- modes ---------------------------------------------------------------------------
+
+def note(tally, case, bare, seen):
+    what = differs(bare, seen)
+    tally.different.append(f"{case.name}: {what}") if what else None
+    tally.same += not what
+
+
+def mode_start(cases, options, tally):
+    for case, bare in cases:
+        with tempfile.TemporaryDirectory(prefix="peers-") as folder:
+            recording = pathlib.Path(folder) / "run.gasp"
+            seen = run(case, [PROGRAM, "-q", *options, "-o", recording, "--"], count=True)
+            note(tally, case, bare, seen)
+            if seen.counts:
+                compare_counts(tally, case.name, seen.counts, recording)
+
+
+def mode_pid(cases, options, tally):
+    for case, bare in cases:
+        def join(pid):
+            return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        note(tally, case, bare, run(case, joined=join))
+
+
+def mode_session(cases, options, tally):
+    """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as folder:
+        folder = pathlib.Path(folder)
+        recording = folder / "run.gasp"
+        (folder / "cases").write_text(json.dumps([dataclasses.asdict(case) for case, _ in cases], default=str))
+        subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable, str(pathlib.Path(__file__)),
+                        str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        outcomes = json.loads((folder / "outcomes").read_text()) if (folder / "outcomes").exists() else []
+        total = collections.defaultdict(collections.Counter)
+        for (case, bare), outcome in zip(cases, outcomes):
+            seen = Outcome(**outcome)
+            note(tally, case, bare, seen)
+            for function, counts in seen.counts.items():
+                total[function].update(counts)
+        for case, _ in cases[len(outcomes):]:
+            tally.different.append(f"{case.name}: did not run: the session ended before")
+        if total:
+            compare_counts(tally, "all of it", total, recording)
+
+
+def mode_monitor(cases, options, tally):
+    watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(8)  # it starts
+    try:
+        for case, bare in cases:
+            note(tally, case, bare, run(case))
+    finally:
+        if watcher.poll() is not None:
+            tally.different.append(f"monitor itself: ended with {watcher.returncode}")
+        stop(watcher)
+
+
+def inside(cases_file, outcomes_file):
+    """What mode_session() starts under gaspbpf."""
+    outcomes = []
+    for fields in json.loads(pathlib.Path(cases_file).read_text()):
+        outcomes.append(dataclasses.asdict(run(Case(**fields), count=True)))
+        pathlib.Path(outcomes_file).write_text(json.dumps(outcomes))
+
+
+# --- all of it ---------------------------------------------------------------------
+
+def sample(cases, n, seed):
+    """So many of them, by chance, the same for the same seed; all if n is 0."""
+    return sorted(random.Random(seed).sample(cases, n), key=lambda case: case.name) if 0 < n < len(cases) else cases
+
+
+def try_all(suites, modes, options):
+    """{(suite, mode): Tally} for {suite: cases}. Options are gaspbpf's, by suite."""
+    table = {}
+    for suite, cases in suites.items():
+        begun = time.monotonic()
+        known = [(case, stable(case)) for case in cases]
+        good = [(case, bare) for case, bare in known if bare]
+        for case, bare in known:
+            if not bare:
+                print(f"{suite}: {case.name} is not the same twice, bare: left out", flush=True)
+        counted = any(case.counter for case in cases)
+        for case, bare in good:  # the counting library must not be what makes the difference
+            if case.counter and differs(bare, run(case, count=True)):
+                print(f"{suite}: {case.name} does not bear the counting library: its calls are not compared", flush=True)
+                case.counter = ""
+        print(f"{suite}: {len(cases)} programs, {len(good)} of them stable ({time.monotonic() - begun:.0f} s)", flush=True)
+        for mode in modes:
+            if mode == "monitor" and not counted:
+                continue  # it looks at parallel runtimes
+            tally = table[suite, mode] = Tally(len(cases), len(good))
+            begun = time.monotonic()
+            {"start": mode_start, "pid": mode_pid, "session": mode_session, "monitor": mode_monitor}[mode](good, options.get(suite, []), tally)
+            print(f"{suite}: {mode}: {tally.same} the same, {len(tally.different)} different ({time.monotonic() - begun:.0f} s)", flush=True)
+            for line in [*tally.different, *tally.wrong]:
+                print(f"    {line}", flush=True)
+    return table
+
+
+def markdown(table):
+    lines = ["| suite | programs | the same twice, bare | observed | as bare | different | MPI calls counted | functions with another count |",
+             "|---|---|---|---|---|---|---|---|"]
+    for (suite, mode), tally in table.items():
+        counted = f"{tally.calls:,}" if tally.calls else "-"
+        lines.append(f"| {suite} | {tally.programs} | {tally.stable} | `{mode}` | {tally.same} | {len(tally.different)} | {counted} | "
+                     f"{len(tally.wrong) if tally.calls else '-'} |")
+    for (suite, mode), tally in table.items():
+        lines += [f"- {suite}, `{mode}`: {line}" for line in [*tally.different, *tally.wrong]]
+    return "\n".join([*lines[:2 + len(table)], "", *lines[2 + len(table):]]) + "\n"
+
+
+def write(table, name, how):
+    """Puts the table into docs/trust.md, between the marks of this script."""
+    page = TOP / "docs" / "trust.md"
+    text = page.read_text()
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    page.write_text(f"{head}{begin}\nRun on {now}, Linux {os.uname().release}: `{how}`\n\n{markdown(table)}{end}{tail}")
+
+
+def conclude(table, name, options):
+    print("\n" + markdown(table))
+    if options.write:
+        write(table, name, " ".join([f"scripts/{name}", *[word for word in sys.argv[1:] if word != "--write"]]))
+    return 1 if any(tally.different or tally.wrong for tally in table.values()) else 0
+
+
+if __name__ == "__main__":
+    inside(*sys.argv[1:3])

@@ -1,0 +1,111 @@
+"""gaspbpf stuck where nothing tells for whom a rank waits: messages whose peers cannot be read, and barriers that are entered in two calls."""
+import re
+
+import pytest
+
+import gaspbpf
+from sticking import STUCK, by_rank, entered, finding, finds, mpi, ranks, ready, said, sparing, stuck, until, waiting_in
+
+
+def kinds(seen, *which):
+    return [f["kind"] for f in seen["findings"] if f["kind"] in which]
+
+
+def goes_on(run, text):
+    (run.gate / "go").touch()
+    (run.gate / "end").touch()
+    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
+    assert text in run.output()
+
+
+# --- messages -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", ["openmpi", "mpich"])
+def test_a_ring_in_which_all_send_and_nobody_receives(job, build):
+    run = mpi(job, build, "ring", 3)
+    entered(run, range(3))
+    options = ["-p", run.process.pid, "-d", "600ms", *sparing(build)]
+    seen = until(finds("deadlock", waiting_in("GASP_MPI_SEND", range(3))), *options)
+    found = finding(seen, "deadlock")
+    assert ranks(found["waiting"]) == [0, 1, 2] and not found["others"] and found["likely"]
+    if all(t["waits_for"] is None for t in by_rank(seen).values()):
+        assert re.fullmatch(r"deadlock \(likely\) of 3: rank 0, rank 1 and rank 2 wait in GASP_MPI_SEND \(mpi_stuck\.c:\d+ in send_on\), "
+                            r"and no rank receives", found["text"])
+    said(found, *options)
+
+
+@pytest.mark.parametrize("how", ["shifted", "begun"])
+def test_a_ring_in_which_one_will_receive_is_none(job, how):
+    """One of them computes: it will receive, or send what the others have begun to receive."""
+    run = mpi(job, "openmpi", how, 3)
+    late = 0 if how == "shifted" else 2
+    others = sorted({0, 1, 2} - {late})
+    ready(run, late)
+    waiting = others if how == "shifted" else []
+    entered(run, others)
+    seen = until(waiting_in("GASP_MPI_SEND", waiting), "-p", run.process.pid, "-d", "400ms")
+    assert not kinds(seen, "deadlock"), seen["findings"]
+    goes_on(run, "sum 6")
+
+
+# --- barriers in two calls --------------------------------------------------------
+
+
+@pytest.mark.parametrize("program, how, event", [("upc_waits", "barrier", "GASP_UPC_BARRIER"), ("upc_waits", "split", "GASP_UPC_WAIT"),
+                                                 ("upc", "split", "GASP_UPC_WAIT"), ("upc_pthreads", "split", "GASP_UPC_WAIT")])
+def test_who_has_not_come_to_a_barrier_of_two_calls(job, program, how, event):
+    """upc_waits: the barrier's function ends in a jump to that of the wait, which has a frame."""
+    run = job([STUCK / program, "-n", "3", *([how] if how != "barrier" else [])], ranks=3)
+    entered(run, range(2))
+    ready(run, 2)
+    options = ["-p", run.process.pid, "-d", "200ms"]
+    seen = until(finds("absent", waiting_in(event, range(2))), *options)
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2] and not found["likely"]
+    assert re.match(rf"thread 0 and thread 1 wait in {event} \(upc_stuck\.c:\d+ in \w+\); 1 of 3 has not come: thread 2 is in no known call ",
+                    found["text"])
+    for thread in seen["threads"]:
+        if thread["rank"] in (0, 1):
+            assert thread["call"]["arguments"]["expr"]["value"] == (7 if how == "barrier" else 8)
+    said(found, *options)
+    goes_on(run, "all 3 met")
+
+
+def test_of_two_that_do_not_wait_one_has_come(job):
+    """Who has notified and computes is not the one that is waited for; which one that is nobody can tell."""
+    run = job([STUCK / "upc_waits", "-n", "4", "two"], ranks=4)
+    entered(run, range(2))
+    ready(run, 2)
+    ready(run, 3)
+    seen = until(finds("absent", waiting_in("GASP_UPC_WAIT", range(2))), "-p", run.process.pid, "-d", "200ms")
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2, 3] and found["likely"]
+    assert "; of 2 others at least one has not come: thread 2 is in no known call " in found["text"]
+    goes_on(run, "all 4 met")
+
+
+@pytest.mark.parametrize("build", ["openmpi", "mpich"])
+def test_who_does_not_wait_for_a_barrier_that_was_begun_before(job, build):
+    run = mpi(job, build, "split", 3)
+    entered(run, range(2))
+    ready(run, 2)
+    options = ["-p", run.process.pid, "-d", "400ms", *sparing(build)]
+    seen = until(finds("absent", waiting_in("GASP_MPI_WAIT", range(2))), *options)
+    found = finding(seen, "absent")
+    assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2] and found["likely"]
+    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in meet_in_two\), for whom is not known; 1 of 3 does not wait: "
+                    r"rank 2 is in no known call ", found["text"])
+    said(found, *options)
+    goes_on(run, "sum 6")
+
+
+def test_one_that_waits_alone_is_nothing_to_tell(job):
+    """Of ranks that work most need not wait for anybody."""
+    run = mpi(job, "openmpi", "alone", 3)
+    entered(run, [0])
+    ready(run, 1)
+    ready(run, 2)
+    seen = until(waiting_in("GASP_MPI_WAIT", [0]), "-p", run.process.pid, "-d", "400ms")
+    assert not seen["findings"]
+    goes_on(run, "sum 6")

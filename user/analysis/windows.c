@@ -1,0 +1,72 @@
+/*
+ * windows.c - what the report says of times in which calls of a process were not seen: its probes were not in yet.
+ */
+#include "analysis/printer.h"
+
+#include <string.h>
+
+#include "util/json.h"
+#include "util/log.h"
+
+#define LINES_MOST 20
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_window(const struct printer *p, const struct def_window *w)
+{
+	const struct def_process *process = &p->r->d->processes[w->process];
+	uint64_t start = p->r->d->run.start;
+	char at[FORMAT_SIZE], length[FORMAT_SIZE];
+
+	fputs("  ", p->out);
+	if (process->rank >= 0)
+		fprintf(p->out, "%s %ld", process->unit ? log_safe(process->unit) : "rank", process->rank);
+	else
+		fprintf(p->out, "process %u", process->pid);
+	fprintf(p->out, ": %s, for %s", w->models ? log_safe(w->models) : "whatever it called", format_time(length, w->to - w->from));
+	if (w->from >= start)
+		fprintf(p->out, " from %s on", format_time(at, w->from - start));
+	if (w->after)
+		fprintf(p->out, ", after %s", log_safe(w->after));
+	if (w->file)
+		fprintf(p->out, " (%s)", log_safe(base_of(w->file)));
+	fputc('\n', p->out);
+}
+
+void print_windows(const struct printer *p)
+{
+	const struct definitions *d = p->r->d;
+
+	if (d->nwindows)
+		printer_heading(p, "Not seen yet", "  (calls made then, before the probes were in, are in no figure)");
+	for (size_t i = 0; i < d->nwindows && i < LINES_MOST; i++)
+		print_window(p, &d->windows[i]);
+	if (d->nwindows > LINES_MOST)
+		fprintf(p->out, "  and %zu more: --json has all\n", d->nwindows - LINES_MOST);
+}
+
+void put_windows(struct json *j, const struct definitions *d)
+{
+	json_key(j, "blind_windows");
+	json_array(j);
+	for (size_t i = 0; i < d->nwindows; i++) {
+		const struct def_window *w = &d->windows[i];
+
+		json_object(j);
+		json_key_uint(j, "pid", d->processes[w->process].pid);
+		if (d->processes[w->process].rank >= 0)
+			json_key_int(j, "rank", d->processes[w->process].rank);
+		json_key_uint(j, "from_ns", w->from);
+		json_key_uint(j, "to_ns", w->to);
+		json_key_string(j, "models", w->models);
+		json_key_string(j, "file", w->file);
+		json_key_string(j, "after", w->after);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}

@@ -1,0 +1,107 @@
+/*
+ * emulators.c - programs that translate others: valgrind's tools, qemu-user, and the like.
+ *
+ * A probe is a breakpoint in a process's memory. The processor stops at it and the kernel goes on from there. But who reads the code and translates it,
+ * translates the breakpoint, too, and the program that it runs gets a SIGTRAP that nobody handles. A probe for everybody who maps a file is in such a process as
+ * in any other, observed or not. So while one lives, probes for everybody are out, and calls are not counted: that is said, and put to account as a blind window.
+ *
+ * They are known by the names that the kernel gives them at exec, from a list. That comes long before they have mapped their program's libraries, let alone run
+ * a function of theirs. One that is not on the list gets its SIGTRAP.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/private.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/files.h"
+#include "util/log.h"
+
+/* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
+static const char *const names[] = {
+	"valgrind", "valgrind.bin", "memcheck-amd64-", "cachegrind-amd6", "callgrind-amd64", "helgrind-amd64-", "drd-amd64-linux", "massif-amd64-li",
+	"dhat-amd64-linu", "lackey-amd64-li", "none-amd64-linu", "exp-bbv-amd64-l",
+	"qemu-x86_64*", "box64", "FEXInterpreter", "FEXLoader", "FEX", "pinbin", "drrun",
+};
+
+#define COMM_MOST 64
+
+static bool is_emulator(pid_t pid, char *comm)
+{
+	char path[32], *text;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	text = read_file_at(-1, path, COMM_MOST, NULL);
+	if (!text)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(comm, COMM_MOST, "%s", text);
+	free(text);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!fnmatch(names[i], comm, 0))
+			return true;
+	return false;
+}
+
+void emulators_named(struct monitor *m, pid_t pid)
+{
+	char comm[COMM_MOST];
+
+	if (!is_emulator(pid, comm))
+		return;
+	for (size_t i = 0; i < m->nemulators; i++)
+		if (m->emulators[i] == pid)
+			return;
+	if (array_one_more(&m->emulators, &m->emulators_room, m->nemulators, sizeof(*m->emulators)))
+		return;
+	m->emulators[m->nemulators++] = pid;
+	if (m->nemulators > 1 || !m->kernel)
+		return;
+	m->let_go_at = clock_monotonic();
+	attach_let_go(m->kernel, m->plan, &m->scope);
+	log_warn("%d (%s): translates another program, breakpoints in its libraries included, which would kill it: all probes that are for everybody are out until it "
+		 "ends, and calls are not counted", pid, log_safe(comm));
+}
+
+void emulators_find(struct monitor *m)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			emulators_named(m, atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
+}
+
+int emulators_check(struct monitor *m)
+{
+	size_t before = m->nemulators;
+	char comm[COMM_MOST];
+	uint64_t blind;
+	int err;
+
+	for (size_t i = 0; i < m->nemulators;) {
+		if (is_emulator(m->emulators[i], comm))
+			i++;
+		else
+			m->emulators[i] = m->emulators[--m->nemulators];
+	}
+	if (!before || m->nemulators)
+		return 0;
+	err = attach_put_back(m->kernel, m->plan, &m->scope);
+	blind = clock_monotonic() - m->let_go_at;
+	m->late++;
+	m->late_ns += blind;
+	if (blind > m->late_longest)
+		m->late_longest = blind;
+	log_warn("probes are in again: for %.1f s calls were not counted", blind / 1e9);
+	return err;
+}

@@ -1,0 +1,265 @@
+/*
+ * doubts.c - what code that the processes map could do to a call in progress: unwind it, cancel it, leave its stack.
+ *
+ * All objects count, as all of them may be on the stack above a call: the program, libraries of any name, plug-ins. What an object could do is told
+ * by the functions it imports; by the names that it could look up at run time, where it imports dlsym() and has such a name as a text; and for
+ * stacks by its code (switches.c). An object that defines such a function itself (libc, the unwinder) does it when somebody asks for it, so who
+ * imports it is what counts. A runtime, with its own plug-ins, does not throw through itself nor cancel its own threads: its
+ * imports count for its own functions only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/doubts.h"
+#include "util/files.h"
+
+/* What is known of an image, worked out once. */
+enum { UNKNOWN, NO, YES };
+
+/* Names that may be looked up at run time: those of hazards, and of functions that switch stacks. */
+#define NAMES_MOST 32
+
+struct known {
+	uint8_t switches;
+	uint8_t text[NAMES_MOST]; /* by the place of the name in returns_work.names */
+};
+
+struct returns_work {
+	struct known *known; /* by image */
+	size_t nknown;
+	const char *names[NAMES_MOST]; /* those that were asked for; borrowed */
+	size_t nnames;
+};
+
+int doubts_begin(struct plan *plan)
+{
+	struct returns_work *work = plan->returns_work = plan->returns_work ?: calloc(1, sizeof(*work));
+	struct known *grown;
+
+	if (!work)
+		return -ENOMEM;
+	if (work->nknown >= plan->nimages)
+		return 0;
+	grown = realloc(work->known, plan->nimages * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + work->nknown, 0, (plan->nimages - work->nknown) * sizeof(*grown));
+	work->known = grown;
+	work->nknown = plan->nimages;
+	return 0;
+}
+
+void doubts_free(struct plan *plan)
+{
+	if (plan->returns_work)
+		free(plan->returns_work->known);
+	free(plan->returns_work);
+	plan->returns_work = NULL;
+}
+
+/* --- whose code it is --------------------------------------------------- */
+
+bool doubts_is_user(const struct function *f)
+{
+	return !(f->marks & MARK_STAYS) && (f->role == ROLE_FUNCTION || f->role == ROLE_USER);
+}
+
+static bool has_runtime_site(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nsites; i++)
+		if (plan->sites[i].image == image && !doubts_is_user(plan->sites[i].function))
+			return true;
+	return false;
+}
+
+static bool is_usual_folder(const char *path, size_t length)
+{
+	static const char *const folders[] = { "/lib", "/usr/lib", "/usr/local/lib", "/lib64", "/usr/lib64", "/usr/local/lib64",
+		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu" };
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (strlen(folders[i]) == length && !strncmp(folders[i], path, length))
+			return true;
+	return false;
+}
+
+/* Is it below the folder of a library of a runtime, as its plug-ins are? The usual folders for libraries are everybody's. */
+static bool is_plugin_of_runtime(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *runtime = plan->images[i];
+		const char *base = path_base(runtime->path);
+		size_t folder = base ? base - runtime->path : 0; /* with the slash */
+
+		if (runtime == image || folder < 2 || runtime->is_program || is_usual_folder(runtime->path, folder - 1))
+			continue;
+		if (!strncmp(image->path, runtime->path, folder) && strchr(image->path + folder, '/') && has_runtime_site(plan, runtime))
+			return true;
+	}
+	return false;
+}
+
+static bool is_runtime(const struct plan *plan, const struct image *image)
+{
+	return !image->is_program && (has_runtime_site(plan, image) || is_plugin_of_runtime(plan, image));
+}
+
+/* --- what it can call --------------------------------------------------- */
+
+/* Is the name in it, to be looked up? */
+static bool looks_up(const struct plan *plan, size_t image, const char *name)
+{
+	struct returns_work *work = plan->returns_work;
+	uint8_t *text;
+	size_t at = 0;
+
+	if (!image_imports(plan->images[image], "dlsym") && !image_imports(plan->images[image], "dlvsym"))
+		return false;
+	while (at < work->nnames && strcmp(work->names[at], name))
+		at++;
+	if (at == NAMES_MOST)
+		return image_has_text(plan->images[image], name);
+	if (at == work->nnames)
+		work->names[work->nnames++] = name;
+	text = &work->known[image].text[at];
+	if (*text == UNKNOWN)
+		*text = image_has_text(plan->images[image], name) ? YES : NO;
+	return *text == YES;
+}
+
+static bool has(const struct image *image, const char *name)
+{
+	return image_imports(image, name) || (image->is_program && image_symbol(image, name));
+}
+
+bool doubts_imported(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (has(plan->images[i], name) && !is_runtime(plan, plan->images[i]))
+			return true;
+	return false;
+}
+
+bool doubts_reached(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if ((has(plan->images[i], name) || looks_up(plan, i, name)) && !is_runtime(plan, plan->images[i]))
+			return true;
+	return false;
+}
+
+/* Is it the program, or does a program import a function that it defines? */
+static bool is_used_by_program(const struct plan *plan, const struct image *image)
+{
+	for (size_t i = 0; i < plan->nimages && !image->is_program; i++)
+		if (plan->images[i]->is_program && image_imports_from(plan->images[i], image))
+			return true;
+	return image->is_program;
+}
+
+bool doubts_of_users(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (has(plan->images[i], name) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
+			return true;
+	return false;
+}
+
+bool doubts_by_client(const struct plan *plan, const struct site *site, const char *name)
+{
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+
+		if (image != site->image && (has(image, name) || looks_up(plan, i, name)) &&
+		    (image->is_program || image_imports(image, site->function->symbol)))
+			return true;
+	}
+	return false;
+}
+
+bool doubts_handles_signals(const struct plan *plan)
+{
+	return doubts_of_users(plan, "sigaction") || doubts_of_users(plan, "signal") || doubts_of_users(plan, "sigset");
+}
+
+/* --- exceptions --------------------------------------------------------- */
+
+/* Does its code know exceptions: could one come out of a function of its own? Not of the C++ library itself, unless somebody calls it. */
+static bool knows_exceptions(const struct image *image)
+{
+	static const char *const names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
+
+	if (!image->is_program && (image_symbol(image, "__cxa_throw") || image_symbol(image, "_Unwind_RaiseException")))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (image_imports(image, names[i]) || (image->is_program && image_symbol(image, names[i])))
+			return true;
+	return false;
+}
+
+/* Could code of `thrower` run inside of a function that `hooker` has given away? */
+static bool may_be_called_by(const struct plan *plan, const struct image *thrower, const struct image *hooker)
+{
+	return thrower == hooker || image_imports_from(hooker, thrower) || image_imports_from(thrower, hooker) ||
+	       is_used_by_program(plan, thrower);
+}
+
+static bool gives_hooks(const struct plan *plan, const struct image *image, const struct model *model)
+{
+	for (char **hook = model->hooks; hook && *hook; hook++)
+		if (image_imports(image, *hook))
+			return !is_plugin_of_runtime(plan, image);
+	return false;
+}
+
+bool doubts_hooked(const struct plan *plan, const struct model *model)
+{
+	for (size_t h = 0; h < plan->nimages; h++) {
+		if (!gives_hooks(plan, plan->images[h], model))
+			continue;
+		for (size_t t = 0; t < plan->nimages; t++)
+			if (knows_exceptions(plan->images[t]) && may_be_called_by(plan, plan->images[t], plan->images[h]))
+				return true;
+	}
+	return false;
+}
+
+bool doubts_throws(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nimages; i++)
+		if (knows_exceptions(plan->images[i]) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
+			return true;
+	return false;
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+/* It changes stacks when somebody calls it by a name that is known. */
+static bool does_it_by_name(const struct plan *plan, const struct image *image)
+{
+	for (size_t m = 0; m < models_count(plan->models); m++)
+		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
+			if (image_symbol(image, *name))
+				return true;
+	return image_symbol(image, "_Unwind_RaiseException") || image_symbol(image, "_dl_debug_state");
+}
+
+bool doubts_switch_by_code(struct plan *plan)
+{
+	struct returns_work *work = plan->returns_work;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+
+		if (image->language == IMAGE_GO)
+			return true;
+		if (!image->is_program && does_it_by_name(plan, image))
+			continue;
+		if (work->known[i].switches == UNKNOWN)
+			work->known[i].switches = image_switches_stacks(image) ? YES : NO;
+		if (work->known[i].switches == YES)
+			return true;
+	}
+	return false;
+}
