@@ -67,7 +67,8 @@ struct thread_state {
 	bool ended;
 	__u64 ax, dx;   /* of the return that is being looked at */
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
-	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h) */
+	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
+	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0: none */
 	struct window window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
@@ -227,7 +228,7 @@ static __always_inline void frame_put(struct thread_state *t, struct frame *f)
 
 	if (some_off)
 		frame_cut(f);
-	if (f->span.depth)
+	if (f->span.depth || t->alone_sp)
 		frame_inner(t, f);
 	if (f->summed) {
 		sum_add(t, f, false);

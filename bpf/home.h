@@ -122,7 +122,7 @@ __noinline int is_looked_at(struct thread_state *t, __u32 doubts_now)
 
 	if (!t || !how || *how < GB_LOOKED)
 		return 0;
-	t->trusted = doubts_now;
+	t->trusted = doubts_now + 1;
 	return 1;
 }
 
@@ -130,7 +130,7 @@ static __always_inline bool is_known(struct thread_state *t)
 {
 	__u32 zero = 0, *now = bpf_map_lookup_elem(&doubts, &zero);
 
-	return now && (t->trusted == *now || is_looked_at(t, *now));
+	return now && (t->trusted == *now + 1 || is_looked_at(t, *now));
 }
 
 #endif

@@ -55,7 +55,22 @@ static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb
 	return around->calls_back ? GB_INNER_NESTED : GB_INNER_NESTED | GB_INNER_SELF;
 }
 
-/* Of a finished frame with others below it. */
+/*
+ * Of a call around which none is followed, but one may be in progress whose return was left alone. When that one ended is not known,
+ * so only the return address can tell.
+ */
+static __always_inline __u8 inner_alone(struct thread_state *t, const struct gb_probe *p, __u64 sp, __u64 caller, __u64 ip)
+{
+	__u64 code = ip - p->code_below;
+
+	if (t->alone_sp < sp)
+		t->alone_sp = 0; /* it has ended */
+	if (t->alone_sp <= sp || !p->runtime || p->happens || !p->code_size || caller - code >= p->code_size)
+		return 0;
+	return is_direct_call(caller, code, p->code_size) ? GB_INNER_NESTED | GB_INNER_SELF : 0;
+}
+
+/* Of a finished frame: others are below it, or may be. */
 __noinline int frame_inner(struct thread_state *t, struct frame *f)
 {
 	const struct gb_probe *p, *around;
@@ -63,14 +78,16 @@ __noinline int frame_inner(struct thread_state *t, struct frame *f)
 
 	if (!t || !f)
 		return 0;
+	id = f->span.probe;
+	p = bpf_map_lookup_elem(&probes, &id);
 	below = f->span.depth - 1u;
+	if (p && below >= GB_DEPTH)
+		f->span.inner = inner_alone(t, p, f->sp, f->span.caller, f->ip);
 	if (below >= GB_DEPTH)
 		return 0;
 	barrier_var(below);
 	if (below >= GB_DEPTH)
 		return 0;
-	id = f->span.probe;
-	p = bpf_map_lookup_elem(&probes, &id);
 	id = t->frames[below].span.probe;
 	around = bpf_map_lookup_elem(&probes, &id);
 	if (p && around)
@@ -78,7 +95,7 @@ __noinline int frame_inner(struct thread_state *t, struct frame *f)
 	return 0;
 }
 
-/* Of a call that is only counted, and that `depth` others are in progress around: GB_SUM_INNER or 0. */
+/* Of a call that is only counted, where others are in progress around it, or may be: GB_SUM_INNER or 0. */
 __noinline __u32 skipped_inner(struct thread_state *t, __u32 probe, __u64 sp, __u64 ip)
 {
 	const struct gb_probe *p, *around;
@@ -87,19 +104,21 @@ __noinline __u32 skipped_inner(struct thread_state *t, __u32 probe, __u64 sp, __
 
 	if (!t)
 		return 0;
+	p = bpf_map_lookup_elem(&probes, &probe);
+	if (!p || !p->runtime)
+		return 0;
+	if (p->code_size)
+		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
 	below = t->depth - 1;
 	if (below >= GB_DEPTH)
-		return 0;
+		return inner_alone(t, p, sp, caller, ip) & GB_INNER_SELF ? GB_SUM_INNER : 0;
 	barrier_var(below);
 	if (below >= GB_DEPTH)
 		return 0;
 	id = t->frames[below].span.probe;
-	p = bpf_map_lookup_elem(&probes, &probe);
 	around = bpf_map_lookup_elem(&probes, &id);
-	if (!p || !around || !p->runtime || p->runtime != around->runtime)
+	if (!around || p->runtime != around->runtime)
 		return 0;
-	if (p->code_size)
-		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
 	return inner_call(p, around, caller, ip, t->frames[below].sp == sp) & GB_INNER_SELF ? GB_SUM_INNER : 0;
 }
 

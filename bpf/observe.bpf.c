@@ -263,7 +263,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (p->near[0].bits && is_near(ctx, p))
 		return 1;
 	if (is_skipped(p)) {
-		sum_skip(t, depth ? id | skipped_inner(t, id, sp, ctx->ip) : id);
+		sum_skip(t, depth || t->alone_sp ? id | skipped_inner(t, id, sp, ctx->ip) : id);
 		return 1;
 	}
 	if (depth > GB_DEPTH)
@@ -317,6 +317,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		t->depth = depth + 1;
 		return p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) ? 1 : 0;
 	}
+	if (alone && t->alone_sp < sp)
+		t->alone_sp = sp;
 	f->span.end = f->span.start;
 	f->span.reason = p->flags & GB_PROBE_NO_RETURN ? GB_END_ATOMIC : alone ? GB_END_ALONE : GB_END_DEPTH;
 	/* What only the return would have told is not known. */

@@ -108,6 +108,29 @@ static __always_inline bool loads_its_own(void)
 	return t && t->depth;
 }
 
+/*
+ * Pages of code that a process had mapped when its linker last gave a sign. The sign that its objects are consistent comes also where it has
+ * found that there was nothing to map, and of a namespace of their own (dlmopen) nothing else can be read.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u64);
+} code_mapped SEC(".maps");
+
+static __always_inline bool maps_other_code(__u32 pid)
+{
+	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	__u64 now = mm ? mm->exec_vm : 0, *before = bpf_map_lookup_elem(&code_mapped, &pid);
+
+	if (before && *before == now)
+		return false;
+	bpf_map_update_elem(&code_mapped, &pid, &now, BPF_ANY);
+	return true;
+}
+
 /* The linker has done what it was looked at for, while it stood still. */
 static __always_inline bool settle(__u32 pid)
 {
@@ -173,6 +196,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	__u64 now;
 
 	doubt(pid);
+	bpf_map_delete_elem(&code_mapped, &pid);
 	if (!monitoring && !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -215,13 +239,14 @@ int linker(struct pt_regs *ctx)
 	__u64 pid_tid = bpf_get_current_pid_tgid();
 	__u32 pid = pid_tid >> 32, distance = bpf_get_attach_cookie(ctx), state = 0;
 	struct gb_life *life;
-	bool held;
+	bool held, changed;
 
 	if (stopped_at || !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	if (distance)
 		bpf_probe_read_user(&state, sizeof(state), (void *)(ctx->ip + distance));
-	if (!loads_its_own() && (state || !distance || !settle(pid)))
+	changed = maps_other_code(pid) || state || !distance;
+	if ((state || !distance || !settle(pid)) && changed && !loads_its_own())
 		doubt(pid);
 	held = !state && hold_here();
 	life = life_new(GB_LIFE_LINKER, bpf_ktime_get_ns());
@@ -255,6 +280,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (task->signal->live.counter)
 		return 0;
 	bpf_map_delete_elem(&looked, &pid);
+	bpf_map_delete_elem(&code_mapped, &pid);
 	if (!bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);
