@@ -3,6 +3,7 @@
 A job waits at its gate (tests/workloads/README.md), so a test can attach to it late, let it do a known amount of work, and
 compare gaspbpf's figures with the job's own.
 """
+import errno
 import json
 import os
 import pathlib
@@ -11,6 +12,8 @@ import re
 import signal
 import subprocess
 import time
+
+import pytest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = TOP / "gaspbpf"
@@ -37,6 +40,18 @@ def rungs():
 
 RUNGS = rungs()
 RUNGS_OF_MANY = [rung for rung in RUNGS if rung != "perf"]  # fit for a thousand probes
+
+
+def runs_32_bits():
+    """Not each kernel starts such programs."""
+    try:
+        subprocess.Popen([WORKLOADS / "elf32"], stdout=subprocess.PIPE).kill()
+    except OSError as error:
+        return error.errno != errno.ENOEXEC
+    return True
+
+
+needs_32_bits = pytest.mark.skipif(not runs_32_bits(), reason="this kernel does not start 32-bit programs")
 
 
 def wait_for(condition, what, seconds=PATIENCE):

@@ -1,5 +1,4 @@
 """What cannot work is said in one clear line, and nothing is left behind by it."""
-import errno
 import json
 import os
 import pathlib
@@ -14,19 +13,6 @@ import gaspbpf
 import remains
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-def runs_32_bits():
-    """Not each kernel starts such programs."""
-    try:
-        subprocess.Popen([gaspbpf.WORKLOADS / "elf32"], stdout=subprocess.PIPE).kill()
-    except OSError as error:
-        assert error.errno == errno.ENOEXEC
-        return False
-    return True
-
-
-needs_32_bits = pytest.mark.skipif("not runs_32_bits()", reason="this kernel does not start 32-bit programs")
 
 
 def lines(text):
@@ -102,7 +88,7 @@ def test_a_zombie():
 
 
 @pytest.mark.parametrize("program, words", [
-    pytest.param("elf32", ["32-bit", "64-bit"], marks=needs_32_bits),
+    pytest.param("elf32", ["32-bit", "64-bit"], marks=gaspbpf.needs_32_bits),
     ("golike", ["Go program"]),
     ("static_stripped", ["stripped", "gaspbpf list -p"]),
 ])
@@ -118,7 +104,7 @@ def test_programs_that_cannot_be_observed(tmp_path, program, words):
             target.kill()
 
 
-@needs_32_bits
+@gaspbpf.needs_32_bits
 def test_a_command_that_cannot_be_observed_is_not_started(tmp_path):
     result = gaspbpf.run("-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "elf32")
     refused(result, "32-bit")

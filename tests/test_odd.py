@@ -106,7 +106,7 @@ def test_hostile_thread_names(job, observe, tmp_path):
 
 @pytest.mark.guest
 @pytest.mark.parametrize("program, said", [
-    ("elf32", "32-bit"),
+    pytest.param("elf32", "32-bit", marks=gaspbpf.needs_32_bits),
     ("static_stripped", "stripped"),
     ("golike", "Go program"),
 ])
