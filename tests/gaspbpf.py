@@ -13,8 +13,6 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = TOP / "gaspbpf"
 WORKLOADS = TOP / "build" / "workloads"
@@ -49,9 +47,6 @@ def runs_32_bits():
     except OSError as error:
         return error.errno != errno.ENOEXEC
     return True
-
-
-needs_32_bits = pytest.mark.skipif(not runs_32_bits(), reason="this kernel does not start 32-bit programs")
 
 
 def wait_for(condition, what, seconds=PATIENCE):
