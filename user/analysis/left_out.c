@@ -106,7 +106,7 @@ void report_leave_out(struct report *r)
 		if (!thread_is_left_out(r->d, r->rows[i].thread))
 			r->rows[rows++] = r->rows[i];
 	r->nrows = rows;
-	for (size_t i = 0; i < r->profile->nsites; i++) {
+	for (size_t i = 0; i < r->nsites; i++) {
 		const struct def_site *def = r->sites[i].site < r->d->nsites ? &r->d->sites[r->sites[i].site] : NULL;
 
 		if (!def || def->process >= r->d->nprocesses || !r->d->processes[def->process].left_out)

@@ -261,6 +261,7 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 	}
 	sum_threads(r);
 	r->nrows = p->nrows;
+	r->nsites = p->nsites;
 	if (report_add_sums(r)) {
 		report_free(r);
 		return -ENOMEM;
@@ -277,7 +278,6 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 		return -ENOMEM;
 	}
 	keep_events(r);
-	r->nsites = p->nsites;
 	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
 	if (report_join_sites(r, false)) {
 		report_free(r);
