@@ -355,8 +355,7 @@ static void call_for_look(struct follow *f, struct pending event);
 static void look_late(struct follow *f, const struct pending *event)
 {
 	struct job *job = f->job;
-	bool added = false, known, own = !has_own(job, event->pid) && !event->held &&
-					 attach_needs_own(job->plan, &job->attach);
+	bool added = false, known, own = !has_own(job, event->pid) && !event->held;
 	uint64_t look = clock_monotonic();
 	struct process *process;
 	enum moment moment = event->settled ? SETTLED : LOADING;
@@ -375,7 +374,7 @@ static void look_late(struct follow *f, const struct pending *event)
 
 	if (event->other_thread) {
 		follow_take_own(f, event->pid);
-		own = attach_needs_own(job->plan, &job->attach);
+		own = true;
 	}
 	known = !follow_look(f, event->pid, false, &added);
 	process = capture_process(job->capture, event->pid);

@@ -326,12 +326,8 @@ void process_close(struct process *process)
 
 uint64_t process_started_ns(const struct process *process)
 {
-	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep; /* ns after boot */
-	uint64_t now = clock_monotonic(); /* first, or the time asleep might be less than none */
-	struct timespec boot;
+	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep = clock_asleep(); /* ns after boot */
 
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	asleep = boot.tv_sec * 1000000000ULL + boot.tv_nsec - now;
 	return started > asleep ? started - asleep : 0;
 }
 

@@ -1,6 +1,9 @@
+#include <stdatomic.h>
 #include <time.h>
 
 #include "util/clock.h"
+
+#define CLOCK_JITTER 10000000 /* ns: as long as a reader of clocks may be kept from reading the second one; the kernel counts starts in such ticks */
 
 static uint64_t read_clock(clockid_t clock)
 {
@@ -18,4 +21,16 @@ uint64_t clock_monotonic(void)
 uint64_t clock_realtime(void)
 {
 	return read_clock(CLOCK_REALTIME);
+}
+
+/* Two clocks are not read at one moment: without the last answer two calls would give two answers. */
+uint64_t clock_asleep(void)
+{
+	static _Atomic uint64_t last;
+	uint64_t now = read_clock(CLOCK_MONOTONIC), asleep = read_clock(CLOCK_BOOTTIME) - now, before = atomic_load(&last);
+
+	if (asleep < before + CLOCK_JITTER && before < asleep + CLOCK_JITTER)
+		return before;
+	atomic_store(&last, asleep);
+	return asleep;
 }
