@@ -112,7 +112,6 @@ def programs(tmp_path):
 
 
 
-
 def barriers(out):
     return gaspbpf.events(json.loads(out))["GASP_MEET_BARRIER"]["calls"]
 
@@ -143,6 +142,19 @@ def test_a_program_that_nobody_observes(observe, monitors, programs, first):
         assert status == 0, errors
         assert barriers(out) > 0, how
     assert one.end()[0] == other.end()[0] == third.end()[0] == 0
+
+
+@pytest.mark.parametrize("scope", ["process", "file"])
+def test_where_ends_are_seen_does_not_depend_on_the_first_guess(observe, programs, scope):
+    """With probes for everybody a signal's handler is no doubt, and return probes go where the return address is; with its own they do not go in."""
+    one = programs("signals")
+    watcher = observe("-p", one.pid, "--scope", scope, "--json", "-d", "300ms", *programs.options)
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    ended, called = one.end()
+    assert ended == 0 and called > 0
+    row = gaspbpf.events(json.loads(out))["GASP_MEET_BARRIER"]
+    assert row["calls"] > row["alone"] and row["total_ns"] > 0
 
 
 def test_each_sees_all_of_its_own(observe, programs):

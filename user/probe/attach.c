@@ -43,6 +43,12 @@ static void tell_code(struct gb_probe *program, const struct site *site)
 	program->code_size = high - low;
 }
 
+/* Elsewhere than on top of a return address a return probe would overwrite what the function keeps there, whatever was decided. */
+static enum returns how_returns(const struct site *site)
+{
+	return site->returns == RETURNS_TRAMPOLINE && site->pushed ? RETURNS_NONE : site->returns;
+}
+
 static struct gb_probe site_program(const struct kernel *kernel, const struct site *site)
 {
 	const struct capture *capture = &site->captures[0];
@@ -53,14 +59,14 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 	program.out_at = site->out_at;
 	if (site->level.level != LEVEL_ALL)
 		program.skip = site->level.level == LEVEL_OUT ? GB_SKIP_ALL : site->level.every - 1;
-	program.wary = site->returns == RETURNS_TRAMPOLINE && !(marks & MARK_LEAF);
+	program.wary = how_returns(site) == RETURNS_TRAMPOLINE && !(marks & MARK_LEAF);
 	program.return_slots = 0;
 	for (size_t v = 0; v < capture->nvalues; v++)
 		if (capture->values[v].at_return && !capture->values[v].unobservable && !capture->values[v].constant)
 			program.return_slots |= 1U << capture->values[v].slot;
 	if (marks & MARK_OPENS)
 		program.flags |= GB_PROBE_OPENS | GB_PROBE_CALLER;
-	else if (marks & MARK_ATOMIC || site->returns == RETURNS_NONE)
+	else if (marks & MARK_ATOMIC || how_returns(site) == RETURNS_NONE)
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
@@ -180,7 +186,7 @@ static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan
 
 static bool call_only(const struct site *site)
 {
-	return site->no_span || site->returns != RETURNS_TRAMPOLINE || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+	return site->no_span || how_returns(site) != RETURNS_TRAMPOLINE || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
 }
 
 static bool has_exits(const struct site *site)

@@ -347,6 +347,15 @@ int plan_place_away(struct plan *plan, const struct image *image, struct site **
 	return err;
 }
 
+void plan_place_back(struct site *site)
+{
+	site->probe_offset = site->entry.offset;
+	site->class = site->entry.class;
+	site->why_here = site->entry.why;
+	site->pushed = 0;
+	site->aside = false;
+}
+
 /* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such a place. */
 int plan_place_aside(struct plan *plan, const struct image *image)
 {
@@ -388,9 +397,8 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 	for (size_t i = 0; !err && i < count; i++) {
 		struct site *site = &plan->sites[first + i];
 
-		site->probe_offset = places[i].offset;
-		site->class = places[i].class;
-		site->why_here = places[i].why;
+		site->entry = places[i];
+		plan_place_back(site);
 	}
 	free(wishes);
 	free(places);

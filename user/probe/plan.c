@@ -134,8 +134,6 @@ static int explore(struct plan *plan)
 	plan_join_pairs(plan, first);
 	if (!err)
 		err = plan_choose_returns(plan);
-	for (size_t image = 0; !err && image < plan->nimages; image++)
-		err = plan_place_aside(plan, plan->images[image]);
 	if (err)
 		return err;
 	plan_find_uncalled(plan, first);

@@ -24,6 +24,7 @@ void sites_free(struct plan *plan);
 
 /* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
+void plan_place_back(struct site *site); /* where a return probe may be */
 int plan_place_aside(struct plan *plan, const struct image *image);
 /* The probes of these sites of the image, which have no return probes, move to where nothing is taken; where there is no such place they stay. 0 or -errno. */
 int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count, bool (*taken)(void *context, uint64_t offset),

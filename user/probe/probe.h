@@ -94,6 +94,7 @@ struct site {
 	uint64_t probe_offset;         /* in the file: of the instruction under the breakpoint (place.c) */
 	enum site_class class;         /* of that instruction */
 	unsigned pushed;               /* bytes on the stack there, besides the return address */
+	struct probe_place entry;      /* where the return address is on top of the stack: the only place for a return probe */
 	bool aside;                    /* it has been looked for a place where no return probes are */
 	uint8_t registers;             /* argument registers that its captures read, as in struct place_wish */
 	const char *why_here;          /* why no cheaper instruction would do; NULL: there is none cheaper */

@@ -236,6 +236,8 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 		return;
 	}
 	site->returns = plan->returns == RETURNS_ALL_NONE ? RETURNS_NONE : RETURNS_TRAMPOLINE;
+	if (site->returns == RETURNS_TRAMPOLINE && site->aside)
+		plan_place_back(site); /* the doubt was of another scope */
 	if (plan->returns != RETURNS_AUTO)
 		site->returns_why = "asked for";
 	else
@@ -267,6 +269,7 @@ static int find_facts(const struct plan *plan, struct facts *facts)
 int plan_choose_returns(struct plan *plan)
 {
 	struct facts facts = { 0 };
+	int err = 0;
 
 	if (doubts_begin(plan) || find_facts(plan, &facts))
 		return -ENOMEM;
@@ -281,7 +284,9 @@ int plan_choose_returns(struct plan *plan)
 		site->endangered = site->attached && site->returns != RETURNS_TRAMPOLINE;
 	}
 	free(facts.hooked);
-	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
+	for (size_t i = 0; !err && i < plan->nimages; i++)
+		err = plan_place_aside(plan, plan->images[i]);
+	return err ?: breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
 int plan_set_choosing(struct plan *plan, bool of_files, bool of_alone)
