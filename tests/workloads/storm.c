@@ -3,21 +3,25 @@
  *
  * In a storm pairs of calls follow each other without a pause. They are timed in batches by the thread's own processor time, so that other
  * programs on the machine do not matter. A batch that took more than three times as long as the median one was slowed down by somebody:
- * what it took above the median is lost time. In the calm there are --rate pairs a second.
+ * what it took above the median is lost time; late: in what of the storms came --late-ms after the first one's start or later. In the calm
+ * there are --rate pairs a second.
  */
 #include "job.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define BATCH 1000          /* pairs; some tens of microseconds alone */
 #define BATCHES_MOST 4000000
 
-static long cycles = 1, storm_ms = 1000, calm_ms, rate = 100;
+static long cycles = 1, storm_ms = 1000, calm_ms, rate = 100, late_ms;
 static uint32_t *batches;   /* ns */
 static size_t nbatches;
+static size_t first_late; /* batch */
+static int64_t late_from;
 static uint64_t pairs;
 
 static uint64_t own_time(void)
@@ -35,6 +39,8 @@ static void storm(void)
 	while (job_now() < end && nbatches < BATCHES_MOST) {
 		uint64_t start = own_time(), took;
 
+		if (job_now() < late_from)
+			first_late = nbatches + 1;
 		for (int i = 0; i < BATCH; i++)
 			free(malloc(64));
 		took = own_time() - start;
@@ -86,12 +92,14 @@ static void read_rate(const struct job *job)
 int main(int argc, char **argv)
 {
 	const struct job_option options[] = {
-		{ "--cycles", &cycles }, { "--storm-ms", &storm_ms }, { "--calm-ms", &calm_ms }, { "--rate", &rate }, { 0 },
+		{ "--cycles", &cycles }, { "--storm-ms", &storm_ms }, { "--calm-ms", &calm_ms }, { "--rate", &rate },
+		{ "--late-ms", &late_ms }, { 0 },
 	};
 	static struct counts counts;
 	static char truth[256];
 	struct job job = { .name = "storm", .rank = -1, .rounds = 1 };
-	uint64_t all = 0, lost = 0, median = 0;
+	uint64_t all = 0, late = 0, lost = 0, lost_late = 0, median = 0;
+	uint32_t *sorted;
 
 	job_options(&job, argc, argv, options);
 	batches = calloc(BATCHES_MOST, sizeof(*batches));
@@ -99,20 +107,32 @@ int main(int argc, char **argv)
 		return 1;
 	job_begin(&job);
 	read_rate(&job);
+	late_from = job_now() + late_ms * 1000000;
 	for (long i = 0; i < cycles; i++) {
 		storm();
 		calm();
 	}
-	for (size_t i = 0; i < nbatches; i++)
-		all += batches[i];
-	qsort(batches, nbatches, sizeof(*batches), by_time); /* allocates; not counted: the calls are compared with >= */
+	sorted = calloc(nbatches + 1, sizeof(*sorted)); /* not counted: the calls are compared with >= */
+	if (!sorted)
+		return 1;
+	memcpy(sorted, batches, nbatches * sizeof(*sorted));
+	qsort(sorted, nbatches, sizeof(*sorted), by_time);
 	if (nbatches)
-		median = batches[nbatches / 2];
-	for (size_t i = 0; i < nbatches; i++)
-		if (batches[i] > 3 * median)
-			lost += batches[i] - median;
-	snprintf(truth, sizeof(truth), ",\n \"pairs\":%llu,\n \"storm_ns\":%llu,\n \"lost_ns\":%llu", (unsigned long long)pairs,
-		 (unsigned long long)all, (unsigned long long)lost);
+		median = sorted[nbatches / 2];
+	for (size_t i = 0; i < nbatches; i++) {
+		uint64_t above = batches[i] > 3 * median ? batches[i] - median : 0;
+
+		all += batches[i];
+		lost += above;
+		if (i < first_late)
+			continue;
+		late += batches[i];
+		lost_late += above;
+	}
+	free(sorted);
+	snprintf(truth, sizeof(truth), ",\n \"pairs\":%llu,\n \"storm_ns\":%llu,\n \"lost_ns\":%llu,\n \"late_ns\":%llu,\n \"lost_late_ns\":%llu",
+		 (unsigned long long)pairs, (unsigned long long)all, (unsigned long long)lost, (unsigned long long)late,
+		 (unsigned long long)lost_late);
 	job.more_truth = truth;
 	job_finish(&job);
 	return job_truth(&job, cycles, pairs, &counts, NULL, 0);

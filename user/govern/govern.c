@@ -21,7 +21,8 @@
  * Giving back: a function that has been at its level for a while (REST_NS) goes to the richest level at which no thread would be
  * above AIM of the budget, reckoned with the held rates. Of one whose probes are out nothing is known. So after a pause they
  * are put in for one look, as counts only, to see. If that shows a storm, the function is out again at once and the pause doubles. A
- * trial costs the storm's thread some tens of milliseconds; the first pause is so long that trials take a quarter of the budget at most.
+ * trial costs the storm's thread some tens of milliseconds; the first pause is so long that trials take a quarter of the budget at most,
+ * reckoned with the longest that a trial took so far.
  */
 #include <errno.h>
 #include <math.h>
@@ -74,14 +75,17 @@ struct governor {
 	struct governed_thread *threads; size_t nthreads;
 	struct governed_site *sites;     size_t nsites;
 	uint64_t looked;
+	double trial_ns;          /* options.trial_ns, or what a trial has been seen to take */
 };
 
 struct governor *governor_new(const struct governor_options *options)
 {
 	struct governor *g = calloc(1, sizeof(*g));
 
-	if (g)
+	if (g) {
 		g->options = *options;
+		g->trial_ns = options->trial_ns;
+	}
 	return g;
 }
 
@@ -250,7 +254,7 @@ static bool change(struct governor *g, uint64_t now, const struct governed_step 
 	site->trial = site->level.level == LEVEL_OUT;
 	if (step->level.level == LEVEL_OUT) {
 		if (!site->pause || now - site->changed > CALM_NS)
-			site->pause = 4 * g->options.trial_ns / g->options.budget;
+			site->pause = 4 * g->trial_ns / g->options.budget;
 		else
 			site->pause *= 2;
 		if (site->pause > PAUSE_MOST)
@@ -375,6 +379,9 @@ static void judge_trial(struct governor *g, uint32_t index, uint64_t now)
 
 		if (!thread->used || with <= cost_of_share(g->options.budget) || cost_with(g, thread, false, index, &out) > AIM * with)
 			continue;
+		/* Out they go in the time in which they came in, at least. */
+		if (2.0 * (double)(now - g->sites[index].changed) > g->trial_ns)
+			g->trial_ns = 2.0 * (double)(now - g->sites[index].changed);
 		if (change(g, now, &(struct governed_step){ .site = index, .level = out, .thread = t, .share = share_of_cost(with) }))
 			return;
 	}
