@@ -52,6 +52,12 @@ struct window {
 	__u64 words[8];
 };
 
+/* A thread's processor time so far, as the kernel keeps it. ns. */
+struct cpu_time {
+	__u64 user, system; /* by ticks, on most kernels: only their ratio is exact */
+	__u64 run;
+};
+
 struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
@@ -69,6 +75,7 @@ struct thread_state {
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
 	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
 	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0: none */
+	struct cpu_time began;  /* at its first call */
 	struct window window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
@@ -79,6 +86,13 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+static __always_inline void cpu_time_read(const struct task_struct *task, struct cpu_time *time)
+{
+	time->user = task->utime;
+	time->system = task->stime;
+	time->run = task->se.sum_exec_runtime;
+}
 
 /* The capture programs, by probe. */
 struct {

@@ -96,7 +96,9 @@ static __noinline struct thread_state *thread_new(void)
 	struct thread_state *t;
 	struct gb_trouble *missed;
 
-	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
 		missed = trouble_here();
 		if (missed)
@@ -105,6 +107,7 @@ static __noinline struct thread_state *thread_new(void)
 	}
 	t->pid_tid = bpf_get_current_pid_tgid();
 	t->born = bpf_ktime_get_ns();
+	cpu_time_read(task, &t->began);
 	return t;
 }
 

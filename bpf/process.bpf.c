@@ -37,6 +37,7 @@ static __always_inline struct thread_state *last_teller(struct task_struct *task
 		t->pid = task->tgid;
 		t->tid = task->pid;
 		t->born = bpf_ktime_get_ns();
+		cpu_time_read(task, &t->began);
 	}
 	return t;
 }
@@ -46,6 +47,18 @@ static __always_inline void end_stacks(struct task_struct *task, struct thread_s
 {
 	if (stacks_used && t)
 		stacks_end_all(t, task->tgid, stopped_at ?: now, stopped_at ? GB_END_DETACH : reason);
+}
+
+/* ns that the thread has been in the kernel since then: of its processor time, which is exact, the share that ticks found there. */
+static __always_inline __u64 system_since(const struct task_struct *task, const struct cpu_time *began)
+{
+	struct cpu_time now;
+
+	cpu_time_read(task, &now);
+	now.user -= began->user;
+	now.system -= began->system;
+	now.run -= began->run;
+	return now.user + now.system ? now.system * 1000 / (now.user + now.system) * now.run / 1000 : 0;
 }
 
 static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __u32 kind, __u64 now,
@@ -62,6 +75,7 @@ static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __
 		life->lost = t->lost;
 		life->born = t->born;
 		life->sums = t->sums;
+		life->system = system_since(task, &t->began);
 	}
 	if (kind == GB_LIFE_EXIT)
 		/* An exit of the whole group (exit_group, a signal) has its code there. */
@@ -77,6 +91,7 @@ static __always_inline void begin_anew(struct task_struct *task, struct thread_s
 	t->tid = task->pid;
 	t->sequence = t->lost = t->sums = 0;
 	t->born = now;
+	cpu_time_read(task, &t->began);
 }
 
 /* A child is a copy of its parent, and what it last said of measurement with it. */

@@ -109,6 +109,7 @@ struct task_struct {
 	unsigned int __state;
 	int on_cpu;
 	struct sched_entity se;
+	__u64 utime, stime;     /* ns; by ticks on most kernels */
 	unsigned long nvcsw, nivcsw;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */

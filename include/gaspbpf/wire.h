@@ -314,6 +314,7 @@ struct gb_life {
 	gb_u32 changing;  /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
 	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
 	gb_u64 sums;      /* probes of which it has a sum */
+	gb_u64 system;   /* ns that the thread was in the kernel since its first call, probes included */
 	char comm[GB_COMM];
 };
 

@@ -162,6 +162,7 @@ struct report_thread {
 	uint64_t likely_group[GROUPS], likely_outside; /* the same with the missing calls, estimated by tally.likely_self */
 	uint64_t spans, lost, summed, skipped; /* together: all its calls */
 	uint64_t cost;           /* ns; what all its probes took from it, by the calibration */
+	uint64_t system;         /* ns that it spent in the kernel, probes included; 0: not known */
 };
 
 struct report_event {

@@ -129,6 +129,7 @@ static void put_threads(struct json *j, const struct report *r)
 		json_key_uint(j, "skipped", t->skipped);
 		json_key_uint(j, "wall_ns", t->wall);
 		json_key_uint(j, "cost_ns", t->cost);
+		json_key_uint_known(j, "kernel_ns", t->system, t->system);
 		json_key(j, "group_ns");
 		json_object(j);
 		for (int g = 0; g < GROUPS; g++)

@@ -12,6 +12,8 @@
 #include "util/format.h"
 #include "util/log.h"
 
+#define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
+
 #define HOTTEST_SITES 10
 #define WIDE 100             /* columns from which on times have four digits */
 #define PROCESSES_SHOWN 8
@@ -282,6 +284,24 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
+/* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken more than was spent there. */
+static void print_cost(const struct printer *p)
+{
+	char probes[FORMAT_SIZE], all[FORMAT_SIZE];
+	uint64_t cost = 0, system = 0;
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		if (!p->r->threads[i].system)
+			continue;
+		cost += p->r->threads[i].cost;
+		system += p->r->threads[i].system;
+	}
+	if (system)
+		fprintf(p->out, "Probes took about %s of these threads' time, by the calibration; all that they did in the kernel, probes included, took %s.%s\n",
+			format_time(probes, cost), format_time(all, system),
+			cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+}
+
 static void print_threads(const struct printer *p)
 {
 	static const struct column first[] = {
@@ -309,6 +329,7 @@ static void print_threads(const struct printer *p)
 	printer_heading(p, "Threads", "  (% of wall; outside: in no probed call; cost: of the probes)");
 	printer_table(p, &t);
 	print_rest(p, shown, p->r->nthreads, "threads");
+	print_cost(p);
 }
 
 static void print_site(const struct printer *p, struct table *t, const struct site_row *site)

@@ -173,12 +173,14 @@ static void sum_threads(struct report *r)
 		const struct def_thread *def = &r->d->threads[i];
 		struct report_thread *row = &r->threads[r->nthreads];
 		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
-		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped, cost = r->threads[i].cost + (t ? t->cost : 0);
+		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped;
+		uint64_t cost = def->counted && def->cost ? def->cost : r->threads[i].cost + (t ? t->cost : 0);
 
 		if ((!lost && !summed && !skipped && (!t || !t->spans)) || thread_is_left_out(r->d, i))
 			continue;
 		r->nthreads++; /* never beyond i */
-		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped, .cost = cost };
+		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped, .cost = cost,
+					       .system = def->counted ? def->system : 0 };
 		row->wall = process_wall(r, def->process);
 		if (t) {
 			row->spans = t->spans;

@@ -125,8 +125,7 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 		known->index = session_define_image(s, site->image);
 	s->first_probe[site->id] = s->d->nprobes;
 	s->any_probe[site->id] = NO_INDEX;
-	s->costs[site->id] = site_cost(site, s->d->run.cost_ns);
-	s->skip_costs[site->id] = site_cost(site, s->d->run.skipped_ns);
+	s->prices[site->id] = site_price(s->kernel, site);
 	if (session_define_unseen(s, site->function->model))
 		return -ENOMEM;
 	for (size_t k = 0; k < site->nfunctions; k++) {
@@ -153,7 +152,7 @@ int capture_define_probes(struct capture_session *s)
 	size_t room = s->plan->nsites + 1;
 
 	if (grow(&s->first_probe, room, sizeof(*s->first_probe)) || grow(&s->any_probe, room, sizeof(*s->any_probe)) ||
-	    grow(&s->costs, room, sizeof(*s->costs)) || grow(&s->skip_costs, room, sizeof(*s->skip_costs)))
+	    grow(&s->prices, room, sizeof(*s->prices)))
 		return -ENOMEM;
 	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
 		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
@@ -285,8 +284,7 @@ void session_free_definitions(struct capture_session *s)
 	free(s->twins);
 	free(s->first_probe);
 	free(s->any_probe);
-	free(s->costs);
-	free(s->skip_costs);
+	free(s->prices);
 	session_free_sums(s);
 	session_free_texts(s);
 }

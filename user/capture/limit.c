@@ -26,7 +26,7 @@ static unsigned site_ns(void *context, uint32_t site, bool skipped)
 {
 	const struct limit *limit = context;
 
-	return skipped ? limit->session->skip_costs[site] : limit->session->costs[site];
+	return skipped ? limit->session->prices[site].skipped : limit->session->prices[site].call;
 }
 
 static bool is_possible(void *context, uint32_t site, enum level level)

@@ -62,6 +62,7 @@ static bool is_near(const struct capture_session *s, const struct live_thread *t
 
 static void deliver(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
 {
+	uint64_t last_end = t->last_end;
 	struct span span = {
 		.start = raw->start, .end = raw->end, .thread = t->index,
 		.sequence = raw->sequence, .unread = raw->unread, .depth = raw->depth, .reason = raw->reason,
@@ -72,8 +73,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	t->next++;
 	t->last_end = raw->end;
 	if (raw->probe < s->nfirst) {
-		t->cost += s->costs[raw->probe];
-		s->totals.cost += s->costs[raw->probe];
+		session_price(s, t, raw->probe, 1, false, raw->start > last_end ? raw->start - last_end : 0);
 		if (raw->probe < t->ncalls || session_fit_calls(t, raw->probe))
 			t->calls[raw->probe].spans++;
 		session_note_runtime(s, t, s->plan->sites[raw->probe].function->model);
@@ -255,6 +255,8 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	set_name(&def->name, life->comm);
 	def->calls = life->sequence - (t->merged < life->sequence ? t->merged : life->sequence);
 	def->lost = life->lost;
+	def->cost = t->cost;
+	def->system = life->system;
 	def->counted = true;
 	session_sum_thread(s, t, life);
 	if (def->lost != t->lost)
@@ -366,6 +368,7 @@ int capture_drain(struct capture_session *s)
 	size_t before, kept = 0;
 
 	s->pass++;
+	session_renew_prices(s);
 	for (struct live_process *p = s->pass == 1 ? s->processes : NULL; p; p = p->hh.next)
 		session_read_told(s, p); /* again, now that its probes are in */
 	session_drain_control(s);

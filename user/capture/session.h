@@ -130,8 +130,9 @@ struct capture_session {
 
 	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
 	uint32_t *any_probe;      /* the same where it is not known which of the site's events a call is */
-	unsigned *costs;          /* ns; what one call of the site takes, by the calibration */
-	unsigned *skip_costs;     /* ns; the same for one that is only counted */
+	struct site_price *prices; /* by site id */
+	uint64_t priced_changes;  /* of what is in, when prices were looked up last */
+	uint64_t sums_time, sums_elapsed; /* ns; of the last look at calls that became no span, and since the one before */
 	uint32_t nfirst;
 	struct {
 		uint64_t spans, gaps;
@@ -281,6 +282,12 @@ bool session_fit_calls(struct live_thread *t, uint32_t site);
 /* Reads the sums while threads that have ended take much of the kernel's map. */
 void session_make_room(struct capture_session *s);
 void session_free_sums(struct capture_session *s);
+
+/* prices.c */
+/* The kernel's prices, where something went in or out since. */
+void session_renew_prices(struct capture_session *s);
+/* So many calls of a site, which came so many ns after each other. t: NULL: of a thread that has ended. */
+void session_price(struct capture_session *s, struct live_thread *t, uint32_t site, uint64_t calls, bool skipped, double gap);
 
 /* limit.c */
 void session_free_limit(struct capture_session *s);

@@ -16,6 +16,7 @@
 #define HASH_NONFATAL_OOM 1
 #include "capture/session.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define ENDED_MOST 8192 /* entries of ended threads for which a look of its own is worth while; an eighth of the kernel's map */
@@ -141,15 +142,18 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 static void count_new(struct capture_session *s, const struct def_sum *def, uint32_t site, const struct gb_sum *now, struct live_thread *t)
 {
 	uint64_t lost = now->lost - def->lost, summed = now->summed - def->summed, skipped = now->skipped - def->skipped;
-	uint64_t cost = (lost + summed) * s->costs[site] + skipped * s->skip_costs[site];
+	uint64_t calls = lost + summed + skipped;
+	double gap = calls ? (double)s->sums_elapsed / calls : 0;
 
 	s->totals.lost += lost;
 	s->totals.summed += summed;
 	s->totals.skipped += skipped;
-	s->totals.cost += cost;
-	if (!t || t->index != def->thread)
+	if (t && t->index != def->thread)
+		t = NULL;
+	session_price(s, t, site, lost + summed, false, gap);
+	session_price(s, t, site, skipped, true, gap);
+	if (!t)
 		return;
-	t->cost += cost;
 	if (site >= t->ncalls && !session_fit_calls(t, site))
 		return;
 	t->calls[site].lost += lost;
@@ -280,10 +284,13 @@ static void remove_ended(struct look *look)
 int capture_read_sums(struct capture_session *s)
 {
 	struct look look = { .s = s };
+	uint64_t now = clock_monotonic();
 	int err;
 
 	if (s->leave_sums)
 		return 0;
+	s->sums_elapsed = s->sums_time ? now - s->sums_time : 0;
+	s->sums_time = now;
 	err = kernel_read_sums(s->kernel, take_entry, &look);
 	take_unknown(&look);
 	if (!err)

@@ -3,6 +3,7 @@
 
 #include "cli/cost.h"
 #include "util/format.h"
+#include "util/log.h"
 
 #define YOUNG_NS 100000000ULL /* of a thread heard of for less than this, a share says nothing */
 
@@ -79,10 +80,42 @@ void cost_say(struct cost_meter *meter, const struct capture_session *capture, c
 {
 	struct capture_totals totals = capture_totals(capture);
 	uint64_t wall = d->run.end - d->run.start;
-	char took[FORMAT_SIZE], worst[80] = "";
+	char took[FORMAT_SIZE], worst[80] = "", inside[FORMAT_SIZE], kernel[120] = "";
+	uint64_t system = 0;
+
+	for (size_t i = 0; i < d->nthreads; i++)
+		system += d->threads[i].counted ? d->threads[i].system : 0;
+	if (system)
+		snprintf(kernel, sizeof(kernel), "; they were in the kernel for %s in all", format_time(inside, system));
 
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of thread %u's", 100 * meter->worst, meter->tid);
-	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'%s), %.2f s of CPU for gaspbpf itself\n",
-		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, cost_own_cpu() / 1e9);
+	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'%s)%s; %.2f s of CPU for gaspbpf itself\n",
+		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel, cost_own_cpu() / 1e9);
+}
+
+void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan)
+{
+	struct probe_costs costs;
+	const struct site *site = NULL;
+	struct site_price most = { 0 };
+	char with[FORMAT_SIZE], alone[FORMAT_SIZE];
+	unsigned without;
+
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site_price price = site_price(kernel, &plan->sites[i]);
+
+		if (price.links <= most.links)
+			continue;
+		most = price;
+		site = &plan->sites[i];
+	}
+	kernel_costs(kernel, &costs);
+	without = most.call - most.links * costs.link;
+	if (!site || most.call <= without + without / 5 || most.links < 2 * *said)
+		return;
+	*said = most.links;
+	log_warn("%u processes have probes of their own in %s: each call of any of them takes %s there, instead of %s. One probe for all of them "
+		 "(--scope=file) takes %s, but of every process on this machine that maps this file", most.links + 1, log_safe(site->image->path),
+		 format_time(with, most.call), format_time(alone, without), alone);
 }

@@ -26,4 +26,10 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 /* The last word, on stderr. */
 void cost_say(struct cost_meter *meter, const struct capture_session *capture, const struct definitions *d);
 
+/*
+ * Where each process has links of its own, all of them are visited at each call of any. Says what that costs, and what one link for everybody
+ * would cost whom, when it is more than a fifth, and again when it has doubled. *said: 0 at first; private.
+ */
+void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan);
+
 #endif

@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cost.h"
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/launchers.h"
@@ -44,7 +45,6 @@
 #define YOUNG_NS 20000000ULL     /* processes that live shorter get no probe on their linker */
 #define YOUNG_MOST 4096
 #define LINKERS_OF_PERF 4        /* processes whose linkers are probed where each probe is a perf event */
-#define MANY_OWN 64              /* processes with links of their own: from here on calls become dear */
 
 /* An event that calls for a look. */
 struct pending {
@@ -71,7 +71,7 @@ struct follow {
 	size_t nwatched;
 	size_t images_seen;     /* of the plan: watched, or not worth it */
 	struct follow_account account;
-	bool said_many;
+	unsigned own_said; /* private to cost_say_own() */
 };
 
 int follow_new(struct follow **result, struct job *job)
@@ -208,11 +208,8 @@ int follow_give_own(struct follow *f, pid_t pid)
 		err = list_own(job, pid);
 	if (err)
 		attach_remove_process(job->kernel, pid);
-	if (!err && job->npids > MANY_OWN && !f->said_many) {
-		f->said_many = true;
-		log_warn("more than %d processes with probes of their own: each makes every call of all others dearer: --scope=file has "
-			 "one probe for all", MANY_OWN);
-	}
+	if (!err)
+		cost_say_own(&f->own_said, job->kernel, job->plan);
 	return err;
 }
 

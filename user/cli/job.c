@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cost.h"
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/job.h"
@@ -375,6 +376,9 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	}
 	job->nobserved = job->npids;
 	if (!err) {
+		unsigned said = 0;
+
+		cost_say_own(&said, job->kernel, job->plan);
 		look_once_more(job);
 		job_begin(job);
 		watch_loading(job);

@@ -381,7 +381,7 @@ static size_t describe_costs(const struct job *job, char *text, size_t room)
 		size_t count = 0;
 
 		for (size_t i = 0; i < job->plan->nsites; i++) {
-			unsigned one = site_cost(&job->plan->sites[i], job->costs.call);
+			unsigned one = site_price(job->kernel, &job->plan->sites[i]).call;
 
 			if (left_out(job, i) || one < least || one > cost)
 				continue;

@@ -20,6 +20,7 @@
 #include "model/value.h"
 #include "monitor/tally.h"
 #include "util/array.h"
+#include "util/clock.h"
 
 /* --- events ------------------------------------------------------------ */
 
@@ -84,7 +85,8 @@ static int define_site(struct tally_book *book, const struct site *site)
 
 int tally_define(struct tally_book *book)
 {
-	int err = array_reach(&book->event_of, &book->sites_room, book->plan->nsites + 1, sizeof(*book->event_of));
+	int err = array_reach(&book->event_of, &book->sites_room, book->plan->nsites + 1, sizeof(*book->event_of)) ?:
+		  array_reach(&book->bills, &book->nbills, book->plan->nsites + 1, sizeof(*book->bills));
 
 	for (; !err && book->nsites < book->plan->nsites; book->nsites++)
 		err = define_site(book, &book->plan->sites[book->nsites]);
@@ -253,16 +255,6 @@ struct reader {
 	struct places done; /* may be forgotten: the map must not change while it is read */
 };
 
-static void add_cost(struct tally_book *book, uint32_t site, const struct gb_sum *sum, bool ended)
-{
-	uint64_t cost = (sum->lost + sum->summed) * site_cost(&book->plan->sites[site], book->costs.call) +
-			sum->skipped * site_cost(&book->plan->sites[site], book->costs.skipped);
-
-	book->cost += cost;
-	if (ended)
-		book->cost_ended += cost;
-}
-
 static void take(void *context, const struct gb_sum_place *place, const struct gb_sum *sum)
 {
 	struct reader *r = context;
@@ -292,7 +284,7 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 	if (t)
 		tally_add(t, book->reading, sum, inner, fold);
 	tally_add(&book->events[event].total, book->reading, sum, inner, fold);
-	add_cost(book, site, sum, fold);
+	bills_add(book, site, sum, fold);
 }
 
 int tally_read(struct tally_book *book, bool govern)
@@ -302,12 +294,13 @@ int tally_read(struct tally_book *book, bool govern)
 
 	book->reading++;
 	book->entries = 0;
-	book->cost = book->cost_ended;
+	bills_begin(book);
 	book->err = 0;
 	err = kernel_read_sums(book->kernel, take, &r);
 	for (size_t i = 0; i < r.done.count; i++)
 		kernel_forget_sum(book->kernel, &r.done.items[i]);
 	book->entries -= r.done.count;
+	bills_pay(book, clock_monotonic(), book->fold_all && !err);
 	free(r.done.items);
 	forget_ended(book);
 	if (r.govern)
@@ -350,5 +343,6 @@ void tally_free(struct tally_book *book)
 		free(book->events[i].name);
 	free(book->events);
 	free(book->event_of);
+	free(book->bills);
 	free(book->resting);
 }

@@ -50,6 +50,15 @@ struct governed {
 	UT_hash_handle hh;
 };
 
+/* What the calls of one site have cost: each at the price of its time (bills.c). */
+struct bill {
+	uint64_t followed, skipped;             /* calls, as they were read now ... */
+	uint64_t followed_ended, skipped_ended; /* ... of which these are not to be read again */
+	uint64_t followed_paid, skipped_paid;   /* which are in the cost */
+	size_t threads;
+	struct site_price price;
+};
+
 struct tally_book {
 	struct kernel *kernel;
 	const struct plan *plan;
@@ -66,12 +75,20 @@ struct tally_book {
 	uint32_t next_index;
 	uint64_t reading;
 	struct probe_costs costs;
-	uint64_t cost_ended, cost;       /* ns; what probes took */
+	struct bill *bills; size_t nbills; /* by site id */
+	uint64_t cost;                   /* ns; what probes took */
+	uint64_t billed, billed_changes; /* ns, when the bills were paid last; of what was in then */
 	size_t entries;                  /* in the kernel's map, at the last reading */
 	bool fold_all;                   /* every entry is to be folded and forgotten: sites get other meanings */
 	uint32_t fold_pid;                /* so are those of this process; 0: none */
 	int err;
 };
+
+/* bills.c: the sums are read: bills_begin(), bills_add() for each, bills_pay(). */
+void bills_begin(struct tally_book *book);
+void bills_add(struct tally_book *book, uint32_t site, const struct gb_sum *sum, bool ended);
+/* again: no sum is kept, and the sites get other meanings. */
+void bills_pay(struct tally_book *book, uint64_t now, bool again);
 
 /* The plan has new sites: gives them their events. 0 or -ENOMEM. */
 int tally_define(struct tally_book *book);

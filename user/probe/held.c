@@ -48,6 +48,7 @@ struct held {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	struct held_place *places;
+	uint64_t changes; /* of what is in */
 	bool said_fault;
 	int said_twin; /* the last file of which it was said that it is known by another name */
 };
@@ -281,6 +282,7 @@ struct held_set *held_take(struct kernel *kernel, const struct link_request *req
 		if (take_one(h, set, set->places[taken].offset, set->places[taken].site))
 			break;
 	}
+	h->changes++;
 	if (taken < set->count) {
 		forget_all(h, set, taken, false);
 		free(set);
@@ -319,7 +321,35 @@ void held_gone(struct kernel *kernel, struct held_set *set, bool was_leaving)
 		return;
 	pthread_mutex_lock(&h->lock);
 	forget_all(h, set, set->count, was_leaving);
+	h->changes++;
 	pthread_cond_broadcast(&h->gone);
 	pthread_mutex_unlock(&h->lock);
 	free(set);
+}
+
+unsigned held_holders(const struct kernel *kernel, int file_fd, uint64_t offset)
+{
+	struct held *h = kernel->held;
+	struct place_key key = { .what = HELD_CALL, .offset = offset };
+	const struct held_place *place;
+	unsigned holders = 0;
+
+	if (neighbours_identity((struct kernel *)kernel, file_fd, &key.device, &key.inode))
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	place = find(h, &key);
+	for (size_t i = 0; place && i < place->nholders; i++)
+		holders += place->holders[i].pid != 0;
+	pthread_mutex_unlock(&h->lock);
+	return holders;
+}
+
+uint64_t kernel_changes(const struct kernel *kernel)
+{
+	uint64_t changes;
+
+	pthread_mutex_lock(&kernel->held->lock);
+	changes = kernel->held->changes;
+	pthread_mutex_unlock(&kernel->held->lock);
+	return changes;
 }

@@ -65,6 +65,9 @@ void held_leaves(struct kernel *kernel, const struct held_set *set);
 /* The link has been closed; frees the set, which may be NULL. */
 void held_gone(struct kernel *kernel, struct held_set *set, bool was_leaving);
 
+/* For how many processes this instruction has a probe that sees calls: each of them has a link of its own. 0: none, or one for everybody. */
+unsigned held_holders(const struct kernel *kernel, int file_fd, uint64_t offset);
+
 /* A link in this file that never acts. A descriptor or -errno. (link.c) */
 int link_for_nobody(struct kernel *kernel, int file_fd);
 
@@ -93,6 +96,8 @@ void kernel_use_stacks(struct kernel *kernel);
 bool link_possible(enum rung rung);
 /* Attaches on the kernel's rung what is not in yet, and remembers the links. 0 or -errno, not said. */
 int link_attach(struct kernel *kernel, const struct link_request *request);
+/* The same where one may be in already, for the calibration only. */
+int link_attach_beside(struct kernel *kernel, const struct link_request *request);
 /* Removes links kernel->links[from..), many at once. `progress` may be NULL. */
 void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_t, size_t));
 

@@ -258,6 +258,11 @@ static int attach_admitted(struct kernel *kernel, const struct link_request *req
 	return err;
 }
 
+int link_attach_beside(struct kernel *kernel, const struct link_request *request)
+{
+	return spans_link(kernel, request);
+}
+
 int link_attach(struct kernel *kernel, const struct link_request *request)
 {
 	struct link_request admitted;

@@ -344,8 +344,24 @@ struct probe_costs {
 	unsigned call[SITE_CLASSES];    /* an observed call costs its thread so much */
 	unsigned skipped[SITE_CLASSES]; /* a call that is only counted */
 	unsigned floor[SITE_CLASSES];   /* the measured duration of a call that does nothing: a part of the cost that lies inside each span */
+	/* The same two of a call before which the thread did something else, so that the processor's caches know nothing of probes any more. */
+	unsigned cold[SITE_CLASSES], cold_skipped[SITE_CLASSES];
+	unsigned word;                  /* each word that a call's probe reads from memory adds so much ... */
+	unsigned link;                  /* ... and each further process with a link of its own in the same place, whoever calls */
 };
 void kernel_costs(const struct kernel *kernel, struct probe_costs *costs);
+
+/* What a call of one site's function costs (price.c). ns. */
+struct site_price {
+	unsigned call, skipped;           /* after another call */
+	unsigned cold, cold_skipped;      /* after a long time without one */
+	unsigned links;                   /* of other processes in the same place: it is in all of these prices */
+};
+struct site_price site_price(const struct kernel *kernel, const struct site *site);
+/* Grows whenever a probe goes in or out: prices may be others then. */
+uint64_t kernel_changes(const struct kernel *kernel);
+/* gap: ns between the thread's last observed call and this one. */
+double price_of_call(const struct site_price *price, bool skipped, double gap);
 
 /* Is handed one entry of what the kernel keeps of calls that became no span. */
 typedef void (*kernel_sum)(void *context, const struct gb_sum_place *place, const struct gb_sum *sum);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -31,6 +32,10 @@
 
 #define TRIALS 100  /* calls per round of the calibration */
 #define ROUNDS 12   /* of which the quickest counts: short ones are often undisturbed */
+#define COLD_TRIALS 24               /* calls after other work, of which the middle one counts */
+#define OTHER_WORK (4 * 1024 * 1024) /* bytes that are touched between two of them: more than a processor has caches of its own */
+#define WORDS 4     /* that a trial reads from the stack */
+#define NEIGHBOURS 8 /* other processes' links on the trial functions */
 
 /* Nearly empty functions with the three kinds of first instruction. */
 __asm__(".text\n"
@@ -121,39 +126,60 @@ static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-static int set_trial_skip(struct kernel *kernel, uint32_t id, uint32_t skip)
+static int set_trial_program(struct kernel *kernel, uint32_t id, uint32_t skip, unsigned words)
 {
-	struct gb_probe program = { .slots = 1, .skip = skip, .flags = GB_PROBE_SAMPLED };
+	struct gb_probe program = { .slots = words ? 6 + words : 1, .skip = skip, .flags = GB_PROBE_SAMPLED, .entry_ops = words };
 
+	for (unsigned i = 0; i < words; i++)
+		program.ops[i] = (struct gb_op){ .kind = GB_OP_STACK, .slot = 6 + i, .width = GB_U64, .offset = 8 * (i + 1) };
 	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY);
 }
 
-/* Observes our own trial functions in a process of ours. Returns 0 when every kind is in. */
-static int attach_trial(struct kernel *kernel, pid_t pid)
-{
+/* Where the trial functions are in our own file, and what is to observe them. */
+struct trial_places {
 	unsigned long offsets[SITE_CLASSES];
 	uint64_t cookies[SITE_CLASSES];
-	struct link_request request = {
-		.pid = pid, .offsets = offsets, .cookies = cookies, .count = SITE_CLASSES,
-	};
-	int err;
+};
 
+static int find_trial(struct trial_places *places)
+{
 	for (int class = 0; class < SITE_CLASSES; class++) {
 		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
-		uint32_t id = TRIAL_PROBE(class);
 
 		if (!dl_iterate_phdr(find_own_code, &own))
 			return -ENOENT;
-		offsets[class] = own.offset;
-		cookies[class] = id;
-		if (set_trial_skip(kernel, id, 0))
-			return -errno;
+		places->offsets[class] = own.offset;
+		places->cookies[class] = TRIAL_PROBE(class);
 	}
+	return 0;
+}
+
+/* Observes our own trial functions in a process, by so many links. Returns 0 when every kind is in. */
+static int attach_trial(struct kernel *kernel, pid_t pid, unsigned links, int (*attach)(struct kernel *, const struct link_request *))
+{
+	struct trial_places places;
+	struct link_request request = {
+		.pid = pid, .offsets = places.offsets, .cookies = places.cookies, .count = SITE_CLASSES,
+	};
+	int err = find_trial(&places);
+
+	if (err)
+		return err;
 	request.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (request.file_fd < 0)
 		return -errno;
-	err = link_attach(kernel, &request);
+	while (!err && links--)
+		err = attach(kernel, &request);
 	close(request.file_fd);
+	return err;
+}
+
+static int set_trial_programs(struct kernel *kernel)
+{
+	int err = 0;
+
+	for (int class = 0; !err && class < SITE_CLASSES; class++)
+		err = set_trial_program(kernel, TRIAL_PROBE(class), 0, 0) ? -errno : 0;
 	return err;
 }
 
@@ -174,8 +200,10 @@ static int trial_works(struct trial *trial)
 	uint32_t self = getpid();
 	uint8_t one = 1;
 	struct waiting got;
-	int err = attach_trial(kernel, getpid());
+	int err = set_trial_programs(kernel);
 
+	if (!err)
+		err = attach_trial(kernel, getpid(), 1, link_attach);
 	if (err)
 		return err;
 	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
@@ -225,20 +253,89 @@ static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
 	return best / TRIALS;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The same, before each call of which other memory was in use. other: OTHER_WORK bytes; NULL: not measured. */
+static unsigned time_cold(struct trial *trial, int class, volatile char *other)
+{
+	unsigned took[COLD_TRIALS], clock = UINT_MAX;
+
+	for (int i = 0; other && i < COLD_TRIALS; i++) {
+		uint64_t start;
+
+		for (size_t at = 0; at < OTHER_WORK; at += 64)
+			other[at]++;
+		start = clock_monotonic();
+		took[i] = clock_monotonic() - start;
+		clock = took[i] < clock ? took[i] : clock;
+		start = clock_monotonic();
+		trial_functions[class](i);
+		took[i] = clock_monotonic() - start;
+	}
+	drain_rings(trial);
+	if (!other)
+		return 0;
+	qsort(took, COLD_TRIALS, sizeof(*took), by_size);
+	return took[COLD_TRIALS / 2] > clock ? took[COLD_TRIALS / 2] - clock : 0;
+}
+
+static unsigned larger(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
 /* Times the trial functions while they are observed, and while they are only counted. */
-static void calibrate(struct trial *trial)
+static void calibrate_classes(struct trial *trial, volatile char *other)
 {
 	struct kernel *kernel = trial->kernel;
+	struct probe_costs *costs = &kernel->costs;
 
-	kernel_set_active(kernel, true);
 	for (int class = 0; class < SITE_CLASSES; class++) {
 		unsigned none;
 
-		kernel->costs.call[class] = time_trial(trial, class, &kernel->costs.floor[class]);
-		set_trial_skip(kernel, TRIAL_PROBE(class), GB_SKIP_ALL);
-		kernel->costs.skipped[class] = time_trial(trial, class, &none);
+		costs->call[class] = time_trial(trial, class, &costs->floor[class]);
+		costs->cold[class] = larger(time_cold(trial, class, other), costs->call[class]);
+		set_trial_program(kernel, TRIAL_PROBE(class), GB_SKIP_ALL, 0);
+		costs->skipped[class] = time_trial(trial, class, &none);
+		costs->cold_skipped[class] = larger(time_cold(trial, class, other), costs->skipped[class]);
+		set_trial_program(kernel, TRIAL_PROBE(class), 0, 0);
 	}
-	kernel_set_active(kernel, false);
+}
+
+/* What is added by words of memory, and by other processes' links in the same places: these are of process 1, which runs none of our code. */
+static void calibrate_more(struct trial *trial)
+{
+	struct kernel *kernel = trial->kernel;
+	unsigned none, plain, more;
+
+	plain = time_trial(trial, SITE_EMULATED, &none);
+	set_trial_program(kernel, TRIAL_PROBE(SITE_EMULATED), 0, WORDS);
+	more = time_trial(trial, SITE_EMULATED, &none);
+	kernel->costs.word = more > plain ? (more - plain) / WORDS : 0;
+	set_trial_program(kernel, TRIAL_PROBE(SITE_EMULATED), 0, 0);
+	if (kernel->rung == RUNG_PERF) /* each takes a tenth of a second to remove */
+		return;
+	if (!attach_trial(kernel, 1, NEIGHBOURS, link_attach_beside)) {
+		more = time_trial(trial, SITE_EMULATED, &none);
+		kernel->costs.link = more > plain ? (more - plain) / NEIGHBOURS : 0;
+	}
+}
+
+static void calibrate(struct trial *trial)
+{
+	void *other = mmap(NULL, OTHER_WORK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	kernel_set_active(trial->kernel, true);
+	calibrate_classes(trial, other == MAP_FAILED ? NULL : other);
+	calibrate_more(trial);
+	kernel_set_active(trial->kernel, false);
+	if (other != MAP_FAILED)
+		munmap(other, OTHER_WORK);
 }
 
 int trial_run(struct kernel *kernel)
@@ -291,7 +388,7 @@ static bool try_filter(struct kernel *kernel, pid_t child, int gate)
 	char go = 1;
 	int status, err;
 
-	err = attach_trial(kernel, child);
+	err = set_trial_programs(kernel) ?: attach_trial(kernel, child, 1, link_attach);
 	kernel_set_active(kernel, true);
 	if (err || write(gate, &go, 1) != 1)
 		kill(child, SIGKILL);

@@ -53,7 +53,8 @@ static const struct field process_fields[] = {
 
 static const struct field thread_fields[] = {
 	THREAD(1, INDEX, process), THREAD(2, U32, tid), THREAD(3, STRING, name), THREAD(4, U64, calls),
-	THREAD(5, U64, lost), THREAD(6, BOOL, counted), END
+	THREAD(5, U64, lost), THREAD(6, BOOL, counted),
+	THREAD(7, U64, cost), THREAD(8, U64, system), END
 };
 
 static const struct field image_fields[] = {

@@ -46,7 +46,9 @@ struct def_thread {
 	uint32_t tid;
 	char *name;              /* comm, last known */
 	uint64_t calls, lost;    /* final counts; calls = delivered + lost. 0 until known */
-	bool counted;            /* calls and lost are known */
+	bool counted;            /* calls and lost, cost and system are known */
+	uint64_t cost;           /* ns; what the probes took from it, by the calibration: with all that made them dearer than def_probe.cost_ns; 0 in older recordings */
+	uint64_t system;         /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
 };
 
 struct def_image {

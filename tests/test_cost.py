@@ -1,0 +1,84 @@
+"""The stated cost is the cost that is paid: by one process and by many that have probes of their own, and each of these is told what they cost one another."""
+import json
+import re
+import subprocess
+
+import pytest
+
+import gaspbpf
+
+pytestmark = pytest.mark.skipif("session" not in gaspbpf.RUNGS and "multi" not in gaspbpf.RUNGS, reason="each probe of each process is a perf event there")
+
+# Each process makes its calls when it is told to, and writes what the kernel says of its time in there: the truth of all costs.
+LOCKS = """
+    #include <pthread.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/resource.h>
+    #include <unistd.h>
+    static long system_us(void)
+    {
+        struct rusage r;
+        getrusage(RUSAGE_SELF, &r);
+        return r.ru_stime.tv_sec * 1000000 + r.ru_stime.tv_usec;
+    }
+    int main(int argc, char **argv)
+    {
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        long before, processes = atol(argv[1]), calls = atol(argv[2]);
+        for (long i = 1; i < processes && fork() > 0; i++)
+            ;
+        char name[40];
+        sprintf(name, "ready.%d", getpid());
+        fclose(fopen(name, "w"));
+        while (access("go", F_OK))
+            usleep(20000);
+        before = system_us();
+        for (long i = 0; i < calls; i++) {
+            pthread_mutex_lock(&lock);
+            pthread_mutex_unlock(&lock);
+        }
+        sprintf(name, "truth.%d", getpid());
+        FILE *truth = fopen(name, "w");
+        fprintf(truth, "%ld", system_us() - before);
+        fclose(truth);
+        while (access("end", F_OK))
+            usleep(20000);
+        _exit(argc != 3); /* at its end the dynamic linker would take a lock, too */
+    }
+    """
+
+
+def observe_locks(job, observe, folder, processes, calls):
+    """The report, what the processes' own time in the kernel was (ns), and what gaspbpf said."""
+    (folder / "locks.c").write_text(LOCKS)
+    subprocess.run(["cc", "-O2", "-pthread", folder / "locks.c", "-o", folder / "locks"], check=True, timeout=gaspbpf.PATIENCE)
+    locks = job([folder / "locks", processes, calls], gate=False)
+    gaspbpf.wait_for(lambda: len(list(locks.folder.glob("ready.*"))) == processes, "the processes to be there")
+    pids = [path.suffix[1:] for path in locks.folder.glob("ready.*")]
+    watcher = observe(*[word for pid in pids for word in ("-p", pid)], "-m", "pthread", "--scope=process", "--all-processes", "--json", "-o", folder / "locks.gasp")
+    (locks.folder / "go").touch()
+    gaspbpf.wait_for(lambda: len([path for path in locks.folder.glob("truth.*") if path.read_text()]) == processes, "the processes' calls to be made")
+    truth = sum(int(path.read_text()) for path in locks.folder.glob("truth.*")) * 1000
+    (locks.folder / "end").touch()
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    return json.loads(out), truth, errors
+
+
+@pytest.mark.alone  # its truth is of time, though only as a ratio
+@pytest.mark.parametrize("processes, calls", [(1, 200000), (40, 5000)], ids=["one process", "many"])
+def test_the_stated_cost_is_paid(processes, calls, job, observe, tmp_path):
+    report, truth, errors = observe_locks(job, observe, tmp_path, processes, calls)
+    events = gaspbpf.events(report)
+    assert events["GASP_PTHREAD_MUTEX_LOCK"]["calls"] == events["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"] == processes * calls
+    # The links of 39 other processes are most of what a call costs there: 2 of 3 us, and none of it in the calibration of a process alone.
+    stated = sum(thread["cost_ns"] for thread in report["threads"])
+    assert 0.6 * truth < stated < 1.6 * truth
+    # The kernel's own figure, taken as the thread's first call began.
+    kernel = sum(thread["kernel_ns"] for thread in report["threads"])
+    assert 0.7 * truth < kernel < 1.3 * truth + 50e6 * processes
+    said = re.findall(r"(\d+) processes have probes of their own in .*: each call of any of them takes (\S+ \S+) there, instead of (\S+ \S+)\.", errors)
+    assert bool(said) == (processes > 1)
+    text = gaspbpf.run("report", tmp_path / "locks.gasp").stdout
+    assert re.search(r"Probes took about \S+ \S+ of these threads' time, by the calibration; all that they did in the kernel, probes included, took \S+ \S+\.", text)
