@@ -91,6 +91,19 @@ def test_list_of_a_job_is_what_binutils_say(job):
     assert not gaspbpf.breakpoints(target.process.pid)
 
 
+def test_list_tells_who_handles_crashes(job, tmp_path):
+    """Its own backtrace ends at a return probe."""
+    source = tmp_path / "crash.c"
+    source.write_text("#include <fcntl.h>\n#include <signal.h>\n#include <unistd.h>\nstatic void end(int s) { _exit(s); }\nint main(int c, char **v) { if (c > 1) signal(SIGSEGV, end); close(creat(\"ready\", 0600)); return pause(); }\n")
+    subprocess.run(["cc", source, "-o", tmp_path / "crash"], check=True, timeout=gaspbpf.PATIENCE)
+    for arguments in ([], ["handler"]):
+        target = job([tmp_path / "crash", *arguments], gate=False)
+        gaspbpf.wait_for(lambda: (target.folder / "ready").exists(), "the program to wait")
+        assert run_json("list", "-p", target.process.pid, "-m", "c", "--json")["crash_handler"] == bool(arguments)
+        text = gaspbpf.run("list", "-p", target.process.pid, "-m", "c").stdout
+        assert ("handles crashes itself" in text) == bool(arguments)
+
+
 def test_list_of_a_library_tells_aliases():
     """MPI_Send and PMPI_Send are one function under two names: one probe."""
     library = subprocess.run(["mpicc.openmpi", "-print-file-name=libmpi.so"], capture_output=True, text=True).stdout.strip()

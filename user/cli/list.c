@@ -17,6 +17,7 @@ struct options {
 	struct choice choice;
 	struct text_list files;
 	bool json, all, only_models, every;
+	pid_t crash_handler; /* a process that has one; 0: none */
 	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
@@ -253,6 +254,19 @@ static void print_images(const struct plan *plan)
 	}
 }
 
+/* A return probe stands in for the return address of a call in progress, and who prints a backtrace then gets no further. */
+static void print_crashes(const struct options *o, const struct plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->nsites; i++)
+		count += plan->sites[i].returns == RETURNS_TRAMPOLINE;
+	if (o->crash_handler && count)
+		printf("process %d handles crashes itself: the backtrace that such a handler prints ends at 0x7fffffffe000 where a call with a return probe\n"
+		       "  (trampoline, %zu functions) is in progress, and so does one of a core file. --returns=sites keeps them whole, and makes calls dearer\n",
+		       o->crash_handler, count);
+}
+
 /* --- JSON -------------------------------------------------------------- */
 
 static const char *const argument_registers[GB_REGISTERS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
@@ -341,7 +355,7 @@ static void json_models(struct json *j, const struct plan *plan)
 	json_end_array(j);
 }
 
-static int print_json(const struct plan *plan, const unsigned *cost_ns)
+static int print_json(const struct options *o, const struct plan *plan)
 {
 	struct json *j = malloc(sizeof(*j));
 	int err;
@@ -354,7 +368,7 @@ static int print_json(const struct plan *plan, const unsigned *cost_ns)
 	json_array(j);
 	for (size_t i = 0; i < plan->nsites; i++)
 		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
-			json_site(j, &plan->sites[i], k, cost_ns);
+			json_site(j, &plan->sites[i], k, o->cost_ns);
 	json_end_array(j);
 	json_key(j, "absent");
 	json_array(j);
@@ -369,6 +383,7 @@ static int print_json(const struct plan *plan, const unsigned *cost_ns)
 	}
 	json_end_array(j);
 	json_models(j, plan);
+	json_key_bool(j, "crash_handler", o->crash_handler);
 	json_end_object(j);
 	err = json_finish(j);
 	free(j);
@@ -391,7 +406,7 @@ static int list_models(const struct model_set *models)
 	return 0;
 }
 
-static int look(const struct options *o, struct plan *plan)
+static int look(struct options *o, struct plan *plan)
 {
 	int err = 0;
 
@@ -401,6 +416,8 @@ static int look(const struct options *o, struct plan *plan)
 		err = process_open(&process, o->choice.pids.pids[i]);
 		if (err)
 			break;
+		if (process->crash_handler)
+			o->crash_handler = process->pid;
 		err = plan_add_processes(plan, &process, 1);
 		process_close(process);
 	}
@@ -417,7 +434,7 @@ static int look(const struct options *o, struct plan *plan)
 static int show(const struct options *o, const struct plan *plan)
 {
 	if (o->json)
-		return print_json(plan, o->cost_ns);
+		return print_json(o, plan);
 	for (size_t i = 0; i < models_count(plan->models); i++)
 		if (is_chosen(plan, models_at(plan->models, i)))
 			print_model(o, plan, models_at(plan->models, i));
@@ -427,6 +444,7 @@ static int show(const struct options *o, const struct plan *plan)
 	if (o->choice.asked.count)
 		print_asked(o, plan);
 	print_images(plan);
+	print_crashes(o, plan);
 	return fflush(stdout) ? -errno : 0;
 }
 

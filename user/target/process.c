@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@
 #include "target/proc.h"
 #include "util/clock.h"
 #include "util/log.h"
+
+#define SIGNAL_BIT(n) (1ull << ((n) - 1)) /* in the masks of /proc/PID/status */
+#define CRASHES (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGABRT) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL))
 
 #define NAME_MOST 256
 
@@ -62,6 +66,7 @@ static int read_status(struct process *process, pid_t *group)
 	unsigned real_uid = 0, real_gid = 0;
 	int seccomp = 0;
 	int tgid = 0, found = 0;
+	unsigned long long caught;
 
 	if (!text)
 		return -errno;
@@ -78,6 +83,9 @@ static int read_status(struct process *process, pid_t *group)
 	at = strstr(text, "\nSeccomp:");
 	if (at && sscanf(at, "\nSeccomp: %d", &seccomp) == 1)
 		process->filtered = seccomp != 0;
+	at = strstr(text, "\nSigCgt:");
+	if (at && sscanf(at, "\nSigCgt: %llx", &caught) == 1)
+		process->crash_handler = caught & CRASHES;
 	free(text);
 	if (found != 3)
 		return -ESRCH;

@@ -38,6 +38,7 @@ struct process {
 	uid_t uid;
 	gid_t gid;
 	bool filtered;         /* its system calls are filtered (seccomp) */
+	bool crash_handler;    /* it handles a signal of a crash itself, as those do that print a backtrace */
 	char *name;            /* comm */
 	char *command;         /* argv joined by blanks */
 	struct mapping *mappings;
