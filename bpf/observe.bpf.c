@@ -559,7 +559,7 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 		return 0;
 	}
 	found = t ? find_ended(t, sp, id) : GB_DEPTH;
-	if (!t || found >= GB_DEPTH)
+	if (!t || found >= GB_DEPTH || !t->frames[found].exits) /* one that began before the function had probes here has a return probe */
 		return 0;
 	t->ax = ctx->ax;
 	t->dx = ctx->dx;

@@ -1,6 +1,8 @@
 """Calls that a runtime makes to itself are told apart from the program's, and callbacks of the program's stay its own."""
 import collections
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -77,6 +79,32 @@ def test_the_programs_mpi_calls_are_counted_and_those_of_mpi_io_beside_them(tmp_
     write, = (row for row in report["events"] if row["name"] == "GASP_MPI_FILE_WRITE_AT_ALL")
     assert write["self_ns"] == write["total_ns"]
     assert sum(row["calls"] for row in report["inner_by_thread"]) == sum(inner.values())
+
+
+@pytest.mark.alone  # everybody's calls of MPI
+def test_a_monitor_tells_them_apart_too(tmp_path, monitors):
+    """From the first call on, though nobody knows a process then: by the return address. And though it becomes known in the midst of its calls."""
+    command, environment, account = mpi("mpich", tmp_path)
+    monitor = monitors("--all", "-m", "mpi", "--max-overhead", "none")
+    subprocess.run([*map(str, command)], env={**os.environ, **environment}, capture_output=True, timeout=gaspbpf.PATIENCE, check=True)
+    told = account()
+    gaspbpf.wait_for(lambda: monitor.totals().get("GASP_MPI_FINALIZE", {"calls": 0})["calls"] == 2, "the job to be counted")
+    totals = monitor.totals()
+    assert {name: event["calls"] for name, event in totals.items() if event["calls"]} == told
+    assert totals["GASP_MPI_BCAST"]["inner"] > 20 and not totals["GASP_MPI_FILE_OPEN"].get("inner")
+
+
+@pytest.mark.parametrize("runtime", ["romio", "mpich"])
+def test_top_tells_them_apart_too(runtime, tmp_path):
+    command, environment, account = mpi(runtime, tmp_path)
+    result = gaspbpf.run("top", "--once", "-d", "10m", "--json", "-m", "mpi", "--", *command, env=environment)
+    shown = json.loads(result.stdout[result.stdout.index("{"):])
+    calls, inner = collections.Counter(), collections.Counter()
+    for thread in shown["threads"]:
+        calls.update({event["event"]: event["all"]["calls"] for event in thread["events"]})
+        inner.update({event["event"]: event["all"]["calls"] for event in thread["inner_events"]})
+    assert {name: count for name, count in calls.items() if count} == account()
+    assert inner["GASP_MPI_BCAST"] > 20
 
 
 # --- where calls come from

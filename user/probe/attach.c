@@ -205,6 +205,7 @@ struct wanted {
 	const struct attach_scope *scope;
 	const struct image *image;
 	const struct site *only; /* NULL: all */
+	bool endangered;  /* only those whose return probes have become dangerous */
 	uint32_t first;   /* sites from here on ... */
 	uint32_t before;  /* ... up to here; 0: all, and late ones */
 	pid_t pid;
@@ -223,7 +224,7 @@ static bool has_withdrawn(const struct plan *plan, const struct function *functi
 
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
-	if ((w->only && site != w->only) || site->level.level == LEVEL_OUT || site->crowded || site->avoided)
+	if ((w->only && site != w->only) || (w->endangered && !site->endangered) || site->level.level == LEVEL_OUT || site->crowded || site->avoided)
 		return false;
 	if (w->before && (site->id >= w->before || !site->attached))
 		return false;
@@ -460,6 +461,26 @@ static int exchange(struct kernel *kernel, struct plan *plan, const struct image
 	return err;
 }
 
+/*
+ * The same where nothing has to come out: a link for everybody on a session asks its program at each call whether the return is wanted, and the program
+ * looks at what it is told here. So no call is missed meanwhile. Calls in progress keep the return probe that they have.
+ */
+static int decline(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first, const struct attach_scope *scope)
+{
+	const struct wanted w = { .plan = plan, .scope = scope, .image = image, .before = first, .endangered = true };
+	int err = kernel->let_go ? 0 : attach_kind(kernel, &w, LINK_EXITS); /* first: a call whose end is not watched would stay open */
+
+	for (size_t i = 0; !err && i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (site->image != image || !site->endangered)
+			continue;
+		err = attach_program(kernel, site);
+		site->endangered = false;
+	}
+	return err;
+}
+
 static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
 	size_t count = 0;
@@ -469,7 +490,8 @@ static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_
 		count += plan->sites[i].endangered;
 	for (size_t i = 0; !err && i < plan->nimages; i++)
 		if (has_endangered(plan, plan->images[i]))
-			err = exchange(kernel, plan, plan->images[i], first, scope);
+			err = (kernel->rung == RUNG_SESSION && attach_for_everybody(plan, plan->images[i], scope) ? decline : exchange)
+				(kernel, plan, plan->images[i], first, scope);
 	if (count)
 		log_info("%zu return probes have been exchanged: a library that came later makes them dangerous", count);
 	return err;
