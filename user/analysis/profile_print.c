@@ -284,10 +284,34 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
+/* A paragraph that begins with "- " or the like, is broken at blanks, and goes on below its own beginning. */
+static void print_paragraph(const struct printer *p, const char *before, const char *text)
+{
+	size_t width = p->style->width ? p->style->width : TEXT_WIDTH, indent = strlen(before), column = indent;
+
+	fputs(before, p->out);
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column > indent && column + 1 + length > width) {
+			fprintf(p->out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', p->out);
+			column++;
+		}
+		fprintf(p->out, "%.*s", (int)length, text);
+		column += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', p->out);
+}
+
 /* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken more than was spent there. */
 static void print_cost(const struct printer *p)
 {
-	char probes[FORMAT_SIZE], all[FORMAT_SIZE];
+	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[300];
 	uint64_t cost = 0, system = 0;
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
@@ -296,10 +320,12 @@ static void print_cost(const struct printer *p)
 		cost += p->r->threads[i].cost;
 		system += p->r->threads[i].system;
 	}
-	if (system)
-		fprintf(p->out, "Probes took about %s of these threads' time, by the calibration; all that they did in the kernel, probes included, took %s.%s\n",
-			format_time(probes, cost), format_time(all, system),
-			cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	if (!system)
+		return;
+	snprintf(text, sizeof(text), "Probes took about %s of these threads' time, by the calibration; all that they did in the kernel, probes included, took %s.%s",
+		 format_time(probes, cost), format_time(all, system),
+		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	print_paragraph(p, "", text);
 }
 
 static void print_threads(const struct printer *p)
@@ -385,35 +411,11 @@ static void print_sites(const struct printer *p)
 	printer_table(p, &t);
 }
 
-/* A paragraph that begins with "- " and is broken at blanks. */
-static void print_item(const struct printer *p, const char *text)
-{
-	size_t width = p->style->width ? p->style->width : TEXT_WIDTH, column = 2;
-
-	fputs("- ", p->out);
-	while (*text) {
-		size_t length = strcspn(text, " ");
-
-		if (column > 2 && column + 1 + length > width) {
-			fputs("\n  ", p->out);
-			column = 2;
-		} else if (column > 2) {
-			fputc(' ', p->out);
-			column++;
-		}
-		fprintf(p->out, "%.*s", (int)length, text);
-		column += length;
-		text += length;
-		text += strspn(text, " ");
-	}
-	fputc('\n', p->out);
-}
-
 static void print_findings(const struct printer *p)
 {
 	printer_heading(p, "Findings", "");
 	for (size_t i = 0; i < p->r->nfindings; i++)
-		print_item(p, p->r->findings[i].text);
+		print_paragraph(p, "- ", p->r->findings[i].text);
 	if (!p->r->nfindings)
 		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
 }
