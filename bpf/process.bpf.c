@@ -8,6 +8,7 @@
 #include "frames.h"
 #include "stacks.h"
 
+const volatile bool strangers; /* what others execute is told, too: probes are in their files */
 const volatile bool follow; /* children of observed processes are observed too */
 bool stacks_used;           /* there are calls in `stacks` */
 __u32 holder;               /* the process that holds others (user/target/hold.c); 0: nobody does */
@@ -212,9 +213,15 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 
 	doubt(pid);
 	bpf_map_delete_elem(&code_mapped, &pid);
-	if (!monitoring && !bpf_map_lookup_elem(&targets, &pid))
-		return 0;
 	now = bpf_ktime_get_ns();
+	if (!monitoring && !bpf_map_lookup_elem(&targets, &pid)) {
+		life = strangers ? life_new(GB_LIFE_STRANGER, now) : 0;
+		if (!life)
+			return 0;
+		life->pid = pid;
+		bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
+		return 0;
+	}
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t)
 		end_calls(t, now, GB_END_EXEC);

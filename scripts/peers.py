@@ -194,10 +194,11 @@ def compare_counts(tally, where, counted, recording):
         if not function.startswith("MPI_"):
             continue
         row = seen.get(f"GASP_{function.upper()}", {"calls": 0, "bytes": None})
+        inner = row.get("inner", {"calls": 0})["calls"]  # the library in front of MPI meets some of MPI's own calls, too
         tally.calls += counts["calls"]
-        if row["calls"] != counts["calls"]:
-            tally.wrong.append(f"{where}: {function}: {row['calls']} calls for {counts['calls']}")
-        elif row["bytes"] is not None and counts["bytes"] and row["bytes"] not in (counts["bytes"], counts["sent"] + counts["received"]) \
+        if not row["calls"] <= counts["calls"] <= row["calls"] + inner:
+            tally.wrong.append(f"{where}: {function}: {row['calls']} calls{f' (and {inner} inner)' if inner else ''} for {counts['calls']}")
+        elif not inner and row["bytes"] is not None and counts["bytes"] and row["bytes"] not in (counts["bytes"], counts["sent"] + counts["received"]) \
                 and not row.get("calls_without_bytes"):
             tally.wrong.append(f"{where}: {function}: {row['bytes']} bytes for {counts['bytes']}")
 
@@ -229,7 +230,15 @@ def mode_pid(cases, options, tally):
 
 
 def mode_session(cases, options, tally):
+    """Those whose calls are not counted have a session of their own: in one total they could not be told apart."""
+    for counted in (True, False):
+        one_session([pair for pair in cases if bool(pair[0].counter) == counted], options, tally)
+
+
+def one_session(cases, options, tally):
     """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes."""
+    if not cases:
+        return
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         folder = pathlib.Path(folder)
         recording = folder / "run.gasp"

@@ -1,4 +1,6 @@
-"""Programs that translate others (valgrind, qemu-user) beside a monitor: what they run maps a probed library, and nobody observes it. It runs as it does alone."""
+"""Programs that translate others (valgrind, qemu-user) beside an observer: what they run maps a probed library, and nobody observes it. It runs as it does alone."""
+import contextlib
+import json
 import subprocess
 
 import pytest
@@ -13,6 +15,21 @@ TRANSLATORS = {
     "qemu": ["qemu-x86_64"],
 }
 
+pytestmark = pytest.mark.alone  # every observer of the machine takes its probes out meanwhile
+
+
+@contextlib.contextmanager
+def translated_program(how, job, folder, said):
+    """It has mapped the library, but calls it only once the observer has said that its probes are out: what a program does in its first 20 ms cannot be helped."""
+    folder.mkdir()
+    with subprocess.Popen([*TRANSLATORS[how], job.program, "--gate", folder, "50", "20"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+        gaspbpf.wait_for(lambda: said() and list(folder.glob("ready.*")), "the translated program to be seen")
+        yield
+        for mark in ("go", "end"):
+            (folder / mark).touch()
+        errors = program.communicate(timeout=gaspbpf.PATIENCE)[1]
+        assert program.returncode == 0, errors
+
 
 @pytest.mark.parametrize("how", TRANSLATORS)
 def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how):
@@ -23,8 +40,8 @@ def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how)
     monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
     stays = job.start(7, 0, gate)
     monitor.wait_for_processes([stays.pid])
-    translated = subprocess.run([*TRANSLATORS[how], job.program, "50", "20"], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
-    assert translated.returncode == 0, translated.stderr
+    with translated_program(how, job, tmp_path / "translated", lambda: "translates another program" in monitor.errors()):
+        pass
     gaspbpf.wait_for(lambda: "probes are in again" in monitor.errors(), f"probes to be put back: {monitor.errors()}")
     assert "translates another program" in monitor.errors() and "were not counted" in monitor.errors()
     (gate / "go").touch()
@@ -33,3 +50,34 @@ def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how)
     assert monitoring.events_of(monitor.process_of(stays.pid))[BARRIERS]["calls"] == 7
     (gate / "end").touch()
     stays.wait(timeout=gaspbpf.PATIENCE)
+
+
+@pytest.mark.parametrize("how", TRANSLATORS)
+def test_a_translated_program_beside_a_command(runtime, observe, tmp_path, how):
+    """The command's library has probes for everybody. What its calls were in the meantime is not known, and the report says when that was."""
+    job = runtime("beside")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    watcher = observe("--json", "--", job.program, "--gate", gate, "7", "0")
+    gaspbpf.wait_for(lambda: list(gate.glob("ready.*")), "the command to be ready")
+    with translated_program(how, job, tmp_path / "translated", lambda: watcher._has_said(b"translates another program")):
+        pass
+    gaspbpf.wait_for(lambda: watcher._has_said(b"probes are in again"), "probes to be put back")
+    (gate / "go").touch()
+    gaspbpf.wait_for(lambda: list(gate.glob("done.*")), "the program to work")
+    (gate / "end").touch()
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    report = json.loads(out[out.index("{"):])
+    assert gaspbpf.events(report)[BARRIERS]["calls"] == 7
+    window, = report["blind_windows"]
+    assert window["after"] == "a translator's start" and window["to_ns"] > window["from_ns"]
+
+
+def test_a_command_that_begins_beside_a_translator(runtime, tmp_path):
+    """Then each of its processes has probes by itself: nothing is missed, and nobody else has any."""
+    job = runtime("beside")
+    with translated_program("none", job, tmp_path / "translated", lambda: True):
+        result = gaspbpf.run("--json", "--", job.program, "7", "0")
+    assert "each process of the job gets probes by itself" in result.stderr
+    assert gaspbpf.events(json.loads(result.stdout[result.stdout.index("{"):]))[BARRIERS]["calls"] == 7

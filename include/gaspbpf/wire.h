@@ -293,6 +293,7 @@ enum gb_life_kind {
 	GB_LIFE_EXIT,     /* pid ended */
 	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
 	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects; exit_code 1: tid stands still until they were looked at */
+	GB_LIFE_STRANGER, /* pid, which nobody observes, runs a new program */
 	GB_LIFE_CONTROL,  /* tid has switched measurement of pid off or on: exit_code is what it said, `changing` the probe */
 };
 

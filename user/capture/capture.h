@@ -15,6 +15,7 @@ struct capture_events {
 	void (*forked)(void *context, pid_t pid, pid_t parent, uint64_t time); /* ns */
 	void (*execed)(void *context, pid_t pid, bool other_thread, uint64_t time); /* other_thread: not the first one called exec */
 	void (*mapped)(void *context, pid_t pid, uint64_t time, bool held); /* its dynamic linker has mapped objects; held: and stands still */
+	void (*stranger)(void *context, pid_t pid); /* a process that nobody observes runs a new program; only told where probes are for everybody */
 	void (*exited)(void *context, pid_t pid, int exit_code); /* as wait(2) gives it */
 	void *context;
 };
@@ -46,6 +47,8 @@ void capture_describe_process(struct capture_session *session, pid_t pid);
  * Between these times (ns) calls of the process were not seen, since it `after` what it had done had no probes in this file yet; NULL: it is not known in
  * which. 0 or -ENOMEM.
  */
+/* The same of all processes that are observed now. */
+void capture_add_window_of_all(struct capture_session *session, uint64_t from, uint64_t to, const char *after);
 int capture_add_window(struct capture_session *session, pid_t pid, const struct image *image, uint64_t from, uint64_t to, const char *after);
 /* Is it observed? Also where it was not looked at so far, or has ended. */
 bool capture_knows(struct capture_session *session, pid_t pid);

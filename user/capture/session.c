@@ -320,6 +320,10 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 		session_change_layout(s, life->pid, life->time);
 		session_change_program(s, life->pid, life->time);
 		break;
+	case GB_LIFE_STRANGER:
+		if (s->events.stranger)
+			s->events.stranger(s->events.context, life->pid);
+		break;
 	case GB_LIFE_THREAD:
 		note_end(s, life);
 		break;

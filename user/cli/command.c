@@ -255,7 +255,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	if (err)
 		return err;
 	launchers_begin(job->launchers);
-	job->attach.file = scope != SCOPE_PROCESS;
+	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && translators_allow(EACH_BY_ITSELF));
 	job->attach.file_alone = scope == SCOPE_FILE;
 	/* Of children that nobody holds, it is better to know beforehand what they may map. */
 	if (!job->hold_children && job->attach.file && is_launcher(argv))

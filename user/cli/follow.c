@@ -481,6 +481,7 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	struct follow *f = context;
 	bool held = was_held(f->job, pid, time);
 
+	translators_execed(f->job, pid);
 	if (launchers_active(f->job->launchers) && !capture_knows(f->job->capture, pid)) {
 		if (!held)
 			f->account.unseen += !meet(f, pid);
@@ -489,6 +490,13 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 	call_for_look(f, (struct pending){
 		.pid = pid, .since = time, .after = "exec", .young = held, .held = held, .other_thread = other_thread && !held,
 	});
+}
+
+static void on_stranger(void *context, pid_t pid)
+{
+	struct follow *f = context;
+
+	translators_execed(f->job, pid);
 }
 
 static void on_mapped(void *context, pid_t pid, uint64_t time, bool held)
@@ -514,7 +522,7 @@ static void on_end(void *context, pid_t pid, int exit_code)
 struct capture_events follow_events(struct follow *f)
 {
 	return (struct capture_events){
-		.forked = on_fork, .execed = on_exec, .mapped = on_mapped, .exited = on_end, .context = f,
+		.forked = on_fork, .execed = on_exec, .mapped = on_mapped, .stranger = on_stranger, .exited = on_end, .context = f,
 	};
 }
 
@@ -522,6 +530,7 @@ void follow_catch_up(struct follow *f)
 {
 	uint64_t now = clock_monotonic();
 
+	translators_check(f->job);
 	for (size_t i = 0; i < f->npending;) {
 		struct pending event = f->pending[i];
 

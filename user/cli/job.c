@@ -303,7 +303,10 @@ int job_load(struct job *job, uint64_t ring_bytes)
 		job->definitions.run.floor_ns[class] = job->costs.floor[class];
 	}
 	job->definitions.run.rung = strdup(rung_name(kernel_rung(job->kernel)));
-	return capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
+	err = capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
+	if (!err)
+		translators_find(job);
+	return err;
 }
 
 static int observe(struct job *job, struct process *process)
@@ -356,7 +359,7 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	/* What everything maps is never probed for everybody unless asked: it would slow down the whole machine. */
 	job->attach.file_alone = scope == SCOPE_FILE;
 	/* How many a launcher will start is not known. */
-	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids));
+	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids) && translators_allow(EACH_BY_ITSELF));
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
 	err = job_load(job, ring_bytes);
@@ -407,6 +410,7 @@ void job_free(struct job *job)
 	follow_free(job->follow);
 	ranks_free(job->ranks);
 	launchers_free(job->launchers);
+	translators_free(&job->translators);
 	capture_close(job->capture);
 	kernel_free(job->kernel);
 	definitions_free(&job->definitions);

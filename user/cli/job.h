@@ -4,6 +4,7 @@
 #ifndef GASPBPF_JOB_H
 #define GASPBPF_JOB_H
 
+#include "cli/translators.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
 
@@ -32,6 +33,7 @@ struct job {
 	struct hold *hold;        /* NULL: nothing is held */
 	bool command_ended;
 	int command_status;       /* then; as wait(2) gives it */
+	struct translators translators;
 	struct probe_costs costs;
 };
 

@@ -5,55 +5,24 @@
  * translates the breakpoint, too, and the program that it runs gets a SIGTRAP that nobody handles. A probe for everybody who maps a file is in such a process as
  * in any other, observed or not. So while one lives, probes for everybody are out, and calls are not counted: that is said, and put to account as a blind window.
  *
- * They are known by the names that the kernel gives them at exec, from a list. That comes long before they have mapped their program's libraries, let alone run
- * a function of theirs. One that is not on the list gets its SIGTRAP.
+ * They are known by the names that the kernel gives them at exec (process_translates()). That comes long before they have mapped their program's libraries, let
+ * alone run a function of theirs.
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "monitor/private.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/files.h"
 #include "util/log.h"
-
-/* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
-static const char *const names[] = {
-	"valgrind", "valgrind.bin", "memcheck-amd64-", "cachegrind-amd6", "callgrind-amd64", "helgrind-amd64-", "drd-amd64-linux", "massif-amd64-li",
-	"dhat-amd64-linu", "lackey-amd64-li", "none-amd64-linu", "exp-bbv-amd64-l",
-	"qemu-x86_64*", "box64", "FEXInterpreter", "FEXLoader", "FEX", "pinbin", "drrun",
-};
-
-#define COMM_MOST 64
-
-static bool is_emulator(pid_t pid, char *comm)
-{
-	char path[32], *text;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	text = read_file_at(-1, path, COMM_MOST, NULL);
-	if (!text)
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(comm, COMM_MOST, "%s", text);
-	free(text);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!fnmatch(names[i], comm, 0))
-			return true;
-	return false;
-}
 
 void emulators_named(struct monitor *m, pid_t pid)
 {
-	char comm[COMM_MOST];
+	char comm[TRANSLATOR_NAME];
 
-	if (!is_emulator(pid, comm))
+	if (!process_translates(pid, comm))
 		return;
 	for (size_t i = 0; i < m->nemulators; i++)
 		if (m->emulators[i] == pid)
@@ -84,12 +53,12 @@ void emulators_find(struct monitor *m)
 int emulators_check(struct monitor *m)
 {
 	size_t before = m->nemulators;
-	char comm[COMM_MOST];
+	char comm[TRANSLATOR_NAME];
 	uint64_t blind;
 	int err;
 
 	for (size_t i = 0; i < m->nemulators;) {
-		if (is_emulator(m->emulators[i], comm))
+		if (process_translates(m->emulators[i], comm))
 			i++;
 		else
 			m->emulators[i] = m->emulators[--m->nemulators];

@@ -174,6 +174,7 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
+	p->rodata->strangers = options->filter && !options->sums;
 	p->rodata->monitoring = o->rodata->monitoring;
 	p->rodata->spans_too = o->rodata->spans_too;
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */

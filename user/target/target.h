@@ -67,6 +67,9 @@ bool process_alive(const struct process *process);
 const char *process_getenv(const struct process *process, const char *name);
 /* The mapping that holds an address, NULL: none. */
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
+/* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is left in comm. */
+#define TRANSLATOR_NAME 64
+bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME]);
 /* comm of a thread, malloc'ed; NULL: gone. */
 char *thread_name(pid_t pid, pid_t tid);
 
