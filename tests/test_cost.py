@@ -78,7 +78,7 @@ def test_the_stated_cost_is_paid(processes, calls, job, observe, tmp_path):
     # The kernel's own figure, taken as the thread's first call began.
     kernel = sum(thread["kernel_ns"] for thread in report["threads"])
     assert 0.7 * truth < kernel < 1.3 * truth + 50e6 * processes
-    said = re.findall(r"(\d+) processes have probes of their own in .*: each call of any of them takes (\S+ \S+) there, instead of (\S+ \S+)\.", errors)
+    said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ \S+), where it would be (\S+ \S+) for one alone\.", errors)
     assert bool(said) == (processes > 1)
     text = " ".join(gaspbpf.run("report", tmp_path / "locks.gasp").stdout.split())
-    assert re.search(r"Probes took about \S+ \S+ of these threads' time, by the calibration; all that they did in the kernel, probes included, took \S+ \S+\.", text)
+    assert re.search(r"Probes took about \S+ \S+ of these threads' time \(estimated .*?\); their whole time in the kernel, probes included, was \S+ \S+ \(measured\)\.", text)

@@ -79,5 +79,5 @@ def test_a_command_that_begins_beside_a_translator(runtime, tmp_path):
     job = runtime("beside")
     with translated_program("none", job, tmp_path / "translated", lambda: True):
         result = gaspbpf.run("--json", "--", job.program, "7", "0")
-    assert "each process of the job gets probes by itself" in result.stderr
+    assert "the job's processes get probes of their own (--scope=process)" in result.stderr
     assert gaspbpf.events(json.loads(result.stdout[result.stdout.index("{"):]))[BARRIERS]["calls"] == 7

@@ -322,7 +322,7 @@ static void print_cost(const struct printer *p)
 	}
 	if (!system)
 		return;
-	snprintf(text, sizeof(text), "Probes took about %s of these threads' time, by the calibration; all that they did in the kernel, probes included, took %s.%s",
+	snprintf(text, sizeof(text), "Probes took about %s of these threads' time (estimated from the price of a call); their whole time in the kernel, probes included, was %s (measured).%s",
 		 format_time(probes, cost), format_time(all, system),
 		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
 	print_paragraph(p, "", text);

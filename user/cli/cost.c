@@ -86,11 +86,11 @@ void cost_say(struct cost_meter *meter, const struct capture_session *capture, c
 	for (size_t i = 0; i < d->nthreads; i++)
 		system += d->threads[i].counted ? d->threads[i].system : 0;
 	if (system)
-		snprintf(kernel, sizeof(kernel), "; they were in the kernel for %s in all", format_time(inside, system));
+		snprintf(kernel, sizeof(kernel), "; these threads' time in the kernel, probes included: %s", format_time(inside, system));
 
 	if (totals.threads > 1 && meter->tid)
-		snprintf(worst, sizeof(worst), ", %.2f%% of thread %u's", 100 * meter->worst, meter->tid);
-	fprintf(stderr, "gaspbpf: cost: about %s of the job's time in probes (%.2f%% of %zu threads'%s)%s; %.2f s of CPU for gaspbpf itself\n",
+		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
+	fprintf(stderr, "gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own CPU: %.2f s\n",
 		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel, cost_own_cpu() / 1e9);
 }
 
@@ -115,7 +115,7 @@ void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan
 	if (!site || most.call <= without + without / 5 || most.links < 2 * *said)
 		return;
 	*said = most.links;
-	log_warn("%u processes have probes of their own in %s: each call of any of them takes %s there, instead of %s. One probe for all of them "
-		 "(--scope=file) takes %s, but of every process on this machine that maps this file", most.links + 1, log_safe(site->image->path),
+	log_warn("%u processes have probes of their own in %s: a probed call costs each of them %s, where it would be %s for one alone. One probe for all "
+		 "(--scope=file) costs %s, but slows down every process on this machine that uses this file", most.links + 1, log_safe(site->image->path),
 		 format_time(with, most.call), format_time(alone, without), alone);
 }

@@ -262,8 +262,8 @@ static void print_crashes(const struct options *o, const struct plan *plan)
 	for (size_t i = 0; i < plan->nsites; i++)
 		count += plan->sites[i].returns == RETURNS_TRAMPOLINE;
 	if (o->crash_handler && count)
-		printf("process %d handles crashes itself: the backtrace that such a handler prints ends at 0x7fffffffe000 where a call with a return probe\n"
-		       "  (trampoline, %zu functions) is in progress, and so does one of a core file. --returns=sites keeps them whole, and makes calls dearer\n",
+		printf("process %d has a crash handler: if it crashes within a call that has a return probe (trampoline: %zu functions here), backtraces, also from core\n"
+		       "  files, stop at 0x7fffffffe000. --returns=sites keeps them whole; calls cost more then\n",
 		       o->crash_handler, count);
 }
 

@@ -37,8 +37,8 @@ void translators_execed(struct job *job, pid_t pid)
 		return;
 	t->since = clock_monotonic();
 	attach_let_go(job->kernel, job->plan, &job->attach);
-	log_warn("%d (%s): translates another program, breakpoints in its libraries included, which would kill it: all probes that are for everybody are out until it "
-		 "ends, and calls are not seen; --scope=process goes on meanwhile", pid, log_safe(comm));
+	log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
+		 "calls meanwhile are not seen; probes for single processes (--scope=process) stay", pid, log_safe(comm));
 }
 
 static void each_process(void (*take)(void *context, pid_t pid), void *context)
@@ -72,7 +72,7 @@ bool translators_allow(const char *instead)
 
 	each_process(find_one, &found);
 	if (found.pid)
-		log_warn("%d (%s): translates another program, breakpoints in its libraries included, which would kill it: %s", found.pid, log_safe(found.comm), instead);
+		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: %s", found.pid, log_safe(found.comm), instead);
 	return !found.pid;
 }
 

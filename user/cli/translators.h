@@ -11,7 +11,7 @@
 
 struct job;
 
-#define EACH_BY_ITSELF "each process of the job gets probes by itself"
+#define EACH_BY_ITSELF "the job's processes get probes of their own (--scope=process), with which calls cost more"
 
 struct translators {
 	pid_t *pids;

@@ -34,8 +34,8 @@ void emulators_named(struct monitor *m, pid_t pid)
 		return;
 	m->let_go_at = clock_monotonic();
 	attach_let_go(m->kernel, m->plan, &m->scope);
-	log_warn("%d (%s): translates another program, breakpoints in its libraries included, which would kill it: all probes that are for everybody are out until it "
-		 "ends, and calls are not counted", pid, log_safe(comm));
+	log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: all probes for everybody are taken out until it ends, and calls "
+		 "meanwhile are not counted", pid, log_safe(comm));
 }
 
 void emulators_find(struct monitor *m)
