@@ -67,6 +67,7 @@ class Tally:
 
 def plain_lines(case, text):
     """Output without what is another one in every run: addresses, process ids, times, who of several came first."""
+    text = re.sub(r"\b\d\d:\d\d:\d\d\b", "T", text)
     text = re.sub(r"0x[0-9a-f]+|\b\d{4,}\b", "N", text)
     text = re.sub(r"\b\d+\.\d+ ?(m?s|sec\w*|us)\b", "T", text)
     return sorted(line.rstrip() for line in text.splitlines() if line.strip() and not (case.ignore and re.search(case.ignore, line)))
