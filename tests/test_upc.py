@@ -206,7 +206,7 @@ def own_and_others(folder):
 
 def test_own_accesses_at_the_start_are_left_out_too(tmp_path):
     """Under `--` a thread clears its part before anybody can have told the kernel which one it is. And who forks the threads is none of them."""
-    program = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "1", "--warmup", "0"]
+    program = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "40", "--warmup", "0"]
     out = gaspbpf.run("--profile", "--json", "-o", tmp_path / "run.gasp", "--", "env", "UPC_CLEARS=50", f"UPC_CALLS={tmp_path}/calls", *program)
     assert out.returncode == 0, out.stderr
     report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)

@@ -49,6 +49,7 @@ struct held {
 	pthread_cond_t gone;
 	struct held_place *places;
 	uint64_t changes; /* of what is in */
+	size_t own;       /* places that see calls, each for one process */
 	bool said_fault;
 	int said_twin; /* the last file of which it was said that it is known by another name */
 };
@@ -208,6 +209,11 @@ static struct holder *holder_of(struct held_place *place, const struct held_set 
 	return NULL;
 }
 
+static bool is_own(const struct place_key *key, const struct holder *holder)
+{
+	return holder->pid && key->what == HELD_CALL;
+}
+
 static int take_one(struct held *h, const struct held_set *set, uint64_t offset, uint32_t site)
 {
 	struct place_key key = set->key;
@@ -229,6 +235,7 @@ static int take_one(struct held *h, const struct held_set *set, uint64_t offset,
 			return -ENOMEM;
 		holder = &place->holders[place->nholders++];
 		*holder = (struct holder){ .pid = set->pid, .site = site, .file_fd = set->file_fd };
+		h->own += is_own(&key, holder);
 	}
 	holder->in++;
 	return 0;
@@ -251,6 +258,7 @@ static void forget_one(struct held *h, const struct held_set *set, uint64_t offs
 		holder->in--;
 	if (holder->in || holder->leaving)
 		return;
+	h->own -= is_own(&key, holder);
 	*holder = place->holders[--place->nholders];
 	if (!place->nholders)
 		drop_place(h, place);
@@ -334,8 +342,8 @@ unsigned held_holders(const struct kernel *kernel, int file_fd, uint64_t offset)
 	const struct held_place *place;
 	unsigned holders = 0;
 
-	if (neighbours_identity((struct kernel *)kernel, file_fd, &key.device, &key.inode))
-		return 0;
+	if (!h->own || neighbours_identity((struct kernel *)kernel, file_fd, &key.device, &key.inode))
+		return 0; /* mostly there are none, and this is asked for each function */
 	pthread_mutex_lock(&h->lock);
 	place = find(h, &key);
 	for (size_t i = 0; place && i < place->nholders; i++)
