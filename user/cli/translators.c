@@ -5,13 +5,10 @@
  * are not seen, which is said, and stands in the recording as a blind window of each of its processes. The kernel tells of every exec on the machine; between
  * that and the first code of a library that the translated program maps there are tens of milliseconds.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <stdlib.h>
 
 #include "cli/job.h"
 #include "cli/translators.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -25,32 +22,12 @@ void translators_execed(struct job *job, pid_t pid)
 	struct translators *t = &job->translators;
 	char comm[TRANSLATOR_NAME];
 
-	if (!has_shared_probes(job) || !process_translates(pid, comm))
-		return;
-	for (size_t i = 0; i < t->count; i++)
-		if (t->pids[i] == pid)
-			return;
-	if (array_one_more(&t->pids, &t->room, t->count, sizeof(*t->pids)))
-		return;
-	t->pids[t->count++] = pid;
-	if (t->count > 1)
+	if (!has_shared_probes(job) || !translators_come(t, pid, comm))
 		return;
 	t->since = clock_monotonic();
 	attach_let_go(job->kernel, job->plan, &job->attach);
 	log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
 		 "calls meanwhile are not seen; probes for single processes (--scope=process) stay", pid, log_safe(comm));
-}
-
-static void each_process(void (*take)(void *context, pid_t pid), void *context)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			take(context, atoi(entry->d_name));
-	if (dir)
-		closedir(dir);
 }
 
 struct found {
@@ -70,7 +47,7 @@ bool translators_allow(const char *instead)
 {
 	struct found found = { 0 };
 
-	each_process(find_one, &found);
+	processes_each(find_one, &found);
 	if (found.pid)
 		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: %s", found.pid, log_safe(found.comm), instead);
 	return !found.pid;
@@ -84,24 +61,16 @@ static void note_one(void *context, pid_t pid)
 void translators_find(struct job *job)
 {
 	if (has_shared_probes(job))
-		each_process(note_one, job);
+		processes_each(note_one, job);
 }
 
 int translators_check(struct job *job)
 {
 	struct translators *t = &job->translators;
-	size_t before = t->count;
-	char comm[TRANSLATOR_NAME];
 	uint64_t now;
 	int err;
 
-	for (size_t i = 0; i < t->count;) {
-		if (process_translates(t->pids[i], comm))
-			i++;
-		else
-			t->pids[i] = t->pids[--t->count];
-	}
-	if (!before || t->count)
+	if (!translators_gone(t))
 		return 0;
 	err = attach_put_back(job->kernel, job->plan, &job->attach);
 	now = clock_monotonic();

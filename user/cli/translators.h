@@ -5,19 +5,13 @@
 #define GASPBPF_TRANSLATORS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "target/target.h"
 
 struct job;
 
 #define EACH_BY_ITSELF "the job's processes get probes of their own (--scope=process), with which calls cost more"
-
-struct translators {
-	pid_t *pids;
-	size_t count, room;
-	uint64_t since;        /* ns; when probes came out for their sake */
-};
 
 /* Those that live already, before probes go in: may files have probes for everybody? Says why not, with `instead`. */
 bool translators_allow(const char *instead);

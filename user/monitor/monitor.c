@@ -120,7 +120,7 @@ int monitor_step(struct monitor *m)
 			return err;
 	}
 	notice_leaving(m);
-	if (m->nemulators && (err = emulators_check(m)))
+	if (m->translators.count && (err = emulators_check(m)))
 		return err;
 	if (m->some_deleted)
 		files_sweep(m);
@@ -465,7 +465,7 @@ void monitor_close(struct monitor *m)
 	plan_free(m->plan);
 	free(m->wish);
 	free(m->own);
-	free(m->emulators);
+	free(m->translators.pids);
 	for (size_t i = 0; i < m->nlibraries; i++)
 		free(m->libraries[i]);
 	free(m->libraries);

@@ -61,8 +61,7 @@ struct monitor {
 	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
 	int epoll, inotify;         /* all that may wake us up; files that change */
 	struct watched_file *files; size_t nfiles, files_room, images_watched; /* with probes; so many of the plan's images were looked at for that */
-	pid_t *emulators; size_t nemulators, emulators_room; /* while there are some, probes for everybody are out ... */
-	uint64_t let_go_at;         /* ns; ... since then */
+	struct translators translators; /* while there are some, probes for everybody are out */
 	size_t deleted;             /* of those: by the last sweep */
 	bool some_deleted;          /* there is reason for the next one */
 	uint64_t looking;           /* ns; since when monitor_look() is at it; 0: it is not */

@@ -70,6 +70,18 @@ const struct mapping *process_mapping_at(const struct process *process, uint64_t
 /* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is left in comm. */
 #define TRANSLATOR_NAME 64
 bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME]);
+/* Those that live. Zeroed at first; the owner frees pids. */
+struct translators {
+	pid_t *pids;
+	size_t count, room;
+	uint64_t since;        /* ns; the owner's: when probes came out for their sake */
+};
+/* Is it one, and the first? Its name is left in comm. */
+bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAME]);
+/* Have all that there were ended since the last call? */
+bool translators_gone(struct translators *t);
+/* Hands over every process of the machine. */
+void processes_each(void (*take)(void *context, pid_t pid), void *context);
 /* comm of a thread, malloc'ed; NULL: gone. */
 char *thread_name(pid_t pid, pid_t tid);
 

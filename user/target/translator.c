@@ -4,12 +4,15 @@
  * They read another program's code and run what they make of it, breakpoints included, which kill that program by a SIGTRAP. They are known by the names of
  * their files, from a list. One that is not on the list gets its SIGTRAP.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "target/target.h"
+#include "util/array.h"
 #include "util/files.h"
 
 /* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
@@ -34,4 +37,43 @@ bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME])
 		if (!fnmatch(names[i], comm, 0))
 			return true;
 	return false;
+}
+
+bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAME])
+{
+	if (!process_translates(pid, comm))
+		return false;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pids[i] == pid)
+			return false;
+	if (array_one_more(&t->pids, &t->room, t->count, sizeof(*t->pids)))
+		return false;
+	t->pids[t->count++] = pid;
+	return t->count == 1;
+}
+
+bool translators_gone(struct translators *t)
+{
+	size_t before = t->count;
+	char comm[TRANSLATOR_NAME];
+
+	for (size_t i = 0; i < t->count;) {
+		if (process_translates(t->pids[i], comm))
+			i++;
+		else
+			t->pids[i] = t->pids[--t->count];
+	}
+	return before && !t->count;
+}
+
+void processes_each(void (*take)(void *context, pid_t pid), void *context)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			take(context, atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
 }
