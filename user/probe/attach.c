@@ -14,7 +14,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* The site's capture program, with what only the plan knows. */
 /* Can a call of this kind be in progress for long? Then it is worth a look where it came from, leaf or not. */
 static bool may_wait(enum role role)
 {
@@ -49,6 +48,7 @@ static enum returns how_returns(const struct site *site)
 	return site->returns == RETURNS_TRAMPOLINE && site->pushed ? RETURNS_NONE : site->returns;
 }
 
+/* The site's capture program, with what only the plan knows. */
 static struct gb_probe site_program(const struct kernel *kernel, const struct site *site)
 {
 	const struct capture *capture = &site->captures[0];
