@@ -161,10 +161,21 @@ def stop(watcher):
 
 def stable(case):
     """What it does bare, or None if that is not the same twice. Output that differs is not compared; the end has to be the same."""
-    one, two = run(case), run(case)
-    if bare_status(one.status) != bare_status(two.status) or one.status == "hangs":
+    one = run(case)
+    if one.status == "hangs":
         return None
-    return Outcome(bare_status(one.status), one.output if one.output == two.output else None)
+    two = run(case, count=bool(case.counter))
+    if case.counter and (bare_status(one.status) != bare_status(two.status) or one.output != two.output):
+        counted, two = two, run(case)  # the counting library must not be what makes the difference
+    else:
+        counted = two
+    if bare_status(one.status) != bare_status(two.status):
+        return None
+    bare = Outcome(bare_status(one.status), one.output if one.output == two.output else None)
+    if differs(bare, counted):
+        print(f"{case.suite}: {case.name} does not bear the counting library: its calls are not compared", flush=True)
+        case.counter = ""
+    return bare
 
 
 def differs(bare, seen):
@@ -286,21 +297,33 @@ def sample(cases, n, seed):
     return sorted(random.Random(seed).sample(cases, n), key=lambda case: case.name) if 0 < n < len(cases) else cases
 
 
-def try_all(suites, modes, options):
+def all_known(cases, kept):
+    """[(case, what it does bare or None)]. What was found is kept in that folder, if one is named, for the next time."""
+    file = kept / f"bare-{cases[0].suite}.json" if kept and cases else None
+    table = json.loads(file.read_text()) if file and file.exists() else {}
+    known = []
+    for case in cases:
+        if case.name not in table:
+            bare = stable(case)
+            table[case.name] = [dataclasses.asdict(bare) if bare else None, case.counter]
+            if file:
+                file.write_text(json.dumps(table))
+        bare, case.counter = table[case.name]
+        known.append((case, Outcome(**bare) if bare else None))
+    return known
+
+
+def try_all(suites, modes, options, kept=None):
     """{(suite, mode): Tally} for {suite: cases}. Options are gaspbpf's, by suite."""
     table = {}
     for suite, cases in suites.items():
         begun = time.monotonic()
-        known = [(case, stable(case)) for case in cases]
+        counted = any(case.counter for case in cases)
+        known = all_known(cases, kept)
         good = [(case, bare) for case, bare in known if bare]
         for case, bare in known:
             if not bare:
                 print(f"{suite}: {case.name} is not the same twice, bare: left out", flush=True)
-        counted = any(case.counter for case in cases)
-        for case, bare in good:  # the counting library must not be what makes the difference
-            if case.counter and differs(bare, run(case, count=True)):
-                print(f"{suite}: {case.name} does not bear the counting library: its calls are not compared", flush=True)
-                case.counter = ""
         print(f"{suite}: {len(cases)} programs, {len(good)} of them stable ({time.monotonic() - begun:.0f} s)", flush=True)
         for mode in modes:
             if mode == "monitor" and not counted:
