@@ -457,6 +457,7 @@ static pid_t start(const char *name)
 static void check_in_process(const struct process *process, bool deleted)
 {
 	const struct mapping *code = NULL;
+	struct mapping stale;
 	struct image *image;
 	int value = 0;
 
@@ -478,6 +479,10 @@ static void check_in_process(const struct process *process, bool deleted)
 	assert_int_equal(image_read_int(image, process, "letter", &value), -EINVAL);
 	assert_int_equal(image_read_int(image, process, "visible", &value), -ENOENT);
 	image_close(image);
+	stale = *code; /* what lay there a moment ago was another file */
+	stale.inode++;
+	stale.path = "/nowhere/libgone.so";
+	assert_int_equal(image_open_mapped(&image, process, &stale), -ENOENT);
 	for (size_t i = 0; i < process->nmappings; i++) /* stack, vdso, anonymous memory */
 		if (!process->mappings[i].inode)
 			assert_int_equal(image_open_mapped(&image, process, &process->mappings[i]), -ENOEXEC);

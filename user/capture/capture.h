@@ -32,11 +32,8 @@ void capture_add_sink(struct capture_session *session, const struct span_sink *s
 int capture_add_process(struct capture_session *session, struct process *process);
 /* A child of an observed process, from this time on (ns); it need not be looked at yet. 0 or -ENOMEM. */
 int capture_add_child(struct capture_session *session, pid_t pid, pid_t parent, uint64_t time);
-/*
- * Looks at it again. changed: it has become another program, and is known not to have run since (else the kernel tells). 0 or
- * -errno (-ESRCH: ended, not said).
- */
-int capture_refresh_process(struct capture_session *session, pid_t pid, bool changed);
+/* Looks at it again. 0 or -errno (-ESRCH: ended, not said). */
+int capture_refresh_process(struct capture_session *session, pid_t pid);
 /* It stands still with all its libraries mapped: the linker's sign that they are is nothing new. */
 void capture_settle_process(struct capture_session *session, pid_t pid);
 /* Has it been looked at since this time (ns)? */

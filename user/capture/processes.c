@@ -2,7 +2,6 @@
  * processes.c - processes, as the spans first name them, and what they map, as it changes.
  */
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,10 +107,9 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 	}
 	p->pid = pid;
 	p->process = process;
-	p->refreshed = clock_monotonic();
 	s->d->processes[p->index].pid = pid;
 	s->d->processes[p->index].rank = s->d->processes[p->index].ranks = -1;
-	s->d->processes[p->index].start = p->refreshed;
+	s->d->processes[p->index].start = clock_monotonic();
 	HASH_ADD_INT(s->processes, pid, p);
 	s->totals.alive++;
 	describe_process(s, p);
@@ -134,24 +132,16 @@ struct live_process *session_calling_process(struct capture_session *s, uint32_t
 	if (!p)
 		p = new_process(s, pid, NULL);
 	if (p && !p->process && !p->ended)
-		capture_refresh_process(s, pid, false);
+		capture_refresh_process(s, pid);
 	/* One that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
 	if (p && p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
 		describe_process(s, p);
 	return p;
 }
 
-/* What is mapped where is known anew. keep: what was known is of the layout before. */
-static void set_process(struct capture_session *s, struct live_process *p, struct process *process, bool keep)
+void session_set_process(struct capture_session *s, struct live_process *p, struct process *process)
 {
-	if (keep) {
-		process_close(p->before);
-		p->before = p->process;
-	} else {
-		process_close(p->process);
-	}
 	p->process = process;
-	p->refreshed = clock_monotonic();
 	describe_process(s, p);
 }
 
@@ -159,12 +149,14 @@ int capture_add_process(struct capture_session *s, struct process *process)
 {
 	struct live_process *p = session_process(s, process->pid);
 
-	if (p)
-		set_process(s, p, process, false);
-	return p || new_process(s, process->pid, process) ? 0 : -ENOMEM;
+	if (!p)
+		return new_process(s, process->pid, process) ? 0 : -ENOMEM;
+	process_close(p->process);
+	session_set_process(s, p, process);
+	return 0;
 }
 
-int capture_refresh_process(struct capture_session *s, pid_t pid, bool changed)
+int capture_refresh_process(struct capture_session *s, pid_t pid)
 {
 	struct live_process *p = session_process(s, pid);
 	struct process *process;
@@ -172,16 +164,18 @@ int capture_refresh_process(struct capture_session *s, pid_t pid, bool changed)
 
 	if (err)
 		return err;
-	if (p)
-		set_process(s, p, process, changed);
-	return p || new_process(s, pid, process) ? 0 : -ENOMEM;
+	if (!p)
+		return new_process(s, pid, process) ? 0 : -ENOMEM;
+	session_look_again(s, p);
+	session_set_process(s, p, process);
+	return 0;
 }
 
 bool capture_looked_since(struct capture_session *s, pid_t pid, uint64_t time)
 {
 	struct live_process *p = session_process(s, pid);
 
-	return p && p->process && p->refreshed > time;
+	return p && session_mapped_ns(p) > time;
 }
 
 void capture_describe_process(struct capture_session *s, pid_t pid)
@@ -194,7 +188,7 @@ void capture_describe_process(struct capture_session *s, pid_t pid)
 
 bool session_is_there(struct capture_session *s, struct live_process *p)
 {
-	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid, false);
+	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid);
 }
 
 void session_end_process(struct capture_session *s, struct live_process *p)
@@ -203,9 +197,7 @@ void session_end_process(struct capture_session *s, struct live_process *p)
 	if (s->plan->leave_near)
 		kernel_set_rank(s->kernel, p->pid, -1);
 	count_end(s, p);
-	process_close(p->process);
-	process_close(p->before);
-	p->process = p->before = NULL;
+	session_forget_layouts(s, p);
 }
 
 /* Its number belongs to another process now. What is defined stays. */
@@ -216,8 +208,7 @@ static void drop_process(struct capture_session *s, struct live_process *p)
 	if (p->pid < s->threads_room && s->threads[p->pid])
 		session_end_thread(s, s->threads[p->pid]);
 	HASH_DEL(s->processes, p);
-	process_close(p->process);
-	process_close(p->before);
+	session_forget_layouts(s, p);
 	free(p);
 }
 
@@ -283,7 +274,7 @@ int capture_leave_out(struct capture_session *s, pid_t pid, const char *why)
 	int err;
 
 	if (!p || !p->process) {
-		err = capture_refresh_process(s, pid, false);
+		err = capture_refresh_process(s, pid);
 		p = session_process(s, pid);
 		if (!p)
 			return err ?: -ESRCH;
@@ -352,79 +343,13 @@ uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps)
 	return spans;
 }
 
-/* --- what is mapped where ---------------------------------------------- */
-
-void capture_settle_process(struct capture_session *s, pid_t pid)
-{
-	struct live_process *p = session_process(s, pid);
-
-	if (p)
-		p->settled = true;
-}
-
-bool session_expected(struct capture_session *s, const struct gb_life *life)
-{
-	struct live_process *p = session_process(s, life->pid);
-	bool expected = life->changing;
-
-	if (!p)
-		return expected;
-	if (life->changing)
-		p->removing = life->changing == RT_DELETE;
-	if (!life->changing && p->settled && life->time > p->refreshed)
-		expected = true; /* the last sign of its start */
-	if (life->time > p->refreshed)
-		p->settled = false;
-	return expected;
-}
-
-bool session_may_have_mapped(struct capture_session *s, uint32_t pid)
-{
-	const struct live_process *p = session_process(s, pid);
-
-	return !p || !p->removing;
-}
-
-void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time)
-{
-	struct live_process *p = session_process(s, pid);
-	struct process *process = NULL;
-	bool first;
-
-	if (!p)
-		return;
-	first = p->changed_pass != s->pass;
-	p->changed_pass = s->pass;
-	p->settling = time;
-	if (first) {
-		p->layout++;
-		p->changed = time;
-	}
-	if (p->refreshed > time)
-		return; /* it was looked at after this change */
-	process_open_if_there(&process, pid);
-	set_process(s, p, process, first);
-	session_drain_control(s); /* what has changed up to this look */
-}
-
-void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time)
-{
-	struct live_process *p = session_process(s, pid);
-
-	if (!p)
-		return;
-	p->program_layout = p->layout;
-	p->program_since = time;
-}
-
 void session_free_processes(struct capture_session *s)
 {
 	struct live_process *p, *next;
 
 	HASH_ITER(hh, s->processes, p, next) {
 		HASH_DEL(s->processes, p);
-		process_close(p->process);
-		process_close(p->before);
+		session_forget_layouts(s, p);
 		free(p);
 	}
 	free(s->delivered);

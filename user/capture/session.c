@@ -317,7 +317,7 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 	case GB_LIFE_EXEC:
 		if (s->events.execed)
 			s->events.execed(s->events.context, life->pid, life->tid != life->pid, life->time);
-		session_change_layout(s, life->pid, life->time);
+		session_change_layout(s, life->pid, life->time, CHANGE_ANY);
 		session_change_program(s, life->pid, life->time);
 		break;
 	case GB_LIFE_STRANGER:
@@ -333,7 +333,7 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 	case GB_LIFE_LINKER:
 		if (session_expected(s, life))
 			break;
-		session_change_layout(s, life->pid, life->time);
+		session_change_layout(s, life->pid, life->time, session_kind_of_change(s, life->pid));
 		if (s->events.mapped && session_may_have_mapped(s, life->pid))
 			s->events.mapped(s->events.context, life->pid, life->time, life->exit_code);
 		break;
@@ -380,6 +380,7 @@ int capture_drain(struct capture_session *s)
 	for (unsigned i = 0; i < s->nrings; i++)
 		limits[i] = ring_filled(&s->rings[i]);
 	session_drain_control(s);
+	session_mend_layouts(s);
 	for (; s->nearly_life < s->nlife; s->nearly_life++) {
 		struct gb_life life = s->life[s->nearly_life]; /* the list may grow meanwhile */
 

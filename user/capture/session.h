@@ -54,11 +54,15 @@ struct live_thread {
 	bool left_out;            /* its process is no part of the job: nobody is told of its calls */
 };
 
+struct needed_file {
+	uint64_t device, inode;
+	const struct image *image; /* while the list is made */
+};
+
 struct live_process {
 	uint32_t pid;
 	uint32_t index;           /* in definitions */
 	struct process *process;  /* NULL: not looked at yet, or it ended before that */
-	uint64_t refreshed;       /* ns; when the mappings were last read */
 	/*
 	 * A call site is an address, and what lies there changes with exec, dlclose and dlopen. Each change begins a new
 	 * layout; calls that ended before the last change belong to the one before it.
@@ -73,7 +77,17 @@ struct live_process {
 	bool told_off;            /* libpupc had switched its measurement off when it was looked at */
 	bool removing;            /* the last change that its linker was about to make takes objects away */
 	bool settled;             /* its linker has yet to say that what is known already is all */
-	struct process *before;   /* with the mappings of the layout before; NULL: none */
+	struct process *before;   /* with the mappings of the layout before; NULL: none, or not known */
+	uint64_t before_settled;  /* ns; the last change that led to the layout before: since then it is known */
+	struct process *older;    /* as it was before the first look in this pass (older_pass): a change before that look may be told after it */
+	uint64_t older_pass;
+	unsigned reads;           /* of its mappings, for the changes of this pass */
+	uint64_t torn;            /* ns; its last change, if they come faster than its mappings can be read; 0: they are read */
+	bool only_added;          /* the changes of this layout have taken nothing away */
+	bool adding;              /* the last change that its linker was about to make brings objects */
+	struct needed_file *needed;   /* files that its program needs, for this program_layout; NULL: not asked for yet */
+	size_t nneeded;
+	uint32_t needed_layout;
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
 	bool missing;             /* it was not there when it was looked for last */
 	bool ended;
@@ -127,6 +141,7 @@ struct capture_session {
 	struct live_thread *waiting;
 	struct live_thread *live;
 	struct live_process *processes;
+	size_t ntorn;             /* of these: torn */
 
 	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
 	uint32_t *any_probe;      /* the same where it is not known which of the site's events a call is */
@@ -205,12 +220,28 @@ struct live_process *session_calling_process(struct capture_session *s, uint32_t
 void session_end_process(struct capture_session *s, struct live_process *p);
 /* Has the process not ended, as far as can be seen? */
 bool session_is_there(struct capture_session *s, struct live_process *p);
+/* Describes the process by this look at it, which it owns from here; NULL: it was not there. */
+void session_set_process(struct capture_session *s, struct live_process *p, struct process *process);
+
+/* layouts.c */
+/* When the mappings that are known were read (ns); 0: none are. */
+uint64_t session_mapped_ns(const struct live_process *p);
+/* Its mappings are about to be read by somebody who was told of no change: session_set_process() is next. */
+void session_look_again(struct capture_session *s, struct live_process *p);
+/* Once in a pass, when all signs of it are there: makes good what the last one left torn. */
+void session_mend_layouts(struct capture_session *s);
+void session_forget_layouts(struct capture_session *s, struct live_process *p);
+/* Was this file there when the present program began, because that needs it? The linker never takes it away. */
+bool session_is_needed(struct capture_session *s, struct live_process *p, const struct mapping *mapping);
 /* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */
 bool session_expected(struct capture_session *s, const struct gb_life *life);
 /* The change that its linker has just made: may it have brought something? */
 bool session_may_have_mapped(struct capture_session *s, uint32_t pid);
+enum change { CHANGE_ADDS /* to what was there, and takes nothing away */, CHANGE_ANY };
+/* The kind of change that its linker has just made. */
+enum change session_kind_of_change(struct capture_session *s, uint32_t pid);
 /* The process's mappings change at this time. */
-void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time);
+void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time, enum change change);
 /* And so did its program, by the same change. */
 void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time);
 /* The thread has made a call of this model: who calls a parallel runtime is a part of the job. */

@@ -4,8 +4,9 @@
  * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change begins a
  * new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of the layout
  * before are kept, for calls that ended before the change. Of several changes at one go only the mappings before the first and
- * after the last are known: a call in between is located where both agree, else it has no place. So a call may come from an
- * unknown place, never from a wrong one. But what comes and goes are libraries: the program itself stays where it is until the next exec.
+ * after the last are known: a call in between is located where both agree, and what lies there cannot have gone and come back; else it has no place.
+ * So a call may come from an unknown place, never from a wrong one. But what comes and goes are libraries: the program itself stays where it is until
+ * the next exec.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,32 +26,44 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
 	return a && b && a->inode == b->inode && a->device == b->device && a->start - a->offset == b->start - b->offset;
 }
 
+/* Of something that lay there before the changes of this layout and lies there after them: was it there all the time? */
+static bool stayed(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+{
+	if (p->only_added)
+		return true;
+	return (!p->program_since || p->program_since < p->changed) && session_is_needed(s, p, mapping);
+}
+
 /* The layout in which a call ended. */
 static uint32_t layout_at(const struct live_process *p, uint64_t time)
 {
 	if (!p->layout || time >= p->settling)
 		return p->layout;
-	return time < p->changed ? p->layout - 1 : p->layout | UNSETTLED;
+	if (time >= p->changed)
+		return p->layout | UNSETTLED;
+	if (time >= p->before_settled)
+		return p->layout - 1;
+	return (time < p->program_since ? p->program_layout - 1 : p->layout - 1) | UNSETTLED;
 }
 
 /*
  * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came
  * without a word is looked for once in a while.
  */
-static const struct mapping *site_mapping(const struct def_site *site, struct live_process *p, uint32_t layout, struct process **owner)
+static const struct mapping *site_mapping(struct capture_session *s, const struct def_site *site, struct live_process *p, uint32_t layout,
+					  struct process **owner)
 {
 	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
 
 	*owner = p->process;
 	if (layout == (p->layout | UNSETTLED))
-		return same_mapping(mapping, before) ? mapping : NULL;
+		return same_mapping(mapping, before) && stayed(s, p, mapping) ? mapping : NULL;
 	if (layout != p->layout) {
 		*owner = p->before;
 		return layout + 1 == p->layout ? before : NULL;
 	}
-	if (mapping || !p->process || p->ended || clock_monotonic() - p->refreshed <= REFRESH_EVERY)
+	if (mapping || !p->process || p->ended || clock_monotonic() - session_mapped_ns(p) <= REFRESH_EVERY)
 		return mapping;
-	p->refreshed = clock_monotonic();
 	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
 }
 
@@ -63,7 +76,7 @@ static const struct mapping *program_mapping(struct capture_session *s, const st
 	const struct known_image *known;
 
 	/* It may have ended before it could be looked at once more. */
-	*owner = p->process && p->refreshed > p->program_since ? p->process : p->layout > p->program_layout ? p->before : NULL;
+	*owner = session_mapped_ns(p) > p->program_since ? p->process : p->layout > p->program_layout ? p->before : NULL;
 	mapping = mapping_in(*owner, site->address);
 	if (!mapping || !mapping->inode || number < p->program_layout ||
 	    (number == p->program_layout && layout & UNSETTLED && p->program_since > p->changed))
@@ -79,7 +92,7 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 	struct known_image *known;
 
 	site->image = NO_INDEX;
-	mapping = p ? site_mapping(site, p, layout, &owner) : NULL;
+	mapping = p ? site_mapping(s, site, p, layout, &owner) : NULL;
 	if (!mapping && p)
 		mapping = program_mapping(s, site, p, layout, &owner);
 	if (!mapping || !mapping->inode)

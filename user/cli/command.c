@@ -152,7 +152,7 @@ static int look(struct job *job, const struct hold_notice *notice)
 		follow_changed_files(job->follow);
 		return 0;
 	}
-	err = follow_look(job->follow, notice->pid, notice->program, &added);
+	err = follow_look(job->follow, notice->pid, &added);
 	if (!err && launchers_looked(job->launchers, notice->pid, moment))
 		err = follow_give_own(job->follow, notice->pid);
 	if (notice->kind == HOLD_LOOK)
@@ -175,7 +175,7 @@ static int serve_one(struct job *job, const struct hold_notice *notice, bool *re
 		if (launchers_admit(job->launchers, notice->pid, AT_BIRTH) != ADMITTED)
 			break;
 		capture_add_child(job->capture, notice->pid, 0, clock_monotonic());
-		capture_refresh_process(job->capture, notice->pid, false);
+		capture_refresh_process(job->capture, notice->pid);
 		launchers_looked(job->launchers, notice->pid, AT_BIRTH);
 		follow_give_own(job->follow, notice->pid);
 		watch_loading(job, notice->pid);

@@ -259,7 +259,7 @@ static bool is_held(const struct job *job, pid_t pid)
 	return job->hold && hold_has(job->hold, pid);
 }
 
-int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
+int follow_look(struct follow *f, pid_t pid, bool *added)
 {
 	struct job *job = f->job;
 	uint32_t first = job->plan->nsites;
@@ -269,7 +269,7 @@ int follow_look(struct follow *f, pid_t pid, bool changed, bool *added)
 	*added = false;
 	follow_changed_files(f);
 	kernel_look(job->kernel, pid);
-	err = capture_refresh_process(job->capture, pid, changed);
+	err = capture_refresh_process(job->capture, pid);
 	process = err ? NULL : capture_process(job->capture, pid);
 	if (!process)
 		return err ?: -ESRCH;
@@ -373,7 +373,7 @@ static void look_late(struct follow *f, const struct pending *event)
 		follow_take_own(f, event->pid);
 		own = true;
 	}
-	known = !follow_look(f, event->pid, false, &added);
+	known = !follow_look(f, event->pid, &added);
 	process = capture_process(job->capture, event->pid);
 	known = known && process && is_same(process, event->since);
 	own = launchers_looked(job->launchers, event->pid, moment) && own && attach_needs_own(job->plan, &job->attach);

@@ -28,11 +28,8 @@ void follow_free(struct follow *follow);
 /* What the capture tells while it drains. */
 struct capture_events follow_events(struct follow *follow);
 
-/*
- * The process maps something that may be new: plans it and puts the probes in, for all whom they concern. changed: as of
- * capture_refresh_process(). *added: there were some. 0 or -errno.
- */
-int follow_look(struct follow *follow, pid_t pid, bool changed, bool *added);
+/* The process maps something that may be new: plans it and puts the probes in, for all whom they concern. *added: there were some. 0 or -errno. */
+int follow_look(struct follow *follow, pid_t pid, bool *added);
 /* The process has links of its own from now on, if the plan has any such sites. 0 or -errno (-ESRCH: ended). */
 int follow_give_own(struct follow *follow, pid_t pid);
 /* It has them no more. */

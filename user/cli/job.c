@@ -341,7 +341,7 @@ static void look_once_more(struct job *job)
 	bool added;
 
 	for (size_t i = 0; i < job->npids; i++)
-		follow_look(job->follow, job->pids[i], false, &added);
+		follow_look(job->follow, job->pids[i], &added);
 }
 
 /* Libraries that these processes load from now on are told; those that came in just now are looked for once. */

@@ -92,7 +92,7 @@ static int open_capture(struct monitor_flight *f, struct monitor *m)
 	sink = flight_sink(f->flight);
 	capture_add_sink(f->capture, &sink);
 	for (size_t i = 0; i < f->npids; i++)
-		capture_refresh_process(f->capture, f->pids[i], false);
+		capture_refresh_process(f->capture, f->pids[i]);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static void on_came(void *context, struct monitor *m, const struct process *proc
 		return;
 	}
 	f->pids[f->npids++] = process->pid;
-	if (f->capture && !capture_refresh_process(f->capture, process->pid, false) && blind_to)
+	if (f->capture && !capture_refresh_process(f->capture, process->pid) && blind_to)
 		capture_add_window(f->capture, process->pid, NULL, blind_from, blind_to, "its start");
 }
 

@@ -15,6 +15,7 @@
 
 #define DYNAMIC_MOST (16u << 20)      /* bytes of PT_DYNAMIC */
 #define DYNAMIC_STRINGS_MOST (1ull << 30)
+#define NEEDED_MOST 256
 #define SONAME_MOST 4096u
 #define NOTE_GO_BUILD_ID 4u
 
@@ -30,9 +31,11 @@ struct origin {
 
 /* What PT_DYNAMIC says. */
 struct dynamic {
-	bool there, pie, needs;
+	bool there, pie;
 	uint64_t strings, strings_size, soname;
 	bool has_soname;
+	uint64_t needed[NEEDED_MOST];  /* as soname: offsets in strings */
+	size_t nneeded;
 };
 
 static const Elf64_Phdr *segment_of_type(const struct elf_file *elf, uint32_t type)
@@ -61,7 +64,8 @@ static void dynamic_read(const struct elf_file *elf, struct dynamic *dynamic)
 			dynamic->pie = value & DF_1_PIE;
 			break;
 		case DT_NEEDED:
-			dynamic->needs = true;
+			if (dynamic->nneeded < NEEDED_MOST)
+				dynamic->needed[dynamic->nneeded++] = value;
 			break;
 		case DT_STRTAB:
 			dynamic->strings = value;
@@ -78,22 +82,49 @@ static void dynamic_read(const struct elf_file *elf, struct dynamic *dynamic)
 	free(entries);
 }
 
-/* The soname, malloc'ed; NULL: none. */
-static char *dynamic_soname(const struct elf_file *elf, const struct dynamic *dynamic)
+/* The name at this offset of its strings, malloc'ed; NULL: none. */
+static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dynamic, uint64_t at)
 {
 	uint64_t offset, rest;
-	char *text, *soname;
+	char *text, *name;
 
-	if (!dynamic->has_soname || dynamic->strings_size > DYNAMIC_STRINGS_MOST ||
-	    dynamic->soname >= dynamic->strings_size || !elf_offset_of(elf, dynamic->strings, &offset))
+	if (dynamic->strings_size > DYNAMIC_STRINGS_MOST || at >= dynamic->strings_size || !elf_offset_of(elf, dynamic->strings, &offset))
 		return NULL;
-	rest = dynamic->strings_size - dynamic->soname;
-	text = elf_bytes(elf, offset + dynamic->soname, rest < SONAME_MOST ? rest : SONAME_MOST, SONAME_MOST);
+	rest = dynamic->strings_size - at;
+	text = elf_bytes(elf, offset + at, rest < SONAME_MOST ? rest : SONAME_MOST, SONAME_MOST);
 	if (!text)
 		return NULL;
-	soname = *text ? strdup(text) : NULL;
+	name = *text ? strdup(text) : NULL;
 	free(text);
-	return soname;
+	return name;
+}
+
+static char *dynamic_soname(const struct elf_file *elf, const struct dynamic *dynamic)
+{
+	return dynamic->has_soname ? dynamic_name(elf, dynamic, dynamic->soname) : NULL;
+}
+
+/* As in struct image. */
+static char *dynamic_needed(const struct elf_file *elf, const struct dynamic *dynamic)
+{
+	char *list = NULL;
+	size_t size = 0;
+	FILE *out = dynamic->nneeded ? open_memstream(&list, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < dynamic->nneeded; i++) {
+		char *name = dynamic_name(elf, dynamic, dynamic->needed[i]);
+
+		if (name)
+			fwrite(name, 1, strlen(name) + 1, out);
+		free(name);
+	}
+	fputc('\0', out);
+	if (!fclose(out))
+		return list;
+	free(list);
+	return NULL;
 }
 
 /*
@@ -106,7 +137,7 @@ static bool is_program(const struct elf_file *elf, const struct dynamic *dynamic
 		return true;
 	if (dynamic->has_soname)
 		return false;
-	return has_interpreter || (elf->header.e_entry && !dynamic->needs);
+	return has_interpreter || (elf->header.e_entry && !dynamic->nneeded);
 }
 
 static bool is_go_note(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size)
@@ -134,6 +165,7 @@ static void read_facts(struct image *image, const struct elf_file *elf)
 
 	dynamic_read(elf, &dynamic);
 	image->soname = dynamic_soname(elf, &dynamic);
+	image->needed = dynamic_needed(elf, &dynamic);
 	image->build_id = elf_build_id(elf);
 	image->is_program = is_program(elf, &dynamic, has_interpreter);
 	image->is_static = image->is_program && !has_interpreter;
@@ -359,6 +391,7 @@ void image_close(struct image *image)
 	free(priv);
 	free(image->path);
 	free(image->soname);
+	free(image->needed);
 	free(image->build_id);
 	free(image->symbols);
 	free(image);
@@ -398,7 +431,7 @@ static int open_mapping(const struct process *process, const struct mapping *map
 
 	snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)mapping->start,
 		 (unsigned long long)mapping->end);
-	fd = file_open_proc(process, name);
+	fd = same_inode(file_open_proc(process, name), mapping); /* another file may lie there by now */
 	if (fd >= 0 || fd == -ENOEXEC)
 		return fd;
 	fd = same_inode(file_open_proc(process, "exe"), mapping);

@@ -209,11 +209,13 @@ int process_refresh(struct process *process)
 {
 	struct mapping *mappings;
 	size_t size, count;
+	uint64_t begun = clock_monotonic(), ended;
 	char *text = proc_read(process->proc_fd, "maps", MAPS_BYTES, &size);
 	int error;
 
 	if (!text)
 		return errno == ENOENT ? -ESRCH : -errno;
+	ended = clock_monotonic();
 	error = maps_parse(text, size, &mappings, &count);
 	free(text);
 	if (error)
@@ -226,6 +228,8 @@ int process_refresh(struct process *process)
 	maps_free(process->mappings, process->nmappings);
 	process->mappings = mappings;
 	process->nmappings = count;
+	process->mapped_ns = begun;
+	process->mapped_end_ns = ended;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct process {
 	char *command;         /* argv joined by blanks */
 	struct mapping *mappings;
 	size_t nmappings;
+	uint64_t mapped_ns, mapped_end_ns; /* CLOCK_MONOTONIC; while these were read: of changes in between they may tell or not */
 	char *environment;     /* as /proc/PID/environ: NUL-separated */
 	size_t environment_size;
 };
@@ -136,6 +137,7 @@ struct image {
 	uint64_t device, inode;
 	char *path;
 	char *soname;          /* DT_SONAME; NULL: none */
+	char *needed;          /* DT_NEEDED, NUL-separated, an empty one at the end; NULL: none */
 	char *build_id;        /* hex; NULL: none */
 	int fd;                /* open for reading: stays valid when the file is deleted */
 	bool is_program;       /* an executable, PIE or not; a library with an interpreter (libc.so.6) is none */

@@ -1,0 +1,241 @@
+/*
+ * layouts.c - what a process has mapped where, as it changes (see sites.c).
+ *
+ * A change is told with its time, and what is mapped can only be read later, while the process goes on. What was read tells of the changes before the
+ * reading began; after each reading the signs that came meanwhile are taken, and where one is of a time after that, it is read once more. A process that
+ * changes faster than that is left *torn* until the next pass: where its calls come from is known only where nothing can have changed.
+ *
+ * Others look at a process, too, in between, and may see a change that has not been told yet (session_look_again()).
+ */
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/session.h"
+#include "util/array.h"
+#include "util/files.h"
+
+#define READS_MOST 4    /* of one process's mappings in one pass */
+#define NEEDED_MOST 512 /* files that a program needs; of more, some are taken for those that may go */
+
+uint64_t session_mapped_ns(const struct live_process *p)
+{
+	return p->process ? p->process->mapped_ns : 0;
+}
+
+void capture_settle_process(struct capture_session *s, pid_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (p)
+		p->settled = true;
+}
+
+/* --- the linker's signs -------------------------------------------------- */
+
+bool session_expected(struct capture_session *s, const struct gb_life *life)
+{
+	struct live_process *p = session_process(s, life->pid);
+	bool expected = life->changing;
+
+	if (!p)
+		return expected;
+	if (life->changing) {
+		p->removing = life->changing == RT_DELETE;
+		p->adding = life->changing == RT_ADD;
+	}
+	if (!life->changing && p->settled && life->time > session_mapped_ns(p))
+		expected = true; /* the last sign of its start */
+	if (life->time > session_mapped_ns(p))
+		p->settled = false;
+	return expected;
+}
+
+bool session_may_have_mapped(struct capture_session *s, uint32_t pid)
+{
+	const struct live_process *p = session_process(s, pid);
+
+	return !p || !p->removing;
+}
+
+enum change session_kind_of_change(struct capture_session *s, uint32_t pid)
+{
+	struct live_process *p = session_process(s, pid);
+	bool adding = p && p->adding;
+
+	if (p)
+		p->adding = false; /* each is told before it is made */
+	return adding ? CHANGE_ADDS : CHANGE_ANY;
+}
+
+/* --- layouts --------------------------------------------------------------- */
+
+void session_look_again(struct capture_session *s, struct live_process *p)
+{
+	if (p->older && p->older_pass == s->pass) {
+		process_close(p->process);
+	} else {
+		process_close(p->older);
+		p->older = p->process;
+		p->older_pass = s->pass;
+	}
+	p->process = NULL;
+}
+
+/* What lay there before a change at this time, the first that is told in this pass; taken away from where it was. NULL: not known. */
+static struct process *take_before(struct capture_session *s, struct live_process *p, uint64_t time)
+{
+	struct process **from = session_mapped_ns(p) > time ? &p->older : &p->process, *before = *from;
+
+	*from = NULL;
+	if (before && (before->mapped_end_ns > time || (from == &p->older && p->older_pass + 1 < s->pass))) {
+		process_close(before);
+		before = NULL;
+	}
+	return before;
+}
+
+static void begin_layout(struct capture_session *s, struct live_process *p, uint64_t time)
+{
+	struct process *before = p->torn ? NULL : take_before(s, p, time);
+
+	if (p->torn)
+		s->ntorn--;
+	p->torn = 0;
+	process_close(p->before);
+	p->before = before;
+	p->before_settled = p->settling;
+	p->changed_pass = s->pass;
+	p->reads = 0;
+	p->layout++;
+	p->changed = time;
+	p->only_added = true;
+}
+
+static void read_mappings(struct capture_session *s, struct live_process *p)
+{
+	struct process *process = NULL;
+
+	p->reads++;
+	process_open_if_there(&process, p->pid);
+	process_close(p->process);
+	session_set_process(s, p, process);
+	session_drain_control(s); /* what has changed up to this look */
+}
+
+void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time, enum change change)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (!p)
+		return;
+	if (p->changed_pass != s->pass)
+		begin_layout(s, p, time);
+	p->only_added &= change == CHANGE_ADDS;
+	if (p->torn) {
+		p->torn = time;
+		return;
+	}
+	p->settling = time;
+	if (session_mapped_ns(p) > time)
+		return; /* it was looked at after this change */
+	if (p->reads < READS_MOST) {
+		read_mappings(s, p);
+		return;
+	}
+	s->ntorn++;
+	p->torn = time;
+	p->settling = UINT64_MAX;
+}
+
+void session_mend_layouts(struct capture_session *s)
+{
+	if (!s->ntorn)
+		return;
+	for (struct live_process *p = s->processes; p; p = p->hh.next)
+		if (p->torn && !p->ended)
+			session_change_layout(s, p->pid, p->torn, CHANGE_ANY);
+}
+
+void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time)
+{
+	struct live_process *p = session_process(s, pid);
+
+	if (!p)
+		return;
+	p->program_layout = p->layout;
+	p->program_since = time;
+}
+
+/* --- what stays --------------------------------------------------------------- */
+
+static bool is_among(const struct live_process *p, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < p->nneeded; i++)
+		if (p->needed[i].device == mapping->device && p->needed[i].inode == mapping->inode)
+			return true;
+	return false;
+}
+
+static const struct image *image_of(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+{
+	const struct known_image *known = mapping->executable && mapping->inode ? session_image(s, p->process, mapping) : NULL;
+
+	return known ? known->image : NULL;
+}
+
+static void add_needed(struct capture_session *s, struct live_process *p, const char *name, size_t *room)
+{
+	for (size_t m = 0; m < p->process->nmappings; m++) {
+		const struct mapping *mapping = &p->process->mappings[m];
+		const struct image *image = image_of(s, p, mapping);
+
+		if (!image || strcmp(image->soname ?: path_base(image->path), name))
+			continue;
+		if (p->nneeded < NEEDED_MOST && !is_among(p, mapping) && !array_one_more(&p->needed, room, p->nneeded, sizeof(*p->needed)))
+			p->needed[p->nneeded++] = (struct needed_file){ mapping->device, mapping->inode, image };
+		return;
+	}
+}
+
+static void add_needed_of(struct capture_session *s, struct live_process *p, const struct image *image, size_t *room)
+{
+	for (const char *name = image->needed; name && *name; name += strlen(name) + 1)
+		add_needed(s, p, name, room);
+}
+
+bool session_is_needed(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+{
+	size_t room = 0;
+
+	if (p->needed && p->needed_layout == p->program_layout)
+		return is_among(p, mapping);
+	free(p->needed);
+	p->needed = NULL;
+	p->nneeded = 0;
+	p->needed_layout = p->program_layout;
+	for (size_t m = 0; m < p->process->nmappings; m++) {
+		const struct image *image = image_of(s, p, &p->process->mappings[m]);
+
+		if (!image || !image->is_program)
+			continue;
+		add_needed_of(s, p, image, &room);
+		break;
+	}
+	for (size_t i = 0; i < p->nneeded; i++)
+		add_needed_of(s, p, p->needed[i].image, &room);
+	return is_among(p, mapping);
+}
+
+void session_forget_layouts(struct capture_session *s, struct live_process *p)
+{
+	s->ntorn -= p->torn != 0;
+	p->torn = 0;
+	process_close(p->process);
+	process_close(p->before);
+	process_close(p->older);
+	free(p->needed);
+	p->process = p->before = p->older = NULL;
+	p->needed = NULL;
+	p->nneeded = 0;
+}
