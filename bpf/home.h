@@ -13,7 +13,7 @@
  * it was at first: a stack for fibers may be put right below, and look like a part of it. The bounds of a thread are looked for once, those
  * of a first thread's stack again as it grows; each other call costs a subtraction and a comparison.
  *
- * And each process is asked: has user space seen what it maps? After an exec, and from the moment when its linker says that objects come
+ * A thread that another program traces has none, either. And each process is asked: has user space seen what it maps? After an exec, and from the moment when its linker says that objects come
  * or go, nobody knows whether an exception may pass through the function. Only a link for both ends of a call (a session) can leave the
  * return alone for one call; elsewhere user space decides for all calls beforehand (user/probe/returns.c).
  */
@@ -23,6 +23,7 @@
 #include "frames.h"
 
 const volatile bool choosing; /* each call may choose: it is seen by a session link */
+const volatile __u32 observer;  /* gaspbpf itself: its process */
 
 #define TELLING_WORDS 320      /* of what the thread pointer leads to, that are looked at */
 #define TELLING_MOST 16384     /* bytes from the thread pointer to the end of its stack, at most */
@@ -101,6 +102,15 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
 	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
+/*
+ * Is the thread traced by anybody but gaspbpf, which holds processes while it looks at them? The kernel's code at which a return probe ends makes a
+ * system call, and a tracer that takes its two stops for breakpoints (ltrace) sends the thread astray.
+ */
+static __always_inline bool is_traced(const struct task_struct *task)
+{
+	return task->ptrace && task->parent->tgid != observer;
+}
+
 /* Is it on the thread's own stack, and the innermost return probe, whoever has set it, too? */
 static __always_inline bool is_at_home(const struct task_struct *task, struct thread_state *t, __u64 sp)
 {
@@ -108,7 +118,7 @@ static __always_inline bool is_at_home(const struct task_struct *task, struct th
 
 	if (sp - t->stack_low >= t->stack_size && !stack_find(t, sp))
 		return false;
-	if (on_signal_stack(task, sp))
+	if (on_signal_stack(task, sp) || is_traced(task))
 		return false;
 	waits = task->utask->return_instances;
 	return !waits || waits->stack - t->stack_low < t->stack_size;

@@ -154,7 +154,7 @@ void print_loss(const struct printer *p)
 		     "did not return: the thread or program ended inside; their time counts up to then");
 	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
 	print_unseen(p, all.alone, "call was", "calls were", "only counted: to watch their return might have harmed the program "
-		     "(another stack than the thread's own, or a program or library that had just come)");
+		     "(another stack than the thread's own, a debugger that traced it, or a program or library that had just come)");
 	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");

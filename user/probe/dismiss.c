@@ -8,7 +8,6 @@
  * descriptors would become more and more.
  */
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,23 +207,9 @@ static bool has_linker(const struct kernel *kernel, const struct image *image, p
 	return false;
 }
 
-/*
- * From the sign to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows its own address,
- * so that is all the kernel side needs.
- */
-static uint64_t state_distance(const struct image *linker, const struct symbol *sign)
-{
-	uint64_t variable;
-
-	if (image_variable(linker, "_r_debug", &variable))
-		return 0;
-	variable += offsetof(struct r_debug, r_state);
-	return variable > sign->address && variable - sign->address < INT32_MAX ? variable - sign->address : 0;
-}
-
 int attach_linker(struct kernel *kernel, const struct plan *plan, const struct process *process)
 {
-	uint64_t cookie;
+	struct linker_signs *signs = &kernel->signs;
 	int err;
 
 	for (size_t m = 0; m < process->nmappings; m++) {
@@ -232,17 +217,16 @@ int attach_linker(struct kernel *kernel, const struct plan *plan, const struct p
 		const struct image *image = mapping->executable && mapping->inode ?
 			plan_image(plan, mapping->device, mapping->inode) : NULL;
 		const struct symbol *symbol = image && !image->is_program ? image_symbol(image, "_dl_debug_state") : NULL;
-		unsigned long offset = symbol ? symbol->offset : 0;
-		struct link_request request = {
-			.pid = process->pid, .offsets = &offset, .cookies = &cookie, .count = 1, .kind = LINK_CALLS,
-		};
+		struct link_request request = { .pid = process->pid, .offsets = signs->offsets, .cookies = signs->cookies, .kind = LINK_CALLS };
 
-		if (!symbol || !offset || symbol->ifunc)
+		if (!symbol || !symbol->offset || symbol->ifunc)
 			continue;
 		if (has_linker(kernel, image, process->pid))
 			return 0;
+		if (signs->device != image->device || signs->inode != image->inode)
+			linker_signs_find(signs, image, symbol, kernel->rung == RUNG_PERF);
 		request.file_fd = image->fd;
-		cookie = state_distance(image, symbol);
+		request.count = signs->count;
 		err = link_attach_linker(kernel, &request);
 		return err ? err : 1;
 	}

@@ -132,6 +132,7 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	o->rodata->monitoring = options->sums;
 	o->rodata->spans_too = options->spans;
 	o->rodata->choosing = kernel->rung == RUNG_SESSION;
+	o->rodata->observer = getpid();
 	if (options->sums) {
 		bpf_map__set_max_entries(o->maps.sums, MACHINE_SUMS);
 		bpf_map__set_max_entries(o->maps.amounts, GB_PROBES);

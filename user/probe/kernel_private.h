@@ -20,6 +20,19 @@ struct held_link {
 	struct held_set *set; /* owned: its places in the table of what is in (held.c) */
 };
 
+/* signs.c: the instructions with which a dynamic linker gives debuggers its sign. */
+#define LINKER_SIGNS 16               /* at most; glibc has 6 */
+#define LINKER_SIGNS_LEAST 2          /* of fewer there must be others that are not seen */
+#define LINKER_CODE_MOST (16u << 20)  /* bytes that are searched */
+struct linker_signs {
+	uint64_t device, inode;
+	unsigned long offsets[LINKER_SIGNS]; /* in the file */
+	uint64_t cookies[LINKER_SIGNS];      /* as bpf/process.bpf.c wants them */
+	size_t count;
+};
+/* All of them; where they cannot be found for sure, or only `one` is wanted, the function that is called. */
+void linker_signs_find(struct linker_signs *signs, const struct image *image, const struct symbol *sign, bool one);
+
 struct kernel {
 	struct observe_bpf *observe;
 	struct process_bpf *process;
@@ -33,6 +46,7 @@ struct kernel {
 	unsigned next_cpu;     /* whose turn it is to have a perf event: see link.c */
 	struct probe_costs costs;
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
+	struct linker_signs signs;   /* of the linker that was met last */
 	struct held_link *links;
 	size_t nlinks, room;
 	struct dismissal *dismissal; /* private to dismiss.c */
