@@ -219,6 +219,14 @@ def compare_counts(tally, where, counted, recording):
 
 # --- modes ---------------------------------------------------------------------------
 
+def each(cases, doing):
+    """One after the other; how far it is stands on the terminal."""
+    for i, one in enumerate(cases):
+        if sys.stderr.isatty():
+            print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr, flush=True)
+        yield one
+
+
 def note(tally, case, bare, seen):
     what = differs(bare, seen)
     tally.different.append(f"{case.name}: {what}") if what else None
@@ -226,7 +234,7 @@ def note(tally, case, bare, seen):
 
 
 def mode_start(cases, options, tally):
-    for case, bare in cases:
+    for case, bare in each(cases, "start"):
         with tempfile.TemporaryDirectory(prefix="peers-") as folder:
             recording = pathlib.Path(folder) / "run.gasp"
             seen = run(case, [PROGRAM, "-q", *options, "-o", recording, "--"], count=True)
@@ -236,7 +244,7 @@ def mode_start(cases, options, tally):
 
 
 def mode_pid(cases, options, tally):
-    for case, bare in cases:
+    for case, bare in each(cases, "pid"):
         def join(pid):
             return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
@@ -258,7 +266,8 @@ def one_session(cases, options, tally):
         recording = folder / "run.gasp"
         (folder / "cases").write_text(json.dumps([dataclasses.asdict(case) for case, _ in cases], default=str))
         subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable, str(pathlib.Path(__file__)),
-                        str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                        str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL,
+                       stderr=None if sys.stderr.isatty() else subprocess.DEVNULL)
         outcomes = json.loads((folder / "outcomes").read_text()) if (folder / "outcomes").exists() else []
         total = collections.defaultdict(collections.Counter)
         for (case, bare), outcome in zip(cases, outcomes):
@@ -276,7 +285,7 @@ def mode_monitor(cases, options, tally):
     watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(8)  # it starts
     try:
-        for case, bare in cases:
+        for case, bare in each(cases, "monitor"):
             note(tally, case, bare, run(case))
     finally:
         if watcher.poll() is not None:
@@ -287,7 +296,7 @@ def mode_monitor(cases, options, tally):
 def inside(cases_file, outcomes_file):
     """What mode_session() starts under gaspbpf."""
     outcomes = []
-    for fields in json.loads(pathlib.Path(cases_file).read_text()):
+    for fields in each(json.loads(pathlib.Path(cases_file).read_text()), "session"):
         outcomes.append(dataclasses.asdict(run(Case(**fields), count=True)))
         pathlib.Path(outcomes_file).write_text(json.dumps(outcomes))
 
@@ -304,7 +313,7 @@ def all_known(cases, kept):
     file = kept / f"bare-{cases[0].suite}.json" if kept and cases else None
     table = json.loads(file.read_text()) if file and file.exists() else {}
     known = []
-    for case in cases:
+    for case in each(cases, "bare"):
         if case.name not in table:
             bare = stable(case)
             table[case.name] = [dataclasses.asdict(bare) if bare else None, case.counter]
