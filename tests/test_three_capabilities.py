@@ -125,3 +125,11 @@ def test_a_monitor_without_rights_is_not_started_again():
     """Status 2: the unit takes it as final."""
     status, _, errors = rights.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "-d", "1ms", rights="+perfmon,+sys_ptrace")
     assert status == 2 and "gaspbpf doctor" in errors
+
+
+def test_a_command_has_none_of_them():
+    """What was given to observe is not for what is observed: the command has what nobody has."""
+    status, out, errors = rights.run("-q", "--", "grep", "^Cap[^B]", "/proc/self/status")
+    assert status == 0, errors
+    told = dict(line.split() for line in out.splitlines() if line.startswith("Cap"))
+    assert set(told) == {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"} and not any(int(value, 16) for value in told.values())

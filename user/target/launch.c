@@ -12,6 +12,7 @@
 
 #include "target/hold_private.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 static void become(const struct caller *caller)
 {
@@ -36,6 +37,8 @@ static void run_command(char *const argv[], const struct caller *caller, int gat
 	setrlimit(RLIMIT_NOFILE, &caller->files);
 	setrlimit(RLIMIT_MEMLOCK, &caller->locked);
 	become(caller);
+	if (!keep_privileges_back())
+		_exit(126);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(report, &err, sizeof(err)) < 0)

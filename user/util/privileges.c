@@ -47,6 +47,11 @@ bool give_up_privileges(const struct caller *caller)
 	return drop_capabilities() && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+bool keep_privileges_back(void)
+{
+	return !geteuid() || drop_capabilities();
+}
+
 /* --- observing ---------------------------------------------------------- */
 
 #define TO_OBSERVE (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE))

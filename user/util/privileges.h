@@ -12,6 +12,12 @@
  */
 bool give_up_privileges(const struct caller *caller);
 
+/*
+ * What this process starts from here on has no capability of it: what a user other than root was given to observe (ambient, inheritable) is not for his
+ * programs. Of root they are what they are without gaspbpf. False: errno says why.
+ */
+bool keep_privileges_back(void);
+
 /* Are the capabilities in effect that observing needs, as they are for root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE? */
 bool may_observe(void);
 /* CAP_SYS_ADMIN, which probes that are perf events need, too. */
