@@ -148,6 +148,15 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 	p->settling = UINT64_MAX;
 }
 
+bool session_changes(struct capture_session *s, const struct live_process *p)
+{
+	session_drain_control(s);
+	for (size_t i = s->nearly_life; i < s->nlife; i++)
+		if (s->life[i].pid == p->pid && (s->life[i].kind == GB_LIFE_LINKER || s->life[i].kind == GB_LIFE_EXEC))
+			return true;
+	return false;
+}
+
 void session_mend_layouts(struct capture_session *s)
 {
 	if (!s->ntorn)

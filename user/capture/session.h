@@ -228,6 +228,8 @@ void session_set_process(struct capture_session *s, struct live_process *p, stru
 uint64_t session_mapped_ns(const struct live_process *p);
 /* Its mappings are about to be read by somebody who was told of no change: session_set_process() is next. */
 void session_look_again(struct capture_session *s, struct live_process *p);
+/* Has a change been told of it that this pass does not know yet? What has been read of it just now may be of after that. */
+bool session_changes(struct capture_session *s, const struct live_process *p);
 /* Once in a pass, when all signs of it are there: makes good what the last one left torn. */
 void session_mend_layouts(struct capture_session *s);
 void session_forget_layouts(struct capture_session *s, struct live_process *p);

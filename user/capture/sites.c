@@ -64,7 +64,7 @@ static const struct mapping *site_mapping(struct capture_session *s, const struc
 	}
 	if (mapping || !p->process || p->ended || clock_monotonic() - session_mapped_ns(p) <= REFRESH_EVERY)
 		return mapping;
-	return process_refresh(p->process) ? NULL : mapping_in(p->process, site->address);
+	return process_refresh(p->process) || session_changes(s, p) ? NULL : mapping_in(p->process, site->address);
 }
 
 /* The mapping of the program that the process has run all through this layout, where that holds the site; NULL: it does not, or another program may have been there. */
