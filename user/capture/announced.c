@@ -349,7 +349,7 @@ static void create(struct capture_session *s, struct live_thread *t, const struc
 	known = take_text(s, t, raw, telling->format, telling->format_at, format);
 	announced_name(s, s->d->threads[t->index].process, t->pid, raw->value[telling->id], name, known && *format ? format : NULL);
 	if (strlen(format) == sizeof(format) - 1 && session_process(s, t->pid))
-		announced_read_table(s, session_process(s, t->pid)); /* it may be longer */
+		announced_read_table_again(s, session_process(s, t->pid)); /* it may be longer */
 }
 
 static void show_creation(void *context, const void *record, size_t size)
@@ -369,6 +369,9 @@ static void show_creation(void *context, const void *record, size_t size)
 
 void announced_look_ahead(struct capture_session *s)
 {
+	if (s->looked_ahead == s->pass)
+		return; /* what is delivered in this pass was in the rings then */
+	s->looked_ahead = s->pass;
 	for (unsigned i = 0; i < s->nrings; i++)
 		ring_peek(&s->rings[i], show_creation, s);
 	for (const struct live_thread *t = s->waiting; t; t = t->next_waiting)
@@ -489,5 +492,7 @@ void session_free_announced(struct capture_session *s)
 		free(e->format);
 		free(e);
 	}
+	announced_free_meanings(s);
+	free(s->numbers);
 	session_free_named_sites(s);
 }

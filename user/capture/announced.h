@@ -38,10 +38,11 @@ struct announced_event {
 	struct {
 		uint32_t process;    /* index in definitions */
 		uint32_t id;
-		uint32_t runtime;    /* 1: of the runtime itself, put in by a compiler: another list of values at START than at END */
+		uint32_t runtime;    /* 1: of the runtime itself, put in by a compiler: another list of values at START than at END; 2: of all numbers that are too many */
 	} key;
 	uint32_t probe;          /* index in definitions */
 	char *name, *format;     /* NULL: unknown */
+	uint32_t names;          /* that it has got so far */
 	struct items items[2];   /* at START (and ATOMIC), at END */
 	const char *decoder;     /* of its runtime's pointers-to-shared; of the plan. NULL: not known */
 	uint32_t rest;           /* of the functions for which the kernel was told where texts are */
@@ -74,6 +75,7 @@ struct announced_event *announced_event(struct capture_session *s, const struct 
 void announced_foretell(struct capture_session *s, struct live_process *p);
 /* The program has created it, now or before anybody watched. */
 void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
+void announced_free_meanings(struct capture_session *s);
 /* Words that a value takes in a span; 0: none, it is not observable, or no value (a width). */
 unsigned item_words(const struct item *item);
 
@@ -93,6 +95,8 @@ void session_cut_announced(struct capture_session *s, struct live_thread *t, uin
 /* announced_read.c */
 /* What the process's libpupc has kept of its events, and of what it last said of measurement. */
 void announced_read_table(struct capture_session *s, struct live_process *p);
+/* The same, once in a pass: what is delivered in this one was announced before that reading. */
+void announced_read_table_again(struct capture_session *s, struct live_process *p);
 /* A text in memory that the program does not write to: false where it is not there, or may have changed. */
 bool announced_constant_text(struct capture_session *s, struct live_process *p, uint64_t address, char *text, size_t room);
 

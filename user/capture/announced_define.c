@@ -2,7 +2,8 @@
  * announced_define.c - what an announced event is: a definition of its own, as if a model had described it.
  *
  * A user event's name and format are the program's; its number may be shared by several processes, so each has its own meaning in
- * each. Those that say the same share one definition. Where a number is none that the program created, it may be that of an event of the
+ * each. Those that say the same share one definition. What a program may have of them is bounded (NUMBERS_MOST, NAMES_MOST): nothing is lost beyond that, but
+ * it is told as one. Where a number is none that the program created, it may be that of an event of the
  * runtime in the same file: then a compiler put the announcement in, and the runtime's model says which values follow.
  */
 #include <errno.h>
@@ -12,7 +13,16 @@
 
 #include "capture/announced.h"
 #include "model/value.h"
+#include "util/array.h"
+#include "util/log.h"
 #include "util/text.h"
+
+#define NUMBERS_MOST 4096 /* events of one process; those of further numbers are one event */
+#define NAMES_MOST 8      /* of one number */
+#define FURTHER "(further user events)"
+
+/* struct announced_event: key.runtime */
+enum { OF_PROGRAM, OF_RUNTIME, OF_FURTHER };
 
 unsigned item_words(const struct item *item)
 {
@@ -114,15 +124,55 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 
 /* --- definitions ---------------------------------------------------------------- */
 
-/* The definition of another process's event that says the same. */
+/* What events say, whose they may be. */
+struct announced_meaning {
+	uint32_t probe;          /* index in definitions */
+	char *text;
+	UT_hash_handle hh;
+};
+
+static char *meaning_text(const struct announced_event *e)
+{
+	char *text;
+
+	return asprintf(&text, "%u\n%u\n%s\n%s\n%s", e->key.id, e->key.runtime, e->name ?: "\1", e->format ?: "\1", e->decoder ?: "\1") < 0 ? NULL : text;
+}
+
+/* The definition of an event that says the same. */
 static uint32_t find_same(const struct capture_session *s, const struct announced_event *e)
 {
-	for (const struct announced_event *other = s->announced; other; other = other->hh.next)
-		if (other != e && other->probe != NO_INDEX && other->key.id == e->key.id && other->key.runtime == e->key.runtime &&
-		    same_text(other->decoder, e->decoder) &&
-		    same_text(other->name, e->name) && same_text(other->format, e->format))
-			return other->probe;
-	return NO_INDEX;
+	struct announced_meaning *same = NULL;
+	char *text = meaning_text(e);
+
+	if (text)
+		HASH_FIND_STR(s->meanings, text, same);
+	free(text);
+	return same ? same->probe : NO_INDEX;
+}
+
+static void remember(struct capture_session *s, const struct announced_event *e, uint32_t probe)
+{
+	struct announced_meaning *meaning = calloc(1, sizeof(*meaning));
+	char *text = meaning ? meaning_text(e) : NULL;
+
+	if (!text) {
+		free(meaning);
+		return; /* the next one has a definition of its own */
+	}
+	meaning->probe = probe;
+	meaning->text = text;
+	HASH_ADD_KEYPTR(hh, s->meanings, meaning->text, strlen(meaning->text), meaning);
+}
+
+void announced_free_meanings(struct capture_session *s)
+{
+	struct announced_meaning *meaning, *next;
+
+	HASH_ITER(hh, s->meanings, meaning, next) {
+		HASH_DEL(s->meanings, meaning);
+		free(meaning->text);
+		free(meaning);
+	}
 }
 
 /* like: the definition of the function that announced it. */
@@ -152,7 +202,10 @@ static uint32_t define(struct capture_session *s, const struct announced_event *
 		def->event = copy_text(e->name);
 	else if (asprintf(&def->event, "user_event_%u", e->key.id) < 0)
 		def->event = NULL;
-	return def->event && !describe_values(def, e) ? index : NO_INDEX;
+	if (!def->event || describe_values(def, e))
+		return NO_INDEX;
+	remember(s, e, index);
+	return index;
 }
 
 /* --- events ------------------------------------------------------------------------ */
@@ -172,12 +225,40 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 
 	if (!e)
 		return NULL;
+	e->names = 1;
 	e->key.process = process;
 	e->key.id = id;
 	e->key.runtime = runtime;
 	e->probe = NO_INDEX;
 	HASH_ADD(hh, s->announced, key, sizeof(e->key), e);
 	return e;
+}
+
+/* Has the process as many events as it may have? */
+static bool is_full(const struct capture_session *s, uint32_t process)
+{
+	return process < s->numbers_room && s->numbers[process] >= NUMBERS_MOST;
+}
+
+/* The program's event of this number, which is new. */
+static struct announced_event *add_number(struct capture_session *s, uint32_t process, uint32_t id)
+{
+	struct announced_event *further;
+
+	if (!is_full(s, process)) {
+		if (array_reach(&s->numbers, &s->numbers_room, (size_t)process + 1, sizeof(*s->numbers)))
+			return NULL;
+		s->numbers[process]++;
+		return add(s, process, id, OF_PROGRAM);
+	}
+	further = find(s, process, 0, OF_FURTHER);
+	if (further)
+		return further;
+	log_info("process %u announces more than %d events: those of further numbers are told as one, \"%s\"", s->d->processes[process].pid, NUMBERS_MOST, FURTHER);
+	further = add(s, process, 0, OF_FURTHER);
+	if (further)
+		further->name = copy_text(FURTHER);
+	return further;
 }
 
 static bool is_longer(const char *format, const char *known)
@@ -198,9 +279,12 @@ static void rename_event(struct announced_event *e, const char *name, const char
 	} else if (at && (at == e->name || at[-1] == '|') && (!at[length] || at[length] == '|')) {
 		return;
 	}
-	if (e->name && asprintf(&both, "%s|%s", e->name, name) >= 0) {
+	if (e->name && e->names > NAMES_MOST)
+		return;
+	if (e->name && asprintf(&both, "%s|%s", e->name, e->names < NAMES_MOST ? name : "...") >= 0) {
 		free(e->name);
 		e->name = both;
+		e->names++;
 	} else {
 		e->name = copy_text(name);
 	}
@@ -216,9 +300,9 @@ static void rename_event(struct announced_event *e, const char *name, const char
 
 void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format)
 {
-	struct announced_event *e = find(s, process, id, 0) ?: add(s, process, id, 0);
+	struct announced_event *e = find(s, process, id, OF_PROGRAM) ?: add_number(s, process, id);
 
-	if (!e)
+	if (!e || e->key.runtime == OF_FURTHER)
 		return;
 	rename_event(e, *name ? name : "(no name)", format);
 	for (size_t i = 0; i < s->plan->nsites && !e->told; i++)
@@ -349,7 +433,7 @@ static const char *runtime_decoder(const struct capture_session *s, const struct
 static struct announced_event *define_runtime_event(struct capture_session *s, uint32_t process, uint32_t id, const struct model_event *of,
 						    const struct model *model, const struct image *image, uint32_t like)
 {
-	struct announced_event *e = find(s, process, id, 1) ?: add(s, process, id, 1);
+	struct announced_event *e = find(s, process, id, OF_RUNTIME) ?: add(s, process, id, OF_RUNTIME);
 	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END], *atomic = &of->lists[EVENT_ATOMIC];
 
 	if (!e)
@@ -432,29 +516,35 @@ struct announced_event *announced_event(struct capture_session *s, const struct 
 					uint32_t like)
 {
 	uint32_t process = s->d->threads[t->index].process;
-	struct announced_event *e = find(s, process, id, 0);
+	struct announced_event *e = find(s, process, id, OF_PROGRAM);
+	struct live_process *p = e ? NULL : session_process(s, t->pid);
 	const struct model_event *of;
 	const struct model *model = NULL;
 
 	if (e && e->probe != NO_INDEX)
 		return e;
 	if (!e) {
-		struct announced_event *known = find(s, process, id, 1);
+		struct announced_event *known = find(s, process, id, OF_RUNTIME);
 
 		if (known && (known->probe != NO_INDEX || known->unwanted))
 			return known;
 		announced_look_ahead(s);
-		e = find(s, process, id, 0);
+		e = find(s, process, id, OF_PROGRAM);
 	}
-	if (!e && session_process(s, t->pid)) {
-		announced_read_table(s, session_process(s, t->pid));
-		e = find(s, process, id, 0);
+	if (!e && p) {
+		announced_read_table_again(s, p);
+		e = find(s, process, id, OF_PROGRAM);
+	}
+	if (!e && is_full(s, process)) {
+		e = add_number(s, process, id);
+		if (e && e->probe != NO_INDEX)
+			return e;
 	}
 	if (!e) {
 		of = runtime_event(s, site, id, &model);
 		if (of)
 			return define_runtime_event(s, process, id, of, model, site->image, like);
-		e = add(s, process, id, 0);
+		e = add_number(s, process, id);
 	}
 	if (e)
 		e->probe = find_same(s, e);

@@ -84,6 +84,14 @@ void announced_read_table(struct capture_session *s, struct live_process *p)
 	}
 }
 
+void announced_read_table_again(struct capture_session *s, struct live_process *p)
+{
+	if (p->table_pass == s->pass)
+		return;
+	p->table_pass = s->pass;
+	announced_read_table(s, p);
+}
+
 /* What nobody writes to is as it stands in the file, and the file stays when the process has gone. */
 static bool read_constant(struct capture_session *s, struct process *process, const struct mapping *mapping, uint64_t address, char *text, size_t size)
 {

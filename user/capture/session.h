@@ -71,6 +71,7 @@ struct live_process {
 	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */
 	uint32_t program_layout;  /* the layout that its present program began with ... */
 	uint64_t program_since;   /* ns; ... and when; 0: it was there already */
+	uint64_t table_pass;      /* in which libpupc's table was read again */
 	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
 	int32_t control;          /* what it said last of measurement; valid where it ever did */
 	uint64_t off;             /* ns; when it was last switched off; 0: never */
@@ -184,6 +185,10 @@ struct capture_session {
 	struct live_comm *comms;  /* all that were met */
 	struct limit *limit;      /* private to limit.c; NULL: none */
 	struct announced_event *announced; /* by process and number */
+	struct announced_meaning *meanings; /* what definitions of them say */
+	uint32_t *numbers;        /* how many each process has, by its index in definitions */
+	size_t numbers_room;
+	uint64_t looked_ahead;    /* the pass in which announced_look_ahead() did so */
 	struct named_site *named_sites;
 	uint64_t near;            /* accesses to the caller's own part that the kernel passed on, for want of the rank */
 	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
