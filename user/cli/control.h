@@ -22,8 +22,13 @@ struct control;
 struct control *control_open(void);
 void control_close(struct control *control);
 int control_fd(const struct control *control); /* readable when somebody asks; -1 for NULL */
-/* Answers what has been asked; session: NULL: nothing is observed yet. `dump` brings the recording on disk up to date, and returns 0; or a ticket, under which there will be an answer. */
-void control_serve(struct control *control, struct capture_session *session, uint64_t (*dump)(void *context), void *context);
+/*
+ * Brings the recording on disk up to date for this user, and returns 0; or a ticket, under which there will be an answer. *refused: set to why it does not;
+ * good until the next call.
+ */
+typedef uint64_t control_dump(void *context, uid_t asking, const char **refused);
+/* Answers what has been asked; session: NULL: nothing is observed yet. */
+void control_serve(struct control *control, struct capture_session *session, control_dump *dump, void *context);
 /* The answer for all who have a ticket up to this one. A file that has been written, or why there is none. */
 void control_answer(struct control *control, uint64_t ticket, bool written, const char *text);
 

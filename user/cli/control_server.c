@@ -145,21 +145,28 @@ static void answer_switch(struct capture_session *s, pid_t pid, bool on, uid_t a
 }
 
 /* 0, or the ticket under which there will be another answer. */
-static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, uint64_t (*dump)(void *), void *context, char *answer)
+static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, control_dump *dump, void *context, char *answer)
 {
 	struct process *process = capture_process(s, pid);
+	const char *refused = NULL;
 	pid_t *below = NULL;
 	size_t count = 0;
+	uint64_t ticket;
 
 	if (!process && !process_descendants(pid, NULL, &below, &count))
 		for (size_t i = 0; i < count && !process; i++)
 			process = capture_process(s, below[i]);
 	free(below);
 	snprintf(answer, CONTROL_TEXT, "%s", !process ? "unknown" : may(process, asking) ? "done 1 0" : "forbidden");
-	return process && may(process, asking) ? dump(context) : 0;
+	if (!process || !may(process, asking))
+		return 0;
+	ticket = dump(context, asking, &refused);
+	if (refused)
+		snprintf(answer, CONTROL_TEXT, "failed %s", refused);
+	return refused ? 0 : ticket;
 }
 
-static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, uint64_t (*dump)(void *), void *context, char *text)
+static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, control_dump *dump, void *context, char *text)
 {
 	char word[16], rest;
 	int pid;
@@ -200,7 +207,7 @@ static bool receive(struct control *c, char *request, struct sockaddr_un *from, 
 	return true;
 }
 
-void control_serve(struct control *c, struct capture_session *s, uint64_t (*dump)(void *context), void *context)
+void control_serve(struct control *c, struct capture_session *s, control_dump *dump, void *context)
 {
 	char request[CONTROL_TEXT], text[CONTROL_TEXT];
 	struct sockaddr_un from;

@@ -154,11 +154,12 @@ struct monitor_watcher monitor_flight_watcher(struct monitor_flight *f)
 
 /* --- dumps ------------------------------------------------------------------- */
 
-static uint64_t dump(void *context)
+static uint64_t dump(void *context, uid_t asking, const char **refused)
 {
 	struct monitor_flight *f = context;
 
-	return flight_ask(f->flight, "gaspbpf control");
+	*refused = flight_share(f->flight, asking);
+	return *refused ? 0 : flight_ask(f->flight, "gaspbpf control");
 }
 
 void monitor_flight_asked(struct monitor_flight *f)

@@ -235,12 +235,14 @@ static bool read_signals(struct watch *w)
 }
 
 /* A flight recorder's dump takes its time, and is answered for later. */
-static uint64_t dump(void *context)
+static uint64_t dump(void *context, uid_t asking, const char **refused)
 {
 	struct watch *w = context;
 
-	if (w->job->flight)
-		return flight_ask(w->job->flight, "gaspbpf control");
+	if (w->job->flight) {
+		*refused = flight_share(w->job->flight, asking);
+		return *refused ? 0 : flight_ask(w->job->flight, "gaspbpf control");
+	}
 	capture_drain(w->job->capture);
 	outputs_flush(w->outputs);
 	return 0;

@@ -191,7 +191,7 @@ static bool do_keys(struct run *r, bool *redraw)
 }
 
 /* There is no recording. */
-static uint64_t no_dump(void *context)
+static uint64_t no_dump(void *context, uid_t asking, const char **refused)
 {
 	return 0;
 }

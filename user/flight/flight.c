@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flight/private.h"
 #include "util/clock.h"
@@ -27,6 +28,7 @@
 #define LOOK_LEAST 50000000ULL
 #define LOOK_MOST 500000000ULL
 #define BLOCKS_LEAST 256
+#define SHARES 4             /* a user's part of the dumps, where it is one user's wish */
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
@@ -160,6 +162,41 @@ uint64_t flight_since(const struct flight *f)
 }
 
 /* --- dumps ------------------------------------------------------------------ */
+
+static struct asker *asker_of(struct flight *f, uid_t user)
+{
+	for (unsigned i = 0; i < f->naskers; i++)
+		if (f->askers[i].user == user)
+			return &f->askers[i];
+	if (f->naskers == ASKERS)
+		return NULL;
+	f->askers[f->naskers] = (struct asker){ .user = user };
+	return &f->askers[f->naskers++];
+}
+
+const char *flight_share(struct flight *f, uid_t user)
+{
+	struct asker *asker = !user || user == geteuid() ? NULL : asker_of(f, user);
+	unsigned most = f->options->most < SHARES ? 1 : f->options->most / SHARES;
+	uint64_t now = clock_monotonic();
+	char time[FORMAT_SIZE];
+
+	if (!user || user == geteuid())
+		return NULL;
+	if (!asker)
+		return "too many users have asked for dumps";
+	if (asker->dumps >= most) {
+		snprintf(f->refused, sizeof(f->refused), "you have had %u dumps, your share of those that --dumps allows", asker->dumps);
+		return f->refused;
+	}
+	if (asker->last && now - asker->last < f->options->pause) {
+		snprintf(f->refused, sizeof(f->refused), "you have just had one: the next in %s (--dump-pause)", format_time(time, asker->last + f->options->pause - now));
+		return f->refused;
+	}
+	asker->dumps++;
+	asker->last = now;
+	return NULL;
+}
 
 uint64_t flight_ask(struct flight *f, const char *who)
 {

@@ -50,6 +50,11 @@ struct span_sink flight_sink(struct flight *flight);
 /* A process has ended, as capture_events tells it. NULL does nothing, here and below. */
 void flight_process_ended(struct flight *flight, pid_t pid, int exit_code);
 
+/*
+ * May this user wish for one? Root and gaspbpf's own user always; others once in --dump-pause, and a quarter of --dumps each, so that one user's wishes leave some
+ * to the others. NULL: yes, and it is taken as one of his; else why not, in words, good until the next call.
+ */
+const char *flight_share(struct flight *flight, uid_t user);
 /* Somebody's wish; served with the next flight_step(). Returns a ticket, by which flight_answer() tells of it; never 0. */
 uint64_t flight_ask(struct flight *flight, const char *who);
 /*

@@ -53,6 +53,14 @@ struct open_calls {
 	bool failed;             /* no memory */
 };
 
+/* Who has wished for dumps. */
+struct asker {
+	uid_t user;
+	unsigned dumps;
+	uint64_t last;           /* ns */
+};
+#define ASKERS 64
+
 struct flight {
 	const struct flight_options *options;
 	const char *path;        /* NULL: the current folder */
@@ -88,6 +96,9 @@ struct flight {
 	unsigned number;         /* of the last dump's name */
 	unsigned dumps;          /* begun */
 	bool said_most;
+	struct asker askers[ASKERS];
+	unsigned naskers;
+	char refused[160];
 	int error;               /* of the first dump that failed */
 };
 
