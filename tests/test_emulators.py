@@ -20,7 +20,7 @@ pytestmark = pytest.mark.alone  # every observer of the machine takes its probes
 
 @contextlib.contextmanager
 def translated_program(how, job, folder, said):
-    """It has mapped the library, but calls it only once the observer has said that its probes are out: what a program does in its first 20 ms cannot be helped."""
+    """It has mapped the library, and calls it once the observer has said that its probes are out."""
     folder.mkdir()
     with subprocess.Popen([*TRANSLATORS[how], job.program, "--gate", folder, "50", "20"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
         gaspbpf.wait_for(lambda: said() and list(folder.glob("ready.*")), "the translated program to be seen")
@@ -72,6 +72,23 @@ def test_a_translated_program_beside_a_command(runtime, observe, tmp_path, how):
     assert gaspbpf.events(report)[BARRIERS]["calls"] == 7
     window, = report["blind_windows"]
     assert window["after"] == "a translator's start" and window["to_ns"] > window["from_ns"]
+
+
+def test_a_translated_program_need_not_wait_beside_a_monitor(runtime, monitors, tmp_path):
+    """It is held until the probes are out. The first comes while the monitor puts probes into all libraries of runtimes: without being held it dies in two runs of three."""
+    job = runtime("beside")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    monitor = monitors("--comm", job.name, "--max-overhead", "none")
+    stays = job.start(7, 0, gate)
+    monitor.wait_for_processes([stays.pid])
+    for nth in range(8):
+        done = subprocess.run([*TRANSLATORS["qemu"], job.program, "50", "0"], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+        assert done.returncode == 0, (nth, done.returncode, done.stderr)
+        gaspbpf.wait_for(lambda: monitor.errors().count("probes are in again") > nth, f"probes to be put back: {monitor.errors()}")
+    for mark in ("go", "end"):
+        (gate / mark).touch()
+    stays.wait(timeout=gaspbpf.PATIENCE)
 
 
 def test_a_command_that_begins_beside_a_translator(runtime, tmp_path):

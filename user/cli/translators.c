@@ -2,8 +2,8 @@
  * translators.c - programs that translate others, beside a job whose files have probes for everybody.
  *
  * A breakpoint for everybody who maps a file is in their memory, too, and kills the program that they run. So while one lives these probes are out: the job's calls
- * are not seen, which is said, and stands in the recording as a blind window of each of its processes. The kernel tells of every exec on the machine; between
- * that and the first code of a library that the translated program maps there are tens of milliseconds.
+ * are not seen, which is said, and stands in the recording as a blind window of each of its processes. The kernel tells of every exec on the machine; the translator
+ * is held until the probes are out.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static bool has_shared_probes(const struct job *job)
 	return job->attach.file || job->attach.file_alone;
 }
 
-void translators_execed(struct job *job, pid_t pid)
+static void probes_come_out(struct job *job, pid_t pid, bool execed)
 {
 	struct translators *t = &job->translators;
 	char comm[TRANSLATOR_NAME];
@@ -25,9 +25,17 @@ void translators_execed(struct job *job, pid_t pid)
 	if (!has_shared_probes(job) || !translators_come(t, pid, comm))
 		return;
 	t->since = clock_monotonic();
+	if (execed)
+		translators_hold(t, pid);
 	attach_let_go(job->kernel, job->plan, &job->attach);
+	translators_let_go(t);
 	log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
 		 "calls meanwhile are not seen; probes for single processes (--scope=process) stay", pid, log_safe(comm));
+}
+
+void translators_execed(struct job *job, pid_t pid)
+{
+	probes_come_out(job, pid, true);
 }
 
 struct found {
@@ -55,7 +63,7 @@ bool translators_allow(const char *instead)
 
 static void note_one(void *context, pid_t pid)
 {
-	translators_execed(context, pid);
+	probes_come_out(context, pid, false);
 }
 
 void translators_find(struct job *job)

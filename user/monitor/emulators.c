@@ -5,28 +5,36 @@
  * translates the breakpoint, too, and the program that it runs gets a SIGTRAP that nobody handles. A probe for everybody who maps a file is in such a process as
  * in any other, observed or not. So while one lives, probes for everybody are out, and calls are not counted: that is said, and put to account as a blind window.
  *
- * They are known by the names that the kernel gives them at exec (process_translates()). That comes long before they have mapped their program's libraries, let
- * alone run a function of theirs.
+ * They are known by the names that the kernel gives them at exec (process_translates()), and held until the probes are out. That comes before they have mapped their
+ * program's libraries, let alone run a function of theirs.
  */
 #include "monitor/private.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-void emulators_named(struct monitor *m, pid_t pid)
+static void probes_come_out(struct monitor *m, pid_t pid, bool execed)
 {
 	char comm[TRANSLATOR_NAME];
 
 	if (!translators_come(&m->translators, pid, comm) || !m->kernel)
 		return;
 	m->translators.since = clock_monotonic();
+	if (execed)
+		translators_hold(&m->translators, pid);
 	attach_let_go(m->kernel, m->plan, &m->scope);
+	translators_let_go(&m->translators);
 	log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: all probes for everybody are taken out until it ends, and calls "
 		 "meanwhile are not counted", pid, log_safe(comm));
 }
 
+void emulators_named(struct monitor *m, pid_t pid)
+{
+	probes_come_out(m, pid, true);
+}
+
 static void note_one(void *context, pid_t pid)
 {
-	emulators_named(context, pid);
+	probes_come_out(context, pid, false);
 }
 
 void emulators_find(struct monitor *m)

@@ -76,9 +76,14 @@ struct translators {
 	pid_t *pids;
 	size_t count, room;
 	uint64_t since;        /* ns; the owner's: when probes came out for their sake */
+	pid_t held;            /* stands still; 0: none does */
 };
 /* Is it one, and the first? Its name is left in comm. */
 bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAME]);
+/* One that has just been exec'ed stands still, where it can be made to, until ... */
+void translators_hold(struct translators *t, pid_t pid);
+/* ... the probes are out. Waits for it 50 ms at most; where that is not enough, translators_gone() goes on with it. */
+void translators_let_go(struct translators *t);
 /* Have all that there were ended since the last call? */
 bool translators_gone(struct translators *t);
 /* Hands over every process of the machine. */

@@ -3,17 +3,27 @@
  *
  * They read another program's code and run what they make of it, breakpoints included, which kill that program by a SIGTRAP. They are known by the names of
  * their files, from a list. One that is not on the list gets its SIGTRAP.
+ *
+ * Taking breakpoints out of a file takes the kernel some 10 to 50 ms, and qemu-user runs its program's code 20 ms after its exec. So a translator that has just been
+ * exec'ed is held meanwhile, as a debugger would (ptrace): it has one thread then, and gets no signal that anybody sees. If gaspbpf dies, the kernel lets it run on.
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "target/target.h"
 #include "util/array.h"
 #include "util/files.h"
+
+#define STOP_MS 50 /* a thread stops within less, unless it waits for a disk */
 
 /* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
 static const char *const names[] = {
@@ -52,10 +62,47 @@ bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAM
 	return t->count == 1;
 }
 
+void translators_hold(struct translators *t, pid_t pid)
+{
+	if (t->held || ptrace(PTRACE_SEIZE, pid, 0, 0))
+		return; /* somebody else holds it: a debugger, gaspbpf -- COMMAND */
+	t->held = pid;
+	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+}
+
+/* Only what stands still can be let go. False: it does not, yet. */
+static bool let_go(pid_t pid)
+{
+	int status, signal = 0;
+	pid_t got = waitpid(pid, &status, WNOHANG | __WALL);
+
+	if (!got)
+		return false;
+	if (got == pid && WIFSTOPPED(status)) {
+		if (status >> 16 != PTRACE_EVENT_STOP)
+			signal = WSTOPSIG(status); /* it was on its way when it was held */
+		ptrace(PTRACE_DETACH, pid, 0, (void *)(uintptr_t)signal);
+	}
+	return true; /* or it has ended */
+}
+
+void translators_let_go(struct translators *t)
+{
+	for (int ms = 0; t->held && ms <= STOP_MS; ms++) {
+		if (let_go(t->held))
+			t->held = 0;
+		else if (ms < STOP_MS)
+			usleep(1000);
+	}
+}
+
 bool translators_gone(struct translators *t)
 {
 	size_t before = t->count;
 	char comm[TRANSLATOR_NAME];
+
+	if (t->held && let_go(t->held))
+		t->held = 0;
 
 	for (size_t i = 0; i < t->count;) {
 		if (process_translates(t->pids[i], comm))
