@@ -25,6 +25,7 @@
 const volatile bool choosing; /* each call may choose: it is seen by a session link */
 const volatile __u32 observer;  /* gaspbpf itself: its process */
 
+#define SS_AUTODISARM (1u << 31)
 #define TELLING_WORDS 320      /* of what the thread pointer leads to, that are looked at */
 #define TELLING_MOST 16384     /* bytes from the thread pointer to the end of its stack, at most */
 
@@ -96,10 +97,13 @@ __noinline int stack_find(struct thread_state *t, __u64 sp)
 	return stack_keep(t, &search);
 }
 
-/* Is this the stack that the thread has for its signal handlers (sigaltstack)? */
+/*
+ * Is this the stack that the thread has for its signal handlers (sigaltstack)? One that is disarmed while a handler runs (SS_AUTODISARM) is not known then, and may lie in
+ * the thread's own: with that no call is at home.
+ */
 static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
 {
-	return sp - task->sas_ss_sp < task->sas_ss_size;
+	return sp - task->sas_ss_sp < task->sas_ss_size || task->sas_ss_flags & SS_AUTODISARM;
 }
 
 /*

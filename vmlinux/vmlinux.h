@@ -113,6 +113,7 @@ struct task_struct {
 	unsigned long nvcsw, nivcsw;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */
+	unsigned int sas_ss_flags;
 	int pid;
 	int tgid;
 	int exit_code;

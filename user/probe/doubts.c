@@ -21,7 +21,7 @@ enum { UNKNOWN, NO, YES };
 #define NAMES_MOST 32
 
 struct known {
-	uint8_t switches;
+	uint8_t switches, throws;
 	uint8_t text[NAMES_MOST]; /* by the place of the name in returns_work.names */
 };
 
@@ -105,6 +105,63 @@ static bool is_runtime(const struct plan *plan, const struct image *image)
 	return !image->is_program && (has_runtime_site(plan, image) || is_plugin_of_runtime(plan, image));
 }
 
+/* Does the one ask the linker for the other? */
+static bool needs(const struct image *image, const struct image *other)
+{
+	const char *name = other->soname ?: path_base(other->path);
+
+	for (const char *at = image->needed; name && at && *at; at += strlen(at) + 1)
+		if (!strcmp(at, name))
+			return true;
+	return false;
+}
+
+/* Marks those that are needed by one that is marked, whatever `stop` has. */
+static void spread(const struct plan *plan, bool *marked, const bool *stop)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < plan->nimages; i++)
+			for (size_t o = 0; marked[i] && o < plan->nimages; o++)
+				if (!marked[o] && !(stop && stop[o]) && needs(plan->images[i], plan->images[o]))
+					more = marked[o] = true;
+	}
+}
+
+/*
+ * Whose are the libraries that are no runtimes themselves? The program's are those that it needs, or that one of these needs, and plug-ins that need nothing of a
+ * runtime's own; a runtime's are all else that it needs, and their plug-ins. *of_program: a flag for each image. False: no memory.
+ */
+static bool tell_sides(const struct plan *plan, bool **of_program)
+{
+	bool *program = calloc(plan->nimages + 1, sizeof(bool)), *runtime = calloc(plan->nimages + 1, sizeof(bool)), *both = calloc(plan->nimages + 1, sizeof(bool));
+	bool good = program && runtime && both;
+
+	for (size_t i = 0; good && i < plan->nimages; i++) {
+		runtime[i] = both[i] = is_runtime(plan, plan->images[i]);
+		program[i] = plan->images[i]->is_program;
+	}
+	if (good) {
+		spread(plan, program, runtime);
+		spread(plan, both, program);
+	}
+	for (size_t i = 0; good && i < plan->nimages; i++) {
+		bool of_runtime = both[i];
+
+		for (size_t o = 0; !program[i] && !of_runtime && o < plan->nimages; o++)
+			of_runtime = both[o] && !runtime[o] && needs(plan->images[i], plan->images[o]);
+		program[i] |= !of_runtime;
+	}
+	free(runtime);
+	free(both);
+	*of_program = program;
+	if (!good)
+		free(program);
+	return good;
+}
+
 /* --- what it can call --------------------------------------------------- */
 
 /* Is the name in it, to be looked up? */
@@ -166,16 +223,18 @@ bool doubts_of_users(const struct plan *plan, const char *name)
 	return false;
 }
 
-bool doubts_by_client(const struct plan *plan, const struct site *site, const char *name)
+bool doubts_of_program(const struct plan *plan, const char *name)
 {
-	for (size_t i = 0; i < plan->nimages; i++) {
-		const struct image *image = plan->images[i];
+	bool *of_program, found = false;
 
-		if (image != site->image && (has(image, name) || looks_up(plan, i, name)) &&
-		    (image->is_program || image_imports(image, site->function->symbol)))
-			return true;
-	}
-	return false;
+	if (!doubts_reached(plan, name))
+		return false;
+	if (!tell_sides(plan, &of_program))
+		return true;
+	for (size_t i = 0; i < plan->nimages && !found; i++)
+		found = of_program[i] && (has(plan->images[i], name) || looks_up(plan, i, name));
+	free(of_program);
+	return found;
 }
 
 bool doubts_handles_signals(const struct plan *plan)
@@ -185,17 +244,47 @@ bool doubts_handles_signals(const struct plan *plan)
 
 /* --- exceptions --------------------------------------------------------- */
 
-/* Does its code know exceptions: could one come out of a function of its own? Not of the C++ library itself, unless somebody calls it. */
-static bool knows_exceptions(const struct image *image)
-{
-	static const char *const names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
+static const char *const exception_names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
 
-	if (!image->is_program && (image_symbol(image, "__cxa_throw") || image_symbol(image, "_Unwind_RaiseException")))
+/* What an unwinder asks for the tables of others with: a C++ library that was linked in statically, without a name, is known by that. */
+static bool has_nameless_unwinder(const struct image *image)
+{
+	if (image->has_symtab || !image_has_landing_pads(image))
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (image_imports(image, names[i]) || (image->is_program && image_symbol(image, names[i])))
+	return image->is_static || image_imports(image, "dl_iterate_phdr") || image_imports(image, "_dl_find_object");
+}
+
+/* Does its code know exceptions: could one come out of a function of its own? Not of the C++ library that others share, unless somebody calls it. */
+static bool find_exceptions(const struct image *image)
+{
+	for (size_t i = 0; i < sizeof(exception_names) / sizeof(exception_names[0]); i++) {
+		const struct symbol *own = image_symbol(image, exception_names[i]);
+
+		if (own && own->dynamic && !image->is_program)
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(exception_names) / sizeof(exception_names[0]); i++)
+		if (image_imports(image, exception_names[i]) || (image->is_program && image_symbol(image, exception_names[i])))
 			return true;
-	return false;
+	/* A library may have a C++ library of its own. (An own _Unwind_Resume has the C library, too, for cancellation.) */
+	if (image_symbol(image, "__cxa_throw") || image_symbol(image, "_Unwind_RaiseException"))
+		return true;
+	return has_nameless_unwinder(image);
+}
+
+static bool knows_exceptions(const struct plan *plan, size_t image)
+{
+	uint8_t *throws = &plan->returns_work->known[image].throws;
+
+	if (*throws == UNKNOWN)
+		*throws = find_exceptions(plan->images[image]) ? YES : NO;
+	return *throws == YES;
+}
+
+/* One that shows others its C++ library, and uses it itself. */
+static bool shows_exceptions(const struct image *image)
+{
+	return image_symbol(image, "__cxa_throw") != NULL;
 }
 
 /* Could code of `thrower` run inside of a function that `hooker` has given away? */
@@ -218,8 +307,10 @@ bool doubts_hooked(const struct plan *plan, const struct model *model)
 	for (size_t h = 0; h < plan->nimages; h++) {
 		if (!gives_hooks(plan, plan->images[h], model))
 			continue;
+		if (shows_exceptions(plan->images[h]))
+			return true;
 		for (size_t t = 0; t < plan->nimages; t++)
-			if (knows_exceptions(plan->images[t]) && may_be_called_by(plan, plan->images[t], plan->images[h]))
+			if (knows_exceptions(plan, t) && may_be_called_by(plan, plan->images[t], plan->images[h]))
 				return true;
 	}
 	return false;
@@ -228,7 +319,7 @@ bool doubts_hooked(const struct plan *plan, const struct model *model)
 bool doubts_throws(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (knows_exceptions(plan->images[i]) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
+		if (knows_exceptions(plan, i) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
 			return true;
 	return false;
 }

@@ -30,7 +30,7 @@ struct hazard {
 	const char *import;  /* whoever imports or has this can do it */
 	unsigned marks;      /* functions with one of these marks are in danger; user functions always */
 	enum {
-		ANYBODY = 1,     /* ... all functions but leaves, where the program or who calls the function imports it */
+		PROGRAM = 1,     /* ... all functions but leaves, where code that no runtime has brought imports it */
 		HOOKED = 2,      /* ... all functions but leaves of a model to which code that knows exceptions may give functions of its own */
 	} how;
 	const char *why;
@@ -38,6 +38,8 @@ struct hazard {
 
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
 static const char switch_import[] = "a thread may switch stacks inside it (a function for that is imported)";
+static const char switch_jump[] = "a thread may switch stacks inside it (longjmp is imported)";
+static const char cancelled[] = "threads may be cancelled anywhere inside it (pthread_cancel and pthread_setcanceltype are imported)";
 static const char plugin_cancels[] = "threads may be cancelled inside it, by a library that comes later";
 static const char handler_throws[] = "an exception may come out of a signal handler inside it";
 static const char other_stack[] = "a signal handler on a stack of its own may interrupt it (sigaltstack is imported)";
@@ -45,11 +47,11 @@ static const char preempted[] = "a signal handler may switch stacks inside it";
 static const char strangers[] = "processes that are not known yet may call it";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
-#define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (" name " is imported)" }
+#define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (exceptions are known: " name ")" }
 #define LOOK(name)   { name, MARK_CALLBACK, 0, "somebody may look up the stack from it (" name " is imported)" }
 
 static const struct hazard hazards[] = {
-	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, ANYBODY, "threads may be cancelled inside it (pthread_cancel is imported)" },
+	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, PROGRAM, "threads may be cancelled inside it (pthread_cancel is imported)" },
 	{ "pthread_exit", MARK_CALLBACK, 0, "a thread may end inside it (pthread_exit is imported)" },
 	THROW("__cxa_throw"), THROW("_Unwind_RaiseException"), THROW("_Unwind_ForcedUnwind"),
 	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
@@ -78,9 +80,12 @@ unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]
 /* Facts that do not change from function to function. */
 struct facts {
 	bool imported[HAZARDS];
+	bool of_program[HAZARDS];
 	const struct model **hooked;
 	size_t nhooked;
 	bool switch_imported;
+	bool jumps;        /* somebody leaves functions by longjmp(): coroutines may be made of that, on pieces of one stack */
+	bool cancelled;    /* threads may be cancelled anywhere (pthread_setcanceltype is imported, too) */
 	bool plugins;      /* libraries may come later */
 	bool throws;       /* somebody's code knows exceptions, */
 	bool handlers;     /* and somebody handles signals, */
@@ -102,16 +107,16 @@ static bool hooked(const struct facts *facts, const struct model *model)
 	return false;
 }
 
-static bool endangers(const struct plan *plan, const struct facts *facts, size_t h, const struct site *site)
+static bool endangers(const struct facts *facts, size_t h, const struct site *site)
 {
 	const struct hazard *hazard = &hazards[h];
 	const struct function *f = site->function;
 
 	if (facts->imported[h] && (is_user(f) || f->marks & hazard->marks))
 		return true;
-	if (hazard->how & HOOKED)
-		return facts->imported[h] && hooked(facts, f->model);
-	return hazard->how & ANYBODY && facts->imported[h] && doubts_by_client(plan, site, hazard->import);
+	if (hazard->how & HOOKED && hooked(facts, f->model))
+		return true;
+	return hazard->how & PROGRAM && facts->of_program[h];
 }
 
 /* Does the site's own library run user-level threads inside? */
@@ -144,19 +149,19 @@ static const char *switch_danger(struct plan *plan, struct facts *facts, const s
 		return NULL;
 	if (facts->switch_imported)
 		return switch_import;
+	if (facts->jumps)
+		return switch_jump;
 	return switches_by_code(plan, facts) ? switch_code : NULL;
 }
 
 /* Why a signal handler could do harm; NULL: it could not. */
 static const char *handler_danger(struct plan *plan, struct facts *facts, const struct site *site)
 {
-	if (facts->throws && site->function->marks & MARK_CANCEL)
+	if (facts->throws)
 		return handler_throws;
-	if (plan->choosing[site->function->model->alone])
-		return NULL;
-	if (facts->own_stack)
-		return other_stack;
-	return facts->switch_imported || switches_by_code(plan, facts) ? preempted : NULL;
+	if (facts->switch_imported || switches_by_code(plan, facts))
+		return preempted; /* on pieces of the thread's own stack calls are at home, too */
+	return facts->own_stack && !plan->choosing[site->function->model->alone] ? other_stack : NULL;
 }
 
 /* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
@@ -164,10 +169,12 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 {
 	const char *why = switch_danger(plan, facts, site);
 
-	*stacks = why != NULL;
+	*stacks = why && why != switch_jump; /* what jumps is mostly an error on its way out */
 	for (size_t h = 0; !why && !(site->function->marks & MARK_LEAF) && h < HAZARDS; h++)
-		if (endangers(plan, facts, h, site))
+		if (endangers(facts, h, site))
 			why = hazards[h].why;
+	if (!why && facts->cancelled)
+		why = cancelled;
 	if (!why && facts->plugins && site->function->marks & MARK_CANCEL)
 		why = plugin_cancels;
 	if (!why && facts->handlers) {
@@ -247,14 +254,22 @@ static void choose(struct plan *plan, struct facts *facts, struct site *site)
 
 static int find_facts(const struct plan *plan, struct facts *facts)
 {
-	for (size_t h = 0; h < HAZARDS; h++)
-		facts->imported[h] = hazards[h].how & ANYBODY ? doubts_reached(plan, hazards[h].import) : doubts_imported(plan, hazards[h].import);
+	for (size_t h = 0; h < HAZARDS; h++) {
+		bool of_program = hazards[h].how & PROGRAM;
+
+		facts->imported[h] = of_program ? doubts_reached(plan, hazards[h].import) : doubts_imported(plan, hazards[h].import);
+		facts->of_program[h] = of_program && doubts_of_program(plan, hazards[h].import);
+		facts->cancelled |= facts->of_program[h];
+	}
 	facts->hooked = calloc(plan->nchosen + 1, sizeof(*facts->hooked));
 	if (!facts->hooked)
 		return -ENOMEM;
 	for (size_t m = 0; m < models_count(plan->models); m++)
 		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
 			facts->switch_imported |= doubts_reached(plan, *name);
+	facts->jumps = doubts_imported(plan, "longjmp") || doubts_imported(plan, "_longjmp") || doubts_imported(plan, "siglongjmp") ||
+		       doubts_imported(plan, "__longjmp_chk");
+	facts->cancelled &= doubts_reached(plan, "pthread_setcanceltype");
 	facts->plugins = doubts_imported(plan, "dlopen") || doubts_imported(plan, "dlmopen");
 	facts->throws = doubts_throws(plan);
 	facts->handlers = doubts_handles_signals(plan);

@@ -225,6 +225,8 @@ bool image_inlined(struct image *image, const char *name);
  * character. A text ends at its NUL.
  */
 bool image_has_text(const struct image *image, const char *pattern);
+/* Does it have code that exceptions or cancellations land in? Says yes where it cannot tell. */
+bool image_has_landing_pads(const struct image *image);
 /* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL: whatever it is)? Looks for at most two seconds. */
 bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member);
 /* Does its DWARF have a struct of this name that consists of these bit-fields, in this order? bits: how many each has. As long. */

@@ -70,6 +70,18 @@ bool image_has_text(const struct image *image, const char *pattern)
 	return found;
 }
 
+bool image_has_landing_pads(const struct image *image)
+{
+	struct elf_file elf;
+	bool found;
+
+	if (elf_file_read(&elf, image->fd))
+		return true;
+	found = !elf.nsections || elf_section(&elf, ".gcc_except_table");
+	elf_file_free(&elf);
+	return found;
+}
+
 struct search {
 	const char *name, *member;
 	uint64_t size;

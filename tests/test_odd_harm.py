@@ -1,0 +1,68 @@
+"""Programs that died under an observer's return probes by ways of their own. By default options each ends and prints as it does alone.
+
+They were found by somebody who did not know the code, on the session rung: each of these tests failed then.
+"""
+import os
+import subprocess
+
+import pytest
+
+import gaspbpf
+
+HARM = gaspbpf.TOP / "tests" / "workloads" / "harm"
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+STATIC = ["-static-libgcc", "-static-libstdc++"]
+
+
+def build(folder, out, source, *flags, compiler="g++"):
+    program = folder / out
+    subprocess.run([compiler, "-O1", "-w", HARM / source, "-o", program, *map(str, flags)], check=True, timeout=gaspbpf.PATIENCE)
+    return program
+
+
+@pytest.fixture(scope="module")
+def mpi():
+    """What a program needs to be linked with MPI's C library, and not with its C++ library, too: a C++ compiler's wrapper would."""
+    told = subprocess.run(["mpicc.openmpi", "--showme"], capture_output=True, text=True, check=True).stdout.split()
+    return ["-DOMPI_SKIP_MPICXX", *told[1:]]
+
+
+def runs_as_alone(program, *arguments, options=(), said):
+    def run(*before):
+        return subprocess.run([*map(str, before), program, *arguments], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env={**os.environ, **AS_ROOT})
+
+    bare = run()
+    assert (bare.returncode, bare.stdout) == (0, f"{said}\n"), bare.stderr
+    seen = run(gaspbpf.PROGRAM, "-q", *options, "--")
+    assert (seen.returncode, seen.stdout.partition("Observed for ")[0]) == (0, f"{said}\n"), seen.stderr
+
+
+def test_a_stripped_program_with_its_own_cxx_library_throws_through_mpi(tmp_path, mpi):
+    runs_as_alone(build(tmp_path, "throws", "static_throw.cc", *mpi, *STATIC, "-s"), said="caught 5")
+
+
+def test_a_library_with_its_own_cxx_library_throws_through_mpi(tmp_path, mpi):
+    library = build(tmp_path, "libthrows.so", "static_throw.cc", "-DLIBRARY", "-shared", "-fPIC", *STATIC, "-Wl,--exclude-libs,ALL", *mpi)
+    runs_as_alone(build(tmp_path, "calls", "static_throw.c", library, f"-Wl,-rpath,{tmp_path}", *mpi, compiler="gcc"), said="caught 5")
+
+
+@pytest.mark.parametrize("arguments, said", [([], "caught 1"), (["segv"], "caught 3")], ids=["a time limit", "a bad buffer"])
+def test_a_signal_handler_throws_out_of_mpi(tmp_path, mpi, arguments, said):
+    runs_as_alone(build(tmp_path, "throws", "signal_throw.cc", *mpi), *arguments, said=said)
+
+
+def test_a_library_cancels_a_thread_that_waits_in_mpi(tmp_path, mpi):
+    library = build(tmp_path, "libends.so", "cancel_by_library.c", "-shared", "-fPIC", "-pthread", compiler="gcc")
+    runs_as_alone(build(tmp_path, "waits", "cancel_by_library.cc", library, f"-Wl,-rpath,{tmp_path}", "-pthread", *mpi), said="free")
+
+
+def test_a_timer_switches_between_pieces_of_one_stack(tmp_path):
+    runs_as_alone(build(tmp_path, "switches", "local_stacks.c", "-fopenmp", compiler="gcc"), said="done 1")
+
+
+def test_coroutines_on_pieces_of_one_stack(tmp_path):
+    runs_as_alone(build(tmp_path, "carved", "carved_stacks.c", "-fno-optimize-sibling-calls", compiler="gcc"), options=["-e", "solve"], said="total 50")
+
+
+def test_a_signal_stack_that_is_disarmed_while_it_is_used(tmp_path):
+    runs_as_alone(build(tmp_path, "disarmed", "disarmed.c", "-fopenmp", compiler="gcc"), said="done")

@@ -1,0 +1,6 @@
+#include <pthread.h>
+
+void end_thread(pthread_t thread)
+{
+	pthread_cancel(thread);
+}

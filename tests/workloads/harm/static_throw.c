@@ -1,0 +1,13 @@
+/* A C program whose library throws (static_throw.cc). */
+#include <mpi.h>
+#include <stdio.h>
+
+int try_it(void);
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	printf("caught %d\n", try_it());
+	MPI_Finalize();
+	return 0;
+}
