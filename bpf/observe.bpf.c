@@ -62,6 +62,33 @@ __noinline int close_passed(struct thread_state *t, __u64 sp)
 	return 0;
 }
 
+/*
+ * A function may jump back to its first instruction: a loop that it begins with, or a last call of itself. Then the probe there is hit without
+ * a call. As a call is followed by a return probe, a further round finds the kernel's trampoline in the place of the return
+ * address, and the frame of that very call on top. A new call in the same place has a real return address there.
+ */
+static __noinline int is_round(struct thread_state *t, __u64 sp, __u32 id)
+{
+	__u32 top;
+
+	if (!t)
+		return 0;
+	top = t->depth - 1;
+	if (top >= GB_DEPTH || t->frames[top].sp != sp || t->frames[top].span.probe != id)
+		return 0;
+	return is_tail_call(sp);
+}
+
+/* Where a call has no return probe, its rounds look like calls. */
+static __noinline int note_round(void)
+{
+	struct gb_trouble *seen = trouble_here();
+
+	if (seen)
+		seen->rounds++;
+	return 1;
+}
+
 /* What a hit on a closing probe ends: the topmost frame of its opener. */
 __noinline int close_opened(struct thread_state *t, __u32 opener)
 {
@@ -251,8 +278,14 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		(!is_at_home(task, t, sp) || (p->wary && !is_known(t)));
 	top = t->depth - 1;
 	barrier_var(top); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
-	if (!alone && top < GB_DEPTH && t->frames[top].sp <= sp)
+	if (alone) {
+		if (p->rounds)
+			return is_round(t, sp, id) || note_round();
+	} else if (top < GB_DEPTH && t->frames[top].sp <= sp) {
+		if (p->rounds && is_round(t, sp, id))
+			return 1;
 		close_passed(t, sp);
+	}
 	depth = t->depth;
 	if (p->flags & GB_PROBE_CLOSES) {
 		if (close_opened(t, p->opener) && !(p->flags & GB_PROBE_SAMPLED)) {
@@ -266,6 +299,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (p->near[0].bits && is_near(ctx, p))
 		return 1;
 	if (is_skipped(p)) {
+		if (p->rounds) /* it is on its way out */
+			return 1;
 		sum_skip(t, depth || t->alone_sp ? id | skipped_inner(t, id, sp, ctx->ip) : id);
 		return 1;
 	}
@@ -320,6 +355,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		t->depth = depth + 1;
 		return p->flags & (GB_PROBE_OPENS | GB_PROBE_EXITS) ? 1 : 0;
 	}
+	if (p->rounds)
+		return note_round();
 	if (alone && t->alone_sp < sp)
 		t->alone_sp = sp;
 	f->span.end = f->span.start;

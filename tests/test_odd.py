@@ -161,3 +161,23 @@ def test_every_way_to_end(tmp_path, how, status):
     if "return probes have been exchanged" in result.stderr:
         return
     assert abs(seen["GASP_PTHREAD_MUTEX_LOCK"]["calls"] - seen["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"]) <= 2
+
+
+ROUND = ["spin", "behind", "parted", "switched", "fled"]
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("options", [[], ["--returns=sites"], ["--returns=none"]], ids=["default", "sites", "none"])
+def test_a_jump_back_to_the_first_instruction_is_no_call(tmp_path, options, rung):
+    """Where a round of a loop looks like a call, and nothing tells them apart, the function is not observed, and that is said."""
+    names = [*ROUND, "recursive"]
+    asked = [option for name in names for option in ("-F", name)]
+    trace = tmp_path / "run.json"
+    result = gaspbpf.run(*asked, *options, "-o", trace, "--", gaspbpf.WORKLOADS / "rounds")
+    assert result.returncode == 0, result.stderr
+    spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] in "Xi"]
+    calls = {name: sum(name in json.dumps(span) for span in spans) for name in names}
+    told = rung == "session" and not options
+    assert calls == dict.fromkeys(ROUND, 10 if told else 0) | {"recursive": 50}, result.stderr
+    assert {name for name in names if f"{name} is not observed: it jumps back" in result.stderr} == (set() if told else set(ROUND))

@@ -120,7 +120,9 @@ struct gb_probe {
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
 	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
 	gb_u32 control;      /* GB_CONTROL_* */
-	gb_u32 wary;         /* its return probe may do harm in some process: where user space has not looked (GB_LOOKED) it is left out */
+	gb_u8 wary;          /* its return probe may do harm in some process: where user space has not looked (GB_LOOKED) it is left out */
+	gb_u8 rounds;        /* the function may jump back to where the probe is, so not each hit is a call (is_round(), bpf/observe.bpf.c) */
+	gb_u16 zero;
 	gb_u16 runtime;      /* whose function it is: a number that functions of one runtime share; 0: nobody's, and no call of it is inner (bpf/inner.h) */
 	gb_u8 calls_back;    /* it runs code of its caller's: what is called inside may be the program's */
 	gb_u8 happens;       /* it tells what the runtime does by itself: no call of it is inner */
@@ -338,6 +340,7 @@ struct gb_trouble {
 	gb_u64 near;       /* accesses to the caller's own part: no events by intention */
 	gb_u64 summed;     /* calls that went into a sum, of probes that a monitor has; to see at a glance whether there is something to do */
 	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */
+	gb_u64 rounds;     /* hits of gb_probe.rounds that are a call or one more round, nobody knows: in no other number */
 };
 
 #endif

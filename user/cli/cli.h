@@ -62,9 +62,6 @@ extern const struct argp selection_parser;
 extern const struct argp choice_parser;
 void choice_free(struct choice *choice);
 
-/* The model that -e makes. */
-#define USER_MODEL "user"
-
 /* The folder of the models: see below. The caller frees; NULL: no memory. */
 char *cli_models_folder(void);
 /*

@@ -291,7 +291,8 @@ int job_load(struct job *job, uint64_t ring_bytes)
 		err = kernel_load(&job->kernel, &options);
 	if (err)
 		return err;
-	if (kernel_rung(job->kernel) == RUNG_SESSION)
+	job->plan->sessions = kernel_rung(job->kernel) == RUNG_SESSION;
+	if (job->plan->sessions)
 		err = plan_set_choosing(job->plan, job->attach.file, job->attach.file_alone);
 	if (err)
 		return err;

@@ -18,6 +18,7 @@ struct options {
 	struct text_list files;
 	bool json, all, only_models, every;
 	pid_t crash_handler; /* a process that has one; 0: none */
+	bool sessions; /* call and return are seen on one link, or whether they are is not known */
 	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
@@ -113,6 +114,8 @@ static struct probe_place place_of(const struct site *site)
 /* How its end is seen, and why so. */
 static void print_returns(const struct site *site)
 {
+	if (site->left_out)
+		printf("  not observed: %s", site->left_out);
 	printf("  returns: %s", returns_name(site->returns));
 	if (site->returns == RETURNS_SITES)
 		printf(" (%zu)", site->nexits);
@@ -293,6 +296,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 		if (site->registers >> i & 1)
 			json_string(j, argument_registers[i]);
 	json_end_array(j);
+	json_key_string(j, "not_observed", site->left_out);
 	json_key_string(j, "returns", returns_name(site->returns));
 	json_key_string(j, "returns_why", site->returns_why);
 	json_key_string(j, "no_exits", site->returns == RETURNS_NONE ? site->no_exits : NULL);
@@ -449,7 +453,7 @@ static int show(const struct options *o, const struct plan *plan)
 }
 
 /* What a call costs at each class of place, on this machine. Only who may observe can measure it, with probes in gaspbpf itself. */
-static void measure_costs(unsigned cost_ns[SITE_CLASSES])
+static void measure_costs(unsigned cost_ns[SITE_CLASSES], bool *sessions)
 {
 	struct kernel_options options = { .ring_bytes = 1 << 20, .quiet = true };
 	struct probe_costs costs;
@@ -459,19 +463,20 @@ static void measure_costs(unsigned cost_ns[SITE_CLASSES])
 		return;
 	kernel_costs(kernel, &costs);
 	memcpy(cost_ns, costs.call, sizeof(costs.call));
+	*sessions = kernel_rung(kernel) == RUNG_SESSION;
 	kernel_free(kernel);
 }
 
 int command_list(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct options o = { .sessions = true };
 	struct model_set *models = NULL;
 	struct plan *plan = NULL;
 	int err;
 
 	argp_parse(&parser, argc, argv, 0, NULL, &o);
 	if (!o.only_models)
-		measure_costs(o.cost_ns);
+		measure_costs(o.cost_ns, &o.sessions);
 	if (o.every) {
 		err = list_every_function(&o.files, o.choice.at_entry, o.json, o.cost_ns);
 		goto out;
@@ -483,6 +488,7 @@ int command_list(int argc, char **argv)
 		err = cli_new_plan(&plan, models, &o.choice);
 	if (plan) {
 		plan->says_builds = false; /* it is listed */
+		plan->sessions = o.sessions;
 		err = look(&o, plan);
 		if (!err)
 			err = show(&o, plan);

@@ -56,8 +56,13 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 	unsigned marks = site->function->marks;
 
 	program.pushed = site->pushed;
+	if (site->rounds) /* whose part of memory it is about may be another in each round */
+		memset(program.near, 0, sizeof(program.near));
 	program.out_at = site->out_at;
-	if (site->level.level != LEVEL_ALL)
+	program.rounds = site->rounds;
+	if (site->left_out)
+		program.skip = GB_SKIP_ALL;
+	else if (site->level.level != LEVEL_ALL)
 		program.skip = site->level.level == LEVEL_OUT ? GB_SKIP_ALL : site->level.every - 1;
 	program.wary = how_returns(site) == RETURNS_TRAMPOLINE && !(marks & MARK_LEAF);
 	program.return_slots = 0;
@@ -225,6 +230,8 @@ static bool has_withdrawn(const struct plan *plan, const struct function *functi
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
 	if ((w->only && site != w->only) || (w->endangered && !site->endangered) || site->level.level == LEVEL_OUT || site->crowded || site->avoided)
+		return false;
+	if (site->left_out || (site->no_span && site->closes != NO_SITE && w->plan->sites[site->closes].left_out))
 		return false;
 	if (w->before && (site->id >= w->before || !site->attached))
 		return false;
@@ -497,6 +504,31 @@ static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_
 	return err;
 }
 
+/* Can a call of it be missed: was it asked for, or does something import it? */
+static bool is_wanted(const struct plan *plan, const struct site *site)
+{
+	bool imported = site->function->role == ROLE_USER || !strcmp(site->function->model->name, USER_MODEL);
+
+	for (size_t i = 0; i < plan->nimages && !imported; i++)
+		imported = image_imports(plan->images[i], site->function->symbol);
+	return imported;
+}
+
+static void say_left_out(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (!site->left_out || site->said_left_out)
+			continue;
+		site->said_left_out = true;
+		if (is_wanted(plan, site))
+			log_warn("%s is not observed: %s", log_safe(site->function->symbol), site->left_out);
+		else
+			log_info("%s is not observed: %s", log_safe(site->function->symbol), site->left_out);
+	}
+}
+
 static int attach_new(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
 {
 	uint64_t start = clock_monotonic();
@@ -507,6 +539,7 @@ static int attach_new(struct kernel *kernel, struct plan *plan, uint32_t first, 
 		exchanged = neighbours_settle(kernel, plan, scope);
 	if (exchanged)
 		return exchanged;
+	say_left_out(plan);
 	for (size_t i = 0; i < plan->nimages; i++) {
 		struct wanted w = { .plan = plan, .scope = scope, .image = plan->images[i], .first = first };
 		int err = attach_for_all(kernel, w);
@@ -521,7 +554,7 @@ static int attach_new(struct kernel *kernel, struct plan *plan, uint32_t first, 
 		bool was = site->attached;
 
 		site->late = false;
-		site->attached = !attach_leaves_out(kernel, scope, site) && !site->crowded;
+		site->attached = !attach_leaves_out(kernel, scope, site) && !site->crowded && !site->left_out;
 		site->shares = site->attached && (was ? site->shares : scope->apart && site->uncalled);
 		if (!site->image->probed_ns)
 			site->image->probed_ns = clock_monotonic();

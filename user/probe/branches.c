@@ -339,6 +339,7 @@ struct parts {
 	uint64_t blocks[PART_BLOCKS];
 	unsigned nblocks, instructions;
 	enum indirect indirect; /* the worst found; ANY where given up */
+	bool to_start;          /* one leads to the function's first byte */
 };
 
 static const struct symbol *function_at(const struct image *image, uint64_t address)
@@ -360,6 +361,7 @@ static void add_block(struct parts *parts, uint64_t address)
 {
 	const struct function_code *f = parts->code;
 
+	parts->to_start |= address == f->address;
 	if (address - f->address < f->size || function_at(f->image, address))
 		return; /* its own code, or another function: a tail call */
 	for (unsigned i = 0; i < parts->nblocks; i++)
@@ -414,6 +416,117 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 	*unknown = !bytes || size != code->size || at != size;
 	free(bytes);
 	return found;
+}
+
+/* --- back to the start ------------------------------------------------- */
+
+/*
+ * Few functions have such a branch, and it takes long to decode all of them. So first each byte is taken for the beginning of a branch: does it
+ * lead to the start, or to code that nobody else may own; or of an indirect jump?
+ */
+static bool may_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
+{
+	for (uint64_t i = 0; i + 1 < size; i++) {
+		uint8_t first = bytes[i], next = bytes[i + 1];
+		unsigned opcode = first == 0xe9 ? 1 : 2;
+		int32_t displacement;
+		uint64_t target;
+
+		if (((first & 0xf0) == 0x70 || first == 0xeb || (first & 0xfc) == 0xe0) && i + 2 + (int64_t)(int8_t)next == 0)
+			return true; /* jcc, jmp, loop, jrcxz */
+		if (first == 0xff && (next >> 3 & 7) == 4)
+			return true;
+		if (!(first == 0xe9 || (first == 0x0f && (next & 0xf0) == 0x80) || (first == 0xc7 && next == 0xf8)) ||
+		    i + opcode + sizeof(displacement) > size)
+			continue;
+		memcpy(&displacement, bytes + i + opcode, sizeof(displacement));
+		target = code->address + i + opcode + sizeof(displacement) + (int64_t)displacement;
+		if (target == code->address || (target - code->address >= size && !function_at(code->image, target)))
+			return true;
+	}
+	return false;
+}
+
+struct start {
+	uint64_t address;
+	bool found;
+};
+
+static void is_start(void *context, uint64_t target)
+{
+	struct start *start = context;
+
+	start->found |= target == start->address;
+}
+
+/* A table of whole addresses, in a program that is loaded where it was linked. */
+static bool table_has_start(const struct tables *tables, const struct function_code *code, uint64_t table)
+{
+	for (unsigned i = 0; i < tables->nsegments; i++) {
+		const struct code_segment *segment = &tables->segments[i];
+		uint64_t at = table - segment->address, word;
+
+		if (table < segment->address)
+			continue;
+		for (; at < segment->size && segment->size - at >= sizeof(word); at += sizeof(word)) {
+			if (pread(code->image->fd, &word, sizeof(word), segment->offset + at) != sizeof(word) ||
+			    word - code->address >= code->size)
+				break;
+			if (word == code->address)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Does a table that the function reads have its start? */
+static bool tables_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
+{
+	struct start start = { .address = code->address };
+	struct tables tables;
+
+	if (tables_open(&tables, code->image))
+		return false;
+	for (uint64_t at = 0, length; at < size && !start.found; at += length) {
+		uint64_t target;
+		int32_t address;
+
+		length = instruction_length(code->decoder, bytes + at, size - at);
+		if (!length)
+			break;
+		if (instruction_lea(bytes + at, length, code->address + at, &target))
+			tables_entries(&tables, target, is_start, &start);
+		if (length < 7 || bytes[at + length - 7] != 0xff || bytes[at + length - 6] != 0x24)
+			continue;
+		memcpy(&address, bytes + at + length - sizeof(address), sizeof(address)); /* jmp *table(,%rax,8) */
+		start.found |= table_has_start(&tables, code, (int64_t)address);
+	}
+	return start.found;
+}
+
+bool branches_to_start(const struct function_code *code, uint64_t *decoded)
+{
+	struct parts parts = { .code = code };
+	uint64_t size = code->size, target, at = 0;
+	uint8_t *bytes = size && size <= FUNCTION_MOST ? branches_code_at(code->image, code->address, &size) : NULL;
+	enum indirect own = INDIRECT_NONE;
+	struct recent recent = { 0 };
+	bool always;
+
+	if (!bytes || !may_lead_to_start(code, bytes, size)) {
+		free(bytes);
+		return false;
+	}
+	*decoded += size;
+	while (at < size)
+		if (branches_step(code, bytes, size, code->address, &at, &recent, &target, &own, &always) == TRANSFER_BRANCH)
+			add_block(&parts, target);
+	for (unsigned i = 0; i < parts.nblocks && !parts.to_start && parts.indirect != INDIRECT_ANY; i++)
+		follow_block(&parts, parts.blocks[i]);
+	if (!parts.to_start && own >= INDIRECT_TABLE)
+		parts.to_start = tables_lead_to_start(code, bytes, size);
+	free(bytes);
+	return parts.to_start;
 }
 
 /* --- from near --------------------------------------------------------- */

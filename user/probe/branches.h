@@ -60,6 +60,11 @@ uint8_t *branches_code_at(const struct image *image, uint64_t address, uint64_t 
  * has. *unknown: it has bytes that are no instruction, or more than FUNCTION_MOST.
  */
 bool branches_of_function(const struct function_code *code, uint64_t first, uint64_t end, enum indirect *indirect, bool *unknown);
+/*
+ * True where a branch of the function, or of its parts elsewhere, leads to its own first byte, by a jump table included. Calls do not
+ * count. *decoded: grows by the bytes that were decoded.
+ */
+bool branches_to_start(const struct function_code *code, uint64_t *decoded);
 /* True where a short branch from before or behind the function leads to first..end. */
 bool branches_from_near(const struct function_code *code, uint64_t first, uint64_t end);
 

@@ -97,6 +97,7 @@ static int read_counts(const struct kernel *kernel, struct kernel_counts *counts
 		counts->near += trouble[i].near;
 		counts->summed += trouble[i].summed;
 		counts->trampolines += trouble[i].trampolines;
+		counts->rounds += trouble[i].rounds;
 	}
 	free(trouble);
 	return err;

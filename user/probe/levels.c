@@ -30,6 +30,8 @@ bool level_possible(const struct site *site, enum level level)
 {
 	if (level == LEVEL_OUT && site->shares)
 		return false;
+	if (site->rounds)
+		return level == LEVEL_ALL || level == LEVEL_OUT; /* a call that is only counted cannot be told from a round */
 	if (site->no_span || site->uncalled || site->function->marks & MARKS_TELL)
 		return level == LEVEL_ALL; /* it goes with its opener; has no links of its own; is half of an event, which only all calls make whole */
 	return level == LEVEL_ALL || level == LEVEL_OUT || !is_of_pair(site);

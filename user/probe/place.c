@@ -162,6 +162,19 @@ static const char *why_not_there(struct search *s, const struct symbol *symbol, 
 	return indirect >= INDIRECT_TABLE && !past_endbr ? "it has a jump table" : NULL;
 }
 
+/* Does the function jump back to its start? Then a probe there, or behind, is hit in each round. */
+static bool comes_back(struct search *s, const struct symbol *symbol)
+{
+	const struct unwind_range *range = symbol->size ? NULL : image_unwind_range_at(s->image, symbol->address);
+	struct function_code code = {
+		.image = s->image, .decoder = s->decoder, .address = symbol->address, .offset = symbol->offset, .size = symbol->size,
+	};
+
+	if (!code.size)
+		code.size = range && range->address == symbol->address ? range->size : SEARCHED;
+	return s->decoded <= DECODED_MOST && branches_to_start(&code, &s->decoded);
+}
+
 /* Where the place of a function's probe is to be, if nothing jumps there. */
 static void claim(struct search *s, const struct symbol *symbol, size_t index, unsigned at, unsigned length, bool pointers)
 {
@@ -192,6 +205,7 @@ static void place_one(struct search *s, const struct place_wish *wish, size_t in
 		place->pushed = aside.pushed;
 		return;
 	}
+	place->rounds = comes_back(s, symbol);
 	place->why = walk(s, wish, head, size, &at, &length, &class);
 	if (!place->why && !at) {
 		place->class = class;
@@ -398,6 +412,7 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 		struct site *site = &plan->sites[first + i];
 
 		site->entry = places[i];
+		site->rounds = places[i].rounds;
 		plan_place_back(site);
 	}
 	free(wishes);

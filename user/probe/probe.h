@@ -46,6 +46,7 @@ struct probe_place {
 	unsigned pushed;       /* bytes that the function has pushed before it; 0 unless `aside` was wished for */
 	bool refused;          /* the kernel lets no probe be there */
 	const char *why;       /* why no cheaper instruction would do; NULL: there is none cheaper than this */
+	bool rounds;           /* a jump of the function itself leads to its start: the probe may be hit without a call */
 };
 
 struct place_options {
@@ -115,6 +116,9 @@ struct site {
 	bool attached;                 /* its probes are in */
 	bool endangered;               /* since then its return probe has become dangerous: it must come out (attach.c) */
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
+	bool rounds;                   /* its probe is hit by jumps of its own, too (struct probe_place) ... */
+	const char *left_out;          /* ... and nothing can tell them from calls: it is not observed. Why so, in words; NULL: it is */
+	bool said_left_out;
 	bool crowded;                  /* left out: others' return probes are on all its places (neighbours.c) */
 	bool avoided;                  /* left out for the process whose probes are being put in: as above */
 	bool shares;                   /* its probes are in a link with others', though they could come out alone if it had its own */
@@ -166,6 +170,7 @@ struct plan {
 	struct returns_work *returns_work; /* private to returns.c */
 	bool cautious;         /* processes that nobody has looked at run over the probes, return probes included: none but in leaves */
 	bool choosing[2];      /* see plan_set_choosing(); [1] for models that join alone */
+	bool sessions;         /* call and return are seen on one link (RUNG_SESSION): see site.left_out */
 	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */
 	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
 	bool says_builds;      /* it is said where the build of a runtime in a program cannot be told */
@@ -204,6 +209,8 @@ bool plan_build_is_told(const struct plan *plan, const struct model *model);
 
 /* The model of the functions that plan_ask() found. */
 #define ASKED_MODEL "functions"
+/* The model of functions that the user described (-e). */
+#define USER_MODEL "user"
 
 /*
  * Functions of these names are observed, too: NAME of the program, or FILE:NAME of a library by its soname or base name; '*' and '?' as
@@ -335,7 +342,7 @@ typedef void (*kernel_open)(void *context, const struct gb_open *open, const str
 int kernel_show_open(struct kernel *kernel, kernel_open show, void *context);
 /* Sums over CPUs. */
 struct kernel_counts {
-	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near, summed;
+	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near, summed, rounds;
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 

@@ -215,13 +215,26 @@ static void choose_sites(const struct plan *plan, struct site *site, bool stacks
 	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
 }
 
+/* Of a function that jumps back to its first instruction calls are only told where a return probe follows them, and can be declined at each hit. */
+static void choose_whether(const struct plan *plan, struct site *site)
+{
+	site->left_out = NULL;
+	if (!site->rounds)
+		return;
+	if (site->returns != RETURNS_TRAMPOLINE)
+		site->left_out = "it jumps back to where it begins, and only a return probe could tell its calls from such jumps";
+	else if (!plan->sessions)
+		site->left_out = "it jumps back to where it begins, and only uprobe sessions (Linux 6.13) could tell its calls from such jumps";
+}
+
 void plan_leave_returns(const struct plan *plan, struct site *site, const char *why)
 {
 	choose_sites(plan, site, false);
 	site->returns_why = why;
+	choose_whether(plan, site);
 }
 
-static void choose(struct plan *plan, struct facts *facts, struct site *site)
+static void choose_returns(struct plan *plan, struct facts *facts, struct site *site)
 {
 	bool stacks;
 	const char *why;
@@ -295,7 +308,8 @@ int plan_choose_returns(struct plan *plan)
 			continue; /* what is in stays: it does no harm */
 		if (breath_ends(plan->placing.breath))
 			break;
-		choose(plan, &facts, site);
+		choose_returns(plan, &facts, site);
+		choose_whether(plan, site);
 		site->endangered = site->attached && site->returns != RETURNS_TRAMPOLINE;
 	}
 	free(facts.hooked);
