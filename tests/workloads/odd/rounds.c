@@ -1,8 +1,10 @@
 /*
- * Functions that jump back to their own first instruction: each is called 10 times, and goes round 200 times in each call. The last
- * one is left by longjmp every second time, and called again from the same place.
+ * Functions that jump back to their own first instruction: each is called 10 times, and goes round 200 times in each call. With FLEES
+ * there is one more, which is left by longjmp every second time, and called again from the same place.
  */
+#ifdef FLEES
 #include <setjmp.h>
+#endif
 #include <stdio.h>
 
 #define CALLS 10
@@ -22,12 +24,17 @@ __asm__(".text\n"
 	"function switched\n decq (%rdi)\n setg %al\n movzbl %al, %eax\n lea 1f(%rip), %rdx\n movslq (%rdx,%rax,4), %rax\n add %rdx, %rax\n"
 	" jmp *%rax\n2: ret\nend switched\n"
 	".pushsection .rodata\n.balign 4\n1: .long 2b - 1b, switched - 1b\n.popsection\n"
+#ifdef FLEES
 	"function fled\n decq (%rdi)\n jg fled\n test %esi, %esi\n jne flee\n ret\nend fled\n"
+#endif
 	/* No round: it calls itself. */
 	"function recursive\n decq (%rdi)\n jle 1f\n call recursive\n1: ret\nend recursive\n");
 
 void spin(volatile long *left), behind(volatile long *left), parted(volatile long *left), switched(volatile long *left);
-void fled(volatile long *left, int flees), recursive(volatile long *left);
+void recursive(volatile long *left);
+
+#ifdef FLEES
+void fled(volatile long *left, int flees);
 
 static jmp_buf back;
 
@@ -35,6 +42,7 @@ __attribute__((noipa, used)) void flee(void)
 {
 	longjmp(back, 1);
 }
+#endif
 
 int main(void)
 {
@@ -45,8 +53,10 @@ int main(void)
 		left = ROUNDS, behind(&left);
 		left = ROUNDS, parted(&left);
 		left = ROUNDS, switched(&left);
+#ifdef FLEES
 		if (!setjmp(back))
 			left = ROUNDS, fled(&left, i & 1);
+#endif
 		left = 5, recursive(&left);
 	}
 	puts("done");
