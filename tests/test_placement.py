@@ -335,7 +335,7 @@ def counts(program, folder, *options):
 
 
 def back_to_start(program, rows):
-    """Functions that jump back to their first instruction: wherever a probe is, each time looks like a call."""
+    """Functions that jump back to their first instruction: wherever a probe is, it is hit each time."""
     found = set()
     for row in rows:
         if row["symbol"] in OWN:
