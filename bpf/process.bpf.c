@@ -243,13 +243,15 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 
 /*
  * A thread that is held stops before its next instruction: here its linker has mapped objects, and none of their code has run. Only where its tracer is
- * surely there to take the signal away, and where it is not blocked, which would deliver it in some other place.
+ * surely there to take the signal away, and where it is not blocked, which would deliver it in some other place; nor where somebody's own waits for this
+ * thread, since that one would be all that comes.
  */
 static __always_inline bool hold_here(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	unsigned long kept_away = task->blocked.sig[0] | task->pending.signal.sig[0];
 
-	if (!holder || !task->ptrace || task->parent->tgid != holder || task->blocked.sig[0] & 1UL << (GB_HOLD_SIGNAL - 1))
+	if (!holder || !task->ptrace || task->parent->tgid != holder || kept_away & 1UL << (GB_HOLD_SIGNAL - 1))
 		return false;
 	return !bpf_send_signal_thread(GB_HOLD_SIGNAL);
 }

@@ -127,6 +127,13 @@ def test_a_library_that_is_loaded_by_a_command(runtime, how, scope):
     assert "late" not in errors
 
 
+def test_signals_sent_while_libraries_are_loaded(runtime):
+    """The thread is made to stop by a signal at each of them: none of its own is lost for that."""
+    result = gaspbpf.run("-q", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", runtime.path / "signalled", 40, env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("0 of those sent are missing\n")
+
+
 IMPORTS = """
 from mpi4py import MPI
 for _ in range(10):

@@ -104,6 +104,10 @@ struct thread_info {
 	__u32 cpu;
 };
 
+struct sigpending {
+	sigset_t signal;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -122,6 +126,7 @@ struct task_struct {
 	struct task_struct *parent;      /* a tracer, while there is one */
 	unsigned int ptrace;             /* 0: nobody traces it */
 	sigset_t blocked;
+	struct sigpending pending;       /* what waits for this thread alone */
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct thread_struct thread;

@@ -301,9 +301,11 @@ enum gb_life_kind {
 
 /*
  * By this signal a thread that is held (user/target/hold.c) stops where its dynamic linker has mapped something. Its tracer takes it away; were the
- * tracer killed in just that moment, it would mean nothing (SIGURG's default is to be ignored).
+ * tracer killed in just that moment, it would mean nothing: SIGWINCH's default is to be ignored. Of the four that are so it is the one that nobody sends to a
+ * single thread, and only such a one can meet ours: two of a kind that wait for one thread become one. (SIGURG is how Go's runtime preempts its threads;
+ * SIGCHLD and SIGCONT do more than come.)
  */
-#define GB_HOLD_SIGNAL 23
+#define GB_HOLD_SIGNAL 28
 
 struct gb_life {
 	gb_u64 time; /* ns */

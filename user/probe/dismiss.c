@@ -224,7 +224,9 @@ int attach_linker(struct kernel *kernel, const struct plan *plan, const struct p
 		if (has_linker(kernel, image, process->pid))
 			return 0;
 		if (signs->device != image->device || signs->inode != image->inode)
-			linker_signs_find(signs, image, symbol, kernel->rung == RUNG_PERF);
+			linker_signs_find(signs, image, symbol);
+		if (!signs->count)
+			return -ENOENT;
 		request.file_fd = image->fd;
 		request.count = signs->count;
 		err = link_attach_linker(kernel, &request);

@@ -30,8 +30,8 @@ struct linker_signs {
 	uint64_t cookies[LINKER_SIGNS];      /* as bpf/process.bpf.c wants them */
 	size_t count;
 };
-/* All of them; where they cannot be found for sure, or only `one` is wanted, the function that is called. */
-void linker_signs_find(struct linker_signs *signs, const struct image *image, const struct symbol *sign, bool one);
+/* All of them, or none where they cannot be found for sure. */
+void linker_signs_find(struct linker_signs *signs, const struct image *image, const struct symbol *sign);
 
 struct kernel {
 	struct observe_bpf *observe;

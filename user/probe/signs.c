@@ -2,7 +2,7 @@
  * signs.c - where a dynamic linker gives debuggers the sign that its list of objects changes.
  *
  * It calls a function that does nothing, and debuggers put a breakpoint on its first instruction. A probe there would be hit in place of theirs: the kernel
- * takes the trap, and gdb would never learn of a library (ltrace would wait for ever). So what is probed are the instructions that call it, which
+ * takes the trap, also that of another process which has some probe, and gdb would never learn of a library (ltrace would wait for ever). So what is probed are the instructions that call it, which
  * nobody else needs. They are searched for as bytes, and must be whole instructions of a function that is decoded from its beginning.
  */
 #include <link.h>
@@ -73,7 +73,7 @@ static bool add_calls(struct linker_signs *signs, const struct image *image, str
 	return sure;
 }
 
-void linker_signs_find(struct linker_signs *signs, const struct image *image, const struct symbol *sign, bool one)
+void linker_signs_find(struct linker_signs *signs, const struct image *image, const struct symbol *sign)
 {
 	const struct code_segment *code;
 	struct decoder *decoder = NULL;
@@ -84,13 +84,10 @@ void linker_signs_find(struct linker_signs *signs, const struct image *image, co
 	signs->device = image->device;
 	signs->inode = image->inode;
 	code = image_code(image, &count);
-	sure = !one && !decoder_new(&decoder);
+	sure = !decoder_new(&decoder);
 	for (size_t i = 0; i < count && sure; i++)
 		sure = add_calls(signs, image, decoder, &code[i], sign->address);
 	decoder_free(decoder);
-	if (sure && signs->count >= LINKER_SIGNS_LEAST)
-		return;
-	signs->count = 1;
-	signs->offsets[0] = sign->offset;
-	signs->cookies[0] = state_distance(image, sign->address);
+	if (!sure || signs->count < LINKER_SIGNS_LEAST)
+		signs->count = 0;
 }

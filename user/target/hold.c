@@ -19,8 +19,10 @@
  *
  * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of a wild
  * job. What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one process waits for
- * that, the others go on. And leaving is one step: the kernel lets go of all that a thread traces when the thread ends,
- * whatever state they are in. The thread is the command's parent, too, so it alone waits for it.
+ * that, the others go on. And leaving is one step, also where only a debugger of the job's own wants to have the others: the
+ * kernel lets go of all that a thread traces when the thread ends, whatever state they are in. None of them is made to stop for
+ * that, as a stop ends some system calls early (sigtimedwait, semop and epoll_wait give EINTR). The command's parent is the
+ * caller's thread, which lives on: who asked for a signal at its parent's death gets none before that.
  *
  * A library that a held process loads while it runs is looked at before any of its code runs: the kernel side has a probe where the linker says that
  * its objects are mapped, and makes the thread stop there with a signal that nobody but its tracer sees (GB_HOLD_SIGNAL).
@@ -36,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
@@ -161,11 +164,28 @@ void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
 	tell(hold, &notice);
 }
 
+/* Once nobody is held, the command's end is ours to collect. Its stops are not: a signal would be lost with them. */
+static bool ended_alone(struct hold *hold, struct hold_notice *notice)
+{
+	siginfo_t info = { 0 };
+	int status;
+
+	if (waitid(P_PID, hold->command, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) || info.si_pid != hold->command ||
+	    waitpid(hold->command, &status, WNOHANG | __WALL) != hold->command)
+		return false;
+	hold->collected = true;
+	epoll_ctl(hold->news, EPOLL_CTL_DEL, hold->ended, NULL);
+	*notice = (struct hold_notice){ .kind = HOLD_ENDED, .pid = hold->command, .status = status };
+	return true;
+}
+
 bool hold_next(struct hold *hold, struct hold_notice *notice)
 {
 	struct question *question;
+	bool alone;
 
 	pthread_mutex_lock(&hold->lock);
+	alone = hold->left && !hold->collected;
 	question = hold->first_question;
 	if (question) {
 		hold->first_question = question->next;
@@ -176,7 +196,7 @@ bool hold_next(struct hold *hold, struct hold_notice *notice)
 	}
 	pthread_mutex_unlock(&hold->lock);
 	if (!question)
-		return false;
+		return alone && ended_alone(hold, notice);
 	*notice = question->notice;
 	free(question);
 	return true;
@@ -196,25 +216,14 @@ void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_
 	ring_bell(hold->woken);
 }
 
-/* From now on each is let go at its next stop; those that run are made to stop for it. */
-static void let_all_leave(struct hold *hold)
-{
-	struct tracee *t, *next;
-
-	hold->all_leave = true;
-	HASH_ITER(hh, hold->tracees, t, next)
-		if (t->seen && !t->waiting)
-			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
-}
-
 static void take_reply(struct hold *hold, const struct reply *reply)
 {
 	struct tracee *t = find(hold, reply->tid);
 
-	if (reply->answer == HOLD_RELEASE_ALL && !hold->all_leave)
-		let_all_leave(hold);
-	if (!t || !t->waiting || t->ticket != reply->ticket)
-		return; /* it was killed while it waited */
+	if (reply->answer == HOLD_RELEASE_ALL)
+		hold->all_leave = true;
+	if (hold->all_leave || !t || !t->waiting || t->ticket != reply->ticket)
+		return; /* it leaves with all the others, or was killed while it waited */
 	t->waiting = false;
 	if (t->stepping || t->ready)
 		step_answered(hold, t, reply->answer);
@@ -341,6 +350,7 @@ static void collect(struct hold *hold)
 			continue;
 		}
 		forget(hold, find(hold, tid));
+		hold->collected |= tid == hold->command;
 		if (tid == hold->command)
 			tell(hold, &(struct hold_notice){ .kind = HOLD_ENDED, .pid = tid, .status = status });
 	}
@@ -352,7 +362,7 @@ static void start(struct hold *hold)
 {
 	struct tracee *t;
 
-	hold->started = command_start(&hold->command, hold->argv, hold->caller, hold->follow ? OPTIONS_FOLLOW : OPTIONS);
+	hold->started = command_take(&hold->start, hold->name, hold->follow ? OPTIONS_FOLLOW : OPTIONS);
 	t = hold->started ? NULL : find_or_add(hold, hold->command);
 	if (!t && !hold->started) {
 		hold->started = -ENOMEM;
@@ -364,6 +374,29 @@ static void start(struct hold *hold)
 	ring_bell(hold->began);
 	if (t)
 		step_begin(hold, t, false); /* it stands at the end of its exec */
+}
+
+/*
+ * What has stopped goes on with its signal, which would be lost with us. All that is held otherwise goes on when this thread ends, at one moment: a debugger
+ * that stands still among them finds nobody held.
+ */
+static void let_all_leave(struct hold *hold)
+{
+	struct tracee *t, *next;
+
+	hold->all_leave = true;
+	HASH_ITER(hh, hold->tracees, t, next)
+		if (t->waiting && t->signal)
+			hold_resume(hold, t);
+	collect(hold);
+	HASH_ITER(hh, hold->tracees, t, next)
+		forget(hold, t);
+	if (hold->collected)
+		return;
+	pthread_mutex_lock(&hold->lock);
+	hold->left = true;
+	pthread_mutex_unlock(&hold->lock);
+	epoll_ctl(hold->news, EPOLL_CTL_ADD, hold->ended, &(struct epoll_event){ .events = EPOLLIN });
 }
 
 static void *serve(void *context)
@@ -382,9 +415,11 @@ static void *serve(void *context)
 		silence_bell(hold->woken);
 		take_replies(hold);
 		pthread_mutex_lock(&hold->lock);
-		end = hold->end;
+		end = hold->end || hold->all_leave;
 		pthread_mutex_unlock(&hold->lock);
 	}
+	if (!hold->started)
+		let_all_leave(hold);
 	return NULL; /* and with the thread goes every hold it has */
 }
 
@@ -400,7 +435,25 @@ static int open_bells(struct hold *hold)
 	hold->told = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	hold->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	hold->began = eventfd(0, EFD_CLOEXEC);
-	return hold->children < 0 || hold->told < 0 || hold->woken < 0 || hold->began < 0 ? -errno : 0;
+	hold->news = epoll_create1(EPOLL_CLOEXEC);
+	if (hold->children < 0 || hold->told < 0 || hold->woken < 0 || hold->began < 0 || hold->news < 0)
+		return -errno;
+	return epoll_ctl(hold->news, EPOLL_CTL_ADD, hold->told, &(struct epoll_event){ .events = EPOLLIN }) ? -errno : 0;
+}
+
+/* Forks the command, which waits for the thread that will trace it. */
+static int begin(struct hold *hold, char *const argv[], const struct caller *caller)
+{
+	int err = command_fork(&hold->start, argv, caller);
+
+	if (err)
+		return err;
+	hold->command = hold->start.pid;
+	hold->ended = syscall(SYS_pidfd_open, hold->command, 0);
+	err = hold->ended < 0 ? -errno : -pthread_create(&hold->thread, NULL, serve, hold);
+	if (err)
+		command_cancel(&hold->start);
+	return err;
 }
 
 static void hold_free(struct hold *hold)
@@ -417,8 +470,8 @@ static void hold_free(struct hold *hold)
 		free(t);
 	}
 	step_forget(hold);
-	for (size_t i = 0; i < 4; i++) {
-		int fd = (int[]){ hold->children, hold->told, hold->woken, hold->began }[i];
+	for (size_t i = 0; i < 6; i++) {
+		int fd = (int[]){ hold->children, hold->told, hold->woken, hold->began, hold->ended, hold->news }[i];
 
 		if (fd >= 0)
 			close(fd);
@@ -435,15 +488,14 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 	*result = NULL;
 	if (!hold)
 		return -ENOMEM;
-	hold->argv = argv;
-	hold->caller = caller;
+	hold->name = argv[0];
 	hold->follow = follow;
 	hold->last_question = &hold->first_question;
-	hold->children = hold->told = hold->woken = hold->began = -1;
+	hold->children = hold->told = hold->woken = hold->began = hold->ended = hold->news = -1;
 	pthread_mutex_init(&hold->lock, NULL);
 	err = open_bells(hold);
 	if (!err)
-		err = -pthread_create(&hold->thread, NULL, serve, hold);
+		err = begin(hold, argv, caller);
 	if (err) {
 		log_error("cannot start the command: %s", strerror(-err));
 		hold_free(hold);
@@ -463,7 +515,7 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 
 int hold_fd(const struct hold *hold)
 {
-	return hold->told;
+	return hold->news;
 }
 
 bool hold_has(struct hold *hold, pid_t pid)

@@ -53,17 +53,25 @@ struct reply {
 	struct reply *next;
 };
 
+/* A command that has been forked, and waits for its exec. */
+struct start {
+	pid_t pid;
+	int gate, report; /* pipes: to it, that it may go on; from it, the errno of its exec */
+};
+
 struct hold {
 	pthread_t thread;
-	char *const *argv;       /* until the command is started */
-	const struct caller *caller;
+	const char *name;        /* of the command */
+	struct start start;      /* until it is started */
 	bool follow;
 	pid_t command;
 	int started;             /* 0 or -errno */
-	int began;               /* eventfd: command and started are valid */
+	int began;               /* eventfd: started is valid */
 	int children;            /* signalfd: SIGCHLD */
 	int told;                /* eventfd: notices */
 	int woken;               /* eventfd: replies, or the end */
+	int ended;               /* pidfd of the command */
+	int news;                /* epoll: what the caller waits for: told, and once nobody is held, ended */
 
 	pthread_mutex_t lock;    /* for all below; only our thread changes tracees */
 	struct tracee *tracees;  /* by tid */
@@ -71,13 +79,21 @@ struct hold {
 	struct reply *replies;
 	bool end;
 	uint64_t tickets;
+	bool left;               /* nobody is held any more */
 
+	bool collected;          /* the command's end: our thread's own, and the caller's once it has left */
 	struct held_file *files; /* our thread's own */
-	bool all_leave;          /* so is this */
+	bool all_leave;          /* so is this: it is about to leave */
 };
 
-/* launch.c: forks, takes hold, and lets it become the command. 0 or -errno, said. */
-int command_start(pid_t *pid, char *const argv[], const struct caller *caller, unsigned options);
+/*
+ * launch.c: forks what will become the command; the thread that calls has to live as long as we do (it is the parent, and a child
+ * may want a signal when that ends). 0 or -errno. Then either of the others, once.
+ */
+int command_fork(struct start *start, char *const argv[], const struct caller *caller);
+void command_cancel(struct start *start);
+/* By the thread that traces it from now on: takes hold, and lets it become the command. 0 or -errno, said. */
+int command_take(struct start *start, const char *name, unsigned options);
 
 /* hold.c */
 void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice);

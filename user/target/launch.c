@@ -74,34 +74,57 @@ static int take(pid_t pid, unsigned options, int gate)
 	return write(gate, &go, 1) == 1 ? 0 : -errno;
 }
 
-int command_start(pid_t *pid, char *const argv[], const struct caller *caller, unsigned options)
+int command_fork(struct start *start, char *const argv[], const struct caller *caller)
 {
-	int gate[2], report[2], err;
+	int gate[2], report[2];
 
-	if (pipe2(gate, O_CLOEXEC) || pipe2(report, O_CLOEXEC))
+	if (pipe2(gate, O_CLOEXEC))
 		return -errno;
-	*pid = fork();
-	if (*pid < 0)
+	if (pipe2(report, O_CLOEXEC)) {
+		close(gate[0]);
+		close(gate[1]);
 		return -errno;
-	if (!*pid) {
+	}
+	start->pid = fork();
+	if (!start->pid) {
 		close(gate[1]); /* so that it ends with us, should we die now */
 		run_command(argv, caller, gate[0], report[1]);
 	}
 	close(gate[0]);
 	close(report[1]);
-	err = take(*pid, options, gate[1]);
-	close(gate[1]);
+	start->gate = gate[1];
+	start->report = report[0];
+	if (start->pid > 0)
+		return 0;
+	command_cancel(start);
+	return -EAGAIN;
+}
+
+/* Without the word that it may go on, it ends by itself. */
+void command_cancel(struct start *start)
+{
+	close(start->gate);
+	close(start->report);
+	if (start->pid > 0)
+		waitpid(start->pid, NULL, __WALL);
+}
+
+int command_take(struct start *start, const char *name, unsigned options)
+{
+	int err = take(start->pid, options, start->gate);
+
 	if (err) {
-		kill(*pid, SIGKILL);
-		waitpid(*pid, NULL, __WALL);
-	} else if (!wait_for_exec(*pid)) {
-		err = ECHILD; /* killed before it came so far */
-		if (read(report[0], &err, sizeof(err)) != sizeof(err))
-			log_error("%s: ended before it was started", log_safe(argv[0]));
-		else
-			log_error("%s: %s: check the command and its path", log_safe(argv[0]), strerror(err));
-		err = -err;
+		command_cancel(start);
+		return err;
 	}
-	close(report[0]);
-	return err;
+	close(start->gate);
+	if (!wait_for_exec(start->pid)) {
+		err = ECHILD; /* killed before it came so far */
+		if (read(start->report, &err, sizeof(err)) != sizeof(err))
+			log_error("%s: ended before it was started", log_safe(name));
+		else
+			log_error("%s: %s: check the command and its path", log_safe(name), strerror(err));
+	}
+	close(start->report);
+	return -err;
 }

@@ -1,6 +1,6 @@
 /*
  * Forks CHILDREN, one after the other; each loads libeager.so, with it the runtime, has it make 5 calls (6 with that of its constructor), and ends. Where
- * HOW is "thread" another thread of it loads the library; where it is "blocked" all signals are blocked meanwhile. Each sends itself SIGURG before and
+ * HOW is "thread" another thread of it loads the library; where it is "blocked" all signals are blocked meanwhile. Each sends itself SIGWINCH before and
  * after that, to the process and to the thread; how often it came is printed, and comes out the same whoever watches.
  */
 #include "follow.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static volatile sig_atomic_t urgent;
+static volatile sig_atomic_t came;
 
-static void on_urgent(int number)
+static void on_signal(int number)
 {
 	(void)number;
-	urgent++;
+	came++;
 }
 
 static void *load(void *unused)
@@ -33,8 +33,8 @@ static void *load(void *unused)
 
 static void send_both(void)
 {
-	kill(getpid(), SIGURG);
-	raise(SIGURG);
+	kill(getpid(), SIGWINCH);
+	raise(SIGWINCH);
 }
 
 static int child(const char *how)
@@ -42,7 +42,7 @@ static int child(const char *how)
 	pthread_t thread;
 	sigset_t all, before;
 
-	signal(SIGURG, on_urgent);
+	signal(SIGWINCH, on_signal);
 	send_both();
 	sigfillset(&all);
 	if (!strcmp(how, "blocked"))
@@ -54,13 +54,13 @@ static int child(const char *how)
 	if (!strcmp(how, "blocked"))
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	send_both();
-	return urgent;
+	return came;
 }
 
 int main(int argc, char **argv)
 {
 	long children = argc > 2 ? atol(argv[2]) : 1;
-	int status, urgent_all = 0;
+	int status, all_came = 0;
 
 	for (long i = 0; i < children; i++) {
 		pid_t pid = fork();
@@ -70,8 +70,8 @@ int main(int argc, char **argv)
 		waitpid(pid, &status, 0);
 		if (!WIFEXITED(status) || WEXITSTATUS(status) > 4)
 			return 1;
-		urgent_all += WEXITSTATUS(status);
+		all_came += WEXITSTATUS(status);
 	}
-	printf("%d signals\n", urgent_all);
+	printf("%d signals\n", all_came);
 	return 0;
 }
