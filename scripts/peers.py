@@ -1,6 +1,6 @@
 """The engine of scripts/suites and scripts/real: runs programs that others wrote bare and observed, and compares.
 
-A *case* is a command. Bare it runs twice; only what ends and prints the same both times is compared. Observed it runs
+A *case* is a command; of some suites several run at a time. Bare it runs twice; only what ends and prints the same both times is compared. Observed it runs
 
     start     each by `gaspbpf -- COMMAND`
     pid       each joined while it runs: `gaspbpf -p PID`
@@ -11,6 +11,7 @@ and must end and print as it did. MPI's calls and bytes are counted by a library
 compared with gaspbpf's, in the modes that see a program from its first call.
 """
 import collections
+import concurrent.futures
 import dataclasses
 import datetime
 import json
@@ -219,12 +220,18 @@ def compare_counts(tally, where, counted, recording):
 
 # --- modes ---------------------------------------------------------------------------
 
-def each(cases, doing):
-    """One after the other; how far it is stands on the terminal."""
-    for i, one in enumerate(cases):
-        if sys.stderr.isatty():
-            print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr, flush=True)
-        yield one
+# So many of a suite at a time: those that mostly sleep. Ranks of MPI turn in circles while they wait, and want the machine for themselves.
+AT_A_TIME = {"posix": 6, "glibc": 3}
+
+
+def each(cases, doing, what):
+    """what(case) of each, in their order; how far it is stands on the terminal."""
+    suite = cases[0][0].suite if cases and isinstance(cases[0], tuple) else cases[0].suite if cases else ""
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME.get(suite, 1)) as pool:
+        for i, result in enumerate(pool.map(what, cases)):
+            if sys.stderr.isatty():
+                print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr, flush=True)
+            yield result
 
 
 def note(tally, case, bare, seen):
@@ -234,21 +241,23 @@ def note(tally, case, bare, seen):
 
 
 def mode_start(cases, options, tally):
-    for case, bare in each(cases, "start"):
+    def start(pair):
+        case, bare = pair
         with tempfile.TemporaryDirectory(prefix="peers-") as folder:
             recording = pathlib.Path(folder) / "run.gasp"
             seen = run(case, [PROGRAM, "-q", *options, "-o", recording, "--"], count=True)
             note(tally, case, bare, seen)
             if seen.counts:
                 compare_counts(tally, case.name, seen.counts, recording)
+    collections.deque(each(cases, "start", start), 0)
 
 
 def mode_pid(cases, options, tally):
-    for case, bare in each(cases, "pid"):
-        def join(pid):
-            return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL)
-        note(tally, case, bare, run(case, joined=join))
+    def join(pid):
+        return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    for (case, bare), seen in zip(cases, each(cases, "pid", lambda pair: run(pair[0], joined=join))):
+        note(tally, case, bare, seen)
 
 
 def mode_session(cases, options, tally):
@@ -285,8 +294,8 @@ def mode_monitor(cases, options, tally):
     watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(8)  # it starts
     try:
-        for case, bare in each(cases, "monitor"):
-            note(tally, case, bare, run(case))
+        for (case, bare), seen in zip(cases, each(cases, "monitor", lambda pair: run(pair[0]))):
+            note(tally, case, bare, seen)
     finally:
         if watcher.poll() is not None:
             tally.different.append(f"monitor itself: ended with {watcher.returncode}")
@@ -296,8 +305,9 @@ def mode_monitor(cases, options, tally):
 def inside(cases_file, outcomes_file):
     """What mode_session() starts under gaspbpf."""
     outcomes = []
-    for fields in each(json.loads(pathlib.Path(cases_file).read_text()), "session"):
-        outcomes.append(dataclasses.asdict(run(Case(**fields), count=True)))
+    cases = [Case(**fields) for fields in json.loads(pathlib.Path(cases_file).read_text())]
+    for outcome in each(cases, "session", lambda case: run(case, count=True)):
+        outcomes.append(dataclasses.asdict(outcome))
         pathlib.Path(outcomes_file).write_text(json.dumps(outcomes))
 
 
@@ -313,9 +323,8 @@ def all_known(cases, kept):
     file = kept / f"bare-{cases[0].suite}.json" if kept and cases else None
     table = json.loads(file.read_text()) if file and file.exists() else {}
     known = []
-    for case in each(cases, "bare"):
+    for case, bare in zip(cases, each(cases, "bare", lambda case: None if case.name in table else stable(case))):
         if case.name not in table:
-            bare = stable(case)
             table[case.name] = [dataclasses.asdict(bare) if bare else None, case.counter]
             if file:
                 file.write_text(json.dumps(table))
