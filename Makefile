@@ -4,6 +4,7 @@
 # make docs      writes the reference pages and the headers of events, from the models
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
+# make fuzz       tries the readers of what others write on made-up input (docs/fuzzing.md)
 # make V=1        shows the commands
 
 BUILD   := build
@@ -99,6 +100,7 @@ workloads:
 include libpupc/rules.mk
 include libgaspbpf-starpu-perf/rules.mk
 include bench/rules.mk
+include tests/fuzz/rules.mk
 
 docs: gaspbpf
 	$(Q)scripts/docs

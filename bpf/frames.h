@@ -44,6 +44,7 @@ struct frame {
 	__u64 ip; /* of the probed instruction */
 	bool exits; /* its end is told by the function's last instructions: no trampoline is at sp */
 	bool summed;/* it becomes no span (sums.h) */
+	__u32 user; /* kept by stack, `monitoring`: whose share that is of */
 };
 
 /* A piece of the target's memory, as it was read last (values.h). */
@@ -71,6 +72,9 @@ struct thread_state {
 		__u64 pid_tid; /* as in struct gb_span */
 	};
 	bool ended;
+	bool counted;   /* in its user's share */
+	bool stacked;   /* its process is in `stacked` (stacks.h) */
+	__u32 user;     /* whose share its entries are of (shares.h) */
 	__u64 ax, dx;   /* of the return that is being looked at */
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
 	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
@@ -208,6 +212,7 @@ static __always_inline struct gb_life *life_reserve(__u32 kind, __u64 now)
 	return life;
 }
 
+#include "shares.h"
 #include "sums.h"
 #include "inner.h"
 

@@ -124,9 +124,15 @@ static __noinline struct thread_state *thread_new(void)
 	struct gb_trouble *missed;
 
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 user = monitoring ? user_account() : 0;
+	bool room = !monitoring || room_take(user, GB_ROOM_THREADS);
 
-	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = room ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
 	if (!t) {
+		if (monitoring && room) {
+			room_give(user, GB_ROOM_THREADS);
+			user_refused(user, GB_REFUSED_MEMORY);
+		}
 		missed = trouble_here();
 		if (missed)
 			missed->no_memory++;
@@ -134,6 +140,8 @@ static __noinline struct thread_state *thread_new(void)
 	}
 	t->pid_tid = bpf_get_current_pid_tgid();
 	t->born = bpf_ktime_get_ns();
+	t->user = user;
+	t->counted = monitoring;
 	cpu_time_read(task, &t->began);
 	return t;
 }
@@ -148,11 +156,27 @@ static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 		return 1;
 	place.sp = f->sp;
 	place.pid = t->pid;
-	left = bpf_map_lookup_elem(&stacks, &place);
-	if (left)
-		stack_finish(t, left, f->span.start, GB_END_UNWOUND);
+	f->user = t->user;
 	f->span.depth = 0;
-	return bpf_map_update_elem(&stacks, &place, f, BPF_ANY) != 0;
+	if (!note_stacked(t)) {
+		if (monitoring)
+			user_refused(t->user, GB_ROOM_STACKS);
+		return 1;
+	}
+	left = bpf_map_lookup_elem(&stacks, &place);
+	if (left) {
+		f->user = left->user;
+		stack_finish(t, left, f->span.start, GB_END_UNWOUND);
+	} else if (monitoring && !room_take(t->user, GB_ROOM_STACKS)) {
+		return 1;
+	}
+	if (!bpf_map_update_elem(&stacks, &place, f, BPF_ANY))
+		return 0;
+	if (monitoring && !left) {
+		room_give(t->user, GB_ROOM_STACKS);
+		user_refused(t->user, GB_REFUSED_MEMORY);
+	}
+	return 1;
 }
 
 static __always_inline bool is_target(void)
@@ -203,8 +227,16 @@ static __noinline int set_control(struct thread_state *t, __u32 id, __s32 value)
 	pid = t->pid;
 	c = bpf_map_lookup_elem(&controls, &pid);
 	if (!c) {
+		if (monitoring && !room_take(t->user, GB_ROOM_CONTROLS))
+			return 0;
 		bpf_map_update_elem(&controls, &pid, &always_on, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&controls, &pid);
+		if (c && monitoring) {
+			c->user = t->user;
+			c->charged = 1;
+		} else if (monitoring) {
+			room_give(t->user, GB_ROOM_CONTROLS);
+		}
 	}
 	if (!c || c->value == value)
 		return 0;
@@ -569,7 +601,7 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 	t->dx = ctx->dx;
 	end_frame(t, f, how);
 	stack_finish(t, f, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
-	bpf_map_delete_elem(&stacks, &place);
+	stack_forget(&place, f);
 }
 
 /* One of a function's last instructions. */

@@ -10,7 +10,7 @@
 
 const volatile bool strangers; /* what others execute is told, too: probes are in their files */
 const volatile bool follow; /* children of observed processes are observed too */
-bool stacks_used;           /* there are calls in `stacks` */
+bool stacks_used;           /* there may be calls in `stacks` */
 __u32 holder;               /* the process that holds others (user/target/hold.c); 0: nobody does */
 __u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */
 
@@ -31,7 +31,9 @@ static __always_inline void end_calls(struct thread_state *t, __u64 now, __u32 r
 /* The last thread of a process tells the calls that are kept by stack, whether it was observed itself or not. */
 static __always_inline struct thread_state *last_teller(struct task_struct *task, struct thread_state *t)
 {
-	if (t || !stacks_used || task->signal->live.counter)
+	__u32 pid = task->tgid;
+
+	if (t || !stacks_used || task->signal->live.counter || !bpf_map_lookup_elem(&stacked, &pid))
 		return t;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t) {
@@ -46,8 +48,13 @@ static __always_inline struct thread_state *last_teller(struct task_struct *task
 /* The same for the process's calls that are kept by stack. */
 static __always_inline void end_stacks(struct task_struct *task, struct thread_state *t, __u64 now, __u32 reason)
 {
-	if (stacks_used && t)
-		stacks_end_all(t, task->tgid, stopped_at ?: now, stopped_at ? GB_END_DETACH : reason);
+	__u32 pid = task->tgid;
+
+	if (!stacks_used || !t || !bpf_map_lookup_elem(&stacked, &pid))
+		return;
+	stacks_end_all(t, pid, stopped_at ?: now, stopped_at ? GB_END_DETACH : reason);
+	bpf_map_delete_elem(&stacked, &pid);
+	t->stacked = false;
 }
 
 /* ns that the thread has been in the kernel since then: of its processor time, which is exact, the share that ticks found there. */
@@ -95,13 +102,31 @@ static __always_inline void begin_anew(struct task_struct *task, struct thread_s
 	cpu_time_read(task, &t->began);
 }
 
+static __always_inline void forget_control(__u32 pid)
+{
+	struct gb_control *c = bpf_map_lookup_elem(&controls, &pid);
+	__u32 user, charged;
+
+	if (!c)
+		return;
+	user = c->user;
+	charged = c->charged;
+	if (!bpf_map_delete_elem(&controls, &pid) && charged)
+		room_give(user, GB_ROOM_CONTROLS);
+}
+
 /* A child is a copy of its parent, and what it last said of measurement with it. */
 static __always_inline void inherit_control(__u32 parent, __u32 child)
 {
 	struct gb_control *c = bpf_map_lookup_elem(&controls, &parent);
 
-	if (c)
-		bpf_map_update_elem(&controls, &child, c, BPF_ANY);
+	if (!c)
+		return;
+	forget_control(child); /* of somebody who had its number */
+	if (c->charged && !room_take(c->user, GB_ROOM_CONTROLS))
+		return;
+	if (bpf_map_update_elem(&controls, &child, c, BPF_NOEXIST) && c->charged)
+		room_give(c->user, GB_ROOM_CONTROLS);
 }
 
 /* What user space has seen of the process is no longer what it is. */
@@ -228,7 +253,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 	if (monitoring)
 		judge_anew(pid);
 	end_stacks(task, t, now, GB_END_EXEC);
-	bpf_map_delete_elem(&controls, &pid);
+	forget_control(pid);
 	if (t && old_pid != task->pid)
 		begin_anew(task, t, now, old_pid);
 	life = life_new(GB_LIFE_EXEC, now);
@@ -299,16 +324,20 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			end_stacks(task, t, now, GB_END_EXIT);
 		thread_ended(task, task->pid, GB_LIFE_THREAD, now, t);
 		t->ended = true;
+		/* A zombie keeps what is left in the storage, and nobody counts zombies. */
+		if (t->counted)
+			room_give(t->user, GB_ROOM_THREADS);
+		bpf_task_storage_delete(&threads, task);
 	}
 	/* live has been counted down already: 0 means that this was the last thread. */
 	if (task->signal->live.counter)
 		return 0;
 	bpf_map_delete_elem(&looked, &pid);
 	bpf_map_delete_elem(&code_mapped, &pid);
+	forget_control(pid); /* one that is no target may have one, too, and the next process of its number is not off */
 	if (!bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);
-	bpf_map_delete_elem(&controls, &pid);
 	thread_ended(task, task->pid, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
 	return 0;
 }

@@ -7,6 +7,8 @@
  * call is in progress. So calls of such functions are kept in one map by process and stack pointer. When one is found in the place of a
  * new call, it has been left without a return.
  *
+ * When a process ends, those of its calls that did not are looked for in the whole map. Only where it has ever had one: its number is in `stacked` then.
+ *
  * The span goes to the thread that finishes the call. It has depth 0: what contains what cannot be told.
  */
 #ifndef GASPBPF_STACKS_H
@@ -28,6 +30,34 @@ struct {
 	__type(value, struct frame);
 } stacks SEC(".maps");
 
+/* Processes that have had an entry there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} stacked SEC(".maps");
+
+/* The thread is about to make an entry. False: nobody would find it at the process's end. */
+static __always_inline bool note_stacked(struct thread_state *t)
+{
+	__u32 pid = t->pid;
+	__u8 yes = 1;
+
+	if (!t->stacked)
+		t->stacked = !bpf_map_update_elem(&stacked, &pid, &yes, BPF_ANY);
+	return t->stacked;
+}
+
+static __always_inline void stack_forget(const struct stack_place *place, const struct frame *f)
+{
+	__u32 user = f->user;
+
+	if (!bpf_map_delete_elem(&stacks, place) && monitoring)
+		room_give(user, GB_ROOM_STACKS);
+}
+
 /* Sends a call that is over, as the current thread's. The frame's memory is of the map, or of the thread's own. */
 static __always_inline void stack_finish(struct thread_state *t, struct frame *f, __u64 now, __u32 reason)
 {
@@ -48,7 +78,7 @@ static long end_one(void *map, const struct stack_place *place, struct frame *f,
 {
 	if (place->pid == end->pid && end->t) {
 		stack_finish(end->t, f, end->now, end->reason);
-		bpf_map_delete_elem(&stacks, place);
+		stack_forget(place, f);
 	}
 	return 0;
 }

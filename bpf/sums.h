@@ -148,12 +148,19 @@ static __always_inline struct gb_sum *sum_of(struct thread_state *t, __u32 probe
 
 	if (sum)
 		return sum;
-	bpf_map_update_elem(&sums, &place, &no_calls, BPF_NOEXIST);
-	sum = bpf_map_lookup_elem(&sums, &place);
-	if (sum) {
-		sum->pid = t->pid;
-		t->sums++;
-		return sum;
+	if (!monitoring || room_take(t->user, GB_ROOM_SUMS)) {
+		bpf_map_update_elem(&sums, &place, &no_calls, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&sums, &place);
+		if (sum) {
+			sum->pid = t->pid;
+			sum->user = t->user;
+			t->sums++;
+			return sum;
+		}
+		if (monitoring) {
+			room_give(t->user, GB_ROOM_SUMS);
+			user_refused(t->user, GB_REFUSED_MEMORY);
+		}
 	}
 	missed = trouble_here();
 	if (missed)

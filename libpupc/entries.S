@@ -1,8 +1,8 @@
 /*
  * entries.S - where programs enter libpupc.
  *
- * Each function begins with a nop of five bytes, which newer kernels turn into a call when it is probed: half the price of a
- * breakpoint. Nobody watching, an event costs a call, the nops and a return.
+ * Each function begins with a nop of one byte, which the kernel emulates when it is probed. (One of five bytes would be cheaper on
+ * Linux 6.18, which makes a call of it; but children made by fork die of that.) Nobody watching, an event costs a call, the nops and a return.
  */
 	.macro	entry name, align=16
 	.globl	\name
@@ -10,7 +10,7 @@
 	.balign	\align
 \name:
 	.cfi_startproc
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00	/* nopl 0(%rax,%rax,1) */
+	nop
 	.endm
 
 	.macro	finish name

@@ -7,7 +7,8 @@ A *case* is a command; of some suites several run at a time. Bare it runs twice;
     session   all of them in one `gaspbpf -- ...`
     monitor   all of them while `gaspbpf monitor` counts
 
-and must end and print as it did. MPI's calls and bytes are counted by a library in front of MPI (tests/workloads/count_mpi.c), and
+and must end and print as it did. What does not is run some more times, bare and observed: programs whose end hangs on who comes first differ bare,
+too, and what is another once, and never again, is told apart from what gaspbpf does to it. MPI's calls and bytes are counted by a library in front of MPI (tests/workloads/count_mpi.c), and
 compared with gaspbpf's, in the modes that see a program from its first call.
 """
 import collections
@@ -19,14 +20,17 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = TOP / "gaspbpf"
+AGAIN = 3  # runs of each kind, of what has differed
 OBSERVED_LONGER = 4  # times as long as bare may it take before it hangs: a busy machine starts slowly
 MODES = ("start", "pid", "session", "monitor")
 COUNTED = ("start", "session")  # from the first call
@@ -60,6 +64,8 @@ class Tally:
     stable: int = 0
     same: int = 0
     different: list = dataclasses.field(default_factory=list)
+    bare_too: list = dataclasses.field(default_factory=list)  # it differs in further bare runs as well
+    once: list = dataclasses.field(default_factory=list)  # it did not differ in further observed runs
     calls: int = 0
     wrong: list = dataclasses.field(default_factory=list)  # counts
 
@@ -74,8 +80,13 @@ def plain_lines(case, text):
     return sorted(line.rstrip() for line in text.splitlines() if line.strip() and not (case.ignore and re.search(case.ignore, line)))
 
 
+libraries = threading.local()  # .folder: where the programs of this thread find a libc of their own
+
+
 def environment(case, folder):
     env = {**os.environ, **MPI_ENVIRONMENT}
+    if getattr(libraries, "folder", None):
+        env["LD_LIBRARY_PATH"] = libraries.folder
     if case.counter and folder:
         env |= {"LD_PRELOAD": case.counter, "COUNT_FILE": str(pathlib.Path(folder) / "count")}
     return env
@@ -224,32 +235,52 @@ def compare_counts(tally, where, counted, recording):
 AT_A_TIME = {"posix": 6, "glibc": 3}
 
 
+def own_libc(copies):
+    """Those that run at a time each have a copy of libc: two observers of one file know of each other, and have other return probes than one alone."""
+    with open("/proc/self/maps") as maps:
+        libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
+    libraries.folder = tempfile.mkdtemp(dir=copies)
+    shutil.copy(libc, libraries.folder)
+
+
 def each(cases, doing, what):
     """what(case) of each, in their order; how far it is stands on the terminal."""
     suite = cases[0][0].suite if cases and isinstance(cases[0], tuple) else cases[0].suite if cases else ""
-    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME.get(suite, 1)) as pool:
+    at_a_time = AT_A_TIME.get(suite, 1)
+    with tempfile.TemporaryDirectory(prefix="peers-libc-") as copies, \
+            concurrent.futures.ThreadPoolExecutor(at_a_time, initializer=own_libc if at_a_time > 1 else None, initargs=(copies,) * (at_a_time > 1)) as pool:
         for i, result in enumerate(pool.map(what, cases)):
             if sys.stderr.isatty():
                 print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr, flush=True)
             yield result
 
 
-def note(tally, case, bare, seen):
+def note(tally, case, bare, seen, again):
+    """How it ended beside bare. What differs is tried again: again() runs it in the same mode once more."""
     what = differs(bare, seen)
-    tally.different.append(f"{case.name}: {what}") if what else None
-    tally.same += not what
+    if not what:
+        tally.same += 1
+    elif any(differs(bare, run(case)) for _ in range(AGAIN)):
+        tally.bare_too.append(f"{case.name}: {what}; it differs bare, too")
+    elif any(differs(bare, again()) for _ in range(AGAIN)):
+        tally.different.append(f"{case.name}: {what}")
+    else:
+        tally.once.append(f"{case.name}: {what}; in {AGAIN} more runs, observed in the same way, as bare")
 
 
 def mode_start(cases, options, tally):
-    def start(pair):
+    def start(case, recording):
+        return run(case, [PROGRAM, "-q", *options, "-o", recording, "--"], count=True)
+
+    def try_one(pair):
         case, bare = pair
         with tempfile.TemporaryDirectory(prefix="peers-") as folder:
             recording = pathlib.Path(folder) / "run.gasp"
-            seen = run(case, [PROGRAM, "-q", *options, "-o", recording, "--"], count=True)
-            note(tally, case, bare, seen)
+            seen = start(case, recording)
             if seen.counts:
                 compare_counts(tally, case.name, seen.counts, recording)
-    collections.deque(each(cases, "start", start), 0)
+            note(tally, case, bare, seen, lambda: start(case, recording))
+    collections.deque(each(cases, "start", try_one), 0)
 
 
 def mode_pid(cases, options, tally):
@@ -257,7 +288,7 @@ def mode_pid(cases, options, tally):
         return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     for (case, bare), seen in zip(cases, each(cases, "pid", lambda pair: run(pair[0], joined=join))):
-        note(tally, case, bare, seen)
+        note(tally, case, bare, seen, lambda case=case: run(case, joined=join))
 
 
 def mode_session(cases, options, tally):
@@ -266,40 +297,54 @@ def mode_session(cases, options, tally):
         one_session([pair for pair in cases if bool(pair[0].counter) == counted], options, tally)
 
 
+def run_session(cases, options, recording, folder):
+    """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes. Fewer of them: the session has ended before."""
+    (folder / "cases").write_text(json.dumps([dataclasses.asdict(case) for case in cases], default=str))
+    (folder / "outcomes").unlink(missing_ok=True)
+    subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable, str(pathlib.Path(__file__)),
+                    str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL,
+                   stderr=None if sys.stderr.isatty() else subprocess.DEVNULL)
+    written = json.loads((folder / "outcomes").read_text()) if (folder / "outcomes").exists() else []
+    return [Outcome(**outcome) for outcome in written]
+
+
 def one_session(cases, options, tally):
-    """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes."""
     if not cases:
         return
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         folder = pathlib.Path(folder)
         recording = folder / "run.gasp"
-        (folder / "cases").write_text(json.dumps([dataclasses.asdict(case) for case, _ in cases], default=str))
-        subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable, str(pathlib.Path(__file__)),
-                        str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL,
-                       stderr=None if sys.stderr.isatty() else subprocess.DEVNULL)
-        outcomes = json.loads((folder / "outcomes").read_text()) if (folder / "outcomes").exists() else []
+        outcomes = run_session([case for case, _ in cases], options, recording, folder)
         total = collections.defaultdict(collections.Counter)
-        for (case, bare), outcome in zip(cases, outcomes):
-            seen = Outcome(**outcome)
-            note(tally, case, bare, seen)
-            for function, counts in seen.counts.items():
+        for outcome in outcomes:
+            for function, counts in outcome.counts.items():
                 total[function].update(counts)
-        for case, _ in cases[len(outcomes):]:
-            tally.different.append(f"{case.name}: did not run: the session ended before")
         if total:
             compare_counts(tally, "all of it", total, recording)
 
+        def again(case):
+            return (run_session([case], options, recording, folder) or [Outcome("did not run", [])])[0]
+        for (case, bare), seen in zip(cases, outcomes):
+            note(tally, case, bare, seen, lambda case=case: again(case))
+        for case, _ in cases[len(outcomes):]:
+            tally.different.append(f"{case.name}: did not run: the session ended before")
 
-def mode_monitor(cases, options, tally):
+
+def under_monitor(cases, options, tally):
+    """The outcomes of all cases while a monitor counts."""
     watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(8)  # it starts
     try:
-        for (case, bare), seen in zip(cases, each(cases, "monitor", lambda pair: run(pair[0]))):
-            note(tally, case, bare, seen)
+        return list(each(cases, "monitor", run))
     finally:
         if watcher.poll() is not None:
             tally.different.append(f"monitor itself: ended with {watcher.returncode}")
         stop(watcher)
+
+
+def mode_monitor(cases, options, tally):
+    for (case, bare), seen in zip(cases, under_monitor([case for case, _ in cases], options, tally)):
+        note(tally, case, bare, seen, lambda case=case: under_monitor([case], options, tally)[0])
 
 
 def inside(cases_file, outcomes_file):
@@ -351,21 +396,25 @@ def try_all(suites, modes, options, kept=None):
             tally = table[suite, mode] = Tally(len(cases), len(good))
             begun = time.monotonic()
             {"start": mode_start, "pid": mode_pid, "session": mode_session, "monitor": mode_monitor}[mode](good, options.get(suite, []), tally)
-            print(f"{suite}: {mode}: {tally.same} the same, {len(tally.different)} different ({time.monotonic() - begun:.0f} s)", flush=True)
-            for line in [*tally.different, *tally.wrong]:
+            print(f"{suite}: {mode}: {tally.same} the same, {len(tally.bare_too)} differ bare, too, {len(tally.once)} once, {len(tally.different)} different ({time.monotonic() - begun:.0f} s)", flush=True)
+            for line in tally_lines(tally):
                 print(f"    {line}", flush=True)
     return table
 
 
+def tally_lines(tally):
+    return [*tally.different, *tally.once, *tally.bare_too, *tally.wrong]
+
+
 def markdown(table):
-    lines = ["| suite | programs | the same twice, bare | observed | as bare | different | MPI calls counted | functions with another count |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| suite | programs | the same twice, bare | observed | as bare | differ bare, too | once | different | MPI calls counted | "
+             "functions with another count |", "|---|---|---|---|---|---|---|---|---|---|"]
     for (suite, mode), tally in table.items():
         counted = f"{tally.calls:,}" if tally.calls else "-"
-        lines.append(f"| {suite} | {tally.programs} | {tally.stable} | `{mode}` | {tally.same} | {len(tally.different)} | {counted} | "
-                     f"{len(tally.wrong) if tally.calls else '-'} |")
+        lines.append(f"| {suite} | {tally.programs} | {tally.stable} | `{mode}` | {tally.same} | {len(tally.bare_too)} | {len(tally.once)} | "
+                     f"{len(tally.different)} | {counted} | {len(tally.wrong) if tally.calls else '-'} |")
     for (suite, mode), tally in table.items():
-        lines += [f"- {suite}, `{mode}`: {line}" for line in [*tally.different, *tally.wrong]]
+        lines += [f"- {suite}, `{mode}`: {line}" for line in tally_lines(tally)]
     return "\n".join([*lines[:2 + len(table)], "", *lines[2 + len(table):]]) + "\n"
 
 

@@ -70,7 +70,7 @@ def dumped(recording, kind, folder):
 def dumps(watcher):
     """The files that gaspbpf has named so far, with what it says of each."""
     if not watcher.process.stderr.closed:
-        watcher._has_said(b"observing")  # reads on
+        watcher.has_said(b"observing")  # reads on
     return [(match[0].decode(), match[1].decode(errors="replace")) for match in SAYS.findall(watcher.errors)]
 
 

@@ -82,13 +82,13 @@ class Observation:
         self.errors = b""
         try:
             if ready:
-                wait_for(lambda: self._has_said(ready.encode()), f"gaspbpf to say '{ready}'")
+                wait_for(lambda: self.has_said(ready.encode()), f"gaspbpf to say '{ready}'")
         except AssertionError:  # nobody has it yet who would end it
             self.process.kill()
             self.process.wait()
             raise
 
-    def _has_said(self, text):
+    def has_said(self, text):
         self.errors += self.process.stderr.read() or b""
         if text in self.errors:
             return True

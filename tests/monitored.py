@@ -20,7 +20,7 @@ PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFam
 
 def url_of(watcher):
     """Where the metrics are; waits until it has been said."""
-    gaspbpf.wait_for(lambda: watcher._has_said(b"/metrics\n"), "the address of the metrics")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"/metrics\n"), "the address of the metrics")
     return re.search(rb"http://\S+/metrics", watcher.errors)[0].decode()
 
 

@@ -97,6 +97,24 @@ class Runtime:
             process.wait()
 
 
+class Gate:
+    """Where programs wait: for their work, and for their end."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+
+    def __str__(self):
+        return str(self.folder)
+
+    def let_through(self, process):
+        for mark in "go", "end":
+            (self.folder / mark).touch()
+        assert process.wait(timeout=gaspbpf.PATIENCE) == 0
+        for mark in "go", "end":
+            (self.folder / mark).unlink()
+
+
 class Monitor:
     """gaspbpf monitor in the background; what it knows is its last line."""
 

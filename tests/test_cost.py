@@ -87,3 +87,30 @@ def test_the_stated_cost_is_paid(job, observe, tmp_path):
     # links of 39 others are most of what a call costs there where a trap takes 1 us, and none of it is in the calibration of a process alone.
     assert 0.1 < ratios[0] < 5, ratios
     assert 0.5 < ratios[1] / ratios[0] < 3, ratios
+
+
+BUSY = """
+    #include <pthread.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        for (;;) {
+            pthread_mutex_lock(&lock);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    """
+
+
+def test_what_slows_a_thread_down_is_said_at_once(job, observe, tmp_path):
+    """While it still can be ended, and not where the user has set a limit."""
+    (tmp_path / "busy.c").write_text(BUSY)
+    gaspbpf.compile_c(tmp_path / "busy.c", tmp_path / "busy", "-O1", "-pthread")
+    running = job([tmp_path / "busy"])
+    watcher = observe("-p", running.process.pid, "-m", "pthread", "--scope=process", "--ring-size", "1m")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"of what thread"), "the word on what it costs")
+    _, _, errors = watcher.stop()
+    assert len(re.findall(rf"probes take (nearly all|\d+%) of what thread {running.process.pid} runs", errors)) == 1
+    result = gaspbpf.run("-p", running.process.pid, "-m", "pthread", "--scope=process", "--max-overhead", "5%", "-d", "4s")
+    assert result.returncode == 0 and "of what thread" not in result.stderr

@@ -124,10 +124,10 @@ int main(void)
 }
 """
 # Until all three of its threads sleep; then the debugger, and the end.
-BESIDE = """./waits & waits=$!
+BESIDE = """./waits >said & waits=$!
 for thread in 1 2 3; do until cat /proc/$waits/task/*/stat 2>/dev/null | sed -n "${thread}p" | grep -q ') S '; do sleep 0.01; done; done
 DEBUGGER
-kill -USR1 $waits; wait $waits"""
+kill -USR1 $waits; wait $waits; cat said"""
 
 
 def beside_a_debugger(runtime, debugger):

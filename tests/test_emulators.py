@@ -60,9 +60,9 @@ def test_a_translated_program_beside_a_command(runtime, observe, tmp_path, how):
     gate.mkdir()
     watcher = observe("--json", "--", job.program, "--gate", gate, "7", "0")
     gaspbpf.wait_for(lambda: list(gate.glob("ready.*")), "the command to be ready")
-    with translated_program(how, job, tmp_path / "translated", lambda: watcher._has_said(b"translates another program")):
+    with translated_program(how, job, tmp_path / "translated", lambda: watcher.has_said(b"translates another program")):
         pass
-    gaspbpf.wait_for(lambda: watcher._has_said(b"probes are in again"), "probes to be put back")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"probes are in again"), "probes to be put back")
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: list(gate.glob("done.*")), "the program to work")
     (gate / "end").touch()

@@ -10,32 +10,14 @@ import monitoring
 BARRIERS = "GASP_SHMEM_BARRIER_ALL"
 
 
-class Gate:
-    """Where programs wait: for their work, and for their end."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-
-    def __str__(self):
-        return str(self.folder)
-
-    def let_through(self, process):
-        for mark in "go", "end":
-            (self.folder / mark).touch()
-        assert process.wait(timeout=gaspbpf.PATIENCE) == 0
-        for mark in "go", "end":
-            (self.folder / mark).unlink()
-
-
 @pytest.fixture
 def gate(tmp_path):
-    return Gate(tmp_path / "gate")
+    return monitoring.Gate(tmp_path / "gate")
 
 
 @pytest.fixture
 def other_gate(tmp_path):
-    return Gate(tmp_path / "other_gate")
+    return monitoring.Gate(tmp_path / "other_gate")
 
 
 def known(job, wait_for_processes, gate):

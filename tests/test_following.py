@@ -134,6 +134,33 @@ def test_signals_sent_while_libraries_are_loaded(runtime):
     assert result.stdout.startswith("0 of those sent are missing\n")
 
 
+FLOODED = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+int main(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT };
+	struct itimerspec without_a_pause = { .it_value.tv_nsec = 1, .it_interval.tv_nsec = 1 };
+	timer_t timer;
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &without_a_pause, NULL))
+		return 1;
+	puts("got further");
+	return 0;
+}
+"""
+
+
+def test_signals_without_a_pause(runtime):
+    """Alone it ignores them. Held it would stop for each, and never get any further: it is let go."""
+    (runtime.path / "flooded.c").write_text(FLOODED)
+    gaspbpf.compile_c(runtime.path / "flooded.c", runtime.path / "flooded")
+    result = gaspbpf.run("-v", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", runtime.path / "flooded", env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("got further\n")
+    assert "so many signals come to it" in result.stderr
+
+
 IMPORTS = """
 from mpi4py import MPI
 for _ in range(10):

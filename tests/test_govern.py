@@ -136,7 +136,7 @@ def test_a_call_whose_probe_is_out_meanwhile_does_not_end_another(job, observe, 
     watcher = observe("-p", target.process.pid, *options, "--max-overhead", "1%", "--json")
     assert remains.patched(target.process.pid, probed) == probed
     (target.gate / "go").touch()
-    gaspbpf.wait_for(lambda: watcher._has_said(b"inner: out from now on"), "gaspbpf to say that inner() is out")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"inner: out from now on"), "gaspbpf to say that inner() is out")
     gaspbpf.wait_for(lambda: remains.patched(target.process.pid, probed) < probed, "inner() to be out")
     (target.gate / "open").touch()
     target.work()

@@ -87,9 +87,9 @@ def test_none_is_missed(launcher, observe, command, scope, some):
         launcher.wait_for("gate0.ready")
     options = ["--json"] if command == "record" else ["--json", "--once", "-d", "10m"]
     watcher = observe(command, "--model-file", launcher.folder / "calls.model", "--scope", scope, *options, "-p", launcher.process.pid, ready=None)
-    gaspbpf.wait_for(lambda: remains.held_by(watcher.process.pid) or watcher._has_said(b"observing"), "the kernel side to be loaded")
+    gaspbpf.wait_for(lambda: remains.held_by(watcher.process.pid) or watcher.has_said(b"observing"), "the kernel side to be loaded")
     launcher.touch("begin")
-    gaspbpf.wait_for(lambda: watcher._has_said(b"observing"), "gaspbpf to say 'observing'")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"observing"), "gaspbpf to say 'observing'")
     launcher.touch("observed")
     number, ranks = launcher.number(), launcher.ranks()
     assert len(ranks) == number

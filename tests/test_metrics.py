@@ -202,6 +202,6 @@ def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
             assert all(value == 0 for _, value in monitored.query(server, expression))
     with urllib.request.urlopen(f"{server}/api/v1/rules", timeout=gaspbpf.PATIENCE) as answer:
         rules = json.load(answer)["data"]["groups"][0]["rules"]
-    assert len(rules) == 10 and {rule.get("lastError", "") for rule in rules} == {""}
+    assert len(rules) == 11 and {rule.get("lastError", "") for rule in rules} == {""}
     assert ring.end() == 0, ring.output()
     assert calls == counted_calls(tmp_path)

@@ -281,3 +281,41 @@ def test_a_killed_job_ends_gaspbpf(job, observe):
     status, out, errors = watcher.finish()
     assert status == 0, errors
     assert "signal 9" in out
+
+
+FORKS = r"""
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void step(int number) { __asm__ volatile("" : : "r"(number)); }
+int main(void)
+{
+	int bad = 0, status;
+	while (access("end", F_OK)) {
+		step(1);
+		pid_t child = fork();
+		if (!child) {
+			step(2);
+			_exit(7);
+		}
+		waitpid(child, &status, 0);
+		bad += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+		usleep(10000);
+	}
+	return bad != 0;
+}
+"""
+
+
+def test_children_of_functions_that_begin_with_a_long_nop(job, tmp_path):
+    """Linux 6.18 makes a call of a nop of 5 bytes that has a probe, to a page that a child has not got."""
+    (tmp_path / "forks.c").write_text(FORKS)
+    gaspbpf.compile_c(tmp_path / "forks.c", tmp_path / "forks", "-O1", "-pg", "-mfentry", "-mnop-mcount", "-fcf-protection=none", "-fno-pie", "-no-pie")
+    running = subprocess.Popen([tmp_path / "forks"], cwd=tmp_path)
+    try:
+        result = gaspbpf.run("-p", running.pid, "-m", "user", "-e", "void step(int number)", "-d", "1s")
+        (tmp_path / "end").touch()
+        assert running.wait(timeout=gaspbpf.PATIENCE) == 0, result.stderr
+    finally:
+        running.kill()
+        running.wait()

@@ -66,3 +66,22 @@ def test_coroutines_on_pieces_of_one_stack(tmp_path):
 
 def test_a_signal_stack_that_is_disarmed_while_it_is_used(tmp_path):
     runs_as_alone(build(tmp_path, "disarmed", "disarmed.c", "-fopenmp", compiler="gcc"), said="done")
+
+
+def test_a_program_that_finds_mpi_when_it_runs_throws_through_it(tmp_path, mpi):
+    include = [flag for flag in mpi if flag.startswith(("-D", "-I"))]
+    runs_as_alone(build(tmp_path, "finds", "runtime_by_name.cc", *include), said="caught 5")
+
+
+def test_a_library_gives_error_handlers_by_profiling_names(tmp_path, mpi):
+    library = build(tmp_path, "libwraps.so", "wrapped_hooks.c", "-shared", "-fPIC", *mpi, compiler="gcc")
+    runs_as_alone(build(tmp_path, "throws", "wrapped_hooks.cc", library, f"-Wl,-rpath,{tmp_path}", *mpi), said="caught 5")
+
+
+@pytest.mark.parametrize("how", [1, 2, 3, 4, 5], ids=["add", "lea", "cmov", "pop", "xor"])
+def test_a_stack_is_changed_by_an_unusual_instruction(tmp_path, how):
+    runs_as_alone(build(tmp_path, "switches", "odd_switches.c", "-fopenmp", f"-DHOW={how}", compiler="gcc"), said="steps 100")
+
+
+def test_a_program_looks_for_its_own_leaks(tmp_path):
+    runs_as_alone(build(tmp_path, "leaks", "leaks.c", "-fsanitize=address", "-pthread", compiler="gcc"), said="no leak")

@@ -398,7 +398,7 @@ def test_a_library_that_makes_return_probes_dangerous(tmp_path, observe, rung):
         watcher = observe("-p", job.pid, "-v", "--json", "-m", "user", "-e", "int work(int n)")
         tell("c")
         tell("d")
-        gaspbpf.wait_for(lambda: watcher._has_said(b"1 return probes have been exchanged"), "the return probe to be exchanged")
+        gaspbpf.wait_for(lambda: watcher.has_said(b"1 return probes have been exchanged"), "the return probe to be exchanged")
         tell("t")
         status, out, errors = watcher.stop()
         assert status == 0, errors
@@ -407,3 +407,48 @@ def test_a_library_that_makes_return_probes_dangerous(tmp_path, observe, rung):
         assert job.wait() == 0
     row = gaspbpf.events(json.loads(out))["GASP_USER_WORK"]
     assert (row["calls"], row["unwound"], row["ended"], row["open"]) == (101, 25, 0, 0), row
+
+
+HANDLES = r"""
+#include <signal.h>
+static void on_signal(int number) { (void)number; }
+void handle(void) { SET; }
+"""
+THROWS = r"""
+#include <cstdlib>
+#include <unistd.h>
+extern "C" void handle(void);
+int main(int argc, char **)
+{
+	try {
+		if (argc > 3)
+			throw 1;
+		handle();
+	} catch (int) {
+	}
+	for (;;)
+		free(malloc(usleep(1000) + 3));
+}
+"""
+SETS = {
+    "sigaction": ("sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal }, 0)", "-std=gnu11"),
+    "signal": ("signal(SIGUSR1, on_signal)", "-std=gnu11"),
+    "__sysv_signal": ("signal(SIGUSR1, on_signal)", "-std=c11"),
+    "nothing": ("", "-std=gnu11"),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_who_handles_signals_by_whatever_name(tmp_path, job, name):
+    """An exception may come out of the handler, at any instruction: not even malloc has a return probe then."""
+    call, standard = SETS[name]
+    (tmp_path / "handles.c").write_text(HANDLES.replace("SET", call))
+    (tmp_path / "throws.cc").write_text(THROWS)
+    gaspbpf.compile_c(tmp_path / "handles.c", tmp_path / "handles.o", standard, "-c")
+    subprocess.run(["g++", tmp_path / "throws.cc", tmp_path / "handles.o", "-o", tmp_path / "program"], check=True)
+    running = job([tmp_path / "program"])
+    gaspbpf.wait_for(lambda: b"program" in open(f"/proc/{running.process.pid}/cmdline", "rb").read(), "the program to run")
+    result = gaspbpf.run("list", "-p", running.process.pid, "-m", "c", "--json")
+    assert result.returncode == 0, result.stderr
+    returns = {row["symbol"]: row["returns"] for row in json.loads(result.stdout)["found"]}
+    assert returns["malloc"] == ("trampoline" if name == "nothing" else "sites")

@@ -124,7 +124,7 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd, tmp_path):
         service.process.send_signal(signal.SIGHUP)
         assert int(systemd.until("RELOADING")[-1]["MONOTONIC_USEC"]) > 0
         systemd.until("READY")
-        gaspbpf.wait_for(lambda: service._has_said(said), "what is wrong to be said")
+        gaspbpf.wait_for(lambda: service.has_said(said), "what is wrong to be said")
         assert monitored.scrape(url)["gaspbpf_processes"][0][1] == 0
 
     options(f"comm {program.name[:-1]}?\nmax-series 5000\n" + base)
@@ -141,7 +141,7 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd, tmp_path):
     options(f"comm {NOBODY}\n" + base.replace("none", "5%"))
     service.process.send_signal(signal.SIGHUP)
     systemd.until("READY")
-    gaspbpf.wait_for(lambda: service._has_said(b"take effect at the next start"), "what cannot change to be said")
+    gaspbpf.wait_for(lambda: service.has_said(b"take effect at the next start"), "what cannot change to be said")
     gaspbpf.wait_for(lambda: monitored.scrape(url)["gaspbpf_processes"][0][1] == 0, "the ranks to be let go")
     after = monitored.total(monitored.scrape(url), "gaspbpf_event_calls_total", "event")
     assert all(after[event] >= value for event, value in calls.items())
@@ -220,8 +220,29 @@ def test_the_unit_is_sound(tmp_path):
     result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert (result.returncode, result.stderr.replace("running with root privileges is not recommended!", "").strip()) == (0, "")
     assert re.search(r"ExecStart=\S+ monitor --config /etc/gaspbpf.conf$", UNIT.read_text(), re.M)
-    exposed = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=30", unit], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    exposed = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=21", unit], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert exposed.returncode == 0, exposed.stdout
+    limits = dict(re.findall(r"(?m)^(MemoryMax|TasksMax|KillMode)=(\w+)$", UNIT.read_text()))
+    assert limits == {"MemoryMax": "2G", "TasksMax": "64", "KillMode": "mixed"}
+
+
+def system_calls(lines):
+    """What a unit's SystemCallFilter lines allow, by systemd's own sets."""
+    text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True, timeout=gaspbpf.PATIENCE).stdout
+    sets = {block.split()[0]: {word for line in block.splitlines()[1:] for word in line.split("#")[0].split()} for block in re.split(r"\n\n", text) if block[:1] == "@"}
+
+    def spread(words):
+        return {call for word in words for call in (spread(sets[word]) if word in sets else {word})}
+    allowed = set()
+    for line in lines:
+        allowed = allowed - spread(line[1:].split()) if line[0] == "~" else allowed | spread(line.split())
+    return allowed
+
+
+def test_the_unit_cannot_touch_what_it_looks_at():
+    allowed = system_calls(re.findall(r"(?m)^SystemCallFilter=(.*)", UNIT.read_text()))
+    assert {"bpf", "perf_event_open", "process_vm_readv", "execve", "memfd_create", "setfsuid"} <= allowed
+    assert not allowed & {"ptrace", "process_vm_writev", "process_madvise", "pidfd_getfd", "setns", "unshare", "userfaultfd", "add_key", "mount", "init_module"}
 
 
 def test_the_units_options_are_the_monitors(options):

@@ -37,7 +37,7 @@ def test_every_option_changes_or_is_named(observe, tmp_path):
         path.write_text("\n".join([*lines, *base]).format(**values) + "\n")
         said = len(service.errors)
         service.process.send_signal(signal.SIGHUP)
-        gaspbpf.wait_for(lambda: service._has_said(b"") and b": read again\n" in service.errors[said:], f"the file with {names} to be read again")
+        gaspbpf.wait_for(lambda: service.has_said(b"") and b": read again\n" in service.errors[said:], f"the file with {names} to be read again")
         found = re.search(r"take effect at the next start: (.*)", service.errors[said:].decode())
         return set(found[1].split(", ")) if found else set()
 

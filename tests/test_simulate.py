@@ -224,6 +224,19 @@ def test_joined_late(tmp_path):
     assert lines(after) == lines(recording)
 
 
+@pytest.mark.parametrize("which", [0, 17, 39])
+def test_a_barrier_whose_end_was_not_seen_is_one_all_the_same(tmp_path, which):
+    """Else each one after it would be taken for the one before: nothing fits, or what does not belong together. Who is late changes each time."""
+    text = "process 100 -1\nthread 100 101\n"
+    for i in range(40):
+        begin, late = 1000 * (i + 1), 100 + i % 2
+        for tid in 100, 101:
+            start = begin + (600 if tid == late else 100)
+            text += f"atomic {tid} {start} GOMP_barrier\n" if (tid, i) == (100, which) else call(tid, start, begin + 700, "GOMP_barrier")
+    report, _ = simulate(compose(tmp_path / "run.gasp", text + "end 50000\n"), "ideal")
+    assert (report["threads"], report["collectives"], report["incomplete_collectives"], report["collectives_apart"]) == (2, 40, 1, 0)
+
+
 def halves(rounds, told):
     """Three ranks split world again and again into {2, 0} and {1}: new communicators under an old number. told: (round, rank) that could tell members."""
     text = ranks(3)

@@ -49,6 +49,44 @@ def test_a_ring_in_which_one_will_receive_is_none(job, how):
     goes_on(run, "sum 6")
 
 
+@pytest.mark.parametrize("build", ["openmpi", "mpich"])
+@pytest.mark.parametrize("how", ["sent", "awaited"])
+def test_all_wait_for_what_they_have_begun(job, build, how):
+    """Who was meant is not to be seen any more: nobody is left to begin the other side."""
+    count = 2 if build == "mpich" else 3
+    run = mpi(job, build, how, count)
+    entered(run, range(count))
+    for seconds in 1, 2, 4, 8, 16, 32, 64:  # who polls needs some processor time to show that it is in vain
+        seen = stuck("-p", run.process.pid, "-d", f"{seconds}s")
+        if kinds(seen, "deadlock"):
+            break
+    found = finding(seen, "deadlock")
+    assert ranks(found["waiting"]) == list(range(count)) and not found["others"] and found["likely"]
+    wait, all_of = r"GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in complete\)", r"GASP_MPI_WAITALL \(mpi_stuck\.c:\d+ in complete\)"
+    who = {("sent", 3): f"rank 0, rank 1 and rank 2 wait in {wait}", ("sent", 2): f"rank 0 and rank 1 wait in {wait}",
+           ("awaited", 3): f"rank 0 and rank 2 wait in {wait}; rank 1 waits in {all_of}", ("awaited", 2): f"rank 0 waits in {wait}; rank 1 waits in {all_of}"}
+    assert re.fullmatch(rf"deadlock \(likely\) of {count}: {who[how, count]}; no rank is left to send or receive anything else: "
+                        r"only a message that is on its way already could end it", found["text"])
+
+
+def test_one_that_is_still_to_send_is_no_deadlock(job):
+    run = mpi(job, "openmpi", "late", 3)
+    entered(run, range(2))
+    ready(run, 2)
+    seen = until(waiting_in("GASP_MPI_WAIT", [0]), "-p", run.process.pid, "-d", "600ms")
+    assert not kinds(seen, "deadlock"), seen["findings"]
+    goes_on(run, "sum 6")
+
+
+def test_messages_that_move_are_no_deadlock(job):
+    """All ranks are in such a wait nearly all the time, but never for long in the same one."""
+    run = mpi(job, "openmpi", "moving", 3)
+    entered(run, range(3))
+    for options in ["-d", "600ms"], ["-d", "600ms", "--no-probes"]:
+        assert not kinds(stuck("-p", run.process.pid, *options), "deadlock")
+    goes_on(run, "sum 6")
+
+
 # --- barriers in two calls --------------------------------------------------------
 
 

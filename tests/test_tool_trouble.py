@@ -54,7 +54,7 @@ def test_capture_goes_on_without_it(job, observe, tool, tmp_path, what):
     watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool, "--tool-patience", "2s",
                       env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": what, "TOOL_AT": "50"})
     ring.work()
-    gaspbpf.wait_for(lambda: watcher._has_said(b"the observation goes on without it"), "gaspbpf to notice")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"the observation goes on without it"), "gaspbpf to notice")
     status, out, errors = watcher.stop()
     assert ring.end() == 0, ring.output()
     assert status == 1 and re.search(SAYS[what], errors), errors
@@ -78,7 +78,7 @@ def test_a_slow_tool_is_left_behind(job, observe, tool, tmp_path):
     watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool, "--tool-buffer", "64k",
                       env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "slow"})
     ring.work()
-    gaspbpf.wait_for(lambda: watcher._has_said(b"does not keep up"), "gaspbpf to notice")
+    gaspbpf.wait_for(lambda: watcher.has_said(b"does not keep up"), "gaspbpf to notice")
     gaspbpf.wait_for((tmp_path / "log").exists, "the tool to have been told something")
     status, out, errors = watcher.stop()
     assert ring.end() == 0, ring.output()

@@ -190,6 +190,20 @@ def test_how_pointers_are_read_is_not_guessed(job, observe, tmp_path):
                 assert row["bytes"] is None and row["calls_without_bytes"] == row["calls"]
 
 
+def test_a_thread_that_is_not_there_shows_that_pointers_are_misread(job, observe, tmp_path):
+    """The build that is said has its parts elsewhere in the word: thread 1 comes out as 16."""
+    ring = job([gaspbpf.WORKLOADS / "upc_job_bits", "-n", "2", "--rounds", "1"], ranks=2, env={"UPC_CALLS": "calls"}).wait_ready()
+    watcher = observe("-p", ring.process.pid, "--build", "upc=default", "-o", tmp_path / "run.events", "--json")
+    ring.work()
+    assert ring.end() == 0
+    status, out, errors = watcher.finish()
+    assert status == 0 and json.loads(out)["loss"]["lost"] == 0
+    told = [int(thread) for thread in re.findall(r"=thread=(\d+),", (tmp_path / "run.events").read_text())]
+    assert all(thread < 2 for thread in told), max(told)
+    assert errors.count("a pointer-to-shared names thread 16, and there are 2: how its runtime (model upc) was built is guessed, or was said, wrongly") == 1
+    assert "such pointers are unknown from here on: --build upc=NAME tells" in errors
+
+
 def own_and_others(folder):
     """Of the accesses that the job's threads wrote down: those to the caller's own part, and the others."""
     own = others = 0

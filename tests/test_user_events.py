@@ -169,12 +169,12 @@ def test_without_anybody(tmp_path):
 
 
 def test_entries_begin_with_a_nop():
-    """What a newer kernel turns into a call, at each entry of the library."""
+    """Of one byte, which each kernel emulates, at each entry of the library: what Linux 6.18 makes of five is not there in children."""
     listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", LIBRARY / "libpupc.so"], capture_output=True, text=True, check=True).stdout
     for function in ("pupc_create_event", "pupc_event_start", "pupc_event_end", "pupc_event_atomic", "pupc_control",
                      "pupc_event_start_", "pupc_event_end_", "pupc_event_atomic_"):
         block = re.search(rf"<{function}>:\n(.*)\n", listing) or re.search(rf"<pupc_(?:start|end|event_stop)>:\n(.*)\n", listing)
-        assert "nopl" in block.group(1), function
+        assert re.search(r"\tnop$", block.group(1).rstrip()), function
 
 
 def test_a_number_that_nobody_created(tmp_path):

@@ -219,7 +219,7 @@ struct gb_sum_place {
 
 struct gb_sum {
 	gb_u32 pid;
-	gb_u32 zero;
+	gb_u32 user;    /* whose share it is of (struct gb_user) */
 	gb_u64 lost;    /* their spans found no room in the ring; these count in the thread's sequence */
 	gb_u64 summed;  /* by intention: GB_PROBE_SUMMED */
 	gb_u64 skipped; /* only counted: gb_probe.skip */
@@ -330,7 +330,37 @@ struct gb_control {
 	gb_u64 off[GB_OFFS]; /* ns; when it did so the last times */
 	gb_u32 next;         /* the place of the next one */
 	gb_s32 value;        /* what it said last; 0: off */
+	gb_u32 user;         /* whose share it is of ... */
+	gb_u32 charged;      /* ... where this is not 0 */
 };
+
+/* What users of a machine share while it is monitored (bpf/shares.h), each with a limit. */
+enum gb_rooms {
+	GB_ROOM_SUMS = 0,  /* struct gb_sum, by thread and function */
+	GB_ROOM_THREADS,   /* threads that call, with their calls in progress */
+	GB_ROOM_STACKS,    /* calls in progress that are kept by stack */
+	GB_ROOM_CONTROLS,  /* processes that have switched measurement off */
+	GB_ROOMS
+};
+
+/* gb_user.refused: by room, and: */
+#define GB_REFUSED_MEMORY GB_ROOMS /* there was room, but the kernel had no memory */
+#define GB_REFUSALS (GB_ROOMS + 1)
+
+struct gb_room {
+	gb_u64 size;
+	gb_u64 taken;
+};
+
+/* Entries that a user has taken, and what he was refused: calls that are in no figure, or, of GB_ROOM_CONTROLS, not taken out of any. */
+struct gb_user {
+	gb_u64 taken[GB_ROOMS];
+	gb_u64 refused[GB_REFUSALS];
+};
+
+#define GB_USERS 16384
+#define GB_USER_OTHERS 0xfffffffeu /* all further ones together: no user has this number, nor the next one */
+#define GB_USER_ALL 0xffffffffu
 
 /* What went wrong, whole run; one per CPU. */
 struct gb_trouble {

@@ -89,13 +89,14 @@ static uint64_t sum_of_types(const int counts[], const MPI_Datatype types[], int
 
 #define PLAIN(X, PARAMETERS, ARGUMENTS) COUNT(X, PARAMETERS, ARGUMENTS, 0, 0, 0)
 
-/* Point to point */
+/* Point to point: to and from MPI_PROC_NULL nothing is moved. */
+#define MOVED(peer) ((peer) == MPI_PROC_NULL ? 0 : n * type_size(t))
 #define SEND(X)                                                                                         \
 	COUNT(X, (const void *buf, int n, MPI_Datatype t, int dest, int tag, MPI_Comm c), (buf, n, t, dest, tag, c),    \
-	      n * type_size(t), n * type_size(t), 0)
+	      MOVED(dest), MOVED(dest), 0)
 #define ISEND(X)                                                                                        \
 	COUNT(X, (const void *buf, int n, MPI_Datatype t, int dest, int tag, MPI_Comm c, MPI_Request *r),       \
-	      (buf, n, t, dest, tag, c, r), n * type_size(t), n * type_size(t), 0)
+	      (buf, n, t, dest, tag, c, r), MOVED(dest), MOVED(dest), 0)
 SEND(Send)
 SEND(Ssend)
 SEND(Bsend)
@@ -103,7 +104,7 @@ SEND(Rsend)
 ISEND(Isend)
 ISEND(Issend)
 COUNT(Irecv, (void *buf, int n, MPI_Datatype t, int source, int tag, MPI_Comm c, MPI_Request *r),
-      (buf, n, t, source, tag, c, r), n * type_size(t), 0, 0)
+      (buf, n, t, source, tag, c, r), MOVED(source), 0, 0)
 
 int MPI_Recv(void *buf, int n, MPI_Datatype t, int source, int tag, MPI_Comm c, MPI_Status *status)
 {
@@ -116,7 +117,7 @@ int MPI_Recv(void *buf, int n, MPI_Datatype t, int source, int tag, MPI_Comm c, 
 	if (status == MPI_STATUS_IGNORE)
 		status = &own;
 	result = next(buf, n, t, source, tag, c, status);
-	TALLY(MPI_Recv, n * type_size(t), 0, status_bytes(status, t));
+	TALLY(MPI_Recv, MOVED(source), 0, status_bytes(status, t));
 	return result;
 }
 extern __typeof__(MPI_Recv) PMPI_Recv __attribute__((alias("MPI_Recv")));
@@ -133,13 +134,13 @@ int MPI_Sendrecv(const void *out, int n, MPI_Datatype t, int dest, int tag, void
 	if (status == MPI_STATUS_IGNORE)
 		status = &own;
 	result = next(out, n, t, dest, tag, in, rn, rt, source, rtag, c, status);
-	TALLY(MPI_Sendrecv, n * type_size(t), n * type_size(t), status_bytes(status, rt));
+	TALLY(MPI_Sendrecv, MOVED(dest), MOVED(dest), status_bytes(status, rt));
 	return result;
 }
 extern __typeof__(MPI_Sendrecv) PMPI_Sendrecv __attribute__((alias("MPI_Sendrecv")));
 
 COUNT(Sendrecv_replace, (void *buf, int n, MPI_Datatype t, int dest, int tag, int source, int rtag, MPI_Comm c, MPI_Status *s),
-      (buf, n, t, dest, tag, source, rtag, c, s), n * type_size(t), n * type_size(t), n * type_size(t))
+      (buf, n, t, dest, tag, source, rtag, c, s), MOVED(dest), MOVED(dest), MOVED(source))
 PLAIN(Probe, (int source, int tag, MPI_Comm c, MPI_Status *s), (source, tag, c, s))
 PLAIN(Iprobe, (int source, int tag, MPI_Comm c, int *flag, MPI_Status *s), (source, tag, c, flag, s))
 PLAIN(Wait, (MPI_Request *r, MPI_Status *s), (r, s))
@@ -198,11 +199,11 @@ COUNT(Reduce_scatter_block, (const void *out, void *in, int n, MPI_Datatype t, M
 
 /* One-sided */
 COUNT(Put, (const void *out, int n, MPI_Datatype t, int rank, MPI_Aint at, int rn, MPI_Datatype rt, MPI_Win w),
-      (out, n, t, rank, at, rn, rt, w), BY_SIZE, BY_SIZE, 0)
+      (out, n, t, rank, at, rn, rt, w), MOVED(rank), MOVED(rank), 0)
 COUNT(Get, (void *in, int n, MPI_Datatype t, int rank, MPI_Aint at, int rn, MPI_Datatype rt, MPI_Win w), (in, n, t, rank, at, rn, rt, w),
-      BY_SIZE, 0, BY_SIZE)
+      MOVED(rank), 0, MOVED(rank))
 COUNT(Accumulate, (const void *out, int n, MPI_Datatype t, int rank, MPI_Aint at, int rn, MPI_Datatype rt, MPI_Op op, MPI_Win w),
-      (out, n, t, rank, at, rn, rt, op, w), BY_SIZE, BY_SIZE, 0)
+      (out, n, t, rank, at, rn, rt, op, w), MOVED(rank), MOVED(rank), 0)
 COUNT(Get_accumulate, (const void *out, int n, MPI_Datatype t, void *in, int rn, MPI_Datatype rt, int rank, MPI_Aint at, int tn,
 		       MPI_Datatype tt, MPI_Op op, MPI_Win w),
       (out, n, t, in, rn, rt, rank, at, tn, tt, op, w), BY_SIZE, BY_SIZE, rn *type_size(rt))

@@ -202,6 +202,7 @@ static void emit(struct capture_session *s, struct live_thread *t, const struct 
 	span.end = end;
 	span.sequence = sequence;
 	span.reason = reason;
+	session_check_shared(s, t, &span);
 	session_deliver(s, &span);
 }
 

@@ -18,6 +18,12 @@
 #include "util/log.h"
 
 #define RECENT 16    /* a power of two */
+/*
+ * What is kept, in communicators and runs of their members: of a process, and of all. Beyond that further ones have no
+ * members that are known.
+ */
+#define KEPT_OF_PROCESS (1u << 18)
+#define KEPT_MOST (1u << 22)
 
 /* Where a probe's calls name communicators. */
 struct comm_places {
@@ -99,7 +105,7 @@ static bool read_process(void *context, const struct memory_piece *pieces, size_
 {
 	const struct process *process = context;
 
-	return pieces_read(process->pid, pieces, count);
+	return memory_read_pieces(process->pid, pieces, count);
 }
 
 static bool same_members(const struct def_comm *a, const struct def_comm *b)
@@ -114,6 +120,23 @@ static void comm_clear(struct def_comm *comm)
 	free(comm->runs);
 }
 
+/* Room for so much more of this process (definition)? What there is no room for is said once. */
+static bool has_room(struct capture_session *s, uint32_t process, uint32_t more)
+{
+	struct live_process *p = session_process(s, s->d->processes[process].pid);
+	bool room = p && p->comms + more <= KEPT_OF_PROCESS && s->kept_comms + more <= KEPT_MOST;
+
+	if (room) {
+		p->comms += more;
+		s->kept_comms += more;
+	} else if (p && p->comms < KEPT_OF_PROCESS) {
+		p->comms = KEPT_OF_PROCESS;
+		log_warn("%u (%s): makes more communicators than are kept: the members of further ones are not known", p->pid,
+			 log_safe(s->d->processes[process].name ?: "?"));
+	}
+	return room;
+}
+
 /* Takes over what `fresh` holds. */
 static void define(struct capture_session *s, struct live_comm *comm, struct def_comm *fresh)
 {
@@ -122,6 +145,13 @@ static void define(struct capture_session *s, struct live_comm *comm, struct def
 	if (comm->index != NO_INDEX && same_members(&s->d->comms[comm->index], fresh)) {
 		comm_clear(fresh);
 		return;
+	}
+	if (!has_room(s, comm->key.process, 1 + fresh->nruns)) {
+		comm_clear(fresh);
+		*fresh = (struct def_comm){ .process = comm->key.process, .handle = comm->key.handle, .since = fresh->since };
+		/* What it was before holds no longer. */
+		if (comm->index == NO_INDEX || same_members(&s->d->comms[comm->index], fresh))
+			return;
 	}
 	index = definitions_add_comm(s->d);
 	if (index == NO_INDEX) {
@@ -174,7 +204,7 @@ static struct live_comm *find(struct capture_session *s, const struct comm_key *
 
 static struct live_comm *add(struct capture_session *s, const struct comm_key *key)
 {
-	struct live_comm *comm = calloc(1, sizeof(*comm));
+	struct live_comm *comm = has_room(s, key->process, 1) ? calloc(1, sizeof(*comm)) : NULL;
 
 	if (!comm)
 		return NULL;

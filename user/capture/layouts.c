@@ -82,6 +82,15 @@ void session_look_again(struct capture_session *s, struct live_process *p)
 	p->process = NULL;
 }
 
+/* What was read last of a process that can be read no more: libraries have come and gone since, but its program lies where it lay. */
+static void keep_last(struct live_process *p, struct process *process)
+{
+	if (!process)
+		return;
+	process_close(p->last);
+	p->last = process;
+}
+
 /* What lay there before a change at this time, the first that is told in this pass; taken away from where it was. NULL: not known. */
 static struct process *take_before(struct capture_session *s, struct live_process *p, uint64_t time)
 {
@@ -89,7 +98,7 @@ static struct process *take_before(struct capture_session *s, struct live_proces
 
 	*from = NULL;
 	if (before && (before->mapped_end_ns > time || (from == &p->older && p->older_pass + 1 < s->pass))) {
-		process_close(before);
+		keep_last(p, before);
 		before = NULL;
 	}
 	return before;
@@ -102,7 +111,7 @@ static void begin_layout(struct capture_session *s, struct live_process *p, uint
 	if (p->torn)
 		s->ntorn--;
 	p->torn = 0;
-	process_close(p->before);
+	keep_last(p, p->before);
 	p->before = before;
 	p->before_settled = p->settling;
 	p->changed_pass = s->pass;
@@ -118,7 +127,7 @@ static void read_mappings(struct capture_session *s, struct live_process *p)
 
 	p->reads++;
 	process_open_if_there(&process, p->pid);
-	process_close(p->process);
+	keep_last(p, p->process);
 	session_set_process(s, p, process);
 	session_drain_control(s); /* what has changed up to this look */
 }
@@ -243,8 +252,9 @@ void session_forget_layouts(struct capture_session *s, struct live_process *p)
 	process_close(p->process);
 	process_close(p->before);
 	process_close(p->older);
+	process_close(p->last);
 	free(p->needed);
-	p->process = p->before = p->older = NULL;
+	p->process = p->before = p->older = p->last = NULL;
 	p->needed = NULL;
 	p->nneeded = 0;
 }

@@ -38,6 +38,7 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	span.probe = session_probe(s, raw);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
 	if (span.probe != NO_INDEX) {
+		session_check_shared(s, t, &span);
 		span.site = session_call_site(s, t, raw, raw->start);
 		if (session_is_inner(s, raw, span.site))
 			span.probe = session_inner_probe(s, raw->probe, span.probe);

@@ -64,6 +64,16 @@ static void find_rank(struct capture_session *s, const struct process *process, 
 		kernel_set_rank(s->kernel, process->pid, def->rank);
 }
 
+/* Of a job of pointers-to-shared, whose threads may be processes or not. */
+static void find_threads(struct capture_session *s, struct live_process *p)
+{
+	const struct model *model = plan_rank_by_thread(s->plan, p->process);
+	bool all_here;
+
+	p->threads = model ? plan_ranks(s->plan, model, p->process, &all_here) : s->d->processes[p->index].ranks;
+	p->misread = false;
+}
+
 static void describe_process(struct capture_session *s, struct live_process *p)
 {
 	struct def_process *def = &s->d->processes[p->index];
@@ -76,6 +86,7 @@ static void describe_process(struct capture_session *s, struct live_process *p)
 	def->command = copy_text(p->process->command);
 	def->name = copy_text(p->process->name);
 	find_rank(s, p->process, def);
+	find_threads(s, p); /* it may be another program by now */
 	find_starter(s, def);
 	session_read_told(s, p);
 }
@@ -125,16 +136,24 @@ struct live_process *session_process(struct capture_session *s, uint32_t pid)
 	return p;
 }
 
+static bool is_power_of_two(uint32_t n)
+{
+	return !(n & (n - 1));
+}
+
 struct live_process *session_calling_process(struct capture_session *s, uint32_t pid)
 {
 	struct live_process *p = session_process(s, pid);
 
 	if (!p)
 		p = new_process(s, pid, NULL);
-	if (p && !p->process && !p->ended)
+	/* What it maps can take long to read: with its first threads, and then seldom. */
+	if (!p || !is_power_of_two(++p->callers))
+		return p;
+	if (!p->process && !p->ended)
 		capture_refresh_process(s, pid);
 	/* One that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
-	if (p && p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
+	if (p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
 		describe_process(s, p);
 	return p;
 }
@@ -142,6 +161,7 @@ struct live_process *session_calling_process(struct capture_session *s, uint32_t
 void session_set_process(struct capture_session *s, struct live_process *p, struct process *process)
 {
 	p->process = process;
+	p->callers = 0;
 	describe_process(s, p);
 }
 

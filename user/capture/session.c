@@ -96,6 +96,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	if (session_is_inner(s, raw, span.site))
 		span.probe = session_inner_probe(s, raw->probe, span.probe);
 	memcpy(span.words, raw->value, span.nwords * sizeof(span.words[0]));
+	session_check_shared(s, t, &span);
 	if (s->comm_places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
 	session_note_texts(s, t, &span);

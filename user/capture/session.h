@@ -71,6 +71,9 @@ struct live_process {
 	uint64_t changed, settling; /* ns; when the last one began, and its last change: between them it is not known what lies where */
 	uint32_t program_layout;  /* the layout that its present program began with ... */
 	uint64_t program_since;   /* ns; ... and when; 0: it was there already */
+	long threads;             /* that a job of pointers-to-shared has; 0: not known */
+	uint64_t threads_pass;    /* in which that was read last */
+	bool misread;             /* one of its pointers-to-shared named another: they are not as they are read */
 	uint64_t table_pass;      /* in which libpupc's table was read again */
 	uint64_t changed_pass;    /* of capture_drain(): changes that are told together are one */
 	int32_t control;          /* what it said last of measurement; valid where it ever did */
@@ -80,6 +83,7 @@ struct live_process {
 	bool settled;             /* its linker has yet to say that what is known already is all */
 	struct process *before;   /* with the mappings of the layout before; NULL: none, or not known */
 	uint64_t before_settled;  /* ns; the last change that led to the layout before: since then it is known */
+	struct process *last;     /* of an earlier layout, for where its program lies; NULL: as for the others */
 	struct process *older;    /* as it was before the first look in this pass (older_pass): a change before that look may be told after it */
 	uint64_t older_pass;
 	unsigned reads;           /* of its mappings, for the changes of this pass */
@@ -90,6 +94,8 @@ struct live_process {
 	size_t nneeded;
 	uint32_t needed_layout;
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
+	uint32_t callers;         /* its threads that have called since it was looked at */
+	uint32_t comms;           /* what is kept of its communicators, in entries and runs of members */
 	bool missing;             /* it was not there when it was looked for last */
 	bool ended;
 	UT_hash_handle hh;
@@ -183,6 +189,7 @@ struct capture_session {
 	struct comm_places **comm_places; /* by site id: where its calls name communicators; NULL: nowhere */
 	uint32_t ncomm_places;
 	struct live_comm *comms;  /* all that were met */
+	uint32_t kept_comms;      /* in entries and runs of members */
 	struct limit *limit;      /* private to limit.c; NULL: none */
 	struct announced_event *announced; /* by process and number */
 	struct announced_meaning *meanings; /* what definitions of them say */
@@ -194,6 +201,7 @@ struct capture_session {
 	uint64_t doubles;         /* calls left out since a compiler's own event says the same */
 	struct capture_totals totals;
 	int err;                  /* -ENOMEM, once it has happened */
+	bool said_beyond;        /* that a pointer-to-shared names a thread that is not there */
 	bool said_near;          /* that --profile leaves nothing out */
 };
 
@@ -303,6 +311,8 @@ uint32_t session_inner_probe(struct capture_session *s, uint32_t site, uint32_t 
 /* comms.c */
 /* A site of the plan is new; they come in the order of their ids. 0 or -ENOMEM. */
 int session_comm_site(struct capture_session *s, const struct site *site);
+/* Makes values unknown that name a thread which the job does not have (beyond.c). */
+void session_check_shared(struct capture_session *s, const struct live_thread *t, struct span *span);
 /* A call at a site that has comm_places: defines the communicators that it is the first to name. */
 void session_meet_comms(struct capture_session *s, const struct live_thread *t, uint32_t site, const struct span *span);
 void session_free_comms(struct capture_session *s);

@@ -77,6 +77,8 @@ static const struct mapping *program_mapping(struct capture_session *s, const st
 
 	/* It may have ended before it could be looked at once more. */
 	*owner = session_mapped_ns(p) > p->program_since ? p->process : p->layout > p->program_layout ? p->before : NULL;
+	if (!*owner && p->last && p->last->mapped_ns > p->program_since)
+		*owner = p->last;
 	mapping = mapping_in(*owner, site->address);
 	if (!mapping || !mapping->inode || number < p->program_layout ||
 	    (number == p->program_layout && layout & UNSETTLED && p->program_since > p->changed))

@@ -270,7 +270,7 @@ static void remove_ended(struct look *look)
 		thread = find_thread(s, look->ended[i].born, look->ended[i].tid);
 		if (thread)
 			forget(s, thread, look->ended[i].probe);
-		kernel_forget_sum(s->kernel, &look->ended[i]);
+		kernel_forget_sum(s->kernel, &look->ended[i], 0); /* shares are of a whole machine, whose sums are not read here */
 	}
 	HASH_ITER(hh, s->sum_threads, thread, next) {
 		if (!thread->ended)
@@ -291,7 +291,7 @@ int capture_read_sums(struct capture_session *s)
 		return 0;
 	s->sums_elapsed = s->sums_time ? now - s->sums_time : 0;
 	s->sums_time = now;
-	err = kernel_read_sums(s->kernel, take_entry, &look);
+	err = kernel_read_sums(s->kernel, take_entry, &look, NULL);
 	take_unknown(&look);
 	if (!err)
 		remove_ended(&look);

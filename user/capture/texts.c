@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "capture/session.h"
@@ -45,9 +44,7 @@ static bool read_memory(pid_t pid, uint64_t address, char text[TEXT_MOST + 1])
 
 	while (done < TEXT_MOST) {
 		size_t piece = PAGE - (address + done) % PAGE;
-		struct iovec local = { text + done, piece < TEXT_MOST - done ? piece : TEXT_MOST - done };
-		struct iovec remote = { (void *)(uintptr_t)(address + done), local.iov_len };
-		ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+		ssize_t got = memory_read(pid, address + done, text + done, piece < TEXT_MOST - done ? piece : TEXT_MOST - done);
 
 		if (got <= 0)
 			break;

@@ -14,7 +14,7 @@
  * say, are taken out then.
  *
  * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are
- * let go.
+ * let go. So can one that looks for leaks at its end: LeakSanitizer, a part of AddressSanitizer, traces its own process then.
  */
 #include <errno.h>
 #include <poll.h>
@@ -119,13 +119,26 @@ static void watch_loading(struct job *job, pid_t pid)
 	}
 }
 
+/* Does something that it maps stop all its threads at its end, by tracing them? It makes the system call itself, and imports nothing. */
+static bool looks_for_leaks(const struct job *job, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode ? plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+
+		if (image && image_symbol(image, "__lsan_do_leak_check"))
+			return true;
+	}
+	return false;
+}
+
 static enum hold_answer decide(struct job *job, pid_t pid)
 {
 	const struct process *process = capture_process(job->capture, pid);
 
 	if (!process)
 		return HOLD_ON;
-	if (job->hold_children && launchers_traces(job->launchers, pid)) {
+	if (job->hold_children && (launchers_traces(job->launchers, pid) || looks_for_leaks(job, process))) {
 		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
 			 "come late from here on", pid, log_safe(process->name));
 		job->hold_children = false;

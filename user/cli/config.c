@@ -21,11 +21,11 @@
 #define FILE_MOST 65536 /* bytes */
 
 /* Whoever can write what a privileged process obeys has its privileges. 0 or -errno, said. */
-static int check_owner(const char *path)
+static int check_owner(const char *path, int fd)
 {
 	struct stat st;
 
-	if (stat(path, &st))
+	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode)) {
 		log_error("%s: not a file: give --config a file of options", log_safe(path));
@@ -107,18 +107,21 @@ static int add_line(const char *path, unsigned number, char *line, const struct 
  */
 static int read_file(const char *path, const struct argp *parser, struct text_list *arguments)
 {
-	char *text, *line, *next;
+	char *text = NULL, *line, *next;
 	unsigned number = 0;
 	size_t size;
-	int err;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err = fd < 0 ? -errno : check_owner(path, fd);
 
-	err = check_owner(path);
-	if (err == -EINVAL || err == -EPERM)
-		return err;
-	text = err ? NULL : read_file_at(AT_FDCWD, path, FILE_MOST, &size);
-	if (!text) {
-		err = err ? err : -errno;
-		log_error("%s: %s: give --config a file of options", log_safe(path), strerror(-err));
+	/* The file whose owner was asked is the one that is read: by its path it might be another one by then. */
+	if (!err)
+		text = read_open_file(fd, FILE_MOST, &size);
+	if (!err && !text)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		if (err != -EINVAL && err != -EPERM)
+			log_error("%s: %s: give --config a file of options", log_safe(path), strerror(-err));
 		return err;
 	}
 	if (strlen(text) != size) {

@@ -5,7 +5,11 @@
 #include "util/format.h"
 #include "util/log.h"
 
+#define MUCH 0.5  /* of what a thread runs: its own work takes twice as long */
+#define MOST 0.99
+#define SOME 0.05 /* of its time: less does not matter, however little it runs */
 #define YOUNG_NS 100000000ULL /* of a thread heard of for less than this, a share says nothing */
+#define GROWN_NS 2000000000ULL /* what lasts that long is no passing thing */
 
 uint64_t cost_own_cpu(void)
 {
@@ -29,7 +33,7 @@ void cost_end(struct cost_meter *meter, uint64_t now)
 struct worst {
 	uint64_t now;
 	double share;
-	uint32_t tid;
+	struct cost_suspect found;
 };
 
 static void judge(void *context, const struct capture_thread *thread)
@@ -41,16 +45,69 @@ static void judge(void *context, const struct capture_thread *thread)
 	if (share <= worst->share)
 		return;
 	worst->share = share;
-	worst->tid = thread->tid;
+	worst->found = (struct cost_suspect){ .tid = thread->tid, .cost = thread->cost };
 }
 
-static void find_worst(struct cost_meter *meter, const struct capture_session *capture, uint64_t now)
+static struct worst find_worst(const struct capture_session *capture, uint64_t now)
 {
 	struct worst worst = { .now = now };
 
 	capture_visit_threads(capture, judge, &worst);
-	meter->worst = worst.share;
-	meter->tid = worst.tid;
+	return worst;
+}
+
+/* ns that a thread has run; 0: it is gone. */
+static uint64_t ran(uint32_t tid)
+{
+	unsigned long long ns = 0;
+	char path[40];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/schedstat", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &ns) != 1)
+		ns = 0;
+	fclose(file);
+	return ns;
+}
+
+static void find_suspect(void *context, const struct capture_thread *thread)
+{
+	struct cost_suspect *now = context;
+
+	if (thread->tid == now->tid)
+		now->cost = thread->cost;
+}
+
+static void warn_of(const struct cost_suspect *then, const struct cost_suspect *now)
+{
+	double share = (double)(now->cost - then->cost) / (now->ran - then->ran);
+
+	if (share < MOST)
+		log_warn("probes take %.0f%% of what thread %u runs, so its own work takes about %.0f times as long: --max-overhead 5%% would limit that; "
+			 "^C lets it go", 100 * share, now->tid, 1 / (1 - share));
+	else
+		log_warn("probes take nearly all of what thread %u runs: --max-overhead 5%% would limit that; ^C lets it go", now->tid);
+}
+
+void cost_warn(struct cost_meter *meter, const struct capture_session *capture, uint64_t now)
+{
+	struct cost_suspect *then = &meter->suspect, seen = { .tid = then->tid, .at = now };
+
+	if (meter->warned || (then->tid && now - then->at < GROWN_NS))
+		return;
+	if (then->tid) {
+		capture_visit_threads(capture, find_suspect, &seen);
+		seen.ran = ran(seen.tid);
+		meter->warned = seen.ran > then->ran && seen.cost - then->cost > MUCH * (seen.ran - then->ran) && seen.cost - then->cost > SOME * (now - then->at);
+		if (meter->warned)
+			warn_of(then, &seen);
+	}
+	*then = find_worst(capture, now).found;
+	then->ran = then->tid ? ran(then->tid) : 0;
+	then->at = now;
 }
 
 /* % of the time of all threads seen. */
@@ -64,9 +121,11 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	struct capture_totals totals = capture_totals(capture);
 	uint64_t cpu = cost_own_cpu();
 	double own = now > meter->shown ? 100.0 * (cpu - meter->cpu) / (now - meter->shown) : 0;
+	struct worst worst_thread = find_worst(capture, now);
 	char worst[40] = "";
 
-	find_worst(meter, capture, now);
+	meter->worst = worst_thread.share;
+	meter->tid = worst_thread.found.tid;
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of the worst", 100 * meter->worst);
 	snprintf(text, COST_SIZE, "cost %.2f%% of %zu threads' time%s; own CPU %.0f%%", of_all(&totals, now - meter->started),

@@ -151,7 +151,7 @@ static int show_files(const struct text_list *files, const struct place_options 
 
 int list_every_function(const struct text_list *files, bool at_entry, bool json, const unsigned *cost_ns)
 {
-	struct place_options options = { .at_entry = at_entry, .nop5 = place_nop5_is_cheap() };
+	struct place_options options = { .at_entry = at_entry };
 	struct json *j;
 	int err;
 

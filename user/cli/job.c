@@ -228,8 +228,7 @@ static int nothing_known(const struct job *job)
 	return -ENOENT;
 }
 
-/* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. */
-static int check_functions(struct job *job)
+int job_check_functions(struct job *job)
 {
 	const struct model *model = models_find(job->models, USER_MODEL);
 	int err = model ? plan_find_absent(job->plan) : 0;
@@ -268,7 +267,7 @@ int job_add_pids(struct job *job, const struct pid_list *list)
 	if (!err && !job->plan->nsites)
 		err = nothing_known(job);
 	else if (!err)
-		err = check_functions(job);
+		err = job_check_functions(job);
 	if (!err)
 		err = add_forked(job);
 	if (!err)

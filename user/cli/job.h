@@ -39,6 +39,8 @@ struct job {
 
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */
 int job_add_pids(struct job *job, const struct pid_list *list);
+/* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT, said, or -ENOMEM. */
+int job_check_functions(struct job *job);
 /* Loads the kernel side and puts the probes in. 0 or -errno, said. */
 int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes);
 /* Loads the kernel side for job->attach: no probe is in yet. 0 or -errno, said. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "target/target.h"
 #include "util/log.h"
 
 static const struct {
@@ -61,6 +62,8 @@ int main(int argc, char **argv)
 {
 	static char name[64], own[] = "gaspbpf";
 
+	if (reader_asked(argv[0]))
+		return reader_serve();
 	argp_err_exit_status = 2;
 	argp_program_version = "gaspbpf " GASPBPF_VERSION;
 	outlive_pipes();

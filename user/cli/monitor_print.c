@@ -118,7 +118,7 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
 		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
 	if (now->lost)
-		fprintf(out, "  LOST %llu calls (no memory)", (unsigned long long)now->lost);
+		fprintf(out, "  LOST %llu calls (no room)", (unsigned long long)now->lost);
 	fputc('\n', out);
 	if (!now->ready)
 		fprintf(out, "  not ready: %zu of %zu libraries have their probes\n", now->registered, now->libraries);
@@ -226,7 +226,7 @@ static int print_processes(const struct monitor_snapshot *now, const struct moni
 		snprintf(share, sizeof(share), "%s%.1f%%", about, list[i].ns / 1e7 / since);
 		snprintf(moved, sizeof(moved), "%s%s", list[i].bytes ? about : "", format_bytes(bytes, list[i].bytes / since));
 		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s%s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
-			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved, p->blind_ns ? "*" : "");
+			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved, p->lost ? " LOST some" : p->blind_ns ? "*" : "");
 	}
 	if (count > PROCESSES_SHOWN)
 		fprintf(out, "  ... and %zu more\n", count - PROCESSES_SHOWN);
@@ -304,6 +304,7 @@ static void write_process(struct json *j, const struct monitor_snapshot *now, co
 	json_key_uint(j, "blind_ns", p->blind_ns);
 	json_key_uint_known(j, "blind_from_ns", as_date(now, p->blind_from_ns), p->blind_ns);
 	json_key_uint_known(j, "blind_to_ns", as_date(now, p->blind_to_ns), p->blind_ns);
+	json_key_uint(j, "lost", p->lost);
 	json_key(j, "ended");
 	json_bool(j, p->ended_ns);
 	json_key(j, "events");
@@ -315,6 +316,19 @@ static void write_process(struct json *j, const struct monitor_snapshot *now, co
 	}
 	json_end_array(j);
 	json_end_object(j);
+}
+
+static void write_refused(struct json *j, const struct monitor_user *user)
+{
+	for (int why = 0; why < REFUSALS; why++) {
+		if (!user->refused[why])
+			continue;
+		json_object(j);
+		json_key_int_known(j, "uid", user->uid, !user->others);
+		json_key_string(j, "reason", refusal_name(why));
+		json_key_uint(j, "count", user->refused[why]);
+		json_end_object(j);
+	}
 }
 
 static void write_monitor(struct json *j, const struct monitor_snapshot *now)
@@ -341,6 +355,12 @@ static void write_monitor(struct json *j, const struct monitor_snapshot *now)
 	json_key_uint(j, "images", now->images);
 	json_key_uint(j, "sites", now->sites);
 	json_key_uint(j, "sums", now->sums);
+	json_key(j, "refused");
+	json_array(j);
+	for (size_t i = 0; i < now->nusers; i++)
+		write_refused(j, &now->users[i]);
+	write_refused(j, now->others);
+	json_end_array(j);
 	json_end_object(j);
 }
 

@@ -207,6 +207,8 @@ static void show_status(struct watch *w, uint64_t now)
 	char later[80] = "", blind[FORMAT_SIZE];
 
 	w->shown = now;
+	if (!w->options->observing.budget)
+		cost_warn(&w->cost, w->job->capture, now);
 	if (w->options->quiet)
 		return;
 	if (came.late)
@@ -343,6 +345,7 @@ static int leave(struct watch *w)
 	if (!job->plan->nsites)
 		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
 			 "what is looked for");
+	job_check_functions(job); /* of what came later than the start, too */
 	err = flight_finish(job->flight);
 	answer_dump(w);
 	run->finished = true;

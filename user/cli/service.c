@@ -22,7 +22,7 @@ enum { OPTION_LISTEN = 500, OPTION_SERIES, OPTION_CONFIG };
 
 static const struct argp_option option_table[] = {
 	{ "listen", OPTION_LISTEN, "[ADDRESS:]PORT", 0, "Answer Prometheus and others over HTTP: OpenMetrics at /metrics (ADDRESS: 127.0.0.1; docs/metrics.md)", 4 },
-	{ "max-series", OPTION_SERIES, "N", 0, "Series of single processes that they get at most (default 20000); what is beyond becomes one series an event", 4 },
+	{ "max-series", OPTION_SERIES, "N", 0, "Series of single processes that they get at most (default 40000); what is beyond becomes one series an event", 4 },
 	{ "config", OPTION_CONFIG, "FILE", 0, "Take options from FILE first: the long ones' names, without dashes, one a line; read again at SIGHUP (default, if nothing "
 	  "else is given: " SERVICE_CONFIG ")", 4 },
 	{ 0 }
@@ -65,7 +65,7 @@ static const struct monitor_snapshot *look(void *context)
 {
 	struct service *service = context;
 
-	return monitor_look(*service->monitor);
+	return monitor_glance(*service->monitor);
 }
 
 /* The new one first: if that fails, the old one goes on. Not so where both want the same port, but then nothing changes. */

@@ -371,6 +371,7 @@ static int leave(struct run *r, const struct options *o)
 	kernel_set_active(r->job.kernel, false);
 	part_from_command(r);
 	attach_remove_all(r->job.kernel, NULL);
+	job_check_functions(&r->job);
 	if (o->once && o->json)
 		err = top_print_json(&r->top, stdout);
 	else if (o->once)

@@ -98,15 +98,15 @@ static bool says_it_itself(const struct value *v, const char *key, enum meaning 
 	return v->meaning == meaning && v->side == SIDE_NONE && v->name && !strcmp(v->name, key);
 }
 
-/* A key that no other value has; "" for a value that a derived argument says as well. NULL: out of memory. */
+/* A key that no other value has; "" for a value that a derived argument says as well, or that is not shown. NULL: out of memory. */
 static char *make_key(const struct def_probe *probe, char **keys, uint32_t index)
 {
 	const struct value *v = &probe->values[index];
-	const char *name = v->name && *v->name ? v->name : "value";
+	const char *name = v->name ?: "";
 	size_t length = strlen(name);
 	char *key = calloc(1, length + index + 8); /* every clash costs one '_' */
 
-	if (!key || says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
+	if (!key || !value_is_shown(v) || says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
 		return key;
 	strcpy(key, name);
 	while (is_taken(keys, index, key) && length < strlen(name) + index + 6)

@@ -129,11 +129,11 @@ static void put_values(struct events *e, const struct span *span, const struct d
 		struct shown_value shown;
 		const char *name;
 
-		if ((probe->values[i].at_return && !at_end) || (probe->lists && value_is_argument(probe, i)))
+		if (!value_is_shown(&probe->values[i]) || (probe->values[i].at_return && !at_end) || (probe->lists && value_is_argument(probe, i)))
 			continue;
 		call_value(span, &probe->values[i], &shown);
 		put_text(b, " ");
-		put_escaped(b, probe->values[i].name ? probe->values[i].name : "?");
+		put_escaped(b, probe->values[i].name);
 		put_text(b, "=");
 		name = probe->values[i].meaning == MEANING_NAME && probe->values[i].form != FORM_TEXT && shown.kind != VALUE_UNKNOWN ?
 		       texts_find(e->texts, process, (uint64_t)shown.number, span->start) : NULL;

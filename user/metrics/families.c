@@ -7,6 +7,7 @@
 #include "metrics/families.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "metrics/rows.h"
@@ -226,6 +227,26 @@ static void write_overflow(struct exposition *e, enum amount amount, const struc
 	}
 }
 
+/* Of processes whose rows may be short: at most so many calls are missing there. */
+static void write_lost(struct exposition *e, const struct rows *rows)
+{
+	static const struct family lost = { "gaspbpf_process_lost_calls", "calls",
+		"Calls of the process's user that found no room while it ran: at most so many are missing in the process's figures.", KIND_COUNTER };
+	const struct monitor_process *before = NULL;
+	struct label labels[PROCESS_LABELS];
+
+	exposition_family(e, &lost);
+	for (size_t i = 0; i < rows->nshown; i++) {
+		const struct row *row = &rows->shown[i];
+
+		if (row->process == before || !row->process->lost)
+			continue;
+		before = row->process;
+		process_labels(labels, row->process, row->pid, row->rank);
+		exposition_count(e, labels, PROCESS_LABELS, row->process->lost);
+	}
+}
+
 static void write_processes(struct exposition *e, const struct rows *rows, const struct monitor_snapshot *s)
 {
 	struct label labels[ROW_LABELS];
@@ -293,6 +314,7 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		{ { "gaspbpf_lost_news", NULL, "Times that news of processes did not fit; all were looked at then.", KIND_COUNTER }, s->news_lost },
 		{ { "gaspbpf_renewals", NULL, "Times that all probes were put in anew.", KIND_COUNTER }, s->renewals },
 		{ { "gaspbpf_images", NULL, "Files looked into.", KIND_GAUGE }, s->images },
+		{ { "gaspbpf_files_refused", NULL, "Files that were too much to look at, as a whole or in part.", KIND_COUNTER }, images_refused() },
 		{ { "gaspbpf_sites", NULL, "Functions probed.", KIND_GAUGE }, s->sites },
 		{ { "gaspbpf_sums", NULL, "Entries in the kernel's map of sums.", KIND_GAUGE }, s->sums },
 	};
@@ -309,6 +331,32 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		one = &numbers[i];
 		write_one(e, &one->family, one->value);
 	}
+}
+
+/* What users were refused for want of room: each falls on the user who had used up his share. */
+static void write_refused_of(struct exposition *e, const struct monitor_user *user)
+{
+	char uid[16] = "other";
+	struct label labels[] = { { "reason", NULL }, { "uid", uid } };
+
+	if (!user->others)
+		snprintf(uid, sizeof(uid), "%u", (unsigned)user->uid);
+	for (int why = 0; why < REFUSALS; why++) {
+		labels[0].value = refusal_name(why);
+		if (user->refused[why])
+			exposition_count(e, labels, 2, user->refused[why]);
+	}
+}
+
+static void write_refused(struct exposition *e, const struct monitor_snapshot *s)
+{
+	static const struct family refused = { "gaspbpf_refused", NULL, "What a user was refused who had used up his share of the monitor's room.", KIND_COUNTER };
+
+	exposition_family(e, &refused);
+	for (size_t i = 0; i < s->nusers; i++)
+		write_refused_of(e, &s->users[i]);
+	if (s->others)
+		write_refused_of(e, s->others);
 }
 
 static void write_limit(struct exposition *e, const struct rows *rows)
@@ -354,10 +402,12 @@ int families_write(struct families *families, struct exposition *e, const struct
 		return err;
 	exposition_created(e, snapshot->since_realtime_ns);
 	write_self(e, snapshot);
+	write_refused(e, snapshot);
 	write_limit(e, &families->rows);
 	write_events(e, snapshot);
 	write_inner(e, snapshot);
 	write_following(e, snapshot);
 	write_processes(e, &families->rows, snapshot);
+	write_lost(e, &families->rows);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * rows.c - which events of which processes have series of their own.
  *
- * First come, first served, and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there. What is in
+ * First come, first served, within a share for each user (docs/security-shares.md), and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there. What is in
  * the overflow series is all that the event's total has and no other series has, or had until its process was forgotten: rows beyond the
  * limit, processes that are not kept apart, that had ended before anybody looked, or of which the end was not seen. So nothing vanishes: the
  * sum of all that ever was in these series is the total. And no series ever goes back.
@@ -26,8 +26,47 @@ struct place {
 	uint64_t generation; /* the last look at which it was there */
 	size_t series;       /* 0: it is in the overflow series */
 	struct brief last;   /* with series: what they show */
+	uint32_t uid;
 	UT_hash_handle hh;
 };
+
+/* Series of one user's processes. */
+struct holding {
+	uint32_t uid;
+	size_t series;
+	UT_hash_handle hh;
+};
+
+static void hold(struct rows *rows, uint32_t uid, size_t more, size_t less)
+{
+	struct holding *h;
+
+	HASH_FIND_INT(rows->holdings, &uid, h);
+	if (!h) {
+		h = calloc(1, sizeof(*h));
+		if (!h)
+			return; /* his share is larger than it should be: the limit holds */
+		h->uid = uid;
+		HASH_ADD_INT(rows->holdings, uid, h);
+	}
+	h->series += more;
+	h->series -= less > h->series ? h->series : less;
+	if (h->series)
+		return;
+	HASH_DEL(rows->holdings, h);
+	free(h);
+}
+
+/* No user has more series than are left for all others. */
+static bool is_within_share(const struct rows *rows, uint32_t uid, size_t more)
+{
+	struct holding *h;
+
+	if (rows->used + more > rows->limit)
+		return false;
+	HASH_FIND_INT(rows->holdings, &uid, h);
+	return rows->limit < SHARED_LEAST || (h ? h->series : 0) + more + rows->used + more <= rows->limit;
+}
 
 static struct place *find(const struct rows *rows, const struct key *key)
 {
@@ -84,12 +123,13 @@ static void forget_those_that_ended(struct rows *rows)
 			continue;
 		add(&rows->gone[place->key.event], &place->last);
 		rows->used -= place->series;
+		hold(rows, place->uid, 0, place->series);
 		HASH_DEL(rows->places, place);
 		free(place);
 	}
 }
 
-static struct place *new_place(struct rows *rows, const struct key *key, size_t series)
+static struct place *new_place(struct rows *rows, const struct key *key, uint32_t uid, size_t series)
 {
 	struct place *place = calloc(1, sizeof(*place));
 
@@ -97,8 +137,10 @@ static struct place *new_place(struct rows *rows, const struct key *key, size_t 
 		return NULL;
 	place->key = *key;
 	place->generation = rows->generation;
-	place->series = rows->used + series <= rows->limit ? series : 0;
+	place->uid = uid;
+	place->series = is_within_share(rows, uid, series) ? series : 0;
 	rows->used += place->series;
+	hold(rows, uid, place->series, 0);
 	HASH_ADD(hh, rows->places, key, sizeof(place->key), place);
 	return place;
 }
@@ -126,7 +168,7 @@ static int place_row(struct rows *rows, const struct monitor_snapshot *snapshot,
 	struct place *place = find(rows, &key);
 
 	if (!place)
-		place = new_place(rows, &key, series(what));
+		place = new_place(rows, &key, process->uid, series(what));
 	if (!place)
 		return -ENOMEM;
 	if (!place->series) {
@@ -184,10 +226,15 @@ int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size
 void rows_free(struct rows *rows)
 {
 	struct place *place, *next;
+	struct holding *h, *after;
 
 	HASH_ITER(hh, rows->places, place, next) {
 		HASH_DEL(rows->places, place);
 		free(place);
+	}
+	HASH_ITER(hh, rows->holdings, h, after) {
+		HASH_DEL(rows->holdings, h);
+		free(h);
 	}
 	free(rows->shown);
 	free(rows->gone);

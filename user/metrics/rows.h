@@ -24,11 +24,13 @@ struct row {
 };
 
 struct place;
+struct holding;
 
 struct rows {
 	size_t limit, used; /* series of single processes: most, now */
 	size_t over;        /* rows that are in an overflow series now */
 	struct place *places; /* of all rows, by process and event */
+	struct holding *holdings; /* by user */
 	uint64_t generation;
 	struct row *shown; size_t nshown, room; /* those with series of their own, by process */
 	struct brief *gone, *known, *overflow; size_t nevents; /* by event: rows with series that have ended, and with those that live; all the rest */

@@ -4,7 +4,8 @@
  * libmicrohttpd runs on the caller's loop (its epoll descriptor), so a look at the counters and the answer that is made of it are one step of one
  * thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a connection until it has been silent for CLIENT_SECONDS,
  * or until more than CLIENTS have come: then the oldest makes room. So nobody can keep others out by holding connections. What was written for one
- * scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop.
+ * scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop. While the counters are being read, which takes
+ * long where a machine is full, what was written last is given out.
  */
 #include "metrics/metrics.h"
 
@@ -41,6 +42,7 @@ struct metrics {
 		struct MHD_Connection *connection; /* NULL: a free place */
 		uint64_t number; /* in the order of their coming */
 		bool leaving;
+		bool waits;      /* for the first answer of its dialect, which cannot be made just now */
 	} clients[CLIENTS_AT_ONCE];
 	uint64_t came; /* clients, so far */
 	struct answer {
@@ -84,8 +86,8 @@ static int make_answer(struct metrics *m, enum dialect dialect, uint64_t now)
 	struct MHD_Response *response;
 	int err;
 
-	if (!snapshot)
-		return -EIO;
+	if (!snapshot) /* the last one is the newest that there is */
+		return m->answers[dialect].response ? 0 : -EAGAIN;
 	exposition_begin(e, dialect);
 	err = families_write(m->families, e, snapshot);
 	if (!err)
@@ -105,6 +107,29 @@ static int make_answer(struct metrics *m, enum dialect dialect, uint64_t now)
 	return 0;
 }
 
+/* The same request is handled again with the next step. False: it is not one of our clients'. */
+static bool wait_for_answer(struct metrics *m, struct MHD_Connection *connection)
+{
+	for (struct client *client = m->clients; client < m->clients + CLIENTS_AT_ONCE; client++) {
+		if (client->connection != connection)
+			continue;
+		client->waits = true;
+		MHD_suspend_connection(connection);
+		return true;
+	}
+	return false;
+}
+
+static void end_waiting(struct metrics *m)
+{
+	for (struct client *client = m->clients; client < m->clients + CLIENTS_AT_ONCE; client++) {
+		if (!client->waits)
+			continue;
+		client->waits = false;
+		MHD_resume_connection(client->connection);
+	}
+}
+
 static enum MHD_Result answer_metrics(struct metrics *m, struct MHD_Connection *connection)
 {
 	enum dialect dialect = dialect_accepted(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
@@ -114,6 +139,8 @@ static enum MHD_Result answer_metrics(struct metrics *m, struct MHD_Connection *
 
 	if (!answer->response || now - answer->made >= FRESH_NS)
 		err = make_answer(m, dialect, now);
+	if (err == -EAGAIN && wait_for_answer(m, connection))
+		return MHD_YES;
 	if (err) {
 		log_error("metrics: %s: this scrape got none: the next one may", strerror(-err));
 		return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain", "the counters could not be read\n");
@@ -291,7 +318,7 @@ int metrics_open(struct metrics **metrics, const char *listen, size_t max_series
 	if (fd < 0)
 		goto failed;
 	describe(m, fd);
-	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	m->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 				     CLIENTS_AT_ONCE, MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_SECONDS, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, m,
 				     MHD_OPTION_END);
 	if (!m->daemon) {
@@ -311,6 +338,7 @@ void metrics_close(struct metrics *m)
 {
 	if (!m)
 		return;
+	end_waiting(m);
 	if (m->daemon)
 		MHD_stop_daemon(m->daemon);
 	for (unsigned i = 0; i < DIALECTS; i++)
@@ -349,6 +377,8 @@ int metrics_timeout(const struct metrics *m)
 
 void metrics_step(struct metrics *m)
 {
-	if (m)
-		MHD_run(m->daemon);
+	if (!m)
+		return;
+	end_waiting(m);
+	MHD_run(m->daemon);
 }

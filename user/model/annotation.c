@@ -162,6 +162,8 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 
 	if (lexer_take_word(lexer, "sizeof"))
 		a->fixed = lexer_take_mark(lexer, '*') ? FIXED_POINTEE : lexer_take_word(lexer, "T") ? FIXED_T : FIXED_SIZEOF;
+	else if (lexer_take_word(lexer, "unknown"))
+		a->fixed = FIXED_UNKNOWN;
 	else if (lexer_take_number(lexer, "a constant", 0, INT64_MAX, &a->number))
 		a->fixed = FIXED_NUMBER;
 	else
@@ -225,7 +227,7 @@ static bool item_read(struct lexer *lexer, struct arena *arena, struct annotatio
 		source_error(lexer->source, at, "'element' stands only in @count");
 		return false;
 	}
-	if (lexer->token.kind == TOKEN_NUMBER || lexer_is_word(lexer, "sizeof"))
+	if (lexer->token.kind == TOKEN_NUMBER || lexer_is_word(lexer, "sizeof") || lexer_is_word(lexer, "unknown"))
 		return fixed_read(lexer, a);
 	if (a->located) {
 		source_error(lexer->source, at, "a second path: an annotation has one; write the annotation twice");

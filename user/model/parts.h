@@ -167,7 +167,7 @@ struct path {
 	const char *field;       /* of a layout */
 };
 
-enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE, FIXED_T };
+enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE, FIXED_T, FIXED_UNKNOWN };
 
 struct annotation {
 	enum meaning meaning;
@@ -264,7 +264,7 @@ struct fact {
 	const char *type, *field;    /* field NULL: the declaration of a type */
 	struct path path;
 	struct passed passed;        /* of a declaration */
-	bool null;                   /* X.null, X.world, X.self: a handle, not a path */
+	bool null;                   /* X.null, X.world, X.self, peer.nobody: a number, not a path */
 	int64_t number;
 };
 struct layout {

@@ -23,6 +23,12 @@ void value_encode(struct buffer *buffer, const struct value *v);
 bool value_decode(struct cursor *cursor, struct value *v);
 void value_free(struct value *v); /* what it holds, not v itself */
 
+/* Is it to be shown? One without a name only serves the payload. */
+static inline bool value_is_shown(const struct value *v)
+{
+	return v->name && *v->name;
+}
+
 /* The low bytes of a word as a number of this width (enum gb_width). */
 int64_t word_extend(uint64_t word, uint8_t width);
 

@@ -236,7 +236,7 @@ static void want_constant(struct wants *wants, const struct parameter *p, const 
 	if (a->fixed == FIXED_T)
 		type = wants->bound->t;
 	if (a->fixed != FIXED_NUMBER)
-		want->value.number = type_size(wants->parsed, wants->soname, type, NULL);
+		want->value.number = a->fixed == FIXED_UNKNOWN ? 0 : type_size(wants->parsed, wants->soname, type, NULL);
 	if (a->fixed != FIXED_NUMBER && !want->value.number) {
 		want->value.constant = false;
 		want->value.unobservable = true;
@@ -481,6 +481,54 @@ static void want_one(struct wants *wants)
 						&wants->bound->t);
 }
 
+/* Does the call move something on this side, as far as its model says? */
+static bool says_amount(const struct prototype *p, enum side side)
+{
+	for (unsigned i = 0; i < p->nparameters; i++)
+		for (unsigned k = 0; k < p->parameters[i].nannotations; k++) {
+			const struct annotation *a = &p->parameters[i].annotations[k];
+
+			if ((a->meaning == MEANING_COUNT || a->meaning == MEANING_BYTES) && a->side == side)
+				return true;
+		}
+	return false;
+}
+
+/* peer.nobody: with that rank no bytes are moved, whatever the count says. A value without a name that is 0 there, and unknown elsewhere. */
+static void want_nothing(struct wants *wants, const struct arrival *arrival, enum side side, int64_t nobody)
+{
+	struct want *want = want_add(wants, strdup(""), MEANING_BYTES, arrival->place);
+
+	if (!want)
+		return;
+	want->value.side = side;
+	want->value.width = arrival->passed.width;
+	want->value.form = arrival->passed.form;
+	want->value.number = -nobody;
+	want->value.valid_count = 32;
+	want->value.valid_equals = (uint32_t)nobody;
+}
+
+/* Before all other values, as the first one that is known tells how many bytes there are. */
+static void want_nobody(struct wants *wants, const struct arrival *arrival)
+{
+	const struct fact *fact = fact_field(wants->parsed, wants->soname, "peer", "nobody");
+	const struct parameter *p = arrival->parameter;
+	uint8_t width = arrival->passed.width;
+
+	if (!fact || p->out || p->type.pointers || arrival->place.origin == FROM_NOWHERE || (width != GB_S32 && width != GB_U32))
+		return;
+	for (unsigned i = 0; i < p->nannotations; i++) {
+		const struct annotation *a = &p->annotations[i];
+
+		if (a->meaning != MEANING_PEER || a->located)
+			continue;
+		for (enum side side = SIDE_NONE; side <= SIDE_RECV && !wants->failed; side++)
+			if ((a->side == SIDE_NONE || a->side == side) && says_amount(wants->bound->prototype, side))
+				want_nothing(wants, arrival, side, fact->number);
+	}
+}
+
 /* What @only looks at comes first, so that it is never what is left out. */
 static void want_only(struct wants *wants, const struct arrival *arrivals)
 {
@@ -511,6 +559,8 @@ void wants_find(struct wants *wants)
 	for (unsigned i = 0; i < p->nparameters; i++)
 		arrivals[i] = arrive(wants, &handed, &p->parameters[i]);
 	want_only(wants, arrivals);
+	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++)
+		want_nobody(wants, &arrivals[i]);
 	for (unsigned i = 0; i < p->nparameters && !wants->failed; i++)
 		want_arrival(wants, &arrivals[i]);
 	if (!wants->failed && marks & MARK_ONE)

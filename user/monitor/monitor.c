@@ -19,6 +19,10 @@
 
 #define READ_NS 1000000000ULL    /* threads have ended: their sums are read after so long at most */
 #define ENDED_MOST 2048          /* or when there are so many */
+#define SUMS_AT_ONCE 16384       /* of more, the reading is not waited for */
+#define PAUSE_SHARE 2            /* and is done in a third of the time at most */
+#define STALE_NS 15000000000ULL  /* but what is given out is not older, ... */
+#define STALE_READINGS 6         /* ... or not than so many readings take */
 #define SWEEP_NS 30000000000ULL  /* for what was not told */
 #define IDLE_MS 1000
 #define WATCHFUL_MS 200          /* a storm begins unseen for so long */
@@ -70,8 +74,14 @@ static int complete_wish(struct monitor *m)
 int monitor_read(struct monitor *m, bool govern)
 {
 	uint64_t start = clock_monotonic();
-	int err = tally_read(&m->book, govern);
+	int err;
 
+	if (m->reading) /* somebody's breath */
+		return 0;
+	m->reading = true;
+	err = tally_read(&m->book, govern, m->within ? NULL : &m->breath);
+	m->reading = m->wanted = false;
+	m->read_from = start;
 	m->read_at = clock_monotonic();
 	m->read_took = m->read_at - start;
 	if (err)
@@ -84,11 +94,15 @@ static void sweep(struct monitor *m)
 	m->swept = clock_monotonic();
 	notice_check(m);
 	files_sweep(m);
-	tally_sweep(&m->book);
+	m->reading = true;
+	tally_sweep(&m->book, &m->breath);
+	m->reading = false;
 }
 
 static bool reading_is_due(const struct monitor *m, uint64_t now)
 {
+	if (m->wanted && now - m->read_at >= PAUSE_SHARE * m->read_took)
+		return true;
 	return HASH_COUNT(m->book.ended) >= ENDED_MOST || (m->book.ended && now - m->read_at >= READ_NS);
 }
 
@@ -154,7 +168,7 @@ int monitor_timeout(const struct monitor *m)
 {
 	if (m->pending || m->rescan || m->registered < m->nlibraries)
 		return 0;
-	if (m->busy || m->some_leave)
+	if (m->busy || m->some_leave || m->wanted)
 		return BUSY_MS;
 	return m->processes && m->governor ? WATCHFUL_MS : IDLE_MS;
 }
@@ -200,15 +214,16 @@ struct monitor_process monitor_describe(const struct watched_process *w)
 	return (struct monitor_process){
 		.pid = w->pid, .start_time = w->process->start_time, .since_ns = w->since, .uid = w->process->uid, .comm = w->process->name,
 		.exe = w->about.exe, .cgroup = w->about.cgroup, .user = w->about.user, .job = w->about.job,
-		.rank = w->about.rank, .size = w->about.size, .from_start = w->from_start, .blind_ns = w->blind,
+		.rank = w->about.rank, .size = w->about.size, .lost = w->lost, .from_start = w->from_start, .blind_ns = w->blind,
 		.blind_from_ns = w->blind_from, .blind_to_ns = w->blind_to,
 	};
 }
 
-static int show_process(struct monitor *m, const struct watched_process *w, size_t *used)
+static int show_process(struct monitor *m, struct watched_process *w, size_t *used)
 {
 	struct monitor_process *p = &m->shown[m->snapshot.nprocesses++];
 
+	w->lost = shares_lost(m, w->share ? w->share->user : GB_USER_OTHERS) - w->lost_before;
 	*p = monitor_describe(w);
 	if (array_reach(&m->shown_events, &m->shown_events_room, *used + w->tallied.ntallies + 1, sizeof(*m->shown_events)))
 		return -ENOMEM;
@@ -272,6 +287,7 @@ static void show_counts(struct monitor *m)
 	struct monitor_snapshot *s = &m->snapshot;
 
 	kernel_read_counts(m->kernel, &m->counts);
+	shares_show(m);
 	s->since_ns = m->began;
 	s->since_realtime_ns = m->began_realtime;
 	s->noticed = m->noticed;
@@ -320,17 +336,11 @@ static int look_around(struct monitor *m)
 	return 0;
 }
 
-const struct monitor_snapshot *monitor_look(struct monitor *m)
+/* What was read last becomes what is shown. start: ns; what was done until then is in it. */
+static const struct monitor_snapshot *show(struct monitor *m, uint64_t start)
 {
 	struct monitor_event *events;
-	uint64_t start = clock_monotonic(), outer = m->looking; /* files that are looked through meanwhile may let somebody else have a look */
-	int err;
 
-	m->looking = start;
-	err = look_around(m);
-	m->looking = outer;
-	if (err)
-		return NULL;
 	remains_expire(m);
 	m->snapshot.time_ns = clock_monotonic();
 	events = realloc(m->events_shown, (m->book.nevents + 1) * sizeof(*events));
@@ -345,6 +355,31 @@ const struct monitor_snapshot *monitor_look(struct monitor *m)
 	show_counts(m);
 	m->snapshot.time_ns = start; /* what was done until then is in it, wholly */
 	return show_processes(m) ? NULL : &m->snapshot;
+}
+
+const struct monitor_snapshot *monitor_look(struct monitor *m)
+{
+	uint64_t start = clock_monotonic(), outer = m->looking; /* files that are looked through meanwhile may let somebody else have a look */
+	int err;
+
+	if (m->reading)
+		return NULL;
+	m->looking = start;
+	err = look_around(m);
+	m->looking = outer;
+	return err ? NULL : show(m, start);
+}
+
+const struct monitor_snapshot *monitor_glance(struct monitor *m)
+{
+	uint64_t most = STALE_READINGS * m->read_took > STALE_NS ? STALE_READINGS * m->read_took : STALE_NS;
+
+	if (m->reading)
+		return NULL;
+	if (!m->read_from || kernel_sums_in_use(m->kernel) <= SUMS_AT_ONCE || clock_monotonic() - m->read_from > most)
+		return monitor_look(m);
+	m->wanted = true;
+	return show(m, m->read_from);
 }
 
 /* --- life -------------------------------------------------------------- */
@@ -418,6 +453,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 	if (!m->options.most_processes)
 		m->options.most_processes = MONITOR_PROCESSES;
 	m->epoll = m->inotify = -1;
+	m->taking = GB_USER_ALL;
 	m->scope.file = true;
 	m->scope.apart = options->budget > 0;
 	m->breath = (struct breath){ .take = breathe, .context = m };
@@ -470,6 +506,7 @@ void monitor_close(struct monitor *m)
 		free(m->libraries[i]);
 	free(m->libraries);
 	remains_free(m);
+	shares_free(m);
 	free(m->shown);
 	free(m->shown_events);
 	free(m->events_shown);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gaspbpf/wire.h"
 #include "model/model.h"
 #include "probe/probe.h"
 #include "target/target.h"
@@ -74,6 +75,7 @@ struct monitor_options {
 };
 
 #define MONITOR_PROCESSES 4096
+#define SHARED_LEAST 1000 /* most_processes, or series, of which users have shares: of fewer, who comes first takes what he needs */
 #define MONITOR_ENDED 512 /* processes that have ended and are still shown: the last so many */
 
 /* Loads the kernel side, looks at the processes that run already, puts probes in. 0 or -errno, said. */
@@ -143,7 +145,27 @@ struct monitor_process {
 	bool from_start;     /* it started after the monitor: nothing of it was missed but what `blind_ns` tells */
 	uint64_t blind_ns;   /* it could make calls, and the probes were not in yet: for so long, since the monitor began; 0: never */
 	uint64_t blind_from_ns, blind_to_ns; /* CLOCK_MONOTONIC: the last time that was so */
+	uint64_t lost;       /* calls of its user's, this process's or others', that found no room while it ran: at most so many are missing here */
 	const struct monitor_process_event *events; size_t nevents; /* those with calls */
+};
+
+/* What a user can be refused: GB_ROOM_* and GB_REFUSED_MEMORY (gaspbpf/wire.h) by the kernel side, and: */
+enum monitor_refusal {
+	REFUSED_FILES = GB_REFUSALS, /* files not looked into */
+	REFUSED_FUNCTIONS,           /* files whose functions found no room */
+	REFUSED_PROCESSES,           /* processes not kept apart: in the totals only */
+	REFUSALS
+};
+/* "sums" */
+const char *refusal_name(enum monitor_refusal why);
+
+#define MONITOR_USERS 64 /* that are told of one by one */
+
+/* A user of whom something was refused. No figure ever becomes less. */
+struct monitor_user {
+	uid_t uid;
+	bool others;                          /* not one, but all further ones */
+	uint64_t refused[REFUSALS];           /* how often */
 };
 
 struct monitor_snapshot {
@@ -160,6 +182,8 @@ struct monitor_snapshot {
 	size_t libraries, registered;         /* those to be probed beforehand, and how many of them are */
 	uint64_t renewals;                    /* times that all probes were put in anew, to forget files that are gone */
 	uint64_t lost;                        /* calls that are in no sum, for want of memory */
+	const struct monitor_user *users; size_t nusers; /* of whom something was refused, in the order in which it was */
+	const struct monitor_user *others;    /* further ones */
 	uint64_t lost_spans;                  /* with `spans`: calls that found no room in the rings; they are counted all the same */
 	uint64_t news_lost;                   /* times that the kernel's news did not fit; all processes were looked at then */
 	uint64_t cost_ns;                     /* what the probes took from all threads so far, by the calibration */
@@ -172,5 +196,10 @@ struct monitor_snapshot {
 
 /* Reads the kernel's sums. Good until the next call of any function above. NULL: no memory, or the kernel refused, said. */
 const struct monitor_snapshot *monitor_look(struct monitor *monitor);
+/*
+ * The same for who must not wait: where there are many sums, what was read last (monitor_snapshot.time_ns), and a new reading soon. NULL also in the midst of
+ * a reading: then what was given out before is the newest that there is.
+ */
+const struct monitor_snapshot *monitor_glance(struct monitor *monitor);
 
 #endif

@@ -115,7 +115,7 @@ static void free_watched(struct watched_process *w)
 static void forget(struct monitor *m, struct watched_process *w)
 {
 	if (w->process) {
-		m->napart--;
+		shares_let_go(m, w);
 		if (m->options.watcher.left)
 			m->options.watcher.left(m->options.watcher.context, m, w->pid);
 	}
@@ -167,7 +167,8 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 	w->process = process;
 	w->about = *about;
 	*about = (struct about){ 0 };
-	m->napart++;
+	shares_visit(m, false);
+	w->lost_before = shares_lost(m, process->uid);
 	m->noticed++;
 	HASH_ADD_INT(m->processes, pid, w);
 	return w;
@@ -176,11 +177,11 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 /* Too many are kept apart: this one counts in the totals only. */
 static void crowd(struct monitor *m, struct watched_process *w)
 {
-	if (m->napart <= m->options.most_processes)
+	if (shares_keep_apart(m, w))
 		return;
-	if (!m->crowded++)
+	if (m->napart >= m->options.most_processes && !m->full++)
 		log_warn("more than %zu processes at a time: others count in the totals only", m->options.most_processes);
-	m->napart--;
+	m->crowded++;
 	process_close(w->process);
 	w->process = NULL;
 }

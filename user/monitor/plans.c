@@ -72,6 +72,8 @@ int plans_new(struct monitor *m)
 		return err;
 	m->plan->no_alone = true;
 	m->plan->placing.breath = &m->breath;
+	m->plan->admission = (struct plan_admission){ .file = shares_admit_file, .functions = shares_admit_functions, .context = m };
+	shares_renew(m);
 	plans_take_care(m);
 	m->book.plan = m->plan;
 	m->book.nsites = 0;
@@ -149,12 +151,15 @@ static const char **names_of_programs(const struct monitor *m)
 	return names;
 }
 
-static bool look_into(const struct monitor *m, int folder, const char *path)
+static bool look_into(struct monitor *m, int folder, const char *path)
 {
 	const char **names = names_of_programs(m);
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	bool found = fd >= 0 && (!names || image_may_have(fd, names));
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may have become another thing than a file */
+	bool found;
 
+	reading_breathes(&m->breath);
+	found = fd >= 0 && (!names || image_may_have(fd, names));
+	reading_breathes(NULL);
 	if (fd >= 0)
 		close(fd);
 	free(names);
@@ -283,8 +288,12 @@ static bool has_own(const struct monitor *m, pid_t pid)
 int plans_take(struct monitor *m, struct process *process, uint64_t *until)
 {
 	uint32_t first = m->plan->nsites;
-	int err = plan_add_processes(m->plan, &process, 1);
 	bool known = has_own(m, process->pid);
+	int err;
+
+	shares_begin_taking(m, process->uid);
+	err = plan_add_processes(m->plan, &process, 1);
+	shares_end_taking(m);
 
 	*until = 0;
 	if (!err && plan_has_new(m->plan, first))

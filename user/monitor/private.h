@@ -20,9 +20,20 @@ struct watched_process {
 	struct about about;
 	struct tallied_process tallied;
 	uint64_t since, blind, blind_from, blind_to; /* as in monitor_process */
+	struct user_share *share;   /* that it is kept apart in; NULL: it is not kept apart */
+	uint64_t lost_before, lost; /* shares_lost() of its user when it was noticed; as in monitor_process, at the last look */
 	bool from_start;
 	bool ended;                 /* after the next reading it goes */
 	uint64_t leaving;           /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the end; 0: none */
+	UT_hash_handle hh;
+};
+
+/* What one user holds and was refused (shares.c). */
+struct user_share {
+	uint32_t user;                           /* or GB_USER_OTHERS */
+	size_t files, functions, apart, place;   /* place: in monitor_snapshot.users, from 1; 0: none */
+	uint64_t refused[REFUSALS];
+	uint64_t said[REFUSALS];                 /* ns; when; 0: never */
 	UT_hash_handle hh;
 };
 
@@ -69,9 +80,19 @@ struct monitor {
 	bool within;                /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
 	bool some_leave;            /* processes are `leaving` */
 	bool rescan;                /* news was lost: all processes are to be looked at */
+	struct user_share *users;   /* those who hold something, or have */
+	uint32_t taking;            /* whose process what the plan takes in is of; GB_USER_ALL: nobody's */
+	size_t functions_taken;     /* all users' */
+	size_t images_before;       /* of the plan's: before that process */
+	uint64_t visited;           /* ns; when the kernel's accounts were looked at */
+	struct monitor_user refused[MONITOR_USERS + 1]; /* what is shown of them; the last one: further users */
 	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
 	uint64_t began, began_realtime; /* ns */
 	uint64_t ready;             /* ns; when it was; 0: it is not */
+	uint64_t full;              /* times that a process found no place of its own, whoever has them */
+	bool reading;               /* the sums: nothing but breathing is done */
+	bool wanted;                /* somebody has asked for a new reading */
+	uint64_t read_from;         /* ns; when the last one began; 0: there was none */
 	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
 	bool busy;                  /* calls come so fast that the cost may matter */
 	size_t images_then, sites_then; /* right after the last renewal */
@@ -165,6 +186,26 @@ int limits_govern(struct monitor *m);
 int monitor_read(struct monitor *m, bool govern);
 /* All but its events. What it points to is w's. Not of one that is not kept apart. */
 struct monitor_process monitor_describe(const struct watched_process *w);
+
+/* shares.c */
+/* Looks at what the kernel side has refused, if that was not done just now, and says it. */
+void shares_visit(struct monitor *m, bool now);
+/* Calls of this user's that are in no figure, so far. */
+uint64_t shares_lost(struct monitor *m, uint32_t user);
+/* The plan takes in what a process of this user's maps, from here to there. */
+void shares_begin_taking(struct monitor *m, uint32_t user);
+void shares_end_taking(struct monitor *m);
+/* plan_admission's, for that user. */
+bool shares_admit_file(void *context);
+bool shares_admit_functions(void *context, const struct image *image, size_t count);
+/* The plan is empty. */
+void shares_renew(struct monitor *m);
+/* The process is kept apart from now on; false: there is no room for more of its user's. */
+bool shares_keep_apart(struct monitor *m, struct watched_process *w);
+/* It is not any more; if it was. */
+void shares_let_go(struct monitor *m, struct watched_process *w);
+void shares_show(struct monitor *m); /* m->snapshot.users */
+void shares_free(struct monitor *m);
 
 /* remains.c */
 /* Keeps what is to be shown of a process that has ended, and is kept apart; takes w->about. */

@@ -3,7 +3,7 @@
  *
  * Whoever looks now and then has not seen what a process did after the last look before its end, and has seen nothing at all of one that began
  * and ended in between. So its figures stay for a while, as they were at its end. All else of it goes at once. There is a limit: where
- * processes end by the thousand, the oldest go first; in the events' totals all of them remain.
+ * processes end by the thousand, the oldest go first, of the user who has most of them; in the events' totals all of them remain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +25,26 @@ static void free_one(struct remains *r)
 	about_free(&r->about);
 	free(r->comm);
 	free(r->events);
+}
+
+/* The oldest of the user who has most of them: one whose processes end by the thousand pushes out nobody else's. */
+static void drop_one(struct monitor *m)
+{
+	size_t chosen = 0, most = 0;
+
+	for (size_t i = 0; i < m->nremains; i++) {
+		size_t own = 0;
+
+		for (size_t k = i; k < m->nremains; k++)
+			own += m->remains[k].shown.uid == m->remains[i].shown.uid;
+		if (own > most) { /* only of a user's first are all of his counted */
+			most = own;
+			chosen = i;
+		}
+	}
+	free_one(&m->remains[chosen]);
+	m->nremains--;
+	memmove(m->remains + chosen, m->remains + chosen + 1, (m->nremains - chosen) * sizeof(*m->remains));
 }
 
 static void drop_oldest(struct monitor *m, size_t count)
@@ -54,6 +74,7 @@ void remains_keep(struct monitor *m, struct watched_process *w)
 		free_one(&r);
 		return; /* it is in the totals */
 	}
+	w->lost = shares_lost(m, w->share ? w->share->user : GB_USER_OTHERS) - w->lost_before;
 	r.shown = monitor_describe(w);
 	r.shown.ended_ns = m->looking ?: clock_monotonic(); /* as the look that shows it first, not later */
 	r.shown.comm = r.comm;
@@ -62,7 +83,7 @@ void remains_keep(struct monitor *m, struct watched_process *w)
 	w->about = (struct about){ 0 };
 	m->remains[m->nremains++] = r;
 	if (m->nremains > MONITOR_ENDED)
-		drop_oldest(m, m->nremains - MONITOR_ENDED);
+		drop_one(m);
 }
 
 size_t remains_show(const struct monitor *m, struct monitor_process *shown)

@@ -19,8 +19,11 @@
 
 #include "model/value.h"
 #include "monitor/tally.h"
+#include "util/breath.h"
 #include "util/array.h"
 #include "util/clock.h"
+
+#define FORGOTTEN_AT_ONCE 256 /* entries, between two breaths */
 
 /* --- events ------------------------------------------------------------ */
 
@@ -181,12 +184,12 @@ int tally_end_thread(struct tally_book *book, uint32_t tid, uint64_t time)
 	return 0;
 }
 
-static void forget_ended(struct tally_book *book)
+static void forget_ended(struct ended_thread **threads)
 {
 	struct ended_thread *ended, *next;
 
-	HASH_ITER(hh, book->ended, ended, next) {
-		HASH_DEL(book->ended, ended);
+	HASH_ITER(hh, *threads, ended, next) {
+		HASH_DEL(*threads, ended);
 		free(ended);
 	}
 }
@@ -195,7 +198,7 @@ static bool has_ended(struct tally_book *book, const struct gb_sum_place *place)
 {
 	struct ended_thread *ended;
 
-	HASH_FIND_INT(book->ended, &place->tid, ended);
+	HASH_FIND_INT(book->ending, &place->tid, ended);
 	return ended && place->born <= ended->time;
 }
 
@@ -244,8 +247,14 @@ static void rest_governed(struct tally_book *book)
 
 /* --- reading ----------------------------------------------------------- */
 
+/* An entry of the map, and whose share it is of. */
+struct taken_place {
+	struct gb_sum_place place;
+	uint32_t user;
+};
+
 struct places {
-	struct gb_sum_place *items;
+	struct taken_place *items;
 	size_t count, room;
 };
 
@@ -274,7 +283,7 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 			book->err = -ENOMEM;
 			return; /* it counts as alive until the next time */
 		}
-		r->done.items[r->done.count++] = *place;
+		r->done.items[r->done.count++] = (struct taken_place){ *place, sum->user };
 	}
 	if (r->govern && !ended && site < book->nsites)
 		tell_governor(book, place, sum);
@@ -287,7 +296,7 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 	bills_add(book, site, sum, fold);
 }
 
-int tally_read(struct tally_book *book, bool govern)
+int tally_read(struct tally_book *book, bool govern, struct breath *breath)
 {
 	struct reader r = { .book = book, .govern = govern && book->governor };
 	int err;
@@ -296,13 +305,20 @@ int tally_read(struct tally_book *book, bool govern)
 	book->entries = 0;
 	bills_begin(book);
 	book->err = 0;
-	err = kernel_read_sums(book->kernel, take, &r);
-	for (size_t i = 0; i < r.done.count; i++)
-		kernel_forget_sum(book->kernel, &r.done.items[i]);
+	/* Who ends from now on does so for the next reading: of a thread that ends in the midst of this one, some entries are read already. */
+	book->ending = book->ended;
+	book->ended = NULL;
+	err = kernel_read_sums(book->kernel, take, &r, breath);
+	for (size_t i = 0; i < r.done.count; i++) {
+		kernel_forget_sum(book->kernel, &r.done.items[i].place, r.done.items[i].user);
+		if (i % FORGOTTEN_AT_ONCE == 0)
+			breath_ends(breath);
+	}
+	kernel_sums_forgotten(book->kernel);
 	book->entries -= r.done.count;
 	bills_pay(book, clock_monotonic(), book->fold_all && !err);
 	free(r.done.items);
-	forget_ended(book);
+	forget_ended(&book->ending);
 	if (r.govern)
 		rest_governed(book);
 	return err ?: book->err;
@@ -323,18 +339,18 @@ static void look_for_thread(void *context, const struct gb_sum_place *place, con
 		tally_end_thread(s->book, place->tid, s->now);
 }
 
-void tally_sweep(struct tally_book *book)
+void tally_sweep(struct tally_book *book, struct breath *breath)
 {
 	struct sweep sweep = { book, UINT64_MAX };
 
-	kernel_read_sums(book->kernel, look_for_thread, &sweep);
+	kernel_read_sums(book->kernel, look_for_thread, &sweep, breath);
 }
 
 void tally_free(struct tally_book *book)
 {
 	struct governed *g, *next;
 
-	forget_ended(book);
+	forget_ended(&book->ended);
 	HASH_ITER(hh, book->governed, g, next) {
 		HASH_DEL(book->governed, g);
 		free(g);

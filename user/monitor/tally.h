@@ -68,7 +68,8 @@ struct tally_book {
 
 	struct tally_event *events; size_t nevents, events_room;
 	uint32_t *event_of; size_t nsites, sites_room; /* by site id */
-	struct ended_thread *ended;
+	struct ended_thread *ended;      /* since the last reading began */
+	struct ended_thread *ending;     /* those that the present reading is about */
 	struct governor *governor;       /* NULL: none */
 	struct governed *governed;
 	uint32_t *resting; size_t nresting, resting_room; /* indexes of threads that have ended, to be used again */
@@ -94,10 +95,10 @@ void bills_pay(struct tally_book *book, uint64_t now, bool again);
 int tally_define(struct tally_book *book);
 /* A thread has ended. -ENOMEM: its entries stay until tally_sweep(). */
 int tally_end_thread(struct tally_book *book, uint32_t tid, uint64_t time);
-/* Reads all sums. govern: the governor is told. 0 or -errno, not said. */
-int tally_read(struct tally_book *book, bool govern);
+/* Reads all sums. govern: the governor is told. breath: as in kernel_read_sums(); the figures are in no good order until it returns. 0 or -errno, not said. */
+int tally_read(struct tally_book *book, bool govern, struct breath *breath);
 /* Also forgets threads of which no end was told. To be called now and then. */
-void tally_sweep(struct tally_book *book);
+void tally_sweep(struct tally_book *book, struct breath *breath);
 /* Its events that have calls, as of that reading, into an array with room for all its tallies. Returns how many. */
 size_t tallied_events(const struct tallied_process *process, uint64_t reading, struct monitor_process_event *events);
 void tally_free_process(struct tallied_process *process);

@@ -13,7 +13,7 @@ const char *absence_text(enum absence why)
 		[ABSENT_NOT_EXPORTED] = "not exported: the file has no function of this name",
 		[ABSENT_STRIPPED] = "not exported, and the file is stripped of its local symbols",
 		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
-		[ABSENT_INDIRECT] = "an indirect function (IFUNC): its address is chosen when the program starts",
+		[ABSENT_INDIRECT] = "an indirect function (IFUNC), and which functions its resolver chooses from cannot be told",
 		[ABSENT_OUTSIDE] = "its symbol does not lie in the file's code",
 		[ABSENT_INSTRUCTION] = "its first instruction (a lock prefix) cannot carry a probe, and no other one will do",
 	};
@@ -24,10 +24,14 @@ const char *absence_text(enum absence why)
 /* Why this image does not give the function; ABSENT_REASONS: it does. */
 static enum absence why_absent(const struct plan *plan, struct image *image, const struct function *f)
 {
-	const struct symbol *symbol = image_symbol(image, f->symbol);
+	const struct symbol *symbol = indirect_symbol(image, f->symbol);
+	struct symbol body;
 
-	if (symbol && symbol->ifunc)
-		return ABSENT_INDIRECT;
+	if (symbol && symbol->ifunc) {
+		if (!indirect_find(image, symbol, &body, 1))
+			return ABSENT_INDIRECT;
+		symbol = &body;
+	}
 	if (symbol && !symbol->offset)
 		return ABSENT_OUTSIDE;
 	if (symbol && plan_cannot_place(plan, image, symbol))

@@ -14,6 +14,7 @@
 #include "util/files.h"
 #include "util/log.h"
 
+#define NAME_ROOM 1024
 #define ASKED_MOST 4000 /* functions of one file: more are hardly meant */
 
 /* One -F: [FILE:]NAME. */
@@ -113,6 +114,18 @@ static bool is_hidden(const struct asked_work *work, const char *name)
 	return *name == '_';
 }
 
+/* The name that the function has in the source: as the symbol's, but for what a compiler put behind it. NULL: too long for one. */
+static const char *source_name(const struct symbol *symbol, char name[static NAME_ROOM])
+{
+	size_t length = indirect_name_length(symbol);
+
+	if (length >= NAME_ROOM)
+		return NULL;
+	memcpy(name, symbol->name, length);
+	name[length] = '\0';
+	return name;
+}
+
 static struct model_set *make_model(const struct symbol *const *functions, size_t count)
 {
 	struct model_set *set = models_new();
@@ -127,7 +140,7 @@ static struct model_set *make_model(const struct symbol *const *functions, size_
 	fprintf(out, "model " ASKED_MODEL "\nlanguage C\nnumber FUNC 1\nlibrary program *\njoin alone\n"
 		"event FUNC both(const char *funcsig = prototype)\n");
 	for (size_t i = 0; i < count; i++)
-		fprintf(out, "FUNC user each %s\n", functions[i]->name);
+		fprintf(out, "FUNC user each %.*s\n", (int)indirect_name_length(functions[i]), functions[i]->name);
 	if (fclose(out) || models_add_text(set, "-F", text, size)) {
 		models_free(set);
 		set = NULL;
@@ -136,18 +149,21 @@ static struct model_set *make_model(const struct symbol *const *functions, size_
 	return set;
 }
 
-/* The functions that are asked for, one symbol for each place. */
+/* The functions that are asked for, one symbol for each place; IFUNCs come last: an implementation with a name that is asked for keeps it. */
 static size_t find_functions(struct asked_work *work, const struct image *image, const struct symbol **functions)
 {
 	size_t count = 0;
+	char name[NAME_ROOM];
 
-	for (size_t i = 0; i < image->nsymbols && count < ASKED_MOST; i++) {
-		const struct symbol *symbol = &image->symbols[i];
+	for (int indirect = 0; indirect < 2; indirect++) {
+		for (size_t i = 0; i < image->nsymbols && count < ASKED_MOST; i++) {
+			const struct symbol *symbol = &image->symbols[i];
 
-		if (symbol->ifunc || !symbol->offset || !is_asked_for(work, image, symbol->name, false))
-			continue;
-		if (image_symbol(image, symbol->name) == symbol)
-			functions[count++] = symbol;
+			if (symbol->ifunc != indirect || !symbol->offset || !source_name(symbol, name) || !is_asked_for(work, image, name, false))
+				continue;
+			if (indirect_symbol(image, name) == symbol)
+				functions[count++] = symbol;
+		}
 	}
 	if (count == ASKED_MOST)
 		log_warn("-F: more than %d functions of %s: the rest is left out: ask for fewer", ASKED_MOST, log_safe(image->path));
@@ -160,13 +176,14 @@ static size_t keep_functions(struct asked_work *work, const struct image *image,
 {
 	size_t kept = 0;
 	bool known = false;
+	char name[NAME_ROOM];
 
 	for (size_t i = 0; i < count; i++)
 		known |= signatures[i] != NULL;
 	for (size_t i = 0; i < count; i++) {
-		if (known ? !signatures[i] : is_hidden(work, functions[i]->name))
+		if (known ? !signatures[i] && !functions[i]->ifunc : is_hidden(work, functions[i]->name))
 			continue;
-		is_asked_for(work, image, functions[i]->name, true);
+		is_asked_for(work, image, source_name(functions[i], name) ?: "", true);
 		functions[kept] = functions[i];
 		signatures[kept++] = signatures[i];
 	}
@@ -178,15 +195,65 @@ static size_t keep_functions(struct asked_work *work, const struct image *image,
 /* The model's functions come in the order in which they were written, but for names that stand for one place. */
 static void sign_sites(struct plan *plan, uint32_t first, const struct symbol *const *functions, char **signatures, size_t count)
 {
+	char name[NAME_ROOM];
+
 	for (uint32_t s = first; s < plan->nsites; s++) {
-		for (size_t i = 0; i < count; i++) {
-			if (plan->sites[s].offset != functions[i]->offset || !signatures[i])
-				continue;
-			plan->sites[s].signature = signatures[i];
-			signatures[i] = NULL;
-			break;
+		struct site *site = &plan->sites[s];
+
+		for (size_t i = 0; i < count && !site->signature; i++) {
+			bool same = functions[i]->ifunc ? !strcmp(site->function->symbol, source_name(functions[i], name) ?: "")
+							: site->offset == functions[i]->offset;
+
+			if (same && signatures[i])
+				site->signature = strdup(signatures[i]);
 		}
 	}
+}
+
+/* "int fast(int n)" becomes "int solve(int n)"; NULL: the one name is not in it, or no memory. */
+static char *renamed(const char *signature, const char *from, const char *to)
+{
+	size_t length = strlen(from);
+	char *text;
+
+	for (const char *at = strstr(signature, from); at && length; at = strstr(at + 1, from)) {
+		if ((at > signature && !strchr(" *&", at[-1])) || at[length] != '(')
+			continue;
+		return asprintf(&text, "%.*s%s%s", (int)(at - signature), signature, to, at + length) < 0 ? NULL : text;
+	}
+	return NULL;
+}
+
+/*
+ * What DWARF says of each function. Of an IFUNC it knows the implementations: clones have the function's own name there, others have names of
+ * their own. 0 or -ENOMEM.
+ */
+static int find_signatures(struct image *image, const struct symbol *const *functions, size_t count, char **signatures)
+{
+	struct symbol *bodies = calloc(count, sizeof(*bodies));
+	const struct symbol **whose = calloc(count, sizeof(*whose));
+	int err = bodies && whose ? 0 : -ENOMEM;
+	char name[NAME_ROOM];
+
+	for (size_t i = 0; !err && i < count; i++)
+		whose[i] = functions[i]->ifunc && indirect_find(image, functions[i], &bodies[i], 1) ? &bodies[i] : functions[i];
+	if (!err)
+		err = image_signatures(image, whose, count, signatures);
+	for (size_t i = 0; !err && i < count; i++) {
+		char *own = functions[i]->ifunc && signatures[i] && source_name(functions[i], name) && !strchr(whose[i]->name, '.') ?
+			renamed(signatures[i], whose[i]->name, name) : NULL;
+
+		if (whose[i] == functions[i] && functions[i]->ifunc) { /* the resolver's own */
+			free(signatures[i]);
+			signatures[i] = NULL;
+		} else if (own) {
+			free(signatures[i]);
+			signatures[i] = own;
+		}
+	}
+	free(whose);
+	free(bodies);
+	return err;
 }
 
 int plan_add_asked(struct plan *plan, size_t at)
@@ -206,7 +273,7 @@ int plan_add_asked(struct plan *plan, size_t at)
 	signatures = calloc(ASKED_MOST, sizeof(*signatures));
 	count = functions && signatures ? find_functions(work, image, functions) : 0;
 	if (functions && signatures)
-		err = count ? image_signatures(image, functions, count, signatures) : 0;
+		err = count ? find_signatures(image, functions, count, signatures) : 0;
 	count = err ? 0 : keep_functions(work, image, functions, signatures, count);
 	sets = count ? reallocarray(work->sets, work->nsets + 1, sizeof(*sets)) : NULL;
 	set = sets ? make_model(functions, count) : NULL;

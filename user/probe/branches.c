@@ -56,6 +56,7 @@ struct bits {
 	const struct tables *tables; /* NULL: they do not matter */
 	uint64_t *read;   /* tables read lately, by a part of their address: many lea name the same one */
 	struct breath *breath;
+	bool too_many;    /* entries of tables: not all were looked at */
 };
 
 static void set(uint8_t *bits, uint64_t at)
@@ -87,7 +88,7 @@ static void look_at_lea(struct bits *b, uint64_t target)
 	if (!b->tables || b->read[target % TABLES_READ] == target)
 		return;
 	b->read[target % TABLES_READ] = target;
-	tables_entries(b->tables, target, look_at_entry, b);
+	b->too_many |= !tables_entries(b->tables, target, look_at_entry, b);
 }
 
 /* Every branch that may begin in the first `own` of `size` bytes at `address`; and every lea. */
@@ -150,6 +151,8 @@ static int scan_part(struct bits *b, int fd, uint64_t offset, uint64_t size, uin
 			scan(b, buffer, want, left < CHUNK ? left : CHUNK, address + at);
 		if (!err && breath_ends(b->breath))
 			err = -ECANCELED;
+		if (!err && b->too_many)
+			err = -EFBIG;
 	}
 	free(buffer);
 	return err;
@@ -495,7 +498,7 @@ static bool tables_lead_to_start(const struct function_code *code, const uint8_t
 		if (!length)
 			break;
 		if (instruction_lea(bytes + at, length, code->address + at, &target))
-			tables_entries(&tables, target, is_start, &start);
+			start.found |= !tables_entries(&tables, target, is_start, &start); /* in doubt it does */
 		if (length < 7 || bytes[at + length - 7] != 0xff || bytes[at + length - 6] != 0x24)
 			continue;
 		memcpy(&address, bytes + at + length - sizeof(address), sizeof(address)); /* jmp *table(,%rax,8) */

@@ -23,6 +23,8 @@ enum { UNKNOWN, NO, YES };
 struct known {
 	uint8_t switches, throws;
 	uint8_t text[NAMES_MOST]; /* by the place of the name in returns_work.names */
+	uint8_t looks_up_hooks;   /* those of the model `hooks_of` */
+	const struct model *hooks_of;
 };
 
 struct returns_work {
@@ -164,6 +166,12 @@ static bool tell_sides(const struct plan *plan, bool **of_program)
 
 /* --- what it can call --------------------------------------------------- */
 
+/* Can it look up functions at run time? */
+static bool calls_by_name(const struct image *image)
+{
+	return image_imports(image, "dlsym") || image_imports(image, "dlvsym");
+}
+
 /* Is the name in it, to be looked up? */
 static bool looks_up(const struct plan *plan, size_t image, const char *name)
 {
@@ -171,7 +179,7 @@ static bool looks_up(const struct plan *plan, size_t image, const char *name)
 	uint8_t *text;
 	size_t at = 0;
 
-	if (!image_imports(plan->images[image], "dlsym") && !image_imports(plan->images[image], "dlvsym"))
+	if (!calls_by_name(plan->images[image]))
 		return false;
 	while (at < work->nnames && strcmp(work->names[at], name))
 		at++;
@@ -239,7 +247,12 @@ bool doubts_of_program(const struct plan *plan, const char *name)
 
 bool doubts_handles_signals(const struct plan *plan)
 {
-	return doubts_of_users(plan, "sigaction") || doubts_of_users(plan, "signal") || doubts_of_users(plan, "sigset");
+	static const char *const names[] = { "sigaction", "__sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal", "sigset" };
+	bool handles = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		handles = handles || doubts_of_users(plan, names[i]);
+	return handles;
 }
 
 /* --- exceptions --------------------------------------------------------- */
@@ -294,25 +307,53 @@ static bool may_be_called_by(const struct plan *plan, const struct image *throwe
 	       is_used_by_program(plan, thrower);
 }
 
-static bool gives_hooks(const struct plan *plan, const struct image *image, const struct model *model)
+static bool is_wrapper_of(const struct model *model, const struct image *image)
+{
+	return model_wraps_in_file(model, image->soname, path_base(image->path));
+}
+
+static bool imports_hooks(const struct plan *plan, size_t image, const struct model *model)
 {
 	for (char **hook = model->hooks; hook && *hook; hook++)
-		if (image_imports(image, *hook))
-			return !is_plugin_of_runtime(plan, image);
+		if (image_imports(plan->images[image], *hook))
+			return !is_plugin_of_runtime(plan, plan->images[image]) && !is_wrapper_of(model, plan->images[image]);
+	return false;
+}
+
+/* A program that chooses its runtime when it runs imports none of its functions: it asks for them by their names. */
+static bool looks_up_hooks(const struct plan *plan, size_t image, const struct model *model)
+{
+	struct known *known = &plan->returns_work->known[image];
+
+	if (!model->hooks || is_runtime(plan, plan->images[image]) || is_wrapper_of(model, plan->images[image]))
+		return false;
+	if (known->hooks_of != model) {
+		known->hooks_of = model;
+		known->looks_up_hooks = image_has_text_of(plan->images[image], model->hooks) ? YES : NO;
+	}
+	return known->looks_up_hooks == YES;
+}
+
+/* Could an exception come out of what this image gives to a runtime? */
+static bool may_throw_in_hooks(const struct plan *plan, const struct image *hooker)
+{
+	if (shows_exceptions(hooker))
+		return true;
+	for (size_t t = 0; t < plan->nimages; t++)
+		if (knows_exceptions(plan, t) && may_be_called_by(plan, plan->images[t], hooker))
+			return true;
 	return false;
 }
 
 bool doubts_hooked(const struct plan *plan, const struct model *model)
 {
-	for (size_t h = 0; h < plan->nimages; h++) {
-		if (!gives_hooks(plan, plan->images[h], model))
-			continue;
-		if (shows_exceptions(plan->images[h]))
+	for (size_t h = 0; h < plan->nimages; h++)
+		if (imports_hooks(plan, h, model) && may_throw_in_hooks(plan, plan->images[h]))
 			return true;
-		for (size_t t = 0; t < plan->nimages; t++)
-			if (knows_exceptions(plan, t) && may_be_called_by(plan, plan->images[t], plan->images[h]))
-				return true;
-	}
+	/* What takes longer comes last. */
+	for (size_t h = 0; h < plan->nimages; h++)
+		if (calls_by_name(plan->images[h]) && may_throw_in_hooks(plan, plan->images[h]) && looks_up_hooks(plan, h, model))
+			return true;
 	return false;
 }
 

@@ -31,6 +31,8 @@
 #define PIECES_MOST 16
 #define TARGETS_MOST 4096
 #define LAST_CALLS_MOST 3  /* one after the other */
+#define SEARCH_STEPS 512    /* that a search takes before the first byte */
+#define TRIED 64            /* functions called last that are remembered, by a part of their address */
 #define HEAD 16             /* bytes of a branch's target that are looked at */
 
 /* A stretch of the function's code. */
@@ -55,9 +57,11 @@ struct search {
 	bool has_table;
 	unsigned depth;     /* of last calls */
 	const char *why;    /* the search has failed */
+	struct { uint64_t address; bool taken; } tried[TRIED]; /* called last before */
 };
 
 static const char many_parts[] = "it has too many parts";
+static const char too_long[] = "its file takes too long to look through";
 static const char unknown_jump[] = "nobody can tell where one of its jumps leads";
 
 static const struct piece *piece_at(const struct search *s, uint64_t address)
@@ -68,11 +72,21 @@ static const struct piece *piece_at(const struct search *s, uint64_t address)
 	return NULL;
 }
 
+/* So much is about to be decoded. False: that would be too much. */
+static bool may_decode(struct search *s, uint64_t size)
+{
+	if (image_reads(s->image, EFFORT_ENDS, size))
+		s->why = too_long;
+	return !s->why;
+}
+
 static void add_piece(struct search *s, uint64_t start, uint64_t size)
 {
 	struct piece *piece = &s->pieces[s->npieces];
 	uint64_t have = size;
 
+	if (!may_decode(s, size))
+		return;
 	if (s->npieces == PIECES_MOST || size > FUNCTION_MOST) {
 		s->why = size > FUNCTION_MOST ? "there is too much code to look at" : many_parts;
 		return;
@@ -123,8 +137,7 @@ static struct search *search_new(const struct image *image, const struct symbol 
 static void search_free(struct search *s);
 static void search(struct search *s);
 
-/* The ends of a local function that is called last; false: they cannot be told. */
-static bool take_ends_of(struct search *s, uint64_t address)
+static bool find_ends_of(struct search *s, uint64_t address)
 {
 	const struct unwind_range *range = image_unwind_range_at(s->image, address);
 	struct symbol local = { .name = "", .address = address, .offset = offset_of(s, address), .size = range ? range->size : 0 };
@@ -137,7 +150,7 @@ static bool take_ends_of(struct search *s, uint64_t address)
 	if ((symbol && symbol->address == address && symbol->dynamic) || !range || range->address != address ||
 	    address == s->code.address || s->depth == LAST_CALLS_MOST)
 		return false;
-	last = search_new(s->image, &local, s->probe_offset, s->depth + 1);
+	last = may_decode(s, SEARCH_STEPS) ? search_new(s->image, &local, s->probe_offset, s->depth + 1) : NULL;
 	if (!last)
 		return false;
 	last->observed = s->observed;
@@ -149,6 +162,20 @@ static bool take_ends_of(struct search *s, uint64_t address)
 	return taken;
 }
 
+/*
+ * The ends of a local function that is called last; false: they cannot be told. What is called last at many places is
+ * looked at once.
+ */
+static bool take_ends_of(struct search *s, uint64_t address)
+{
+	typeof(s->tried[0]) *tried = &s->tried[address / 16 % TRIED];
+	bool known = tried->address == address;
+
+	tried->taken = known ? tried->taken : find_ends_of(s, address);
+	tried->address = address;
+	return tried->taken;
+}
+
 enum destination { KNOWN, ELSEWHERE, PART, NOWHERE };
 
 static bool is_cold(const struct symbol *symbol)
@@ -156,16 +183,42 @@ static bool is_cold(const struct symbol *symbol)
 	return symbol && strstr(symbol->name, ".cold");
 }
 
+/*
+ * Is there anything that would lead into the function if it were the end of a branch? Most code of others is told by
+ * that, without being decoded.
+ */
+static bool may_come_back(const struct search *s, const uint8_t *bytes, uint64_t size, uint64_t address)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (size_t i = 0; i < s->npieces; i++) {
+		low = s->pieces[i].start < low ? s->pieces[i].start : low;
+		high = s->pieces[i].start + s->pieces[i].size > high ? s->pieces[i].start + s->pieces[i].size : high;
+	}
+	for (uint64_t at = 0; at < size; at++) {
+		int32_t far = 0;
+
+		if (address + at + 1 + (int64_t)(int8_t)bytes[at] - low < high - low)
+			return true;
+		if (size - at < sizeof(far))
+			continue;
+		memcpy(&far, bytes + at, sizeof(far));
+		if (address + at + sizeof(far) + (int64_t)far - low < high - low)
+			return true;
+	}
+	return false;
+}
+
 /* Does code in this range jump back into the middle of the function? */
 static bool comes_back(struct search *s, const struct unwind_range *range)
 {
 	uint64_t size = range->size, target, at = 0;
-	uint8_t *bytes = size <= FUNCTION_MOST ? branches_code_at(s->image, range->address, &size) : NULL;
+	uint8_t *bytes = size <= FUNCTION_MOST && may_decode(s, size / 16) ? branches_code_at(s->image, range->address, &size) : NULL;
 	struct recent recent = { 0 };
 	enum indirect indirect = INDIRECT_NONE;
-	bool back = false, always;
+	bool back = false, always, decode = bytes && may_come_back(s, bytes, size, range->address) && may_decode(s, size);
 
-	while (bytes && at < size && !back) {
+	while (decode && at < size && !back) {
 		enum transfer transfer = branches_step(&s->code, bytes, size, range->address, &at, &recent, &target, &indirect, &always);
 		const struct piece *into = transfer == TRANSFER_BRANCH ? piece_at(s, target) : NULL;
 
@@ -318,7 +371,7 @@ static void look_at_tables(struct search *s)
 		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++)
 			if (s->pieces[i].begins[at] &&
 			    instruction_lea(s->pieces[i].bytes + at, 7, s->pieces[i].start + at, &target))
-				tables_entries(&tables, target, look_at_entry, s);
+				s->why = tables_entries(&tables, target, look_at_entry, s) ? s->why : too_long;
 	}
 }
 

@@ -221,6 +221,26 @@ bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uin
 	return true;
 }
 
+bool instruction_load_word(const uint8_t *code, unsigned length, uint64_t address, uint64_t *word)
+{
+	if (length != 7 || (code[0] & 0xf8) != 0x48 || code[1] != 0x8b || (code[2] & 0xc7) != 0x05)
+		return false;
+	*word = address + length + read_displacement(code, length, 4);
+	return true;
+}
+
+bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *constant)
+{
+	bool plain = length == 5 && (code[0] & 0xf8) == 0xb8;
+	bool extended = length == 6 && code[0] == 0x41 && (code[1] & 0xf8) == 0xb8;
+	bool wide = length == 7 && (code[0] & 0xfe) == 0x48 && code[1] == 0xc7 && (code[2] & 0xf8) == 0xc0;
+
+	if (!plain && !extended && !wide)
+		return false;
+	memcpy(constant, code + length - sizeof(*constant), sizeof(*constant));
+	return !wide || !(*constant >> 31);
+}
+
 /*
  * branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c, as of every kernel since 5.15: nop, jmp,
  * jcc and call to a relative target, push of a register. A 66 prefix is fine with nop only. A REX prefix makes

@@ -43,6 +43,11 @@ bool instruction_is_stub(const uint8_t *code, size_t size);
 /* lea of an address that stands in the instruction. *target: where, `address` being that of the instruction. */
 bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target);
 
+/* mov of a word of memory to a register, the word's address standing in the instruction. *word: where it is, `address` being that of the instruction. */
+bool instruction_load_word(const uint8_t *code, unsigned length, uint64_t address, uint64_t *word);
+/* mov of a constant to a register, with no bits beyond the 32nd set. */
+bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *constant);
+
 /* What a jump to an address that is not in the instruction goes by. */
 enum jump_source {
 	JUMP_POINTER,  /* a word of memory: what a pointer to a function is, and what a jump table with an index is not */

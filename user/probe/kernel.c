@@ -148,8 +148,8 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 		bpf_program__set_expected_attach_type(o->progs.leave, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(o->progs.last, TRACE_UPROBE_MULTI);
 	}
-	err = observe_bpf__load(o);
-	return err ? err : fill_rings(kernel);
+	err = observe_bpf__load(o) ?: fill_rings(kernel);
+	return err ?: rooms_begin(kernel);
 }
 
 static int load_process(struct kernel *kernel, const struct kernel_options *options)
@@ -173,6 +173,10 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__reuse_fd(p->maps.doubts, bpf_map__fd(o->maps.doubts));
 	bpf_map__reuse_fd(p->maps.controls, bpf_map__fd(o->maps.controls));
 	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
+	bpf_map__reuse_fd(p->maps.stacked, bpf_map__fd(o->maps.stacked));
+	bpf_map__reuse_fd(p->maps.users, bpf_map__fd(o->maps.users));
+	bpf_map__reuse_fd(p->maps.returned, bpf_map__fd(o->maps.returned));
+	bpf_map__reuse_fd(p->maps.rooms, bpf_map__fd(o->maps.rooms));
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
@@ -209,7 +213,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 		return err;
 	}
 	read_counts(kernel, &kernel->before);
-	return 0;
+	return rooms_begin(kernel); /* what the trial took is nobody's */
 }
 
 /* The rungs to try, from the environment or all. */
@@ -324,6 +328,7 @@ void kernel_free(struct kernel *kernel)
 			close(kernel->ring_fds[i]);
 	neighbours_free(kernel);
 	held_free(kernel);
+	rooms_free(kernel);
 	free(kernel->links);
 	free(kernel);
 }

@@ -53,6 +53,7 @@ struct kernel {
 	bool let_go;                 /* no probes for everybody for now (attach_let_go) */
 	struct held *held;           /* private to held.c */
 	struct neighbours *neighbours; /* private to neighbours.c */
+	struct sums_returned *returned; /* private to rooms.c */
 };
 
 /* What one attach call puts in: parallel arrays of file offsets and cookies. */
@@ -100,8 +101,15 @@ void neighbours_free(struct kernel *kernel);
 /* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel);
 
+/* rooms.c: users' shares of what the kernel side holds. Nobody has taken anything. 0 or -errno, not said. */
+int rooms_begin(struct kernel *kernel);
+/* A sum of this user's has been removed; the kernel side hears of it with rooms_tell(). */
+void rooms_return(struct kernel *kernel, uint32_t user);
+void rooms_tell(struct kernel *kernel);
+void rooms_free(struct kernel *kernel);
+
 /* Empties the map of sums. (sums.c) */
-void kernel_forget_all_sums(const struct kernel *kernel);
+void kernel_forget_all_sums(struct kernel *kernel);
 
 /* From now on calls may be kept by stack (bpf/stacks.h). */
 void kernel_use_stacks(struct kernel *kernel);

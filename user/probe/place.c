@@ -31,7 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "probe/branches.h"
@@ -40,6 +39,7 @@
 #define SEARCHED 64         /* bytes from a function's start */
 #define DECODED_MOST (32u << 20) /* bytes of functions that are decoded at one time: about 10 s */
 #define PAGE 4096
+#define NOP5_SIZE 5
 
 static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
@@ -52,6 +52,15 @@ struct search {
 	size_t *owners;        /* ... and which they are */
 	size_t nranges;
 };
+
+/*
+ * No probe on a nop of 5 bytes: Linux 6.18 makes a call of it, to a page that a child made by fork has not got. Each child that came to
+ * such an instruction was killed. (s->options->nop5 is for kernels where that is known to be mended; of none it is.)
+ */
+static bool is_refused(const struct search *s, const uint8_t *code, size_t size)
+{
+	return instruction_refused(code, size) || (!s->options->nop5 && size >= NOP5_SIZE && instruction_class(code, NOP5_SIZE) == SITE_NOP5);
+}
 
 /* The class of an instruction here, as it stands in the file. */
 static enum site_class class_at(const struct search *s, const uint8_t *code, unsigned length, uint64_t address)
@@ -111,7 +120,7 @@ static bool walk_aside(const struct search *s, const struct place_wish *wish, co
 		if (!step || instruction_transfer(head + at, step, &displacement, &always) == TRANSFER_CALL)
 			break;
 		class = instruction_class(head + at, step) == SITE_EMULATED ? SITE_EMULATED : SITE_STEPPED;
-		if (at && wish->function->offset + at != wish->avoid && !is_taken(wish, wish->function->offset + at) && !instruction_refused(head + at, step) &&
+		if (at && wish->function->offset + at != wish->avoid && !is_taken(wish, wish->function->offset + at) && !is_refused(s, head + at, step) &&
 		    (!*length || class == SITE_EMULATED)) {
 			*found = at;
 			*length = step;
@@ -195,7 +204,7 @@ static void place_one(struct search *s, const struct place_wish *wish, size_t in
 	*place = (struct probe_place){ .offset = symbol->offset, .class = SITE_STEPPED };
 	if (size < 0)
 		size = 0;
-	place->refused = instruction_refused(head, size);
+	place->refused = is_refused(s, head, size);
 	if (wish->aside) {
 		if (!walk_aside(s, wish, head, size, &at, &length, &aside) || why_not_there(s, symbol, head, at, length, &pointers))
 			return;
@@ -280,20 +289,6 @@ const char *site_class_name(enum site_class class)
 	return class < SITE_CLASSES ? names[class] : "?";
 }
 
-/*
- * Linux 6.18. A wrong answer, as for a kernel that got it earlier by backport, costs some time at each hit and nothing else, so
- * this is not found by trying.
- */
-bool place_nop5_is_cheap(void)
-{
-	struct utsname system;
-	int major = 0, minor = 0;
-
-	if (uname(&system) || sscanf(system.release, "%d.%d", &major, &minor) != 2)
-		return false;
-	return major > 6 || (major == 6 && minor >= 18);
-}
-
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol)
 {
 	uint8_t head[INSTRUCTION_MOST];
@@ -301,7 +296,9 @@ bool plan_cannot_place(const struct plan *plan, const struct image *image, const
 	struct place_wish wish = { .function = symbol, .registers = PLACE_ALL_REGISTERS };
 	struct probe_place place;
 
-	if (size > 0 && !instruction_refused(head, size))
+	struct search s = { .options = &plan->placing };
+
+	if (size > 0 && !is_refused(&s, head, size))
 		return false;
 	return size <= 0 || place_probes(image, &wish, 1, &plan->placing, &place) || place.refused;
 }
@@ -343,7 +340,7 @@ int plan_place_away(struct plan *plan, const struct image *image, struct site **
 
 	for (size_t i = 0; !err && i < count; i++)
 		wishes[i] = (struct place_wish){
-			.function = image_symbol(image, sites[i]->function->symbol), .registers = sites[i]->registers, .aside = true,
+			.function = &sites[i]->body, .registers = sites[i]->registers, .aside = true,
 			.avoid = sites[i]->probe_offset, .taken = taken, .context = context,
 		};
 	if (!err && count && !plan->placing.at_entry)
@@ -380,7 +377,7 @@ int plan_place_aside(struct plan *plan, const struct image *image)
 	for (size_t i = 0; !err && i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
 
-		if (site->image != image || !image_symbol(image, site->function->symbol) || site->aside || site->attached ||
+		if (site->image != image || site->aside || site->attached ||
 		    (site->returns != RETURNS_SITES && !site->no_exits))
 			continue;
 		site->aside = true;
@@ -404,7 +401,7 @@ int plan_place_sites(struct plan *plan, const struct image *image, uint32_t firs
 
 		for (size_t k = 0; k < site->nfunctions; k++)
 			site->registers |= registers_read(&site->captures[k].program);
-		wishes[i] = (struct place_wish){ .function = image_symbol(image, site->function->symbol), .registers = site->registers };
+		wishes[i] = (struct place_wish){ .function = &site->body, .registers = site->registers };
 	}
 	if (!err)
 		err = place_probes(image, wishes, count, &plan->placing, places);

@@ -19,6 +19,7 @@ struct plan_work {
 	bool filters_tried;     /* plan->guarded is known */
 	bool *mapped;           /* [image]: a process maps it, it is not only a file */
 	bool *asked_in;         /* [image]: what -F asks for has been looked for there */
+	bool *turned_away;      /* [image]: it has functions, which were not admitted */
 };
 
 /* Which functions of a model have been looked for in an image. */
@@ -102,6 +103,21 @@ static int choose_models(struct plan *plan)
 	return 0;
 }
 
+/* Those of the image's functions that were found since there were `before` are observed wholly or not at all. */
+static bool is_admitted(struct plan *plan, size_t image, uint32_t before)
+{
+	const struct plan_admission *a = &plan->admission;
+
+	if (!a->functions || (!plan->crowded && a->functions(a->context, plan->images[image], plan->nsites - before)))
+		return true;
+	if (plan->crowded)
+		a->functions(a->context, plan->images[image], GB_PROBES);
+	plan->crowded = false;
+	sites_forget(plan, before);
+	plan->work->turned_away[image] = true;
+	return false;
+}
+
 static int explore(struct plan *plan)
 {
 	size_t models = models_count(plan->models);
@@ -126,7 +142,7 @@ static int explore(struct plan *plan)
 		if (!err && !plan->work->asked_in[image])
 			err = plan_add_asked(plan, image);
 		plan->work->asked_in[image] = true;
-		if (err || plan->nsites == before)
+		if (err || plan->nsites == before || !is_admitted(plan, image, before))
 			continue;
 		plan_add_file_aliases(plan, image);
 		err = plan_place_sites(plan, plan->images[image], before);
@@ -160,7 +176,7 @@ static int add_image(struct plan *plan, struct image *image, bool mapped)
 {
 	size_t n = plan->nimages + 1, models = models_count(plan->models);
 	struct image **images = realloc(plan->images, n * sizeof(*images));
-	bool *flags, *asked;
+	bool *flags, *asked, *away;
 	uint8_t *explored;
 
 	if (!images)
@@ -178,6 +194,11 @@ static int add_image(struct plan *plan, struct image *image, bool mapped)
 	if (!asked)
 		return -ENOMEM;
 	plan->work->asked_in = asked;
+	away = realloc(plan->work->turned_away, n);
+	if (!away)
+		return -ENOMEM;
+	plan->work->turned_away = away;
+	away[plan->nimages] = false;
 	asked[plan->nimages] = false;
 	memset(explored + plan->nimages * models, 0, models);
 	flags[plan->nimages] = mapped;
@@ -192,12 +213,23 @@ static int refuse_go(const struct process *process, const struct image *image)
 	return -EOPNOTSUPP;
 }
 
+/* Another process, maybe another user's, maps a file that was not admitted. */
+static void ask_again(struct plan *plan, size_t image)
+{
+	size_t models = models_count(plan->models);
+
+	plan->work->turned_away[image] = plan->work->asked_in[image] = false;
+	memset(plan->work->explored + image * models, 0, models);
+}
+
 /* True where the plan has this file already. */
 static bool note_mapped(struct plan *plan, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < plan->nimages; i++) {
 		if (plan->images[i]->inode == mapping->inode && plan->images[i]->device == mapping->device) {
 			plan->work->mapped[i] = true;
+			if (plan->work->turned_away[i])
+				ask_again(plan, i);
 			return true;
 		}
 	}
@@ -212,6 +244,8 @@ static int add_mapped(struct plan *plan, const struct process *process)
 		int err;
 
 		if (!mapping->executable || !mapping->inode || note_mapped(plan, mapping))
+			continue;
+		if (plan->admission.file && !plan->admission.file(plan->admission.context))
 			continue;
 		err = image_open_mapped(&image, process, mapping);
 		if (err == -ESRCH || err == -ENOMEM)
@@ -237,7 +271,7 @@ static int add_mapped(struct plan *plan, const struct process *process)
 	return 0;
 }
 
-int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count)
+static int add_processes(struct plan *plan, struct process *const *processes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int err = add_mapped(plan, processes[i]);
@@ -253,13 +287,21 @@ int plan_add_processes(struct plan *plan, struct process *const *processes, size
 	return explore(plan);
 }
 
-int plan_add_file(struct plan *plan, const char *path, bool *known)
+int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count)
+{
+	int err;
+
+	reading_breathes(plan->placing.breath);
+	err = add_processes(plan, processes, count);
+	reading_breathes(NULL);
+	return err;
+}
+
+static int add_file(struct plan *plan, const char *path)
 {
 	struct image *image;
-	uint32_t before = plan->nsites;
 	int err = image_open_file(&image, path);
 
-	*known = false;
 	if (err)
 		return err;
 	if (plan_image(plan, image->device, image->inode)) {
@@ -271,7 +313,17 @@ int plan_add_file(struct plan *plan, const char *path, bool *known)
 		image_close(image);
 		return err;
 	}
-	err = explore(plan);
+	return explore(plan);
+}
+
+int plan_add_file(struct plan *plan, const char *path, bool *known)
+{
+	uint32_t before = plan->nsites;
+	int err;
+
+	reading_breathes(plan->placing.breath);
+	err = add_file(plan, path);
+	reading_breathes(NULL);
 	*known = plan->nsites > before;
 	return err;
 }
@@ -287,7 +339,6 @@ int plan_new(struct plan **result, const struct model_set *models, const char *w
 	if (!plan)
 		return -ENOMEM;
 	plan->models = models;
-	plan->placing.nop5 = place_nop5_is_cheap();
 	plan->work = calloc(1, sizeof(*plan->work));
 	err = plan->work ? 0 : -ENOMEM;
 	if (!err && wish) {
@@ -315,6 +366,7 @@ void plan_free(struct plan *plan)
 		free(plan->work->explored);
 		free(plan->work->mapped);
 		free(plan->work->asked_in);
+		free(plan->work->turned_away);
 		free(plan->work);
 	}
 	asked_free(plan->asked);

@@ -21,6 +21,17 @@ void plan_add_file_aliases(struct plan *plan, size_t image);
 /* Finds which opening site each closing site from `first` on ends. */
 void plan_join_pairs(struct plan *plan, uint32_t first);
 void sites_free(struct plan *plan);
+/* Those from `first` on go, before they have been placed. */
+void sites_forget(struct plan *plan, uint32_t first);
+
+/*
+ * IFUNCs (indirect.c): the symbol that stands for a function of this name in the source, NULL: none; how much of a symbol's name is
+ * that name; and, of an IFUNC, the functions that its resolver chooses from, at most so many. 0: they cannot be told.
+ */
+const struct symbol *indirect_symbol(const struct image *image, const char *name);
+size_t indirect_name_length(const struct symbol *symbol);
+size_t indirect_find(const struct image *image, const struct symbol *symbol, struct symbol *found, size_t most);
+#define IMPLEMENTATIONS_MOST 64
 
 /* Decides where the probes of the image's sites from `first` on go. 0 or -errno. */
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);

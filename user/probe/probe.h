@@ -99,6 +99,7 @@ struct site {
 	bool aside;                    /* it has been looked for a place where no return probes are */
 	uint8_t registers;             /* argument registers that its captures read, as in struct place_wish */
 	const char *why_here;          /* why no cheaper instruction would do; NULL: there is none cheaper */
+	struct symbol body;            /* of the function's code; of an IFUNC one of its implementations */
 	const struct function *function; /* what it means; with @only the first of its meanings */
 	size_t nfunctions;             /* function[0..nfunctions) are its meanings, see only in struct function */
 	char *signature;               /* as its author declared it; NULL: what `function` says */
@@ -157,6 +158,14 @@ struct absent {
 	enum absence why;
 };
 
+/* Who decides what a plan takes in; NULL members: everything. */
+struct plan_admission {
+	bool (*file)(void *context); /* one more file is about to be opened */
+	/* This file has so many functions to observe. False: it gets no probes, and the same is asked when another process maps it. */
+	bool (*functions)(void *context, const struct image *image, size_t count);
+	void *context;
+};
+
 struct plan {
 	const struct model_set *models;
 	const struct model **chosen; size_t nchosen; /* models that take part */
@@ -177,6 +186,8 @@ struct plan {
 	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */
 	struct asked_work *asked; /* private to asked.c */
 	struct site_entry *places; /* private to sites.c */
+	struct plan_admission admission;
+	bool crowded;          /* the last file's functions did not all find room */
 	struct plan_work *work; /* private to plan.c */
 };
 
@@ -259,8 +270,6 @@ struct observed {
  */
 const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, const struct observed *observed,
 		       struct site_exit **exits, size_t *count);
-/* True where this kernel turns a nop of 5 bytes under a probe into a call. */
-bool place_nop5_is_cheap(void);
 /* The instruction there, as a disassembler prints it; false: unknown. */
 bool place_text(const struct image *image, const struct probe_place *place, char *text, size_t room);
 /* Do the program and the runtime share the file, so that a return address does not tell them apart? */
@@ -372,10 +381,20 @@ double price_of_call(const struct site_price *price, bool skipped, double gap);
 
 /* Is handed one entry of what the kernel keeps of calls that became no span. */
 typedef void (*kernel_sum)(void *context, const struct gb_sum_place *place, const struct gb_sum *sum);
-/* All entries, in no order; one system call where there is none. The map must not be changed meanwhile. 0 or -errno, not said. */
-int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context);
-/* The thread has ended and its sum is known: makes room in the map. */
-void kernel_forget_sum(const struct kernel *kernel, const struct gb_sum_place *place);
+/*
+ * All entries, in no order; one system call where there is none. No entry may be removed meanwhile. `breath`, which may be NULL, is taken in between; its
+ * end does not end the reading. 0 or -errno, not said.
+ */
+int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context, struct breath *breath);
+/* While a whole machine is looked at: entries there are now. */
+uint64_t kernel_sums_in_use(const struct kernel *kernel);
+/* The thread has ended and its sum is known: makes room in the map, and in its user's share once kernel_sums_forgotten() is called. */
+void kernel_forget_sum(struct kernel *kernel, const struct gb_sum_place *place, uint32_t user);
+void kernel_sums_forgotten(struct kernel *kernel);
+
+/* While a whole machine is looked at: what its users have taken of the kernel side's maps, and were refused, in no order. 0 or -errno, not said. */
+typedef void (*kernel_user)(void *context, uint32_t user, const struct gb_user *account);
+int kernel_visit_users(const struct kernel *kernel, kernel_user visit, void *context);
 
 /* --- what programs tell (told.c) ----------------------------------------- */
 

@@ -53,6 +53,7 @@ static const char filter_kills[] = "a seccomp filter kills who returns through a
 static const struct hazard hazards[] = {
 	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, PROGRAM, "threads may be cancelled inside it (pthread_cancel is imported)" },
 	{ "pthread_exit", MARK_CALLBACK, 0, "a thread may end inside it (pthread_exit is imported)" },
+	{ "thrd_exit", MARK_CALLBACK, 0, "a thread may end inside it (thrd_exit is imported)" },
 	THROW("__cxa_throw"), THROW("_Unwind_RaiseException"), THROW("_Unwind_ForcedUnwind"),
 	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
 };
@@ -206,11 +207,9 @@ static void choose_sites(const struct plan *plan, struct site *site, bool stacks
 {
 	struct observed_here here = { plan, site->image };
 	struct observed observed = { is_observed, &here };
-	const struct symbol *symbol = image_symbol(site->image, site->function->symbol);
 
 	if (!site->exits && !site->no_exits)
-		site->no_exits = symbol ? exits_find(site->image, symbol, site->probe_offset, &observed, &site->exits, &site->nexits)
-					: "its symbol is gone";
+		site->no_exits = exits_find(site->image, &site->body, site->probe_offset, &observed, &site->exits, &site->nexits);
 	site->own_stacks = stacks;
 	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
 }

@@ -132,6 +132,9 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	int err;
 
 	if (plan->nsites >= GB_PROBES - SITE_CLASSES) {
+		plan->crowded = true;
+		if (plan->admission.functions)
+			return -E2BIG; /* it is said to whom it matters */
 		log_warn("more than %d functions to observe: the rest is left out: choose models with -m",
 			 GB_PROBES - SITE_CLASSES);
 		return -E2BIG;
@@ -142,7 +145,7 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	plan->sites = grown;
 	site = &plan->sites[plan->nsites];
 	*site = (struct site){
-		.image = i, .offset = symbol->offset, .function = f, .nfunctions = n,
+		.image = i, .body = *symbol, .offset = symbol->offset, .function = f, .nfunctions = n,
 		.id = plan->nsites, .closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
 		.runtime = runtime_of(plan, f->model),
@@ -196,6 +199,34 @@ static void say_untold_build(const struct plan *plan, const struct model *model,
 			 log_safe(image->path), model->name, build->name, model->name);
 }
 
+/* The site of one place, a new one or one that has another name already. */
+static int add_place(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n, const struct build *build)
+{
+	struct site *known = site_at(plan, image, symbol->offset);
+
+	if (!symbol->offset || plan_cannot_place(plan, plan->images[image], symbol))
+		return 0;
+	if (!known)
+		return new_site(plan, image, symbol, f, n, build);
+	add_alias(known, f->symbol);
+	return 0;
+}
+
+/* One function that is there several times: each time it is the same one. */
+static int add_implementations(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n,
+			       const struct build *build)
+{
+	struct symbol found[IMPLEMENTATIONS_MOST];
+	size_t count = indirect_find(plan->images[image], symbol, found, IMPLEMENTATIONS_MOST);
+	int err = 0;
+
+	if (!count && (!strcmp(f->model->name, USER_MODEL) || !strcmp(f->model->name, ASKED_MODEL)))
+		log_warn("%s: %s: %s", log_safe(plan->images[image]->path), log_safe(f->symbol), absence_text(ABSENT_INDIRECT));
+	for (size_t i = 0; !err && i < count; i++)
+		err = add_place(plan, image, &found[i], f, n, build);
+	return err;
+}
+
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen)
 {
 	struct build room;
@@ -203,21 +234,15 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 
 	for (size_t at = 0, n; at < model->nfunctions; at += n) {
 		const struct function *f = &model->functions[at];
-		const struct symbol *symbol = image_symbol(plan->images[image], f->symbol);
-		struct site *known;
+		const struct symbol *symbol = indirect_symbol(plan->images[image], f->symbol);
 		int err;
 
 		n = plan_same_symbol(model, at);
 		if (breath_ends(plan->placing.breath))
 			return -ECANCELED;
-		if (!symbol || symbol->ifunc || !symbol->offset || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f) || plan_cannot_place(plan, plan->images[image], symbol))
+		if (!symbol || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f))
 			continue;
-		known = site_at(plan, image, symbol->offset);
-		if (known) {
-			add_alias(known, f->symbol);
-			continue;
-		}
-		err = new_site(plan, image, symbol, f, n, build);
+		err = symbol->ifunc ? add_implementations(plan, image, symbol, f, n, build) : add_place(plan, image, symbol, f, n, build);
 		if (err)
 			return err == -E2BIG ? 0 : err;
 	}
@@ -232,7 +257,7 @@ void plan_add_file_aliases(struct plan *plan, size_t image)
 	for (size_t s = 0; s < i->nsymbols; s++) {
 		struct site *site = site_at(plan, image, i->symbols[s].offset);
 
-		if (site)
+		if (site && !i->symbols[s].ifunc) /* whose name is not its resolver's */
 			add_alias(site, i->symbols[s].name);
 	}
 }
@@ -255,11 +280,17 @@ void plan_join_pairs(struct plan *plan, uint32_t first)
 	}
 }
 
-void sites_free(struct plan *plan)
+void sites_forget(struct plan *plan, uint32_t first)
 {
 	struct site_entry *entry, *next;
 
-	for (size_t i = 0; i < plan->nsites; i++) {
+	HASH_ITER(hh, plan->places, entry, next) {
+		if (entry->site < first)
+			continue;
+		HASH_DEL(plan->places, entry);
+		free(entry);
+	}
+	for (size_t i = first; i < plan->nsites; i++) {
 		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
 			capture_free(&plan->sites[i].captures[k]);
 		free(plan->sites[i].captures);
@@ -267,9 +298,11 @@ void sites_free(struct plan *plan)
 		free(plan->sites[i].signature);
 		free(plan->sites[i].exits);
 	}
+	plan->nsites = first;
+}
+
+void sites_free(struct plan *plan)
+{
+	sites_forget(plan, 0);
 	free(plan->sites);
-	HASH_ITER(hh, plan->places, entry, next) {
-		HASH_DEL(plan->places, entry);
-		free(entry);
-	}
 }

@@ -21,7 +21,7 @@ static int map_of(const struct kernel *kernel)
 	return bpf_map__fd(kernel->observe->maps.sums);
 }
 
-static int read_one_by_one(int map, kernel_sum take, void *context)
+static int read_one_by_one(int map, kernel_sum take, void *context, struct breath *breath)
 {
 	struct gb_sum_place place, *before = NULL, last;
 	struct gb_sum sum;
@@ -29,13 +29,15 @@ static int read_one_by_one(int map, kernel_sum take, void *context)
 	while (!bpf_map_get_next_key(map, before, &place)) {
 		if (!bpf_map_lookup_elem(map, &place, &sum))
 			take(context, &place, &sum);
+		breath_ends(breath);
 		last = place;
 		before = &last;
 	}
 	return errno == ENOENT ? 0 : -errno;
 }
 
-static int read_batches(int map, struct gb_sum_place *places, struct gb_sum *sums, kernel_sum take, void *context)
+static int read_batches(int map, struct gb_sum_place *places, struct gb_sum *sums, kernel_sum take, void *context,
+			struct breath *breath)
 {
 	uint32_t token, count;
 	bool first = true;
@@ -48,12 +50,13 @@ static int read_batches(int map, struct gb_sum_place *places, struct gb_sum *sum
 			return first ? -EOPNOTSUPP : err;
 		for (uint32_t i = 0; i < count; i++)
 			take(context, &places[i], &sums[i]);
+		breath_ends(breath);
 		first = false;
 	} while (!err);
 	return 0;
 }
 
-int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context)
+int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context, struct breath *breath)
 {
 	struct gb_sum_place *places;
 	struct gb_sum_place any;
@@ -65,23 +68,29 @@ int kernel_read_sums(const struct kernel *kernel, kernel_sum take, void *context
 	places = calloc(BATCH, sizeof(*places));
 	sums = calloc(BATCH, sizeof(*sums));
 	if (places && sums)
-		err = read_batches(map_of(kernel), places, sums, take, context);
+		err = read_batches(map_of(kernel), places, sums, take, context, breath);
 	if (err == -EOPNOTSUPP)
-		err = read_one_by_one(map_of(kernel), take, context);
+		err = read_one_by_one(map_of(kernel), take, context, breath);
 	free(places);
 	free(sums);
 	return err;
 }
 
-void kernel_forget_sum(const struct kernel *kernel, const struct gb_sum_place *place)
+void kernel_forget_sum(struct kernel *kernel, const struct gb_sum_place *place, uint32_t user)
 {
-	bpf_map_delete_elem(map_of(kernel), place);
+	if (!bpf_map_delete_elem(map_of(kernel), place) && kernel->sums)
+		rooms_return(kernel, user);
 }
 
-void kernel_forget_all_sums(const struct kernel *kernel)
+void kernel_sums_forgotten(struct kernel *kernel)
+{
+	rooms_tell(kernel);
+}
+
+void kernel_forget_all_sums(struct kernel *kernel)
 {
 	struct gb_sum_place place;
 
-	while (!bpf_map_get_next_key(map_of(kernel), NULL, &place))
-		kernel_forget_sum(kernel, &place);
+	while (!bpf_map_get_next_key(map_of(kernel), NULL, &place) && !bpf_map_delete_elem(map_of(kernel), &place))
+		;
 }

@@ -48,7 +48,7 @@ static bool is_code(const struct code_segment *code, size_t count, uint64_t addr
 	return false;
 }
 
-void tables_entries(const struct tables *tables, uint64_t address, void (*entry)(void *context, uint64_t target), void *context)
+bool tables_entries(const struct tables *tables, uint64_t address, void (*entry)(void *context, uint64_t target), void *context)
 {
 	const struct code_segment *segment = NULL, *code;
 	size_t ncode;
@@ -63,10 +63,13 @@ void tables_entries(const struct tables *tables, uint64_t address, void (*entry)
 		size_t size = from < segment->size ? segment->size - from : 0, wanted = some * sizeof(words[0]);
 		ssize_t got = pread(tables->image->fd, words, size < wanted ? size : wanted, segment->offset + from);
 
+		if (image_reads(tables->image, EFFORT_TABLES, some))
+			return false;
 		for (unsigned i = 0; i < some; i++) {
 			if (got < (ssize_t)((i + 1) * sizeof(words[0])) || !is_code(code, ncode, address + words[i]))
-				return;
+				return true;
 			entry(context, address + words[i]);
 		}
 	}
+	return true;
 }

@@ -17,7 +17,10 @@ struct tables {
 
 /* 0 or -errno: the file's segments cannot be told. */
 int tables_open(struct tables *tables, const struct image *image);
-/* Calls entry with each target of the jump table at this address, if there is one. */
-void tables_entries(const struct tables *tables, uint64_t address, void (*entry)(void *context, uint64_t target), void *context);
+/*
+ * Calls entry with each target of the jump table at this address, if there is one. False: there would be too many to
+ * look at all of them (reading.c).
+ */
+bool tables_entries(const struct tables *tables, uint64_t address, void (*entry)(void *context, uint64_t target), void *context);
 
 #endif

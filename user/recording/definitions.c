@@ -128,7 +128,7 @@ void *kind_entry(const struct kind *kind, const struct definitions *d, size_t in
 	char *array;
 
 	LOAD(d, kind->array, array);
-	return array + index * kind->size;
+	return array ? array + index * kind->size : NULL;
 }
 
 static void set_defaults(const struct field *fields, void *entry)

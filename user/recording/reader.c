@@ -88,11 +88,10 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_window window;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
-	const uint8_t *bytes = cursor_bytes(in, length);
-	struct cursor fields = { bytes, bytes + length, false };
+	struct cursor fields = cursor_part(in, length);
 	const char *wrong;
 
-	if (!bytes)
+	if (fields.failed)
 		return "a definition does not fit";
 	if (index > kind_count(kind, &r->d))
 		return "a definition is missing";
@@ -125,13 +124,12 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 static const char *read_run_entry(struct recording *r, struct cursor *in)
 {
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
-	const uint8_t *bytes = cursor_bytes(in, length);
-	struct cursor fields = { bytes, bytes + length, false };
+	struct cursor fields = cursor_part(in, length);
 	struct def_run run;
 	struct def_loss loss;
 	const char *wrong = NULL;
 
-	if (!bytes)
+	if (fields.failed)
 		return "the facts of the run do not fit";
 	if (index == 0) {
 		wrong = entry_decode(&fields, run_fields, sizeof(run), &run);

@@ -70,12 +70,11 @@ static const char *store(struct definitions *d, const struct kind *kind, size_t 
 static const char *take_entry(struct cursor *in, struct definitions *d)
 {
 	uint64_t kind = cursor_varint(in), index = cursor_varint(in), size = cursor_varint(in);
-	const uint8_t *at = cursor_bytes(in, size);
+	struct cursor fields = cursor_part(in, size);
 	_Alignas(16) char entry[ENTRY_LARGEST];
-	struct cursor fields = { at, at + size, false };
 	const char *wrong;
 
-	if (in->failed || !at || kind >= KINDS || kinds[kind].size > sizeof(entry) || !is_sent(&kinds[kind]))
+	if (in->failed || fields.failed || kind >= KINDS || kinds[kind].size > sizeof(entry) || !is_sent(&kinds[kind]))
 		return "a definition is bad";
 	wrong = entry_decode(&fields, kinds[kind].fields, kinds[kind].size, entry);
 	if (wrong)

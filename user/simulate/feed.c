@@ -233,6 +233,8 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 		break;
 	case EVENT_ATOMIC:
 		item.type = ITEM_MOMENT;
+		if (!thread->feeding)
+			error = groups_pass(sim, span);
 		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
 		break;
 	}

@@ -93,7 +93,7 @@ static struct place *new_place(struct groups *groups, const struct place_key *ke
 	return place;
 }
 
-static int note_operation(struct sim *sim, const struct facts *facts, const struct span *span)
+static int note_operation(struct sim *sim, const struct facts *facts, const struct span *span, bool has_end)
 {
 	struct place_key key = key_of(sim, facts, span);
 	struct place *place = find_place(sim->groups, &key);
@@ -118,17 +118,17 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		if (!place->firsts)
 			return -ENOMEM;
 	}
-	place->firsts[place->nfirsts++] = (struct first){ span->start, span->end, facts->func };
+	place->firsts[place->nfirsts++] = (struct first){ span->start, has_end ? span->end : UINT64_MAX, facts->func };
 	return 0;
 }
 
-static int note_span(struct sim *sim, const struct span *span)
+static int note_span(struct sim *sim, const struct span *span, bool has_end)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 
 	switch (facts->kind) {
 	case KIND_COLLECTIVE: case KIND_NOTIFY:
-		return note_operation(sim, facts, span);
+		return note_operation(sim, facts, span, has_end);
 	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: {
 		struct place_key key = key_of(sim, facts, span);
 
@@ -141,6 +141,12 @@ static int note_span(struct sim *sim, const struct span *span)
 	default:
 		return 0;
 	}
+}
+
+/* Each counts, also one of which only the call was seen: or those after it would be taken for the ones before. */
+static bool is_operation(const struct facts *facts)
+{
+	return facts->kind == KIND_COLLECTIVE || facts->kind == KIND_NOTIFY;
 }
 
 /* As schedule.c feeds them: what is inside of an operation is part of it. */
@@ -156,12 +162,14 @@ static int note_event(void *context, const struct definitions *d, const struct e
 		return 0;
 	}
 	sim->counts.calls++;
-	if (event->type == EVENT_ATOMIC || thread->noting || sim->facts[span->probe].kind == KIND_NEST)
+	if (thread->noting || sim->facts[span->probe].kind == KIND_NEST)
 		return 0;
+	if (event->type == EVENT_ATOMIC)
+		return is_operation(&sim->facts[span->probe]) ? note_span(sim, span, false) : 0;
 	thread->noting = true;
 	thread->feeding_lane = event->lane;
 	thread->feeding_level = event->level;
-	return note_span(sim, span);
+	return note_span(sim, span, true);
 }
 
 /* --- ranks ------------------------------------------------------------------ */
@@ -318,38 +326,68 @@ static int64_t root_of(const struct group *group, const struct facts *facts, con
 	return -1;
 }
 
+/* A member is not in step, or when it left is not known: whoever is in it goes on without this one. */
+static void go_on_without(struct sim *sim, struct instance *instance)
+{
+	instance->expected--;
+	sim->counts.incomplete++;
+	if (!instance->expected)
+		instance_leave(sim, instance);
+	else if (instance->reached == instance->expected && instance->fed == instance->expected)
+		for (size_t i = 0; i < instance->group->nmembers; i++)
+			if (instance->members[i].op)
+				schedule_wake(sim, instance->members[i].thread);
+}
+
+/* The next operation of the place's member. *instance NULL: it is left as recorded, and counted so. 0 or -ENOMEM. */
+static int next_operation(struct sim *sim, const struct place *place, struct instance **instance)
+{
+	struct group *group = place->group;
+	struct member *member = &group->members[place->member];
+	uint64_t number = member->next++;
+
+	*instance = NULL;
+	if (!group->reliable || number < member->skip || number - member->skip >= group->complete) {
+		sim->counts.incomplete++;
+		return 0;
+	}
+	*instance = instance_at(sim, group, number - member->skip);
+	return *instance ? 0 : -ENOMEM;
+}
+
+int groups_pass(struct sim *sim, const struct span *span)
+{
+	const struct facts *facts = &sim->facts[span->probe];
+	struct place_key key = key_of(sim, facts, span);
+	struct place *place = is_operation(facts) ? find_place(sim->groups, &key) : NULL;
+	struct instance *instance;
+	int error;
+
+	if (!place || !place->group)
+		return 0;
+	error = next_operation(sim, place, &instance);
+	if (instance)
+		go_on_without(sim, instance);
+	return error;
+}
+
 int groups_join(struct sim *sim, struct op *op, const struct span *span)
 {
 	struct place_key key = key_of(sim, op->facts, span);
 	struct place *place = find_place(sim->groups, &key);
 	struct group *group = place ? place->group : NULL;
 	struct instance *instance;
-	struct member *member;
-	uint64_t number;
+	int error;
 
 	if (!group)
 		return 0;
-	member = &group->members[place->member];
-	number = member->next++;
-	if (!group->reliable || number < member->skip || number - member->skip >= group->complete) {
-		sim->counts.incomplete++;
-		return 0;
-	}
-	instance = instance_at(sim, group, number - member->skip);
+	error = next_operation(sim, place, &instance);
 	if (!instance)
-		return -ENOMEM;
+		return error;
 	if (instance->func == CPF_NONE)
 		instance->func = op->func;
 	if (instance->func != op->func || instance->members[place->member].fed) {
-		/* Not in step: whoever is in it goes on without this one. */
-		instance->expected--;
-		sim->counts.incomplete++;
-		if (!instance->expected)
-			instance_leave(sim, instance);
-		else if (instance->reached == instance->expected && instance->fed == instance->expected)
-			for (size_t i = 0; i < group->nmembers; i++)
-				if (instance->members[i].op)
-					schedule_wake(sim, instance->members[i].thread);
+		go_on_without(sim, instance);
 		return 0;
 	}
 	instance->begun = op->facts->begins || op->kind == KIND_NOTIFY;

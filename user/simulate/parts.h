@@ -279,6 +279,8 @@ const struct def_comm *groups_members(struct sim *sim, const struct span *span);
 uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span);
 /* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known. */
 int groups_join(struct sim *sim, struct op *op, const struct span *span);
+/* One of which only the call was seen, not its end: the others go on without it, and it is counted as not complete. 0 or -ENOMEM. */
+int groups_pass(struct sim *sim, const struct span *span);
 void groups_close(struct sim *sim);
 void instance_leave(struct sim *sim, struct instance *instance);
 size_t groups_size(const struct group *group);

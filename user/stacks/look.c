@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -323,7 +322,6 @@ static void copy_stack(const struct process *process, struct thread_look *look)
 {
 	uint64_t sp = look->registers.value[REGISTER_SP];
 	const struct mapping *mapping = look->registers.known >> REGISTER_SP & 1 ? process_mapping_at(process, sp) : NULL;
-	struct iovec local, remote;
 	uint64_t from, size;
 	ssize_t got;
 
@@ -337,9 +335,7 @@ static void copy_stack(const struct process *process, struct thread_look *look)
 	look->stack = malloc(size);
 	if (!look->stack)
 		return;
-	local = (struct iovec){ look->stack, size };
-	remote = (struct iovec){ (void *)(uintptr_t)from, size };
-	got = process_vm_readv(process->pid, &local, 1, &remote, 1, 0);
+	got = memory_read(process->pid, from, look->stack, size);
 	look->stack_size = got > 0 ? got : 0;
 	look->stack_at = from;
 }

@@ -1,9 +1,14 @@
 /*
  * unwind.c - from registers and a copy of the stack to the functions that a thread is in.
  *
- * libdwfl does the unwinding, by the call frame information in each file's .eh_frame. It is handed everything: which files are mapped where (opened as the process
- * has them mapped, so those of containers and deleted ones are right), the registers, and memory from the copy of the stack alone, so
- * that what it sees is of one moment. Frames are bounded in number; libdw bounds the steps of each expression.
+ * libdwfl does the unwinding, by the call frame information in each file's .eh_frame. It is handed everything: which
+ * files are mapped where (opened as the process has them mapped, so those of containers and deleted ones are right),
+ * the registers, and memory from the copy of the stack alone, so that what it sees is of one moment. Frames are
+ * bounded in number; libdw bounds the steps of each expression.
+ *
+ * It never gets a file of the process itself: it would map it, and a file that its owner cuts short then ends us
+ * (SIGBUS). It gets a copy in memory that holds the call frame information, where it stands in the file, and nothing
+ * in between.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -11,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "stacks/look_private.h"
@@ -22,6 +28,8 @@
 struct known_file {
 	uint64_t device, inode;
 	struct image *image;   /* NULL: no ELF file of ours */
+	uint8_t *frames;       /* its call frame information, as a file; NULL: not asked for yet, or not to be had */
+	size_t size;
 };
 
 struct stack_files {
@@ -58,15 +66,19 @@ struct stack_files *stack_files_new(void)
 
 void stack_files_free(struct stack_files *files)
 {
-	for (size_t i = 0; files && i < files->count; i++)
+	for (size_t i = 0; files && i < files->count; i++) {
 		if (files->files[i].image)
 			image_close(files->files[i].image);
+		if (files->files[i].frames)
+			munmap(files->files[i].frames, files->files[i].size);
+	}
 	if (files)
 		free(files->files);
 	free(files);
 }
 
-static struct image *file_of(struct stack_space *space, const struct mapping *mapping)
+/* NULL: none of ours. */
+static struct known_file *file_of(struct stack_space *space, const struct mapping *mapping)
 {
 	struct stack_files *files = space->files;
 	struct known_file fresh = { .device = mapping->device, .inode = mapping->inode };
@@ -75,13 +87,13 @@ static struct image *file_of(struct stack_space *space, const struct mapping *ma
 		return NULL;
 	for (size_t i = 0; i < files->count; i++)
 		if (files->files[i].inode == mapping->inode && files->files[i].device == mapping->device)
-			return files->files[i].image;
+			return files->files[i].image ? &files->files[i] : NULL;
 	if (array_one_more(&files->files, &files->room, files->count, sizeof(fresh)))
 		return NULL;
 	if (image_open_mapped(&fresh.image, space->process, mapping))
 		fresh.image = NULL;
-	files->files[files->count++] = fresh;
-	return fresh.image;
+	files->files[files->count] = fresh;
+	return files->files[files->count++].image ? &files->files[files->count - 1] : NULL;
 }
 
 const struct mapping *space_mapping(const struct stack_space *space, uint64_t address)
@@ -92,11 +104,12 @@ const struct mapping *space_mapping(const struct stack_space *space, uint64_t ad
 struct image *stack_image(struct stack_space *space, uint64_t address, uint64_t *offset)
 {
 	const struct mapping *mapping = process_mapping_at(space->process, address);
-	struct image *image = mapping && mapping->executable ? file_of(space, mapping) : NULL;
+	struct known_file *file = mapping && mapping->executable ? file_of(space, mapping) : NULL;
 
-	if (image)
-		*offset = mapping->offset + (address - mapping->start);
-	return image;
+	if (!file)
+		return NULL;
+	*offset = mapping->offset + (address - mapping->start);
+	return file->image;
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -174,10 +187,18 @@ static Elf *vdso_elf(struct stack_space *space, struct module *module)
 	return elf_memory((char *)module->memory, size);
 }
 
+/* The file's call frame information alone. */
+static Elf *frames_elf(struct known_file *file)
+{
+	if (!file->frames)
+		file->frames = image_frames(file->image, &file->size);
+	return file->frames ? elf_memory((char *)file->frames, file->size) : NULL;
+}
+
 static int find_elf(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
 {
 	struct stack_space *space = *data;
-	struct image *image;
+	struct known_file *file;
 
 	for (size_t i = 0; space && i < space->nmodules; i++) {
 		if (space->modules[i].start != base)
@@ -186,8 +207,9 @@ static int find_elf(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr 
 			*elf = vdso_elf(space, &space->modules[i]);
 			return -1;
 		}
-		image = file_of(space, space->modules[i].code);
-		return image ? dup(image->fd) : -1;
+		file = file_of(space, space->modules[i].code);
+		*elf = file ? frames_elf(file) : NULL;
+		return -1;
 	}
 	return -1;
 }

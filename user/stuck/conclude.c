@@ -23,7 +23,7 @@ static bool read_pieces(void *context, const struct memory_piece *pieces, size_t
 {
 	const struct process *process = context;
 
-	return pieces_read(process->pid, pieces, count);
+	return memory_read_pieces(process->pid, pieces, count);
 }
 
 static bool read_bytes(void *context, uint64_t address, void *bytes, size_t size)
@@ -269,6 +269,7 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	party->role = call->function->role;
 	party->waits = t->stuck;
 	party->likely = call->likely;
+	party->in_vain = call->in_vain;
 	switch (call->function->role) {
 	case ROLE_SEND: case ROLE_RECV:
 		find_peer(stuck, p, call, party);
@@ -283,6 +284,7 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 		if (!party->gathers)
 			find_lock(stuck, t, call, party);
 		party->by_another = call->function->role == ROLE_WAIT && is_by_another(p, call, party);
+		party->for_message = party->by_another && (has_value(call, MEANING_REQUEST) || has_value(call, MEANING_PEER));
 		break;
 	default:
 		break;

@@ -58,7 +58,8 @@ static void put_call(struct json *j, const struct stuck *stuck, const struct stu
 	json_key(j, "arguments");
 	json_object(j);
 	for (size_t i = 0; i < call->nvalues; i++)
-		if (!call->values[i].at_return && !call->values[i].constant && call->values[i].form != FORM_TEXT)
+		if (value_is_shown(&call->values[i]) && !call->values[i].at_return && !call->values[i].constant &&
+		    call->values[i].form != FORM_TEXT)
 			put_value(j, call, &call->values[i]);
 	json_end_object(j);
 	json_end_object(j);

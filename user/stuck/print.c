@@ -47,7 +47,7 @@ static void put_arguments(const struct stuck_call *call, char *text, size_t room
 		char word[VALUE_TEXT];
 		bool likely;
 
-		if (v->constant || (v->form == FORM_POINTER && v->meaning != MEANING_LOCK && v->meaning != MEANING_BARRIER) || v->meaning == MEANING_COMM ||
+		if (v->constant || !value_is_shown(v) || (v->form == FORM_POINTER && v->meaning != MEANING_LOCK && v->meaning != MEANING_BARRIER) || v->meaning == MEANING_COMM ||
 		    !stuck_value(call, v, word, sizeof(word), &likely))
 			continue;
 		used += snprintf(text + used, room - used, "%s%s=%s%s", used ? " " : "", v->name, word, likely ? "~" : "");

@@ -16,6 +16,7 @@
 #define FUTEX 202           /* the system call */
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
 #define PLACE_NAME 80
+#define RAN_ENOUGH 200000000   /* ns; who has looked for so long for what he waits for has had his turn: on a busy machine a message takes many */
 #define LONG_ENOUGH 500000000 /* ns; a call that lasts longer is worth a word, however long was watched */
 
 /* --- processes ---------------------------------------------------------- */
@@ -127,6 +128,7 @@ void stuck_close(struct stuck *stuck)
 	free(stuck->members);
 	free_threads(stuck);
 	looks_free(&stuck->first);
+	looks_free(&stuck->probed_look);
 	looks_free(&stuck->last);
 	for (size_t i = 0; i < stuck->nprocesses; i++) {
 		stack_space_free(stuck->processes[i].space);
@@ -149,17 +151,20 @@ static void map_again(struct stuck *stuck, struct stuck_process *p)
 		p->space = NULL;
 }
 
-int stuck_look(struct stuck *stuck, bool last)
+static int take_looks(struct stuck *stuck, struct looks *looks)
 {
 	struct process **processes = bare(stuck);
-	int err = processes ? 0 : -ENOMEM;
+	int err = processes ? looks_take(looks, processes, stuck->nprocesses) : -ENOMEM;
 
-	for (size_t i = 0; last && i < stuck->nprocesses; i++)
-		map_again(stuck, &stuck->processes[i]);
-	if (!err)
-		err = looks_take(last ? &stuck->last : &stuck->first, processes, stuck->nprocesses);
 	free(processes);
 	return err;
+}
+
+int stuck_look(struct stuck *stuck, bool last)
+{
+	for (size_t i = 0; last && i < stuck->nprocesses; i++)
+		map_again(stuck, &stuck->processes[i]);
+	return take_looks(stuck, last ? &stuck->last : &stuck->first);
 }
 
 /* --- threads ------------------------------------------------------------ */
@@ -350,7 +355,7 @@ int stuck_probed(struct stuck *stuck, const struct plan *probes)
 				stuck->is_probed[k] = true;
 		}
 	}
-	return stuck->is_probed ? 0 : -ENOMEM;
+	return stuck->is_probed ? take_looks(stuck, &stuck->probed_look) : -ENOMEM;
 }
 
 /* Of a call that began while the probes were in, they would have told. */
@@ -364,7 +369,11 @@ static bool would_be_told(const struct stuck *stuck, const struct stuck_call *ca
 static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct thread_look *first, const struct thread_look *last)
 {
 	struct stuck_thread before = { .pid = t->pid, .tid = t->tid, .process = t->process };
+	const struct thread_look *since = stuck->probed ? looks_find(&stuck->probed_look, t->pid, t->tid) : first;
 	bool still = first && has_not_run(first, last);
+
+	bool in_vain = since && (has_not_run(since, last) ? last->state == 'S' : stuck->probed && last->ran - since->ran >= RAN_ENOUGH);
+
 
 	if (first && !unwind(stuck, &before, first)) {
 		for (size_t i = 0; i < t->ncalls; i++) {
@@ -379,6 +388,7 @@ static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct
 	for (size_t i = 0; i < t->ncalls; i++) {
 		struct stuck_call *call = &t->calls[i];
 
+		call->in_vain = in_vain && !call->seen && (still || would_be_told(stuck, call));
 		if (!call->seen && !call->at_least && would_be_told(stuck, call) && last->time > stuck->probed_since)
 			call->at_least = last->time - stuck->probed_since;
 		if (!call->seen && !call->likely && call->at_least < t->still)

@@ -29,6 +29,7 @@ struct stuck_call {
 	uint64_t start;                /* ns; then */
 	uint64_t at_least;             /* ns; else it has lasted at least so long; 0: nothing is known */
 	bool likely;                   /* ... if it is one and the same call, which is likely */
+	bool in_vain;                  /* it is, and its thread has slept all the time, or run for long, without an end of it */
 	size_t frame;                  /* of its function, in the thread's frames; NO_FRAME: not known */
 	uint64_t frame_end;            /* address above its frame: tells calls on one stack apart */
 	uint64_t caller;               /* return address; 0: not known */
@@ -99,7 +100,7 @@ struct stuck {
 	struct stack_files *files;
 	struct stuck_process *processes;
 	size_t nprocesses;
-	struct looks first, last;
+	struct looks first, probed_look, last; /* probed_look: when the probes had come in; empty: they have not */
 	struct stuck_thread *threads;  /* as of the last look */
 	size_t nthreads, room;
 	long ranks;                    /* of the job; 0: not known */

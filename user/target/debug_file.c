@@ -18,9 +18,17 @@
 
 #define BUILD_ID_LEAST 4u
 #define BUILD_ID_MOST 64u
-#define CHECKSUM_MOST (2ull << 30)   /* bytes that are read for a checksum */
+#define CHECKSUMS_MOST (2ull << 30)  /* bytes that are read for the checksums of all candidates */
+#define BYTES_PER_STEP 256u
 #define CHECKSUM_STEP (1u << 20)
 #define BY_BUILD_ID "/usr/lib/debug/.build-id/%.2s/%s.debug"
+
+/* What .gnu_debuglink says. */
+struct link {
+	char name[NAME_MAX + 1];
+	uint32_t checksum;
+	uint64_t left;       /* bytes that may be read for checksums yet */
+};
 
 /* malloc'ed; NULL: no build-id has this size, or no memory. */
 static char *hex_of(const uint8_t *id, size_t size)
@@ -56,47 +64,48 @@ bool elf_has_dwarf(const struct elf_file *elf)
 	return section && elf_section_filled(section);
 }
 
-/* .gnu_debuglink: a name, a NUL, padding to 4, the CRC-32 of the file. The name is malloc'ed; NULL: none. */
-static char *read_link(const struct elf_file *elf, uint32_t *checksum)
+/* .gnu_debuglink: a name, a NUL, padding to 4, the CRC-32 of the file. False: there is none. */
+static bool read_link(const struct elf_file *elf, struct link *link)
 {
 	const Elf64_Shdr *section = elf_section(elf, ".gnu_debuglink");
 	char *data = section ? elf_section_bytes(elf, section, PATH_MAX + 8) : NULL;
-	size_t length, at;
-
-	if (!data)
-		return NULL;
-	length = strnlen(data, section->sh_size);
-	at = (length + 1 + 3) & ~(size_t)3;
+	size_t length = data ? strnlen(data, section->sh_size) : 0, at = (length + 1 + 3) & ~(size_t)3;
 	/* The name of a file, not a path: it must not lead out of the folders that are searched. */
-	if (!length || length > NAME_MAX || memchr(data, '/', length) || !strcmp(data, ".") || !strcmp(data, "..") ||
-	    at + sizeof(*checksum) > section->sh_size) {
-		free(data);
-		return NULL;
+	bool good = length && length <= NAME_MAX && !memchr(data, '/', length) && strcmp(data, ".") && strcmp(data, "..") &&
+		    at + sizeof(link->checksum) <= section->sh_size;
+
+	if (good) {
+		strcpy(link->name, data);
+		memcpy(&link->checksum, data + at, sizeof(link->checksum));
+		link->left = CHECKSUMS_MOST;
 	}
-	memcpy(checksum, data + at, sizeof(*checksum));
-	return data;
+	free(data);
+	return good;
 }
 
-static bool checksum_matches(int fd, uint64_t size, uint32_t wanted)
+static bool checksum_matches(int fd, uint64_t size, struct link *link)
 {
-	uint8_t *data = size <= CHECKSUM_MOST ? malloc(CHECKSUM_STEP) : NULL;
+	uint8_t *data = size <= link->left ? malloc(CHECKSUM_STEP) : NULL;
 	uLong checksum = crc32(0, NULL, 0);
 	ssize_t got = -1;
 
 	if (!data)
 		return false;
+	link->left -= size;
 	for (uint64_t at = 0; at < size; at += got) {
+		if (reading_pauses(CHECKSUM_STEP / BYTES_PER_STEP))
+			break;
 		got = pread(fd, data, CHECKSUM_STEP, (off_t)at);
 		if (got <= 0)
 			break;
 		checksum = crc32(checksum, data, (uInt)got);
 	}
 	free(data);
-	return got > 0 && checksum == wanted;
+	return got > 0 && checksum == link->checksum;
 }
 
-/* Whether the candidate belongs to the image. A checksum is NULL where it was found by build-id. */
-static bool belongs(int fd, const char *build_id, const uint32_t *checksum)
+/* Whether the candidate belongs to the image. The link is NULL where it was found by build-id. */
+static bool belongs(int fd, const char *build_id, struct link *link)
 {
 	struct elf_file candidate;
 	bool same = false;
@@ -107,17 +116,17 @@ static bool belongs(int fd, const char *build_id, const uint32_t *checksum)
 	id = elf_build_id(&candidate);
 	if (build_id && id)
 		same = !strcmp(id, build_id);
-	else if (checksum)
-		same = checksum_matches(fd, candidate.size, *checksum);
+	else if (link)
+		same = checksum_matches(fd, candidate.size, link);
 	free(id);
 	elf_file_free(&candidate);
 	return same;
 }
 
-static int try_path(int root, const struct process *owner, const char *build_id, const uint32_t *checksum,
+static int try_path(int root, const struct process *owner, const char *build_id, struct link *link,
 		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static int try_path(int root, const struct process *owner, const char *build_id, const uint32_t *checksum,
+static int try_path(int root, const struct process *owner, const char *build_id, struct link *link,
 		    const char *format, ...)
 {
 	char path[PATH_MAX];
@@ -132,15 +141,14 @@ static int try_path(int root, const struct process *owner, const char *build_id,
 	fd = file_open_below(root, path, owner);
 	if (fd < 0)
 		return -ENOENT;
-	if (belongs(fd, build_id, checksum))
+	if (belongs(fd, build_id, link))
 		return fd;
 	close(fd);
 	return -ENOENT;
 }
 
 /* Next to the file, in .debug next to it, and in the same place below /usr/lib/debug. */
-static int try_link(int root, const struct process *owner, const char *build_id, const char *path, const char *name,
-		    uint32_t checksum)
+static int try_link(int root, const struct process *owner, const char *build_id, const char *path, struct link *link)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	int folder = slash ? (int)(slash - path) : 0;
@@ -148,31 +156,25 @@ static int try_link(int root, const struct process *owner, const char *build_id,
 
 	if (!slash || slash - path > PATH_MAX)
 		return -ENOENT;
-	fd = try_path(root, owner, build_id, &checksum, "%.*s/%s", folder, path, name);
+	fd = try_path(root, owner, build_id, link, "%.*s/%s", folder, path, link->name);
 	if (fd < 0)
-		fd = try_path(root, owner, build_id, &checksum, "%.*s/.debug/%s", folder, path, name);
+		fd = try_path(root, owner, build_id, link, "%.*s/.debug/%s", folder, path, link->name);
 	if (fd < 0)
-		fd = try_path(root, owner, build_id, &checksum, "/usr/lib/debug%.*s/%s", folder, path, name);
+		fd = try_path(root, owner, build_id, link, "/usr/lib/debug%.*s/%s", folder, path, link->name);
 	return fd;
 }
 
 int debug_file_open(const struct elf_file *elf, const char *build_id, const char *path, int root,
 		    const struct process *owner)
 {
-	uint32_t checksum;
-	char *name;
+	struct link link;
 	int fd = -ENOENT;
 
 	if (build_id)
 		fd = try_path(root, owner, build_id, NULL, BY_BUILD_ID, build_id, build_id + 2);
-	if (fd >= 0)
+	if (fd >= 0 || !read_link(elf, &link))
 		return fd;
-	name = read_link(elf, &checksum);
-	if (!name)
-		return -ENOENT;
-	fd = try_link(root, owner, build_id, path, name, checksum);
-	free(name);
-	return fd;
+	return try_link(root, owner, build_id, path, &link);
 }
 
 /* The folder of an open file, as we see it; into folder[PATH_MAX]. */

@@ -15,8 +15,13 @@
 #include <zstd.h>
 
 #include "target/dwarf_reader.h"
+#include "util/log.h"
 
 #define BYTES_MOST (2ull << 30)  /* of all sections, unpacked */
+#define UNPACKED_AT_ONCE (1u << 20)
+#define UNPACK_STEPS 4096u
+#define RATIO 64u                /* bytes that each one of a packed section may become: compilers' sections do not reach 20 */
+#define PACKED_FREELY (16u << 20)/* bytes that it may become whatever its size */
 #define ALIGNMENT 16u
 #define PADDING 64u              /* zeros behind each section */
 #ifndef ELFCOMPRESS_ZSTD
@@ -29,6 +34,7 @@ static const char *const wanted[] = {
 };
 #define WANTED (sizeof(wanted) / sizeof(*wanted))
 #define INFO 0                   /* in wanted[] */
+#define ABBREVIATIONS 1
 #define LINE 2
 #define NAMES_ROOM 512u          /* for all names; they are about a third of that */
 #define SECTIONS (WANTED + 2)    /* the null section first, the names last */
@@ -41,7 +47,7 @@ struct part {
 };
 
 /* Unpacked size of a section; UINT64_MAX: it cannot be had. */
-static uint64_t unpacked_size(const struct elf_file *elf, const Elf64_Shdr *section)
+static uint64_t unpacked_size(const struct image *image, const struct elf_file *elf, const Elf64_Shdr *section)
 {
 	Elf64_Chdr *header;
 	uint64_t size;
@@ -52,21 +58,47 @@ static uint64_t unpacked_size(const struct elf_file *elf, const Elf64_Shdr *sect
 		return section->sh_size;
 	header = elf_bytes(elf, section->sh_offset, sizeof(*header), section->sh_size);
 	size = header ? header->ch_size : UINT64_MAX;
+	if (header && size > PACKED_FREELY && size / RATIO > section->sh_size) {
+		size = UINT64_MAX;
+		if (reading_refuses(image, REFUSED_ROOM << ROOM_DWARF))
+			log_warn("%s: its DWARF is packed as no compiler packs it: left out: source lines are not known", log_safe(image->path));
+	}
 	free(header);
 	return size;
 }
 
+/* A piece at a time, since somebody may wait. */
 static bool unpack_zlib(const uint8_t *packed, size_t packed_size, uint8_t *to, size_t size)
 {
-	z_stream stream = { .next_in = (Bytef *)packed, .avail_in = (uInt)packed_size, .next_out = to,
-			    .avail_out = (uInt)size };
-	int state;
+	z_stream stream = { .next_in = (Bytef *)packed, .avail_in = (uInt)packed_size, .next_out = to };
+	int state = Z_OK;
 
 	if (inflateInit(&stream) != Z_OK)
 		return false;
-	state = inflate(&stream, Z_FINISH);
+	for (size_t done = 0, some; state == Z_OK && !reading_pauses(UNPACK_STEPS); done += some - stream.avail_out) {
+		some = size - done < UNPACKED_AT_ONCE ? size - done : UNPACKED_AT_ONCE;
+		stream.avail_out = (uInt)some;
+		state = inflate(&stream, Z_NO_FLUSH);
+	}
 	inflateEnd(&stream);
-	return state == Z_STREAM_END && !stream.avail_out;
+	return state == Z_STREAM_END && (size_t)(stream.next_out - to) == size;
+}
+
+static bool unpack_zstd(const uint8_t *packed, size_t packed_size, uint8_t *to, size_t size)
+{
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	ZSTD_inBuffer in = { packed, packed_size, 0 };
+	ZSTD_outBuffer out = { to, 0, 0 };
+	size_t left = 1, before_in = 1, before_out = 0;
+
+	while (stream && left && !ZSTD_isError(left) && (in.pos != before_in || out.pos != before_out) && !reading_pauses(UNPACK_STEPS)) {
+		before_in = in.pos;
+		before_out = out.pos;
+		out.size = size - out.pos < UNPACKED_AT_ONCE ? size : out.pos + UNPACKED_AT_ONCE;
+		left = ZSTD_decompressStream(stream, &out, &in);
+	}
+	ZSTD_freeDStream(stream);
+	return stream && !left && out.pos == size;
 }
 
 static bool unpack(const struct elf_file *elf, const struct part *part, uint8_t *to)
@@ -82,14 +114,14 @@ static bool unpack(const struct elf_file *elf, const struct part *part, uint8_t 
 		if (header.ch_type == ELFCOMPRESS_ZLIB)
 			good = unpack_zlib(packed + sizeof(header), packed_size, to, part->size);
 		else if (header.ch_type == ELFCOMPRESS_ZSTD)
-			good = ZSTD_decompress(to, part->size, packed + sizeof(header), packed_size) == part->size;
+			good = unpack_zstd(packed + sizeof(header), packed_size, to, part->size);
 	}
 	free(packed);
 	return good;
 }
 
 /* Finds the sections and gives each its place; the size of the new file, 0: nothing there, or too much. */
-static uint64_t lay_out(const struct elf_file *elf, struct part *parts)
+static uint64_t lay_out(const struct image *image, const struct elf_file *elf, struct part *parts)
 {
 	uint64_t at = sizeof(Elf64_Ehdr), total = 0;
 
@@ -100,7 +132,7 @@ static uint64_t lay_out(const struct elf_file *elf, struct part *parts)
 		if (!section || !elf_section_filled(section))
 			continue;
 		parts[i].section = section;
-		parts[i].size = unpacked_size(elf, section);
+		parts[i].size = unpacked_size(image, elf, section);
 		if (parts[i].size > BYTES_MOST || total + parts[i].size > BYTES_MOST)
 			return 0;
 		total += parts[i].size;
@@ -164,7 +196,7 @@ static bool read_parts(const struct elf_file *elf, const struct part *parts, uin
 	return true;
 }
 
-int debug_sections_copy(int fd, struct debug_sections *copy)
+int debug_sections_copy(const struct image *image, int fd, struct debug_sections *copy)
 {
 	struct elf_file elf;
 	struct part parts[WANTED];
@@ -174,11 +206,15 @@ int debug_sections_copy(int fd, struct debug_sections *copy)
 	memset(copy, 0, sizeof(*copy));
 	if (error)
 		return error;
-	names_at = lay_out(&elf, parts);
+	names_at = lay_out(image, &elf, parts);
 	headers_at = names_at + NAMES_ROOM;
 	size = headers_at + SECTIONS * sizeof(Elf64_Shdr);
-	copy->file = names_at ? calloc(1, size) : NULL;
-	if (!names_at)
+	if (names_at && !reading_keeps(image, ROOM_DWARF, size))
+		error = -E2BIG;
+	copy->file = names_at && !error ? calloc(1, size) : NULL;
+	if (error)
+		;
+	else if (!names_at)
 		error = -EINVAL;
 	else if (!copy->file)
 		error = -ENOMEM;
@@ -194,5 +230,9 @@ int debug_sections_copy(int fd, struct debug_sections *copy)
 	copy->size = size;
 	copy->line = copy->file + parts[LINE].offset;
 	copy->line_size = parts[LINE].section ? parts[LINE].size : 0;
+	copy->info = copy->file + parts[INFO].offset;
+	copy->info_size = parts[INFO].size;
+	copy->abbreviations = copy->file + parts[ABBREVIATIONS].offset;
+	copy->abbreviations_size = parts[ABBREVIATIONS].section ? parts[ABBREVIATIONS].size : 0;
 	return 0;
 }

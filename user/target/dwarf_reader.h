@@ -15,12 +15,12 @@
 struct debug_sections {
 	uint8_t *file;              /* malloc'ed */
 	size_t size;
-	const uint8_t *line;        /* .debug_line in it */
-	size_t line_size;
+	const uint8_t *line, *info, *abbreviations; /* .debug_line, .debug_info and .debug_abbrev in it */
+	size_t line_size, info_size, abbreviations_size;
 };
 
-/* 0 or -errno; not said. */
-int debug_sections_copy(int fd, struct debug_sections *copy);
+/* Of a file that belongs to the image. 0 or -errno; not said. */
+int debug_sections_copy(const struct image *image, int fd, struct debug_sections *copy);
 
 /* One file's DWARF, open. */
 struct dwarf_file {
@@ -32,6 +32,8 @@ struct dwarf_file {
 struct unit {
 	Dwarf_Off die;              /* of the unit itself */
 	uint64_t size;              /* bytes in .debug_info: an upper limit of its entries */
+	uint64_t abbreviations;     /* where they begin in .debug_abbrev */
+	bool counted;               /* they have been */
 	bool is_compile;            /* false: partial unit, holds what others import */
 	bool lines_known;           /* lines_usable has been found out */
 	bool lines_usable;
@@ -40,6 +42,7 @@ struct unit {
 };
 
 struct dwarf_reader {
+	const struct image *image;
 	struct dwarf_file main;
 	struct dwarf_file alternate;/* what dwz moved out, shared by several files */
 	Dwarf *dwarf;               /* of main */
@@ -57,7 +60,7 @@ struct dwarf_reader *image_dwarf(struct image *image);
  * deadline (now_ms() of then) and at more entries than the unit can have. False where it did not come to the end.
  */
 typedef bool (*entry_fn)(void *context, Dwarf_Die *entry, uint32_t depth);
-bool unit_walk(struct dwarf_reader *reader, const struct unit *unit, uint64_t deadline, entry_fn visit, void *context);
+bool unit_walk(struct dwarf_reader *reader, struct unit *unit, uint64_t deadline, entry_fn visit, void *context);
 
 uint64_t now_ms(void); /* CLOCK_MONOTONIC */
 

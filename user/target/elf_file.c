@@ -14,9 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/target.h"
+
+#define READ_AT_ONCE (8u << 20)
+#define BYTES_PER_STEP 256
 #define SEGMENTS_MOST 4096u
 #define SECTIONS_MOST (1u << 20)    /* -ffunction-sections objects have many; linked files tens */
 #define SECTION_NAMES_MOST (64u << 20)
+#define STRETCHES_MOST 4096u        /* of data between holes */
 #define NOTES_MOST (1u << 20)
 #define NOTES_BYTES (16u << 20)     /* over all note sections */
 
@@ -25,11 +30,11 @@ static bool read_exactly(int fd, void *data, size_t size, uint64_t offset)
 	uint8_t *at = data;
 
 	while (size) {
-		ssize_t got = pread(fd, at, size, (off_t)offset);
+		ssize_t got = pread(fd, at, size < READ_AT_ONCE ? size : READ_AT_ONCE, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
+		if (got <= 0 || reading_pauses(got / BYTES_PER_STEP))
 			return false;
 		at += got;
 		offset += got;
@@ -130,19 +135,38 @@ static bool read_sections(struct elf_file *elf)
 	return true;
 }
 
+/*
+ * Nothing that file systems pack is packed that well. But some say of a file that was just written that it has no
+ * room yet (ZFS, Lustre): so they are asked where its data are, too. One that cannot tell that says that all of it
+ * is.
+ */
+bool elf_is_mostly_holes(int fd, const struct stat *status)
+{
+	uint64_t enough = (uint64_t)status->st_size / HOLES_RATIO, found = 0;
+	off_t data, hole = 0;
+
+	if (status->st_size <= HOLES_FROM || (uint64_t)status->st_blocks * 512 >= enough)
+		return false;
+	for (unsigned i = 0; i < STRETCHES_MOST && found < enough && (data = lseek(fd, hole, SEEK_DATA)) >= 0; i++) {
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			return false;
+		found += hole - data;
+	}
+	return found < enough;
+}
+
 int elf_file_read(struct elf_file *elf, int fd)
 {
-	struct stat status;
-
 	memset(elf, 0, sizeof(*elf));
 	elf->fd = fd;
-	if (fstat(fd, &status))
+	if (fstat(fd, &elf->status))
 		return -errno;
-	elf->size = status.st_size < 0 ? 0 : status.st_size;
+	elf->size = elf->status.st_size < 0 ? 0 : elf->status.st_size;
 	if (elf->size < sizeof(elf->header) || !read_exactly(fd, &elf->header, sizeof(elf->header), 0) ||
 	    !header_fits(&elf->header))
 		return -ENOEXEC;
-	if (elf->size > ELF_FILE_MOST)
+	if (elf->size > ELF_FILE_MOST || elf_is_mostly_holes(fd, &elf->status))
 		return -EFBIG;
 	elf->damaged = !read_segments(elf);
 	if (!read_sections(elf))

@@ -8,11 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define ELF_FILE_MOST (4ull << 30)  /* bytes of a file that we look at */
+#define HOLES_FROM (16u << 20)      /* bytes: smaller ones may consist of holes as they like */
+#define HOLES_RATIO 64              /* as much of it may be that for each byte that is on the disk */
 
 struct elf_file {
 	int fd;                 /* borrowed */
+	struct stat status;     /* of the file when it was opened */
 	uint64_t size;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
@@ -27,6 +31,8 @@ struct elf_file {
 /* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, or -errno. Nothing is said. */
 int elf_file_read(struct elf_file *elf, int fd);
 void elf_file_free(struct elf_file *elf);
+/* A gigabyte of nothing costs its owner no room on the disk, and us a gigabyte to read: -EFBIG, too. */
+bool elf_is_mostly_holes(int fd, const struct stat *status);
 
 /* Exactly these bytes of the file into data; false: not in the file, or not readable. */
 bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data);

@@ -48,9 +48,13 @@
 
 #include "gaspbpf/wire.h"
 #include "target/proc.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
+#define SECOND 1000000000ULL
+#define SIGNALS_MOST 10000      /* some tenths of a second of stops */
+#define SIGNALS_A_SECOND 500
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 #define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
@@ -303,6 +307,25 @@ static void on_event(struct hold *hold, struct tracee *t, int event)
 	hold_resume(hold, t);
 }
 
+/*
+ * Each signal stops a thread that is held, those that it ignores as well. Where they come faster than that takes it would never get any further; so
+ * a thread has a stock of stops, which fills up again in time, and is let go when it has none left. It delivers its signal itself then.
+ */
+static bool has_too_many_signals(struct tracee *t)
+{
+	uint64_t now = clock_monotonic(), regained = (now - t->signals_since) / (SECOND / SIGNALS_A_SECOND);
+
+	if (regained) {
+		t->signals = regained < t->signals ? t->signals - regained : 0;
+		t->signals_since = now;
+	}
+	if (++t->signals <= SIGNALS_MOST)
+		return false;
+	log_info("%d: so many signals come to it that it would stand still while it is held: it is let go, and libraries that it loads are looked at a little late",
+		 t->tid);
+	return true;
+}
+
 /* Is this the kernel side's sign that the linker has mapped something (bpf/process.bpf.c)? Anybody else's signal of this number goes its way. */
 static bool is_sign_of_linker(const struct tracee *t, int event, int signal)
 {
@@ -335,8 +358,10 @@ static void on_stop(struct hold *hold, pid_t tid, int status)
 		hold_ask(hold, t, (struct hold_notice){ .kind = HOLD_LOADED });
 	else if (signal == SYSCALL_STOP && t->stepping)
 		step_syscall(hold, t);
-	else
+	else {
+		t->leaving |= t->signal && !t->stepping && has_too_many_signals(t);
 		hold_resume(hold, t);
+	}
 }
 
 static void collect(struct hold *hold)

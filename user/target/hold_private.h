@@ -29,6 +29,7 @@ struct tracee {
 	bool group_stop;        /* stands still for a SIGSTOP or the like: must not be made to run */
 	int signal;             /* to be delivered when it runs on */
 	bool leaving;           /* is let go at this stop */
+	uint64_t signals, signals_since; /* stops for signals, less those that time has given back; ns, until when it has */
 	/* From an exec to the end of the linker's work: */
 	bool stepping;
 	bool ready;             /* that is over, and the caller is asked */

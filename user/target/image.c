@@ -18,6 +18,7 @@
 #define NEEDED_MOST 256
 #define SONAME_MOST 4096u
 #define NOTE_GO_BUILD_ID 4u
+#define TOO_LARGE "is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there): left out"
 
 /* Where an image comes from. */
 struct origin {
@@ -261,6 +262,7 @@ static int add_debug_file(struct image *image, const struct elf_file *elf, const
 	if (!image->has_dwarf && dwarf_complete(image, &debug, origin)) {
 		image->has_dwarf = true;
 		priv->debug_fd = fd;
+		priv->size += debug.size;
 	} else {
 		close(fd);
 	}
@@ -331,9 +333,11 @@ static int image_open_fd(struct image **result, int fd, const struct origin *ori
 	if (!image)
 		return -ENOMEM;
 	error = elf_file_read(&elf, fd);
+	if (!error || error == -EFBIG)
+		reading_begins(image, &elf.status);
 	if (error) {
-		if (error == -EFBIG)
-			log_info("%s: is larger than gaspbpf reads (4 GiB): left out", log_safe(image->path));
+		if (error == -EFBIG && reading_refuses(image, REFUSED_WHOLE))
+			log_warn("%s: " TOO_LARGE, log_safe(image->path));
 		image_close(image);
 		return error;
 	}
@@ -380,6 +384,7 @@ void image_close(struct image *image)
 		return;
 	priv = private_of(image);
 	image_let_go(image);
+	reading_lets_go(image, ROOM_NAMES);
 	for (size_t i = 0; i < priv->nnames; i++)
 		free(priv->names[i]);
 	free(priv->code);

@@ -16,6 +16,18 @@
 struct dwarf_reader;
 struct inlined_names;
 
+/* What is kept of files, and counted for that reason. */
+enum room { ROOM_NAMES, ROOM_DWARF, ROOMS };
+
+#define REFUSED_ROOM (1u << EFFORTS)            /* and those after it: of the rooms */
+#define REFUSED_WHOLE (REFUSED_ROOM << ROOMS)   /* the file is left out */
+
+/* Which file it is, and in which state. */
+struct file_state {
+	uint64_t device, inode, size;
+	int64_t changed;          /* ns, of its inode */
+};
+
 struct image_private {
 	struct code_segment *code;
 	size_t ncode;
@@ -35,12 +47,34 @@ struct image_private {
 	struct image_call *calls; /* sorted by return_offset */
 	size_t ncalls;
 	bool calls_read;
+	/* reading.c: */
+	struct file_state state;  /* as it was opened */
+	uint64_t size;            /* bytes of the file, and of the one with its DWARF */
+	uint64_t read[EFFORTS];   /* steps so far */
+	size_t kept[ROOMS];       /* bytes */
+	unsigned refused;         /* bits: efforts, and the ones below: what of it was too much */
 };
 
 static inline struct image_private *private_of(const struct image *image)
 {
 	return image->private_data;
 }
+
+/* --- reading.c --- */
+
+/* The image's file is this one: what was too much of it before is so again. */
+void reading_begins(const struct image *image, const struct stat *status);
+/* Some of it, or all, is too much. True: that is to be said. */
+bool reading_refuses(const struct image *image, unsigned what);
+/* May so many more bytes of it be kept? Where not, that is said. */
+bool reading_keeps(const struct image *image, enum room room, size_t bytes);
+void reading_lets_go(const struct image *image, enum room room);
+typedef int (*reading_order_fn)(const void *left, const void *right, void *context);
+/*
+ * As qsort_r(), but equal ones keep their order, and breath is taken. 0, -ENOMEM, or -ECANCELED: the work is to end,
+ * and it is not sorted.
+ */
+int reading_sorts(void *all, size_t count, size_t size, reading_order_fn compare, void *context);
 
 /* --- symbols.c --- */
 

@@ -25,6 +25,7 @@
 #include "target/elf_file.h"
 #include "target/image_private.h"
 #include "target/proc.h"
+#include "target/reader.h"
 #include "util/array.h"
 #include "util/files.h"
 
@@ -275,7 +276,7 @@ static enum word look_at_word(const struct process *process, const char *word)
 static bool is_told_a_program(const struct process *process)
 {
 	size_t size = 0, words = 0;
-	char *text = proc_read(process->proc_fd, "cmdline", ENVIRONMENT_MOST, &size);
+	char *text = reader_file(process->proc_fd, "cmdline", process->pid, ENVIRONMENT_MOST, &size);
 	enum word what = WORD_NO_FILE;
 	bool after_option = false;
 

@@ -60,6 +60,7 @@ static bool lines_usable(struct dwarf_reader *reader, struct unit *unit, Dwarf_D
 
 /* What unit_walk() collects for read_functions(). */
 struct collection {
+	const struct image *image;
 	struct intervals *functions;
 	int error;
 };
@@ -76,7 +77,8 @@ static bool collect_function(void *context, Dwarf_Die *entry, uint32_t depth)
 	case DW_TAG_inlined_subroutine:
 		while (!collection->error &&
 		       (at = dwarf_ranges(entry, at, &base, &interval.low, &interval.high)) > 0)
-			collection->error = intervals_add(collection->functions, interval, FUNCTIONS_MOST);
+			collection->error = image_reads(collection->image, EFFORT_RANGES, 1) ? -E2BIG :
+				intervals_add(collection->functions, interval, FUNCTIONS_MOST);
 		return !collection->error;
 	case DW_TAG_lexical_block:
 	case DW_TAG_namespace:
@@ -90,9 +92,9 @@ static bool collect_function(void *context, Dwarf_Die *entry, uint32_t depth)
 	}
 }
 
-static void read_functions(struct dwarf_reader *reader, struct unit *unit)
+static void read_functions(const struct image *image, struct dwarf_reader *reader, struct unit *unit)
 {
-	struct collection collection = { .functions = &unit->functions };
+	struct collection collection = { .image = image, .functions = &unit->functions };
 
 	unit->functions_read = true;
 	unit_walk(reader, unit, now_ms() + FUNCTIONS_DEADLINE, collect_function, &collection);
@@ -160,7 +162,7 @@ static void locate_line(struct dwarf_reader *reader, struct unit *unit, uint64_t
 	location->column = column > 0 ? column : 0;
 }
 
-static void locate_function(struct dwarf_reader *reader, struct unit *unit, uint64_t address,
+static void locate_function(const struct image *image, struct dwarf_reader *reader, struct unit *unit, uint64_t address,
 			    struct source_location *location)
 {
 	const struct interval *function;
@@ -169,7 +171,7 @@ static void locate_function(struct dwarf_reader *reader, struct unit *unit, uint
 	Dwarf_Die die;
 
 	if (!unit->functions_read)
-		read_functions(reader, unit);
+		read_functions(image, reader, unit);
 	function = intervals_find(&unit->functions, address);
 	if (!function || !dwarf_offdie(reader->dwarf, function->value, &die))
 		return;
@@ -196,7 +198,7 @@ int image_locate(struct image *image, uint64_t return_offset, struct source_loca
 	unit = reader ? unit_at(reader, address) : NULL;
 	if (unit) {
 		locate_line(reader, unit, address, location);
-		locate_function(reader, unit, address, location);
+		locate_function(image, reader, unit, address, location);
 	}
 	symbol = location->function ? NULL : image_symbol_at(image, return_offset - 1);
 	if (symbol) {

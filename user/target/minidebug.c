@@ -17,6 +17,7 @@
 #define UNPACKED_MOST (256ull << 20)
 #define DECODER_MEMORY (128ull << 20) /* xz -9 needs 65 MiB */
 #define STEP 65536u
+#define BYTES_PER_STEP 16u
 
 /* Unpacks all of `packed` into fd. */
 static int unpack(const uint8_t *packed, size_t size, int fd)
@@ -40,7 +41,7 @@ static int unpack(const uint8_t *packed, size_t size, int fd)
 		if (stream.total_out > UNPACKED_MOST)
 			error = -EFBIG;
 		else
-			error = write_all(fd, out, STEP - stream.avail_out);
+			error = reading_pauses(STEP / BYTES_PER_STEP) ? -ECANCELED : write_all(fd, out, STEP - stream.avail_out);
 	}
 	if (!error && state != LZMA_STREAM_END)
 		error = -EINVAL;

@@ -3,7 +3,8 @@
  *
  * A name in a target's hands may lead anywhere: to a FIFO (opening it waits for ever), a device (opening it may do
  * something), out of the target's root by a symbolic link. So a file is first taken by O_PATH, which
- * touches nothing, must prove to be a regular file, and only then is opened for reading.
+ * touches nothing, must prove to be a regular file, and only then is opened for reading. All of that may wait for a file system's server, so that
+ * files of a target are opened by the reader (reader.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "target/image_private.h"
+#include "target/reader.h"
 
 #define LINKS_MOST 40 /* as the kernel has it */
 #define STEPS_MOST 20000 /* who makes a way longer than that means no good */
@@ -189,7 +191,7 @@ static int walk_below(int root, const char *path)
 	return err;
 }
 
-int file_open_below(int root, const char *path, const struct process *owner)
+static int open_below(int root, const char *path, const struct process *owner)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -204,11 +206,24 @@ int file_open_below(int root, const char *path, const struct process *owner)
 	return found < 0 ? -errno : open_for_reading(found, owner);
 }
 
+int file_open_here(enum reader_way way, int folder, const char *path, const struct process *owner)
+{
+	int found;
+
+	if (way == READER_BELOW)
+		return open_below(folder, path, owner);
+	found = openat(folder, path, O_PATH | O_CLOEXEC);
+	return found < 0 ? -errno : open_for_reading(found, owner);
+}
+
+int file_open_below(int root, const char *path, const struct process *owner)
+{
+	return owner ? reader_open(READER_BELOW, root, path, owner) : open_below(root, path, NULL);
+}
+
 int file_open_proc(const struct process *process, const char *name)
 {
-	int found = openat(process->proc_fd, name, O_PATH | O_CLOEXEC);
-
-	return found < 0 ? -errno : open_for_reading(found, process);
+	return reader_open(READER_PROC, process->proc_fd, name, process);
 }
 
 int file_open_path(const char *path)

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
+
+#include "target/reader.h"
 
 #define PF_KTHREAD 0x00200000u /* include/linux/sched.h: flags, field 9 of /proc/PID/stat */
 
@@ -86,11 +87,11 @@ char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *si
 {
 	char path[32], *text;
 	uint64_t start = 0, end = 0;
-	struct iovec from, to;
+	struct iovec from;
 	ssize_t got;
 
 	snprintf(path, sizeof(path), "%senviron", below);
-	text = proc_read(folder, path, ENVIRONMENT_MOST, size);
+	text = reader_file(folder, path, pid, ENVIRONMENT_MOST, size);
 	if (text || errno != EACCES)
 		return text;
 	if (environment_place(folder, below, &start, &end) || !start || end < start) {
@@ -101,11 +102,10 @@ char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *si
 	text = malloc(from.iov_len + 1);
 	if (!text)
 		return NULL;
-	to = (struct iovec){ text, from.iov_len };
-	got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	got = reader_memory(pid, &from, 1, text);
 	if (got < 0) {
 		free(text);
-		errno = EACCES;
+		errno = got == -ETIMEDOUT ? ETIMEDOUT : EACCES;
 		return NULL;
 	}
 	text[got] = '\0';

@@ -14,7 +14,7 @@
 #define MAPS_BYTES (64u << 20)     /* of text */
 #define ENVIRONMENT_MOST (2u << 20)
 
-/* The first `most` bytes of a file of /proc, NUL-terminated; NULL with errno. The caller frees. */
+/* The first `most` bytes of a file of /proc that cannot block (reader.c has the others), NUL-terminated; NULL with errno. The caller frees. */
 char *proc_read(int folder, const char *path, size_t most, size_t *size);
 
 /*

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "target/proc.h"
+#include "target/reader.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -28,6 +29,7 @@
 #define CRASHES (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGABRT) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL))
 
 #define NAME_MOST 256
+#define COMMAND_MOST 16384 /* bytes; what comes after it is cut: one may have two megabytes, and a monitor keeps those of thousands */
 
 /* Says why a process cannot be looked at, and gives the error to return. */
 static int refuse(const struct process *process, pid_t pid, int error)
@@ -43,6 +45,8 @@ static int refuse(const struct process *process, pid_t pid, int error)
 		log_error("%d: not permitted to look at it: run gaspbpf with sudo", pid);
 	else if (error == -EACCES || error == -EPERM)
 		log_error("%d: not permitted to look at it, not even for root: run gaspbpf outside of the container", pid);
+	else if (error == -ETIMEDOUT)
+		log_error("%d: its memory, or its file, does not answer: it is left alone: look which file system it waits for", pid);
 	else
 		log_error("%d: cannot be looked at: %s: try again", pid, strerror(-error));
 	return error;
@@ -152,9 +156,9 @@ static int check_program(const struct process *process)
 	ssize_t got;
 	int fd;
 
-	fd = openat(process->proc_fd, "exe", O_RDONLY | O_CLOEXEC);
+	fd = reader_open(READER_PROC, process->proc_fd, "exe", process);
 	if (fd < 0)
-		return errno == ESRCH ? refuse(process, process->pid, -ESRCH) : 0;
+		return fd == -ESRCH || fd == -ETIMEDOUT ? refuse(process, process->pid, fd) : 0;
 	got = pread(fd, ident, sizeof(ident), 0);
 	close(fd);
 	if (got != (ssize_t)sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG))
@@ -173,11 +177,11 @@ static int check_program(const struct process *process)
 	return 0;
 }
 
-/* argv with blanks between; where a process has erased it, its name in brackets, as ps does. */
+/* argv with blanks between, cut; where a process has erased it, its name in brackets, as ps does. */
 static char *read_command(const struct process *process)
 {
 	size_t size = 0;
-	char *text = proc_read(process->proc_fd, "cmdline", ENVIRONMENT_MOST, &size);
+	char *text = reader_file(process->proc_fd, "cmdline", process->pid, COMMAND_MOST, &size);
 
 	if (!text)
 		return NULL;
@@ -210,7 +214,7 @@ int process_refresh(struct process *process)
 	struct mapping *mappings;
 	size_t size, count;
 	uint64_t begun = clock_monotonic(), ended;
-	char *text = proc_read(process->proc_fd, "maps", MAPS_BYTES, &size);
+	char *text = reader_file(process->proc_fd, "maps", process->pid, MAPS_BYTES, &size);
 	int error;
 
 	if (!text)

@@ -82,6 +82,8 @@ static int make_room(struct table *table)
 	if (image->nsymbols < table->room)
 		return 0;
 	room = image->nsymbols + image->nsymbols / 2 + 256;
+	if (!reading_keeps(image, ROOM_NAMES, (room - table->room) * sizeof(*larger)))
+		return -E2BIG;
 	larger = realloc(image->symbols, room * sizeof(*larger));
 	if (!larger)
 		return -ENOMEM;
@@ -167,6 +169,8 @@ static int take_entries(struct table *table)
 		for (uint64_t i = 0; i < some && !error; i++)
 			error = take_entry(table, &entries[i], first + i);
 		free(entries);
+		if (reading_pauses(some))
+			error = error ?: -ECANCELED;
 	}
 	return error;
 }
@@ -212,6 +216,8 @@ int symbols_add(struct image *image, const struct elf_file *elf, bool dynamic)
 	    table.section->sh_link >= elf->nsections || priv->nnames == NAME_TABLES)
 		return -EINVAL;
 	strings = &elf->sections[table.section->sh_link];
+	if (strings->sh_size <= elf->size && !reading_keeps(image, ROOM_NAMES, strings->sh_size))
+		return -E2BIG;
 	table.names = elf_section_bytes(elf, strings, STRINGS_MOST);
 	if (!table.names)
 		return -EINVAL;
@@ -239,7 +245,7 @@ static int compare_preference(const struct symbol *a, const struct symbol *b)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static int by_name(const void *left, const void *right)
+static int by_name(const void *left, const void *right, void *context)
 {
 	const struct symbol *a = left, *b = right;
 	int order = strcmp(a->name, b->name);
@@ -247,13 +253,13 @@ static int by_name(const void *left, const void *right)
 	return order ? order : compare_preference(a, b);
 }
 
-static int by_preference(const void *left, const void *right)
+static int by_preference(const void *left, const void *right, void *context)
 {
 	return compare_preference(left, right);
 }
 
 /* Same offset side by side, the preferred one first. */
-static int by_place(const void *left, const void *right)
+static int by_place(const void *left, const void *right, void *context)
 {
 	const struct symbol *a = left, *b = right;
 
@@ -262,40 +268,48 @@ static int by_place(const void *left, const void *right)
 	return compare_preference(a, b);
 }
 
-/* Of symbols of one name, keeps one for each offset; returns how many are left. */
-static size_t unite_same(struct symbol *symbols, size_t count)
+/* Of symbols of one name, keeps one for each offset: *left of them. 0 or -errno. */
+static int unite_same(struct symbol *symbols, size_t count, size_t *left)
 {
 	size_t kept = 1;
+	int error;
 
+	*left = count;
 	if (count < 2)
-		return count;
-	qsort(symbols, count, sizeof(*symbols), by_place);
+		return 0;
+	error = reading_sorts(symbols, count, sizeof(*symbols), by_place, NULL);
+	if (error)
+		return error;
 	for (size_t i = 1; i < count; i++) {
 		if (symbols[i].offset != symbols[kept - 1].offset)
 			symbols[kept++] = symbols[i];
 		else if (!symbols[kept - 1].size)
 			symbols[kept - 1].size = symbols[i].size;
 	}
-	qsort(symbols, kept, sizeof(*symbols), by_preference);
-	return kept;
+	*left = kept;
+	return reading_sorts(symbols, kept, sizeof(*symbols), by_preference, NULL);
 }
 
-static void unite(struct image *image)
+static int unite(struct image *image)
 {
 	struct symbol *symbols = image->symbols;
 	size_t kept = 0;
 
 	for (size_t first = 0, next; first < image->nsymbols; first = next) {
 		size_t left;
+		int error;
 
 		for (next = first + 1; next < image->nsymbols; next++)
 			if (strcmp(symbols[first].name, symbols[next].name))
 				break;
-		left = unite_same(&symbols[first], next - first);
+		error = unite_same(&symbols[first], next - first, &left) ?: reading_pauses(next - first) ? -ECANCELED : 0;
+		if (error)
+			return error;
 		memmove(&symbols[kept], &symbols[first], left * sizeof(*symbols));
 		kept += left;
 	}
 	image->nsymbols = kept;
+	return 0;
 }
 
 /* Ascending by offset; at one offset the one that a person wants to read comes last. */
@@ -316,23 +330,28 @@ static int by_text(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+static int by_import(const void *left, const void *right, void *context)
+{
+	return by_text(left, right);
+}
+
 int symbols_finish(struct image *image)
 {
 	struct image_private *priv = private_of(image);
+	int error = reading_sorts(priv->imports, priv->nimports, sizeof(*priv->imports), by_import, NULL);
 
-	if (priv->nimports)
-		qsort(priv->imports, priv->nimports, sizeof(*priv->imports), by_text);
-	if (!image->nsymbols)
-		return 0;
-	qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_name);
-	unite(image);
+	if (!error)
+		error = reading_sorts(image->symbols, image->nsymbols, sizeof(*image->symbols), by_name, NULL);
+	if (!error)
+		error = unite(image);
+	if (error || !image->nsymbols)
+		return error;
 	priv->by_offset = calloc(image->nsymbols, sizeof(*priv->by_offset));
 	if (!priv->by_offset)
 		return -ENOMEM;
 	for (size_t i = 0; i < image->nsymbols; i++)
 		priv->by_offset[i] = (uint32_t)i;
-	qsort_r(priv->by_offset, image->nsymbols, sizeof(*priv->by_offset), by_offset, image->symbols);
-	return 0;
+	return reading_sorts(priv->by_offset, image->nsymbols, sizeof(*priv->by_offset), by_offset, image->symbols);
 }
 
 /* --- looking up -------------------------------------------------------- */

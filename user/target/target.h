@@ -14,7 +14,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util/breath.h"
 #include "util/files.h"
+
+/* --- the reader --------------------------------------------------------- */
+
+/*
+ * What main() asks first: was this program started to read targets' memory for another gaspbpf (reader.c)? Then reader_serve() is all it is
+ * to do. A program that does not ask reads by itself, and can be kept waiting by what it reads.
+ */
+bool reader_asked(const char *name);
+int reader_serve(void);
 
 /* --- processes --------------------------------------------------------- */
 
@@ -174,6 +184,24 @@ int image_open_mapped(struct image **image, const struct process *process, const
 /* The same for a file by its path; an error other than -ENOEXEC is said. */
 int image_open_file(struct image **image, const char *path);
 void image_close(struct image *image);
+/*
+ * The file's call frame information as a file in memory, for libdwfl, which must not get one that its owner can cut
+ * short. To be given back by munmap(). NULL: not to be had.
+ */
+void *image_frames(const struct image *image, size_t *size);
+/*
+ * What the contents of a file decide, and what is counted for that reason (reading.c). Steps are bytes or entries
+ * that are looked at. True: that was too much, which is said once, or the work is to end: what was to be found out is
+ * not known.
+ */
+enum effort { EFFORT_RANGES, EFFORT_ENDS, EFFORT_TABLES, EFFORT_UNWIND, EFFORTS };
+bool image_reads(const struct image *image, enum effort kind, uint64_t steps);
+/* The breath that is taken from now on while this thread looks through files; NULL: none. */
+void reading_breathes(struct breath *taken);
+/* For work without a limit of its own. True: it is to end. */
+bool reading_pauses(uint64_t steps);
+/* How many files, or some of them, were too much to look at. */
+size_t images_refused(void);
 /* Closes its files: what has been read of it stays, more is not to be had. */
 void image_let_go(struct image *image);
 /* By name, exported one preferred; NULL: none. */
@@ -201,6 +229,11 @@ struct unwind_range {
 };
 /* The one that holds a code address; NULL: none. */
 const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address);
+/*
+ * The address, as the file counts, of what a pointer in its memory points to once it is loaded: `address` is where the pointer is. 0: nowhere,
+ * into another file, or it cannot be told.
+ */
+uint64_t image_pointer_at(const struct image *image, uint64_t address);
 /* A call that a function of the file makes, and where the function's own caller is to be found meanwhile. */
 struct image_call {
 	uint64_t return_offset; /* in the file */
@@ -225,6 +258,8 @@ bool image_inlined(struct image *image, const char *name);
  * character. A text ends at its NUL.
  */
 bool image_has_text(const struct image *image, const char *pattern);
+/* The same of any of them; NULL ends the list. */
+bool image_has_text_of(const struct image *image, char *const patterns[]);
 /* Does it have code that exceptions or cancellations land in? Says yes where it cannot tell. */
 bool image_has_landing_pads(const struct image *image);
 /* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL: whatever it is)? Looks for at most two seconds. */
@@ -249,6 +284,11 @@ int image_read_thread_int(const struct image *image, const struct process *proce
 
 /* Reads the variable's bytes, at most so many, from the process's memory: 0 or more, or as image_read_int(). */
 ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most);
+/* Reads the memory of a process: so many bytes from the address on as can be read, or -errno; -ETIMEDOUT: it does not answer. Never waits longer than 250 ms. */
+ssize_t memory_read(pid_t pid, uint64_t address, void *bytes, size_t size);
+/* Reads all pieces. False: there are too many, or any of them cannot be read: the process may have ended, and the addresses may come from its memory. */
+struct memory_piece;
+bool memory_read_pieces(pid_t pid, const struct memory_piece *pieces, size_t count);
 /* Reads the process's memory: all of it, or -errno. Nothing is said. */
 int process_read(const struct process *process, uint64_t address, void *bytes, size_t size);
 

@@ -51,6 +51,13 @@ static bool holds_text(const char *bytes, size_t size, const char *pattern)
 
 bool image_has_text(const struct image *image, const char *pattern)
 {
+	char *patterns[] = { (char *)pattern, NULL };
+
+	return image_has_text_of(image, patterns);
+}
+
+bool image_has_text_of(const struct image *image, char *const patterns[])
+{
 	struct elf_file elf;
 	bool found = false;
 
@@ -63,7 +70,8 @@ bool image_has_text(const struct image *image, const char *pattern)
 		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) || section->sh_flags & SHF_EXECINSTR)
 			continue;
 		bytes = elf_section_bytes(&elf, section, SECTION_MOST);
-		found = bytes && holds_text(bytes, section->sh_size, pattern);
+		for (char *const *pattern = patterns; bytes && *pattern && !found; pattern++)
+			found = holds_text(bytes, section->sh_size, *pattern);
 		free(bytes);
 	}
 	elf_file_free(&elf);

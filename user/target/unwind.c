@@ -29,6 +29,7 @@ struct common {
 };
 
 struct section {
+	const struct image *image;
 	Elf_Data data;
 	uint64_t address;
 	const unsigned char *ident;
@@ -137,7 +138,9 @@ static const struct common *common_at(struct section *s, Dwarf_Off offset)
 	if (s->common.offset == offset)
 		return &s->common;
 	s->common = (struct common){ .offset = offset };
-	if (!dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry) && dwarf_cfi_cie_p(&entry)) {
+	/* One may be as long as the section, and each entry be of another one than that before it. */
+	if (!dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry) && dwarf_cfi_cie_p(&entry) &&
+	    !image_reads(s->image, EFFORT_UNWIND, next - offset)) {
 		read_augmentation(&entry.cie, &s->common);
 		s->common.unit = entry.cie.code_alignment_factor;
 		s->common.rules = entry.cie.initial_instructions;
@@ -208,10 +211,12 @@ static void meet_entry(struct section *s, const Dwarf_FDE *fde)
 	}
 	entry.rules = at;
 	entry.rules_end = end;
+	if (image_reads(s->image, EFFORT_UNWIND, common->rules_end - common->rules))
+		return;
 	s->visit(s->context, &entry);
 }
 
-static int by_address(const void *a, const void *b)
+static int by_address(const void *a, const void *b, void *context)
 {
 	const struct unwind_range *x = a, *y = b;
 
@@ -226,6 +231,8 @@ static void read_section(struct section *s)
 
 	while (!(result = dwarf_next_cfi(s->ident, &s->data, true, offset, &next, &entry)) || result < 0) {
 		if (result < 0 && next <= offset)
+			break;
+		if (image_reads(s->image, EFFORT_UNWIND, 1))
 			break;
 		if (!result && !dwarf_cfi_cie_p(&entry))
 			meet_entry(s, &entry.fde);
@@ -243,7 +250,7 @@ void unwind_visit(const struct image *image, unwind_entry_fn visit, void *contex
 	header = elf_section(&elf, ".eh_frame");
 
 	struct section s = {
-		.ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1, .visit = visit, .context = context,
+		.image = image, .ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1, .visit = visit, .context = context,
 		.data.d_buf = header ? elf_section_bytes(&elf, header, EH_FRAME_MOST) : NULL,
 	};
 
@@ -266,8 +273,8 @@ static const struct unwind_range *unwind_ranges(const struct image *image, size_
 
 	if (!priv->unwind_read) {
 		unwind_visit(image, add_range, &list);
-		if (list.count)
-			qsort(list.ranges, list.count, sizeof(*list.ranges), by_address);
+		if (reading_sorts(list.ranges, list.count, sizeof(*list.ranges), by_address, NULL))
+			list.count = 0;
 		priv->unwind = list.ranges;
 		priv->nunwind = list.count;
 	}

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "target/image_private.h"
 
@@ -98,11 +97,10 @@ int image_variable(const struct image *image, const char *name, uint64_t *addres
 
 int process_read(const struct process *process, uint64_t address, void *bytes, size_t size)
 {
-	struct iovec local = { .iov_base = bytes, .iov_len = size }, remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+	ssize_t got = memory_read(process->pid, address, bytes, size);
 
-	errno = 0;
-	if (process_vm_readv(process->pid, &local, 1, &remote, 1, 0) != (ssize_t)size)
-		return errno ? -errno : -EFAULT;
+	if (got != (ssize_t)size)
+		return got < 0 ? (int)got : -EFAULT;
 	return process_alive(process) ? 0 : -ESRCH;
 }
 

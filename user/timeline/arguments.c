@@ -134,7 +134,7 @@ size_t event_arguments(const struct definitions *d, const struct event *event, s
 	call.returned = event->span->reason == GB_END_RETURN || event->span->reason == GB_END_TAIL;
 	if (list == NO_INDEX) {
 		for (uint32_t i = 0; i < probe->nvalues; i++) {
-			if (probe->values[i].at_return && !call.at_end)
+			if (!value_is_shown(&probe->values[i]) || (probe->values[i].at_return && !call.at_end))
 				continue;
 			if (count++ < room)
 				read_plain(&call, i, &arguments[count - 1]);

@@ -100,7 +100,8 @@ int queue_release(struct queue *q, uint64_t time, const struct definitions *d, c
 	for (size_t i = 0; i < q->count; i++)
 		if (q->items[i].event.time < time)
 			q->order[due++] = (struct due){ q->items[i].event.time, i };
-	qsort(q->order, due, sizeof(*q->order), by_time);
+	if (due)
+		qsort(q->order, due, sizeof(*q->order), by_time);
 	for (size_t i = 0; i < due && !error; i++)
 		error = hand_on(&q->items[q->order[i].index], d, ops);
 	for (size_t i = 0; i < q->count; i++)

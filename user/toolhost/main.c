@@ -23,6 +23,7 @@
 #include "toolhost/host.h"
 
 #define READ_SIZE 65536
+#define READ_MOST (1u << 20) /* the pipe has no more; so memory grows with what has come, not with what a head says */
 #define GENERATIONS 16 /* of forks */
 #define STACK_SIZE (1 << 20) /* bytes, of a thread of the job */
 
@@ -202,7 +203,7 @@ static bool fill(struct host *h, size_t size)
 		f->at = 0;
 	}
 	while (f->bytes.size < size) {
-		size_t more = size - f->bytes.size > READ_SIZE ? size - f->bytes.size : READ_SIZE;
+		size_t missing = size - f->bytes.size, more = missing < READ_SIZE ? READ_SIZE : missing < READ_MOST ? missing : READ_MOST;
 		uint8_t *room = buffer_reserve(&f->bytes, more);
 		ssize_t got;
 

@@ -17,14 +17,17 @@ struct breath {
 	void *context;
 	uint64_t at;                 /* ns; when the last one was over */
 	bool ended;
+	bool taking;                 /* in the midst of one: what is done meanwhile takes none */
 };
 
 /* To be called often. True: the work is to end, with -ECANCELED. NULL: nobody waits. */
 static inline bool breath_ends(struct breath *breath)
 {
-	if (!breath || breath->ended || clock_monotonic() - breath->at < BREATH_NS)
+	if (!breath || breath->ended || breath->taking || clock_monotonic() - breath->at < BREATH_NS)
 		return breath && breath->ended;
+	breath->taking = true;
 	breath->ended = breath->take(breath->context);
+	breath->taking = false;
 	breath->at = clock_monotonic();
 	return breath->ended;
 }

@@ -127,6 +127,13 @@ const uint8_t *cursor_bytes(struct cursor *c, size_t size)
 	return at;
 }
 
+struct cursor cursor_part(struct cursor *c, size_t size)
+{
+	const uint8_t *at = cursor_bytes(c, size);
+
+	return (struct cursor){ at, at ? at + size : NULL, !at };
+}
+
 char *cursor_string(struct cursor *c, size_t most)
 {
 	uint64_t length = cursor_varint(c);

@@ -34,5 +34,6 @@ int64_t cursor_signed(struct cursor *c);
 /* A malloc'ed copy, NUL-terminated; NULL where absent or failed. Longer than `most` is a failure. */
 char *cursor_string(struct cursor *c, size_t most);
 const uint8_t *cursor_bytes(struct cursor *c, size_t size); /* NULL on overrun */
+struct cursor cursor_part(struct cursor *c, size_t size);   /* of so many bytes; one that has failed on overrun */
 
 #endif

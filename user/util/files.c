@@ -343,17 +343,12 @@ static int read_to_end(int fd, size_t most, char **data, size_t *size)
 	return 0;
 }
 
-char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
+char *read_open_file(int fd, size_t most, size_t *size)
 {
 	char *data = NULL;
 	size_t used = 0;
-	int fd, result;
+	int result = read_to_end(fd, most, &data, &used);
 
-	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	result = read_to_end(fd, most, &data, &used);
-	close(fd);
 	if (result) {
 		free(data);
 		errno = -result;
@@ -361,6 +356,18 @@ char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
 	}
 	if (size)
 		*size = used;
+	return data;
+}
+
+char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char *data = fd < 0 ? NULL : read_open_file(fd, most, size);
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
 	return data;
 }
 

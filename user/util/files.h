@@ -39,6 +39,8 @@ int file_temporary(void);
 int write_all(int fd, const void *data, size_t size);
 /* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most` bytes. size may be NULL. */
 char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
+/* The same, of one that is open. */
+char *read_open_file(int fd, size_t most, size_t *size);
 
 /* What comes after the last slash of a path; the path itself where nothing does. NULL for NULL. */
 const char *path_base(const char *path);

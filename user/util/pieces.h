@@ -18,7 +18,4 @@ struct memory_piece {
 
 #define PIECES_MOST 1024 /* of one reading: the kernel's own limit */
 
-/* Reads all pieces. False: there are too many, or any of them cannot be read: the process may have ended, and the addresses may come from its memory. */
-bool pieces_read(pid_t pid, const struct memory_piece *pieces, size_t count);
-
 #endif

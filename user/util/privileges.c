@@ -70,6 +70,15 @@ static bool read_capabilities(uint64_t *effective, uint64_t *permitted)
 	return true;
 }
 
+static bool write_capabilities(uint64_t keep, uint64_t inheritable)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { (uint32_t)keep, (uint32_t)keep, (uint32_t)inheritable },
+						  { (uint32_t)(keep >> 32), (uint32_t)(keep >> 32), (uint32_t)(inheritable >> 32) } };
+
+	return !syscall(SYS_capset, &header, data);
+}
+
 bool may_observe(void)
 {
 	uint64_t effective, permitted;
@@ -93,17 +102,40 @@ bool inside_pid_namespace(void)
 
 bool keep_privileges_to_observe(bool admin)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
 	uint64_t keep = TO_OBSERVE | TO_READ | (admin ? BIT(CAP_SYS_ADMIN) : 0), effective, permitted;
 
 	if (!read_capabilities(&effective, &permitted))
 		return false;
 	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(keep & permitted))
 		return false;
-	keep &= permitted;
-	data[0].permitted = data[0].effective = (uint32_t)keep;
-	data[1].permitted = data[1].effective = (uint32_t)(keep >> 32);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* what it might start has none of this */
-	return !syscall(SYS_capset, &header, data) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+#define TO_READ_TARGETS (BIT(CAP_SYS_PTRACE) | TO_READ)
+
+void pass_privileges_to_read(void)
+{
+	uint64_t effective, permitted;
+
+	if (!read_capabilities(&effective, &permitted) || !write_capabilities(permitted & TO_READ_TARGETS, permitted & TO_READ_TARGETS))
+		return;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (unsigned capability = 0; capability < 64; capability++)
+		if (permitted & TO_READ_TARGETS & BIT(capability))
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, (unsigned long)capability, 0, 0);
+}
+
+bool keep_privileges_to_read(void)
+{
+	uint64_t effective, permitted;
+
+	if (!read_capabilities(&effective, &permitted))
+		return false;
+	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(0))
+		return false;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return write_capabilities(permitted & TO_READ_TARGETS, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

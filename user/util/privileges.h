@@ -30,5 +30,9 @@ bool inside_pid_namespace(void);
  * that needs more. False: errno says why.
  */
 bool keep_privileges_to_observe(bool admin);
+/* What the process that is started next (by exec, as this user) has of this one's capabilities: those to read targets, and no others. */
+void pass_privileges_to_read(void);
+/* For a process that reads targets' memory and files for another one: gives up, for good, all that it does not need for that. False: errno says why. */
+bool keep_privileges_to_read(void);
 
 #endif

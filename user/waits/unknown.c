@@ -2,9 +2,11 @@
  * unknown.c - ranks that wait for another one, and which one is not known: a message whose peer could not be read, a request, a word in memory.
  *
  * Where the others are tells enough all the same, as long as all ranks of the job are in sight. Who sends needs somebody that receives: where each rank is in
- * a call that does not, all of them wait for ever; the same of receiving. And where only a few ranks do not wait, it is these that the others wait for. A request that was made
- * before may be what the other side needs, and is not seen: so all this is likely, and never certain.
+ * a call that does not, all of them wait for ever; the same of receiving. Where all ranks wait for requests and messages, and have since before anybody looked, nobody is
+ * left to begin what they wait for. And where only a few ranks do not wait, it is these that the others wait for. A request that was made
+ * before may be what the other side needs, and is not seen, and a long message may be on its way: so all this is likely, and never certain.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "waits/private.h"
@@ -80,6 +82,60 @@ static void look_at_one_sided(struct graph *g, enum role role, size_t *which)
 	fclose(out);
 }
 
+/* All that wait in the same call as this one, unless they were told with one before it. */
+static void put_alike(FILE *out, const struct graph *g, const size_t *all, size_t count, size_t first, size_t *which)
+{
+	const struct party *p = &g->parties[all[first]];
+	size_t alike = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(g->parties[all[i]].event, p->event))
+			continue;
+		if (i < first)
+			return;
+		which[alike++] = all[i];
+	}
+	fputs(first ? "; " : "", out);
+	put_names(out, g, which, alike, "and");
+	fprintf(out, " wait%s in %s", alike == 1 ? "s" : "", p->event);
+	put_place(out, p);
+}
+
+/* All ranks wait for messages, or for what they have begun before, some of them for nobody knows what: none is left to begin anything. */
+static void look_at_all_waiting(struct graph *g, size_t *which)
+{
+	size_t *all = calloc(g->count + 1, sizeof(*all)), count = 0;
+	struct finding *finding;
+	bool unknown = false;
+	FILE *out;
+
+	g->failed |= !all;
+	for (size_t i = 0; all && i < g->count; i++) {
+		const struct party *p = &g->parties[i];
+
+		if (p->left || p->helper || p->rank < 0)
+			continue;
+		if (!p->stands_for_rank || !p->waits || !p->in_vain || !(p->for_message || p->role == ROLE_SEND || p->role == ROLE_RECV)) {
+			free(all);
+			return;
+		}
+		unknown |= p->for_message;
+		all[count++] = i;
+	}
+	finding = unknown ? add_finding(g, FINDING_DEADLOCK, all, count, count) : NULL;
+	if (finding)
+		finding->likely = true;
+	out = begin_text(finding);
+	if (out) {
+		fprintf(out, "deadlock (likely) of %zu: ", count);
+		for (size_t i = 0; i < count; i++)
+			put_alike(out, g, all, count, i, which);
+		fprintf(out, "; no %s is left to send or receive anything else: only a message that is on its way already could end it", g->unit);
+		fclose(out);
+	}
+	free(all);
+}
+
 /* Most ranks wait for somebody, in the same call as the first of them, and some do not wait at all. */
 static void look_at_few(struct graph *g, size_t first, size_t *which)
 {
@@ -124,6 +180,8 @@ void look_at_unknown(struct graph *g, size_t *which)
 	look_at_one_sided(g, ROLE_SEND, which);
 	if (!g->failed)
 		look_at_one_sided(g, ROLE_RECV, which);
+	if (!g->failed)
+		look_at_all_waiting(g, which);
 	for (size_t i = 0; !g->failed && i < g->count; i++)
 		if (g->parties[i].by_another)
 			look_at_few(g, i, which);

@@ -44,6 +44,8 @@ struct party {
 	long peer;             /* rank of the job that its message comes from or goes to; WAITS_NOBODY */
 	bool likely;           /* ... which is not certain */
 	bool by_another;       /* only another rank can end it, and which one is not known */
+	bool for_message;      /* what it waits for is a message that it expects, or an operation that it has begun before */
+	bool in_vain;          /* one and the same call, and it has slept in it all the time, or run for long */
 	bool gathers;          /* a barrier or collective operation of a group */
 	const char *meeting;   /* the same for all operations that meet each other; NULL: `event` is */
 	bool split;            /* it has come to the meeting before, by another call, and waits for the rest of it */

@@ -14,6 +14,10 @@
  *   begun    the same as ring, but each has begun to receive before, and the last one sends when the gate opens
  *   split    all but the last one wait for a barrier that they have begun; that one begins when the gate opens
  *   alone    the same, but only the first one waits
+ *   sent     each waits for a message that it has begun to send, of more than anybody keeps: nobody receives
+ *   awaited  each waits for a message that it has begun to receive, every other one for two: nobody sends
+ *   late     the same, but the last one sends to all when the gate opens
+ *   moving   each goes round for long with messages that it has begun to send and to receive
  *
  * Who is about to wait, or to end, creates DIR/enters.RANK; who ends does so when the gate opens. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
  */
@@ -108,6 +112,67 @@ __attribute__((noinline)) static void meet_in_two(int first)
 	__asm__ volatile("" : : : "memory");
 }
 
+/* Waits for what it has begun: in one call or another. */
+__attribute__((noinline)) static void complete(MPI_Request *requests, int count)
+{
+	MPI_Status statuses[2];
+
+	enter();
+	if (count == 1)
+		MPI_Wait(requests, statuses);
+	else
+		MPI_Waitall(count, requests, statuses);
+	__asm__ volatile("" : : : "memory");
+}
+
+static void begin_and_wait(const char *how)
+{
+	char *out = calloc(1, MUCH);
+	bool late = !strcmp(how, "late");
+	MPI_Request requests[2];
+	int value[2];
+
+	if (!strcmp(how, "sent")) {
+		MPI_Isend(out, MUCH, MPI_CHAR, (job.rank + 1) % size, 7, MPI_COMM_WORLD, requests);
+		complete(requests, 1);
+	} else if (late && job.rank == size - 1) {
+		job_begin(&job);
+		for (int to = 0; to < size - 1; to++)
+			for (int i = 0; i < 1 + to % 2; i++)
+				MPI_Send(value, 1, MPI_INT, to, 7 + i, MPI_COMM_WORLD);
+	} else {
+		for (int i = 0; i < 1 + job.rank % 2; i++)
+			MPI_Irecv(&value[i], 1, MPI_INT, late ? size - 1 : (job.rank + 1) % size, 7 + i, MPI_COMM_WORLD, &requests[i]);
+		complete(requests, 1 + job.rank % 2);
+	}
+	free(out);
+}
+
+#define SOME (256 << 10)
+
+/* Until the gate opens: the first one has a look and tells the others. */
+static void keep_moving(void)
+{
+	char *out = calloc(1, SOME), *in = calloc(1, SOME);
+	char path[4096];
+	int done = 0;
+
+	enter();
+	snprintf(path, sizeof(path), "%s/go", job.gate);
+	while (!done) {
+		MPI_Request requests[2];
+		MPI_Status statuses[2];
+
+		MPI_Irecv(in, SOME, MPI_CHAR, (job.rank + size - 1) % size, 7, MPI_COMM_WORLD, &requests[0]);
+		MPI_Isend(out, SOME, MPI_CHAR, (job.rank + 1) % size, 7, MPI_COMM_WORLD, &requests[1]);
+		MPI_Waitall(2, requests, statuses);
+		done = !job.rank && !access(path, F_OK);
+		MPI_Bcast(&done, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+	free(out);
+	free(in);
+}
+
 /* Ends as no rank should. */
 static void go_away(bool crash)
 {
@@ -151,6 +216,10 @@ int main(int argc, char **argv)
 		return MPI_Finalize();
 	} else if (!strcmp(how, "ring") || !strcmp(how, "shifted") || !strcmp(how, "begun")) {
 		go_round(how);
+	} else if (!strcmp(how, "sent") || !strcmp(how, "awaited") || !strcmp(how, "late")) {
+		begin_and_wait(how);
+	} else if (!strcmp(how, "moving")) {
+		keep_moving();
 	} else if (!strcmp(how, "split") || !strcmp(how, "alone")) {
 		meet_in_two(*how == 's' ? size - 1 : 1);
 	} else if (!strcmp(how, "gone") || !strcmp(how, "crash") || !strcmp(how, "receive")) {

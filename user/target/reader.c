@@ -1,0 +1,506 @@
+/*
+ * reader.c - reading what a target can make wait for ever.
+ *
+ * Problem: a page of a process's memory may be of a file whose server (FUSE) never answers, and so may a mapped file itself. Who reads such a
+ * page sleeps in the kernel; once the server has taken the request not even SIGKILL wakes it. The same holds for all that takes the lock
+ * of the process's address space (/proc/PID/cmdline, environ, map_files, before Linux 6.17 maps, too), since a thread of the process can sleep in a fault
+ * while it has it. There is no way of reading another process's memory from user space, or from a BPF program that reads another process's, that does
+ * not wait for its pages. (/proc/PID/stat, status, comm, syscall and wchan take no such lock, so they are read where they are needed.)
+ *
+ * So another process does it, the reader: this program, started anew at the first need, with the capabilities that reading takes and
+ * a filter of system calls. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk keeps; WAIT_MS for users who have made
+ * one wait before) is left behind with SIGKILL, which it heeds when the kernel lets it, and the next request has another reader. One that still runs is
+ * only slow, and has WAIT_RUNNING_MS.
+ *
+ * A target that has kept a reader waiting is not asked again while that one waits. And its user, whose fault it is, has from the second time on none of
+ * his processes asked for a while: 1 s, four times as long each further time, an hour at most, so that a user who makes readers wait
+ * on purpose takes no more than a second from the others, then a quarter of a second seven times, and then once an hour. A user is who answers for it: in a user
+ * namespace, who made that. Readers that are left behind are HUNG_MOST at most: beyond that, nothing is read of anybody until some have ended.
+ *
+ * It is the one thing here that belongs to no object: the readers are this process's children, as its log is this process's log. A child of this process
+ * (made by fork, as the dump of a flight recorder is) starts readers of its own.
+ */
+#include "target/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/proc.h"
+#include "target/target.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/privileges.h"
+
+#define WAIT_FIRST_MS 800
+#define WAIT_MS 250
+#define WAIT_RUNNING_MS 10000
+#define HUNG_MOST 24
+#define HUNG_MOST_OF_USER 2
+#define USERS_MOST 64           /* who have made one wait; beyond, the one whose time is over first is forgotten */
+#define SILENCE_MOST 3600u      /* s */
+#define SECOND 1000000000ULL
+#define NAMESPACES_MOST 32      /* the kernel's own limit */
+#define KEPT_MOST (1u << 20)    /* bytes of the memory in common that stay after a request */
+
+struct hung_reader {
+	pid_t reader, target;
+	uint64_t target_start;
+	uid_t uid;
+};
+
+struct silent_user {
+	uid_t uid;
+	unsigned times;
+	uint64_t until;         /* CLOCK_MONOTONIC */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	bool possible;          /* this program can be one */
+	pid_t owner;            /* whose child it is */
+	pid_t pid;              /* 0: none */
+	int socket, file;
+	char *memory;
+	struct hung_reader hung[HUNG_MOST];
+	size_t nhung;
+	struct silent_user users[USERS_MOST];
+	size_t nusers;
+	bool full_said, start_said;
+} readers = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* --- starting and leaving one ------------------------------------------- */
+
+/* Our side of it. Whether it ends is another matter. */
+static void close_reader(void)
+{
+	if (readers.memory) {
+		close(readers.socket);
+		close(readers.file);
+		munmap(readers.memory, READER_ROOM);
+	}
+	readers.memory = NULL;
+	readers.pid = 0;
+}
+
+/* It has ended, or does nothing that it could not end with. */
+static void end_reader(void)
+{
+	pid_t pid = readers.pid;
+
+	close_reader();
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+/* At the end of this program: so that none is left for somebody else to collect. */
+static void end_with_us(void)
+{
+	if (readers.owner == getpid())
+		end_reader();
+}
+
+bool reader_asked(const char *name)
+{
+	if (name && !strcmp(name, READER_NAME))
+		return true; /* it has none itself, and at its end its filter lets nothing more through than that end */
+	readers.possible = true;
+	readers.owner = getpid();
+	atexit(end_with_us);
+	return false;
+}
+
+/* In the child. */
+static void become_reader(int socket, int memory)
+{
+	char *const arguments[] = { READER_NAME, NULL };
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
+	pass_privileges_to_read();
+	if (dup2(socket, 0) != 0 || dup2(memory, 1) != 1 || syscall(SYS_close_range, 2u, ~0u, 0u))
+		_exit(1);
+	execv("/proc/self/exe", arguments);
+	_exit(1);
+}
+
+static int start_reader(void)
+{
+	int ends[2], file = (int)syscall(SYS_memfd_create, READER_NAME, MFD_CLOEXEC), error;
+	char *memory = MAP_FAILED;
+
+	if (file < 0)
+		return -errno;
+	if (ftruncate(file, READER_ROOM) || (memory = mmap(NULL, READER_ROOM, PROT_READ, MAP_SHARED, file, 0)) == MAP_FAILED ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		error = -errno;
+		if (memory != MAP_FAILED)
+			munmap(memory, READER_ROOM);
+		close(file);
+		return error;
+	}
+	readers.pid = fork();
+	if (!readers.pid)
+		become_reader(fcntl(ends[1], F_DUPFD, 3), fcntl(file, F_DUPFD, 3));
+	error = readers.pid < 0 ? -errno : 0;
+	close(ends[1]);
+	readers.socket = ends[0];
+	readers.file = file;
+	readers.memory = memory;
+	if (error)
+		close_reader();
+	return error;
+}
+
+static void collect_hung(void)
+{
+	for (size_t i = readers.nhung; i--;)
+		if (waitpid(readers.hung[i].reader, NULL, WNOHANG | __WALL))
+			readers.hung[i] = readers.hung[--readers.nhung];
+	readers.full_said &= readers.nhung == HUNG_MOST;
+}
+
+/* --- whose fault it is -------------------------------------------------- */
+
+static bool same_namespace(int fd)
+{
+	struct stat theirs, own;
+
+	return fstat(fd, &theirs) || stat("/proc/self/ns/user", &own) || (theirs.st_ino == own.st_ino && theirs.st_dev == own.st_dev);
+}
+
+/* Who made the namespace of users that the process is in, outermost one below ours; `uid` where it is in ours. */
+static uid_t maker_of_namespace(pid_t pid, uid_t uid)
+{
+	char path[32];
+	int fd, above;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && i < NAMESPACES_MOST && !same_namespace(fd); i++) {
+		if (ioctl(fd, NS_GET_OWNER_UID, &uid))
+			break;
+		above = ioctl(fd, NS_GET_PARENT);
+		close(fd);
+		fd = above;
+	}
+	if (fd >= 0)
+		close(fd);
+	return uid;
+}
+
+/* Who answers for the process, and when it was started. False: it is gone. */
+static bool who(pid_t pid, uid_t *uid, uint64_t *start)
+{
+	struct proc_stat stat;
+	char path[32], *text, *at;
+	unsigned real;
+	bool found;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (proc_stat_read(-1, path, &stat))
+		return false;
+	*start = stat.start_time;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	text = proc_read(-1, path, 65536, NULL);
+	at = text ? strstr(text, "\nUid:") : NULL;
+	found = at && sscanf(at, "\nUid: %u", &real) == 1;
+	free(text);
+	if (found)
+		*uid = maker_of_namespace(pid, real);
+	return found;
+}
+
+static struct silent_user *user_of(uid_t uid)
+{
+	for (size_t i = 0; i < readers.nusers; i++)
+		if (readers.users[i].uid == uid)
+			return &readers.users[i];
+	return NULL;
+}
+
+static struct silent_user *add_user(uid_t uid)
+{
+	struct silent_user *user = user_of(uid), *first = &readers.users[0];
+
+	if (user)
+		return user;
+	for (size_t i = 1; i < readers.nusers; i++)
+		if (readers.users[i].until < first->until)
+			first = &readers.users[i];
+	user = readers.nusers < USERS_MOST ? &readers.users[readers.nusers++] : first;
+	*user = (struct silent_user){ .uid = uid };
+	return user;
+}
+
+/* How many wait for the user's processes; SIZE_MAX: one waits for this one. */
+static size_t waiting_for(uid_t uid, pid_t pid, uint64_t start)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < readers.nhung; i++) {
+		if (readers.hung[i].target == pid && readers.hung[i].target_start == start)
+			return SIZE_MAX;
+		count += readers.hung[i].uid == uid;
+	}
+	return count;
+}
+
+/* Is it one that would not answer? It costs nothing where nobody is known to be silent. */
+static bool is_silent(pid_t pid)
+{
+	struct silent_user *user;
+	uint64_t start;
+	uid_t uid;
+
+	if (!readers.nusers && !readers.nhung)
+		return false;
+	collect_hung();
+	if (readers.nhung == HUNG_MOST) {
+		if (!readers.full_said)
+			log_error("%d processes that read targets' memory wait in the kernel: nothing more is read until one of them ends: "
+				  "look which file system does not answer ('gaspbpf-reader' in ps)", HUNG_MOST);
+		readers.full_said = true;
+		return true;
+	}
+	if (!who(pid, &uid, &start))
+		return false;
+	user = user_of(uid);
+	return waiting_for(uid, pid, start) >= HUNG_MOST_OF_USER || (user && clock_monotonic() < user->until);
+}
+
+/* The target has not answered: the reader is left behind. */
+static void leave_reader(pid_t pid)
+{
+	struct hung_reader *hung = &readers.hung[readers.nhung];
+	struct silent_user *user;
+	unsigned pause;
+
+	kill(readers.pid, SIGKILL);
+	*hung = (struct hung_reader){ .reader = readers.pid, .target = pid };
+	close_reader();
+	if (!who(pid, &hung->uid, &hung->target_start))
+		hung->uid = (uid_t)-1;
+	readers.nhung++;
+	user = add_user(hung->uid);
+	pause = !user->times ? 0 : user->times < 7 ? 1u << 2 * (user->times - 1) : SILENCE_MOST;
+	user->times++;
+	user->until = clock_monotonic() + pause * SECOND;
+	log_warn("%d: its memory does not answer (a file system's server holds it up): what stands there is not known", pid);
+	if (pause)
+		log_warn("user %u's processes are not asked for %u s: their memory has not answered %u times", hung->uid, pause, user->times);
+}
+
+/* --- asking it ---------------------------------------------------------- */
+
+/* Does it wait in the kernel? What runs, or wants to, is only slow. */
+static bool sleeps(pid_t pid)
+{
+	struct proc_stat stat;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return proc_stat_read(-1, path, &stat) || stat.state != 'R';
+}
+
+/* 1: it has answered, or ended. 0: it sleeps. */
+static int wait_for_answer(unsigned most)
+{
+	struct pollfd answered = { .fd = readers.socket, .events = POLLIN };
+	uint64_t begun = clock_monotonic(), waited;
+
+	for (;;) {
+		int got = poll(&answered, 1, most);
+
+		waited = (clock_monotonic() - begun) / 1000000;
+		if (got > 0)
+			return 1;
+		if (waited >= WAIT_RUNNING_MS)
+			return 0;
+		/* Twice: after we have been stopped for a while, it may be about to answer. */
+		if (!got && waited >= most && sleeps(readers.pid))
+			return poll(&answered, 1, 0) > 0;
+	}
+}
+
+/* ms that a request of that process has, if it sleeps. */
+static unsigned patience(pid_t pid)
+{
+	uint64_t start;
+	uid_t uid;
+
+	return readers.nusers && who(pid, &uid, &start) && user_of(uid) ? WAIT_MS : WAIT_FIRST_MS;
+}
+
+static int64_t ask_once(const struct reader_request *request, size_t size, int folder, int *opened)
+{
+	struct reader_answer answer;
+	ssize_t got;
+	int error;
+
+	*opened = -1;
+	if (!readers.pid) {
+		error = start_reader();
+		if (error)
+			return error;
+	}
+	got = reader_send(readers.socket, request, size, folder);
+	if (got < 0)
+		return got;
+	if (!wait_for_answer(patience(request->pid))) {
+		leave_reader(request->pid);
+		return -ETIMEDOUT;
+	}
+	got = reader_receive(readers.socket, &answer, sizeof(answer), opened);
+	if (got != sizeof(answer))
+		return got < 0 && got != -ECONNRESET ? got : -EPIPE;
+	return answer.result;
+}
+
+static void begin(void)
+{
+	/* After a fork: the parent's reader is not ours, nor is its lock. */
+	if (readers.owner != getpid()) {
+		bool possible = readers.possible;
+
+		close_reader();
+		memset(&readers, 0, sizeof(readers));
+		pthread_mutex_init(&readers.lock, NULL);
+		readers.possible = possible;
+		readers.owner = getpid();
+	}
+	pthread_mutex_lock(&readers.lock);
+}
+
+static void finish(int64_t size)
+{
+	if (size > KEPT_MOST && readers.memory)
+		fallocate(readers.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, READER_ROOM);
+	pthread_mutex_unlock(&readers.lock);
+}
+
+/* Bytes, or -errno. They stand in readers.memory until finish(). */
+static int64_t ask(const struct reader_request *request, size_t size, int folder, int *opened)
+{
+	int64_t result = -EPIPE;
+
+	if (is_silent(request->pid))
+		return -ETIMEDOUT;
+	for (int i = 0; i < 2 && result == -EPIPE; i++) { /* its starter, a thread, may have ended, and it with that */
+		result = ask_once(request, size, folder, opened);
+		if (result == -EPIPE)
+			end_reader();
+	}
+	if (!readers.pid && result != -ETIMEDOUT && !readers.start_said) {
+		log_error("cannot start a process that reads targets' memory: %s: check limits of processes and memory", strerror((int)-result));
+		readers.start_said = true;
+	}
+	return result;
+}
+
+ssize_t reader_memory(pid_t pid, const struct iovec *pieces, size_t count, void *bytes)
+{
+	struct reader_request request;
+	size_t all = 0;
+	int64_t got;
+	int opened;
+
+	if (count > READER_PIECES)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++)
+		all += pieces[i].iov_len;
+	if (all > READER_ROOM)
+		return -E2BIG;
+	if (!readers.possible) {
+		struct iovec local = { bytes, all };
+
+		got = process_vm_readv(pid, &local, 1, pieces, count, 0);
+		return got < 0 ? -errno : got;
+	}
+	request.what = READ_MEMORY;
+	request.pid = pid;
+	request.count = (uint32_t)count;
+	memcpy(request.pieces, pieces, count * sizeof(*pieces));
+	begin();
+	got = ask(&request, offsetof(struct reader_request, pieces) + count * sizeof(*pieces), -1, &opened);
+	if (got > (int64_t)all)
+		got = -EIO;
+	if (got > 0)
+		memcpy(bytes, readers.memory, got);
+	finish(got);
+	return got;
+}
+
+/* -ENAMETOOLONG: the path is. */
+static int put_path(struct reader_request *request, const char *path)
+{
+	size_t length = strlen(path);
+
+	if (length >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	memcpy(request->path, path, length + 1);
+	return (int)(offsetof(struct reader_request, path) + length + 1);
+}
+
+char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *size)
+{
+	struct reader_request request = { .what = READ_FILE, .pid = pid, .most = most };
+	int length = put_path(&request, path), opened;
+	char *text = NULL;
+	int64_t got;
+
+	if (!readers.possible)
+		return proc_read(folder, path, most, size);
+	begin();
+	got = length < 0 ? length : ask(&request, length, folder, &opened);
+	if (got > (int64_t)most || got > READER_ROOM)
+		got = -EIO;
+	if (got >= 0)
+		text = malloc(got + 1);
+	if (text) {
+		memcpy(text, readers.memory, got);
+		text[got] = '\0';
+	}
+	finish(got);
+	if (size && text)
+		*size = got;
+	if (!text)
+		errno = got < 0 ? (int)-got : ENOMEM;
+	return text;
+}
+
+int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner)
+{
+	struct reader_request request = { .what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid };
+	int length = put_path(&request, path), opened = -1;
+	int64_t got;
+
+	if (!readers.possible)
+		return file_open_here(way, folder, path, owner);
+	begin();
+	got = length < 0 ? length : ask(&request, length, folder, &opened);
+	finish(0);
+	if (got < 0 && opened >= 0)
+		close(opened);
+	if (got < 0)
+		return (int)got;
+	return opened < 0 ? -EMFILE : opened;
+}

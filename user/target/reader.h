@@ -1,0 +1,65 @@
+/*
+ * reader.h - private to user/target: what may block is read by another process (reader.c asks, reader_serve.c answers).
+ *
+ * Each of these returns -ETIMEDOUT where the target keeps its reader waiting, or has done so before. That has been said then. In a program
+ * that cannot be a reader (reader_asked() was not called) they do it in this process.
+ */
+#ifndef GASPBPF_TARGET_READER_H
+#define GASPBPF_TARGET_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct process;
+
+/* Reads pieces of memory of `pid`, in their order, to `bytes`, which has room for all of them: so many bytes, up to the first that cannot be read; or -errno. */
+ssize_t reader_memory(pid_t pid, const struct iovec *pieces, size_t count, void *bytes);
+/*
+ * The first `most` bytes of a file of /proc whose reading takes the lock of the target's memory, NUL-terminated; NULL with errno. The caller frees.
+ * `folder` is a descriptor that `path` begins at.
+ */
+char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *size);
+
+enum reader_way {
+	READER_PROC,           /* a name in /proc/PID, which is `folder` */
+	READER_BELOW,          /* a path as it is for those whose root is `folder` */
+};
+
+/* Opens a regular file of a target for reading, as file_open_proc() and file_open_below() do: a descriptor or -errno. */
+int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner);
+
+/* --- between the two ---------------------------------------------------- */
+
+#define READER_NAME "gaspbpf-reader"
+#define READER_ROOM (65u << 20)        /* of an answer: at least MAPS_BYTES */
+#define READER_PIECES 1024             /* the kernel's own limit */
+
+enum reader_what { READ_MEMORY, READ_FILE, OPEN_FILE };
+
+/* Comes with the folder's descriptor, but for READ_MEMORY. What is not needed of the end is left out. */
+struct reader_request {
+	uint32_t what;
+	int32_t pid;
+	uint32_t way, uid, gid, count;
+	uint64_t most;
+	union {
+		struct iovec pieces[READER_PIECES];
+		char path[4096];
+	};
+};
+
+/* Comes with the file's descriptor for OPEN_FILE. What was read stands in the memory that both have mapped. */
+struct reader_answer {
+	int64_t result;                /* bytes, or -errno */
+};
+
+/* Sends or receives a message and one descriptor (-1: none) with it. Bytes, 0: the other side has ended, or -errno. */
+ssize_t reader_send(int to, const void *message, size_t size, int descriptor);
+ssize_t reader_receive(int from, void *message, size_t size, int *descriptor);
+
+/* Opens it in this process. */
+int file_open_here(enum reader_way way, int folder, const char *path, const struct process *owner);
+
+#endif

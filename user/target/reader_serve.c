@@ -1,0 +1,155 @@
+/*
+ * reader_serve.c - the process that reads what may block: the other side of reader.c.
+ *
+ * It knows nothing and keeps nothing. It can do what its system calls below can do, with those capabilities that reading a target takes,
+ * and it ends with who started it: at once where the kernel lets it, else as soon as what it waits for comes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/proc.h"
+#include "target/reader.h"
+#include "target/target.h"
+#include "util/privileges.h"
+
+enum { SOCKET = 0, MEMORY = 1 };      /* its descriptors */
+
+ssize_t reader_send(int to, const void *message, size_t size, int descriptor)
+{
+	struct iovec bytes = { .iov_base = (void *)message, .iov_len = size };
+	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+												 .cmsg_type = SCM_RIGHTS } };
+	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (descriptor >= 0) {
+		memcpy(CMSG_DATA(&control.head), &descriptor, sizeof(int));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control.room);
+	}
+	do {
+		sent = sendmsg(to, &m, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent;
+}
+
+ssize_t reader_receive(int from, void *message, size_t size, int *descriptor)
+{
+	struct iovec bytes = { .iov_base = message, .iov_len = size };
+	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control;
+	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
+	ssize_t got;
+
+	*descriptor = -1;
+	do {
+		got = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got > 0 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_RIGHTS)
+		memcpy(descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+	return got < 0 ? -errno : got;
+}
+
+/* --- its rights --------------------------------------------------------- */
+
+#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* Whatever else it tries ends it. */
+static bool filter_calls(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(read), ALLOW(close),
+		ALLOW(open), ALLOW(openat), ALLOW(openat2), ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlinkat), ALLOW(fcntl), ALLOW(setfsuid), ALLOW(setfsgid),
+		ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(restart_syscall),
+		ALLOW(exit), ALLOW(exit_group),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+/* --- its work ----------------------------------------------------------- */
+
+static int64_t read_memory(const struct reader_request *request, char *memory)
+{
+	uint64_t size = 0;
+	struct iovec local;
+	ssize_t got;
+
+	if (request->count > READER_PIECES)
+		return -EINVAL;
+	for (size_t i = 0; i < request->count; i++)
+		if (__builtin_add_overflow(size, request->pieces[i].iov_len, &size) || size > READER_ROOM)
+			return -E2BIG;
+	local = (struct iovec){ memory, size };
+	got = process_vm_readv(request->pid, &local, 1, request->pieces, request->count, 0);
+	return got < 0 ? -errno : got;
+}
+
+static int64_t read_file(const struct reader_request *request, int folder, char *memory)
+{
+	size_t size, most = request->most < READER_ROOM ? request->most : READER_ROOM;
+	char *text = proc_read(folder, request->path, most, &size);
+
+	if (!text)
+		return -errno;
+	memcpy(memory, text, size);
+	free(text);
+	return (int64_t)size;
+}
+
+static int64_t answer(const struct reader_request *request, int folder, char *memory, int *opened)
+{
+	const struct process owner = { .proc_fd = folder, .uid = request->uid, .gid = request->gid };
+
+	if (request->what == READ_MEMORY)
+		return read_memory(request, memory);
+	if (request->what == READ_FILE)
+		return read_file(request, folder, memory);
+	*opened = file_open_here(request->way, folder, request->path, &owner);
+	return *opened < 0 ? *opened : 0;
+}
+
+int reader_serve(void)
+{
+	char *memory = mmap(NULL, READER_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, MEMORY, 0);
+	static struct reader_request request;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started it; where another one lives on, that starts the next */
+	prctl(PR_SET_NAME, READER_NAME);
+	prctl(PR_SET_DUMPABLE, 0);
+	if (memory == MAP_FAILED || !keep_privileges_to_read() || !filter_calls())
+		return 1;
+	for (;;) {
+		struct reader_answer result;
+		int folder, opened = -1;
+		ssize_t got = reader_receive(SOCKET, &request, sizeof(request), &folder);
+
+		if (got <= 0)
+			return 0;
+		request.path[sizeof(request.path) - 1] = '\0';
+		result.result = answer(&request, folder, memory, &opened);
+		if (folder >= 0)
+			close(folder);
+		if (reader_send(SOCKET, &result, sizeof(result), opened) <= 0)
+			return 0;
+		if (opened >= 0)
+			close(opened);
+	}
+}
