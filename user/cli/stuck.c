@@ -194,24 +194,34 @@ static void take_open(void *context, const struct span *span, bool silent)
 	memcpy(open->words, span->words, span->nwords * sizeof(span->words[0]));
 }
 
-/* Those that both lists have, alike: they were in progress all the time in between. */
-static void keep_common(struct open_list *opens, const struct open_list *later)
+static bool has_open(const struct open_list *opens, const struct stuck_open *open)
+{
+	for (size_t i = 0; i < opens->count; i++) {
+		const struct stuck_open *other = &opens->list[i];
+
+		if (other->tid == open->tid && other->start == open->start && !strcmp(other->symbol, open->symbol))
+			return true;
+	}
+	return false;
+}
+
+/* Those that both lists have, alike, were in progress all the time in between. The others have begun or ended there. */
+static int keep_common(struct stuck *stuck, struct open_list *opens, const struct open_list *later)
 {
 	size_t kept = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < opens->count; i++) {
-		const struct stuck_open *a = &opens->list[i];
-
-		for (size_t k = 0; k < later->count; k++) {
-			const struct stuck_open *b = &later->list[k];
-
-			if (a->tid == b->tid && a->start == b->start && !strcmp(a->symbol, b->symbol)) {
-				opens->list[kept++] = *a;
-				break;
-			}
-		}
+	for (size_t i = 0; i < later->count && !err; i++)
+		if (!has_open(opens, &later->list[i]))
+			err = stuck_note_passing(stuck, &later->list[i]);
+	for (size_t i = 0; i < opens->count && !err; i++) {
+		if (has_open(later, &opens->list[i]))
+			opens->list[kept++] = opens->list[i];
+		else
+			err = stuck_note_passing(stuck, &opens->list[i]);
 	}
 	opens->count = kept;
+	return err;
 }
 
 static int take_span(void *context, const struct definitions *d, const struct span *span)
@@ -230,6 +240,7 @@ static int look_again(struct job *job, struct stuck *stuck, struct open_list *op
 	struct open_list later = { .d = &job->definitions };
 	int err;
 
+	stuck->look_began = clock_monotonic();
 	capture_drain(job->capture);
 	err = capture_visit_open(job->capture, take_open, opens);
 	if (!err)
@@ -237,7 +248,9 @@ static int look_again(struct job *job, struct stuck *stuck, struct open_list *op
 	capture_drain(job->capture);
 	if (!err)
 		err = capture_visit_open(job->capture, take_open, &later);
-	keep_common(opens, &later);
+	stuck->look_ended = clock_monotonic();
+	if (!err)
+		err = keep_common(stuck, opens, &later);
 	free(later.list);
 	return opens->failed || later.failed ? -ENOMEM : err;
 }

@@ -67,7 +67,7 @@ static void end_holds(struct stuck *stuck, const struct stuck_hold *by, bool rel
 	}
 }
 
-int stuck_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span)
+static int holds_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span)
 {
 	const struct def_probe *probe = span->probe != NO_INDEX ? &d->probes[span->probe] : NULL;
 	const struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
@@ -91,10 +91,15 @@ int stuck_take_span(struct stuck *stuck, const struct definitions *d, const stru
 	return 0;
 }
 
+int stuck_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span)
+{
+	return holds_take_span(stuck, d, span) ?: passing_take_span(stuck, d, span);
+}
+
 int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap)
 {
 	for (size_t i = stuck->nholds; i-- > 0;)
 		if (stuck->holds[i].tid == (pid_t)d->threads[gap->thread].tid && stuck->holds[i].since < (gap->before ?: UINT64_MAX))
 			forget(stuck, i); /* it may have given it back meanwhile */
-	return 0;
+	return passing_take_gap(stuck, d, gap);
 }

@@ -17,6 +17,12 @@ const struct site *site_at(const struct stuck *stuck, const struct image *image,
 /* words.c: the words of a call that began before anybody watched. */
 void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call);
 
+/* passing.c: what ends, or is lost, while the probes are in. 0 or -ENOMEM. */
+int passing_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span);
+int passing_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap);
+/* passing.c: may this call, which a stack shows and the probes do not, have begun while they were in? */
+bool is_passing(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call);
+
 /* ranks.c: which threads stand for which ranks. */
 void find_thread_ranks(struct stuck *stuck);
 

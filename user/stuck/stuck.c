@@ -118,6 +118,7 @@ void stuck_close(struct stuck *stuck)
 {
 	findings_free(&stuck->findings);
 	free(stuck->holds);
+	free(stuck->passing);
 	free(stuck->is_probed);
 	free(stuck->parties);
 	for (size_t i = 0; stuck->rank_labels && stuck->rank_labels[i]; i++)
@@ -359,9 +360,9 @@ int stuck_probed(struct stuck *stuck, const struct plan *probes)
 }
 
 /* Of a call that began while the probes were in, they would have told. */
-static bool would_be_told(const struct stuck *stuck, const struct stuck_call *call)
+static bool would_be_told(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
 {
-	return stuck->is_probed && call->site >= stuck->names->sites && call->site < stuck->names->sites + stuck->names->nsites &&
+	return stuck->is_probed && !is_passing(stuck, t, call) && call->site >= stuck->names->sites && call->site < stuck->names->sites + stuck->names->nsites &&
 	       stuck->is_probed[call->site - stuck->names->sites];
 }
 
@@ -371,15 +372,13 @@ static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct
 	struct stuck_thread before = { .pid = t->pid, .tid = t->tid, .process = t->process };
 	const struct thread_look *since = stuck->probed ? looks_find(&stuck->probed_look, t->pid, t->tid) : first;
 	bool still = first && has_not_run(first, last);
-
 	bool in_vain = since && (has_not_run(since, last) ? last->state == 'S' : stuck->probed && last->ran - since->ran >= RAN_ENOUGH);
-
 
 	if (first && !unwind(stuck, &before, first)) {
 		for (size_t i = 0; i < t->ncalls; i++) {
 			struct stuck_call *call = &t->calls[i];
 
-			if (call->seen || (!still && !was_there(&before, call)))
+			if (call->seen || (!still && (is_passing(stuck, t, call) || !was_there(&before, call))))
 				continue;
 			call->at_least = last->time - first->time;
 			call->likely = !still && !stuck->probed;
@@ -388,8 +387,8 @@ static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct
 	for (size_t i = 0; i < t->ncalls; i++) {
 		struct stuck_call *call = &t->calls[i];
 
-		call->in_vain = in_vain && !call->seen && (still || would_be_told(stuck, call));
-		if (!call->seen && !call->at_least && would_be_told(stuck, call) && last->time > stuck->probed_since)
+		call->in_vain = in_vain && !call->seen && (still || would_be_told(stuck, t, call));
+		if (!call->seen && !call->at_least && would_be_told(stuck, t, call) && last->time > stuck->probed_since)
 			call->at_least = last->time - stuck->probed_since;
 		if (!call->seen && !call->likely && call->at_least < t->still)
 			call->at_least = t->still;

@@ -80,6 +80,12 @@ struct stuck_open {
 	uint32_t unread;
 };
 
+/* A function that a thread was in, or may have been, while the last look was taken; without names: calls of it were lost (passing.c). */
+struct stuck_passing {
+	pid_t pid, tid;
+	const char *symbol, *event;
+};
+
 /* A lock as a call names it. */
 struct named_lock {
 	uint64_t raw, high;            /* its value; of one of 16 bytes, both words */
@@ -115,6 +121,9 @@ struct stuck {
 	struct findings findings;
 	struct stuck_hold *holds;
 	size_t nholds, holds_room;
+	struct stuck_passing *passing;
+	size_t npassing, passing_room;
+	uint64_t look_began, look_ended; /* ns; the last one, with the probes' lists of calls; 0: not yet */
 	uint64_t watched;              /* ns; between the two looks */
 	bool probed;                   /* the probes were in meanwhile */
 	uint64_t probed_since;         /* ns */
@@ -131,6 +140,8 @@ int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struc
 int stuck_probed(struct stuck *stuck, const struct plan *probes);
 /* Looks at all threads: the first time, and once more. 0 or -errno, not said. */
 int stuck_look(struct stuck *stuck, bool last);
+/* A call that the probes saw in progress only before, or only after the last look. 0 or -ENOMEM. */
+int stuck_note_passing(struct stuck *stuck, const struct stuck_open *open);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost on. 0 or -ENOMEM. */
 int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t count);
 struct stuck_thread *stuck_find(const struct stuck *stuck, pid_t pid, pid_t tid);

@@ -127,18 +127,22 @@ bool reader_asked(const char *name)
 	return false;
 }
 
-/* In the child. */
+/* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no business there, nor the system calls that it needs. */
 static void become_reader(int socket, int memory)
 {
 	char *const arguments[] = { READER_NAME, NULL };
+	char *environment[] = { NULL, NULL }, *folders = getenv("LD_LIBRARY_PATH");
 	sigset_t all;
+
+	if (folders && asprintf(&environment[0], "LD_LIBRARY_PATH=%s", folders) < 0)
+		_exit(1);
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
 	pass_privileges_to_read();
 	if (dup2(socket, 0) != 0 || dup2(memory, 1) != 1 || syscall(SYS_close_range, 2u, ~0u, 0u))
 		_exit(1);
-	execv("/proc/self/exe", arguments);
+	execve("/proc/self/exe", arguments, environment);
 	_exit(1);
 }
 
