@@ -376,8 +376,8 @@ void announced_look_ahead(struct capture_session *s)
 	for (unsigned i = 0; i < s->nrings; i++)
 		ring_peek(&s->rings[i], show_creation, s);
 	for (const struct live_thread *t = s->waiting; t; t = t->next_waiting)
-		for (size_t i = 0; i < t->nearly; i++)
-			show_creation(s, &t->early[i].span, sizeof(t->early[i].span));
+		for (size_t i = 0; i < t->early.count; i++)
+			show_creation(s, t->early.heap[i].span, t->early.heap[i].size);
 }
 
 /* --- for the rest of user/capture ---------------------------------------------- */

@@ -122,18 +122,10 @@ static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64
 static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t sequence, const struct gb_span *raw,
 		      size_t size)
 {
-	size_t at = t->nearly;
-
-	if (array_one_more(&t->early, &t->room, t->nearly, sizeof(*t->early))) {
+	if (early_put(&t->early, sequence, raw, size)) {
 		s->err = -ENOMEM; /* the hole stays, and will be counted as a loss */
 		return;
 	}
-	while (at && t->early[at - 1].sequence > sequence)
-		at--;
-	memmove(&t->early[at + 1], &t->early[at], (t->nearly - at) * sizeof(*t->early));
-	t->early[at].sequence = sequence;
-	memcpy(&t->early[at].span, raw, size < sizeof(*raw) ? size : sizeof(*raw));
-	t->nearly++;
 	if (!t->listed) {
 		t->listed = true;
 		t->waiting_since = s->pass;
@@ -145,16 +137,12 @@ static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t
 /* Delivers what has become due. */
 static void deliver_due(struct capture_session *s, struct live_thread *t)
 {
-	size_t n = 0;
+	while (t->early.count && t->early.heap[0].sequence <= t->next) {
+		struct early first = early_take(&t->early);
 
-	while (n < t->nearly && t->early[n].sequence <= t->next) {
-		if (t->early[n].sequence == t->next)
-			deliver(s, t, &t->early[n].span);
-		n++;
-	}
-	if (n) {
-		memmove(t->early, t->early + n, (t->nearly - n) * sizeof(*t->early));
-		t->nearly -= n;
+		if (first.sequence == t->next)
+			deliver(s, t, first.span);
+		free(first.span);
 		t->waiting_since = s->pass;
 	}
 }
@@ -176,7 +164,7 @@ static void take_span(void *context, const void *record, size_t size)
 	ahead = (int32_t)(raw->sequence - (uint32_t)t->next);
 	if (!ahead) {
 		deliver(s, t, raw);
-		if (t->nearly)
+		if (t->early.count)
 			deliver_due(s, t);
 	} else if (ahead > 0) {
 		keep_back(s, t, t->next + ahead, raw, size);
@@ -185,9 +173,9 @@ static void take_span(void *context, const void *record, size_t size)
 
 static void close_hole(struct capture_session *s, struct live_thread *t)
 {
-	const struct early *first = &t->early[0];
+	const struct early *first = &t->early.heap[0];
 
-	deliver_gap(s, t, first->sequence - t->next, first->span.end);
+	deliver_gap(s, t, first->sequence - t->next, first->span->end);
 	t->next = first->sequence;
 	deliver_due(s, t);
 }
@@ -198,9 +186,9 @@ static void close_old_holes(struct capture_session *s, bool all)
 	struct live_thread **link = &s->waiting, *t;
 
 	while ((t = *link)) {
-		while (t->nearly && (all || t->waiting_since < s->pass))
+		while (t->early.count && (all || t->waiting_since < s->pass))
 			close_hole(s, t);
-		if (t->nearly) {
+		if (t->early.count) {
 			link = &t->next_waiting;
 		} else {
 			t->listed = false;
@@ -245,7 +233,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	t = session_thread(s, life->pid, life->tid, life->time);
 	if (!t)
 		return;
-	while (t->nearly)
+	while (t->early.count)
 		close_hole(s, t);
 	if (life->sequence >= t->next) {
 		deliver_gap(s, t, life->sequence - t->next + 1, 0);

@@ -7,18 +7,13 @@
 #include <uthash.h>
 
 #include "capture/capture.h"
+#include "capture/early.h"
 #include "util/ring.h"
 
 #define SINKS 16
 #define SITE_CACHE 4096 /* recently used call sites; a power of two */
 
 #define TEXT_CACHE 256  /* recently met names; a power of two */
-
-/* A span that came before one that ought to precede it. */
-struct early {
-	uint64_t sequence;
-	struct gb_span span;
-};
 
 struct open_event;
 
@@ -46,9 +41,8 @@ struct live_thread {
 		bool fresh;       /* it may still be echoed */
 	} told;                   /* the last announcement */
 	uint64_t merged;          /* records that became no span of their own: STARTs, echoes, creations */
-	struct early *early;      /* sorted by sequence */
-	size_t nearly, room;
-	uint64_t waiting_since;   /* the pass in which the hole before early[0] was first seen */
+	struct early_spans early;
+	uint64_t waiting_since;   /* the pass in which the hole before the first of them was first seen */
 	struct live_thread *next_waiting; /* list of threads with early spans */
 	bool listed;
 	bool left_out;            /* its process is no part of the job: nobody is told of its calls */

@@ -69,7 +69,7 @@ void session_end_thread(struct capture_session *s, struct live_thread *t)
 	s->threads[t->tid] = t->successor;
 	free(t->calls);
 	free(t->open);
-	free(t->early);
+	early_free(&t->early);
 	free(t);
 }
 
