@@ -83,8 +83,13 @@ int capture_control(struct capture_session *session, pid_t pid, bool on);
 
 /* Sleeps until a ring asks for it, another descriptor in `extra` (-1: none) is readable, or the time is up. */
 void capture_wait(struct capture_session *session, int extra, int timeout_ms);
-/* One pass over all rings. 0 or -ENOMEM. */
+/* One pass over all rings, to where they are filled now. 0 or -ENOMEM. */
 int capture_drain(struct capture_session *session);
+/*
+ * The same in pieces, for who must not be away for long (full rings take seconds): goes on with the pass for about so many ns. True: it is over. What is to
+ * be called after capture_drain() is not to be called before that.
+ */
+bool capture_drain_for(struct capture_session *session, uint64_t ns);
 /*
  * The links are gone: fetches what is left, the calls still in progress and the final counts of all threads, and closes every
  * gap. Then finds source lines of all call sites, saying so if it takes long.

@@ -25,7 +25,10 @@
 #include "capture/session.h"
 #include "model/value.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+#define PIECE_BYTES (64u << 10) /* of a ring, read between two looks at the clock */
 
 /* --- delivering -------------------------------------------------------- */
 
@@ -354,20 +357,19 @@ void session_drain_control(struct capture_session *s)
 	ring_drain(&s->control, ring_filled(&s->control), take_life, s);
 }
 
-int capture_drain(struct capture_session *s)
+/* How far a pass goes is fixed at its beginning. */
+static void begin_pass(struct capture_session *s)
 {
-	unsigned long limits[64];
-	bool complete = true;
-	size_t before, kept = 0;
+	struct capture_pass *pass = &s->under_way;
 
 	s->pass++;
 	session_renew_prices(s);
 	for (struct live_process *p = s->pass == 1 ? s->processes : NULL; p; p = p->hh.next)
 		session_read_told(s, p); /* again, now that its probes are in */
 	session_drain_control(s);
-	before = s->nlife;
+	*pass = (struct capture_pass){ .open = true, .complete = true, .nlife = s->nlife };
 	for (unsigned i = 0; i < s->nrings; i++)
-		limits[i] = ring_filled(&s->rings[i]);
+		pass->limits[i] = ring_filled(&s->rings[i]);
 	session_drain_control(s);
 	session_mend_layouts(s);
 	for (; s->nearly_life < s->nlife; s->nearly_life++) {
@@ -375,16 +377,54 @@ int capture_drain(struct capture_session *s)
 
 		apply_early_life(s, &life);
 	}
-	for (unsigned i = 0; i < s->nrings; i++)
-		complete &= ring_drain(&s->rings[i], limits[i], take_span, s);
-	if (complete && s->waiting)
+}
+
+static void end_pass(struct capture_session *s)
+{
+	struct capture_pass *pass = &s->under_way;
+
+	if (pass->complete && s->waiting)
 		close_old_holes(s, false);
-	for (size_t i = 0; i < before; i++)
+	for (size_t i = 0; i < pass->nlife; i++)
 		apply_late_life(s, &s->life[i]);
-	for (size_t i = before; i < s->nlife; i++)
-		s->life[kept++] = s->life[i];
-	s->nlife = s->nearly_life = kept;
+	s->nlife -= pass->nlife;
+	s->nearly_life -= pass->nlife;
+	memmove(s->life, s->life + pass->nlife, s->nlife * sizeof(*s->life));
+	pass->open = false;
 	session_make_room(s);
+}
+
+/* Reads a piece of the ring. True: it has been read as far as this pass goes. */
+static bool drain_piece(struct capture_session *s, unsigned ring)
+{
+	unsigned long limit = s->under_way.limits[ring], piece = ring_taken(&s->rings[ring]) + PIECE_BYTES;
+	bool last = piece >= limit, whole = ring_drain(&s->rings[ring], last ? limit : piece, take_span, s);
+
+	s->under_way.complete &= whole;
+	return last || !whole; /* behind one that is still being written there is nothing to be had */
+}
+
+bool capture_drain_for(struct capture_session *s, uint64_t ns)
+{
+	struct capture_pass *pass = &s->under_way;
+	uint64_t end = clock_monotonic() + ns;
+
+	if (!pass->open)
+		begin_pass(s);
+	while (pass->ring < s->nrings) {
+		pass->ring += drain_piece(s, pass->ring);
+		if (pass->ring < s->nrings && clock_monotonic() >= end)
+			return false;
+	}
+	end_pass(s);
+	return true;
+}
+
+int capture_drain(struct capture_session *s)
+{
+	if (s->under_way.open)
+		capture_drain_for(s, UINT64_MAX / 2); /* what is there now is not all in it */
+	capture_drain_for(s, UINT64_MAX / 2);
 	return s->err;
 }
 

@@ -15,6 +15,14 @@
 
 #define TEXT_CACHE 256  /* recently met names; a power of two */
 
+/* A pass over all rings, which may be made in pieces. */
+struct capture_pass {
+	unsigned long limits[64]; /* by ring: how far it goes */
+	unsigned ring;            /* the one that is being read */
+	size_t nlife;             /* so many of the list of life were told before that was fixed */
+	bool open, complete;
+};
+
 struct open_event;
 
 struct live_thread {
@@ -175,6 +183,7 @@ struct capture_session {
 
 	struct gb_life *life;     /* of this pass, and ends for the next one */
 	size_t nlife, life_room;
+	struct capture_pass under_way;
 	size_t nearly_life;       /* of those, applied as far as they come before spans */
 	struct sum_thread *sum_threads; /* by (born, tid) */
 	struct sum_record *sums;  /* by (thread, site) */

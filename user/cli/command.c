@@ -31,6 +31,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define DRAIN_FOR_NS 20000000 /* between two answers */
+
 /* --- what it will map -------------------------------------------------- */
 
 /* The libraries that the dynamic linker knows (ldconfig's list) and a parallel model describes. */
@@ -214,13 +216,21 @@ static int serve_one(struct job *job, const struct hold_notice *notice, bool *re
 	return 0;
 }
 
-void command_serve(struct job *job)
+/* Answers what held processes wait for. */
+static void serve(struct job *job)
 {
 	struct hold_notice notice;
 	bool ready = true;
 
 	while (job->hold && hold_next(job->hold, &notice))
 		serve_one(job, &notice, &ready);
+}
+
+void command_drain(struct job *job)
+{
+	do
+		serve(job); /* first: they stand still, and not for as long as full rings take */
+	while (!capture_drain_for(job->capture, DRAIN_FOR_NS));
 }
 
 /* Until the command is about to run. 0 or -errno. */

@@ -8,8 +8,8 @@
 
 /* Starts a command under observation: held until its probes are in, then let go. 0 or -errno, said. */
 int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes);
-/* Answers what held processes wait for. */
-void command_serve(struct job *job);
+/* capture_drain(), in pieces: in between, held processes get their answers. */
+void command_drain(struct job *job);
 /* Lets all that is held run on. With wait, waits for the command's end; its status is in job->command_status then. */
 void command_let_go(struct job *job, bool wait);
 

@@ -268,8 +268,7 @@ static void watch_job(struct watch *w)
 		uint64_t now;
 
 		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
-		command_serve(w->job); /* first: they stand still */
-		capture_drain(w->job->capture);
+		command_drain(w->job);
 		tools_serve(w->tools);
 		control_serve(w->control, w->job->capture, dump, w);
 		flight_step(w->job->flight);

@@ -199,8 +199,7 @@ static uint64_t no_dump(void *context, uid_t asking, const char **refused)
 static void serve(struct run *r)
 {
 	capture_wait(r->job.capture, r->wake, DRAIN_EVERY_MS);
-	command_serve(&r->job); /* first: they stand still */
-	capture_drain(r->job.capture);
+	command_drain(&r->job);
 	control_serve(r->control, r->job.capture, no_dump, r);
 	capture_govern(r->job.capture);
 	follow_changed_files(r->job.follow);

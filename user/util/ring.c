@@ -47,6 +47,11 @@ unsigned long ring_filled(const struct ring *ring)
 	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
 }
 
+unsigned long ring_taken(const struct ring *ring)
+{
+	return *ring->consumer;
+}
+
 bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size), void *context)
 {
 	unsigned long at = *ring->consumer;

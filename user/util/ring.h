@@ -22,8 +22,9 @@ struct ring {
 int ring_open(struct ring *ring, int fd, size_t bytes);
 void ring_close(struct ring *ring);
 
-/* How far the kernel has come: a limit for ring_drain(). */
+/* How far the kernel has come: a limit for ring_drain(). And how far we have. */
 unsigned long ring_filled(const struct ring *ring);
+unsigned long ring_taken(const struct ring *ring);
 /*
  * Hands every record up to the limit to `take`. Returns true when all of them were read, false when one is
  * still being written (it and those behind it come next time).
