@@ -162,6 +162,10 @@ static void remember(struct capture_session *s, const struct announced_event *e,
 	meaning->probe = probe;
 	meaning->text = text;
 	HASH_ADD_KEYPTR(hh, s->meanings, meaning->text, strlen(meaning->text), meaning);
+	if (!meaning->hh.tbl) {
+		free(text);
+		free(meaning);
+	}
 }
 
 void announced_free_meanings(struct capture_session *s)
@@ -231,6 +235,10 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 	e->key.runtime = runtime;
 	e->probe = NO_INDEX;
 	HASH_ADD(hh, s->announced, key, sizeof(e->key), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return NULL;
+	}
 	return e;
 }
 
