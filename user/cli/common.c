@@ -302,6 +302,36 @@ char *cli_help_with(int key, const char *text, void (*print)(FILE *out))
 	return all ? all : (char *)text;
 }
 
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	if (!argp_parse(argp, argc, argv, 0, NULL, input))
+		return;
+	log_error("the command line cannot be read: out of memory: free some memory and try again");
+	exit(1);
+}
+
+/* What was printed may still wait in memory, and may have found no room before. */
+static int flush_output(void)
+{
+	errno = 0;
+	return fflush(stdout) || ferror(stdout) ? (errno ? -errno : -EIO) : 0;
+}
+
+int cli_status(const char *command, int err)
+{
+	int lost = flush_output();
+
+	if (log_has_failed())
+		return err || lost ? 1 : 0;
+	if (lost && lost != -EPIPE) /* 'gaspbpf events | head' is no mistake */
+		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-lost));
+	else if (err == -ENOMEM)
+		log_error("%s: out of memory: free some memory and try again", command);
+	else if (err && err != -EPIPE)
+		log_error("%s: cannot go on: %s: try again, and with -vv to learn more", command, strerror(-err));
+	return err || lost ? 1 : 0;
+}
+
 unsigned cli_width(void)
 {
 	struct winsize size;
