@@ -8,6 +8,7 @@
  *   FAIL_ON=1        and so do all behind it
  *   FAIL_ERRNO=NUMBER  what it fails with
  *   FAIL_ROOM=BYTES  so many bytes fit on the disk: the write that fills it is cut short, those behind it fail. For KIND write
+ *   FAIL_CHILDREN=1  what it forks counts, too, and fails
  *   FAIL_TRACE=FILE  writes who called
  *
  * The variables are taken out of the environment, and what the program starts does not count: children have another pid, or not these variables.
@@ -17,7 +18,9 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,8 +49,8 @@ static struct book *book;
 static pid_t program;
 static int kind = -1, error, trace = -1;
 static uint64_t at, room = UINT64_MAX;
-static bool from_there_on;
-static __thread bool tracing; /* in what follows a fault: backtrace() takes memory, too */
+static bool from_there_on, children;
+static __thread bool excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
 
 /* What the program would have called; looked for at the first call, which can come before begin(): other libraries begin, too. */
 #define REAL(name) ({ static __typeof__(&name) real; real ?: (real = (__typeof__(real))dlsym(RTLD_NEXT, #name)); })
@@ -67,7 +70,7 @@ static const char *taken(const char *name)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"), *on = taken("FAIL_ON");
-	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE");
+	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN");
 	struct book *fresh;
 	int fd;
 
@@ -87,6 +90,7 @@ __attribute__((constructor)) static void begin(void)
 	error = number ? atoi(number) : ENOMEM;
 	room = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
 	from_there_on = on != NULL;
+	children = forked != NULL;
 	program = getpid();
 	book = fresh;
 }
@@ -95,16 +99,16 @@ static void tell(void)
 {
 	void *callers[32];
 
-	if (trace < 0 || tracing)
+	if (trace < 0 || excepted)
 		return;
-	tracing = true;
+	excepted = true;
 	backtrace_symbols_fd(callers, backtrace(callers, 32), trace);
-	tracing = false;
+	excepted = false;
 }
 
 static bool mine(void)
 {
-	return book && !tracing && getpid() == program;
+	return book && !excepted && (children || getpid() == program);
 }
 
 static bool fails(enum kind called)
@@ -243,6 +247,27 @@ long syscall(long number, ...)
 	if ((number == SYS_clone || number == SYS_clone3) && fails(FORK))
 		return -1;
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* The C library of Debian 12 asserts that it has memory when it looks for a user: no fault of the program's. */
+int getpwuid_r(uid_t uid, struct passwd *entry, char *room, size_t size, struct passwd **found)
+{
+	int result;
+
+	excepted = true;
+	result = REAL(getpwuid_r)(uid, entry, room, size, found);
+	excepted = false;
+	return result;
+}
+
+int getgrouplist(const char *name, gid_t group, gid_t *groups, int *count)
+{
+	int result;
+
+	excepted = true;
+	result = REAL(getgrouplist)(name, group, groups, count);
+	excepted = false;
+	return result;
 }
 
 /* processes and threads */

@@ -208,7 +208,10 @@ class Faults:
     def fail(self, scenario, kind, at, error, **more):
         """What is wrong when this call fails, and the result."""
         result = self.run(scenario, kind=kind, at=at, errno=error, **more)
-        return wrong(scenario, result), result
+        found = wrong(scenario, result)
+        if result.status == 1 and result.faults and not names(result.errors, error):
+            found.append(f"does not name the cause, {os.strerror(error)}")
+        return found, result
 
 
 def gaspbpf_stack(pid):
@@ -227,6 +230,11 @@ def said(errors):
 def is_clear(errors):
     """Does a line say what failed, why, and what to do?"""
     return any(line.count(": ") >= 2 for line in said(errors))
+
+
+def names(errors, error):
+    """Do the messages tell what failed? Where memory is short, many calls fail, each with its own word for it."""
+    return os.strerror(error) in errors or (error == errno.ENOMEM and "memory" in errors)
 
 
 def readable(recording):
