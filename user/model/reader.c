@@ -7,6 +7,7 @@
  * a dot, and otherwise a statement of head.c.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
