@@ -9,7 +9,8 @@
  *   FAIL_ERRNO=NUMBER  what it fails with
  *   FAIL_ROOM=BYTES  so many bytes fit on the disk: the write that fills it is cut short, those behind it fail. For KIND write
  *   FAIL_CHILDREN=1  what it forks counts, too, and fails
- *   FAIL_TRACE=FILE  writes who called
+ *   FAIL_TRACE=FILE  writes who called where the first fault was made
+ *   FAIL_WAYS=FILE   writes 8 bytes a call of this kind: a number for the way that led there, the same for calls from the same place
  *
  * The variables are taken out of the environment, and what the program starts does not count: children have another pid, or not these variables.
  * Memory that the C library takes from itself counts (strdup, asprintf, open_memstream); what it writes for stdio does not: that is for /dev/full.
@@ -34,6 +35,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define WAY_FROM 3   /* this library's own */
+#define WAY_LENGTH 5
+
 enum kind { MEMORY, WRITE, MMAP, BPF, PERF, FORK, THREAD, OPEN, KINDS };
 
 static const char *const kinds[KINDS] = { "memory", "write", "mmap", "bpf", "perf", "fork", "thread", "open" };
@@ -47,7 +51,7 @@ struct book {
 
 static struct book *book;
 static pid_t program;
-static int kind = -1, error, trace = -1;
+static int kind = -1, error, trace = -1, ways = -1;
 static uint64_t at, room = UINT64_MAX;
 static bool from_there_on, children;
 static __thread bool excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
@@ -70,7 +74,7 @@ static const char *taken(const char *name)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"), *on = taken("FAIL_ON");
-	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN");
+	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
 	struct book *fresh;
 	int fd;
 
@@ -83,6 +87,8 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	if (traced)
 		trace = REAL(open)(traced, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (way)
+		ways = REAL(open)(way, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	for (int i = 0; i < KINDS; i++)
 		if (wanted && !strcmp(wanted, kinds[i]))
 			kind = i;
@@ -106,6 +112,22 @@ static void tell(void)
 	excepted = false;
 }
 
+/* The callers that are nearest tell one place from another; all of them would tell apart each turn of a loop in a loop. */
+static void note_way(void)
+{
+	void *callers[WAY_FROM + WAY_LENGTH];
+	uint64_t hash = 14695981039346656037ull; /* FNV-1a */
+	int count;
+
+	excepted = true;
+	count = backtrace(callers, WAY_FROM + WAY_LENGTH);
+	for (int i = WAY_FROM; i < count; i++)
+		hash = (hash ^ (uintptr_t)callers[i]) * 1099511628211ull;
+	if (REAL(write)(ways, &hash, sizeof(hash)) < 0)
+		ways = -1;
+	excepted = false;
+}
+
 static bool mine(void)
 {
 	return book && !excepted && (children || getpid() == program);
@@ -118,6 +140,8 @@ static bool fails(enum kind called)
 	if (!mine())
 		return false;
 	number = __atomic_add_fetch(&book->calls[called], 1, __ATOMIC_RELAXED);
+	if ((int)called == kind && ways >= 0)
+		note_way();
 	if ((int)called != kind || !at || number < at || (number > at && !from_there_on))
 		return false;
 	if (__atomic_fetch_add(&book->faults, 1, __ATOMIC_RELAXED) == 0)

@@ -205,6 +205,17 @@ class Faults:
         scenario.alone_file = scenario.output.read_bytes() if scenario.output else None
         return result
 
+    def ways(self, scenario, kind):
+        """Of all calls of a kind, one for each way that leads to one: its first."""
+        path = self.folder / "ways"
+        path.unlink(missing_ok=True)
+        self.run(scenario, kind=kind, ways=path)
+        numbers = path.read_bytes() if path.exists() else b""
+        first = {}
+        for at, (way,) in enumerate(struct.iter_unpack("Q", numbers), 1):
+            first.setdefault(way, at)
+        return sorted(first.values())
+
     def fail(self, scenario, kind, at, error, **more):
         """What is wrong when this call fails, and the result."""
         result = self.run(scenario, kind=kind, at=at, errno=error, **more)

@@ -77,6 +77,8 @@ void cli_need_recording(const char *recording, struct argp_state *state);
 /* For argp's help_filter: the text after the options, with a list behind it that is made by `print`. */
 char *cli_help_with(int key, const char *text, void (*print)(FILE *out));
 
+/* For argp's parsers: the answer to a mistake that has been said, which ends the program, or to -ENOMEM. */
+error_t cli_refuse(int err);
 /* argp_parse(), which ends the program at mistakes in the command line; and where it has no memory. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /*

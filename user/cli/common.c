@@ -37,6 +37,8 @@ char *cli_models_folder(void)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char *beside = beside_program(places[i]);
 
+		if (!beside && errno == ENOMEM)
+			return NULL;
 		if (beside && !access(beside, R_OK))
 			return beside;
 		free(beside);
@@ -230,6 +232,13 @@ static const struct argp_option choice_options[] = {
 	{ 0 }
 };
 
+error_t cli_refuse(int err)
+{
+	if (err && err != -ENOMEM)
+		exit(2);
+	return -err;
+}
+
 static error_t parse_choice(int key, char *argument, struct argp_state *state)
 {
 	struct choice *choice = state->input;
@@ -240,9 +249,7 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = choice;
 		return 0;
 	case 'p':
-		if (parse_pids(&choice->pids, argument))
-			exit(2);
-		return 0;
+		return cli_refuse(parse_pids(&choice->pids, argument));
 	case 'm':
 		if (asprintf(&joined, "%s%s%s", choice->models ?: "", choice->models ? "," : "", argument) < 0)
 			return ENOMEM;
