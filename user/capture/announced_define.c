@@ -298,7 +298,7 @@ static void rename_event(struct announced_event *e, const char *name, const char
 	}
 	if (!same_text(e->format, format)) {
 		free(e->format);
-		e->format = e->probe == NO_INDEX && !strchr(e->name, '|') ? copy_text(format) : NULL;
+		e->format = e->probe == NO_INDEX && e->name && !strchr(e->name, '|') ? copy_text(format) : NULL;
 	}
 	items_of_format(&e->items[0], e->format);
 	e->items[1] = e->items[0];
