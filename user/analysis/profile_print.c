@@ -228,7 +228,7 @@ static void print_payload(const struct printer *p)
 		table_cell(&t, "%s", bytes_cell(text, tally->received, tally->known_received, 0));
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
-	if (t.ncells) {
+	if (t.ncells || t.failed) {
 		printer_heading(p, "Payload", "  (Bytes with +: the payload of some calls is unknown)");
 		printer_table(p, &t);
 	} else {

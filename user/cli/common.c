@@ -328,7 +328,7 @@ int cli_status(const char *command, int err)
 {
 	int lost = flush_output();
 
-	if (log_has_failed())
+	if (log_has_failed() || err == -ECANCELED) /* the user's wish, or a child's, which has said why */
 		return err || lost ? 1 : 0;
 	if (lost && lost != -EPIPE) /* 'gaspbpf events | head' is no mistake */
 		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-lost));
