@@ -3,11 +3,13 @@
 A job runs on and on, checks its own work, and tells at its end whether all was right. A scenario is one way of starting gaspbpf, on that job or on a
 recording. It runs once with its calls counted, and then with one of them failing.
 """
+import ctypes
 import dataclasses
 import errno
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import struct
@@ -18,6 +20,7 @@ import gaspbpf
 import monitoring
 import remains
 
+PR_CAPBSET_DROP = 24
 HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ("memory", "write", "mmap", "bpf", "perf", "fork", "thread", "open")  # in fail.c's order
 ERRORS = {  # what each kind may fail with
@@ -33,11 +36,13 @@ JOB = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 void shmem_init(void); void shmem_finalize(void); void shmem_barrier_all(void);
 void shmem_putmem(void *, const void *, size_t, int);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long both, mine[2];
+static volatile long *progress; /* in a file, for who wants to know that it runs on */
 static const char *end;
 static void *work(void *number)
 {
@@ -55,6 +60,7 @@ static void *work(void *number)
 		pthread_mutex_lock(&lock);
 		both++;
 		pthread_mutex_unlock(&lock);
+		*progress += 1;
 		if (++*done % 16 == 0) {
 			shmem_barrier_all();
 			usleep(2000);
@@ -68,11 +74,13 @@ int main(int argc, char **argv)
 	void *bad[2];
 
 	end = argv[1];
+	int fd = open(argv[2], O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(*progress)))
+		return 1;
+	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	shmem_init();
 	for (long i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, work, (void *)i);
-	if (argc > 2)
-		creat(argv[2], 0600);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], &bad[i]);
 	shmem_finalize();
@@ -87,11 +95,15 @@ class Target:
 
     def __init__(self, folder):
         self.runtime = monitoring.Runtime(pathlib.Path(folder) / "target", "fault", program=JOB)
-        self.mark, ready = self.runtime.folder / "end", self.runtime.folder / "ready"
-        self.process = subprocess.Popen([self.runtime.program, self.mark, ready], stdout=subprocess.PIPE, text=True)
-        gaspbpf.wait_for(ready.exists, "the job to begin")
+        self.mark, self.done = self.runtime.folder / "end", self.runtime.folder / "progress"
+        self.process = subprocess.Popen([self.runtime.program, self.mark, self.done], stdout=subprocess.PIPE, text=True)
+        gaspbpf.wait_for(lambda: self.done.exists() and self.progress(), "the job to begin")
         self.pid = self.process.pid
         self.places = remains.places(self.pid) | remains.places(self.pid, "-m", "c,pthread")
+
+    def progress(self):
+        """How often it has gone round."""
+        return int.from_bytes(self.done.read_bytes(), "little")
 
     def wrong(self):
         """What is wrong with it now: it has died, or has breakpoints in it. The kernel may take a moment to remove these."""
@@ -133,8 +145,11 @@ class Scenario:
     target: Target = None
     exact: object = None  # of its output, what is the same each time; a function
     attaches: bool = False
+    children: bool = False  # what it forks does the work
+    unable: bool = False  # run by who may observe nothing
     recording: pathlib.Path = None  # what it writes
     output: pathlib.Path = None  # the file that must be the same each time where it ends with 0
+    ends_with: int = 0  # where nothing failed
     alone: str = None  # its output without faults
     alone_file: bytes = None
 
@@ -153,6 +168,13 @@ def processes_in(session):
     return found
 
 
+def drop_capabilities():
+    """In a child: the next program has none, root's or not."""
+    prctl = ctypes.CDLL(None).prctl
+    for capability in range(64):
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
 class Faults:
     """Starts gaspbpf with fail.c in it."""
 
@@ -167,11 +189,11 @@ class Faults:
         return {**os.environ, "LD_PRELOAD": str(self.library), "FAIL_BOOK": str(self.book), "TMPDIR": str(self.temporary),
                 **{f"FAIL_{name.upper()}": str(value) for name, value in variables.items()}}
 
-    def start(self, arguments, **variables):
+    def start(self, arguments, unable=False, **variables):
         """In a session of its own, so that what it leaves can be found."""
-        self.book.unlink(missing_ok=True)
+        self.book.write_bytes(b"")
         return subprocess.Popen([str(gaspbpf.PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                errors="replace", stdin=subprocess.DEVNULL, start_new_session=True, env=self.environment(**variables))
+                                errors="replace", stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=drop_capabilities if unable else None, env=self.environment(**variables))
 
     def finish(self, process):
         try:
@@ -185,7 +207,7 @@ class Faults:
             time.sleep(1)
             left = processes_in(process.pid)
         gaspbpf.kill_group(process)
-        numbers = struct.unpack(f"{len(KINDS) + 2}Q", self.book.read_bytes()) if self.book.exists() else [0] * (len(KINDS) + 2)
+        numbers = struct.unpack(f"{len(KINDS) + 2}Q", self.book.read_bytes() or bytes(8 * (len(KINDS) + 2)))
         files = sorted(str(path.relative_to(self.temporary)) for path in self.temporary.iterdir())
         for path in files:
             (self.temporary / path).unlink()
@@ -195,12 +217,14 @@ class Faults:
         for path in scenario.recording, scenario.output:
             if path:
                 path.unlink(missing_ok=True)
-        return self.finish(self.start(scenario.arguments, **variables))
+        if scenario.children:
+            variables["children"] = 1
+        return self.finish(self.start(scenario.arguments, scenario.unable, **variables))
 
     def count(self, scenario):
         """How many calls of each kind it makes when nothing fails; what it prints then is kept."""
         result = self.run(scenario)
-        assert result.status == 0 and not wrong(scenario, result), f"{scenario.name}: {wrong(scenario, result)}\n{result.errors}"
+        assert result.status == scenario.ends_with and not wrong(scenario, result), f"{scenario.name}: {wrong(scenario, result)}\n{result.errors}"
         scenario.alone = result.out
         scenario.alone_file = scenario.output.read_bytes() if scenario.output else None
         return result
@@ -245,7 +269,8 @@ def is_clear(errors):
 
 def names(errors, error):
     """Do the messages tell what failed? Where memory is short, many calls fail, each with its own word for it."""
-    return os.strerror(error) in errors or (error == errno.ENOMEM and "memory" in errors)
+    return (os.strerror(error) in errors or (error == errno.ENOMEM and "memory" in errors) or
+            "cannot observe anything on this kernel" in errors)  # libbpf keeps the cause to itself
 
 
 def readable(recording):
@@ -258,23 +283,9 @@ def readable(recording):
     return [f"report of the recording ends with {report.returncode}: {report.stderr}"]
 
 
-def wrong(scenario, result):
-    """Each promise that was broken, in a few words."""
-    found = []
-    if result.status is None:
-        found.append("hung")
-    elif result.status not in (0, 1):
-        found.append(f"ended by signal {signal.Signals(-result.status).name}" if result.status < 0 else f"ended with {result.status}")
-    if result.status == 1 and not is_clear(result.errors):
-        found.append("failed, and does not say clearly what, why, and what to do")
-    if "mistake in gaspbpf" in result.errors:
-        found.append("calls it a mistake of its own")
-    if result.status == 0 and result.faults and not said(result.errors):
-        if scenario.exact and scenario.exact(result.out) != scenario.exact(scenario.alone):
-            found.append("printed something else, and did not say so")
-        if scenario.output and (not scenario.output.exists() or scenario.output.read_bytes() != scenario.alone_file):
-            found.append("wrote something else, and did not say so")
-    found += [f"left a process: {each}" for each in result.left] + [f"left a file: {each}" for each in result.files]
+def left_behind(scenario, result):
+    """What remains that should not, in a few words."""
+    found = [f"left a process: {each}" for each in result.left] + [f"left a file: {each}" for each in result.files]
     if scenario.target:
         found += scenario.target.wrong()
     if scenario.attaches and remains.orphans():
@@ -285,6 +296,66 @@ def wrong(scenario, result):
     if scenario.recording and result.status is not None:
         found += readable(scenario.recording)
     return found
+
+
+def wrong(scenario, result):
+    """Each promise that was broken, in a few words."""
+    found = []
+    if result.status is None:
+        found.append("hung")
+    elif result.status not in (0, 1, scenario.ends_with):
+        found.append(f"ended by signal {signal.Signals(-result.status).name}" if result.status < 0 else f"ended with {result.status}")
+    if result.status == 1 and not is_clear(result.errors):
+        found.append("failed, and does not say clearly what, why, and what to do")
+    if "mistake in gaspbpf" in result.errors:
+        found.append("calls it a mistake of its own")
+    if result.status == 0 and result.faults and not said(result.errors):
+        if scenario.exact and scenario.exact(result.out) != scenario.exact(scenario.alone):
+            found.append("printed something else, and did not say so")
+        if scenario.output and (not scenario.output.exists() or scenario.output.read_bytes() != scenario.alone_file):
+            found.append("wrote something else, and did not say so")
+    return found + left_behind(scenario, result)
+
+
+def short_job(target):
+    """The job as a command: one that has been told to end before it begins, so all it does is to begin and end."""
+    done = target.runtime.folder / "done"
+    done.touch()
+    return [target.runtime.program, done, target.runtime.folder / "short"]
+
+
+def points(faults, scenario):
+    """Every call that is worth letting fail: (kind, number, error). Of memory, and of files opened, one for each way that leads there."""
+    calls = faults.count(scenario).calls
+    for kind in KINDS:
+        chosen = faults.ways(scenario, kind) if kind in ("memory", "open") else range(1, calls[kind] + 1)
+        for at in chosen:
+            yield kind, at, ERRORS[kind][at % len(ERRORS[kind])]
+
+
+def rooms(size, count, seed):
+    """Numbers of bytes that are too few: nothing, one, all but one, and some by chance."""
+    return sorted({0, 1, size - 1, *random.Random(seed).sample(range(size), min(count, size))})
+
+
+def children(pid, name):
+    """The pids of a process's children of this name."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        if text[text.index("(") + 1:text.rindex(")")] == name[:15] and int(text[text.rindex(")") + 2:].split()[1]) == pid:
+            found.append(int(text.split()[0]))
+    return found
+
+
+def kill_quietly(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def places_in(listed):
@@ -314,15 +385,18 @@ def scenarios(target, folder):
         Scenario("export-json", ["export", recorded, "-o", folder / "x.json"], output=folder / "x.json", exact=str),
         Scenario("export-gz", ["export", recorded, "-o", folder / "x.json.gz"], output=folder / "x.json.gz", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events", exact=str),
-        Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str),
+        Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
+        Scenario("list-file", ["list", target.runtime.library, "-m", "shmem"], exact=str, unable=True),
         Scenario("list", ["list", *pid, "--json"], target, exact=places_in),
         Scenario("doctor", ["doctor", *pid], target),
         Scenario("stuck", ["stuck", *pid, "-d", "0.1"], target, attaches=True),
         Scenario("record", [*pid, "-d", "0.2", "-o", live], target, attaches=True, recording=live),
         Scenario("record-trace", [*pid, "-d", "0.2", "-q", "-o", live.with_suffix(".json")], target, attaches=True),
         Scenario("record-libc", [*pid, "-d", "0.2", "-q", "-m", "c,pthread", "-o", live], target, attaches=True, recording=live),
-        Scenario("record-flight", [*pid, "-d", "0.2", "-q", "--flight", "5s,8m", "-o", folder], target, attaches=True),
+        Scenario("record-flight", [*pid, "-d", "0.3", "-q", "--flight", "5s,8m", "--trigger", "any>1us", "--dumps", "1", "-o", folder], target,
+                 attaches=True, children=True),
+        Scenario("command", ["-q", "-m", "shmem", "-o", live, "--", *short_job(target)], target, attaches=True, recording=live, ends_with=7),
         Scenario("top", ["top", *pid, "--once", "-d", "0.2", "--json"], target, attaches=True),
         Scenario("monitor", ["monitor", *pid, "-d", "0.3", "--interval", "0.1", "--json"], target, attaches=True),
         Scenario("monitor-listen", ["monitor", *pid, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target, attaches=True),
