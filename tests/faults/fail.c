@@ -9,7 +9,7 @@
  *   FAIL_ERRNO=NUMBER  what it fails with
  *   FAIL_ROOM=BYTES  so many bytes fit on the disk: the write that fills it is cut short, those behind it fail. For KIND write
  *   FAIL_CHILDREN=1  what it forks counts, too, and fails
- *   FAIL_TRACE=FILE  writes who called where the first fault was made
+ *   FAIL_TRACE=FILE  writes who called where the first fault was made, and where the program crashed
  *   FAIL_WAYS=FILE   writes 8 bytes a call of this kind: a number for the way that led there, the same for calls from the same place
  *
  * The variables are taken out of the environment, and what the program starts does not count: children have another pid, or not these variables.
@@ -22,6 +22,7 @@
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -71,36 +72,6 @@ static const char *taken(const char *name)
 	return text;
 }
 
-__attribute__((constructor)) static void begin(void)
-{
-	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"), *on = taken("FAIL_ON");
-	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
-	struct book *fresh;
-	int fd;
-
-	fd = path ? REAL(open)(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
-	if (fd < 0 || ftruncate(fd, sizeof(*book)))
-		return;
-	fresh = REAL(mmap)(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (fresh == MAP_FAILED)
-		return;
-	if (traced)
-		trace = REAL(open)(traced, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	if (way)
-		ways = REAL(open)(way, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	for (int i = 0; i < KINDS; i++)
-		if (wanted && !strcmp(wanted, kinds[i]))
-			kind = i;
-	at = nth ? strtoull(nth, NULL, 10) : 0;
-	error = number ? atoi(number) : ENOMEM;
-	room = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
-	from_there_on = on != NULL;
-	children = forked != NULL;
-	program = getpid();
-	book = fresh;
-}
-
 static void tell(void)
 {
 	void *callers[32];
@@ -131,6 +102,14 @@ static void note_way(void)
 static bool mine(void)
 {
 	return book && !excepted && (children || getpid() == program);
+}
+
+/* The program has no handler for these: they end it after this. */
+static void tell_crash(int signal)
+{
+	if (REAL(write)(trace, "crash:\n", 7) == 7)
+		tell();
+	raise(signal);
 }
 
 static bool fails(enum kind called)
@@ -316,4 +295,41 @@ int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
 	return fails(THREAD) ? error : REAL(pthread_create)(thread, attributes, start, argument);
+}
+
+/* the beginning */
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"), *on = taken("FAIL_ON");
+	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
+	const struct sigaction crash = { .sa_handler = tell_crash, .sa_flags = SA_RESETHAND };
+	struct book *fresh;
+	int fd;
+
+	fd = path ? REAL(open)(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+	if (fd < 0 || ftruncate(fd, sizeof(*book)))
+		return;
+	fresh = REAL(mmap)(NULL, sizeof(*book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (fresh == MAP_FAILED)
+		return;
+	if (traced)
+		trace = REAL(open)(traced, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (way)
+		ways = REAL(open)(way, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (trace >= 0) {
+		sigaction(SIGSEGV, &crash, NULL);
+		sigaction(SIGABRT, &crash, NULL);
+	}
+	for (int i = 0; i < KINDS; i++)
+		if (wanted && !strcmp(wanted, kinds[i]))
+			kind = i;
+	at = nth ? strtoull(nth, NULL, 10) : 0;
+	error = number ? atoi(number) : ENOMEM;
+	room = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
+	from_there_on = on != NULL;
+	children = forked != NULL;
+	program = getpid();
+	book = fresh;
 }

@@ -387,7 +387,7 @@ def scenarios(target, folder):
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
-        Scenario("list-file", ["list", target.runtime.library, "-m", "shmem"], exact=str, unable=True),
+        Scenario("list-file", ["list", target.runtime.library, "-m", "shmem", "--json"], exact=places_in, unable=True),
         Scenario("list", ["list", *pid, "--json"], target, exact=places_in),
         Scenario("doctor", ["doctor", *pid], target),
         Scenario("stuck", ["stuck", *pid, "-d", "0.1"], target, attaches=True),

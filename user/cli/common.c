@@ -317,11 +317,15 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 	exit(1);
 }
 
-/* What was printed may still wait in memory, and may have found no room before. */
+/* What was printed may still wait in memory, and may have found no room before; then the cause is met once more. */
 static int flush_output(void)
 {
 	errno = 0;
-	return fflush(stdout) || ferror(stdout) ? (errno ? -errno : -EIO) : 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	if (!errno && write(STDOUT_FILENO, "\n", 1) >= 0)
+		return -EIO;
+	return -errno;
 }
 
 int cli_status(const char *command, int err)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define PLACES 8
-#define PLACE_SIZE 8192 /* more than any of its objects has */
+#define PLACE_SIZE 65536 /* more than any of its objects has; its table of instructions has 28 KB */
 
 static _Alignas(max_align_t) char places[PLACES][PLACE_SIZE];
 static bool taken[PLACES];
@@ -60,6 +60,21 @@ static void give_back(void *data)
 		free(data);
 }
 
+/* So that the table is there. */
+static void decode_one(csh handle)
+{
+	static const uint8_t nop[] = { 0x90 };
+	const uint8_t *code = nop;
+	size_t size = sizeof(nop);
+	uint64_t address = 0;
+	cs_insn *instruction = cs_malloc(handle);
+
+	if (instruction) {
+		cs_disasm_iter(handle, &code, &size, &address, instruction);
+		cs_free(instruction, 1);
+	}
+}
+
 int disassembler_open(csh *handle)
 {
 	cs_opt_mem memory = { .malloc = get, .calloc = get_zeroed, .realloc = get_larger, .free = give_back, .vsnprintf = vsnprintf };
@@ -68,6 +83,8 @@ int disassembler_open(csh *handle)
 	cs_option(0, CS_OPT_MEM, (size_t)&memory); /* the same each time */
 	starved = false;
 	error = cs_open(CS_ARCH_X86, CS_MODE_64, handle);
+	if (error == CS_ERR_OK)
+		decode_one(*handle);
 	if (error == CS_ERR_OK && !starved)
 		return 0;
 	if (error == CS_ERR_OK)
