@@ -232,14 +232,18 @@ class Faults:
 
     def ways(self, scenario, kind):
         """Of all calls of a kind, one for each way that leads to one: its first."""
+        return self.look(scenario, kind)[0]
+
+    def look(self, scenario, kind):
+        """The same, and the result of that run, which counts all calls."""
         path = self.folder / "ways"
         path.unlink(missing_ok=True)
-        self.run(scenario, kind=kind, ways=path)
+        result = self.run(scenario, kind=kind, ways=path)
         numbers = path.read_bytes() if path.exists() else b""
         first = {}
         for at, (way,) in enumerate(struct.iter_unpack("Q", numbers), 1):
             first.setdefault(way, at)
-        return sorted(first.values())
+        return sorted(first.values()), result
 
     def fail(self, scenario, kind, at, error, **more):
         """What is wrong when this call fails, and the result."""
@@ -334,6 +338,15 @@ def points(faults, scenario):
             yield kind, at, ERRORS[kind][at % len(ERRORS[kind])]
 
 
+def some_points(faults, scenario, chance):
+    """Of all those, a call for memory, and one of another kind, found by a single run."""
+    ways, result = faults.look(scenario, "memory")
+    scenario.alone = result.out
+    others = [(kind, at) for kind, calls in result.calls.items() if kind != "memory" for at in range(1, calls + 1)]
+    for kind, at in [("memory", chance.choice(ways))] + ([chance.choice(others)] if others else []):
+        yield kind, at, ERRORS[kind][at % len(ERRORS[kind])]
+
+
 def rooms(size, count, seed):
     """Numbers of bytes that are too few: nothing, one, all but one, and some by chance."""
     return sorted({0, 1, size - 1, *random.Random(seed).sample(range(size), min(count, size))})
@@ -378,7 +391,7 @@ def scenarios(target, folder):
     folder = pathlib.Path(folder)
     recorded, live = folder / "recorded.gasp", folder / "live.gasp"
     make_recording(target, recorded)
-    pid = ["-p", target.pid]
+    pid, lazy = ["-p", target.pid], ["-m", "shmem", "--lazy"]  # the job's library alone gets probes
     found = [
         Scenario("report", ["report", recorded], exact=str),
         Scenario("report-json", ["report", "--json", "--sites", "--histogram", recorded], exact=str),
@@ -399,7 +412,7 @@ def scenarios(target, folder):
                  attaches=True, children=True),
         Scenario("command", ["-q", "-m", "shmem", "-o", live, "--", *short_job(target)], target, attaches=True, recording=live, ends_with=7),
         Scenario("top", ["top", *pid, "--once", "-d", "0.2", "--json"], target, attaches=True),
-        Scenario("monitor", ["monitor", *pid, "-d", "0.3", "--interval", "0.1", "--json"], target, attaches=True),
-        Scenario("monitor-listen", ["monitor", *pid, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target, attaches=True),
+        Scenario("monitor", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--json"], target, attaches=True),
+        Scenario("monitor-listen", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target, attaches=True),
     ]
     return {each.name: each for each in found}

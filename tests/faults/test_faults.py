@@ -64,8 +64,7 @@ def test_reading_fails(maker, scenarios, name):
 def test_attaching_fails(maker, scenarios, target, name):
     """What puts probes in: some of all calls that can fail."""
     scenario = scenarios[name]
-    chosen = random.Random(f"{SEED} {name}").sample(list(faults.points(maker, scenario)), 3)
-    assert_holds(maker, scenario, chosen)
+    assert_holds(maker, scenario, list(faults.some_points(maker, scenario, random.Random(f"{SEED} {name}"))))
 
 
 def test_the_parts_of_the_kernel_side_do_not_come_together(maker, scenarios):
@@ -105,7 +104,7 @@ def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
     """It is said, the report at the end is whole, and what fits is a recording."""
     scenario = scenarios["record"]
     written = maker.count(scenario).written
-    for room in faults.rooms(written, 3, SEED):
+    for room in (0, written // 3, written // 2):  # each run writes about as much as another
         result = maker.run(scenario, kind="write", room=room, errno=28)
         assert not faults.wrong(scenario, result)
         assert result.status == 1 and "No space left" in result.errors, f"{room} of {written} bytes: {result.errors}"
@@ -144,17 +143,15 @@ def test_standard_output_is_full(maker, scenarios, name):
 def test_killed_at_some_moment(maker, scenarios, target, name):
     """The kernel takes everything back; what was recorded can be read."""
     scenario = scenarios[name]
-    begin = time.monotonic()
-    maker.count(scenario)
-    took = time.monotonic() - begin
-    for part in [random.Random(f"{SEED} {name} {i}").random() for i in range(2)]:
+    for i in range(2):
+        seconds = 2 * random.Random(f"{SEED} {name} {i}").random()
         process = maker.start(scenario.arguments)
-        time.sleep(part * took)
+        time.sleep(seconds)
         held = remains.held_by(process.pid)
         process.kill()
         result = maker.finish(process)
         assert result.status in (-signal.SIGKILL, 0)
-        assert not [each for each in faults.left_behind(scenario, result)], f"after {part * took} s"
+        assert not faults.left_behind(scenario, result), f"after {seconds} s"
         remains.assert_gone(held)
 
 

@@ -125,6 +125,9 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	if (!o)
 		return -errno;
 	kernel->observe = o;
+	err = object_is_whole(o->obj);
+	if (err)
+		return err;
 	bpf_map__set_inner_map_fd(o->maps.rings, kernel->ring_fds[0]);
 	bpf_map__set_max_entries(o->maps.rings, kernel->rings);
 	o->rodata->ring_mask = kernel->rings - 1;
@@ -196,7 +199,7 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
-	err = share_maps(p, o) ?: process_bpf__load(p) ?: attach_one(p->progs.on_fork, &p->links.on_fork) ?:
+	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p) ?: attach_one(p->progs.on_fork, &p->links.on_fork) ?:
 	      attach_one(p->progs.on_exec, &p->links.on_exec) ?: attach_one(p->progs.on_exit, &p->links.on_exit);
 	if (err)
 		process_bpf__destroy(p);
