@@ -274,7 +274,8 @@ def is_clear(errors):
 
 def names(errors, error):
     """Do the messages tell what failed? Where memory is short, many calls fail, each with its own word for it."""
-    return (os.strerror(error) in errors or (error == errno.ENOMEM and "memory" in errors) or
+    words = {errno.ENOMEM: "memory", errno.EACCES: "not permitted"}
+    return (os.strerror(error) in errors or (error in words and words[error] in errors) or
             "cannot observe anything on this kernel" in errors)  # libbpf keeps the cause to itself
 
 
