@@ -1,20 +1,23 @@
 /*
  * fail.c - lets the n-th call of a kind fail, in the one program that it is loaded into (LD_PRELOAD).
  *
- *   FAIL_BOOK=FILE   what was called how often, and whether a fault was made: struct book, kept while the program runs, so that it is right even
- *                    where the program is killed. Needed: without it the library does nothing
- *   FAIL_KIND=KIND   one of those in `kinds`; without it calls are only counted
- *   FAIL_AT=N        the N-th call of this kind fails, 1 is the first
- *   FAIL_ON=1        and so do all behind it
- *   FAIL_ERRNO=NUMBER  what it fails with
- *   FAIL_ROOM=BYTES  so many bytes fit on the disk: the write that fills it is cut short, those behind it fail. For KIND write
- *   FAIL_CHILDREN=1  what it forks counts, too, and fails
- *   FAIL_TRACE=FILE  writes who called where the first fault was made, and where the program crashed
- *   FAIL_WAYS=FILE   writes 8 bytes a call of this kind: a number for the way that led there, the same for calls from the same place
+ *   FAIL_BOOK=FILE      what was called how often, and whether a fault was made: struct book, kept while the program
+ *                       runs, so that it is right even where it is killed. Without it the library does nothing
+ *   FAIL_KIND=KIND      one of those in `kinds`; without it calls are only counted
+ *   FAIL_AT=N           the N-th call of this kind fails, 1 is the first
+ *   FAIL_ON=1           and so do all behind it
+ *   FAIL_ERRNO=NUMBER   what it fails with
+ *   FAIL_ROOM=BYTES     so many bytes fit on the disk: the write that fills it is cut short, those behind it fail;
+ *                       for KIND write
+ *   FAIL_CHILDREN=1     what it forks counts, too, and fails
+ *   FAIL_TRACE=FILE     writes who called where the first fault was made, and where the program crashed
+ *   FAIL_WAYS=FILE      writes 8 bytes a call of this kind: a number for the way that led there, the same for calls
+ *                       from the same place
  *
- * The variables are taken out of the environment, and what the program starts does not count: children have another pid, or not these variables.
- * Types that are handed to the kernel (BPF_BTF_LOAD) always arrive: libbpf goes on without them, and the verifier then takes a minute.
- * Memory that the C library takes from itself counts (strdup, asprintf, open_memstream); what it writes for stdio does not: that is for /dev/full.
+ * The variables are taken out of the environment, and what the program starts does not count: children have another
+ * pid, or not these variables. Types that are handed to the kernel (BPF_BTF_LOAD) always arrive: libbpf goes on without
+ * them, and the verifier then takes a minute. Memory that the C library takes for itself counts (strdup, asprintf,
+ * open_memstream); what it writes for stdio does not: that is for /dev/full.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +62,10 @@ static uint64_t at, room = UINT64_MAX;
 static bool from_there_on, children;
 static __thread bool excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
 
-/* What the program would have called; looked for at the first call, which can come before begin(): other libraries begin, too. */
+/*
+ * What the program would have called; looked for at the first call, which can come before begin(): other libraries
+ * begin, too.
+ */
 #define REAL(name) ({ static __typeof__(&name) real; real ?: (real = (__typeof__(real))dlsym(RTLD_NEXT, #name)); })
 
 void *__libc_malloc(size_t size);
@@ -85,7 +91,10 @@ static void tell(void)
 	excepted = false;
 }
 
-/* The callers that are nearest tell one place from another; all of them would tell apart each turn of a loop in a loop. */
+/*
+ * The callers that are nearest tell one place from another; all of them would tell apart each turn of a loop in a
+ * loop.
+ */
 static void note_way(void)
 {
 	void *callers[WAY_FROM + WAY_LENGTH];

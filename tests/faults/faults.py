@@ -193,8 +193,10 @@ class Faults:
     def start(self, arguments, unable=False, **variables):
         """In a session of its own, so that what it leaves can be found."""
         self.book.write_bytes(b"")
-        return subprocess.Popen([str(gaspbpf.PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                errors="replace", stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=drop_capabilities if unable else None, env=self.environment(**variables))
+        return subprocess.Popen([str(gaspbpf.PROGRAM), *map(str, arguments)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
+                                preexec_fn=drop_capabilities if unable else None, env=self.environment(**variables))
 
     def finish(self, process):
         try:

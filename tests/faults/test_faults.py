@@ -22,8 +22,10 @@ sys.path.insert(0, os.path.dirname(__file__))
 import faults  # noqa: E402
 
 SEED = int(os.environ.get("FAULTS_SEED", 1))
-READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-events", "simulate", "events", "list-file"]
-ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor", "monitor-listen", "list", "doctor"]
+READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-events", "simulate", "events",
+           "list-file"]
+ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
+             "monitor-listen", "list", "doctor"]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +130,8 @@ def test_a_limit_on_the_size_of_files(scenarios, tmp_path):
     assert not faults.readable(tmp_path / "limited.gasp")
 
 
-@pytest.mark.parametrize("name", ["report", "report-json", "counters", "simulate", "events", "list-file", "top", "stuck", "monitor", "doctor", "record"])
+@pytest.mark.parametrize("name", ["report", "report-json", "counters", "simulate", "events", "list-file", "top", "stuck",
+                                  "monitor", "doctor", "record"])
 def test_standard_output_is_full(maker, scenarios, name):
     with open("/dev/full", "w") as full:
         process = subprocess.run([str(gaspbpf.PROGRAM), *map(str, scenarios[name].arguments)], stdout=full, stderr=subprocess.PIPE, text=True,

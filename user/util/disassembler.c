@@ -1,8 +1,9 @@
 /*
  * disassembler.c - memory for libcapstone.
  *
- * libcapstone 4 uses what it asks for in cs_open(), and its table of instructions at the first one that it decodes, without looking whether it got it.
- * So what malloc() refuses comes out of a few places that are set aside here, and a disassembler that had to take one is given up at once.
+ * libcapstone 4 uses what it asks for in cs_open(), and its table of instructions at the first one that it decodes,
+ * without looking whether it got it. So what malloc() refuses comes out of a few places that are set aside here, and a
+ * disassembler that had to take one is given up at once.
  */
 #include "util/disassembler.h"
 
@@ -77,7 +78,8 @@ static void decode_one(csh handle)
 
 int disassembler_open(csh *handle)
 {
-	cs_opt_mem memory = { .malloc = get, .calloc = get_zeroed, .realloc = get_larger, .free = give_back, .vsnprintf = vsnprintf };
+	cs_opt_mem memory = { .malloc = get, .calloc = get_zeroed, .realloc = get_larger, .free = give_back,
+			      .vsnprintf = vsnprintf };
 	cs_err error;
 
 	cs_option(0, CS_OPT_MEM, (size_t)&memory); /* the same each time */
