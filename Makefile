@@ -19,6 +19,8 @@ CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wstrict-prototypes
 CFLAGS   += -fstack-protector-strong -D_FORTIFY_SOURCE=2
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflags $(PKGS))
+# uthash leaves an element out that it has no memory for (its hh.tbl is NULL then), and does not end the program.
+CPPFLAGS += -DHASH_NONFATAL_OOM=1
 CPPFLAGS += -DGASPBPF_VERSION='"$(VERSION)"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
 LDFLAGS  += -Wl,-z,relro,-z,now
 LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm

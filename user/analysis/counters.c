@@ -209,9 +209,13 @@ static uint32_t row_of(struct counters *c, enum counter_scope scope, uint32_t pr
 	}
 	record->key = key;
 	record->row = c->nrows;
+	HASH_ADD(hh, c->index, key, sizeof(record->key), record);
+	if (!record->hh.tbl) {
+		free(record);
+		return NO_INDEX;
+	}
 	c->rows[c->nrows++] = (struct counter_row){ .scope = scope, .process = process, .model = key.model,
 		.worker = scope == COUNTER_WORKER ? (int64_t)what : 0, .kind = scope == COUNTER_KIND ? what : 0 };
-	HASH_ADD(hh, c->index, key, sizeof(record->key), record);
 	return record->row;
 }
 
@@ -237,6 +241,10 @@ static struct task *task_of(struct counters *c, uint32_t process, uint64_t addre
 	task->key = key;
 	task->kind = NO_INDEX;
 	HASH_ADD(hh, c->tasks, key, sizeof(task->key), task);
+	if (!task->hh.tbl) {
+		free(task);
+		return NULL;
+	}
 	return task;
 }
 

@@ -52,8 +52,8 @@ uint64_t counters_missing(const struct counters *c);
 
 /* Those of a recording. 0 or -errno. */
 int counters_read(struct counters **counters, struct recording *recording);
-/* A table for each scope. */
-void counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold);
+/* A table for each scope. 0, or -ENOMEM, not said: what was printed is not whole. */
+int counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold);
 
 struct json;
 /* The key "counters" of the object that is open. */

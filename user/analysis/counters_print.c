@@ -67,18 +67,19 @@ static bool has_scope(const struct counters *c, enum counter_scope scope)
 	return false;
 }
 
-static void print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, enum counter_scope scope)
+static int print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, enum counter_scope scope)
 {
 	static const char *const titles[COUNTER_SCOPES] = { "Runtime", "Worker", "Codelet" };
 	static const char *const middle[] = { "Submitted", "Internal", "Peak submitted", "Peak ready" };
 	struct table t = { 0 };
 	size_t count;
 	const struct counter_row *rows = counters_rows(c, &count);
+	int error;
 
 	if (!has_scope(c, scope)) {
 		if (scope == COUNTER_KIND)
 			fputs("Codelets: not known with this build of the library\n", out);
-		return;
+		return 0;
 	}
 	table_column(&t, &(struct column){ .title = titles[scope], .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "pid", .drop = 1 });
@@ -89,8 +90,9 @@ static void print_scope(const struct counters *c, const struct definitions *d, F
 	for (size_t i = 0; i < count; i++)
 		if (rows[i].scope == scope)
 			put_row(&t, c, &rows[i], d);
-	table_print(&t, out, width);
+	error = table_print(&t, out, width);
 	table_free(&t);
+	return error;
 }
 
 static bool any_unsorted(const struct counters *c)
@@ -104,10 +106,11 @@ static bool any_unsorted(const struct counters *c)
 	return false;
 }
 
-void counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold)
+int counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold)
 {
 	uint64_t missing = counters_missing(c);
 	char text[FORMAT_SIZE];
+	int error = 0;
 	size_t count;
 
 	counters_rows(c, &count);
@@ -115,13 +118,14 @@ void counters_print(const struct counters *c, const struct definitions *d, FILE 
 		bold ? "\033[1m" : "", bold ? "\033[0m" : "");
 	if (!count)
 		fputs("No task was observed.\n", out);
-	for (int scope = 0; count && scope < COUNTER_SCOPES; scope++)
-		print_scope(c, d, out, width, scope);
+	for (int scope = 0; count && scope < COUNTER_SCOPES && !error; scope++)
+		error = print_scope(c, d, out, width, scope);
 	if (any_unsorted(c))
 		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may have some of them\n", out);
 	if (missing)
 		fprintf(out, "%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
 			format_count(text, missing));
+	return error;
 }
 
 /* --- for programs ---------------------------------------------------------- */

@@ -34,7 +34,7 @@ void print_missing(const struct printer *p)
 		if (p->r->skipped)
 			table_cell(&t, "%s", format_count(text, tally->skipped));
 	}
-	if (t.ncells) {
+	if (t.ncells || t.failed) {
 		printer_heading(p, "Calls that are not on the timeline", p->r->skipped ?
 				"  (all but those only counted were timed in the kernel)" : "  (they were timed in the kernel)");
 		printer_table(p, &t);

@@ -15,6 +15,7 @@ struct printer {
 	const struct profile_style *style;
 	FILE *out;
 	const char *bold, *plain;
+	int *error; /* the first; what was printed is not whole then */
 };
 
 /* A time as it fits the width. Into buffer[FORMAT_SIZE], which is returned. */

@@ -87,7 +87,10 @@ void printer_heading(const struct printer *p, const char *text, const char *note
 
 void printer_table(const struct printer *p, struct table *t)
 {
-	table_print(t, p->out, p->style->width);
+	int error = table_print(t, p->out, p->style->width);
+
+	if (!*p->error)
+		*p->error = error;
 	table_free(t);
 }
 
@@ -225,7 +228,7 @@ static void print_payload(const struct printer *p)
 		table_cell(&t, "%s", bytes_cell(text, tally->received, tally->known_received, 0));
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
-	if (t.ncells) {
+	if (t.ncells || t.failed) {
 		printer_heading(p, "Payload", "  (Bytes with +: the payload of some calls is unknown)");
 		printer_table(p, &t);
 	} else {
@@ -422,13 +425,13 @@ static void print_findings(const struct printer *p)
 
 int profile_print(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style)
 {
+	int failed = 0, error;
 	struct report report;
 	struct printer p = {
-		.r = &report, .style = style, .out = out,
+		.r = &report, .style = style, .out = out, .error = &failed,
 		.bold = style->colour ? "\033[1m" : "", .plain = style->colour ? "\033[0m" : "",
 	};
-	int error = report_make(&report, profile, d);
-
+	error = report_make(&report, profile, d);
 	if (error)
 		return error;
 	if (report_join_sites(&report, true)) {
@@ -446,7 +449,7 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 		print_sites(&p);
 	}
 	if (style->counters)
-		counters_print(style->counters, d, out, style->width, style->colour);
+		error = counters_print(style->counters, d, out, style->width, style->colour);
 	print_findings(&p);
 	print_steps(&p);
 	print_windows(&p);
@@ -454,6 +457,8 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 	print_not_observable(&p);
 	print_loss(&p);
 	report_free(&report);
+	if (error || failed)
+		return error ?: failed;
 	errno = 0;
 	return fflush(out) || ferror(out) ? (errno ? -errno : -EIO) : 0;
 }

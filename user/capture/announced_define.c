@@ -162,6 +162,10 @@ static void remember(struct capture_session *s, const struct announced_event *e,
 	meaning->probe = probe;
 	meaning->text = text;
 	HASH_ADD_KEYPTR(hh, s->meanings, meaning->text, strlen(meaning->text), meaning);
+	if (!meaning->hh.tbl) {
+		free(text);
+		free(meaning);
+	}
 }
 
 void announced_free_meanings(struct capture_session *s)
@@ -231,6 +235,10 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 	e->key.runtime = runtime;
 	e->probe = NO_INDEX;
 	HASH_ADD(hh, s->announced, key, sizeof(e->key), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return NULL;
+	}
 	return e;
 }
 
@@ -290,7 +298,7 @@ static void rename_event(struct announced_event *e, const char *name, const char
 	}
 	if (!same_text(e->format, format)) {
 		free(e->format);
-		e->format = e->probe == NO_INDEX && !strchr(e->name, '|') ? copy_text(format) : NULL;
+		e->format = e->probe == NO_INDEX && e->name && !strchr(e->name, '|') ? copy_text(format) : NULL;
 	}
 	items_of_format(&e->items[0], e->format);
 	e->items[1] = e->items[0];

@@ -211,6 +211,10 @@ static struct live_comm *add(struct capture_session *s, const struct comm_key *k
 	comm->key = *key;
 	comm->index = NO_INDEX;
 	HASH_ADD(hh, s->comms, key, sizeof(comm->key), comm);
+	if (!comm->hh.tbl) {
+		free(comm);
+		return NULL;
+	}
 	return comm;
 }
 

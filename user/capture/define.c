@@ -78,8 +78,9 @@ static int copy_values(struct def_probe *def, const struct capture *capture)
 		struct value *v = &def->values[def->nvalues++];
 
 		*v = capture->values[i];
-		v->name = copy_text(v->name);
-		v->decoder = copy_text(v->decoder);
+		v->decoder = NULL;
+		if (text_copy(&v->name, capture->values[i].name) || text_copy(&v->decoder, capture->values[i].decoder))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -93,23 +94,18 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	if (index == NO_INDEX)
 		return -ENOMEM;
 	def = &s->d->probes[index];
-	def->event = copy_text(f->event);
 	def->number = f->number;
-	def->model = copy_text(f->model->name);
 	def->role = f->role;
 	def->marks = f->marks;
-	def->symbol = copy_text(f->symbol);
-	def->aliases = copy_text(site->aliases);
-	def->prototype = copy_text(site->signature ?: f->prototype);
-	def->op = copy_text(f->op);
 	def->image = image;
 	def->offset = site->offset;
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);
 	def->skipped_ns = site_cost(site, s->d->run.skipped_ns);
 	def->floor_ns = site_cost(site, s->d->run.floor_ns);
-	int error = copy_values(def, &site->captures[meaning]);
-
-	return error ? error : define_arguments(def, f);
+	if (text_copy(&def->event, f->event) || text_copy(&def->model, f->model->name) || text_copy(&def->symbol, f->symbol) ||
+	    text_copy(&def->aliases, site->aliases) || text_copy(&def->prototype, site->signature ?: f->prototype) || text_copy(&def->op, f->op))
+		return -ENOMEM;
+	return copy_values(def, &site->captures[meaning]) ?: define_arguments(def, f);
 }
 
 static int define_site_probes(struct capture_session *s, const struct site *site)
@@ -217,23 +213,23 @@ static char *any_event(const struct site *site)
 static uint32_t define_any_probe(struct capture_session *s, const struct site *site)
 {
 	uint32_t index = definitions_add_probe(s->d);
-	struct def_probe *def;
+	struct def_probe *def, first;
 
 	if (index == NO_INDEX)
 		return index;
 	def = &s->d->probes[index];
-	*def = s->d->probes[s->first_probe[site->id]]; /* but for what it owns */
-	def->event = any_event(site);
-	def->model = copy_text(def->model);
-	def->symbol = copy_text(def->symbol);
-	def->aliases = copy_text(def->aliases);
-	def->prototype = copy_text(def->prototype);
-	def->op = NULL;
+	first = s->d->probes[s->first_probe[site->id]];
+	*def = first; /* but for what it owns */
+	def->model = def->symbol = def->aliases = def->prototype = def->op = NULL;
 	def->values = NULL;
 	def->nvalues = 0;
 	def->arguments = NULL;
 	def->narguments = 0;
 	def->lists = 0;
+	def->event = any_event(site);
+	if (!def->event || text_copy(&def->model, first.model) || text_copy(&def->symbol, first.symbol) ||
+	    text_copy(&def->aliases, first.aliases) || text_copy(&def->prototype, first.prototype))
+		return NO_INDEX;
 	return index;
 }
 

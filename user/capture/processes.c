@@ -111,17 +111,22 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 
 	if (!p)
 		return NULL;
-	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered)) ? NO_INDEX : definitions_add_process(s->d);
-	if (p->index == NO_INDEX) {
+	p->pid = pid;
+	HASH_ADD_INT(s->processes, pid, p);
+	if (!p->hh.tbl) {
 		free(p);
 		return NULL;
 	}
-	p->pid = pid;
+	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered)) ? NO_INDEX : definitions_add_process(s->d);
+	if (p->index == NO_INDEX) {
+		HASH_DEL(s->processes, p);
+		free(p);
+		return NULL;
+	}
 	p->process = process;
 	s->d->processes[p->index].pid = pid;
 	s->d->processes[p->index].rank = s->d->processes[p->index].ranks = -1;
 	s->d->processes[p->index].start = clock_monotonic();
-	HASH_ADD_INT(s->processes, pid, p);
 	s->totals.alive++;
 	describe_process(s, p);
 	return p;

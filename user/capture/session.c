@@ -574,7 +574,7 @@ int capture_new(struct capture_session **result, struct kernel *kernel, const st
 	if (!err)
 		err = capture_define_probes(s);
 	if (err) {
-		log_error("cannot read from the kernel: %s", strerror(-err));
+		log_error("cannot read from the kernel: %s: free some memory, or choose a smaller --ring-size", strerror(-err));
 		capture_close(s);
 		return err;
 	}

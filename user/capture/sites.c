@@ -111,6 +111,7 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct live_process *p)
 {
 	struct site_record *record = calloc(1, sizeof(*record));
+	uint32_t site;
 
 	if (!record)
 		return NO_INDEX;
@@ -124,7 +125,10 @@ static uint32_t new_call_site(struct capture_session *s, const struct site_key *
 	s->d->sites[record->site].address = key->address;
 	place_site(s, &s->d->sites[record->site], p, key->layout);
 	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
-	return record->site;
+	site = record->site;
+	if (!record->hh.tbl)
+		free(record); /* the next call from there is a place of its own */
+	return site;
 }
 
 /* Places that the program names itself, by what it said. */
@@ -150,7 +154,7 @@ uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_
 	key.line = line;
 	key.column = column;
 	HASH_FIND(hh, s->named_sites, &key, sizeof(key), named);
-	if (named && !strcmp(named->file, file))
+	if (named && named->file && !strcmp(named->file, file))
 		return named->site;
 	fresh = named ? named : calloc(1, sizeof(*fresh));
 	if (!fresh)
@@ -158,6 +162,10 @@ uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_
 	if (!named) {
 		fresh->key = key;
 		HASH_ADD(hh, s->named_sites, key, sizeof(fresh->key), fresh);
+		if (!fresh->hh.tbl) {
+			free(fresh);
+			return NO_INDEX;
+		}
 	}
 	free(fresh->file); /* another program at the same address */
 	fresh->file = strdup(file);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
 #include "capture/session.h"
 #include "util/array.h"
 #include "util/clock.h"

@@ -150,6 +150,10 @@ static void note(struct capture_session *s, const struct live_thread *t, uint64_
 		record->key = key;
 		record->text = NO_INDEX;
 		HASH_ADD(hh, s->texts, key, sizeof(record->key), record);
+		if (!record->hh.tbl) {
+			free(record);
+			return;
+		}
 	} else if (record->steady && record->layout == p->layout) {
 		record->pass = s->pass;
 		s->text_cache[slot] = record;

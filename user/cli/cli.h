@@ -77,6 +77,16 @@ void cli_need_recording(const char *recording, struct argp_state *state);
 /* For argp's help_filter: the text after the options, with a list behind it that is made by `print`. */
 char *cli_help_with(int key, const char *text, void (*print)(FILE *out));
 
+/* For argp's parsers: the answer to a mistake that has been said, which ends the program, or to -ENOMEM. */
+error_t cli_refuse(int err);
+/* argp_parse(), which ends the program at mistakes in the command line; and where it has no memory. */
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/*
+ * The exit status of a command that has met this error, or 0. Out of memory is met in a hundred places, none of which knows more than the others: who
+ * meets it hands it on, and it is said here, as is any other error of which nobody has said anything; and that what was printed found no room.
+ */
+int cli_status(const char *command, int err);
+
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);
 bool cli_colour(void);

@@ -37,6 +37,8 @@ char *cli_models_folder(void)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char *beside = beside_program(places[i]);
 
+		if (!beside && errno == ENOMEM)
+			return NULL;
 		if (beside && !access(beside, R_OK))
 			return beside;
 		free(beside);
@@ -230,6 +232,13 @@ static const struct argp_option choice_options[] = {
 	{ 0 }
 };
 
+error_t cli_refuse(int err)
+{
+	if (err && err != -ENOMEM)
+		exit(2);
+	return -err;
+}
+
 static error_t parse_choice(int key, char *argument, struct argp_state *state)
 {
 	struct choice *choice = state->input;
@@ -240,9 +249,7 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = choice;
 		return 0;
 	case 'p':
-		if (parse_pids(&choice->pids, argument))
-			exit(2);
-		return 0;
+		return cli_refuse(parse_pids(&choice->pids, argument));
 	case 'm':
 		if (asprintf(&joined, "%s%s%s", choice->models ?: "", choice->models ? "," : "", argument) < 0)
 			return ENOMEM;
@@ -300,6 +307,40 @@ char *cli_help_with(int key, const char *text, void (*print)(FILE *out))
 	print(out);
 	fclose(out);
 	return all ? all : (char *)text;
+}
+
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	if (!argp_parse(argp, argc, argv, 0, NULL, input))
+		return;
+	log_error("the command line cannot be read: out of memory: free some memory and try again");
+	exit(1);
+}
+
+/* What was printed may still wait in memory, and may have found no room before; then the cause is met once more. */
+static int flush_output(void)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	if (!errno && write(STDOUT_FILENO, "\n", 1) >= 0)
+		return -EIO;
+	return -errno;
+}
+
+int cli_status(const char *command, int err)
+{
+	int lost = flush_output();
+
+	if (log_has_failed() || err == -ECANCELED) /* the user's wish, or a child's, which has said why */
+		return err || lost ? 1 : 0;
+	if (lost && lost != -EPIPE) /* 'gaspbpf events | head' is no mistake */
+		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-lost));
+	else if (err == -ENOMEM)
+		log_error("%s: out of memory: free some memory and try again", command);
+	else if (err && err != -EPIPE)
+		log_error("%s: cannot go on: %s: try again, and with -vv to learn more", command, strerror(-err));
+	return err || lost ? 1 : 0;
 }
 
 unsigned cli_width(void)

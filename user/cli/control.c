@@ -292,7 +292,7 @@ int command_control(int argc, char **argv)
 	struct answers all = { 0 };
 	int err;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	err = ask_all(&o, &asking);
 	hear_all(&o, &asking, &all);
 	free(asking.asked);

@@ -246,7 +246,7 @@ int command_doctor(int argc, char **argv)
 	struct model_set *models = NULL;
 	int bad;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	printf("this machine\n");
 	bad = check_kernel() + check_lockdown() + check_rights() + check_namespace();
 	printf("ways of attaching, best first\n");
@@ -261,5 +261,5 @@ int command_doctor(int argc, char **argv)
 		printf("all well\n");
 	models_free(models);
 	choice_free(&o);
-	return bad ? 1 : 0;
+	return cli_status("doctor", 0) || bad ? 1 : 0;
 }

@@ -228,22 +228,14 @@ int command_events(int argc, char **argv)
 	struct options o = { .output = AS_TABLE };
 	struct choice choice = { .at_entry = false };
 	struct model_set *models = NULL;
-	int error = argp_parse(&argp, argc, argv, 0, NULL, &o);
+	int error;
 
-	if (error) {
-		log_error("%s: gaspbpf events", strerror(error));
-		return 2;
-	}
+	cli_parse(&argp, argc, argv, &o);
 	choice.model_files = o.model_files;
 	error = cli_load_models(&models, &choice);
 	if (!error)
 		error = o.conformance ? print_conformance(models, o.output) : print(models, &o);
-	if (!error && fflush(stdout)) {
-		error = -errno;
-		if (error != -EPIPE) /* 'gaspbpf events | head' is no mistake */
-			log_error("standard output: %s: the list is not complete", strerror(errno));
-	}
 	models_free(models);
 	free(o.model_files.items);
-	return error ? 1 : 0;
+	return cli_status("events", error);
 }

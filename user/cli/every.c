@@ -157,7 +157,7 @@ int list_every_function(const struct text_list *files, bool at_entry, bool json,
 
 	if (!json) {
 		err = show_files(files, &options, cost_ns, NULL);
-		return err ?: fflush(stdout) ? -errno : 0;
+		return err;
 	}
 	j = malloc(sizeof(*j));
 	if (!j)

@@ -112,8 +112,7 @@ int command_export(int argc, char **argv)
 	struct caller caller;
 	int error = 1;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
-		return 2;
+	cli_parse(&argp, argc, argv, &o);
 	if (recording_open(&recording, o.recording)) {
 		free(o.outputs.items);
 		return 1;
@@ -126,5 +125,5 @@ int command_export(int argc, char **argv)
 	}
 	recording_close(recording);
 	free(o.outputs.items);
-	return error ? 1 : 0;
+	return cli_status("export", error);
 }

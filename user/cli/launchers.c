@@ -103,6 +103,10 @@ static struct member *find_or_add(struct launchers *l, pid_t pid)
 		return NULL;
 	member->pid = pid;
 	HASH_ADD_INT(l->members, pid, member);
+	if (!member->hh.tbl) {
+		free(member);
+		return NULL;
+	}
 	return member;
 }
 

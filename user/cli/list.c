@@ -449,7 +449,7 @@ static int show(const struct options *o, const struct plan *plan)
 		print_asked(o, plan);
 	print_images(plan);
 	print_crashes(o, plan);
-	return fflush(stdout) ? -errno : 0;
+	return 0;
 }
 
 /* What a call costs at each class of place, on this machine. Only who may observe can measure it, with probes in gaspbpf itself. */
@@ -474,7 +474,7 @@ int command_list(int argc, char **argv)
 	struct plan *plan = NULL;
 	int err;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	if (!o.only_models)
 		measure_costs(o.cost_ns, &o.sessions);
 	if (o.every) {
@@ -498,5 +498,5 @@ int command_list(int argc, char **argv)
 out:
 	free(o.files.items);
 	choice_free(&o.choice);
-	return err ? 1 : 0;
+	return cli_status("list", err);
 }

@@ -51,11 +51,17 @@ static void ignore(int signal)
 {
 }
 
-/* Writing into a pipe that nobody reads is an error like others. By a handler: it does not pass on to a command that is started. */
-static void outlive_pipes(void)
+/*
+ * Writing into a pipe that nobody reads, and beyond the limit on the size of files (ulimit -f), are errors like others. By a handler: it does not pass on
+ * to a command that is started.
+ */
+static void outlive_writing(void)
 {
-	if (signal(SIGPIPE, ignore) == SIG_IGN)
-		signal(SIGPIPE, SIG_IGN);
+	static const int signals[] = { SIGPIPE, SIGXFSZ };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signal(signals[i], ignore) == SIG_IGN)
+			signal(signals[i], SIG_IGN);
 }
 
 int main(int argc, char **argv)
@@ -66,7 +72,7 @@ int main(int argc, char **argv)
 		return reader_serve();
 	argp_err_exit_status = 2;
 	argp_program_version = "gaspbpf " GASPBPF_VERSION;
-	outlive_pipes();
+	outlive_writing();
 	if (argc < 2)
 		return help(stderr);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

@@ -360,7 +360,7 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 		return err;
 	if (again && !service_try(&parser, o->arguments.count, o->arguments.items, &(struct options){ .budget = DEFAULT_BUDGET }))
 		return -EINVAL;
-	argp_parse(&parser, o->arguments.count, o->arguments.items, 0, NULL, o);
+	cli_parse(&parser, o->arguments.count, o->arguments.items, o);
 	return find_users(o);
 }
 
@@ -533,7 +533,7 @@ int command_monitor(int argc, char **argv)
 {
 	struct model_set *models = NULL;
 	struct options o;
-	int err = options_read(&o, argc, argv, false), status = err ? STATUS_VAIN : 0;
+	int err = options_read(&o, argc, argv, false), status = err && err != -ENOMEM ? STATUS_VAIN : 0;
 
 	if (!err)
 		err = cli_load_models(&models, &o.choice);
@@ -544,7 +544,7 @@ int command_monitor(int argc, char **argv)
 	if (err)
 		service_failed();
 	if (!status && err)
-		status = err == -EPERM || err == -EACCES ? STATUS_VAIN : 1;
+		status = err == -EPERM || err == -EACCES ? STATUS_VAIN : cli_status("monitor", err);
 	models_free(models);
 	options_free(&o);
 	return status;

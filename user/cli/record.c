@@ -361,8 +361,6 @@ static int print_report(struct watch *w)
 
 	err = w->options->json ? profile_print_json(w->outputs->profile, d, stdout, NULL)
 			       : profile_print(w->outputs->profile, d, stdout, &style);
-	if (!err && fflush(stdout))
-		err = -errno;
 	if (!w->options->json && !w->options->quiet)
 		cost_say(&w->cost, w->job->capture, d);
 	return err;
@@ -556,7 +554,7 @@ int command_record(int argc, char **argv)
 	struct outputs outputs = { .recording_fd = -1 };
 	int err, status = 0;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	err = prepare(&o, &job, &outputs, argc, argv);
 	if (!err)
 		err = run(&o, &job, &outputs, &status);
@@ -567,5 +565,5 @@ int command_record(int argc, char **argv)
 	job_free(&job);
 	choice_free(&o.choice);
 	free(o.outputs.items);
-	return err ? 1 : status;
+	return cli_status("record", err) ?: status;
 }

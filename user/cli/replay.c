@@ -92,8 +92,7 @@ int command_replay(int argc, char **argv)
 	struct caller caller;
 	int err = 1;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
-		return 2;
+	cli_parse(&argp, argc, argv, &o);
 	if (!recording_open(&recording, o.recording)) {
 		if (!caller_find(&caller)) {
 			err = replay(&o, recording, &caller);
@@ -102,5 +101,5 @@ int command_replay(int argc, char **argv)
 		recording_close(recording);
 	}
 	tools_free(&o.tools);
-	return err ? 1 : 0;
+	return cli_status("replay", err);
 }

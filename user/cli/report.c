@@ -82,15 +82,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static int print(struct profile *profile, const struct definitions *d, const struct options *o)
 {
-	int error;
-
-	if (o->json)
-		error = profile_print_json(profile, d, stdout, &o->style);
-	else
-		error = profile_print(profile, d, stdout, &o->style);
-	if (error && error != -EPIPE)
-		log_error("report: cannot print: %s", strerror(-error));
-	return error;
+	return o->json ? profile_print_json(profile, d, stdout, &o->style) : profile_print(profile, d, stdout, &o->style);
 }
 
 int command_report(int argc, char **argv)
@@ -102,8 +94,7 @@ int command_report(int argc, char **argv)
 	struct counters *counters = NULL;
 	int error;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
-		return 2;
+	cli_parse(&argp, argc, argv, &o);
 	if (recording_open(&recording, o.recording))
 		return 1;
 	profile = profile_new();
@@ -115,8 +106,6 @@ int command_report(int argc, char **argv)
 			profile_subtract_floor(profile);
 		error = recording_read(recording, &sink);
 	}
-	if (error == -ENOMEM)
-		log_error("report: out of memory: free some memory and try again");
 	if (!error && o.counters)
 		error = counters_read(&counters, recording);
 	o.style.counters = counters;
@@ -125,5 +114,5 @@ int command_report(int argc, char **argv)
 	counters_free(counters);
 	profile_free(profile);
 	recording_close(recording);
-	return error ? 1 : 0;
+	return cli_status("report", error);
 }

@@ -42,15 +42,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		choice->partial |= key == OPTION_PARTIAL;
 		if (selection_wanted(choice))
 			return ENOMEM;
-		if (key == OPTION_PARTIAL ? selection_partial(choice->selection, argument) : selection_only(choice->selection, argument))
-			exit(2);
-		return 0;
+		return cli_refuse(key == OPTION_PARTIAL ? selection_partial(choice->selection, argument) :
+				  selection_only(choice->selection, argument));
 	case OPTION_EXCLUDE:
 		if (selection_wanted(choice))
 			return ENOMEM;
-		if (selection_exclude(choice->selection, argument))
-			exit(2);
-		return 0;
+		return cli_refuse(selection_exclude(choice->selection, argument));
 	case ARGP_KEY_END:
 		if (choice->leave_near && choice->partial)
 			argp_error(state, "--profile and --profile-partial exclude each other: use --profile with --profile-only");

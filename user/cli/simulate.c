@@ -146,8 +146,7 @@ int command_simulate(int argc, char **argv)
 	struct caller caller;
 	int error = 1, input;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
-		return 2;
+	cli_parse(&argp, argc, argv, &o);
 	input = open_input(o.recording);
 	if (input >= 0 && !caller_find(&caller)) {
 		error = run(&o, &caller, input);
@@ -156,5 +155,5 @@ int command_simulate(int argc, char **argv)
 	if (input >= 0)
 		close(input);
 	free(o.parameters.items);
-	return error ? 1 : 0;
+	return cli_status("simulate", error);
 }

@@ -405,7 +405,7 @@ int command_stuck(int argc, char **argv)
 	struct stuck_style style = { .width = cli_width() };
 	int err;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	signal(SIGINT, interrupt);
 	signal(SIGTERM, interrupt);
 	style.stacks = o.stacks;
@@ -416,10 +416,10 @@ int command_stuck(int argc, char **argv)
 	if (!err && o.json)
 		err = stuck_print_json(&stuck, stdout);
 	else if (!err)
-		stuck_print(&stuck, stdout, &style);
+		err = stuck_print(&stuck, stdout, &style);
 	stuck_close(&stuck);
 	free(opens.list);
 	job_free(&job);
 	choice_free(&o.choice);
-	return err ? 1 : 0;
+	return cli_status("stuck", err);
 }

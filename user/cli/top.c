@@ -377,8 +377,6 @@ static int leave(struct run *r, const struct options *o)
 		err = top_print(&r->top, stdout, cli_width());
 	else if (!job_alive(&r->job))
 		fprintf(stderr, "gaspbpf: all that was observed has ended\n");
-	if (err)
-		log_error("standard output: not written: %s: check where it goes", strerror(-err));
 	return err;
 }
 
@@ -397,7 +395,7 @@ static int run(struct options *o, struct guard *guard)
 	top_free(&r.top);
 	live_free(r.live);
 	job_free(&r.job);
-	return err ? 1 : status;
+	return cli_status("top", err) ?: status;
 }
 
 int command_top(int argc, char **argv)
@@ -405,9 +403,9 @@ int command_top(int argc, char **argv)
 	struct options o = { 0 };
 	struct guard *guard = NULL;
 	const char *refusal;
-	int status;
+	int status = 1;
 
-	argp_parse(&parser, argc, argv, 0, NULL, &o);
+	cli_parse(&parser, argc, argv, &o);
 	if (!o.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		log_error("top: there is no terminal: use --once, or --once --json");
 		choice_free(&o.choice);

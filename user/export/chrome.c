@@ -18,7 +18,6 @@
 #include <string.h>
 #include <time.h>
 
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "export/call.h"

@@ -197,7 +197,7 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	const char *label = label_of(e, span->thread), *site = site_text(&e->sites, span->site);
 	const char *end = event->type == EVENT_START ? NULL : call_end(span);
 
-	if (!label)
+	if (!label || (!site && span->site < d->nsites))
 		return -ENOMEM;
 	put_time(e, event->time);
 	put_text(&e->lines, label);

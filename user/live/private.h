@@ -4,7 +4,6 @@
 #ifndef GASPBPF_LIVE_PRIVATE_H
 #define GASPBPF_LIVE_PRIVATE_H
 
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "live/live.h"

@@ -48,6 +48,10 @@ static void hold(struct rows *rows, uint32_t uid, size_t more, size_t less)
 			return; /* his share is larger than it should be: the limit holds */
 		h->uid = uid;
 		HASH_ADD_INT(rows->holdings, uid, h);
+		if (!h->hh.tbl) {
+			free(h);
+			return;
+		}
 	}
 	h->series += more;
 	h->series -= less > h->series ? h->series : less;
@@ -139,9 +143,13 @@ static struct place *new_place(struct rows *rows, const struct key *key, uint32_
 	place->generation = rows->generation;
 	place->uid = uid;
 	place->series = is_within_share(rows, uid, series) ? series : 0;
+	HASH_ADD(hh, rows->places, key, sizeof(place->key), place);
+	if (!place->hh.tbl) {
+		free(place);
+		return NULL;
+	}
 	rows->used += place->series;
 	hold(rows, uid, place->series, 0);
-	HASH_ADD(hh, rows->places, key, sizeof(place->key), place);
 	return place;
 }
 

@@ -7,6 +7,7 @@
  * a dot, and otherwise a statement of head.c.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,11 +110,10 @@ void model_free(struct model *model)
 struct model *model_read(const char *name, const char *text, size_t length)
 {
 	struct reader r = { .failed = false };
-	bool bad = true;
+	int error = source_open(&r.source, name, text, length);
+	bool bad = true, starved = error == -ENOMEM;
 
-	if (source_open(&r.source, name, text, length))
-		return NULL;
-	if (model_new(&r)) {
+	if (!error && model_new(&r)) {
 		r.source.name = arena_copy(&r.parsed->arena, name, strlen(name));
 		if (r.source.name && r.parsed->layouts) {
 			read_lines(&r, false);
@@ -129,11 +129,14 @@ struct model *model_read(const char *name, const char *text, size_t length)
 		HASH_CLEAR(hh, r.told);
 		HASH_CLEAR(hh, r.symbols);
 		HASH_CLEAR(hh, r.stated);
-		bad = r.source.errors || r.parsed->arena.failed || r.failed;
-		if (r.parsed->arena.failed || r.failed)
-			log_error("%s: the model needs more than %u MiB of memory: shorten its lists", log_safe(name),
-				  MODEL_TEXT_MOST >> 20);
+		starved = r.parsed->arena.failed || r.failed;
+		bad = r.source.errors || starved;
+	} else if (!error) {
+		starved = true;
 	}
+	if (starved)
+		log_error("%s: no memory for this model, or it needs more than %u MiB: free some memory, or shorten its lists", log_safe(name),
+			  MODEL_TEXT_MOST >> 20);
 	source_close(&r.source);
 	if (bad)
 		model_free(r.model);

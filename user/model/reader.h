@@ -6,7 +6,6 @@
 
 #include "model/parts.h"
 
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 /* What is kept while reading, by name. */

@@ -85,7 +85,7 @@ int monitor_read(struct monitor *m, bool govern)
 	m->read_at = clock_monotonic();
 	m->read_took = m->read_at - start;
 	if (err)
-		log_error("the kernel's sums cannot be read: %s", strerror(-err));
+		log_error("the kernel's sums cannot be read: %s: free some memory; it is tried again", strerror(-err));
 	return err;
 }
 

@@ -45,6 +45,10 @@ static void call_for_look(struct monitor *m, pid_t pid, uint64_t since, bool onl
 	}
 	*p = (struct pending){ .pid = pid, .since = since, .only_program = only_program };
 	HASH_ADD_INT(m->pending, pid, p);
+	if (!p->hh.tbl) {
+		m->rescan = true;
+		free(p);
+	}
 }
 
 static struct watched_process *find(struct monitor *m, pid_t pid)
@@ -161,6 +165,11 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 	if (!w)
 		return NULL;
 	w->pid = process->pid;
+	HASH_ADD_INT(m->processes, pid, w);
+	if (!w->hh.tbl) {
+		free(w);
+		return NULL;
+	}
 	w->start = process_started_ns(process);
 	w->since = clock_monotonic();
 	w->from_start = w->start > m->began;
@@ -170,7 +179,6 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 	shares_visit(m, false);
 	w->lost_before = shares_lost(m, process->uid);
 	m->noticed++;
-	HASH_ADD_INT(m->processes, pid, w);
 	return w;
 }
 

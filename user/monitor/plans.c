@@ -190,7 +190,9 @@ static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 		return key.has_runtime;
 	*program = key;
 	HASH_ADD(hh, m->programs, key, sizeof(program->key), program);
-	return program->has_runtime;
+	if (!program->hh.tbl)
+		free(program);
+	return key.has_runtime;
 }
 
 bool plans_wants_program(struct monitor *m, pid_t pid)

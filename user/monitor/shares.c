@@ -62,6 +62,10 @@ static struct user_share *of_user(struct monitor *m, uint32_t user)
 		return NULL;
 	u->user = user;
 	HASH_ADD_INT(m->users, user, u);
+	if (!u->hh.tbl) {
+		free(u);
+		return NULL;
+	}
 	return u;
 }
 

@@ -178,6 +178,10 @@ int tally_end_thread(struct tally_book *book, uint32_t tid, uint64_t time)
 			return -ENOMEM;
 		ended->tid = tid;
 		HASH_ADD_INT(book->ended, tid, ended);
+		if (!ended->hh.tbl) {
+			free(ended);
+			return -ENOMEM;
+		}
 	}
 	if (time > ended->time)
 		ended->time = time;
@@ -213,8 +217,12 @@ static struct governed *governed_of(struct tally_book *book, const struct gb_sum
 	if (!g)
 		return NULL;
 	*g = key;
-	g->index = book->nresting ? book->resting[--book->nresting] : book->next_index++;
 	HASH_ADD(hh, book->governed, key, sizeof(g->key), g);
+	if (!g->hh.tbl) {
+		free(g);
+		return NULL;
+	}
+	g->index = book->nresting ? book->resting[--book->nresting] : book->next_index++;
 	return g;
 }
 

@@ -228,6 +228,10 @@ static int take_one(struct held *h, const struct held_set *set, uint64_t offset,
 			return -ENOMEM;
 		place->key = key;
 		HASH_ADD(hh, h->places, key, sizeof(place->key), place);
+		if (!place->hh.tbl) {
+			free(place);
+			return -ENOMEM;
+		}
 	}
 	holder = holder_of(place, set, site);
 	if (!holder) {

@@ -14,6 +14,7 @@
 #include <capstone/capstone.h>
 
 #include "probe/instruction.h"
+#include "util/disassembler.h"
 
 #define FRAME_MOST (1u << 20) /* bytes that a function takes for itself in one step */
 
@@ -25,13 +26,15 @@ struct decoder {
 int decoder_new(struct decoder **result)
 {
 	struct decoder *decoder = calloc(1, sizeof(*decoder));
+	int err;
 
 	*result = NULL;
 	if (!decoder)
 		return -ENOMEM;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &decoder->handle) != CS_ERR_OK) {
+	err = disassembler_open(&decoder->handle);
+	if (err) {
 		free(decoder);
-		return -ENOTSUP;
+		return err;
 	}
 	cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON); /* cs_malloc() makes room for it only now */
 	decoder->scratch = cs_malloc(decoder->handle);

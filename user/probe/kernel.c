@@ -125,6 +125,9 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	if (!o)
 		return -errno;
 	kernel->observe = o;
+	err = object_is_whole(o->obj);
+	if (err)
+		return err;
 	bpf_map__set_inner_map_fd(o->maps.rings, kernel->ring_fds[0]);
 	bpf_map__set_max_entries(o->maps.rings, kernel->rings);
 	o->rodata->ring_mask = kernel->rings - 1;
@@ -152,31 +155,41 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	return err ?: rooms_begin(kernel);
 }
 
+/* The maps of the other side, which both have in common. A part that has one of its own instead would see nothing, and say nothing. */
+static int share_maps(struct process_bpf *p, const struct observe_bpf *o)
+{
+	const struct {
+		struct bpf_map *ours;
+		const struct bpf_map *theirs;
+	} maps[] = {
+		{ p->maps.threads, o->maps.threads }, { p->maps.rings, o->maps.rings }, { p->maps.control, o->maps.control },
+		{ p->maps.probes, o->maps.probes }, { p->maps.sums, o->maps.sums }, { p->maps.amounts, o->maps.amounts },
+		{ p->maps.trouble, o->maps.trouble }, { p->maps.targets, o->maps.targets }, { p->maps.looked, o->maps.looked },
+		{ p->maps.doubts, o->maps.doubts }, { p->maps.controls, o->maps.controls }, { p->maps.stacks, o->maps.stacks },
+		{ p->maps.stacked, o->maps.stacked }, { p->maps.users, o->maps.users }, { p->maps.returned, o->maps.returned },
+		{ p->maps.rooms, o->maps.rooms },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !err; i++)
+		err = bpf_map__reuse_fd(maps[i].ours, bpf_map__fd(maps[i].theirs));
+	return err;
+}
+
+static int attach_one(const struct bpf_program *program, struct bpf_link **link)
+{
+	*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
+}
+
 static int load_process(struct kernel *kernel, const struct kernel_options *options)
 {
 	struct process_bpf *p = process_bpf__open();
-	struct observe_bpf *o = kernel->observe;
+	const struct observe_bpf *o = kernel->observe;
 	int err;
 
 	if (!p)
 		return -errno;
-	kernel->process = p;
-	bpf_map__reuse_fd(p->maps.threads, bpf_map__fd(o->maps.threads));
-	bpf_map__reuse_fd(p->maps.rings, bpf_map__fd(o->maps.rings));
-	bpf_map__reuse_fd(p->maps.control, bpf_map__fd(o->maps.control));
-	bpf_map__reuse_fd(p->maps.probes, bpf_map__fd(o->maps.probes));
-	bpf_map__reuse_fd(p->maps.sums, bpf_map__fd(o->maps.sums));
-	bpf_map__reuse_fd(p->maps.amounts, bpf_map__fd(o->maps.amounts));
-	bpf_map__reuse_fd(p->maps.trouble, bpf_map__fd(o->maps.trouble));
-	bpf_map__reuse_fd(p->maps.targets, bpf_map__fd(o->maps.targets));
-	bpf_map__reuse_fd(p->maps.looked, bpf_map__fd(o->maps.looked));
-	bpf_map__reuse_fd(p->maps.doubts, bpf_map__fd(o->maps.doubts));
-	bpf_map__reuse_fd(p->maps.controls, bpf_map__fd(o->maps.controls));
-	bpf_map__reuse_fd(p->maps.stacks, bpf_map__fd(o->maps.stacks));
-	bpf_map__reuse_fd(p->maps.stacked, bpf_map__fd(o->maps.stacked));
-	bpf_map__reuse_fd(p->maps.users, bpf_map__fd(o->maps.users));
-	bpf_map__reuse_fd(p->maps.returned, bpf_map__fd(o->maps.returned));
-	bpf_map__reuse_fd(p->maps.rooms, bpf_map__fd(o->maps.rooms));
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
@@ -186,15 +199,13 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
-	err = process_bpf__load(p);
+	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p) ?: attach_one(p->progs.on_fork, &p->links.on_fork) ?:
+	      attach_one(p->progs.on_exec, &p->links.on_exec) ?: attach_one(p->progs.on_exit, &p->links.on_exit);
 	if (err)
-		return err;
-	p->links.on_fork = bpf_program__attach(p->progs.on_fork);
-	p->links.on_exec = bpf_program__attach(p->progs.on_exec);
-	p->links.on_exit = bpf_program__attach(p->progs.on_exit);
-	if (!p->links.on_fork || !p->links.on_exec || !p->links.on_exit)
-		return -errno;
-	return 0;
+		process_bpf__destroy(p);
+	else
+		kernel->process = p; /* from here on its variables are there */
+	return err;
 }
 
 static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_options *options)
@@ -204,16 +215,14 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	kernel->rung = rung;
 	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
-		err = trial_run(kernel);
+		err = trial_run(kernel) ?: read_counts(kernel, &kernel->before) ?: rooms_begin(kernel); /* what the trial took is nobody's */
 	if (err) {
 		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
 		link_remove_from(kernel, 0, NULL);
 		observe_bpf__destroy(kernel->observe); /* NULL: nothing */
 		kernel->observe = NULL;
-		return err;
 	}
-	read_counts(kernel, &kernel->before);
-	return rooms_begin(kernel); /* what the trial took is nobody's */
+	return err;
 }
 
 /* The rungs to try, from the environment or all. */

@@ -66,6 +66,10 @@ static struct sums_returned *of_user(struct kernel *kernel, uint32_t user)
 		return NULL; /* the user's share stays smaller by so much */
 	r->user = user;
 	HASH_ADD_INT(kernel->returned, user, r);
+	if (!r->hh.tbl) {
+		free(r);
+		return NULL;
+	}
 	return r;
 }
 

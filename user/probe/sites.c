@@ -52,6 +52,10 @@ static int remember_place(struct plan *plan, size_t image, const struct site *si
 	entry->key.offset = site->offset;
 	entry->site = site->id;
 	HASH_ADD(hh, plan->places, key, sizeof(entry->key), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		return -ENOMEM;
+	}
 	return 0;
 }
 

@@ -67,6 +67,10 @@ static void learn(struct texts *texts)
 				return;
 			record->key = (struct text_key){ .address = text->address, .process = text->process };
 			HASH_ADD(hh, texts->records, key, sizeof(record->key), record);
+			if (!record->hh.tbl) {
+				free(record);
+				return;
+			}
 		}
 		record->last = texts->known;
 	}

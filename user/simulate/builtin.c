@@ -127,8 +127,10 @@ static struct cpf_plugin *new_plugin(size_t size)
 {
 	struct cpf_plugin *plugin = calloc(1, size);
 
-	if (!plugin)
+	if (!plugin) {
+		log_error("simulate: out of memory: free some memory and try again");
 		return NULL;
+	}
 	plugin->version = CPF_VERSION;
 	plugin->size = sizeof(*plugin);
 	plugin->self = plugin;

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "simulate/parts.h"
 #include "util/format.h"
@@ -225,7 +226,10 @@ int efficiency_print(struct sim *sim, FILE *out)
 		error = print_json(sim, &both, out);
 	else
 		print_text(sim, &both, out);
+	errno = 0;
 	if (!error && (fflush(out) || ferror(out)))
-		error = -EIO;
+		error = errno ? -errno : -EIO;
+	if (error && error != -EPIPE)
+		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-error));
 	return error;
 }

@@ -4,7 +4,6 @@
 #ifndef GASPBPF_SIMULATE_GROUP_H
 #define GASPBPF_SIMULATE_GROUP_H
 
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "recording/communicators.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "stacks/look_private.h"
+#include "util/disassembler.h"
 
 #define FUNCTION_MOST (64u << 10)
 #define STEPS_MOST 24   /* moves that one value is followed through */
@@ -358,7 +359,7 @@ static struct found find_value(const struct code *c, int reg)
 
 static bool open_code(struct code *c)
 {
-	if (!c->caller->image || c->caller->exact || c->caller->guessed || cs_open(CS_ARCH_X86, CS_MODE_64, &c->capstone) != CS_ERR_OK)
+	if (!c->caller->image || c->caller->exact || c->caller->guessed || disassembler_open(&c->capstone))
 		return false;
 	cs_option(c->capstone, CS_OPT_DETAIL, CS_OPT_ON);
 	return true;

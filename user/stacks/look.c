@@ -61,10 +61,20 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list argu
 	return 0;
 }
 
+static struct look_bpf *open_and_load(void)
+{
+	struct look_bpf *bpf = look_bpf__open();
+
+	if (!bpf || (!object_is_whole(bpf->obj) && !look_bpf__load(bpf)))
+		return bpf;
+	look_bpf__destroy(bpf);
+	return NULL;
+}
+
 static struct look_bpf *load(struct process *const *processes, size_t count)
 {
 	libbpf_print_fn_t before = log_get_level() < LOG_DEBUG ? libbpf_set_print(quiet) : NULL;
-	struct look_bpf *bpf = look_bpf__open_and_load();
+	struct look_bpf *bpf = open_and_load();
 	uint8_t one = 1;
 
 	if (before)

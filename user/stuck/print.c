@@ -143,7 +143,7 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 		fprintf(out, "%zu process%s ended meanwhile\n", ended, ended == 1 ? " has" : "es have");
 }
 
-void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
+int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true }, { .title = "tid", .drop = 1 }, { .title = "Waits in", .left = true },
@@ -152,6 +152,7 @@ void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style
 	};
 	struct table table = { .ncolumns = 0 };
 	size_t helpers = 0;
+	int err;
 
 	for (size_t i = 0; i < stuck->nthreads; i++)
 		helpers += stuck->threads[i].is_helper;
@@ -167,11 +168,12 @@ void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style
 		if (style->all || !stuck->threads[i].is_helper)
 			add_row(stuck, &table, i);
 	fputs("\nThreads  (~: likely, not certain)\n", out);
-	table_print(&table, out, style->width);
+	err = table_print(&table, out, style->width);
 	table_free(&table);
 	for (size_t i = 0; style->stacks && i < stuck->nthreads; i++)
 		if (style->all || !stuck->threads[i].is_helper)
 			print_frames(&stuck->threads[i], out);
 	if (helpers && !style->all)
 		fprintf(out, "\n%zu thread%s of the runtime's own %s not shown: --all\n", helpers, helpers == 1 ? "" : "s", helpers == 1 ? "is" : "are");
+	return err;
 }

@@ -155,7 +155,8 @@ struct stuck_style {
 	unsigned width;                /* columns; 0: no limit */
 	bool stacks, all;              /* frames, too; helpers, too */
 };
-void stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style);
+/* 0, or -ENOMEM, not said: what was printed is not whole. */
+int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style);
 int stuck_print_json(struct stuck *stuck, FILE *out);
 
 /* "ring.c:33 in exchange", malloc'ed; NULL: nothing is known. */

@@ -30,31 +30,40 @@ struct link {
 	uint64_t left;       /* bytes that may be read for checksums yet */
 };
 
-/* malloc'ed; NULL: no build-id has this size, or no memory. */
+/* malloc'ed; NULL: no memory. */
 static char *hex_of(const uint8_t *id, size_t size)
 {
-	char *hex = size < BUILD_ID_LEAST || size > BUILD_ID_MOST ? NULL : malloc(size * 2 + 1);
+	char *hex = malloc(size * 2 + 1);
 
 	for (size_t i = 0; hex && i < size; i++)
 		sprintf(hex + 2 * i, "%02x", id[i]);
 	return hex;
 }
 
+struct build_id {
+	char *hex;
+	bool starved;
+};
+
 static bool take_build_id(void *context, const char *owner, uint32_t type, const uint8_t *description, size_t size)
 {
-	char **hex = context;
+	struct build_id *id = context;
 
-	if (!strcmp(owner, "GNU") && type == NT_GNU_BUILD_ID)
-		*hex = hex_of(description, size);
-	return *hex;
+	if (strcmp(owner, "GNU") || type != NT_GNU_BUILD_ID || size < BUILD_ID_LEAST || size > BUILD_ID_MOST)
+		return false;
+	id->hex = hex_of(description, size);
+	id->starved = !id->hex;
+	return true;
 }
 
 char *elf_build_id(const struct elf_file *elf)
 {
-	char *hex = NULL;
+	struct build_id id = { NULL, false };
 
-	elf_notes(elf, take_build_id, &hex);
-	return hex;
+	elf_notes(elf, take_build_id, &id);
+	if (id.starved)
+		elf_starves(elf);
+	return id.hex;
 }
 
 bool elf_has_dwarf(const struct elf_file *elf)

@@ -163,9 +163,11 @@ int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, si
 	size_t used;
 	int error;
 
+	*pids = NULL;
+	*count = 0;
 	if (!proc) {
 		error = -errno;
-		log_error("/proc: cannot be read: %s: mount it", strerror(-error));
+		log_error("/proc: cannot be read: %s: look at its rights, and at the limits (ulimit -a)", strerror(-error));
 		return error;
 	}
 	error = family_read(&family, proc);

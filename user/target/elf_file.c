@@ -50,6 +50,11 @@ bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *
 	return read_exactly(elf->fd, data, size, offset);
 }
 
+void elf_starves(const struct elf_file *elf)
+{
+	((struct elf_file *)elf)->starved = true; /* no file is constant: who only reads it leaves this word, too */
+}
+
 void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most)
 {
 	char *data;
@@ -57,8 +62,10 @@ void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint
 	if (size > most || offset > elf->size || size > elf->size - offset)
 		return NULL;
 	data = malloc(size + 1);
-	if (!data)
+	if (!data) {
+		elf_starves(elf);
 		return NULL;
+	}
 	if (!read_exactly(elf->fd, data, size, offset)) {
 		free(data);
 		return NULL;
@@ -171,7 +178,10 @@ int elf_file_read(struct elf_file *elf, int fd)
 	elf->damaged = !read_segments(elf);
 	if (!read_sections(elf))
 		elf->damaged = true;
-	return 0;
+	if (!elf->starved)
+		return 0;
+	elf_file_free(elf);
+	return -ENOMEM;
 }
 
 void elf_file_free(struct elf_file *elf)

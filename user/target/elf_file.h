@@ -26,9 +26,10 @@ struct elf_file {
 	char *section_names;    /* NUL-terminated */
 	size_t section_names_size;
 	bool damaged;           /* a table lies outside of the file */
+	bool starved;           /* there was no memory for some of what was asked for: what it seems not to have says nothing */
 };
 
-/* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, or -errno. Nothing is said. */
+/* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, -ENOMEM, or -errno. Nothing is said. */
 int elf_file_read(struct elf_file *elf, int fd);
 void elf_file_free(struct elf_file *elf);
 /* A gigabyte of nothing costs its owner no room on the disk, and us a gigabyte to read: -EFBIG, too. */
@@ -36,8 +37,10 @@ bool elf_is_mostly_holes(int fd, const struct stat *status);
 
 /* Exactly these bytes of the file into data; false: not in the file, or not readable. */
 bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data);
-/* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, no memory. */
+/* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, or no memory: then the file is `starved`. */
 void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most);
+/* For who finds no memory for something of the file: sets `starved`. */
+void elf_starves(const struct elf_file *elf);
 /* The content of a section; NULL where it has none in the file. */
 void *elf_section_bytes(const struct elf_file *elf, const Elf64_Shdr *section, uint64_t most);
 

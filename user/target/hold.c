@@ -97,6 +97,10 @@ static struct tracee *find_or_add(struct hold *hold, pid_t tid)
 	pthread_mutex_lock(&hold->lock);
 	HASH_ADD_INT(hold->tracees, tid, t);
 	pthread_mutex_unlock(&hold->lock);
+	if (!t->hh.tbl) {
+		free(t);
+		return NULL;
+	}
 	return t;
 }
 
@@ -522,7 +526,7 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 	if (!err)
 		err = begin(hold, argv, caller);
 	if (err) {
-		log_error("cannot start the command: %s", strerror(-err));
+		log_error("cannot start the command: %s: look at the limits (ulimit -a) and at what else runs, and try again", strerror(-err));
 		hold_free(hold);
 		return err;
 	}

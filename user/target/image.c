@@ -96,6 +96,8 @@ static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dyna
 	if (!text)
 		return NULL;
 	name = *text ? strdup(text) : NULL;
+	if (*text && !name)
+		elf_starves(elf);
 	free(text);
 	return name;
 }
@@ -112,6 +114,8 @@ static char *dynamic_needed(const struct elf_file *elf, const struct dynamic *dy
 	size_t size = 0;
 	FILE *out = dynamic->nneeded ? open_memstream(&list, &size) : NULL;
 
+	if (!out && dynamic->nneeded)
+		elf_starves(elf);
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < dynamic->nneeded; i++) {
@@ -124,6 +128,7 @@ static char *dynamic_needed(const struct elf_file *elf, const struct dynamic *dy
 	fputc('\0', out);
 	if (!fclose(out))
 		return list;
+	elf_starves(elf);
 	free(list);
 	return NULL;
 }
@@ -252,10 +257,12 @@ static int add_debug_file(struct image *image, const struct elf_file *elf, const
 	fd = debug_file_open(elf, image->build_id, origin->path, origin->root, origin->owner);
 	if (fd < 0)
 		return 0;
-	if (elf_file_read(&debug, fd)) {
+	error = elf_file_read(&debug, fd);
+	if (error) {
 		close(fd);
-		return 0;
+		return error == -ENOMEM ? error : 0;
 	}
+	error = -ENOENT;
 	if (!image->has_symtab)
 		error = symbols_add(image, &debug, false);
 	image->has_symtab |= !error;
@@ -351,6 +358,8 @@ static int image_open_fd(struct image **result, int fd, const struct origin *ori
 		read_facts(image, &elf);
 		error = read_symbols(image, &elf, origin);
 	}
+	if (elf.starved)
+		error = -ENOMEM; /* not a file without names, build id, or a need of others */
 	elf_file_free(&elf);
 	if (error) {
 		image_close(image);

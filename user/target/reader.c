@@ -34,6 +34,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -146,6 +147,20 @@ static void become_reader(int socket, int memory)
 	_exit(1);
 }
 
+/* The room in common has its size whatever files may have (ulimit -f): it is on no disk. */
+static int make_room(int file)
+{
+	const struct rlimit enough = { READER_ROOM, READER_ROOM };
+	struct rlimit limit;
+	bool raised = !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < READER_ROOM &&
+		      !setrlimit(RLIMIT_FSIZE, limit.rlim_max < READER_ROOM ? &enough : &(struct rlimit){ READER_ROOM, limit.rlim_max });
+	int error = ftruncate(file, READER_ROOM) ? -errno : 0;
+
+	if (raised)
+		setrlimit(RLIMIT_FSIZE, &limit);
+	return error;
+}
+
 static int start_reader(void)
 {
 	int ends[2], file = (int)syscall(SYS_memfd_create, READER_NAME, MFD_CLOEXEC), error;
@@ -153,7 +168,12 @@ static int start_reader(void)
 
 	if (file < 0)
 		return -errno;
-	if (ftruncate(file, READER_ROOM) || (memory = mmap(NULL, READER_ROOM, PROT_READ, MAP_SHARED, file, 0)) == MAP_FAILED ||
+	error = make_room(file);
+	if (error) {
+		close(file);
+		return error;
+	}
+	if ((memory = mmap(NULL, READER_ROOM, PROT_READ, MAP_SHARED, file, 0)) == MAP_FAILED ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 		error = -errno;
 		if (memory != MAP_FAILED)

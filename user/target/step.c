@@ -67,6 +67,10 @@ static struct held_file *file_at(struct hold *hold, const char *path, bool *chan
 			return NULL;
 		*file = fresh;
 		HASH_ADD(hh, hold->files, key, sizeof(file->key), file);
+		if (!file->hh.tbl) {
+			free(file);
+			return NULL;
+		}
 	}
 	file->size = fresh.size;
 	file->changed = fresh.changed;

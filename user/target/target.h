@@ -255,7 +255,7 @@ const struct image_call *image_call_at(const struct image *image, uint64_t retur
 bool image_inlined(struct image *image, const char *name);
 /*
  * Does the file's read-only or initialised data hold a text that begins like this? `*` and `?` as in a glob, but not as the first
- * character. A text ends at its NUL.
+ * character. A text ends at its NUL. Where there is no memory to look: yes, for most ask for a reason to be careful.
  */
 bool image_has_text(const struct image *image, const char *pattern);
 /* The same of any of them; NULL ends the list. */

@@ -3,6 +3,7 @@
  */
 #include <dwarf.h>
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,10 +60,11 @@ bool image_has_text(const struct image *image, const char *pattern)
 bool image_has_text_of(const struct image *image, char *const patterns[])
 {
 	struct elf_file elf;
+	int error = elf_file_read(&elf, image->fd);
 	bool found = false;
 
-	if (elf_file_read(&elf, image->fd))
-		return false;
+	if (error)
+		return error == -ENOMEM;
 	for (size_t i = 0; i < elf.nsections && !found; i++) {
 		const Elf64_Shdr *section = &elf.sections[i];
 		char *bytes;
@@ -74,6 +76,7 @@ bool image_has_text_of(const struct image *image, char *const patterns[])
 			found = holds_text(bytes, section->sh_size, *pattern);
 		free(bytes);
 	}
+	found |= elf.starved;
 	elf_file_free(&elf);
 	return found;
 }

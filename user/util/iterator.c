@@ -1,5 +1,5 @@
 /*
- * iterator.c - what a BPF iterator writes.
+ * iterator.c - what a BPF iterator writes, and what of libbpf all need who load one.
  */
 #include "util/iterator.h"
 
@@ -10,6 +10,11 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+int object_is_whole(const struct bpf_object *object)
+{
+	return bpf_object__btf(object) ? 0 : -ENOMEM;
+}
 
 int iterator_open(const struct bpf_program *program)
 {

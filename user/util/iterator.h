@@ -1,12 +1,19 @@
 /*
- * iterator.h - what a BPF iterator writes: records, read as from a file.
+ * iterator.h - what a BPF iterator writes: records, read as from a file; and what all need who load BPF programs.
  */
 #ifndef GASPBPF_ITERATOR_H
 #define GASPBPF_ITERATOR_H
 
 #include <stddef.h>
 
+struct bpf_object;
 struct bpf_program;
+
+/*
+ * Is an object of ours whole after it was opened? libbpf 1.1 goes on where it had no memory for the object's types, and ends the program by SIGSEGV when it
+ * loads it. 0 or -ENOMEM.
+ */
+int object_is_whole(const struct bpf_object *object);
 
 /* A descriptor from which one run of the iterator is read, or -errno. */
 int iterator_open(const struct bpf_program *program);

@@ -29,6 +29,7 @@ static const char erase_line[] = "\r\033[K";
 
 static enum log_level current_level = LOG_WARN;
 static bool status_shown; /* the cursor stands in a status line */
+static bool has_failed;
 
 void log_set_level(enum log_level level)
 {
@@ -96,8 +97,14 @@ static void say(enum log_level level, const char *format, va_list arguments)
 		va_end(arguments); \
 	} while (0)
 
+bool log_has_failed(void)
+{
+	return __atomic_load_n(&has_failed, __ATOMIC_RELAXED);
+}
+
 void log_error(const char *format, ...)
 {
+	__atomic_store_n(&has_failed, true, __ATOMIC_RELAXED);
 	SAY(LOG_ERROR);
 }
 

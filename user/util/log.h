@@ -7,6 +7,8 @@
 #ifndef GASPBPF_LOG_H
 #define GASPBPF_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level); /* default LOG_WARN; -v, -vv raise it */
@@ -16,6 +18,8 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Has log_error() ever said anything? */
+bool log_has_failed(void);
 
 /*
  * The text with control characters and invalid UTF-8 shown as \xNN, at most 255 bytes. The result

@@ -3,6 +3,7 @@
  */
 #include "util/table.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,13 +151,13 @@ static void print_line(const struct table *t, FILE *out, char **cells, const siz
 	fputc('\n', out);
 }
 
-void table_print(const struct table *t, FILE *out, unsigned width)
+int table_print(const struct table *t, FILE *out, unsigned width)
 {
 	size_t widths[TABLE_COLUMNS] = { 0 }, last = 0;
 	bool shown[TABLE_COLUMNS];
 
 	if (!t->ncolumns)
-		return;
+		return 0;
 	memset(shown, true, sizeof(shown));
 	measure(t, widths);
 	fit(t, widths, shown, width);
@@ -167,6 +168,7 @@ void table_print(const struct table *t, FILE *out, unsigned width)
 	print_line(t, out, NULL, widths, shown, last);
 	for (size_t i = 0; i + t->ncolumns <= t->ncells; i += t->ncolumns)
 		print_line(t, out, t->cells + i, widths, shown, last);
+	return t->failed ? -ENOMEM : 0;
 }
 
 void table_free(struct table *t)

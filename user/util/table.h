@@ -28,8 +28,8 @@ struct table {
 void table_column(struct table *table, const struct column *column);
 /* The next cell, from left to right, top to bottom. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Fits it into `width` columns (0: no limit) and prints it. */
-void table_print(const struct table *table, FILE *out, unsigned width);
+/* Fits it into `width` columns (0: no limit) and prints it. 0, or -ENOMEM, not said: what there was no memory for is not in it. */
+int table_print(const struct table *table, FILE *out, unsigned width);
 void table_free(struct table *table);
 
 #endif

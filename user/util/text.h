@@ -4,6 +4,7 @@
 #ifndef GASPBPF_TEXT_H
 #define GASPBPF_TEXT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -17,6 +18,13 @@ static inline bool same_text(const char *a, const char *b)
 static inline char *copy_text(const char *text)
 {
 	return text ? strdup(text) : NULL;
+}
+
+/* The same into *to. 0, or -ENOMEM: a text is missing only where it was. */
+static inline int text_copy(char **to, const char *text)
+{
+	*to = copy_text(text);
+	return text && !*to ? -ENOMEM : 0;
 }
 
 #endif

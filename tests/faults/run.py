@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Every fault: lets each call of each kind fail, one run of gaspbpf after the other, and tells which promise was broken.
+
+    tests/faults/run.py [--kinds memory,write,...] [--ways] [--from N] [--every N] [SCENARIO...]
+
+As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for each way that leads there.
+"""
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import faults  # noqa: E402
+
+os.environ["GASPBPF_OTHERS"] = "ignore"  # as in tests/conftest.py
+
+
+def chosen(maker, scenario, options):
+    """The points to try: (kind, number, error)."""
+    calls = maker.count(scenario).calls
+    for kind in options.kinds.split(","):
+        numbers = maker.ways(scenario, kind) if options.ways and kind in ("memory", "open") else range(1, calls[kind] + 1)
+        for at in list(numbers)[::options.every]:
+            if at >= options.first:
+                yield kind, at, faults.ERRORS[kind][at % len(faults.ERRORS[kind])]
+
+
+def run(maker, scenario, options):
+    """How many points were tried, and how many were wrong."""
+    points = list(chosen(maker, scenario, options))
+    begin, bad = time.monotonic(), 0
+    for number, (kind, at, error) in enumerate(points, 1):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{scenario.name}: {number} of {len(points)}: {kind} {at}", end="", file=sys.stderr, flush=True)
+        trace = maker.folder / "trace"
+        trace.unlink(missing_ok=True)
+        found, result = maker.fail(scenario, kind, at, error, trace=trace)
+        if found:
+            bad += 1
+            print(f"\r{scenario.name}: {kind} {at}, {os.strerror(error)}: {'; '.join(found)}\n  {result.errors.strip()}", flush=True)
+            print("  " + (trace.read_text().replace("\n", "\n  ") if trace.exists() else ""), flush=True)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    print(f"{scenario.name}: {len(points)} points in {time.monotonic() - begin:.0f} s, {bad} wrong", flush=True)
+    return len(points), bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="report, record, monitor ... (default: all)")
+    parser.add_argument("--kinds", default=",".join(faults.KINDS))
+    parser.add_argument("--ways", action="store_true", help="of memory and files one call for each way that leads there")
+    parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th call")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        target = faults.Target(pathlib.Path(folder))
+        try:
+            scenarios = faults.scenarios(target, folder)
+            unknown = set(options.scenarios) - set(scenarios)
+            if unknown:
+                parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(scenarios)}")
+            maker = faults.Faults(folder)
+            results = [run(maker, scenarios[name], options) for name in options.scenarios or scenarios]
+            out, status = target.end()
+        finally:
+            target.kill()
+    print(f"{sum(points for points, _ in results)} points, {sum(bad for _, bad in results)} wrong; the job: {out.strip()}, {status}")
+    return any(bad for _, bad in results) or (out, status) != ("all was right\n", 7)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

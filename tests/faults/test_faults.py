@@ -1,0 +1,198 @@
+"""Faults on purpose: whatever fails, gaspbpf says so and ends, the job runs on as it was, and nothing is left (tests/faults/faults.py).
+
+Here a call of each kind that few are made of, and a sample of the others; tests/faults/run.py lets every one fail.
+"""
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import gaspbpf
+import remains
+import test_simulate
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+import faults  # noqa: E402
+
+SEED = int(os.environ.get("FAULTS_SEED", 1))
+READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-events", "simulate", "events",
+           "list-file"]
+ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
+             "monitor-listen", "list", "doctor"]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    job = faults.Target(tmp_path_factory.mktemp("target"))
+    yield job
+    job.kill()
+
+
+@pytest.fixture(scope="module")
+def maker(tmp_path_factory):
+    return faults.Faults(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture(scope="module")
+def scenarios(target, tmp_path_factory):
+    return faults.scenarios(target, tmp_path_factory.mktemp("scenarios"))
+
+
+def assert_holds(maker, scenario, points):
+    """Lets one call after the other fail."""
+    assert points
+    for kind, at, error in points:
+        found, result = maker.fail(scenario, kind, at, error)
+        assert not found, f"{scenario.name}, {kind} {at}, {os.strerror(error)}: {found}\n{result.errors}"
+
+
+# --- one call fails --------------------------------------------------------
+
+@pytest.mark.parametrize("name", READING)
+def test_reading_fails(maker, scenarios, name):
+    """What reads files: each way to memory, and each other call."""
+    scenario = scenarios[name]
+    assert_holds(maker, scenario, list(faults.points(maker, scenario)))
+
+
+@pytest.mark.parametrize("name", ATTACHING)
+def test_attaching_fails(maker, scenarios, target, name):
+    """What puts probes in: some of all calls that can fail."""
+    scenario = scenarios[name]
+    assert_holds(maker, scenario, list(faults.some_points(maker, scenario, random.Random(f"{SEED} {name}"))))
+
+
+def test_the_parts_of_the_kernel_side_do_not_come_together(maker, scenarios):
+    """Memory that the kernel shares with us is refused, at the last places where it is asked for."""
+    scenario = scenarios["list"]
+    calls = maker.count(scenario).calls["mmap"]
+    assert_holds(maker, scenario, [("mmap", at, 1) for at in range(calls - 2, calls + 1)])
+
+
+def test_no_memory_from_some_call_on(maker, scenarios):
+    """Whoever wants to say that there is none must do so without."""
+    for name in ("report", "export-json", "record"):
+        scenario = scenarios[name]
+        calls = maker.count(scenario).calls["memory"]
+        for at in random.Random(SEED).sample(range(1, calls), 3):
+            result = maker.run(scenario, kind="memory", at=at, on=1, errno=12)
+            assert not faults.wrong(scenario, result), f"{name}, memory from {at} on: {result.errors}"
+
+
+# --- a full disk -----------------------------------------------------------
+
+def test_a_recording_on_a_disk_that_is_full_at_some_byte(maker, tmp_path):
+    """The writer keeps what is whole; a reader reads that, or says that there is nothing."""
+    whole = test_simulate.compose(tmp_path / "whole.gasp", test_simulate.LATE_SENDER)
+    size = whole.stat().st_size
+    for room in faults.rooms(size, 40, SEED):
+        recording = tmp_path / "full.gasp"
+        recording.unlink(missing_ok=True)
+        result = subprocess.run([test_simulate.COMPOSE, recording, gaspbpf.TOP / "models"], input=test_simulate.LATE_SENDER, capture_output=True,
+                                text=True, timeout=gaspbpf.PATIENCE, env=maker.environment(kind="write", room=room, errno=28))
+        assert result.returncode == 1, f"{room} of {size} bytes: {result.stderr}"
+        assert "No space left" in result.stderr
+        assert not faults.readable(recording), room
+
+
+def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
+    """It is said, the report at the end is whole, and what fits is a recording."""
+    scenario = scenarios["record"]
+    written = maker.count(scenario).written
+    for room in (0, written // 3, written // 2):  # each run writes about as much as another
+        result = maker.run(scenario, kind="write", room=room, errno=28)
+        assert not faults.wrong(scenario, result)
+        assert result.status == 1 and "No space left" in result.errors, f"{room} of {written} bytes: {result.errors}"
+
+
+@pytest.mark.parametrize("name", ["export-json", "export-gz", "export-events"])
+def test_the_disk_fills_up_while_a_recording_is_exported(maker, scenarios, name):
+    scenario = scenarios[name]
+    written = maker.count(scenario).written
+    for room in faults.rooms(written, 10, SEED):
+        result = maker.run(scenario, kind="write", room=room, errno=28)
+        assert not faults.wrong(scenario, result)
+        assert result.status == 1 and "No space left" in result.errors, f"{room} of {written} bytes: {result.errors}"
+
+
+def test_a_limit_on_the_size_of_files(scenarios, tmp_path):
+    """It comes with a signal, which would end a program that does not know it."""
+    arguments = [str(word) for word in scenarios["record"].arguments[:-1]] + [str(tmp_path / "limited.gasp")]
+    result = gaspbpf.run(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)))
+    assert result.returncode == 1 and "File too large" in result.stderr, result.stderr
+    assert not faults.readable(tmp_path / "limited.gasp")
+
+
+@pytest.mark.parametrize("name", ["report", "report-json", "counters", "simulate", "events", "list-file", "top", "stuck",
+                                  "monitor", "doctor", "record"])
+def test_standard_output_is_full(maker, scenarios, name):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run([str(gaspbpf.PROGRAM), *map(str, scenarios[name].arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
+                                 timeout=gaspbpf.PATIENCE)
+    assert process.returncode == 1, process.stderr
+    assert "No space left" in process.stderr and faults.is_clear(process.stderr), process.stderr
+
+
+# --- killed, stopped -------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["record", "record-libc", "top", "stuck", "monitor", "list"])
+def test_killed_at_some_moment(maker, scenarios, target, name):
+    """The kernel takes everything back; what was recorded can be read."""
+    scenario = scenarios[name]
+    for i in range(2):
+        seconds = 2 * random.Random(f"{SEED} {name} {i}").random()
+        process = maker.start(scenario.arguments)
+        time.sleep(seconds)
+        held = remains.held_by(process.pid)
+        process.kill()
+        result = maker.finish(process)
+        assert result.status in (-signal.SIGKILL, 0)
+        assert not faults.left_behind(scenario, result), f"after {seconds} s"
+        remains.assert_gone(held)
+
+
+def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
+    """The process that reads the job's memory ends: another one is started, or it is said what is not known."""
+    scenario = scenarios["stuck"]
+    for i in range(3):
+        process = maker.start(scenario.arguments)
+        reader = gaspbpf.wait_for(lambda: faults.children(process.pid, "gaspbpf-reader") or process.poll() is not None, "a reader")
+        if reader is not True:
+            time.sleep(random.Random(f"{SEED} {i}").random() * 0.3)
+            faults.kill_quietly(reader[0])
+        result = maker.finish(process)
+        assert not faults.wrong(scenario, result), result.errors
+
+
+def test_stopped_for_a_while(maker, scenarios, target, tmp_path):
+    """gaspbpf is stopped and the ring full: the job runs on, and the calls that found no room are counted."""
+    recording = tmp_path / "stopped.gasp"
+    process = maker.start(["-p", target.pid, "-m", "c,pthread", "--ring-size", "64k", "-o", recording, "--json"])
+    gaspbpf.wait_for(lambda: remains.patched(target.pid, target.places), "probes to be in")
+    process.send_signal(signal.SIGSTOP)
+    before = target.progress()
+    gaspbpf.wait_for(lambda: target.progress() > before + 3000, "the job to run on")
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGINT)
+    result = maker.finish(process)
+    assert result.status == 0, result.errors
+    assert not target.wrong()
+    loss = json.loads(result.out)["loss"]
+    assert loss["lost"] > 0, loss
+    assert loss["calls"] == loss["delivered"] + loss["lost"], loss
+    assert not faults.readable(recording)
+
+
+# --- the job ----------------------------------------------------------------
+
+def test_the_job_is_as_it_was(target):
+    """After all that, it ends as it does alone, with its own sums right."""
+    assert not target.wrong()
+    assert target.end() == ("all was right\n", 7)
