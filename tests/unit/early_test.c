@@ -17,7 +17,7 @@ static struct early_spans spans;
 
 static void put(uint64_t sequence)
 {
-	struct gb_span raw = { .end = sequence * 10, .values = 1, .value = { sequence + 7 } };
+	struct gb_span raw = { .end = sequence * 10, .values = 1, .value = { sequence + 7, 99 } }; /* the second is not a part of it */
 
 	assert_int_equal(early_put(&spans, sequence, &raw, GB_SPAN_HEADER + sizeof(raw.value[0])), 0);
 }
@@ -27,9 +27,9 @@ static void take(uint64_t sequence)
 	struct early first = early_take(&spans);
 
 	assert_int_equal(first.sequence, sequence);
-	assert_int_equal(first.size, GB_SPAN_HEADER + sizeof(first.span->value[0]));
 	assert_int_equal(first.span->end, sequence * 10);
 	assert_int_equal(first.span->value[0], sequence + 7);
+	assert_int_equal(first.span->value[1], 0);
 	free(first.span);
 }
 

@@ -377,7 +377,7 @@ void announced_look_ahead(struct capture_session *s)
 		ring_peek(&s->rings[i], show_creation, s);
 	for (const struct live_thread *t = s->waiting; t; t = t->next_waiting)
 		for (size_t i = 0; i < t->early.count; i++)
-			show_creation(s, t->early.heap[i].span, t->early.heap[i].size);
+			show_creation(s, t->early.heap[i].span, sizeof(struct gb_span));
 }
 
 /* --- for the rest of user/capture ---------------------------------------------- */

@@ -10,15 +10,14 @@
 
 int early_put(struct early_spans *spans, uint64_t sequence, const struct gb_span *raw, size_t size)
 {
-	struct early early = { .sequence = sequence, .size = size < sizeof(*raw) ? size : sizeof(*raw) };
+	struct early early = { .sequence = sequence, .span = calloc(1, sizeof(*raw)) };
 	size_t at = spans->count;
 
-	early.span = malloc(early.size);
 	if (!early.span || array_one_more(&spans->heap, &spans->room, spans->count, sizeof(early))) {
 		free(early.span);
 		return -ENOMEM;
 	}
-	memcpy(early.span, raw, early.size);
+	memcpy(early.span, raw, size < sizeof(*raw) ? size : sizeof(*raw));
 	spans->count++;
 	for (; at && spans->heap[(at - 1) / 2].sequence > sequence; at = (at - 1) / 2)
 		spans->heap[at] = spans->heap[(at - 1) / 2];

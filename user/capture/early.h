@@ -14,8 +14,7 @@
 
 struct early {
 	uint64_t sequence;
-	struct gb_span *span;  /* malloc'ed, `size` bytes of it */
-	size_t size;
+	struct gb_span *span;  /* malloc'ed, whole: values that the record has not are 0 */
 };
 
 struct early_spans {

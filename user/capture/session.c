@@ -389,7 +389,8 @@ static void end_pass(struct capture_session *s)
 		apply_late_life(s, &s->life[i]);
 	s->nlife -= pass->nlife;
 	s->nearly_life -= pass->nlife;
-	memmove(s->life, s->life + pass->nlife, s->nlife * sizeof(*s->life));
+	if (pass->nlife && s->nlife)
+		memmove(s->life, s->life + pass->nlife, s->nlife * sizeof(*s->life));
 	pass->open = false;
 	session_make_room(s);
 }
