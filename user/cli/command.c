@@ -255,7 +255,7 @@ void command_let_go(struct job *job, bool wait)
 	if (hold_end(job->hold, &job->command_status))
 		job->command_ended = true;
 	job->hold = NULL;
-	if (job->command && !job->command_ended && waitpid(job->command, &job->command_status, wait ? 0 : WNOHANG) > 0)
+	if (job->command && !job->command_ended && hold_collect(job->command, wait, &job->command_status))
 		job->command_ended = true;
 }
 

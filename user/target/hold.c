@@ -44,6 +44,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gaspbpf/wire.h"
@@ -172,14 +173,33 @@ void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
 	tell(hold, &notice);
 }
 
-/* Once nobody is held, the command's end is ours to collect. Its stops are not: a signal would be lost with them. */
+/*
+ * A thread that traces is the tracer until the kernel has done with its end, which is after pthread_join(). A stop that any thread of ours waits for in
+ * that moment is taken, and its signal with it: the job would live through a ^C. So only an end is taken, once there is one.
+ */
+bool hold_collect(pid_t command, bool wait, int *status)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	siginfo_t info;
+
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_PID, command, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG) | __WALL) && errno != EINTR)
+			return false;
+		if (info.si_pid == command && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
+			return waitpid(command, status, WNOHANG | __WALL) == command;
+		if (!wait)
+			return false;
+		nanosleep(&moment, NULL); /* a stop: it lasts as long as that thread */
+	}
+}
+
+/* Once nobody is held, the command's end is ours to collect. */
 static bool ended_alone(struct hold *hold, struct hold_notice *notice)
 {
-	siginfo_t info = { 0 };
 	int status;
 
-	if (waitid(P_PID, hold->command, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) || info.si_pid != hold->command ||
-	    waitpid(hold->command, &status, WNOHANG | __WALL) != hold->command)
+	if (!hold_collect(hold->command, false, &status))
 		return false;
 	hold->collected = true;
 	epoll_ctl(hold->news, EPOLL_CTL_DEL, hold->ended, NULL);

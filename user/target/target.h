@@ -352,8 +352,10 @@ void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_
 bool hold_has(struct hold *hold, pid_t pid);
 /*
  * Lets everything run on, at once. True where the command has ended and that has not been told yet: *status, as wait(2) gives it.
- * Else its end is from now on for the caller to collect with waitpid(). NULL is allowed.
+ * Else its end is from now on for the caller to collect with hold_collect(). NULL is allowed.
  */
 bool hold_end(struct hold *hold, int *status);
+/* Has it ended? Then *status, as wait(2) gives it. With wait, waits for that. False: not yet, or it is no child of ours. */
+bool hold_collect(pid_t command, bool wait, int *status);
 
 #endif

@@ -1,0 +1,83 @@
+/*
+ * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/target.h"
+
+static pid_t child;
+static int begun[2], leave[2];
+
+/* Traces the child, and leaves it in the stop that it is in. */
+static void *trace(void *unused)
+{
+	long failed = ptrace(PTRACE_SEIZE, child, 0, 0);
+	char byte = !failed;
+
+	if (write(begun[1], &byte, 1) != 1 || read(leave[0], &byte, 1) != 1)
+		abort();
+	return NULL;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[40], text[256] = "", *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	at = strrchr(text, ')');
+	return at ? at[2] : '?';
+}
+
+static void a_stop_is_nobodys_to_collect(void **state)
+{
+	pthread_t tracer;
+	char byte = 0;
+	int status;
+
+	assert_int_equal(pipe(begun) | pipe(leave), 0);
+	child = fork();
+	while (!child)
+		pause();
+	assert_true(child > 0);
+	assert_int_equal(pthread_create(&tracer, NULL, trace, NULL), 0);
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	assert_true(byte);
+	assert_false(hold_collect(child, false, &status)); /* it runs */
+	kill(child, SIGINT);
+	while (state_of(child) != 't')
+		usleep(1000);
+	assert_false(hold_collect(child, false, &status)); /* the tracer's thread is there: the stop could be taken */
+	assert_int_equal(write(leave[1], "x", 1), 1);
+	assert_true(hold_collect(child, true, &status));
+	assert_int_equal(pthread_join(tracer, NULL), 0);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGINT);
+	assert_false(hold_collect(child, true, &status)); /* no child of ours any more */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stop_is_nobodys_to_collect),
+	};
+
+	alarm(60); /* a child that lives on is waited for without an end */
+	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);
+}
