@@ -45,6 +45,14 @@ def in_mid_flight(job, observe, rung, recording):
     return target, watcher, probed
 
 
+def is_whole_or_gone(pid, probed):
+    """On a busy machine the job may have done all its work by now."""
+    try:
+        return not remains.patched(pid, probed)
+    except ProcessLookupError:
+        return True
+
+
 @pytest.mark.guest
 @pytest.mark.parametrize("rung, how", LEAVING, indirect=["rung"], ids=[f"{rung}-{how.name}" for rung, how in LEAVING])
 def test_leaving_in_mid_flight(job, observe, threads_alone, tmp_path, rung, how):
@@ -59,7 +67,7 @@ def test_leaving_in_mid_flight(job, observe, threads_alone, tmp_path, rung, how)
         assert "Observed for" in out
         assert gaspbpf.run("report", tmp_path / "run.gasp").returncode == 0
     remains.assert_gone(held)
-    gaspbpf.wait_for(lambda: not remains.patched(target.process.pid, probed), "the job's text to be whole", 20)
+    gaspbpf.wait_for(lambda: is_whole_or_gone(target.process.pid, probed), "the job's text to be whole", 20)
     target.work()
     status = target.end()
     assert (truth.checksum(target.output()), status) == threads_alone
