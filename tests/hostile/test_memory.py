@@ -137,3 +137,14 @@ def test_a_command_ends(silent, command, what):
     if silent.waits():
         assert f"{pid}: its memory does not answer" in text
     assert status in (0, 1), text
+
+
+def test_a_reader_that_takes_long_to_start_is_nobodys_fault(job, tmp_path):
+    """A far file system, a busy machine: what the reader's own program takes is not held against the process that is looked at."""
+    gaspbpf.compile_c(HERE / "late_reader.c", tmp_path / "libbz2.so.1.0", "-shared", "-fPIC", "-Wl,-soname,libbz2.so.1.0")
+    target = job([gaspbpf.WORKLOADS / "threads"]).wait_ready()
+    begun = time.monotonic()
+    said = gaspbpf.run("list", "-p", target.process.pid, env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert time.monotonic() - begun > 2.9
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "GASP_C_MALLOC" in said.stdout

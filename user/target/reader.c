@@ -9,8 +9,9 @@
  *
  * So another process does it, the reader: this program, started anew at the first need, with the capabilities that reading takes and
  * a filter of system calls. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk keeps; WAIT_MS for users who have made
- * one wait before) is left behind with SIGKILL, which it heeds when the kernel lets it, and the next request has another reader. One that still runs is
- * only slow, and has WAIT_RUNNING_MS.
+ * one wait before) is left behind with SIGKILL, which it heeds when the kernel lets it, and the next request has another reader. One that still runs, or
+ * waits for pages of its own program, is only slow, and has WAIT_RUNNING_MS. Nor is it the target's fault how long a reader takes to start (its program
+ * may lie on a file system far away): it says when it can be asked, and no time runs before.
  *
  * A target that has kept a reader waiting is not asked again while that one waits. And its user, whose fault it is, has from the second time on none of
  * his processes asked for a while: 1 s, four times as long each further time, an hour at most, so that a user who makes readers wait
@@ -50,6 +51,7 @@
 #define WAIT_FIRST_MS 800
 #define WAIT_MS 250
 #define WAIT_RUNNING_MS 10000
+#define WAIT_START_MS 30000
 #define HUNG_MOST 24
 #define HUNG_MOST_OF_USER 2
 #define USERS_MOST 64           /* who have made one wait; beyond, the one whose time is over first is forgotten */
@@ -161,6 +163,38 @@ static int make_room(int file)
 	return error;
 }
 
+/* The one there is, which may sleep for ever, is left behind. */
+static struct hung_reader *leave_behind(void)
+{
+	struct hung_reader *hung = &readers.hung[readers.nhung++];
+
+	kill(readers.pid, SIGKILL);
+	*hung = (struct hung_reader){ .reader = readers.pid, .uid = (uid_t)-1 };
+	close_reader();
+	return hung;
+}
+
+/* Until it says that it can be asked. */
+static int wait_for_start(void)
+{
+	struct pollfd said = { .fd = readers.socket, .events = POLLIN };
+	struct reader_answer ready;
+	uint64_t begun = clock_monotonic(), waited = 0;
+	int got, nothing;
+
+	while (!(got = poll(&said, 1, WAIT_START_MS - (int)waited)) || (got < 0 && errno == EINTR)) {
+		waited = (clock_monotonic() - begun) / 1000000;
+		if (waited >= WAIT_START_MS) {
+			leave_behind();
+			return -ETIME;
+		}
+	}
+	if (reader_receive(readers.socket, &ready, sizeof(ready), &nothing) == sizeof(ready))
+		return 0;
+	end_reader();
+	return -ECHILD;
+}
+
 static int start_reader(void)
 {
 	int ends[2], file = (int)syscall(SYS_memfd_create, READER_NAME, MFD_CLOEXEC), error;
@@ -191,7 +225,7 @@ static int start_reader(void)
 	readers.memory = memory;
 	if (error)
 		close_reader();
-	return error;
+	return error ? error : wait_for_start();
 }
 
 static void collect_hung(void)
@@ -314,16 +348,12 @@ static bool is_silent(pid_t pid)
 /* The target has not answered: the reader is left behind. */
 static void leave_reader(pid_t pid)
 {
-	struct hung_reader *hung = &readers.hung[readers.nhung];
+	struct hung_reader *hung = leave_behind();
 	struct silent_user *user;
 	unsigned pause;
 
-	kill(readers.pid, SIGKILL);
-	*hung = (struct hung_reader){ .reader = readers.pid, .target = pid };
-	close_reader();
-	if (!who(pid, &hung->uid, &hung->target_start))
-		hung->uid = (uid_t)-1;
-	readers.nhung++;
+	hung->target = pid;
+	who(pid, &hung->uid, &hung->target_start);
 	user = add_user(hung->uid);
 	pause = !user->times ? 0 : user->times < 7 ? 1u << 2 * (user->times - 1) : SILENCE_MOST;
 	user->times++;
@@ -335,14 +365,21 @@ static void leave_reader(pid_t pid)
 
 /* --- asking it ---------------------------------------------------------- */
 
-/* Does it wait in the kernel? What runs, or wants to, is only slow. */
+/* Does it wait in a system call? What runs, or wants to, is only slow, and so is what waits for a page of its own program ("-1" there). */
 static bool sleeps(pid_t pid)
 {
 	struct proc_stat stat;
-	char path[32];
+	char path[32], *call;
+	bool own;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return proc_stat_read(-1, path, &stat) || stat.state != 'R';
+	if (!proc_stat_read(-1, path, &stat) && stat.state == 'R')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	call = proc_read(-1, path, 256, NULL);
+	own = call && (!strncmp(call, "-1 ", 3) || !strncmp(call, "running", 7));
+	free(call);
+	return !own;
 }
 
 /* 1: it has answered, or ended. 0: it sleeps. */

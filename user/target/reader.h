@@ -50,7 +50,7 @@ struct reader_request {
 	};
 };
 
-/* Comes with the file's descriptor for OPEN_FILE. What was read stands in the memory that both have mapped. */
+/* Comes with the file's descriptor for OPEN_FILE; the first one, 0, says only that the reader has started. What was read stands in the memory that both have mapped. */
 struct reader_answer {
 	int64_t result;                /* bytes, or -errno */
 };

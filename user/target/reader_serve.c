@@ -130,14 +130,16 @@ int reader_serve(void)
 {
 	char *memory = mmap(NULL, READER_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, MEMORY, 0);
 	static struct reader_request request;
+	struct reader_answer result = { 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started it; where another one lives on, that starts the next */
 	prctl(PR_SET_NAME, READER_NAME);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (memory == MAP_FAILED || !keep_privileges_to_read() || !filter_calls())
 		return 1;
+	if (reader_send(SOCKET, &result, sizeof(result), -1) <= 0) /* it can be asked */
+		return 0;
 	for (;;) {
-		struct reader_answer result;
 		int folder, opened = -1;
 		ssize_t got = reader_receive(SOCKET, &request, sizeof(request), &folder);
 
