@@ -59,6 +59,11 @@ struct cpu_time {
 	__u64 run;
 };
 
+/* Where a thread is: its stack pointer, and the stack for its signal handlers. */
+struct place {
+	__u64 sp, low, size;
+};
+
 struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
@@ -73,9 +78,11 @@ struct thread_state {
 	};
 	bool ended;
 	bool counted;   /* in its user's share */
+	bool told;      /* in `tellers` */
 	bool stacked;   /* its process is in `stacked` (stacks.h) */
 	__u32 user;     /* whose share its entries are of (shares.h) */
 	__u64 ax, dx;   /* of the return that is being looked at */
+	struct place place;
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
 	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
 	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0: none */
@@ -97,6 +104,18 @@ static __always_inline void cpu_time_read(const struct task_struct *task, struct
 	time->system = task->stime;
 	time->run = task->se.sum_exec_runtime;
 }
+
+/*
+ * Threads with something to tell at their end, by pid. All that die together are counted out by the kernel before each of them comes to our program,
+ * in any order: a process's end is told by who comes last.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} tellers SEC(".maps");
 
 /* The capture programs, by probe. */
 struct {

@@ -29,32 +29,49 @@ __noinline int is_tail_call(__u64 sp)
 }
 
 /*
+ * Where the thread is, for comparing it with its frames. It stands in a map and is read anew each time: what comparisons in a loop say of a local variable the
+ * verifier keeps, and finds each round another one; that took most of the time that loading took.
+ */
+static __always_inline const volatile struct place *place_here(struct thread_state *t, __u64 sp)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+	bool disarmed = task->sas_ss_flags & SS_AUTODISARM; /* as on_signal_stack() has it */
+
+	t->place.sp = sp;
+	t->place.low = disarmed ? 0 : task->sas_ss_sp;
+	t->place.size = disarmed ? ~0ULL : task->sas_ss_size;
+	return &t->place;
+}
+
+/*
  * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of its own interrupts
  * calls on the other one, so those go on; but once the thread is back there, nothing of the handler's is left.
  */
-static __always_inline bool has_passed(const struct task_struct *task, __u64 sp, __u64 frame_sp)
+static __always_inline bool has_passed(const volatile struct place *here, __u64 frame_sp)
 {
-	bool handler = on_signal_stack(task, sp);
+	bool handler = here->sp - here->low < here->size;
 
-	if (on_signal_stack(task, frame_sp) != handler)
+	if ((frame_sp - here->low < here->size) != handler)
 		return !handler;
-	return frame_sp < sp;
+	return frame_sp < here->sp;
 }
 
 /* Closes the frames that the stack pointer has passed. */
 __noinline int close_passed(struct thread_state *t, __u64 sp)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns();
+	const volatile struct place *here;
+	__u64 now;
 
-	if (!t)
+	if (!t || !t->depth)
 		return 0;
+	here = place_here(t, sp);
+	now = bpf_ktime_get_ns();
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 top = t->depth - 1;
 
 		if (top >= GB_DEPTH)
 			break;
-		if (!has_passed(task, sp, t->frames[top].sp) &&
+		if (!has_passed(here, t->frames[top].sp) &&
 		    (t->frames[top].sp != sp || (!t->frames[top].exits && is_tail_call(sp))))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
@@ -118,6 +135,18 @@ __noinline int close_opened(struct thread_state *t, __u32 opener)
 	return 1;
 }
 
+static __always_inline bool teller_add(__u32 pid)
+{
+	__u32 one = 1, *count = bpf_map_lookup_elem(&tellers, &pid);
+
+	if (!count && !bpf_map_update_elem(&tellers, &pid, &one, BPF_NOEXIST))
+		return true;
+	count = count ?: bpf_map_lookup_elem(&tellers, &pid); /* another thread was faster */
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return count;
+}
+
 static __noinline struct thread_state *thread_new(void)
 {
 	struct thread_state *t;
@@ -142,6 +171,7 @@ static __noinline struct thread_state *thread_new(void)
 	t->born = bpf_ktime_get_ns();
 	t->user = user;
 	t->counted = monitoring;
+	t->told = teller_add(t->pid);
 	cpu_time_read(task, &t->began);
 	return t;
 }
@@ -399,16 +429,27 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	return 1;
 }
 
+/* Mostly the topmost frame is the one that is looked for. */
+static __always_inline bool is_topmost(const struct thread_state *t, __u64 sp, __u32 id)
+{
+	__u32 top = t->depth - 1;
+
+	return top < GB_DEPTH && t->frames[top].sp == sp && t->frames[top].span.probe == id;
+}
+
 /*
  * Makes the frame of this return the topmost one. Frames above it are of calls that were left without a
  * return, and of openers that were never closed. 0: found.
  */
 __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct place *here;
 
 	if (!t)
 		return 1;
+	if (is_topmost(t, sp, id))
+		return 0;
+	here = place_here(t, sp);
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 top = t->depth - 1;
 		struct frame *f;
@@ -416,9 +457,9 @@ __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 n
 		if (top >= GB_DEPTH)
 			break;
 		f = &t->frames[top];
-		if (f->sp == sp && f->span.probe == id)
+		if (f->sp == here->sp && f->span.probe == id)
 			return 0;
-		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
+		if (f->sp > here->sp && f->sp != ~0ULL && !has_passed(here, f->sp))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
@@ -430,10 +471,13 @@ __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 n
  */
 __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct place *here;
 
 	if (!t)
 		return GB_DEPTH;
+	if (is_topmost(t, sp, id))
+		return t->depth - 1;
+	here = place_here(t, sp);
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 at = t->depth - 1 - i;
 		struct frame *f;
@@ -441,9 +485,9 @@ __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 		if (at >= GB_DEPTH)
 			break;
 		f = &t->frames[at];
-		if (f->sp == sp && f->span.probe == id)
+		if (f->sp == here->sp && f->span.probe == id)
 			return at;
-		if (f->sp > sp && f->sp != ~0ULL && !has_passed(task, sp, f->sp))
+		if (f->sp > here->sp && f->sp != ~0ULL && !has_passed(here, f->sp))
 			break;
 	}
 	return GB_DEPTH;

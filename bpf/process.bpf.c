@@ -309,11 +309,20 @@ int linker(struct pt_regs *ctx)
 	return 0;
 }
 
+/* How many threads of the process have yet to tell their end, without this one. */
+static __always_inline __u32 tellers_left(__u32 pid, bool counted)
+{
+	__u32 *count = bpf_map_lookup_elem(&tellers, &pid);
+
+	return !count ? 0 : counted ? __sync_fetch_and_add(count, -1) - 1 : *count;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
-	__u32 pid = task->tgid;
+	bool told = t && t->told;
+	__u32 pid = task->tgid, left;
 	__u64 now;
 
 	t = last_teller(task, t);
@@ -329,15 +338,16 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			room_give(t->user, GB_ROOM_THREADS);
 		bpf_task_storage_delete(&threads, task);
 	}
-	/* live has been counted down already: 0 means that this was the last thread. */
-	if (task->signal->live.counter)
+	left = tellers_left(pid, told);
+	/* live has been counted down already: 0 means that all are on their way out. */
+	if (task->signal->live.counter || left)
 		return 0;
+	bpf_map_delete_elem(&tellers, &pid);
 	bpf_map_delete_elem(&looked, &pid);
 	bpf_map_delete_elem(&code_mapped, &pid);
 	forget_control(pid); /* one that is no target may have one, too, and the next process of its number is not off */
-	if (!bpf_map_lookup_elem(&targets, &pid))
+	if (bpf_map_delete_elem(&targets, &pid)) /* it is none, or another thread has just told its end */
 		return 0;
-	bpf_map_delete_elem(&targets, &pid);
 	thread_ended(task, task->pid, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
 	return 0;
 }

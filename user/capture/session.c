@@ -383,7 +383,10 @@ static void end_pass(struct capture_session *s)
 {
 	struct capture_pass *pass = &s->under_way;
 
-	if (pass->complete && s->waiting)
+	pass->open = false;
+	if (!pass->complete)
+		return; /* what threads did before they ended may stand behind a record that is still being written: they end with the next pass */
+	if (s->waiting)
 		close_old_holes(s, false);
 	for (size_t i = 0; i < pass->nlife; i++)
 		apply_late_life(s, &s->life[i]);
@@ -391,7 +394,6 @@ static void end_pass(struct capture_session *s)
 	s->nearly_life -= pass->nlife;
 	if (pass->nlife && s->nlife)
 		memmove(s->life, s->life + pass->nlife, s->nlife * sizeof(*s->life));
-	pass->open = false;
 	session_make_room(s);
 }
 

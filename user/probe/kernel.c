@@ -167,7 +167,7 @@ static int share_maps(struct process_bpf *p, const struct observe_bpf *o)
 		{ p->maps.trouble, o->maps.trouble }, { p->maps.targets, o->maps.targets }, { p->maps.looked, o->maps.looked },
 		{ p->maps.doubts, o->maps.doubts }, { p->maps.controls, o->maps.controls }, { p->maps.stacks, o->maps.stacks },
 		{ p->maps.stacked, o->maps.stacked }, { p->maps.users, o->maps.users }, { p->maps.returned, o->maps.returned },
-		{ p->maps.rooms, o->maps.rooms },
+		{ p->maps.rooms, o->maps.rooms }, { p->maps.tellers, o->maps.tellers },
 	};
 	int err = 0;
 
