@@ -14,6 +14,7 @@ from terminal import Terminal  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
+    config.addinivalue_line("markers", "guest_more: does, too, where there is time: not in scripts/check")
     config.addinivalue_line("markers", "alone: no other test runs meanwhile (one looks at what all of the machine does)")
     config.addinivalue_line("markers", "elsewhere: runs on a machine of its own, beside any other test")
 

@@ -25,7 +25,7 @@ def control(pid, word, **keywords):
     return gaspbpf.run("control", "-p", pid, word, **keywords)
 
 
-@pytest.mark.guest
+@pytest.mark.guest_more
 def test_the_programs_own_word(job, observe, tmp_path, rung):
     """What is done while it is off is in no figure; what was in progress then ends there; children are off like their parent."""
     switching = job([build(tmp_path)]).wait_ready()

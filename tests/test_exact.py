@@ -166,7 +166,10 @@ def reasons(path):
     return ends
 
 
-@pytest.mark.parametrize("how", [pytest.param(how, marks=pytest.mark.guest if how in ("kill", "exec-thread", "fork") else ()) for how in ENDS])
+MARKS = {"kill": pytest.mark.guest, "exec-thread": pytest.mark.guest, "fork": pytest.mark.guest_more}
+
+
+@pytest.mark.parametrize("how", [pytest.param(how, marks=MARKS.get(how, ())) for how in ENDS])
 def test_what_ends_a_call(tmp_path, rung, how):
     """Each call is closed, with its reason, whatever happens inside it; the job's end is its own."""
     path = tmp_path / "run.events"

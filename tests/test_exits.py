@@ -288,8 +288,7 @@ def keep(observe, returns, rung, *processes):
                    f"--returns={returns}", "--scope=process", env={"GASPBPF_RUNG": rung})
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("returns", ["trampoline", "sites", "none"])
+@pytest.mark.parametrize("returns", [pytest.param("trampoline", marks=pytest.mark.guest), *(pytest.param(way, marks=pytest.mark.guest_more) for way in ("sites", "none"))])
 def test_processes_that_are_observed_together_lose_nothing(keepers, observe, returns, rung):
     """A link for one process is visited by the hits of all others. What it does there must do no harm."""
     watcher = keep(observe, returns, rung, *keepers)
@@ -303,8 +302,7 @@ def test_processes_that_are_observed_together_lose_nothing(keepers, observe, ret
     assert [keeper.end() for keeper in keepers] == [(200, 0)] * 3
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("careful", ["sites", "none"])
+@pytest.mark.parametrize("careful", [pytest.param("sites", marks=pytest.mark.guest_more), pytest.param("none", marks=pytest.mark.guest)])
 def test_another_observer_with_return_probes(keepers, observe, careful, rung):
     """One observer puts return probes into one process, the other one spares the other process that: neither meets the other's."""
     first = keep(observe, "trampoline", rung, keepers[0])

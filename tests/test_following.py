@@ -107,8 +107,7 @@ def test_every_way_to_start_a_program(runtime, how, scope):
     exact(runtime, [runtime.path / "tree", how, 3, runtime.path / "step", 20], "--scope", scope, "-m", "calls", expected=3)
 
 
-@pytest.mark.guest
-@pytest.mark.parametrize("how", ["vfork", "thread"])
+@pytest.mark.parametrize("how", [pytest.param("vfork", marks=pytest.mark.guest), pytest.param("thread", marks=pytest.mark.guest_more)])
 def test_links_of_its_own_for_each_process(runtime, how, rung):
     exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls", expected=2)
 

@@ -14,7 +14,8 @@ LIBRARIES = {
 
 
 # Open MPI on each rung, MPICH on the best
-MPI_AND_RUNG = [*(pytest.param("openmpi", rung, marks=pytest.mark.guest) for rung in gaspbpf.RUNGS), ("mpich", gaspbpf.RUNGS[0])]
+def mpi_and_rung(mark):
+    return pytest.mark.parametrize("mpi, rung", [*(pytest.param("openmpi", rung, marks=mark) for rung in gaspbpf.RUNGS), ("mpich", gaspbpf.RUNGS[0])], indirect=["rung"])
 
 
 def event_of(function):
@@ -26,7 +27,7 @@ def command(mpi, *between):
     return [*launcher, *between, gaspbpf.WORKLOADS / f"mpi_job_{mpi}", "--rounds", rounds, "--warmup", "1", "--after", "1"], ranks
 
 
-@pytest.mark.parametrize("mpi, rung", MPI_AND_RUNG, indirect=["rung"])
+@mpi_and_rung(pytest.mark.guest_more)
 def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, mpi, rung):
     """Attached late to the ranks' pids; the library counts MPI_x and PMPI_x alike, whoever calls them."""
     line, ranks = command(mpi, *truth.counting(f"libcount_mpi_{mpi}.so", tmp_path))
@@ -38,7 +39,7 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, mpi, rung
     assert truth.differences_in_calls(report, truth.by_event(tables, event_of), "MPI") == {}
 
 
-@pytest.mark.parametrize("mpi, rung", MPI_AND_RUNG, indirect=["rung"])
+@mpi_and_rung(pytest.mark.guest)
 def test_payload_is_the_jobs_own(job, observe, mpi, rung):
     """Attached to the launcher, which means its ranks; the job computes the same as when nobody looks."""
     line, ranks = command(mpi)

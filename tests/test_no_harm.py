@@ -212,9 +212,8 @@ def test_a_command_finds_the_world_as_it_was(tmp_path):
     assert result.stdout.startswith(expected.stdout), result.stdout
 
 
-@pytest.mark.guest
 @pytest.mark.usefixtures("rung")
-@pytest.mark.parametrize("depth", [40, 200])
+@pytest.mark.parametrize("depth", [pytest.param(40, marks=pytest.mark.guest_more), pytest.param(200, marks=pytest.mark.guest)])
 def test_deep_recursion_and_longjmp(tmp_path, depth):
     """What a longjmp leaves is told as such, each call; the job's own count is the truth."""
     model, counted, trace = tmp_path / "deep.model", tmp_path / "truth", tmp_path / "run.json"
@@ -266,7 +265,7 @@ def test_a_job_that_becomes_another_program(job, observe, tmp_path):
     assert report["processes"][0]["status"] == 0
 
 
-@pytest.mark.parametrize("how, status", [(0, 0), (1, 7), pytest.param(3, -signal.SIGSEGV, marks=pytest.mark.guest)],
+@pytest.mark.parametrize("how, status", [(0, 0), (1, 7), pytest.param(3, -signal.SIGSEGV, marks=pytest.mark.guest_more)],
                          ids=["return", "_exit(7)", "crash"])
 def test_the_end_of_the_job_ends_gaspbpf(job, observe, how, status):
     target = job([gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", 0.1]).wait_ready()

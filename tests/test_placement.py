@@ -464,7 +464,7 @@ def openmp_job(tmp_path, own_copy):
     return program, plain, model, folder
 
 
-@pytest.mark.guest
+@pytest.mark.guest_more
 def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     program, plain, model, folder = openmp_job(tmp_path, own_copy)
     environment = {"LD_LIBRARY_PATH": str(folder)}

@@ -49,7 +49,7 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
     assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1}
 
 
-@pytest.mark.guest
+@pytest.mark.guest_more
 def test_payload_is_the_jobs_own(job, observe, rung):
     """A contended lock makes transfers and atomic operations of its own, as many as it happens to need: they are inner, and the job's own are exact."""
     ring, report = observed(job, observe, options=truth.sparing(rung))
