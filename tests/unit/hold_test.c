@@ -1,5 +1,6 @@
 /*
- * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost.
+ * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost. And nobody stands still for ever, however long
+ * the answer takes.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -72,10 +73,38 @@ static void a_stop_is_nobodys_to_collect(void **state)
 	assert_false(hold_collect(child, true, &status)); /* no child of ours any more */
 }
 
+/* No answer is given until the command has ended. */
+static void who_gets_no_answer_runs_on(void **state)
+{
+	const uint64_t patience = 200000000; /* ns */
+	char *const words[] = { "/bin/sh", "-c", "exit 7", NULL };
+	struct hold_notice notice, first = { 0 };
+	struct caller caller;
+	struct hold *hold;
+	int status = 0;
+	pid_t pid;
+
+	assert_int_equal(caller_find(&caller), 0);
+	assert_int_equal(hold_start(&hold, &pid, words, &caller, true, patience), 0);
+	while (!hold_collect(pid, false, &status)) {
+		if (!first.pid && hold_next(hold, &notice))
+			first = notice;
+		usleep(1000);
+	}
+	assert_int_equal(first.pid, pid);
+	assert_true(first.asked);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	hold_answer(hold, &first, HOLD_ON); /* too late, and no harm */
+	assert_false(hold_has(hold, pid));
+	assert_false(hold_end(hold, &status));
+	caller_free(&caller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stop_is_nobodys_to_collect),
+		cmocka_unit_test(who_gets_no_answer_runs_on),
 	};
 
 	alarm(60); /* a child that lives on is waited for without an end */

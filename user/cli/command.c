@@ -32,6 +32,7 @@
 #include "util/log.h"
 
 #define DRAIN_FOR_NS 20000000 /* between two answers */
+#define HOLD_MOST 60000000000ULL /* ns; a look takes a tenth of a second, but with many processes on a busy machine one may have to wait for its turn */
 
 /* --- what it will map -------------------------------------------------- */
 
@@ -175,6 +176,15 @@ static int look(struct job *job, const struct hold_notice *notice)
 	return err;
 }
 
+/* Has it been let go, as it was looked at too late? Then it was not seen since. */
+static void note_impatient(struct job *job, const struct hold_notice *notice)
+{
+	uint64_t now = clock_monotonic(), left = notice->asked + HOLD_MOST;
+
+	if (left < now && !hold_has(job->hold, notice->tid))
+		capture_add_window(job->capture, notice->pid, NULL, left, now, notice->kind == HOLD_BORN ? "fork" : notice->kind == HOLD_LOADED ? "dlopen" : "exec");
+}
+
 /* *ready: the command itself is about to run. 0, or -errno that concerns the command itself before that. */
 static int serve_one(struct job *job, const struct hold_notice *notice, bool *ready)
 {
@@ -212,6 +222,7 @@ static int serve_one(struct job *job, const struct hold_notice *notice, bool *re
 	if (err && err != -ESRCH && !*ready)
 		return err;
 	*ready |= notice->kind == HOLD_READY;
+	note_impatient(job, notice);
 	hold_answer(job->hold, notice, answer);
 	return 0;
 }
@@ -285,7 +296,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 		plan_known_libraries(job);
 	err = job_load(job, ring_bytes);
 	if (!err)
-		err = hold_start(&job->hold, &job->command, argv, &caller, job->hold_children);
+		err = hold_start(&job->hold, &job->command, argv, &caller, job->hold_children, HOLD_MOST);
 	caller_free(&caller);
 	if (err) {
 		job->command = 0;

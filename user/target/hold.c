@@ -56,6 +56,7 @@
 #define SECOND 1000000000ULL
 #define SIGNALS_MOST 10000      /* some tenths of a second of stops */
 #define SIGNALS_A_SECOND 500
+#define LOOK_EVERY_MS 1000      /* for who has waited too long */
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 #define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
@@ -168,6 +169,7 @@ void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
 {
 	t->waiting = true;
 	t->ticket = notice.ticket = ++hold->tickets;
+	t->waits_since = notice.asked = clock_monotonic();
 	notice.tid = t->tid;
 	notice.pid = t->pid ?: process_of(t->tid);
 	tell(hold, &notice);
@@ -405,6 +407,29 @@ static void collect(struct hold *hold)
 	}
 }
 
+/*
+ * The caller looks at files, and may wait for one that never comes (a file system whose server is gone). The job shall not wait with it: who has stood still
+ * for too long runs on, unobserved until the caller gets there.
+ */
+static void let_impatient_go(struct hold *hold)
+{
+	uint64_t now = clock_monotonic();
+	struct tracee *t, *next;
+
+	if (now - hold->looked < LOOK_EVERY_MS * 1000000ULL)
+		return;
+	hold->looked = now;
+	HASH_ITER(hh, hold->tracees, t, next) {
+		if (!t->waiting || now - t->waits_since < hold->patience)
+			continue;
+		log_warn("%d: has stood still for %llu s, waiting for its probes: it runs on without, and is not seen until they are in: look what holds gaspbpf up "
+			 "(a file system that does not answer?)", t->tid, (unsigned long long)((now - t->waits_since) / SECOND));
+		t->waiting = false;
+		t->leaving = true;
+		hold_resume(hold, t);
+	}
+}
+
 /* --- the thread -------------------------------------------------------- */
 
 static void start(struct hold *hold)
@@ -458,11 +483,12 @@ static void *serve(void *context)
 	start(hold);
 	while (!hold->started && !end) {
 		collect(hold);
-		poll(wait, 2, -1);
+		poll(wait, 2, hold->tracees ? LOOK_EVERY_MS : -1);
 		while (read(hold->children, &info, sizeof(info)) == sizeof(info))
 			;
 		silence_bell(hold->woken);
 		take_replies(hold);
+		let_impatient_go(hold);
 		pthread_mutex_lock(&hold->lock);
 		end = hold->end || hold->all_leave;
 		pthread_mutex_unlock(&hold->lock);
@@ -529,7 +555,7 @@ static void hold_free(struct hold *hold)
 	free(hold);
 }
 
-int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struct caller *caller, bool follow)
+int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struct caller *caller, bool follow, uint64_t patience)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	int err;
@@ -539,6 +565,7 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 		return -ENOMEM;
 	hold->name = argv[0];
 	hold->follow = follow;
+	hold->patience = patience;
 	hold->last_question = &hold->first_question;
 	hold->children = hold->told = hold->woken = hold->began = hold->ended = hold->news = -1;
 	pthread_mutex_init(&hold->lock, NULL);
@@ -567,12 +594,12 @@ int hold_fd(const struct hold *hold)
 	return hold->news;
 }
 
-bool hold_has(struct hold *hold, pid_t pid)
+bool hold_has(struct hold *hold, pid_t tid)
 {
 	bool has;
 
 	pthread_mutex_lock(&hold->lock);
-	has = find(hold, pid);
+	has = find(hold, tid);
 	pthread_mutex_unlock(&hold->lock);
 	return has;
 }

@@ -25,7 +25,7 @@ struct tracee {
 	pid_t tid, pid;
 	bool seen;              /* has stopped for the first time */
 	bool waiting;           /* stands still until the answer with this ticket */
-	uint64_t ticket;
+	uint64_t ticket, waits_since; /* ns */
 	bool group_stop;        /* stands still for a SIGSTOP or the like: must not be made to run */
 	int signal;             /* to be delivered when it runs on */
 	bool leaving;           /* is let go at this stop */
@@ -80,6 +80,7 @@ struct hold {
 	struct reply *replies;
 	bool end;
 	uint64_t tickets;
+	uint64_t patience, looked; /* ns; when those who have waited too long were last looked for */
 	bool left;               /* nobody is held any more */
 
 	bool collected;          /* the command's end: our thread's own, and the caller's once it has left */

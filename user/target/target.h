@@ -326,6 +326,7 @@ struct hold_notice {
 	pid_t pid;
 	pid_t tid;          /* the thread that stands still: the first one, but for HOLD_LOADED */
 	uint64_t ticket;    /* for the answer */
+	uint64_t asked;     /* ns (CLOCK_MONOTONIC): since when it stands still */
 	int status;         /* HOLD_ENDED: as wait(2) gives it */
 	bool program;       /* HOLD_LOOK, HOLD_READY: the first one since it became another program */
 	bool other_thread;  /* then: exec was called by a thread that was not the first: links to the process are void */
@@ -341,15 +342,16 @@ struct hold;
 
 /*
  * Starts a command as the caller (not as root where sudo was used); it stands before its first instruction, and the first
- * notice is about it. follow: its children are held too. 0 or -errno, said.
+ * notice is about it. follow: its children are held too. patience: ns that a process stands still at most, as what its caller waits for may never
+ * come; then it is let go, which is said. 0 or -errno, said.
  */
-int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct caller *caller, bool follow);
+int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct caller *caller, bool follow, uint64_t patience);
 /* Readable while there are notices. */
 int hold_fd(const struct hold *hold);
 bool hold_next(struct hold *hold, struct hold_notice *notice);
 void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer);
-/* Is this process held at present? */
-bool hold_has(struct hold *hold, pid_t pid);
+/* Is this process, or thread, held at present? */
+bool hold_has(struct hold *hold, pid_t tid);
 /*
  * Lets everything run on, at once. True where the command has ended and that has not been told yet: *status, as wait(2) gives it.
  * Else its end is from now on for the caller to collect with hold_collect(). NULL is allowed.
