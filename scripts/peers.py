@@ -407,7 +407,7 @@ def tally_lines(tally):
 
 
 def markdown(table):
-    lines = ["| suite | programs | the same twice, bare | observed | as bare | differ bare, too | once | different | MPI calls counted | "
+    lines = ["| suite | programs | comparable | observed | as bare | differ bare, too | differed once | differ observed only | MPI calls compared | "
              "functions with another count |", "|---|---|---|---|---|---|---|---|---|---|"]
     for (suite, mode), tally in table.items():
         counted = f"{tally.calls:,}" if tally.calls else "-"
@@ -426,7 +426,8 @@ def write(table, name, how):
     head, _, rest = text.partition(begin)
     _, _, tail = rest.partition(end)
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    page.write_text(f"{head}{begin}\nRun on {now}, Linux {os.uname().release}: `{how}`\n\n{markdown(table)}{end}{tail}")
+    commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    page.write_text(f"{head}{begin}\nRun on {now}, commit {commit}, Linux {os.uname().release}: `{how}`\n\n{markdown(table)}{end}{tail}")
 
 
 def conclude(table, name, options):

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -9,10 +10,27 @@ import gaspbpf
 import monitoring
 from test_ends import BARRIERS
 
+# Traces the command, and does nothing else: nobody else can hold it.
+TRACER = """
+import ctypes, os, signal, sys
+trace = ctypes.CDLL(None).ptrace
+trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+TRACE_ME, CONTINUE = 0, 7
+child = os.fork()
+if not child:
+    trace(TRACE_ME, 0, None, None)
+    os.execvp(sys.argv[1], sys.argv[1:])
+while os.WIFSTOPPED(status := os.waitpid(child, 0)[1]):
+    stopped = os.WSTOPSIG(status)
+    trace(CONTINUE, child, None, 0 if stopped == signal.SIGTRAP else stopped)
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
+
 TRANSLATORS = {
     "none": ["valgrind", "-q", "--tool=none"],
     "memcheck": ["valgrind", "-q", "--tool=memcheck"],
     "qemu": ["qemu-x86_64"],
+    "traced": [sys.executable, "-c", TRACER, "qemu-x86_64"],
 }
 
 pytestmark = pytest.mark.alone  # every observer of the machine takes its probes out meanwhile
@@ -44,6 +62,7 @@ def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how)
         pass
     gaspbpf.wait_for(lambda: "probes are in again" in monitor.errors(), f"probes to be put back: {monitor.errors()}")
     assert "translates another program" in monitor.errors() and "were not counted" in monitor.errors()
+    assert how != "traced" or "cannot be held" in monitor.errors()
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: (gate / f"done.{stays.pid}").exists(), "the program to work")
     monitor.now()

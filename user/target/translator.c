@@ -22,6 +22,7 @@
 #include "target/target.h"
 #include "util/array.h"
 #include "util/files.h"
+#include "util/log.h"
 
 #define STOP_MS 50 /* a thread stops within less, unless it waits for a disk */
 
@@ -64,8 +65,14 @@ bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAM
 
 void translators_hold(struct translators *t, pid_t pid)
 {
-	if (t->held || ptrace(PTRACE_SEIZE, pid, 0, 0))
-		return; /* somebody else holds it: a debugger, gaspbpf -- COMMAND */
+	if (t->held)
+		return;
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0)) {
+		if (errno != ESRCH)
+			log_warn("%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
+				 "die of a breakpoint", pid, strerror(errno));
+		return;
+	}
 	t->held = pid;
 	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
 }
