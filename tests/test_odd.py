@@ -89,6 +89,22 @@ def test_cancellation_unlocks(job, observe):
     observed(job, observe, "throwing")
 
 
+@pytest.mark.alone  # all of the machine has the probes
+@pytest.mark.usefixtures("rung")
+def test_cancellation_unlocks_in_a_program_that_nobody_observes(job, observe, tmp_path):
+    """The probes of libc are for everybody (--scope=file), whatever the program that is observed does itself."""
+    end = tmp_path / "end"
+    watcher = observe("--scope", "file", "-m", "pthread", "--", "sh", "-c", f"until [ -e {end} ]; do sleep 0.1; done")
+    line = [gaspbpf.WORKLOADS / "throwing"]
+    for _ in range(3):
+        bystander = job(line).wait_ready()
+        bystander.work()
+        assert bystander.end() == 0, bystander.output()
+    end.touch()
+    status, _, errors = watcher.finish()
+    assert status == 0, errors
+
+
 def test_hostile_thread_names(job, observe, tmp_path):
     """Any byte may stand in a name. JSON has the characters, and a byte that is none as the character of its number."""
     codecs.register_error("number", lambda error: ("".join(map(chr, error.object[error.start:error.end])), error.end))

@@ -291,8 +291,9 @@ int job_load(struct job *job, uint64_t ring_bytes)
 	if (err)
 		return err;
 	job->plan->sessions = kernel_rung(job->kernel) == RUNG_SESSION;
-	if (job->plan->sessions)
-		err = plan_set_choosing(job->plan, job->attach.file, job->attach.file_alone);
+	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too: in libc that would be all of them. */
+	job->plan->cautious[true] = !job->plan->sessions && job->attach.file_alone;
+	err = plan_set_choosing(job->plan, job->plan->sessions && job->attach.file, job->plan->sessions && job->attach.file_alone);
 	if (err)
 		return err;
 	events = follow_events(job->follow);

@@ -59,7 +59,7 @@ void plans_take_care(struct monitor *m)
 	bool session = m->kernel && kernel_rung(m->kernel) == RUNG_SESSION;
 
 	m->plan->sessions = session;
-	m->plan->cautious = m->kernel && !session;
+	m->plan->cautious[false] = m->plan->cautious[true] = m->kernel && !session;
 	m->plan->choosing[false] = session && m->scope.file;
 	m->plan->choosing[true] = session && m->scope.file_alone;
 }

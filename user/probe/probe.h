@@ -177,7 +177,7 @@ struct plan {
 	struct place_options placing;
 	enum returns_wish returns;
 	struct returns_work *returns_work; /* private to returns.c */
-	bool cautious;         /* processes that nobody has looked at run over the probes, return probes included: none but in leaves */
+	bool cautious[2];      /* processes that nobody has looked at run over the probes, return probes included: none but in leaves; [1] for models that join alone */
 	bool choosing[2];      /* see plan_set_choosing(); [1] for models that join alone */
 	bool sessions;         /* call and return are seen on one link (RUNG_SESSION): see site.left_out */
 	bool guarded;          /* a process has a seccomp filter that return probes would break on this kernel */

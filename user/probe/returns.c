@@ -182,7 +182,7 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 		why = handler_danger(plan, facts, site);
 		*stacks = why == preempted;
 	}
-	if (!why && plan->cautious && !(site->function->marks & MARK_LEAF))
+	if (!why && plan->cautious[site->function->model->alone] && !(site->function->marks & MARK_LEAF))
 		why = strangers;
 	return why ?: plan->guarded ? filter_kills : NULL;
 }
