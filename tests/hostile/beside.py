@@ -22,7 +22,7 @@ def build(folder, program, library=LIBRARY, *options):
     (folder / "library.c").write_text(library)
     (folder / "program.c").write_text(program)
     gaspbpf.compile_c(folder / "library.c", folder / "liboshmem.so.40", "-O1", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so.40")
-    gaspbpf.compile_c(folder / "program.c", path, "-O1", "-pthread", *options, "-Wl,--no-as-needed", folder / "liboshmem.so.40", f"-Wl,-rpath,{folder}")
+    gaspbpf.compile_c(folder / "program.c", path, "-O1", "-pthread", "-Wl,--no-as-needed", *options, folder / "liboshmem.so.40", f"-Wl,-rpath,{folder}")
     return path
 
 
