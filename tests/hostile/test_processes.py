@@ -7,6 +7,7 @@ import pytest
 
 import beside
 import gaspbpf
+import monitored
 import rights
 
 MOST = 60  # s, on a busy machine; the mappings took three times as long on an idle one
@@ -136,3 +137,54 @@ def test_commands_end(lives, tmp_path):
         for words in ["record", "-d", "300ms", "-o", tmp_path / "run.gasp"], ["stuck", "-d", "100ms"]:
             result = gaspbpf.run(*words, "-m", "shmem", "-p", process.pid, timeout=MOST)
             assert result.returncode in (0, 1), result.stderr
+
+
+# 100 calls as root; the same as nobody, by a thread that has called before and by a new one.
+CHANGES = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+void shmem_barrier_all(int);
+static void *call(void *argument)
+{
+	for (int i = 0; i < 100; i++)
+		shmem_barrier_all(0);
+	return argument;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	getchar();
+	call(NULL);
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return 1;
+	call(NULL);
+	pthread_create(&thread, NULL, call, NULL);
+	pthread_join(thread, NULL);
+	puts("done");
+	fflush(stdout);
+	pause();
+}
+"""
+
+
+def test_who_becomes_another_user(monitors, runtime, tmp_path):
+    """It stays one process, and all its calls are its own."""
+    with rights.folder() as folder:
+        program = beside.build(folder, CHANGES)
+        m = beside.Monitor(monitors, runtime, tmp_path)
+        process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            m.wait_for_evil(process)
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"done\n"
+            gaspbpf.wait_for(lambda: monitored.total(monitored.scrape_anew(m.url), "gaspbpf_process_calls_total", "event", pid=str(process.pid)) ==
+                             {"GASP_SHMEM_BARRIER_ALL": 300}, "all its calls")
+            m.an_honest_job_is_exact()
+            m.ends_well()
+        finally:
+            process.kill()
+            process.communicate()
