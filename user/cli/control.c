@@ -139,12 +139,14 @@ static int send_request(int fd, const struct options *o)
 	return send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) > 0 ? 0 : -errno;
 }
 
-/* One that has been killed left its socket behind: it is not asked. The kernel gives us a name, so that we can be answered. */
+/* One that has been killed left its socket behind: it is not asked. */
 static bool reach(int fd, const struct sockaddr_un *to)
 {
 	struct sockaddr_un own = { .sun_family = AF_UNIX };
 
-	if (!bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(fd, (const struct sockaddr *)to, sizeof(*to)))
+	/* The kernel gives us a name, so that we can be answered. */
+	if (!bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) &&
+	    !connect(fd, (const struct sockaddr *)to, sizeof(*to)))
 		return true;
 	if (errno == ECONNREFUSED && !geteuid())
 		unlink(to->sun_path);
@@ -155,7 +157,7 @@ static int ask(const struct options *o, const char *folder, const char *name, st
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int err;
+	int length, err;
 
 	if (fd < 0)
 		return -errno;
@@ -164,7 +166,8 @@ static int ask(const struct options *o, const char *folder, const char *name, st
 		close(fd);
 		return -ENOMEM;
 	}
-	err = (size_t)snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", folder, name) < sizeof(to.sun_path) && reach(fd, &to) ? send_request(fd, o) : -ENOENT;
+	length = snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", folder, name);
+	err = (size_t)length < sizeof(to.sun_path) && reach(fd, &to) ? send_request(fd, o) : -ENOENT;
 	if (err && err != -EAGAIN) {
 		close(fd);
 		return 0;

@@ -1,8 +1,8 @@
 /*
  * line_program.c - how many lines a line program makes.
  *
- * A line program is a small machine's code, of which each byte can make a line; libdw keeps a hundred bytes of each, and
- * is not to be stopped on the way. So the program is gone through before libdw runs it, counting only. That must not
+ * A line program is a small machine's code, of which each byte can make a line; libdw takes a hundred bytes for each,
+ * and is not to be stopped on the way. So the program is gone through before libdw runs it, counting only. That must not
  * miss what libdw finds: an instruction whose length is not the one that its operands have, which each reader could
  * take for another one, makes the whole program unusable. No compiler writes one.
  */
@@ -53,7 +53,8 @@ static bool take_header(struct program *p)
 		return false;
 	length = p->end - p->at - header;
 	/* Shortest instruction, operations in each since version 4, the lines' default, base and range. */
-	if (!take(p, version >= 4 ? 5 : 4, &skipped) || !take(p, 1, &special) || !special || (size_t)(p->end - p->at) < special - 1)
+	if (!take(p, version >= 4 ? 5 : 4, &skipped) || !take(p, 1, &special) || !special ||
+	    (size_t)(p->end - p->at) < special - 1)
 		return false;
 	p->special = special;
 	p->lengths = p->at;

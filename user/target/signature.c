@@ -16,7 +16,7 @@
 #define TYPES_MOST 32          /* types around a name */
 #define TEXT_MOST 2000         /* bytes of a signature */
 #define PARAMETERS_SHOWN 64
-#define ENTRIES_MOST 65536u    /* looked at for a signature: functions that take functions that take functions come to any number */
+#define ENTRIES_MOST 65536u    /* looked at for a signature: functions that take functions can come to any number */
 #define STEPS_PER_ENTRY 16
 #define DEADLINE 5000u         /* ms for all units together */
 
