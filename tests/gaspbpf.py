@@ -60,10 +60,10 @@ def wait_for(condition, what, seconds=PATIENCE):
     raise AssertionError(f"waited {seconds} s for {what}")
 
 
-def run(*arguments, env=None, **keywords):
+def run(*arguments, env=None, timeout=PATIENCE, **keywords):
     """Runs gaspbpf to its end."""
     return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, errors="replace",
-                          timeout=PATIENCE, env={**os.environ, **(env or {})}, **keywords)
+                          timeout=timeout, env={**os.environ, **(env or {})}, **keywords)
 
 
 def environment_from(script):

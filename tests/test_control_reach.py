@@ -1,5 +1,4 @@
 """'gaspbpf control' and recorders that are hard to reach: stopped ones, those that are not root's, those that have gone."""
-import ctypes
 import json
 import os
 import pathlib
@@ -14,21 +13,7 @@ import gaspbpf
 import rights
 import truth
 
-CLONE_NEWNS = 0x20000
-
-
-@pytest.fixture(autouse=True)
-def own_run():
-    """A /run of our own, for us and what we start: recorders of others on this machine may observe the job, too, and answer."""
-    libc, here = ctypes.CDLL(None, use_errno=True), os.getcwd()
-    with open("/proc/thread-self/ns/mnt", "rb") as before:
-        assert libc.unshare(CLONE_NEWNS) == 0
-        try:
-            subprocess.run("mount --make-rslave / && mount -t tmpfs none /run", shell=True, check=True)
-            yield
-        finally:
-            assert libc.setns(before.fileno(), CLONE_NEWNS) == 0
-            os.chdir(here)
+pytestmark = pytest.mark.usefixtures("own_run")
 
 
 def control(pid, word):

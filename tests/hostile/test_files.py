@@ -88,6 +88,25 @@ def abbreviations(folder, library):
                       UNITS + ".rept 20000\n.long 10\n.value 4\n.long 0\n.byte 8\n.uleb128 300000\n.endr\n")
 
 
+def lines(folder, library):
+    """Sixteen million lines at one address; packed, that is thirty kilobytes."""
+    return with_dwarf(folder, library, ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 0\n.uleb128 0x10, 0x17, 0x11, 0x01, 0x12, 0x07, 0, 0\n.byte 0\n" +
+                      UNITS + ".long 2f - 1f\n1: .value 4\n.long 0\n.byte 8\n.uleb128 1\n.long 0\n.quad main, 64\n2:\n" +
+                      '.section .debug_line,"",@progbits\n.long 2f - 1f\n1: .value 4\n.long 4f - 3f\n'
+                      "3: .byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0\n.asciz \"a.c\"\n.byte 0, 0, 0, 0\n"
+                      "4: .byte 0, 9, 2\n.quad main\n.fill 16000000, 1, 18\n.byte 0, 1, 1\n2:\n", "-Wl,--compress-debug-sections=zlib")
+
+
+def types(folder, library):
+    """A function takes a function of 64 parameters, of which each is such a function again."""
+    return with_dwarf(folder, library, ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 0x01, 0x12, 0x07, 0, 0\n"
+                      ".uleb128 2, 0x2e\n.byte 1\n.uleb128 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0\n"
+                      ".uleb128 3, 0x05\n.byte 0\n.uleb128 0x49, 0x13, 0, 0\n.uleb128 4, 0x15\n.byte 1\n.uleb128 0, 0\n.byte 0\n" +
+                      UNITS + ".Lunit: .long 2f - 1f\n1: .value 4\n.long 0\n.byte 8\n.uleb128 1\n.quad main, 64\n"
+                      ".uleb128 2\n.asciz \"work\"\n.quad work, 8\n.uleb128 3\n.long .Ltype - .Lunit\n.byte 0\n"
+                      ".Ltype: .uleb128 4\n.rept 64\n.uleb128 3\n.long .Ltype - .Lunit\n.endr\n.byte 0, 0\n2:\n")
+
+
 def long_kinds(folder, library):
     """The entries of .eh_frame, 400,000 of them, are of one of two kinds by turns, and each of these is described by a text of ten megabytes."""
     kind = '.long 2f - 1f\n1:\n.long 0\n.byte 1\n.ascii "zR"\n.fill 10000000, 1, 83\n.byte 0, 1, 0x78, 16, 1, 0x1b\n.p2align 2\n2:\n'
@@ -169,7 +188,7 @@ def running(attack):
 
 # What the log says of each.
 SAID = {last_calls: "where its functions end", empty_ranges: "the addresses of its units", packed: "packed as no compiler packs it",
-        abbreviations: "the addresses of its units", long_kinds: "how its functions are left", holes: "mostly holes"}
+        abbreviations: "the addresses of its units", lines: "too many lines of one unit", long_kinds: "how its functions are left", holes: "mostly holes"}
 
 
 def status(pid):
@@ -202,12 +221,28 @@ def scraped(watcher):
         thread.join()
 
 
+def run_to_its_end(folder, *arguments):
+    """Exit status, stdout, stderr, and how much memory it had at most."""
+    with open(folder / "said", "w+") as said, open(folder / "errors", "w+") as errors:
+        process = subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdout=said, stderr=errors)
+        _, process.returncode, usage = os.wait4(process.pid, 0)
+        return process.returncode, (folder / "said").read_text(), (folder / "errors").read_text(), usage.ru_maxrss << 10
+
+
 @pytest.mark.parametrize("attack", SAID, ids=lambda attack: attack.__name__)
-def test_it_comes_up_beside_the_process(attack):
+def test_it_comes_up_beside_the_process(attack, tmp_path):
     with running(attack) as (process, _):
-        result = gaspbpf.run("--returns=sites", "-m", "shmem", "-F", "work", "-p", process.pid, "-d", "100ms")
+        code, said, errors, memory = run_to_its_end(tmp_path, "--returns=sites", "-m", "shmem", "-F", "work", "-p", process.pid, "-d", "100ms")
+        assert code == 0, errors
+        assert errors.count(SAID[attack]) == 1, errors
+        assert re.search(r"GASP_C_FUNC +work +[1-9]", said), said
+        assert memory < 512 << 20
+
+
+def test_types_that_lead_to_themselves():
+    with running(types) as (process, _):
+        result = gaspbpf.run("-m", "shmem", "-F", "work", "-p", process.pid, "-d", "100ms")
         assert result.returncode == 0, result.stderr
-        assert result.stderr.count(SAID[attack]) == 1
         assert re.search(r"GASP_C_FUNC +work +[1-9]", result.stdout), result.stdout
 
 

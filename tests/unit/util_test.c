@@ -121,6 +121,7 @@ static void json_strings_of_any_bytes(void **state)
 		{ "a\"b\\c/", "\"a\\\"b\\\\c/\"" },
 		{ "\b\t\n\f\r\x01\x1f\x7f", "\"\\b\\t\\n\\f\\r\\u0001\\u001f\\u007f\"" },
 		{ "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"" },
+		{ "\xc2\x80\xc2\x9b\xc2\xa0", "\"\\u0080\\u009b\xc2\xa0\"" }, /* C1, and what comes after it */
 		{ "\xff\xc3", "\"\\u00ff\\u00c3\"" },
 		{ "\xc0\x80", "\"\\u00c0\\u0080\"" },             /* overlong */
 		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" },   /* a surrogate */

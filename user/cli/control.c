@@ -130,16 +130,24 @@ struct asking {
 	size_t count, asked_room, fds_room;
 };
 
-/* One that has been killed left its socket behind: it is not asked. Nobody can make us wait here. */
-static bool send_request(int fd, const struct sockaddr_un *to, const char *text)
+/* 0; -EAGAIN: its queue is full, of whoever's requests. Nobody can make us wait here. */
+static int send_request(int fd, const struct options *o)
+{
+	char text[64];
+	int length = snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
+
+	return send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) > 0 ? 0 : -errno;
+}
+
+/* One that has been killed left its socket behind: it is not asked. */
+static bool reach(int fd, const struct sockaddr_un *to)
 {
 	struct sockaddr_un own = { .sun_family = AF_UNIX };
 
-	errno = 0;
 	/* The kernel gives us a name, so that we can be answered. */
-	if (!bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) && !connect(fd, (const struct sockaddr *)to, sizeof(*to)) &&
-	    (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) > 0 || errno == EAGAIN))
-		return true; /* where its queue is full it has not been asked, and does not answer */
+	if (!bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) &&
+	    !connect(fd, (const struct sockaddr *)to, sizeof(*to)))
+		return true;
 	if (errno == ECONNREFUSED && !geteuid())
 		unlink(to->sun_path);
 	return false;
@@ -149,7 +157,7 @@ static int ask(const struct options *o, const char *folder, const char *name, st
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	char text[64];
+	int length, err;
 
 	if (fd < 0)
 		return -errno;
@@ -158,13 +166,14 @@ static int ask(const struct options *o, const char *folder, const char *name, st
 		close(fd);
 		return -ENOMEM;
 	}
-	snprintf(text, sizeof(text), "%d %s", o->pid, o->word);
-	if ((size_t)snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", folder, name) >= sizeof(to.sun_path) || !send_request(fd, &to, text)) {
+	length = snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", folder, name);
+	err = (size_t)length < sizeof(to.sun_path) && reach(fd, &to) ? send_request(fd, o) : -ENOENT;
+	if (err && err != -EAGAIN) {
 		close(fd);
 		return 0;
 	}
 	asking->asked[asking->count] = (struct asked){ .pid = atoi(name), .until = clock_monotonic() + PATIENCE };
-	asking->fds[asking->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	asking->fds[asking->count++] = (struct pollfd){ .fd = fd, .events = err ? POLLOUT : POLLIN };
 	return 0;
 }
 
@@ -218,6 +227,17 @@ static void done_with(struct pollfd *from)
 	from->fd = -1;
 }
 
+/* There is room in its queue, if nobody else was quicker. */
+static void ask_again(const struct options *o, struct pollfd *to)
+{
+	int err = send_request(to->fd, o);
+
+	if (!err)
+		to->events = POLLIN;
+	else if (err != -EAGAIN)
+		done_with(to);
+}
+
 static void hear(struct asked *asked, struct pollfd *from, struct answers *all)
 {
 	char text[CONTROL_TEXT];
@@ -265,7 +285,9 @@ static void hear_all(const struct options *o, struct asking *asking, struct answ
 		for (size_t i = 0; i < asking->count; i++) {
 			struct pollfd *from = &asking->fds[i];
 
-			if (from->fd >= 0 && from->revents)
+			if (from->fd >= 0 && from->events == POLLOUT)
+				ask_again(o, from);
+			else if (from->fd >= 0 && from->revents)
 				hear(&asking->asked[i], from, all);
 			if (from->fd >= 0)
 				consider(o, &asking->asked[i], from, all);

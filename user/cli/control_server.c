@@ -14,7 +14,7 @@
 #include "target/target.h"
 #include "util/log.h"
 
-#define AT_ONCE 16 /* requests between two looks at the rings */
+#define AT_ONCE 16 /* requests between two looks at the rings; one of those for which all processes may have to be looked at */
 #define WAITING 64 /* who wait for an answer; the oldest goes without when there are more */
 
 /* Somebody who has been promised an answer. */
@@ -166,13 +166,15 @@ static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, 
 	return refused ? 0 : ticket;
 }
 
-static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, control_dump *dump, void *context, char *text)
+/* As answer_dump. *known: it was a request. */
+static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, control_dump *dump, void *context, char *text, bool *known)
 {
 	char word[16], rest;
 	int pid;
 
 	strcpy(text, "unknown");
-	if (!s || sscanf(request, "%d %15s %c", &pid, word, &rest) != 2 || pid <= 0)
+	*known = s && sscanf(request, "%d %15s %c", &pid, word, &rest) == 2 && pid > 0;
+	if (!*known)
 		return 0;
 	if (!strcmp(word, "dump"))
 		return answer_dump(s, pid, asking, dump, context, text);
@@ -212,10 +214,11 @@ void control_serve(struct control *c, struct capture_session *s, control_dump *d
 	char request[CONTROL_TEXT], text[CONTROL_TEXT];
 	struct sockaddr_un from;
 	socklen_t length;
+	bool known = false;
 	uid_t asking;
 
-	for (int i = 0; c && i < AT_ONCE && receive(c, request, &from, &length, &asking); i++) {
-		uint64_t ticket = answer(s, request, asking, dump, context, text);
+	for (int i = 0; c && i < AT_ONCE && !known && receive(c, request, &from, &length, &asking); i++) {
+		uint64_t ticket = answer(s, request, asking, dump, context, text, &known);
 
 		if (ticket) {
 			c->waiting[c->next++ % WAITING] = (struct waiting){ ticket, from, length };

@@ -3,7 +3,8 @@
  *
  * libmicrohttpd runs on the caller's loop (its epoll descriptor), so a look at the counters and the answer that is made of it are one step of one
  * thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a connection until it has been silent for CLIENT_SECONDS,
- * or until more than CLIENTS have come: then the oldest makes room. So nobody can keep others out by holding connections. What was written for one
+ * or until more than CLIENTS have come: then the oldest makes room, once it has had GRACE_NS to say what it wants, or when CROWD have come. So nobody can
+ * keep others out by holding connections, nor by making them without a pause. What was written for one
  * scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop. While the counters are being read, which takes
  * long where a machine is full, what was written last is given out.
  */
@@ -26,8 +27,10 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define CLIENTS 32
-#define CLIENTS_AT_ONCE (4 * CLIENTS) /* that libmicrohttpd takes: those that must go are still there until its next step */
+#define CLIENTS 32  /* that may stay */
+#define CROWD 512   /* that may be there at all */
+#define CLIENTS_AT_ONCE (CROWD + 2 * CLIENTS) /* that libmicrohttpd takes: those that must go are still there until its next step */
+#define GRACE_NS 200000000ULL
 #define CLIENT_SECONDS 10u
 #define FRESH_NS 100000000ULL
 
@@ -41,6 +44,7 @@ struct metrics {
 	struct client {
 		struct MHD_Connection *connection; /* NULL: a free place */
 		uint64_t number; /* in the order of their coming */
+		uint64_t came;   /* ns, CLOCK_MONOTONIC */
 		bool leaving;
 		bool waits;      /* for the first answer of its dialect, which cannot be made just now */
 	} clients[CLIENTS_AT_ONCE];
@@ -172,26 +176,35 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 
 /* --- clients ------------------------------------------------------------ */
 
-/* Shuts the oldest client's socket, which libmicrohttpd then closes, if there are too many. */
-static void make_room(struct metrics *m)
+/* The oldest that is not leaving yet; NULL: nobody. *staying: how many there are. */
+static struct client *oldest_client(struct metrics *m, size_t *staying)
 {
-	const union MHD_ConnectionInfo *info;
 	struct client *oldest = NULL;
-	size_t staying = 0;
 
+	*staying = 0;
 	for (struct client *client = m->clients; client < m->clients + CLIENTS_AT_ONCE; client++) {
 		if (!client->connection || client->leaving)
 			continue;
-		staying++;
+		++*staying;
 		if (!oldest || client->number < oldest->number)
 			oldest = client;
 	}
-	if (staying <= CLIENTS)
-		return;
-	info = MHD_get_connection_info(oldest->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info)
-		shutdown(info->connect_fd, SHUT_RDWR);
-	oldest->leaving = true;
+	return oldest;
+}
+
+/* Shuts the sockets of the oldest clients, which libmicrohttpd then closes, if there are too many. */
+static void make_room(struct metrics *m)
+{
+	struct client *oldest;
+	size_t staying;
+
+	while ((oldest = oldest_client(m, &staying)) && staying > CLIENTS && (staying > CROWD || clock_monotonic() - oldest->came >= GRACE_NS)) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(oldest->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		if (info)
+			shutdown(info->connect_fd, SHUT_RDWR);
+		oldest->leaving = true;
+	}
 }
 
 static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what)
@@ -208,7 +221,7 @@ static void come_or_go(void *context, struct MHD_Connection *connection, void **
 		client++;
 	if (client == m->clients + CLIENTS_AT_ONCE)
 		return; /* cannot be: libmicrohttpd takes no more than there are places */
-	*client = (struct client){ .connection = connection, .number = m->came++ };
+	*client = (struct client){ .connection = connection, .number = m->came++, .came = clock_monotonic() };
 	*socket_context = client;
 	make_room(m);
 }
@@ -289,7 +302,7 @@ static int listen_at(const char *text)
 	err = fd < 0 ? -errno : 0;
 	if (!err) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		if (bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, CLIENTS))
+		if (bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, CROWD))
 			err = -errno;
 	}
 	freeaddrinfo(found);
@@ -381,4 +394,5 @@ void metrics_step(struct metrics *m)
 		return;
 	end_waiting(m);
 	MHD_run(m->daemon);
+	make_room(m);
 }

@@ -22,8 +22,10 @@
 #include "stacks/look_private.h"
 #include "util/array.h"
 #include "util/files.h"
+#include "util/log.h"
 
 #define VDSO_MOST (1u << 20)
+#define MODULES_MOST 4096u /* libdwfl looks through all of them for each that is added */
 
 struct known_file {
 	uint64_t device, inode;
@@ -250,6 +252,11 @@ static int find_modules(struct stack_space *space)
 		}
 		if (!module.code || (!first->inode && !module.vdso))
 			continue;
+		if (space->nmodules == MODULES_MOST) {
+			log_warn("%d: maps code more than %u times: calls from further ones are not recognised on its stacks",
+				 process->pid, MODULES_MOST);
+			break;
+		}
 		if (array_one_more(&space->modules, &space->room, space->nmodules, sizeof(module)))
 			return -ENOMEM;
 		space->modules[space->nmodules++] = module;

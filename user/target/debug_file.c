@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define BUILD_ID_LEAST 4u
 #define BUILD_ID_MOST 64u
 #define CHECKSUMS_MOST (2ull << 30)  /* bytes that are read for the checksums of all candidates */
+#define KNOWN_CHECKSUMS 64u
 #define BYTES_PER_STEP 256u
 #define CHECKSUM_STEP (1u << 20)
 #define BY_BUILD_ID "/usr/lib/debug/.build-id/%.2s/%s.debug"
@@ -92,25 +94,70 @@ static bool read_link(const struct elf_file *elf, struct link *link)
 	return good;
 }
 
-static bool checksum_matches(int fd, uint64_t size, struct link *link)
-{
-	uint8_t *data = size <= link->left ? malloc(CHECKSUM_STEP) : NULL;
-	uLong checksum = crc32(0, NULL, 0);
-	ssize_t got = -1;
+/* --- checksums ----------------------------------------------------------- */
 
-	if (!data)
-		return false;
-	link->left -= size;
-	for (uint64_t at = 0; at < size; at += got) {
-		if (reading_pauses(CHECKSUM_STEP / BYTES_PER_STEP))
-			break;
-		got = pread(fd, data, CHECKSUM_STEP, (off_t)at);
+/* The last ones, so that a file is not read again for each of the files that name it. */
+static struct known_checksum {
+	struct file_state state;
+	uint32_t checksum;
+} known[KNOWN_CHECKSUMS];
+static size_t nknown; /* ever known */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool recall(const struct file_state *state, uint32_t *checksum)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; !found && i < KNOWN_CHECKSUMS && i < nknown; i++) {
+		found = file_state_is(&known[i].state, state);
+		if (found)
+			*checksum = known[i].checksum;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void remember(const struct file_state *state, uint32_t checksum)
+{
+	pthread_mutex_lock(&lock);
+	known[nknown++ % KNOWN_CHECKSUMS] = (struct known_checksum){ *state, checksum };
+	pthread_mutex_unlock(&lock);
+}
+
+/* Reads all of the file. */
+static bool compute(const struct elf_file *file, uint32_t *checksum)
+{
+	uint8_t *data = malloc(CHECKSUM_STEP);
+	uLong sum = crc32(0, NULL, 0);
+	uint64_t at = 0;
+	ssize_t got;
+
+	for (; data && at < file->size && !reading_pauses(CHECKSUM_STEP / BYTES_PER_STEP); at += got) {
+		got = pread(file->fd, data, CHECKSUM_STEP, (off_t)at);
 		if (got <= 0)
 			break;
-		checksum = crc32(checksum, data, (uInt)got);
+		sum = crc32(sum, data, (uInt)got);
 	}
 	free(data);
-	return got > 0 && checksum == link->checksum;
+	*checksum = sum;
+	return data && at >= file->size;
+}
+
+static bool checksum_matches(const struct elf_file *candidate, struct link *link)
+{
+	struct file_state state = file_state_of(&candidate->status);
+	uint32_t checksum;
+
+	if (recall(&state, &checksum))
+		return checksum == link->checksum;
+	if (candidate->size > link->left)
+		return false;
+	link->left -= candidate->size;
+	if (!compute(candidate, &checksum))
+		return false;
+	remember(&state, checksum);
+	return checksum == link->checksum;
 }
 
 /* Whether the candidate belongs to the image. The link is NULL where it was found by build-id. */
@@ -126,7 +173,7 @@ static bool belongs(int fd, const char *build_id, struct link *link)
 	if (build_id && id)
 		same = !strcmp(id, build_id);
 	else if (link)
-		same = checksum_matches(fd, candidate.size, link);
+		same = checksum_matches(&candidate, link);
 	free(id);
 	elf_file_free(&candidate);
 	return same;

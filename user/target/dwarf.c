@@ -7,7 +7,7 @@
  *  - it is kept from opening files by itself. It would follow .gnu_debugaltlink (what dwz moved out of several
  *    files) to any path, a FIFO too: the copy has no such section, and the alternate file, found and checked by
  *    debug_file.c, is handed over. The .dwo files of split DWARF are not followed: lines are known without them;
- *  - a line program makes some 40 bytes out of each of its own: its size is checked before it is run;
+ *  - a line program makes some 100 bytes out of each of its own: its lines are counted before it is run (line_program.c);
  *  - walks are limited by the number of entries that the unit can hold and by a deadline.
  *
  * Addresses are found through the ranges of the units themselves rather than .debug_aranges, which clang does not

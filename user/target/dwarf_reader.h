@@ -22,6 +22,12 @@ struct debug_sections {
 /* Of a file that belongs to the image. 0 or -errno; not said. */
 int debug_sections_copy(const struct image *image, int fd, struct debug_sections *copy);
 
+/*
+ * How many lines the program at an offset of .debug_line makes, without running it; not further than to one more than `most`.
+ * False: there is none that a compiler could have written.
+ */
+bool line_program_counts(const struct debug_sections *sections, uint64_t offset, uint64_t most, uint64_t *lines);
+
 /* One file's DWARF, open. */
 struct dwarf_file {
 	struct debug_sections sections;

@@ -18,7 +18,7 @@
 
 #define READ_AT_ONCE (8u << 20)
 #define BYTES_PER_STEP 256
-#define SEGMENTS_MOST 4096u
+#define SEGMENTS_MOST 128u          /* linkers make some ten; each symbol is looked for in all of them */
 #define SECTIONS_MOST (1u << 20)    /* -ffunction-sections objects have many; linked files tens */
 #define SECTION_NAMES_MOST (64u << 20)
 #define STRETCHES_MOST 4096u        /* of data between holes */
@@ -98,8 +98,7 @@ static bool read_segments(struct elf_file *elf)
 
 	if (!count)
 		return true;
-	/* PN_XNUM stands for more than 65534 segments: no program has them. */
-	if (count > SEGMENTS_MOST || elf->header.e_phentsize != sizeof(Elf64_Phdr))
+	if (elf->header.e_phentsize != sizeof(Elf64_Phdr))
 		return false;
 	elf->segments = elf_bytes(elf, elf->header.e_phoff, count * sizeof(Elf64_Phdr), UINT64_MAX);
 	if (!elf->segments)
@@ -173,7 +172,7 @@ int elf_file_read(struct elf_file *elf, int fd)
 	if (elf->size < sizeof(elf->header) || !read_exactly(fd, &elf->header, sizeof(elf->header), 0) ||
 	    !header_fits(&elf->header))
 		return -ENOEXEC;
-	if (elf->size > ELF_FILE_MOST || elf_is_mostly_holes(fd, &elf->status))
+	if (elf->size > ELF_FILE_MOST || elf->header.e_phnum > SEGMENTS_MOST || elf_is_mostly_holes(fd, &elf->status))
 		return -EFBIG;
 	elf->damaged = !read_segments(elf);
 	if (!read_sections(elf))

@@ -18,7 +18,7 @@
 #define NEEDED_MOST 256
 #define SONAME_MOST 4096u
 #define NOTE_GO_BUILD_ID 4u
-#define TOO_LARGE "is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there): left out"
+#define TOO_LARGE "is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or has more than 128 segments: left out"
 
 /* Where an image comes from. */
 struct origin {
@@ -220,6 +220,8 @@ static int add_minidebug(struct image *image, const struct elf_file *elf)
 	int fd = minidebug_open(elf);
 	int error;
 
+	if (fd == -EFBIG && reading_refuses(image, REFUSED_ROOM << ROOM_NAMES))
+		log_warn("%s: its symbols (.gnu_debugdata) are too large, or packed as no symbols are: left out", log_safe(image->path));
 	if (fd < 0)
 		return fd;
 	error = add_from(image, fd);

@@ -28,6 +28,10 @@ struct file_state {
 	int64_t changed;          /* ns, of its inode */
 };
 
+struct stat;
+struct file_state file_state_of(const struct stat *status);
+bool file_state_is(const struct file_state *a, const struct file_state *b);
+
 struct image_private {
 	struct code_segment *code;
 	size_t ncode;

@@ -12,46 +12,37 @@
 #include <string.h>
 
 #include "target/dwarf_reader.h"
+#include "util/log.h"
 
 #define FUNCTIONS_MOST (2u << 20)       /* ranges of one unit */
 #define FUNCTIONS_DEADLINE 5000u        /* ms to read those of one unit */
-#define LINE_PROGRAM_MOST (64u << 20)   /* bytes of one unit's line program */
+#define LINES_MOST (2u << 20)           /* of one unit; libdw is about a second over them, and takes 200 MiB */
 #define LINE_MEMORY 48u                 /* bytes libdw keeps of one line, about */
 #define FILE_LENGTH_MOST 8192
 #define FUNCTION_LENGTH_MOST 4096u
-
-/* Size of the line program at an offset of .debug_line, header included; 0: none there. */
-static uint64_t line_program_size(const struct dwarf_reader *reader, uint64_t offset)
-{
-	const struct debug_sections *sections = &reader->main.sections;
-	uint32_t length;
-	uint64_t length64;
-
-	if (sections->line_size < 12 || offset > sections->line_size - 12)
-		return 0;
-	memcpy(&length, sections->line + offset, sizeof(length));
-	if (length != UINT32_MAX)
-		return (uint64_t)length + 4;
-	memcpy(&length64, sections->line + offset + 4, sizeof(length64));
-	return length64 > UINT64_MAX - 12 ? UINT64_MAX : length64 + 12;
-}
 
 /* Whether libdw may run the unit's line program; runs it. */
 static bool lines_usable(struct dwarf_reader *reader, struct unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word offset;
+	uint64_t expected;
 	Dwarf_Lines *lines;
 	size_t count;
-	uint64_t size;
 
 	if (unit->lines_known)
 		return unit->lines_usable;
 	unit->lines_known = true;
 	if (!dwarf_attr(die, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset))
 		return false;
-	size = line_program_size(reader, offset);
-	if (!size || size > LINE_PROGRAM_MOST || dwarf_getsrclines(die, &lines, &count))
+	if (!line_program_counts(&reader->main.sections, offset, LINES_MOST, &expected))
+		return false;
+	if (expected > LINES_MOST) {
+		if (reading_refuses(reader->image, REFUSED_ROOM << ROOM_DWARF))
+			log_warn("%s: its DWARF makes too many lines of one unit: source lines there are not known", log_safe(reader->image->path));
+		return false;
+	}
+	if (image_reads(reader->image, EFFORT_RANGES, expected) || dwarf_getsrclines(die, &lines, &count))
 		return false;
 	reader->memory += count * LINE_MEMORY;
 	unit->lines_usable = true;

@@ -2,7 +2,8 @@
  * minidebug.c - .gnu_debugdata, the small symbol table that Fedora and others leave in stripped files.
  *
  * It is a whole ELF file, packed with xz, that holds only .symtab. libdw would unpack it too, but without a
- * limit, and xz packs zeros at 7000 to 1; so liblzma (which libdw needs anyway) does it here, up to a limit.
+ * limit, and xz packs zeros at 7000 to 1; so liblzma (which libdw needs anyway) does it here, up to a limit, which
+ * is lower where it packs better than symbols can be packed: a second of work must not cost its maker 50 KB.
  */
 #include <errno.h>
 #include <lzma.h>
@@ -15,6 +16,8 @@
 
 #define PACKED_MOST (64u << 20)
 #define UNPACKED_MOST (256ull << 20)
+#define UNPACKED_FREELY (16ull << 20) /* whatever its size */
+#define RATIO 64u                     /* bytes that each one may become; symbols do not reach 10 */
 #define DECODER_MEMORY (128ull << 20) /* xz -9 needs 65 MiB */
 #define STEP 65536u
 #define BYTES_PER_STEP 16u
@@ -38,7 +41,7 @@ static int unpack(const uint8_t *packed, size_t size, int fd)
 		stream.next_out = out;
 		stream.avail_out = STEP;
 		state = lzma_code(&stream, LZMA_FINISH);
-		if (stream.total_out > UNPACKED_MOST)
+		if (stream.total_out > UNPACKED_MOST || (stream.total_out > UNPACKED_FREELY && stream.total_out / RATIO > size))
 			error = -EFBIG;
 		else
 			error = reading_pauses(STEP / BYTES_PER_STEP) ? -ECANCELED : write_all(fd, out, STEP - stream.avail_out);

@@ -81,7 +81,15 @@ bool reading_pauses(uint64_t steps)
 
 /* --- what was refused --------------------------------------------------- */
 
-static bool is_same(const struct file_state *a, const struct file_state *b)
+struct file_state file_state_of(const struct stat *status)
+{
+	return (struct file_state){
+		.device = status->st_dev, .inode = status->st_ino, .size = status->st_size,
+		.changed = status->st_ctim.tv_sec * 1000000000ll + status->st_ctim.tv_nsec,
+	};
+}
+
+bool file_state_is(const struct file_state *a, const struct file_state *b)
 {
 	return a->inode == b->inode && a->device == b->device && a->size == b->size && a->changed == b->changed;
 }
@@ -90,7 +98,7 @@ static bool is_same(const struct file_state *a, const struct file_state *b)
 static struct remembered *find(const struct file_state *state)
 {
 	for (size_t i = 0; i < nfiles; i++)
-		if (is_same(&files[i].state, state))
+		if (file_state_is(&files[i].state, state))
 			return &files[i];
 	return NULL;
 }
@@ -100,10 +108,7 @@ void reading_begins(const struct image *image, const struct stat *status)
 	struct image_private *priv = private_of(image);
 	struct remembered *known;
 
-	priv->state = (struct file_state){
-		.device = status->st_dev, .inode = status->st_ino, .size = status->st_size,
-		.changed = status->st_ctim.tv_sec * 1000000000ll + status->st_ctim.tv_nsec,
-	};
+	priv->state = file_state_of(status);
 	priv->size = status->st_size;
 	pthread_mutex_lock(&lock);
 	known = find(&priv->state);

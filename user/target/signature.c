@@ -16,9 +16,11 @@
 #define TYPES_MOST 32          /* types around a name */
 #define TEXT_MOST 2000         /* bytes of a signature */
 #define PARAMETERS_SHOWN 64
+#define ENTRIES_MOST 65536u    /* looked at for a signature: functions that take functions can come to any number */
+#define STEPS_PER_ENTRY 16
 #define DEADLINE 5000u         /* ms for all units together */
 
-static char *declare(Dwarf_Die *entry, char *inner, unsigned depth);
+static char *declare(Dwarf_Die *entry, char *inner, unsigned depth, unsigned *left);
 
 /* Puts a text together; what was `inner` is freed. Longer ones are cut: they are for people. NULL: no memory. */
 __attribute__((format(printf, 2, 3)))
@@ -37,6 +39,15 @@ static char *around(char *inner, const char *format, ...)
 	return text;
 }
 
+/* False: the signature has used up what it may. */
+static bool spend(unsigned *left)
+{
+	if (!*left || reading_pauses(STEPS_PER_ENTRY))
+		return false;
+	--*left;
+	return true;
+}
+
 static Dwarf_Die *type_of(Dwarf_Die *entry, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -53,14 +64,14 @@ static char *named(Dwarf_Die *type, const char *kind, char *inner)
 }
 
 /* What a function's parameters are; malloc'ed. */
-static char *parameters(Dwarf_Die *function, unsigned depth)
+static char *parameters(Dwarf_Die *function, unsigned depth, unsigned *left)
 {
 	Dwarf_Attribute attribute;
 	char *list = strdup("");
 	Dwarf_Die child;
 	unsigned count = 0;
 
-	for (int more = dwarf_child(function, &child); list && !more; more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(function, &child); list && !more && spend(left); more = dwarf_siblingof(&child, &child)) {
 		int tag = dwarf_tag(&child);
 		const char *name;
 		char *one;
@@ -70,7 +81,7 @@ static char *parameters(Dwarf_Die *function, unsigned depth)
 		if (count++ == PARAMETERS_SHOWN)
 			break;
 		name = tag == DW_TAG_formal_parameter ? dwarf_diename(&child) : NULL;
-		one = tag == DW_TAG_unspecified_parameters ? strdup("...") : declare(&child, strndup(name ?: "", TEXT_MOST), depth + 1);
+		one = tag == DW_TAG_unspecified_parameters ? strdup("...") : declare(&child, strndup(name ?: "", TEXT_MOST), depth + 1, left);
 		list = around(list, "%s%s%s", list, *list ? ", " : "", one ?: "?");
 		free(one);
 	}
@@ -79,12 +90,12 @@ static char *parameters(Dwarf_Die *function, unsigned depth)
 	return list;
 }
 
-static char *array(Dwarf_Die *type, char *inner, unsigned depth)
+static char *array(Dwarf_Die *type, char *inner, unsigned depth, unsigned *left)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die child;
 
-	for (int more = dwarf_child(type, &child); inner && !more; more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(type, &child); inner && !more && spend(left); more = dwarf_siblingof(&child, &child)) {
 		Dwarf_Word bound;
 
 		if (dwarf_tag(&child) != DW_TAG_subrange_type)
@@ -96,73 +107,74 @@ static char *array(Dwarf_Die *type, char *inner, unsigned depth)
 		else
 			inner = around(inner, "%s[]", inner);
 	}
-	return declare(type, inner, depth + 1);
+	return declare(type, inner, depth + 1, left);
 }
 
 /* A pointer binds less than what an array or a function puts behind the name. */
-static char *pointer(Dwarf_Die *type, const char *mark, char *inner, unsigned depth)
+static char *pointer(Dwarf_Die *type, const char *mark, char *inner, unsigned depth, unsigned *left)
 {
 	Dwarf_Die target;
 	int tag = type_of(type, &target) ? dwarf_tag(&target) : 0;
 	bool braced = tag == DW_TAG_array_type || tag == DW_TAG_subroutine_type;
 
-	return declare(type, around(inner, braced ? "(%s%s)" : "%s%s", mark, inner), depth + 1);
+	return declare(type, around(inner, braced ? "(%s%s)" : "%s%s", mark, inner), depth + 1, left);
 }
 
-static char *qualified(Dwarf_Die *type, const char *word, char *inner, unsigned depth)
+static char *qualified(Dwarf_Die *type, const char *word, char *inner, unsigned depth, unsigned *left)
 {
 	Dwarf_Die target;
 	bool to_pointer = type_of(type, &target) && dwarf_tag(&target) == DW_TAG_pointer_type;
 	char *text;
 
 	if (to_pointer)
-		return declare(type, around(inner, "%s%s%s", word, *inner ? " " : "", inner), depth + 1);
-	text = declare(type, inner, depth + 1);
+		return declare(type, around(inner, "%s%s%s", word, *inner ? " " : "", inner), depth + 1, left);
+	text = declare(type, inner, depth + 1, left);
 	return text ? around(text, "%s %s", word, text) : NULL;
 }
 
 /* Writes the type of `entry` around `inner`, which it takes. */
-static char *declare(Dwarf_Die *entry, char *inner, unsigned depth)
+static char *declare(Dwarf_Die *entry, char *inner, unsigned depth, unsigned *left)
 {
 	Dwarf_Die type;
 	char *list;
 
 	if (!inner)
 		return NULL;
-	if (depth > TYPES_MOST)
+	if (depth > TYPES_MOST || !spend(left))
 		return around(inner, "? %s", inner);
 	if (!type_of(entry, &type))
 		return named(NULL, "", inner);
 	switch (dwarf_tag(&type)) {
-	case DW_TAG_pointer_type: return pointer(&type, "*", inner, depth);
-	case DW_TAG_reference_type: return pointer(&type, "&", inner, depth);
-	case DW_TAG_rvalue_reference_type: return pointer(&type, "&&", inner, depth);
-	case DW_TAG_const_type: return qualified(&type, "const", inner, depth);
-	case DW_TAG_volatile_type: return qualified(&type, "volatile", inner, depth);
-	case DW_TAG_restrict_type: return qualified(&type, "restrict", inner, depth);
-	case DW_TAG_array_type: return array(&type, inner, depth);
+	case DW_TAG_pointer_type: return pointer(&type, "*", inner, depth, left);
+	case DW_TAG_reference_type: return pointer(&type, "&", inner, depth, left);
+	case DW_TAG_rvalue_reference_type: return pointer(&type, "&&", inner, depth, left);
+	case DW_TAG_const_type: return qualified(&type, "const", inner, depth, left);
+	case DW_TAG_volatile_type: return qualified(&type, "volatile", inner, depth, left);
+	case DW_TAG_restrict_type: return qualified(&type, "restrict", inner, depth, left);
+	case DW_TAG_array_type: return array(&type, inner, depth, left);
 	case DW_TAG_structure_type: return named(&type, "struct ", inner);
 	case DW_TAG_class_type: return named(&type, "class ", inner);
 	case DW_TAG_union_type: return named(&type, "union ", inner);
 	case DW_TAG_enumeration_type: return named(&type, "enum ", inner);
 	case DW_TAG_subroutine_type:
-		list = parameters(&type, depth);
+		list = parameters(&type, depth, left);
 		inner = around(inner, "%s(%s)", inner, list ?: "?");
 		free(list);
-		return declare(&type, inner, depth + 1);
+		return declare(&type, inner, depth + 1, left);
 	}
 	return named(&type, "", inner);
 }
 
 static char *signature(Dwarf_Die *function)
 {
+	unsigned left = ENTRIES_MOST;
 	const char *name = dwarf_diename(function);
-	char *list = name ? parameters(function, 0) : NULL, *text = NULL;
+	char *list = name ? parameters(function, 0, &left) : NULL, *text = NULL;
 
 	if (list && asprintf(&text, "%.*s(%s)", TEXT_MOST, name, list) < 0)
 		text = NULL;
 	free(list);
-	return declare(function, text, 0);
+	return declare(function, text, 0, &left);
 }
 
 /* --- which functions ---------------------------------------------------- */

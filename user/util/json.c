@@ -238,7 +238,9 @@ static void put_string(struct json *j, const char *text)
 		if (!left || is_plain(*at))
 			continue; /* it was the buffer that ended */
 		length = *at < 0x80 ? 1 : utf8_length(at, left);
-		if (length > 1) {
+		if (length == 2 && *at == 0xc2 && at[1] < 0xa0) {
+			put_escaped(j, at[1]); /* C1: commands to a terminal */
+		} else if (length > 1) {
 			memcpy(j->buffer + j->used, at, length);
 			j->used += length;
 		} else {
