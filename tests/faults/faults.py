@@ -277,7 +277,7 @@ def is_clear(errors):
 def names(errors, error):
     """Do the messages tell what failed? Where memory is short, many calls fail, each with its own word for it."""
     words = {errno.ENOMEM: "memory", errno.EACCES: "not permitted"}
-    return (os.strerror(error) in errors or (error in words and words[error] in errors) or
+    return (os.strerror(error).lower() in errors.lower() or (error in words and words[error] in errors) or
             "cannot observe anything on this kernel" in errors)  # libbpf keeps the cause to itself
 
 

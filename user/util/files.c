@@ -148,7 +148,7 @@ static void say_not_created(const char *path, const struct caller *caller, int e
 	case EACCES:
 	case EPERM:
 		advice = caller && caller->name
-			? "the user who called may not write there: choose a folder of your own"
+			? "permission denied, the user who called may not write there: choose a folder of your own"
 			: "permission denied: choose a folder that you may write to";
 		break;
 	case ELOOP:
