@@ -40,6 +40,8 @@
 #define CODE_MOST (1ull << 30)  /* bytes of code between the first and the last range */
 #define CHUNK (1u << 20)
 #define TABLES_READ 65521       /* that are remembered; a prime */
+#define NEAR (1u << 16)         /* bytes */
+#define NEAR_MOST 16            /* so many of them are looked at */
 #define SHORT_REACH 128         /* bytes that an 8-bit branch can lead to either side */
 #define LEAD 256                /* bytes before a function to begin decoding at */
 #define PART_INSTRUCTIONS 300   /* of a function's parts elsewhere */
@@ -52,8 +54,9 @@ struct bits {
 	uint64_t low, high;
 	uint8_t *wanted;  /* nothing must jump there ... */
 	uint8_t *pointed; /* ... and nothing point there */
+	uint8_t *near;    /* one bit for NEAR of those: is one of them set? */
 	uint8_t *hit;
-	const struct tables *tables; /* NULL: they do not matter */
+	struct tables *tables; /* NULL: they do not matter */
 	uint64_t *read;   /* tables read lately, by a part of their address: many lea name the same one */
 	struct breath *breath;
 	bool too_many;    /* entries of tables: not all were looked at */
@@ -75,20 +78,44 @@ static void look_at(const uint8_t *bits, struct bits *b, uint64_t target)
 		set(b->hit, target - b->low);
 }
 
-static void look_at_entry(void *context, uint64_t target)
+/* Of the millions of entries hardly one leads near to what is pointed at. */
+static bool is_near(void *context, uint64_t first, uint64_t last)
+{
+	const struct bits *b = context;
+
+	if (last < b->low || first >= b->high)
+		return false;
+	first = first < b->low ? 0 : first - b->low;
+	last = (last < b->high ? last : b->high - 1) - b->low;
+	if (last / NEAR - first / NEAR > NEAR_MOST)
+		return true;
+	for (uint64_t at = first / NEAR; at <= last / NEAR; at++)
+		if (is_set(b->near, at))
+			return true;
+	return false;
+}
+
+static void look_at_entries(void *context, uint64_t table, const int32_t *offsets, unsigned count)
 {
 	struct bits *b = context;
 
-	look_at(b->pointed, b, target);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t target = table + offsets[i];
+
+		if (target - b->low < b->high - b->low && is_set(b->near, (target - b->low) / NEAR))
+			look_at(b->pointed, b, target);
+	}
 }
 
 static void look_at_lea(struct bits *b, uint64_t target)
 {
+	const struct table_search search = { is_near, look_at_entries, b };
+
 	look_at(b->pointed, b, target);
 	if (!b->tables || b->read[target % TABLES_READ] == target)
 		return;
 	b->read[target % TABLES_READ] = target;
-	b->too_many |= !tables_entries(b->tables, target, look_at_entry, b);
+	b->too_many |= !tables_entries(b->tables, target, &search);
 }
 
 /* Every branch that may begin in the first `own` of `size` bytes at `address`; and every lea. */
@@ -200,23 +227,26 @@ static void want(struct bits *b, const struct quiet_range *range)
 {
 	for (uint64_t at = range->first; at < range->end; at++) {
 		set(b->wanted, at - b->low);
-		if (range->pointers)
-			set(b->pointed, at - b->low);
+		if (!range->pointers)
+			continue;
+		set(b->pointed, at - b->low);
+		set(b->near, (at - b->low) / NEAR);
 	}
 }
 
 static int look_everywhere(struct bits *b, const struct image *image, const struct quiet_range *ranges, size_t count)
 {
 	size_t size = (b->high - b->low) / 8 + 1;
-	struct tables tables;
+	struct tables tables = { 0 };
 	bool pointers = false;
 	int err = 0;
 
 	b->wanted = calloc(size, 1);
 	b->pointed = calloc(size, 1);
+	b->near = calloc(size / NEAR + 1, 1);
 	b->hit = calloc(size, 1);
 	b->read = calloc(TABLES_READ, sizeof(*b->read));
-	if (!b->wanted || !b->pointed || !b->hit || !b->read)
+	if (!b->wanted || !b->pointed || !b->near || !b->hit || !b->read)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		want(b, &ranges[i]);
@@ -230,6 +260,7 @@ static int look_everywhere(struct bits *b, const struct image *image, const stru
 		err = scan_image(b, image);
 	if (!err && pointers)
 		err = scan_file(b, image->fd);
+	tables_close(&tables);
 	b->tables = NULL;
 	return err;
 }
@@ -246,6 +277,7 @@ int branches_from_afar(const struct image *image, struct quiet_range *ranges, si
 	}
 	free(b.wanted);
 	free(b.pointed);
+	free(b.near);
 	free(b.hit);
 	free(b.read);
 	return err == -ENOMEM || err == -ECANCELED ? err : 0;
@@ -455,11 +487,19 @@ struct start {
 	bool found;
 };
 
-static void is_start(void *context, uint64_t target)
+static bool may_be_start(void *context, uint64_t first, uint64_t last)
+{
+	const struct start *start = context;
+
+	return first <= start->address && start->address <= last;
+}
+
+static void is_start(void *context, uint64_t table, const int32_t *offsets, unsigned count)
 {
 	struct start *start = context;
 
-	start->found |= target == start->address;
+	for (unsigned i = 0; i < count; i++)
+		start->found |= table + offsets[i] == start->address;
 }
 
 /* A table of whole addresses, in a program that is loaded where it was linked. */
@@ -486,10 +526,11 @@ static bool table_has_start(const struct tables *tables, const struct function_c
 static bool tables_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
 {
 	struct start start = { .address = code->address };
+	const struct table_search search = { may_be_start, is_start, &start };
 	struct tables tables;
 
 	if (tables_open(&tables, code->image))
-		return false;
+		size = 0;
 	for (uint64_t at = 0, length; at < size && !start.found; at += length) {
 		uint64_t target;
 		int32_t address;
@@ -498,12 +539,13 @@ static bool tables_lead_to_start(const struct function_code *code, const uint8_t
 		if (!length)
 			break;
 		if (instruction_lea(bytes + at, length, code->address + at, &target))
-			start.found |= !tables_entries(&tables, target, is_start, &start); /* in doubt it does */
+			start.found |= !tables_entries(&tables, target, &search); /* in doubt it does */
 		if (length < 7 || bytes[at + length - 7] != 0xff || bytes[at + length - 6] != 0x24)
 			continue;
 		memcpy(&address, bytes + at + length - sizeof(address), sizeof(address)); /* jmp *table(,%rax,8) */
 		start.found |= table_has_start(&tables, code, (int64_t)address);
 	}
+	tables_close(&tables);
 	return start.found;
 }
 

@@ -342,9 +342,8 @@ static bool is_part_by_name(const struct search *s, const struct symbol *symbol)
 }
 
 /* An entry of a table that may be one of ours: what it leads to is a part only if it cannot be anything else. */
-static void look_at_entry(void *context, uint64_t target)
+static void look_at_entry(struct search *s, uint64_t target)
 {
-	struct search *s = context;
 	const struct unwind_range *range;
 	const struct symbol *symbol;
 
@@ -356,14 +355,21 @@ static void look_at_entry(void *context, uint64_t target)
 		add_piece(s, range->address, range->size);
 }
 
+static void look_at_entries(void *context, uint64_t table, const int32_t *offsets, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		look_at_entry(context, table + offsets[i]);
+}
+
 static void look_at_tables(struct search *s)
 {
+	const struct table_search search = { .entries = look_at_entries, .context = s };
 	struct tables tables;
 	size_t pieces = s->npieces;
 
 	if (tables_open(&tables, s->image)) {
 		s->why = unknown_jump;
-		return;
+		pieces = 0;
 	}
 	for (size_t i = 0; i < pieces; i++) {
 		uint64_t target;
@@ -371,8 +377,9 @@ static void look_at_tables(struct search *s)
 		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++)
 			if (s->pieces[i].begins[at] &&
 			    instruction_lea(s->pieces[i].bytes + at, 7, s->pieces[i].start + at, &target))
-				s->why = tables_entries(&tables, target, look_at_entry, s) ? s->why : too_long;
+				s->why = tables_entries(&tables, target, &search) ? s->why : too_long;
 	}
+	tables_close(&tables);
 }
 
 static void check_targets(struct search *s)

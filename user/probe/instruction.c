@@ -64,9 +64,10 @@ static const cs_insn *decode(struct decoder *decoder, const uint8_t *code, size_
 
 unsigned instruction_length(struct decoder *decoder, const uint8_t *code, size_t size)
 {
-	const cs_insn *i = decode(decoder, code, size, 0, false);
+	unsigned length = instruction_plain_length(code, size);
+	const cs_insn *i = length ? NULL : decode(decoder, code, size, 0, false);
 
-	return i ? i->size : 0;
+	return length ?: i ? i->size : 0;
 }
 
 unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size)

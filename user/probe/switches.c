@@ -15,7 +15,7 @@
  * clang's alloca() looks like the second. That costs such programs the dearer way of seeing returns, and nothing else.
  *
  * The bytes of such an instruction may also stand inside another one. Where a function is known to begin before them, it is decoded
- * up to there.
+ * up to there, once: a function that is full of such bytes would else be decoded over and over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 #define CHUNK (1u << 20)
 #define LONGEST 8          /* bytes of the patterns */
 #define CODE_MOST (1ull << 30)
-#define DECODED_MOST (1u << 20) /* bytes of a function up to a suspicious instruction */
+#define DECODED_MOST (1u << 20) /* bytes from one suspicious instruction of a function to the next */
 
 /* Bits of the registers that code of a compiler may load rsp from: rbx, rsp, rbp, r12 to r15. */
 #define KEPT_REGISTERS ((1u << 3) | (1u << 4) | (1u << 5) | (1u << 12) | (1u << 13) | (1u << 14) | (1u << 15))
@@ -116,40 +116,59 @@ static uint64_t function_start(const struct image *image, uint64_t offset)
 	return start;
 }
 
-/* True where an instruction begins at this offset in the file, or nobody can tell. */
-static bool begins_there(const struct image *image, uint64_t offset)
+/* How far the code of a function has been decoded: what is asked for next is mostly behind that. */
+struct decoded {
+	const struct image *image;
+	struct decoder *decoder; /* NULL: none was needed yet */
+	uint64_t start, at;      /* offsets in the file: of the function, and of the next instruction */
+};
+
+/* Goes on to the instruction at this offset, or the one behind. False: it cannot be told. */
+static bool decode_up_to(struct decoded *decoded, uint64_t offset)
 {
-	uint64_t start = function_start(image, offset), size = start ? offset - start + LONGEST : 0, at = 0;
-	struct decoder *decoder;
+	uint64_t first = decoded->at, size = first < offset ? offset - first : 0;
 	uint8_t *code;
 
-	if (!start || size > DECODED_MOST || decoder_new(&decoder))
+	if (!size)
 		return true;
-	code = malloc(size);
-	if (!code || pread(image->fd, code, size, start) != (ssize_t)size)
-		size = 0;
-	while (at + LONGEST < size) {
-		unsigned length = instruction_length(decoder, code + at, size - at);
-
-		at += length ?: 1;
+	if (size > DECODED_MOST || image_reads(decoded->image, EFFORT_SWITCHES, size))
+		return false;
+	code = calloc(1, size + INSTRUCTION_MOST);
+	if (!code || pread(decoded->image->fd, code, size + INSTRUCTION_MOST, first) < (ssize_t)size) {
+		free(code);
+		return false;
 	}
+	while (decoded->at < offset)
+		decoded->at += instruction_length(decoded->decoder, code + (decoded->at - first), size + INSTRUCTION_MOST - (decoded->at - first)) ?: 1;
 	free(code);
-	decoder_free(decoder);
-	return !size || at + LONGEST == size;
+	return true;
+}
+
+/* True where an instruction begins at this offset in the file, or nobody can tell. */
+static bool begins_there(struct decoded *decoded, uint64_t offset)
+{
+	uint64_t start = function_start(decoded->image, offset);
+
+	if (!start || (!decoded->decoder && decoder_new(&decoded->decoder)))
+		return true;
+	if (start != decoded->start)
+		decoded->start = decoded->at = start;
+	return !decode_up_to(decoded, offset) || decoded->at == offset;
 }
 
 /* LONGEST bytes behind them can be read, too. */
-static bool switches_in(const struct image *image, const uint8_t *code, size_t size, uint64_t offset)
+static bool switches_in(struct decoded *decoded, const uint8_t *code, size_t size, uint64_t offset)
 {
 	for (size_t i = 0; i + 3 <= size; i++)
 		if ((((code[i] & 0xf8) == 0x48 && loads_stack_pointer(code + i)) || pops_stack_pointer(code + i, size - i)) &&
-		    begins_there(image, offset + i))
+		    begins_there(decoded, offset + i))
 			return true;
 	return false;
 }
 
 bool image_switches_stacks(const struct image *image)
 {
+	struct decoded decoded = { .image = image };
 	uint8_t *buffer = calloc(1, CHUNK + 2 * LONGEST);
 	bool found = !buffer;
 	size_t count;
@@ -162,9 +181,10 @@ bool image_switches_stacks(const struct image *image)
 
 			if (got > 0)
 				memset(buffer + got, 0, LONGEST);
-			found = got > 0 && switches_in(image, buffer, got, code[i].offset + at);
+			found = got > 0 && switches_in(&decoded, buffer, got, code[i].offset + at);
 		}
 	}
+	decoder_free(decoded.decoder);
 	free(buffer);
 	return found;
 }

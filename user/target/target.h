@@ -194,7 +194,7 @@ void *image_frames(const struct image *image, size_t *size);
  * that are looked at. True: that was too much, which is said once, or the work is to end: what was to be found out is
  * not known.
  */
-enum effort { EFFORT_RANGES, EFFORT_ENDS, EFFORT_TABLES, EFFORT_UNWIND, EFFORTS };
+enum effort { EFFORT_RANGES, EFFORT_ENDS, EFFORT_TABLES, EFFORT_UNWIND, EFFORT_SWITCHES, EFFORTS };
 bool image_reads(const struct image *image, enum effort kind, uint64_t steps);
 /* The breath that is taken from now on while this thread looks through files; NULL: none. */
 void reading_breathes(struct breath *taken);
