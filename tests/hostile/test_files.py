@@ -107,6 +107,14 @@ def types(folder, library):
                       ".Ltype: .uleb128 4\n.rept 64\n.uleb128 3\n.long .Ltype - .Lunit\n.endr\n.byte 0, 0\n2:\n")
 
 
+def pops(folder, library):
+    """A function of 100,000 constants, each of which reads four times like a stack pointer that is loaded anew."""
+    (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") + ".type many, @function\nmany:\n"
+                                      ".rept 100000\nmovabs $0xc35cc35cc35cc35c, %rax\n.endr\nret\n.size many, . - many\n" + END)
+    gaspbpf.compile_c(folder / "library.s", library, "-shared", "-nostdlib", f"-Wl,-soname,{library.name}")
+    return folder / "program.c"
+
+
 def long_kinds(folder, library):
     """The entries of .eh_frame, 400,000 of them, are of one of two kinds by turns, and each of these is described by a text of ten megabytes."""
     kind = '.long 2f - 1f\n1:\n.long 0\n.byte 1\n.ascii "zR"\n.fill 10000000, 1, 83\n.byte 0, 1, 0x78, 16, 1, 0x1b\n.p2align 2\n2:\n'
@@ -239,8 +247,9 @@ def test_it_comes_up_beside_the_process(attack, tmp_path):
         assert memory < 512 << 20
 
 
-def test_types_that_lead_to_themselves():
-    with running(types) as (process, _):
+@pytest.mark.parametrize("attack", [types, pops], ids=lambda attack: attack.__name__)
+def test_nothing_of_it_is_given_up(attack):
+    with running(attack) as (process, _):
         result = gaspbpf.run("-m", "shmem", "-F", "work", "-p", process.pid, "-d", "100ms")
         assert result.returncode == 0, result.stderr
         assert re.search(r"GASP_C_FUNC +work +[1-9]", result.stdout), result.stdout

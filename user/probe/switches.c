@@ -25,6 +25,7 @@
 #include "probe/plan_private.h"
 
 #define CHUNK (1u << 20)
+#define SCANNED 1024       /* bytes that take as long as one that is decoded */
 #define LONGEST 8          /* bytes of the patterns */
 #define CODE_MOST (1ull << 30)
 #define DECODED_MOST (1u << 20) /* bytes from one suspicious instruction of a function to the next */
@@ -181,7 +182,7 @@ bool image_switches_stacks(const struct image *image)
 
 			if (got > 0)
 				memset(buffer + got, 0, LONGEST);
-			found = got > 0 && switches_in(&decoded, buffer, got, code[i].offset + at);
+			found = got > 0 && (image_reads(image, EFFORT_SWITCHES, got / SCANNED) || switches_in(&decoded, buffer, got, code[i].offset + at));
 		}
 	}
 	decoder_free(decoded.decoder);

@@ -40,7 +40,7 @@ static const struct {
 	[EFFORT_ENDS] = { 8u << 20, 3, "where its functions end: calls whose ends want to be known by that are not observed" },
 	[EFFORT_TABLES] = { 64u << 20, 64, "its jump tables: functions that one of them may lead into are not observed" },
 	[EFFORT_UNWIND] = { 8u << 20, 8, "how its functions are left (.eh_frame): what is told by that is not known" },
-	[EFFORT_SWITCHES] = { 8u << 20, 1, "whether its code changes stacks: taken to do so" },
+	[EFFORT_SWITCHES] = { 8u << 20, 2, "whether its code changes stacks: taken to do so" },
 };
 
 static const struct {
