@@ -3,6 +3,8 @@
 They were found by somebody who did not know the code, on the session rung: each of these tests failed then.
 """
 import os
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -85,3 +87,28 @@ def test_a_stack_is_changed_by_an_unusual_instruction(tmp_path, how):
 
 def test_a_program_looks_for_its_own_leaks(tmp_path):
     runs_as_alone(build(tmp_path, "leaks", "leaks.c", "-fsanitize=address", "-pthread", compiler="gcc"), said="no leak")
+
+
+@pytest.mark.guest_more
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("joins", [["--scope=file", "-p"], ["--"]], ids=["-p", "--"])
+def test_a_job_beside_that_nobody_observes_throws_through_mpi(job, observe, tmp_path, joins):
+    """Both use one library, whose probes are for everybody. It is a copy: nobody else has any of this."""
+    copied = tmp_path / "libmpi.so.40"
+    shutil.copyfile(next(word.split()[2] for word in subprocess.run(["ldd", gaspbpf.WORKLOADS / "mpi_job_openmpi"], capture_output=True, text=True, check=True)
+                         .stdout.splitlines() if "libmpi.so" in word), copied)
+    env = {**AS_ROOT, "LD_LIBRARY_PATH": str(tmp_path)}
+    launch = ["mpirun.openmpi", "-x", "LD_LIBRARY_PATH", "-n"]
+    held = joins == ["--"]
+    observed = job([*([gaspbpf.PROGRAM, "-q", "-m", "mpi", *joins] if held else []), *launch, "2", gaspbpf.WORKLOADS / "mpi_job_openmpi"], ranks=2,
+                   env=env).wait_ready()
+    watcher = None if held else observe("-m", "mpi", *joins, ",".join(map(str, observed.pids())))
+    for _ in range(2):
+        beside = subprocess.run([*launch, "2", gaspbpf.WORKLOADS / "harm" / "mpi_throws_openmpi"], capture_output=True, text=True,
+                                timeout=gaspbpf.PATIENCE, env={**os.environ, **env})
+        assert beside.returncode == 0, beside.stderr
+        assert beside.stdout.count("caught 25") == 2, beside.stdout
+    observed.work()
+    assert observed.end() == 0, observed.output()
+    said = observed.output() if held else watcher.finish()[1]
+    assert re.search(r"GASP_MPI_BARRIER +[1-9]", said), said

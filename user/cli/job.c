@@ -291,7 +291,8 @@ int job_load(struct job *job, uint64_t ring_bytes)
 	if (err)
 		return err;
 	job->plan->sessions = kernel_rung(job->kernel) == RUNG_SESSION;
-	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too: in libc that would be all of them. */
+	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too. */
+	job->plan->cautious[false] = !job->plan->sessions && job->attach.file;
 	job->plan->cautious[true] = !job->plan->sessions && job->attach.file_alone;
 	err = plan_set_choosing(job->plan, job->plan->sessions && job->attach.file, job->plan->sessions && job->attach.file_alone);
 	if (err)
