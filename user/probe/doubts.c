@@ -209,7 +209,7 @@ bool doubts_imported(const struct plan *plan, const char *name)
 bool doubts_reached(const struct plan *plan, const char *name)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if ((has(plan->images[i], name) || looks_up(plan, i, name)) && !is_runtime(plan, plan->images[i]))
+		if (!is_runtime(plan, plan->images[i]) && (has(plan->images[i], name) || looks_up(plan, i, name)))
 			return true;
 	return false;
 }
