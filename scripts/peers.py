@@ -66,6 +66,7 @@ class Tally:
     different: list = dataclasses.field(default_factory=list)
     bare_too: list = dataclasses.field(default_factory=list)  # it differs in further bare runs as well
     once: list = dataclasses.field(default_factory=list)  # it did not differ in further observed runs
+    joined: int = 0  # probes were in before its end
     calls: int = 0
     wrong: list = dataclasses.field(default_factory=list)  # counts
 
@@ -284,11 +285,24 @@ def mode_start(cases, options, tally):
 
 
 def mode_pid(cases, options, tally):
-    def join(pid):
-        return subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def run_joined(case):
+        """Its outcome, and whether a call of it was observed: what ends at once is over before anybody has joined it."""
+        with tempfile.TemporaryFile() as report:
+            seen = run(case, joined=lambda pid: subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "--json", "-p", str(pid)], stdout=report,
+                                                                 stderr=subprocess.DEVNULL))
+            report.seek(0)
+            return seen, saw_calls(report.read())
 
-    for (case, bare), seen in zip(cases, each(cases, "pid", lambda pair: run(pair[0], joined=join))):
-        note(tally, case, bare, seen, lambda case=case: run(case, joined=join))
+    for (case, bare), (seen, joined) in zip(cases, each(cases, "pid", lambda pair: run_joined(pair[0]))):
+        tally.joined += joined
+        note(tally, case, bare, seen, lambda case=case: run_joined(case)[0])
+
+
+def saw_calls(report):
+    try:
+        return any(row["calls"] for row in json.loads(report)["events"])
+    except (ValueError, KeyError):
+        return False
 
 
 def mode_session(cases, options, tally):
@@ -403,7 +417,8 @@ def try_all(suites, modes, options, kept=None):
 
 
 def tally_lines(tally):
-    return [*tally.different, *tally.once, *tally.bare_too, *tally.wrong]
+    joined = [f"calls were observed of {tally.joined} programs; the others were over before they were joined, or make no such calls"] if tally.joined else []
+    return [*joined, *tally.different, *tally.once, *tally.bare_too, *tally.wrong]
 
 
 def markdown(table):
