@@ -82,6 +82,12 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/unit/libshared.a $(LIBRARY)
 	$(call say,UNIT,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/unit/libshared.a $(LIBRARY) -lcmocka $(LDLIBS)
 
+# one with rings that it fills itself, as some fuzz targets do
+$(BUILD)/unit/pass_test: tests/unit/pass_test.c tests/fuzz/shared/kernel.c tests/fuzz/shared/fuzz.c $(LIBRARY)
+	$(call say,UNIT,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) -Wno-unused-parameter -o $@ $(filter %.c,$^) $(LIBRARY) -Wl,--wrap=kernel_control_fd \
+		-Wl,--wrap=epoll_ctl -lcmocka $(LDLIBS)
+
 # what several unit tests need
 $(BUILD)/unit/libshared.a: $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,$(wildcard tests/unit/shared/*.c))
 	$(call say,AR,$@)

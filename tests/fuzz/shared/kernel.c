@@ -18,7 +18,7 @@
 #define PAGE 4096UL
 #define RING_BYTES (64UL << 10)
 #define RECORD_HEAD 8
-#define NO_PID 4190000 /* and a few above: numbers that no process of a small machine has */
+#define RECORD_BUSY (1U << 31)
 
 int __wrap_kernel_control_fd(const struct kernel *kernel, size_t *bytes);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, void *event);
@@ -26,6 +26,7 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, void *event);
 struct ring_file {
 	int fd;
 	unsigned long *consumer, *producer;
+	unsigned long last; /* where the last record begins */
 	uint8_t *data;     /* twice in a row, as readers of ring buffers see it */
 };
 
@@ -132,10 +133,21 @@ bool fuzz_ring_put(unsigned ring, const void *record, size_t size)
 
 	if (next - *file->consumer > RING_BYTES)
 		return false;
+	file->last = at;
 	copy_twice(file, at, (const uint8_t *)head, sizeof(head));
 	copy_twice(file, at + RECORD_HEAD, record, size);
 	__atomic_store_n(file->producer, next, __ATOMIC_RELEASE);
 	return true;
+}
+
+void fuzz_ring_hold(unsigned ring, bool busy)
+{
+	struct ring_file *file = &files[ring];
+	uint32_t head;
+
+	memcpy(&head, file->data + (file->last & (RING_BYTES - 1)), sizeof(head));
+	head = busy ? head | RECORD_BUSY : head & ~RECORD_BUSY;
+	copy_twice(file, file->last, (const uint8_t *)&head, sizeof(head));
 }
 
 void fuzz_session_open(struct fuzz_session *s, const struct capture_events *events)
@@ -152,9 +164,21 @@ void fuzz_session_close(struct fuzz_session *s)
 	definitions_free(&s->d);
 }
 
+/* It and a few above: numbers that no process of a small machine has. */
+static uint32_t no_pid(void)
+{
+	static unsigned most;
+	FILE *file = most ? NULL : fopen("/proc/sys/kernel/pid_max", "re");
+
+	must(most || (file && fscanf(file, "%u", &most) == 1));
+	if (file)
+		fclose(file);
+	return most - 8;
+}
+
 static uint32_t some_pid(uint8_t which)
 {
-	return which % 4 ? NO_PID + which % 4 : (uint32_t)fuzz_sleeper();
+	return which % 4 ? no_pid() + which % 4 : (uint32_t)fuzz_sleeper();
 }
 
 size_t fuzz_span(struct input *in, struct gb_span *span)

@@ -24,6 +24,8 @@ pid_t fuzz_sleeper(void);
 void fuzz_rings_empty(void);
 /* A record, as the kernel would write it; false: no room. */
 bool fuzz_ring_put(unsigned ring, const void *record, size_t size);
+/* The record that was put in last is still being written, or is ready. */
+void fuzz_ring_hold(unsigned ring, bool busy);
 
 /* Definitions and a session of their own. */
 struct fuzz_session {
