@@ -26,6 +26,7 @@
 #include "probe/branches.h"
 #include "probe/plan_private.h"
 #include "probe/tables.h"
+#include "util/array.h"
 
 #define EXITS_MOST 64 /* of one function */
 #define PIECES_MOST 16
@@ -35,11 +36,14 @@
 #define TRIED 64            /* functions called last that are remembered, by a part of their address */
 #define HEAD 16             /* bytes of a branch's target that are looked at */
 
+/* Of a byte of code: an instruction begins here; a jump table leads here; control flow does. */
+enum { BEGINS = 1, TABLED = 2, REACHED = 4 };
+
 /* A stretch of the function's code. */
 struct piece {
 	uint64_t start, size;
 	uint8_t *bytes;
-	uint8_t *begins;    /* by byte: an instruction begins here */
+	uint8_t *marks;     /* by byte: BEGINS, TABLED, REACHED */
 };
 
 struct search {
@@ -94,8 +98,8 @@ static void add_piece(struct search *s, uint64_t start, uint64_t size)
 	*piece = (struct piece){ .start = start, .size = size };
 	s->npieces++;
 	piece->bytes = branches_code_at(s->image, start, &have);
-	piece->begins = calloc(size + 1, 1);
-	if (!piece->bytes || !piece->begins || have != size)
+	piece->marks = calloc(size + 1, 1);
+	if (!piece->bytes || !piece->marks || have != size)
 		s->why = "its code cannot be read";
 }
 
@@ -323,7 +327,7 @@ static void sweep(struct search *s, size_t piece)
 			s->why = "there is code that cannot be decoded";
 			return;
 		}
-		p->begins[before] = 1;
+		p->marks[before] |= BEGINS;
 		if (transfer == TRANSFER_BRANCH)
 			take_branch(s, piece, before, at, target, always);
 		else if (transfer == TRANSFER_INDIRECT)
@@ -344,10 +348,13 @@ static bool is_part_by_name(const struct search *s, const struct symbol *symbol)
 /* An entry of a table that may be one of ours: what it leads to is a part only if it cannot be anything else. */
 static void look_at_entry(struct search *s, uint64_t target)
 {
+	const struct piece *piece = piece_at(s, target);
 	const struct unwind_range *range;
 	const struct symbol *symbol;
 
-	if (s->why || piece_at(s, target) || !is_code(s, target))
+	if (piece)
+		piece->marks[target - piece->start] |= TABLED;
+	if (s->why || piece || !is_code(s, target))
 		return;
 	range = image_unwind_range_at(s->image, target);
 	symbol = image_symbol_at(s->image, offset_of(s, target));
@@ -375,7 +382,7 @@ static void look_at_tables(struct search *s)
 		uint64_t target;
 
 		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++)
-			if (s->pieces[i].begins[at] &&
+			if (s->pieces[i].marks[at] & BEGINS &&
 			    instruction_lea(s->pieces[i].bytes + at, 7, s->pieces[i].start + at, &target))
 				s->why = tables_entries(&tables, target, &search) ? s->why : too_long;
 	}
@@ -387,9 +394,75 @@ static void check_targets(struct search *s)
 	for (size_t i = 0; !s->why && i < s->ntargets; i++) {
 		const struct piece *piece = piece_at(s, s->targets[i]);
 
-		if (!piece || !piece->begins[s->targets[i] - piece->start])
+		if (!piece || !(piece->marks[s->targets[i] - piece->start] & BEGINS))
 			s->why = "one of its branches leads into the middle of an instruction";
 	}
+}
+
+/* --- what is code at all ------------------------------------------------ */
+
+/* Instructions that control flow leads to, and whose own way on has yet to be followed. */
+struct pending {
+	uint64_t *at;
+	size_t count, room;
+	bool failed;
+};
+
+static void reach(struct search *s, struct pending *pending, uint64_t address)
+{
+	const struct piece *piece = piece_at(s, address);
+	uint8_t *mark = piece ? &piece->marks[address - piece->start] : NULL;
+
+	if (!mark || !(*mark & BEGINS) || *mark & REACHED)
+		return;
+	*mark |= REACHED;
+	if (array_one_more(&pending->at, &pending->room, pending->count, sizeof(*pending->at)))
+		pending->failed = true;
+	else
+		pending->at[pending->count++] = address;
+}
+
+/* One instruction, and where it leads. */
+static void follow(struct search *s, struct pending *pending, uint64_t address)
+{
+	const struct piece *piece = piece_at(s, address);
+	struct recent recent = { 0 };
+	enum indirect indirect = INDIRECT_NONE;
+	uint64_t at = address - piece->start, target;
+	bool always = false;
+	enum transfer transfer = branches_step(&s->code, piece->bytes, piece->size, piece->start, &at, &recent, &target, &indirect, &always);
+
+	if (transfer == TRANSFER_BRANCH)
+		reach(s, pending, target);
+	if (!always && at < piece->size)
+		reach(s, pending, piece->start + at);
+}
+
+/*
+ * Constants may stand among the code, and a byte of one read like a `ret`: a breakpoint there would change what the program computes. So
+ * control flow must lead to each end, from the function's first instruction or by one of its jump tables.
+ */
+static void check_reached(struct search *s)
+{
+	struct pending pending = { 0 };
+
+	reach(s, &pending, s->code.address);
+	for (size_t i = 0; i < s->npieces; i++)
+		for (uint64_t at = 0; at < s->pieces[i].size && s->has_table; at++)
+			if (s->pieces[i].marks[at] & TABLED)
+				reach(s, &pending, s->pieces[i].start + at);
+	while (pending.count && !pending.failed && may_decode(s, 1))
+		follow(s, &pending, pending.at[--pending.count]);
+	for (size_t i = 0; i < s->nexits && !s->why; i++)
+		for (size_t p = 0; p < s->npieces; p++) {
+			uint64_t at = s->exits[i].offset - offset_of(s, s->pieces[p].start);
+
+			if (at < s->pieces[p].size && !(s->pieces[p].marks[at] & REACHED))
+				s->why = "nothing leads to one of the instructions that may end it: it may be a constant";
+		}
+	if (pending.failed)
+		s->why = "there is no memory";
+	free(pending.at);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -419,13 +492,15 @@ static void search(struct search *s)
 			look_at_tables(s);
 	} while (!s->why && swept < s->npieces);
 	check_targets(s);
+	if (!s->why)
+		check_reached(s);
 }
 
 static void search_free(struct search *s)
 {
 	for (size_t i = 0; i < s->npieces; i++) {
 		free(s->pieces[i].bytes);
-		free(s->pieces[i].begins);
+		free(s->pieces[i].marks);
 	}
 	decoder_free(s->code.decoder);
 	free(s->targets);

@@ -288,13 +288,31 @@ unsigned instruction_lowers_stack(const uint8_t *code, unsigned length)
 	return bytes <= FRAME_MOST ? bytes : 0;
 }
 
+/*
+ * A VEX, EVEX, XOP or REX2 prefix, or REX.B before 90 (xchg with r8). The kernel looks at the byte behind these as if they were not there, and runs
+ * some as what it would be alone: vmovdqu (7f) as a jump, vpor (eb) as another one, xchg as a nop (branch_setup_xol_ops() in arch/x86/kernel/uprobes.c, up
+ * to Linux 6.18 at least). Which ones those are differs from kernel to kernel, so none is probed.
+ */
+static bool is_misread(const uint8_t *code, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size && is_legacy_prefix(code[at]))
+		at++;
+	if (at + 1 >= size)
+		return false;
+	if (code[at] == 0x8f)
+		return code[at + 1] & 0x38; /* XOP; else pop */
+	return code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62 || code[at] == 0xd5 || ((code[at] & 0xf1) == 0x41 && code[at + 1] == 0x90);
+}
+
 /* is_prefix_bad() in arch/x86/kernel/uprobes.c: lock, and the es, cs, ss and ds overrides. */
 bool instruction_refused(const uint8_t *code, size_t size)
 {
 	for (size_t i = 0; i < size && is_legacy_prefix(code[i]); i++)
 		if (code[i] == 0xf0 || code[i] == 0x26 || code[i] == 0x2e || code[i] == 0x36 || code[i] == 0x3e)
 			return true;
-	return size == 0;
+	return size == 0 || is_misread(code, size);
 }
 
 /* --- from the operands ------------------------------------------------- */
