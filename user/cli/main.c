@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "target/target.h"
+#include "util/files.h"
 #include "util/log.h"
 
 static const struct {
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = 2;
 	argp_program_version = "gaspbpf " GASPBPF_VERSION;
 	outlive_writing();
+	if (!caller_stack_is_not_ours())
+		return 1;
 	if (argc < 2)
 		return help(stderr);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

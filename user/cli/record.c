@@ -221,6 +221,14 @@ static void show_status(struct watch *w, uint64_t now)
 	w->spans_shown = totals.spans;
 }
 
+/* A job that ends its workers by a signal to its process group means itself, and not gaspbpf, which is of the same group. */
+static bool is_of_job(struct watch *w, const struct signalfd_siginfo *info)
+{
+	return w->job->command && info->ssi_code == SI_USER &&
+	       ((pid_t)info->ssi_pid == w->job->command || process_descends((pid_t)info->ssi_pid, w->job->command) ||
+		capture_knows(w->job->capture, (pid_t)info->ssi_pid));
+}
+
 /* True when a signal asks to stop. */
 static bool read_signals(struct watch *w)
 {
@@ -230,7 +238,7 @@ static bool read_signals(struct watch *w)
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
 			flight_ask(w->job->flight, "SIGUSR1");
-		else
+		else if (!is_of_job(w, &info))
 			stop = true;
 	}
 	return stop;

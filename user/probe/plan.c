@@ -273,8 +273,10 @@ static int add_mapped(struct plan *plan, const struct process *process)
 
 static int add_processes(struct plan *plan, struct process *const *processes, size_t count)
 {
+	int err;
+
 	for (size_t i = 0; i < count; i++) {
-		int err = add_mapped(plan, processes[i]);
+		err = add_mapped(plan, processes[i]);
 
 		if (processes[i]->filtered && !plan->work->filters_tried) {
 			plan->work->filters_tried = true;
@@ -284,7 +286,10 @@ static int add_processes(struct plan *plan, struct process *const *processes, si
 		if (err && err != -ESRCH)
 			return err;
 	}
-	return explore(plan);
+	err = explore(plan);
+	for (size_t i = 0; !err && i < count; i++)
+		plan_find_patched(plan, processes[i]);
+	return err;
 }
 
 int plan_add_processes(struct plan *plan, struct process *const *processes, size_t count)

@@ -217,8 +217,8 @@ static void choose_sites(const struct plan *plan, struct site *site, bool stacks
 /* Of a function that jumps back to its first instruction calls are only told where a return probe follows them, and can be declined at each hit. */
 static void choose_whether(const struct plan *plan, struct site *site)
 {
-	site->left_out = NULL;
-	if (!site->rounds)
+	site->left_out = site->patched;
+	if (!site->rounds || site->patched)
 		return;
 	if (site->returns != RETURNS_TRAMPOLINE)
 		site->left_out = "it jumps back to where it begins, and only a return probe could tell its calls from such jumps";

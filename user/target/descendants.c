@@ -21,6 +21,7 @@
 #include "util/array.h"
 #include "util/log.h"
 
+#define GENERATIONS_MOST 64
 #define RANK_VARIABLES 64 /* names looked for at most: one bit each */
 
 struct relative {
@@ -185,4 +186,20 @@ int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, si
 	free(family.members);
 	closedir(proc);
 	return error;
+}
+
+bool process_descends(pid_t pid, pid_t from)
+{
+	for (unsigned generation = 0; pid > 1 && generation < GENERATIONS_MOST; generation++) {
+		struct proc_stat stat;
+		char path[32];
+
+		if (pid == from)
+			return true;
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		if (proc_stat_read(AT_FDCWD, path, &stat))
+			return false;
+		pid = stat.parent;
+	}
+	return false;
 }

@@ -36,6 +36,7 @@ static void run_command(char *const argv[], const struct caller *caller, int gat
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_NOFILE, &caller->files);
 	setrlimit(RLIMIT_MEMLOCK, &caller->locked);
+	setrlimit(RLIMIT_STACK, &caller->stack);
 	become(caller);
 	if (!keep_privileges_back())
 		_exit(126);

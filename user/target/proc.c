@@ -124,10 +124,10 @@ int proc_stat_read(int folder, const char *path, struct proc_stat *stat)
 		return -errno;
 	/* The name in parentheses may hold anything, parentheses too: what follows the last one is the kernel's. */
 	rest = strrchr(text, ')');
-	fields = rest ? sscanf(rest + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			       &stat->state, &parent, &flags, &start) : 0;
+	fields = rest ? sscanf(rest + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
+			       &stat->state, &parent, &flags, &stat->threads, &start) : 0;
 	free(text);
-	if (fields != 4)
+	if (fields != 5)
 		return -ESRCH;
 	stat->parent = parent;
 	stat->kernel_thread = flags & PF_KTHREAD;

@@ -28,6 +28,7 @@ struct proc_stat {
 	char state;            /* 'R', 'S', 'Z' ... */
 	pid_t parent;
 	bool kernel_thread;
+	unsigned threads;      /* 0: it is a thread that has ended */
 	uint64_t start_time;   /* clock ticks after boot */
 };
 

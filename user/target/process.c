@@ -139,7 +139,9 @@ static int check_state(struct process *process)
 		return -EINVAL;
 	}
 	if (stat.state == 'Z' || stat.state == 'X') {
-		if (!process->may_end)
+		if (!process->may_end && stat.threads > 1)
+			log_error("%d: its main thread has ended, and without it nobody can look at the others: start it with 'gaspbpf -- COMMAND'", process->pid);
+		else if (!process->may_end)
 			log_error("%d: has ended already (zombie): choose a running process", process->pid);
 		return -ESRCH;
 	}

@@ -110,6 +110,8 @@ char *thread_name(pid_t pid, pid_t tid);
  * *pids is malloc'ed, in ascending order. 0 or -errno.
  */
 int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, size_t *count);
+/* Was this process started by that one, directly or by others between them that are still there? */
+bool process_descends(pid_t pid, pid_t from);
 
 /* --- launchers --------------------------------------------------------- */
 

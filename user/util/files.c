@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "util/log.h"
 
 #define GROUPS_MOST 256
+#define STACK_LEAST (2ul << 20)
 
 /* A decimal id from the environment; false where there is none or it is no id. */
 static bool id_from_environment(const char *name, uint32_t *id)
@@ -52,6 +54,32 @@ static bool in_group(const struct passwd *entry, gid_t gid)
 	return false;
 }
 
+static struct rlimit stack_as_called; /* all zero: it is still as it was */
+
+bool caller_stack_is_not_ours(void)
+{
+	struct rlimit wanted = { STACK_LEAST, STACK_LEAST };
+	pthread_attr_t attributes;
+
+	if (getrlimit(RLIMIT_STACK, &stack_as_called) || stack_as_called.rlim_cur >= STACK_LEAST) {
+		stack_as_called = (struct rlimit){ 0 };
+		return true;
+	}
+	if (stack_as_called.rlim_max > wanted.rlim_max)
+		wanted.rlim_max = stack_as_called.rlim_max;
+	if (setrlimit(RLIMIT_STACK, &wanted)) {
+		log_error("stacks are limited to %llu KiB here (ulimit -s), and gaspbpf needs %lu: raise the limit, or let root do it",
+			  (unsigned long long)stack_as_called.rlim_cur >> 10, STACK_LEAST >> 10);
+		return false;
+	}
+	if (pthread_attr_init(&attributes))
+		return true;
+	if (!pthread_attr_setstacksize(&attributes, STACK_LEAST))
+		pthread_setattr_default_np(&attributes);
+	pthread_attr_destroy(&attributes);
+	return true;
+}
+
 int caller_find(struct caller *caller)
 {
 	struct passwd entry, *found = NULL;
@@ -61,6 +89,9 @@ int caller_find(struct caller *caller)
 	*caller = (struct caller){ .uid = getuid(), .gid = getgid() };
 	getrlimit(RLIMIT_NOFILE, &caller->files);
 	getrlimit(RLIMIT_MEMLOCK, &caller->locked);
+	getrlimit(RLIMIT_STACK, &caller->stack);
+	if (stack_as_called.rlim_cur)
+		caller->stack = stack_as_called;
 	if (geteuid() == 0 && id_from_environment("SUDO_UID", &uid) &&
 	    !getpwuid_r(uid, &entry, storage, sizeof(storage), &found) && found) {
 		caller->uid = uid;

@@ -16,9 +16,11 @@ struct caller {
 	gid_t gid;
 	char *name; /* login name; may be NULL */
 	char *home; /* may be NULL */
-	struct rlimit files, locked; /* our limits when we asked: those of a command started for the caller */
+	struct rlimit files, locked, stack; /* our limits when we asked: those of a command started for the caller */
 };
 int caller_find(struct caller *caller);
+/* Room on stacks for ourselves, whatever `ulimit -s` says; struct caller has the limit as it was. Before any thread is made. False: not allowed; said. */
+bool caller_stack_is_not_ours(void);
 void caller_free(struct caller *caller);
 
 /*

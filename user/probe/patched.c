@@ -1,0 +1,105 @@
+/*
+ * patched.c - is a function's code in memory still that of its file?
+ *
+ * Hooks, live patches and tracing frameworks (UCX's memory hooks, XRay) write a jump over a function's first instructions. The kernel does not compare:
+ * it writes its breakpoint over what is there, and lets the instruction of the file run in its place. Then the rest of the jump is
+ * executed as code. So before a process's probes go in, its code is read where they would be, and a function whose code is another one is
+ * left out. Bytes of breakpoints, ours and others', do not count, nor does a nop of 5 bytes that the kernel has made a call (Linux 6.18).
+ *
+ * What is patched later is not noticed: a jump that is written over a breakpoint is as good as without one, and its calls are not seen.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/instruction.h"
+#include "probe/plan_private.h"
+#include "util/pieces.h"
+
+#define BATCH 16
+#define BREAKPOINT 0xcc
+#define NOP5 5
+
+static const char other_code[] = "its code in memory is not that of the file: something has patched it";
+static const char writable_code[] = "its code is mapped writable, and the kernel puts no probes there";
+
+/* Code of one function: from its first instruction to behind the one with the probe. */
+struct compared {
+	struct site *site;
+	uint8_t file[64], memory[64];
+};
+
+static bool is_nop5(const uint8_t *code, size_t size)
+{
+	return size >= NOP5 && instruction_class(code, NOP5) == SITE_NOP5;
+}
+
+static bool is_changed(const uint8_t *file, const uint8_t *memory, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (memory[i] == file[i] || memory[i] == BREAKPOINT)
+			continue;
+		if (memory[i] != 0xe8 || !is_nop5(file + i, size - i))
+			return true;
+		i += NOP5 - 1;
+	}
+	return false;
+}
+
+static void leave_out(struct site *site, const char *why)
+{
+	site->patched = why;
+	site->left_out = why;
+}
+
+static void compare(const struct process *process, struct compared *some, struct memory_piece *pieces, size_t count)
+{
+	if (!memory_read_pieces(process->pid, pieces, count))
+		return; /* it has ended, or does not let its code be read */
+	for (size_t i = 0; i < count; i++)
+		if (is_changed(some[i].file, some[i].memory, pieces[i].size))
+			leave_out(some[i].site, other_code);
+}
+
+/* The code that holds these bytes of the file; NULL: none. */
+static const struct mapping *mapping_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *m = &process->mappings[i];
+
+		if (m->executable && m->inode == image->inode && m->device == image->device && offset >= m->offset &&
+		    offset + size - m->offset <= m->end - m->start)
+			return m;
+	}
+	return NULL;
+}
+
+void plan_find_patched(struct plan *plan, const struct process *process)
+{
+	struct compared some[BATCH];
+	struct memory_piece pieces[BATCH];
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+		uint64_t first = site->offset < site->probe_offset ? site->offset : site->probe_offset;
+		uint64_t last = (site->offset < site->probe_offset ? site->probe_offset : site->offset) + INSTRUCTION_MOST;
+		uint64_t size = site->body.size && last > site->body.offset + site->body.size ? site->body.offset + site->body.size - first : last - first;
+		const struct mapping *mapping;
+
+		if (site->patched || !size || size > sizeof(some[0].file))
+			continue;
+		mapping = mapping_of(process, site->image, first, size);
+		if (mapping && mapping->writable)
+			leave_out(site, writable_code);
+		if (!mapping || mapping->writable || pread(site->image->fd, some[count].file, size, first) != (ssize_t)size)
+			continue;
+		some[count].site = site;
+		pieces[count] = (struct memory_piece){ .address = mapping->start + (first - mapping->offset), .bytes = some[count].memory, .size = size };
+		if (++count < BATCH)
+			continue;
+		compare(process, some, pieces, count);
+		count = 0;
+	}
+	if (count)
+		compare(process, some, pieces, count);
+}
