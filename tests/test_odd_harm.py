@@ -112,3 +112,48 @@ def test_a_job_beside_that_nobody_observes_throws_through_mpi(job, observe, tmp_
     assert observed.end() == 0, observed.output()
     said = observed.output() if held else watcher.finish()[1]
     assert re.search(r"GASP_MPI_BARRIER +[1-9]", said), said
+
+
+@pytest.mark.guest_more
+@pytest.mark.usefixtures("rung")
+def test_instructions_that_the_kernel_misreads(tmp_path):
+    """Under a breakpoint xchg with r8 is run as a nop, vpor and vmovdqu as jumps."""
+    runs_as_alone(build(tmp_path, "misread", "misread.c", compiler="gcc"), options=["-F", "exchange", "-F", "join", "-F", "copy"], said="sum 5050")
+
+
+@pytest.mark.usefixtures("rung")
+def test_constants_among_code_are_no_ends_of_it(tmp_path):
+    program = build(tmp_path, "constants", "constants.cc")
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
+    runs_as_alone(program, options=["-F", "behind", "-F", "amidst"], said=said)
+
+
+@pytest.mark.usefixtures("rung")
+def test_a_function_that_was_patched_before(tmp_path, observe):
+    program = build(tmp_path, "patched", "patched.c", compiler="gcc")
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+        try:
+            assert target.stdout.readline() == "ready\n"
+            watcher = observe("-F", "compute", "-F", "steady", "-p", target.pid)
+            target.stdin.write("c")
+            target.stdin.flush()
+            target.stdin.close()
+            said = target.stdout.read()
+            assert (target.wait(timeout=gaspbpf.PATIENCE), said) == (0, f"sum {100 * 1000 + 2 * 4950 - 100}\n")
+        finally:
+            target.kill()
+    _, out, errors = watcher.finish()
+    assert "compute is not observed: its code in memory is not that of the file" in errors
+    assert re.search(r"GASP_C_FUNC +steady +100\b", out), out
+
+
+def test_a_job_that_signals_its_process_group(tmp_path):
+    program = build(tmp_path, "own_group", "own_group.c", compiler="gcc")
+    seen = subprocess.run([gaspbpf.PROGRAM, "-q", "-m", "c", "--", program], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, start_new_session=True)
+    assert (seen.returncode, seen.stdout.partition("Observed for ")[0]) == (6, "ended 3\n"), seen.stderr
+
+
+def test_a_command_has_the_limit_of_its_stack_that_it_was_called_with():
+    seen = subprocess.run(["sh", "-c", "ulimit -S -s 96; exec \"$0\" -q -m c -- sh -c 'ulimit -s'", gaspbpf.PROGRAM], capture_output=True, text=True,
+                          timeout=gaspbpf.PATIENCE)
+    assert (seen.returncode, seen.stdout.splitlines()[0]) == (0, "96"), seen.stderr
