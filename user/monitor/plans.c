@@ -71,6 +71,7 @@ int plans_new(struct monitor *m)
 	if (err)
 		return err;
 	m->plan->no_alone = true;
+	m->plan->of_many = true;
 	m->plan->placing.breath = &m->breath;
 	m->plan->admission = (struct plan_admission){ .file = shares_admit_file, .functions = shares_admit_functions, .context = m };
 	shares_renew(m);

@@ -287,7 +287,7 @@ static int add_processes(struct plan *plan, struct process *const *processes, si
 			return err;
 	}
 	err = explore(plan);
-	for (size_t i = 0; !err && i < count; i++)
+	for (size_t i = 0; !err && !plan->of_many && i < count; i++)
 		plan_find_patched(plan, processes[i]);
 	return err;
 }

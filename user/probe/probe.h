@@ -175,6 +175,7 @@ struct plan {
 	struct absent *absents; size_t nabsents;
 	char **builds; size_t nbuilds;               /* borrowed: "MODEL=BUILD", as the user said (plan_set_builds()) */
 	bool no_alone; /* models that join alone take part only where -m asks for them */
+	bool of_many;          /* its processes are several users': what one of them has patched is no reason to leave the others' calls out */
 	struct place_options placing;
 	enum returns_wish returns;
 	struct returns_work *returns_work; /* private to returns.c */
