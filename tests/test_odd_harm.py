@@ -157,3 +157,25 @@ def test_a_command_has_the_limit_of_its_stack_that_it_was_called_with():
     seen = subprocess.run(["sh", "-c", "ulimit -S -s 96; exec \"$0\" -q -m c -- sh -c 'ulimit -s'", gaspbpf.PROGRAM], capture_output=True, text=True,
                           timeout=gaspbpf.PATIENCE)
     assert (seen.returncode, seen.stdout.splitlines()[0]) == (0, "96"), seen.stderr
+
+
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("function", ["called_by_main", "next_of", "parameter", "handler_*"])
+def test_functions_that_look_at_their_return_address(tmp_path, function):
+    program = build(tmp_path, "own_return", "own_return.c", "-O2", "-rdynamic", compiler="gcc")
+    runs_as_alone(program, options=["-F", function], said="callers 100 found 100 parameters 4200 sums 4200")
+
+
+@pytest.mark.usefixtures("rung")
+def test_functions_that_tell_who_has_called_them(tmp_path):
+    """As -finstrument-functions makes them do."""
+    (tmp_path / "told.c").write_text(r"""
+#include <stdio.h>
+static long known;
+__attribute__((no_instrument_function)) int main(void);
+__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *function, void *caller) { known += caller > (void *)main && caller < (void *)main + 4096; }
+__attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *function, void *caller) { known += caller > (void *)main && caller < (void *)main + 4096; }
+__attribute__((noinline)) int step(int n) { __asm__ volatile(""); return n + 1; }
+int main(void) { for (int i = 0; i < 100; i++) step(i); printf("known %ld\n", known); return 0; }
+""")
+    runs_as_alone(build(tmp_path, "told", tmp_path / "told.c", "-finstrument-functions", compiler="gcc"), options=["-F", "step"], said="known 200")

@@ -288,6 +288,33 @@ unsigned instruction_lowers_stack(const uint8_t *code, unsigned length)
 	return bytes <= FRAME_MOST ? bytes : 0;
 }
 
+bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_base *base, int64_t *distance)
+{
+	unsigned at = skip_prefixes(code, length);
+	uint8_t rex = at && (code[at - 1] & 0xf0) == 0x40 ? code[at - 1] : 0, op = at < length ? code[at] : 0, mod, rm;
+
+	at += op == 0x0f ? 2 : 1;
+	/* Of the opcodes without a ModRM byte none has such an operand. */
+	if (at >= length || (op >= 0x50 && op < 0x62) || (op >= 0x70 && op < 0x80) || (op >= 0xb0 && op < 0xc0) || op == 0xe8 || op == 0xe9 || op == 0xeb ||
+	    (op < 0x40 && (op & 7) > 3 && op != 0x0f) || op == 0x68 || op == 0x6a || op == 0xa8 || op == 0xa9 || op == 0xc2 || rex & 1)
+		return false;
+	mod = code[at] >> 6;
+	rm = code[at] & 7;
+	if (mod == 3)
+		return false;
+	if (rm == 4) { /* a SIB byte: rsp, and no index */
+		if (++at >= length || code[at] != 0x24)
+			return false;
+		*base = BASE_RSP;
+	} else if (rm == 5 && mod != 0) {
+		*base = BASE_RBP;
+	} else {
+		return false;
+	}
+	*distance = mod == 0 ? 0 : read_displacement(code + at + 1, length > at + 1 && mod == 1 ? 1 : length > at + 4 ? 4 : 0, mod == 1 ? 1 : 4);
+	return true;
+}
+
 /*
  * A VEX, EVEX, XOP or REX2 prefix, or REX.B before 90 (xchg with r8). The kernel looks at the byte behind these as if they were not there, and runs
  * some as what it would be alone: vmovdqu (7f) as a jump, vpor (eb) as another one, xchg as a nop (branch_setup_xol_ops() in arch/x86/kernel/uprobes.c, up

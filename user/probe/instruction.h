@@ -72,6 +72,9 @@ enum site_class instruction_class(const uint8_t *code, unsigned length);
 unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size);
 /* A push of a general register, or a subtraction from the stack pointer, changes nothing but that and flags: by how many bytes; 0: it is neither. */
 unsigned instruction_lowers_stack(const uint8_t *code, unsigned length);
+/* The operand that lies on the stack, at a fixed distance from rsp or rbp, whether it is read, written, or its address is taken. False: there is none. */
+enum stack_base { BASE_RSP, BASE_RBP };
+bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_base *base, int64_t *distance);
 /* True for prefixes with which the kernel takes no breakpoint at all. */
 bool instruction_refused(const uint8_t *code, size_t size);
 

@@ -55,6 +55,8 @@ bool image_switches_stacks(const struct image *image);
 void plan_find_uncalled(struct plan *plan, uint32_t first);
 /* Has the stack read where a library that only passes calls on calls the sites from `first` on. */
 void plan_find_wrappers(struct plan *plan, uint32_t first);
+/* May this function look at its own return address, or hand it on? In doubt it does. (looks_back.c) */
+bool site_looks_back(struct site *site);
 /* Leaves out the functions whose code in this process's memory is another one than in the file. (patched.c) */
 void plan_find_patched(struct plan *plan, const struct process *process);
 /* Does a process map this image (an index)? It may be there only as a file. */

@@ -119,6 +119,7 @@ struct site {
 	bool uncalled;                 /* no mapped file imports it: of a large library (imports.c) */
 	bool rounds;                   /* its probe is hit by jumps of its own, too (struct probe_place) ... */
 	const char *left_out;          /* ... and nothing can tell them from calls: it is not observed. Why so, in words; NULL: it is */
+	signed char looks_back;        /* may it look at its own return address? 1, -1; 0: nobody has asked yet (looks_back.c) */
 	const char *patched;           /* left out, as a process has other code there than the file (patched.c): why, in words */
 	bool said_left_out;
 	bool crowded;                  /* left out: others' return probes are on all its places (neighbours.c) */

@@ -45,6 +45,7 @@ static const char handler_throws[] = "an exception may come out of a signal hand
 static const char other_stack[] = "a signal handler on a stack of its own may interrupt it (sigaltstack is imported)";
 static const char preempted[] = "a signal handler may switch stacks inside it";
 static const char strangers[] = "processes that are not known yet may call it";
+static const char own_return[] = "it may look at its own return address, or hand it on";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
 #define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (exceptions are known: " name ")" }
@@ -165,8 +166,15 @@ static const char *handler_danger(struct plan *plan, struct facts *facts, const 
 	return facts->own_stack && !plan->choosing[site->function->model->alone] ? other_stack : NULL;
 }
 
+static bool looks_back(struct site *site)
+{
+	if (!site->looks_back)
+		site->looks_back = site_looks_back(site) ? 1 : -1;
+	return site->looks_back > 0;
+}
+
 /* Why a return probe could do harm; NULL: it cannot. *stacks: because stacks are changed. */
-static const char *danger(struct plan *plan, struct facts *facts, const struct site *site, bool *stacks)
+static const char *danger(struct plan *plan, struct facts *facts, struct site *site, bool *stacks)
 {
 	const char *why = switch_danger(plan, facts, site);
 
@@ -184,6 +192,8 @@ static const char *danger(struct plan *plan, struct facts *facts, const struct s
 	}
 	if (!why && plan->cautious[site->function->model->alone] && !(site->function->marks & MARK_LEAF))
 		why = strangers;
+	if (!why && is_user(site->function) && looks_back(site))
+		why = own_return;
 	return why ?: plan->guarded ? filter_kills : NULL;
 }
 

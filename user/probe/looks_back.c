@@ -1,0 +1,146 @@
+/*
+ * looks_back.c - does a function look at its own return address?
+ *
+ * Under a return probe it finds the kernel's trampoline there. Allocation trackers and lock debuggers ask who has called
+ * them (__builtin_return_address), code that was compiled with -pg or -finstrument-functions tells it to somebody else, hand-written
+ * code has parameters behind the call; and what is called last, by a jump, has the return address of its caller: dlsym(RTLD_NEXT)
+ * then finds no object that has called it. Models know their functions. Of the functions that a user asks for the code is looked at:
+ *
+ *   an operand on the stack, just above what the function has pushed, is the return address: at (%rsp) at its beginning, at a
+ *   fixed distance where the frame is set up, and at 8(%rbp) where rbp is the frame's.
+ *
+ * And code that never returns, but jumps on by a pointer, may have been reached in the same way (handlers of interpreters): then what is on top of the
+ * stack is no return address at all.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/branches.h"
+#include "probe/plan_private.h"
+
+#define LOOKED_AT (1u << 16) /* bytes of a function */
+
+/* Where the frame stands, as far as it is known. */
+struct frame {
+	uint64_t depth;  /* bytes on the stack above which the return address is */
+	bool set_up;     /* the function's work has begun: depth stays what it is */
+	bool pointer;    /* rbp points to where the function has pushed it */
+};
+
+static bool reads_return_address(const uint8_t *code, unsigned length, const struct frame *frame)
+{
+	enum stack_base base;
+	int64_t distance;
+
+	if (!instruction_stack_operand(code, length, &base, &distance))
+		return false;
+	return base == BASE_RSP ? distance == (int64_t)frame->depth : frame->pointer && distance == 8;
+}
+
+/* mov %rsp,%rbp, in both of its forms */
+static bool sets_frame_pointer(const uint8_t *code, unsigned length)
+{
+	return length == 3 && code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+}
+
+static bool is_pop(const uint8_t *code, unsigned length)
+{
+	return (length == 1 && (code[0] & 0xf8) == 0x58) || (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58);
+}
+
+static bool code_looks_back(struct decoder *decoder, const uint8_t *code, uint64_t size)
+{
+	struct frame frame = { 0 };
+
+	for (uint64_t at = 0; at < size;) {
+		unsigned length = instruction_length(decoder, code + at, size - at);
+		enum transfer transfer;
+		int64_t displacement;
+		bool always;
+
+		if (!length)
+			break; /* instructions newer than the disassembler */
+		if (reads_return_address(code + at, length, &frame))
+			return true;
+		if (!frame.set_up && !frame.depth && is_pop(code + at, length))
+			return true; /* what is on top of the stack is taken for something else */
+		transfer = instruction_transfer(code + at, length, &displacement, &always);
+		frame.set_up |= always || transfer == TRANSFER_CALL || is_pop(code + at, length);
+		if (!frame.set_up) {
+			frame.pointer |= frame.depth == 8 && sets_frame_pointer(code + at, length);
+			frame.depth += instruction_lowers_stack(code + at, length);
+		}
+		at += length;
+	}
+	return false;
+}
+
+/* Code that a compiler has made tell its callers to somebody. */
+static bool is_instrumented(const struct image *image)
+{
+	static const char *const names[] = { "mcount", "_mcount", "__fentry__", "__cyg_profile_func_enter" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (image_imports(image, names[i]) || (image->is_program && image_symbol(image, names[i])))
+			return true;
+	return false;
+}
+
+/* Functions that act on behalf of the object that has called them. */
+static bool asks_for_caller(const struct image *image)
+{
+	static const char *const names[] = { "dlsym", "dlvsym", "dlopen", "dlmopen" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (image_imports(image, names[i]))
+			return true;
+	return false;
+}
+
+/* How a function is left. */
+struct ways_out {
+	bool returns, jumps, jumps_by_pointer;
+};
+
+static struct ways_out find_ways_out(struct decoder *decoder, const uint8_t *code, uint64_t size)
+{
+	struct ways_out out = { 0 };
+
+	for (uint64_t at = 0, length; at < size; at += length) {
+		int64_t displacement;
+		bool always;
+
+		length = instruction_length(decoder, code + at, size - at);
+		if (!length)
+			return (struct ways_out){ .returns = true };
+		switch (instruction_transfer(code + at, length, &displacement, &always)) {
+		case TRANSFER_BRANCH:
+			out.jumps |= at + length + displacement >= size;
+			break;
+		case TRANSFER_INDIRECT:
+			out.jumps_by_pointer = true;
+			break;
+		default:
+			out.returns |= instruction_is_return(code + at, length);
+		}
+	}
+	return out;
+}
+
+bool site_looks_back(struct site *site)
+{
+	uint64_t size = site->body.size < LOOKED_AT ? site->body.size : LOOKED_AT;
+	uint8_t *code = size ? branches_code_at(site->image, site->body.address, &size) : NULL;
+	struct decoder *decoder;
+	struct ways_out out;
+	bool looks = true;
+
+	if (code && !decoder_new(&decoder)) {
+		out = find_ways_out(decoder, code, size);
+		looks = is_instrumented(site->image) || code_looks_back(decoder, code, size) || (!out.returns && out.jumps_by_pointer) ||
+			(asks_for_caller(site->image) && (out.jumps || out.jumps_by_pointer));
+		decoder_free(decoder);
+	}
+	free(code);
+	return looks;
+}
