@@ -27,6 +27,8 @@
  * A library that a held process loads while it runs is looked at before any of its code runs: the kernel side has a probe where the linker says that
  * its objects are mapped, and makes the thread stop there with a signal that nobody but its tracer sees (GB_HOLD_SIGNAL).
  *
+ * Who ends is let go just before, so that its end is its parent's alone.
+ *
  * Where it stops: a child made with CLONE_UNTRACED is not held. A program that wants to trace others itself cannot while it or
  * they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
  */
@@ -58,7 +60,7 @@
 #define SIGNALS_A_SECOND 500
 #define LOOK_EVERY_MS 1000      /* for who has waited too long */
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
-#define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+#define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT)
 
 static void ring_bell(int fd)
 {
@@ -328,6 +330,10 @@ static void on_event(struct hold *hold, struct tracee *t, int event)
 		/* It may have stopped already; else whoever asks shall know that it is held. */
 		if (!ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &child) && child)
 			find_or_add(hold, child);
+		break;
+	case PTRACE_EVENT_EXIT:
+		/* A zombie is its tracer's first: until that has collected it, its parent is told that it has ended, and finds nothing to wait for. */
+		t->leaving |= t->tid != hold->command;
 		break;
 	}
 	hold_resume(hold, t);
