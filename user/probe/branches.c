@@ -483,7 +483,7 @@ static bool may_lead_to_start(const struct function_code *code, const uint8_t *b
 }
 
 struct start {
-	uint64_t address;
+	uint64_t address, size; /* of the function */
 	bool found;
 };
 
@@ -502,30 +502,19 @@ static void is_start(void *context, uint64_t table, const int32_t *offsets, unsi
 		start->found |= table + offsets[i] == start->address;
 }
 
-/* A table of whole addresses, in a program that is loaded where it was linked. */
-static bool table_has_start(const struct tables *tables, const struct function_code *code, uint64_t table)
+/* A table of whole addresses: for as long as they lead into the function. */
+static bool is_start_address(void *context, uint64_t target)
 {
-	for (unsigned i = 0; i < tables->nsegments; i++) {
-		const struct code_segment *segment = &tables->segments[i];
-		uint64_t at = table - segment->address, word;
+	struct start *start = context;
 
-		if (table < segment->address)
-			continue;
-		for (; at < segment->size && segment->size - at >= sizeof(word); at += sizeof(word)) {
-			if (pread(code->image->fd, &word, sizeof(word), segment->offset + at) != sizeof(word) ||
-			    word - code->address >= code->size)
-				break;
-			if (word == code->address)
-				return true;
-		}
-	}
-	return false;
+	start->found |= target == start->address;
+	return !start->found && target - start->address < start->size;
 }
 
 /* Does a table that the function reads have its start? */
 static bool tables_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
 {
-	struct start start = { .address = code->address };
+	struct start start = { .address = code->address, .size = code->size };
 	const struct table_search search = { may_be_start, is_start, &start };
 	struct tables tables;
 
@@ -533,17 +522,14 @@ static bool tables_lead_to_start(const struct function_code *code, const uint8_t
 		size = 0;
 	for (uint64_t at = 0, length; at < size && !start.found; at += length) {
 		uint64_t target;
-		int32_t address;
 
 		length = instruction_length(code->decoder, bytes + at, size - at);
 		if (!length)
 			break;
 		if (instruction_lea(bytes + at, length, code->address + at, &target))
 			start.found |= !tables_entries(&tables, target, &search); /* in doubt it does */
-		if (length < 7 || bytes[at + length - 7] != 0xff || bytes[at + length - 6] != 0x24)
-			continue;
-		memcpy(&address, bytes + at + length - sizeof(address), sizeof(address)); /* jmp *table(,%rax,8) */
-		start.found |= table_has_start(&tables, code, (int64_t)address);
+		if (tables_named_by(bytes + at, length, &target))
+			tables_addresses(&tables, target, is_start_address, &start);
 	}
 	tables_close(&tables);
 	return start.found;

@@ -368,6 +368,24 @@ static void look_at_entries(void *context, uint64_t table, const int32_t *offset
 		look_at_entry(context, table + offsets[i]);
 }
 
+static bool look_at_address(void *context, uint64_t target)
+{
+	struct search *s = context;
+
+	look_at_entry(s, target);
+	return !s->why;
+}
+
+/* Bytes of the instruction that begins here. */
+static unsigned length_at(const struct piece *piece, uint64_t at)
+{
+	unsigned length = 1;
+
+	while (at + length < piece->size && !(piece->marks[at + length] & BEGINS))
+		length++;
+	return length;
+}
+
 static void look_at_tables(struct search *s)
 {
 	const struct table_search search = { .entries = look_at_entries, .context = s };
@@ -381,10 +399,16 @@ static void look_at_tables(struct search *s)
 	for (size_t i = 0; i < pieces; i++) {
 		uint64_t target;
 
-		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++)
-			if (s->pieces[i].marks[at] & BEGINS &&
-			    instruction_lea(s->pieces[i].bytes + at, 7, s->pieces[i].start + at, &target))
+		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++) {
+			const uint8_t *code = s->pieces[i].bytes + at;
+
+			if (!(s->pieces[i].marks[at] & BEGINS))
+				continue;
+			if (instruction_lea(code, 7, s->pieces[i].start + at, &target))
 				s->why = tables_entries(&tables, target, &search) ? s->why : too_long;
+			else if (tables_named_by(code, length_at(&s->pieces[i], at), &target))
+				tables_addresses(&tables, target, look_at_address, s);
+		}
 	}
 	tables_close(&tables);
 }

@@ -158,3 +158,39 @@ bool tables_entries(struct tables *tables, uint64_t table, const struct table_se
 	}
 	return true;
 }
+
+bool tables_named_by(const uint8_t *code, unsigned length, uint64_t *table)
+{
+	int32_t address;
+
+	/* An opcode, ModRM and SIB without a base, 32 bits. */
+	if (length < 7 || (code[length - 7] != 0xff && code[length - 7] != 0x8b) || (code[length - 6] & 0xc7) != 0x04 || (code[length - 5] & 0xc7) != 0xc5)
+		return false;
+	memcpy(&address, code + length - sizeof(address), sizeof(address));
+	*table = (int64_t)address;
+	return true;
+}
+
+void tables_addresses(const struct tables *tables, uint64_t table, bool (*entry)(void *context, uint64_t target), void *context)
+{
+	size_t ncode;
+	const struct code_segment *code = image_code(tables->image, &ncode);
+
+	for (unsigned i = 0; i < tables->nsegments && tables->fixed; i++) {
+		const struct code_segment *segment = &tables->segments[i];
+		uint64_t at = table - segment->address, words[BLOCK];
+
+		if (table < segment->address)
+			continue;
+		for (unsigned n = 0; n < ENTRIES_MOST && at < segment->size; n += BLOCK, at += sizeof(words)) {
+			uint64_t left = segment->size - at;
+			ssize_t got = pread(tables->image->fd, words, left < sizeof(words) ? left : sizeof(words), segment->offset + at);
+
+			if (image_reads(tables->image, EFFORT_TABLES, BLOCK))
+				return;
+			for (unsigned w = 0; w < BLOCK; w++)
+				if (got < (ssize_t)((w + 1) * sizeof(words[0])) || !is_code(code, ncode, words[w]) || !entry(context, words[w]))
+					return;
+		}
+	}
+}

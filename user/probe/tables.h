@@ -34,4 +34,12 @@ struct table_search {
 /* Looks at the jump table at this address, if there is one. False: there would be too many entries (reading.c), or there is no memory. */
 bool tables_entries(struct tables *tables, uint64_t table, const struct table_search *search);
 
+/*
+ * The same of a table of whole addresses, in a program that is loaded where it was linked: calls entry with each, up to the first that does not lead into code, or
+ * where it returns false.
+ */
+void tables_addresses(const struct tables *tables, uint64_t table, bool (*entry)(void *context, uint64_t target), void *context);
+/* Does the instruction take an entry of such a table, at table(,%reg,8)? */
+bool tables_named_by(const uint8_t *code, unsigned length, uint64_t *table);
+
 #endif
