@@ -63,8 +63,7 @@ void open_fetch(struct flight *f)
 	}
 	open->count = kept;
 	open_free(&before);
-	if (kept)
-		capture_drain(f->capture);
+	capture_drain(f->capture); /* what ended before the dump was asked for, however long the last pass took */
 }
 
 void open_forget(struct open_calls *open, const struct span *span)
