@@ -1,5 +1,6 @@
 """Files that were made to be looked through for ever: a monitor serves on, others' jobs are counted, and what is given up is said."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -229,12 +230,20 @@ def scraped(watcher):
         thread.join()
 
 
+# A process that is small itself: the memory that one has had counts from before its exec, and a process that runs tests may be large.
+MEASURE = """
+import json, os, subprocess, sys
+_, status, usage = os.wait4(subprocess.Popen(sys.argv[2:]).pid, 0)
+with open(sys.argv[1], "w") as out:
+    json.dump([os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10], out)
+"""
+
+
 def run_to_its_end(folder, *arguments):
     """Exit status, stdout, stderr, and how much memory it had at most."""
-    with open(folder / "said", "w+") as said, open(folder / "errors", "w+") as errors:
-        process = subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdout=said, stderr=errors)
-        _, process.returncode, usage = os.wait4(process.pid, 0)
-        return process.returncode, (folder / "said").read_text(), (folder / "errors").read_text(), usage.ru_maxrss << 10
+    done = subprocess.run([sys.executable, "-c", MEASURE, folder / "usage", gaspbpf.PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    status, memory = json.loads((folder / "usage").read_text())
+    return status, done.stdout, done.stderr, memory
 
 
 @pytest.mark.parametrize("attack", SAID, ids=lambda attack: attack.__name__)
