@@ -84,7 +84,8 @@ static const struct trial trials[] = {
 	{ "no_code", ".byte 0x06; push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
 	{ "no_code_later", "endbr64; push %rax; pop %rax; ret; .byte 0x06", 0, SITE_STEPPED, 0 },
 	{ "too_far", ".rept 20; mov %rax, %rbx; nopl (%rax); .endr; push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
-	{ "rex_nop", ".byte 0x41, 0x90; push %rax; pop %rax; ret", 0, SITE_STEPPED, ALL }, /* xchg %rax, %r8 */
+	{ "rex_nop", ".byte 0x41, 0x90; push %rax; pop %rax; ret", 0, REFUSED, ALL }, /* xchg %rax, %r8: the kernel runs it as a nop */
+	{ "vex", ".byte 0xc5, 0xf9, 0xeb, 0xc1; push %rax; pop %rax; ret", 0, REFUSED, 0 }, /* vpor: as a jump */
 	{ "call_of_16_bits", "xor %eax, %eax; .byte 0x66, 0xe9; .long 0; ret", 0, SITE_STEPPED, 0 },
 	{ "branch_with_hint", "xor %eax, %eax; .byte 0x3e; je 1f; 1: ret", 0, SITE_STEPPED, 0 },
 	/* Prefixes that the kernel refuses. */
