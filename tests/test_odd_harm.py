@@ -179,3 +179,27 @@ __attribute__((noinline)) int step(int n) { __asm__ volatile(""); return n + 1; 
 int main(void) { for (int i = 0; i < 100; i++) step(i); printf("known %ld\n", known); return 0; }
 """)
     runs_as_alone(build(tmp_path, "told", tmp_path / "told.c", "-finstrument-functions", compiler="gcc"), options=["-F", "step"], said="known 200")
+
+
+def test_a_child_whose_pidfd_has_told_its_end_can_be_collected(tmp_path):
+    runs_as_alone(build(tmp_path, "pidfd", "pidfd.c", compiler="gcc"), options=["-m", "c"], said="missing 0")
+
+
+def test_a_process_whose_main_thread_has_ended_is_refused_in_words(tmp_path):
+    (tmp_path / "leaderless.c").write_text("""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void *stay(void *unused) { puts("ready"); fflush(stdout); sleep(600); return unused; }
+        int main(void) { pthread_t t; pthread_create(&t, NULL, stay, NULL); pthread_exit(NULL); }
+    """)
+    program = tmp_path / "leaderless"
+    gaspbpf.compile_c(tmp_path / "leaderless.c", program, "-pthread")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as target:
+        try:
+            assert target.stdout.readline() == "ready\n"
+            gaspbpf.wait_for(lambda: ") Z " in open(f"/proc/{target.pid}/stat", encoding="utf-8").read(), "its main thread to end")
+            result = gaspbpf.run("-p", target.pid, "-d", "1")
+            assert result.returncode == 1 and "its main thread has ended" in result.stderr, result.stderr
+        finally:
+            target.kill()

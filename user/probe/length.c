@@ -39,7 +39,7 @@ static const uint8_t one_byte[256] = {
 	[0xc9] = PLAIN, [0xcc] = PLAIN, [0xd0 ... 0xd3] = GROUP, [0xe8 ... 0xe9] = BRANCH, [0xeb] = BYTE, [0xf6 ... 0xf7] = GROUP, [0xfe ... 0xff] = GROUP,
 };
 
-/* Behind 0f, with no prefix but REX; those that have a 66 form, too, are in with_66. */
+/* Behind 0f, with no prefix but REX; two_bytes_66 and so on have the forms with another prefix. */
 static const uint8_t two_bytes[256] = {
 	[0x0b] = PLAIN, [0x10 ... 0x11] = OPERAND, [0x14 ... 0x15] = OPERAND, [0x1f] = GROUP, [0x28 ... 0x29] = OPERAND,
 	[0x2e ... 0x2f] = OPERAND, [0x40 ... 0x4f] = OPERAND, [0x51] = OPERAND, [0x54 ... 0x59] = OPERAND, [0x5c ... 0x5f] = OPERAND,
