@@ -60,46 +60,51 @@ static void compare(const struct process *process, struct compared *some, struct
 			leave_out(some[i].site, other_code);
 }
 
-/* The code that holds these bytes of the file; NULL: none. */
-static const struct mapping *mapping_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size)
-{
-	for (size_t i = 0; i < process->nmappings; i++) {
-		const struct mapping *m = &process->mappings[i];
+/* Functions of a process that are to be compared, some at a time. */
+struct batch {
+	const struct process *process;
+	struct compared some[BATCH];
+	struct memory_piece pieces[BATCH];
+	size_t count;
+};
 
-		if (m->executable && m->inode == image->inode && m->device == image->device && offset >= m->offset &&
-		    offset + size - m->offset <= m->end - m->start)
-			return m;
-	}
-	return NULL;
+static void compare_all(struct batch *b)
+{
+	if (b->count)
+		compare(b->process, b->some, b->pieces, b->count);
+	b->count = 0;
+}
+
+/* So many bytes of the file from `first` on, in one of the places where the process has them. */
+static void add(struct batch *b, struct site *site, uint64_t first, uint64_t size, const struct mapping *mapping)
+{
+	struct compared *next = &b->some[b->count];
+
+	if (mapping->writable)
+		leave_out(site, writable_code);
+	if (mapping->writable || pread(site->image->fd, next->file, size, first) != (ssize_t)size)
+		return;
+	next->site = site;
+	b->pieces[b->count++] = (struct memory_piece){ .address = mapping->start + (first - mapping->offset), .bytes = next->memory, .size = size };
+	if (b->count == BATCH)
+		compare_all(b);
 }
 
 void plan_find_patched(struct plan *plan, const struct process *process)
 {
-	struct compared some[BATCH];
-	struct memory_piece pieces[BATCH];
-	size_t count = 0;
+	struct batch batch = { .process = process };
 
 	for (uint32_t i = 0; i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
 		uint64_t first = site->offset < site->probe_offset ? site->offset : site->probe_offset;
-		uint64_t last = (site->offset < site->probe_offset ? site->probe_offset : site->offset) + INSTRUCTION_MOST;
-		uint64_t size = site->body.size && last > site->body.offset + site->body.size ? site->body.offset + site->body.size - first : last - first;
-		const struct mapping *mapping;
+		uint64_t end = (site->offset < site->probe_offset ? site->probe_offset : site->offset) + INSTRUCTION_MOST;
+		uint64_t own = site->body.offset + site->body.size, size = (site->body.size && end > own ? own : end) - first;
+		const struct mapping *mapping = NULL;
 
-		if (site->patched || !size || size > sizeof(some[0].file))
+		if (site->patched || !size || size > sizeof(batch.some[0].file))
 			continue;
-		mapping = mapping_of(process, site->image, first, size);
-		if (mapping && mapping->writable)
-			leave_out(site, writable_code);
-		if (!mapping || mapping->writable || pread(site->image->fd, some[count].file, size, first) != (ssize_t)size)
-			continue;
-		some[count].site = site;
-		pieces[count] = (struct memory_piece){ .address = mapping->start + (first - mapping->offset), .bytes = some[count].memory, .size = size };
-		if (++count < BATCH)
-			continue;
-		compare(process, some, pieces, count);
-		count = 0;
+		while ((mapping = process_code_of(process, site->image, first, size, mapping)))
+			add(&batch, site, first, size, mapping);
 	}
-	if (count)
-		compare(process, some, pieces, count);
+	compare_all(&batch);
 }

@@ -69,19 +69,9 @@ static void step(struct run *run, const struct gb_op *op)
 /* Where the function lies in the process; 0: it is mapped more than once, or not at all. */
 static uint64_t address_of(const struct stuck_process *p, const struct site *site)
 {
-	uint64_t found = 0;
+	const struct mapping *m = process_code_of(p->process, site->image, site->offset, 1, NULL);
 
-	for (size_t i = 0; i < p->process->nmappings; i++) {
-		const struct mapping *m = &p->process->mappings[i];
-
-		if (!m->executable || m->inode != site->image->inode || m->device != site->image->device || site->offset < m->offset ||
-		    site->offset - m->offset >= m->end - m->start)
-			continue;
-		if (found)
-			return 0;
-		found = m->start + (site->offset - m->offset);
-	}
-	return found;
+	return m && !process_code_of(p->process, site->image, site->offset, 1, m) ? m->start + (site->offset - m->offset) : 0;
 }
 
 void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call)

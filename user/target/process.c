@@ -362,6 +362,17 @@ const char *process_getenv(const struct process *process, const char *name)
 	return environment_value(process->environment, process->environment_size, name);
 }
 
+const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after)
+{
+	const struct mapping *end = process->mappings + process->nmappings;
+
+	for (const struct mapping *m = after ? after + 1 : process->mappings; m < end; m++)
+		if (m->executable && m->inode == image->inode && m->device == image->device && offset >= m->offset &&
+		    offset + size - m->offset <= m->end - m->start)
+			return m;
+	return NULL;
+}
+
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address)
 {
 	size_t low = 0, high = process->nmappings;

@@ -76,6 +76,12 @@ void process_close(struct process *process);
 bool process_alive(const struct process *process);
 /* Value of an environment variable, NULL: not there. */
 const char *process_getenv(const struct process *process, const char *name);
+/*
+ * The code that holds these bytes of the file: the first after `after`, or of all (NULL). NULL: there is no more. A file may be mapped several
+ * times (dlmopen).
+ */
+struct image;
+const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after);
 /* The mapping that holds an address, NULL: none. */
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
 /* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is left in comm. */
