@@ -160,10 +160,9 @@ def test_a_command_has_the_limit_of_its_stack_that_it_was_called_with():
 
 
 @pytest.mark.usefixtures("rung")
-@pytest.mark.parametrize("function", ["called_by_main", "next_of", "parameter", "handler_*"])
-def test_functions_that_look_at_their_return_address(tmp_path, function):
+def test_functions_that_look_at_their_return_address(tmp_path):
     program = build(tmp_path, "own_return", "own_return.c", "-O2", "-rdynamic", compiler="gcc")
-    runs_as_alone(program, options=["-F", function], said="callers 100 found 100 parameters 4200 sums 4200")
+    runs_as_alone(program, options=["-F", "called_by_main", "-F", "next_of", "-F", "parameter", "-F", "handler_*"], said="callers 100 found 100 parameters 4200 sums 4200")
 
 
 @pytest.mark.usefixtures("rung")
