@@ -13,7 +13,7 @@
  * it was at first: a stack for fibers may be put right below, and look like a part of it. The bounds of a thread are looked for once, those
  * of a first thread's stack again as it grows; each other call costs a subtraction and a comparison.
  *
- * A thread that another program traces has none, either. And each process is asked: has user space seen what it maps? After an exec, and from the moment when its linker says that objects come
+ * A thread whose system calls somebody else takes has none, either. And each process is asked: has user space seen what it maps? After an exec, and from the moment when its linker says that objects come
  * or go, nobody knows whether an exception may pass through the function. Only a link for both ends of a call (a session) can leave the
  * return alone for one call; elsewhere user space decides for all calls beforehand (user/probe/returns.c).
  */
@@ -107,12 +107,14 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
 }
 
 /*
- * Is the thread traced by anybody but gaspbpf, which holds processes while it looks at them? The kernel's code at which a return probe ends makes a
- * system call, and a tracer that takes its two stops for breakpoints (ltrace) sends the thread astray.
+ * The kernel's code at which a return probe ends makes a system call. Would anybody but the kernel take it? A tracer (other than gaspbpf, which holds processes while
+ * it looks at them) that takes its two stops for breakpoints, as ltrace does, sends the thread astray; a program that has its system
+ * calls given back to itself (Syscall User Dispatch: emulators of other systems) gets a SIGSYS that it cannot understand.
  */
-static __always_inline bool is_traced(const struct task_struct *task)
+static __always_inline bool has_calls_taken(const struct task_struct *task)
 {
-	return task->ptrace && task->parent->tgid != observer;
+	return (task->ptrace && task->parent->tgid != observer) ||
+		task->thread_info.syscall_work & 1UL << SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH;
 }
 
 /* Is it on the thread's own stack, and the innermost return probe, whoever has set it, too? */
@@ -122,7 +124,7 @@ static __always_inline bool is_at_home(const struct task_struct *task, struct th
 
 	if (sp - t->stack_low >= t->stack_size && !stack_find(t, sp))
 		return false;
-	if (on_signal_stack(task, sp) || is_traced(task))
+	if (on_signal_stack(task, sp) || has_calls_taken(task))
 		return false;
 	waits = task->utask->return_instances;
 	return !waits || waits->stack - t->stack_low < t->stack_size;

@@ -114,6 +114,10 @@ def test_a_job_beside_that_nobody_observes_throws_through_mpi(job, observe, tmp_
     assert re.search(r"GASP_MPI_BARRIER +[1-9]", said), said
 
 
+def test_a_program_that_takes_its_own_system_calls(tmp_path):
+    runs_as_alone(build(tmp_path, "dispatched", "dispatched.c", compiler="gcc"), options=["-F", "solve", "-F", "ask"], said="sum 2450 dispatched 1")
+
+
 @pytest.mark.guest_more
 @pytest.mark.usefixtures("rung")
 def test_instructions_that_the_kernel_misreads(tmp_path):

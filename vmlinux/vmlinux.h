@@ -101,7 +101,12 @@ struct sched_entity {
 };
 
 struct thread_info {
+	unsigned long syscall_work; /* who else looks at its system calls: bits of enum syscall_work_bit */
 	__u32 cpu;
+};
+
+enum syscall_work_bit {
+	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
 };
 
 struct sigpending {
