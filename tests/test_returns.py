@@ -270,8 +270,11 @@ def test_a_hundred_fibers(tmp_path, program, workers):
     expect_calls(seen, user_event)
     expect_pairs(seen, FIBERS)
     rows = gaspbpf.events(seen.report)
+    there = sum(thread["wall_ns"] for thread in seen.report["threads"])
+    assert sum(row["self_ns"] for row in rows.values()) <= there
     for name in functions_told(told):
         row = rows[user_event(name)]
+        assert row["total_ns"] <= there, row
         assert not any(row[reason] for reason in ("unwound", "ended", "open", "deep")), row
         assert row["min_ns"] > 0
     assert seen.report["loss"]["no_entry"] == 0

@@ -590,6 +590,30 @@ static void tables_fit_eighty_columns(void **state)
 	run_close(&run);
 }
 
+/* Two fibers that take turns, and a recursion on the second: all at depth 0, since what contains what is not known. */
+static void moments_count_once_where_calls_overlap(void **state)
+{
+	(void)state;
+	struct run run;
+
+	run_open(&run, 1, 1);
+	run.d.probes[WORK].marks = run.d.probes[LOCK].marks = MARK_STACKED;
+	span(&run, 0, WORK, 0, 1020 * MS, 1030 * MS, GB_END_RETURN); /* the recursion's innermost */
+	span(&run, 0, LOCK, 0, 1035 * MS, 1050 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1010 * MS, 1040 * MS, GB_END_RETURN); /* around it, and beyond the lock's first part */
+	span(&run, 0, WORK, 0, 1000 * MS, 1060 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1045 * MS, 1070 * MS, GB_END_RETURN);
+	struct tally work = tally_of(&run, "GASP_TEST_WORK"), lock = tally_of(&run, "GASP_TEST_LOCK");
+
+	assert_int_equal(work.calls, 4);
+	assert_int_equal(work.total, 70 * MS);
+	assert_int_equal(work.self, 55 * MS); /* all but the lock */
+	assert_int_equal(work.time, 125 * MS);
+	assert_int_equal(lock.total, 15 * MS);
+	assert_int_equal(lock.self, 15 * MS);
+	run_close(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,6 +634,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_blamed_without_reason),
 		cmocka_unit_test(unknown_bytes_are_not_zero),
 		cmocka_unit_test(tables_fit_eighty_columns),
+		cmocka_unit_test(moments_count_once_where_calls_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

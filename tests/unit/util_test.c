@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "util/buffer.h"
+#include "util/covered.h"
 #include "util/digits.h"
 #include "util/files.h"
 #include "util/format.h"
@@ -522,6 +523,49 @@ static void small_files_are_read_whole(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+/* The same by marking each moment. */
+static void intervals_of_all_kinds_are_covered_once(void **state)
+{
+	(void)state;
+	enum { MOMENTS = 4000, TRIES = 300 };
+	static char marked[MOMENTS];
+	struct covered covered = { 0 };
+	uint64_t seed = 1, fresh, want;
+
+	for (int try = 0; try < TRIES; try++) {
+		uint64_t longest = try % 3 ? 20 : 400;
+
+		memset(marked, 0, sizeof(marked));
+		for (uint64_t end = 1; end < MOMENTS; end += (seed >> 33) % 5) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			uint64_t start = end - (seed >> 35) % (end < longest ? end + 1 : longest);
+
+			want = 0;
+			for (uint64_t i = start; i < end; i++)
+				want += !marked[i];
+			memset(marked + start, 1, end - start);
+			assert_int_equal(covered_add(&covered, start, end, &fresh), 0);
+			assert_int_equal(fresh, want);
+		}
+		covered_free(&covered);
+	}
+}
+
+/* Ten million that lie apart take little room, and one around all of them knows what they took. */
+static void many_intervals_take_little_room(void **state)
+{
+	(void)state;
+	struct covered covered = { 0 };
+	uint64_t fresh, many = 10000000;
+
+	for (uint64_t i = 0; i < many; i++)
+		assert_int_equal(covered_add(&covered, 10 * i + 5, 10 * i + 8, &fresh), 0);
+	assert_true(covered.room < 2000);
+	assert_int_equal(covered_add(&covered, 0, 10 * many, &fresh), 0);
+	assert_int_equal(fresh, 7 * many);
+	covered_free(&covered);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +586,8 @@ int main(void)
 		cmocka_unit_test(only_regular_files_are_written),
 		cmocka_unit_test(root_writes_as_the_user_who_called),
 		cmocka_unit_test(small_files_are_read_whole),
+		cmocka_unit_test(intervals_of_all_kinds_are_covered_once),
+		cmocka_unit_test(many_intervals_take_little_room),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -28,6 +28,9 @@
  * depth at which any call of the thread has ended since the run did, or the run's own
  * if that is lower. The stack is therefore never longer than calls can nest.
  *
+ * Where a thread changes stacks within calls (MARK_STACKED) they overlap in any way, all at depth 0: a call may go on while another one, of another fiber, runs. There
+ * each moment counts once. Total is the time in which at least one call of the event was in progress, and self time what no call that ended before has had.
+ *
  * The cost of a span does not depend on the number of threads or probes: one
  * look-up in a hash table by (thread, event), one by (event, site).
  */
@@ -136,7 +139,8 @@ static uint32_t runtime_of(const struct definitions *d, uint32_t probe)
 static int learn_probe(struct profile *p, const struct definitions *d, uint32_t probe)
 {
 	const struct def_probe *def = &d->probes[probe];
-	struct probe_facts facts = { .ready = true, .object = -1, .runtime = runtime_of(d, probe), .inner = def->marks & MARK_INNER };
+	struct probe_facts facts = { .ready = true, .object = -1, .runtime = runtime_of(d, probe), .inner = def->marks & MARK_INNER,
+				     .stacked = def->marks & MARK_STACKED };
 	uint32_t own = event_of_probe(p, d, probe, false);
 
 	facts.event = facts.inner && own != NO_INDEX ? event_of_probe(p, d, probe, true) : own;
@@ -299,7 +303,7 @@ static void put_pending(struct pending *to, const struct pending *from)
 	add_groups(to->group, from->group);
 }
 
-/* The call's self time; what the call spent where becomes pending for the call around it. */
+/* The call's self time; what the call spent where becomes pending for the call around it. `duration` is without what is counted already. */
 static uint64_t settle_self(struct thread_state *t, const struct span *span, uint32_t depth,
 			    const struct probe_facts *facts, uint64_t duration)
 {
@@ -397,6 +401,27 @@ static int settle_total(const struct thread_state *t, struct row *row, const str
 	return 0;
 }
 
+/* Adds the times of a call. *own: what of it is in the event's total. */
+static int settle(struct thread_state *t, struct row *row, const struct span *span, uint32_t depth, const struct probe_facts *facts, uint64_t duration,
+		  uint64_t *own)
+{
+	uint64_t fresh = duration, inside = 0;
+
+	if (t->stacked && !depth) {
+		if (covered_add(&t->covered, span->start, span->end, &fresh) || covered_add(&row->covered, span->start, span->end, own))
+			return -ENOMEM;
+		fresh = fresh < duration ? fresh : duration;
+		*own = *own < duration ? *own : duration;
+	} else {
+		if (settle_total(t, row, span, depth, duration, &inside))
+			return -ENOMEM;
+		*own = duration > inside ? duration - inside : 0;
+	}
+	row->tally.total += *own;
+	row->tally.self += settle_self(t, span, depth, facts, fresh);
+	return 0;
+}
+
 static void count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
 {
 	struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
@@ -479,16 +504,14 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	row->tally.calls++;
 	count_end(&row->tally, span->reason);
 	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC) {
-		uint64_t duration = span->end > span->start ? span->end - span->start : 0, inside;
+		uint64_t duration = span->end > span->start ? span->end - span->start : 0;
 
 		duration -= duration < facts->floor ? duration : facts->floor;
 		t->levels[depth].ended = ++t->order;
 		count_duration(&row->tally, duration);
-		row->tally.self += settle_self(t, span, depth, facts, duration);
-		if (settle_total(t, row, span, depth, duration, &inside))
+		t->stacked |= facts->stacked;
+		if (settle(t, row, span, depth, facts, duration, &own))
 			return -ENOMEM;
-		own = duration > inside ? duration - inside : 0;
-		row->tally.total += own;
 	}
 	if (facts->moves)
 		count_payload(&row->tally, facts->payload, span);
@@ -609,12 +632,16 @@ void profile_free(struct profile *p)
 		HASH_DEL(p->names, name);
 		free(name);
 	}
-	for (size_t i = 0; i < p->nthreads; i++)
+	for (size_t i = 0; i < p->nthreads; i++) {
 		free(p->threads[i].levels);
+		covered_free(&p->threads[i].covered);
+	}
 	for (size_t i = 0; i < p->nprobes; i++)
 		payload_plan_free(p->probes[i].payload);
-	for (size_t i = 0; i < p->nrows; i++)
+	for (size_t i = 0; i < p->nrows; i++) {
 		free(p->rows[i].outer);
+		covered_free(&p->rows[i].covered);
+	}
 	for (size_t i = 0; i < p->nevents; i++)
 		free(p->events[i].label);
 	free(p->threads);

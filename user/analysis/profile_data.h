@@ -7,6 +7,7 @@
 #include "analysis/index.h"
 #include "analysis/profile.h"
 #include "model/value.h"
+#include "util/covered.h"
 
 /* Where the time of a thread goes, by role; GROUP_OUTSIDE is what is left of the wall time. */
 enum group {
@@ -71,6 +72,7 @@ struct row {
 	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
 	bool has_object, several_objects;
 	struct tally tally;
+	struct covered covered;  /* of a stacked thread: when such calls were in progress */
 };
 
 /* One event called from one place. */
@@ -104,6 +106,8 @@ struct thread_state {
 	uint64_t first, last;    /* ns: first start and last end seen */
 	uint64_t spans, lost;
 	uint64_t cost;           /* ns; what its spans' probes took from it */
+	bool stacked;            /* has had calls that overlap in any way; from then on: */
+	struct covered covered;  /* when any outermost call was in progress */
 	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where epoch is not 0. lost_to UINT64_MAX: up to the end */
 };
 
@@ -116,6 +120,7 @@ struct probe_facts {
 	uint8_t group;
 	bool ready;
 	bool inner;              /* calls that the runtime makes to itself */
+	bool stacked;            /* its calls overlap in any way */
 	bool opaque;             /* all time inside is this role's, whatever it is built from */
 	bool moves;              /* it has a payload */
 	int16_t object;          /* index of the value that says which barrier; -1: none */

@@ -96,7 +96,7 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def = &s->d->probes[index];
 	def->number = f->number;
 	def->role = f->role;
-	def->marks = f->marks;
+	def->marks = f->marks | (site->own_stacks ? MARK_STACKED : 0);
 	def->image = image;
 	def->offset = site->offset;
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);

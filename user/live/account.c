@@ -4,7 +4,8 @@
  * A call is told when it has ended, after the calls inside it. What it contains is found as the profile does it: for each
  * depth a thread keeps the time of finished calls whose surrounding call has not ended; a call takes what is pending below it and leaves
  * its own time pending at its depth. Where a role says what the time is for, all of the call is that role's, whatever it
- * is built from: the outermost call of a runtime decides. Tasks and functions of the program are looked into.
+ * is built from: the outermost call of a runtime decides. Tasks and functions of the program are looked into. Where calls overlap in any way, since threads
+ * change stacks within them, each moment goes to the call that ended first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -100,6 +101,7 @@ static int learn(struct live *live, uint32_t probe)
 	p.opaque = p.group != LIVE_TASK && p.group != LIVE_OTHER;
 	p.ranks = is_of_ranks(live, def);
 	p.inner = def->marks & MARK_INNER;
+	p.stacked = def->marks & MARK_STACKED;
 	p.runtime = runtime_of(live, probe);
 	p.meets = !p.inner && (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && find_value(def, MEANING_ROOT) < 0));
 	p.object = find_value(def, MEANING_BARRIER);
@@ -169,6 +171,7 @@ void live_free_state(struct live_state *s)
 	free(s->is.events);
 	free(s->by_event);
 	free(s->levels);
+	covered_free(&s->covered);
 	free(s);
 }
 
@@ -232,17 +235,20 @@ static uint64_t settle(struct live *live, struct live_state *s, const struct liv
 {
 	uint64_t end = span->end < live->until ? span->end : live->until;
 	uint64_t start = span->start > live->start ? span->start : live->start;
-	uint64_t part = end > start ? end - start : 0;
+	uint64_t part = end > start ? end - start : 0, fresh = part;
 	struct live_pending inside = { .first = span->start }, *mine;
 
+	s->stacked |= p->stacked;
+	if (s->stacked && !span->depth && covered_add(&s->covered, start, end, &fresh))
+		fresh = part; /* no memory */
 	for (size_t i = (size_t)span->depth + 1; i < s->nlevels; i++)
 		take_pending(s, &s->levels[i], span->start, &inside);
-	uint64_t own = part > inside.time ? part - inside.time : 0;
+	uint64_t own = fresh > inside.time ? fresh - inside.time : 0;
 
 	*self = own + (inside.runtime == p->runtime ? inside.inner : 0);
 	if (p->opaque) {
 		memset(inside.group, 0, sizeof(inside.group));
-		inside.group[p->group] = part;
+		inside.group[p->group] = fresh;
 	} else {
 		inside.group[p->group] += own;
 	}

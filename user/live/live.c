@@ -250,13 +250,14 @@ static void close_thread(struct live *live, struct live_state *s)
 	f->wall = s->is.seen && live->until > from ? live->until - from : 0;
 	for (int i = 0; i < LIVE_GROUPS; i++)
 		inside += s->group[i];
-	/* More than there is: calls on several stacks overlap, and estimates are estimates. */
+	/* More than there is: estimates are estimates. */
 	for (int i = 0; i < LIVE_GROUPS; i++)
 		f->group[i] = inside > f->wall ? (unsigned __int128)s->group[i] * f->wall / inside : s->group[i];
 	f->group[LIVE_COMPUTE] = f->wall;
 	for (int i = LIVE_COMPUTE + 1; i < LIVE_GROUPS; i++)
 		f->group[LIVE_COMPUTE] -= f->group[i];
 	memset(s->group, 0, sizeof(s->group));
+	s->covered.nruns = 0;
 }
 
 static void add_events(struct live_state *s)

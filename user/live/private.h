@@ -8,6 +8,7 @@
 
 #include "live/live.h"
 #include "model/value.h"
+#include "util/covered.h"
 
 /* What is needed of a probe for every call, worked out once. */
 struct live_probe {
@@ -15,6 +16,7 @@ struct live_probe {
 	bool opaque;             /* all time inside is this role's */
 	bool ranks;              /* of a runtime whose threads are the ranks of a job */
 	bool meets;              /* threads meet in it */
+	bool stacked;            /* its threads may change stacks within its calls: they overlap in any way, all at depth 0 */
 	bool inner;              /* calls that the runtime makes to itself: rows of their own, and no meetings */
 	uint32_t runtime;        /* a number for its model */
 	uint8_t group;           /* enum live_group */
@@ -41,6 +43,8 @@ struct live_state {
 	uint64_t cost;           /* ns; as the capture told it last */
 	uint64_t group[LIVE_GROUPS]; /* ns within the interval that is open, in outermost calls */
 	struct live_pending *levels; /* by depth */
+	struct covered covered;  /* where calls overlap in any way: when any was in progress, within the interval */
+	bool stacked;            /* they do: it has had calls of a stacked probe */
 	size_t nlevels;
 	struct live_figures open;/* the interval that is open */
 	uint32_t *by_event;      /* by event: place in is.events, plus 1 */

@@ -50,6 +50,7 @@ enum mark {
 	MARK_SPLIT = 1 << 22,    /* where the file has NAME_plain, that and NAME_reals are observed instead: calls without and with floating point values */
 	MARK_REALS = 1 << 23,    /* the first floating point values have been stored below the stack pointer */
 	MARK_INNER = 1 << 24,    /* of a definition, not of a model: calls that the runtime makes to itself (user/capture/inner.c) */
+	MARK_STACKED = 1 << 25,  /* of a definition, too: a thread may change stacks within its calls, which then overlap in any way (bpf/stacks.h) */
 };
 
 #define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)
