@@ -31,7 +31,7 @@ static __noinline int is_round(struct thread_state *t, __u64 sp, __u32 id)
 	top = t->depth - 1;
 	if (top >= GB_DEPTH || t->frames[top].sp != sp || t->frames[top].span.probe != id)
 		return 0;
-	return is_tail_call(sp);
+	return holds_trampoline(sp);
 }
 
 /* Where a call has no return probe, its rounds look like calls. */
@@ -525,8 +525,8 @@ static __always_inline void look_for_trampoline(const struct frame *f)
 	struct gb_trouble *seen;
 	__u64 caller;
 
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller)
-		return;
+	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller || !holds_trampoline(f->sp))
+		return; /* as it was, or the function itself has changed it */
 	seen = trouble_here();
 	if (seen)
 		seen->trampolines++;

@@ -7,8 +7,8 @@
 #include "frames.h"
 #include "home.h"
 
-/* True where the word on top of the stack is the kernel's own return trampoline: a tail call. */
-__noinline int is_tail_call(__u64 sp)
+/* Is the word on top of the stack the kernel's own return trampoline? At a function's start: it was called last by one that has a return probe. */
+__noinline int holds_trampoline(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
@@ -63,7 +63,7 @@ __noinline int close_passed(struct thread_state *t, __u64 sp)
 		if (top >= GB_DEPTH)
 			break;
 		if (!has_passed(here, t->frames[top].sp) &&
-		    (t->frames[top].sp != sp || (!t->frames[top].exits && is_tail_call(sp))))
+		    (t->frames[top].sp != sp || (!t->frames[top].exits && holds_trampoline(sp))))
 			break;
 		frame_close(t, now, GB_END_UNWOUND);
 	}

@@ -37,6 +37,7 @@ def runs_as_alone(program, *arguments, options=(), said):
     assert (bare.returncode, bare.stdout) == (0, f"{said}\n"), bare.stderr
     seen = run(gaspbpf.PROGRAM, "-q", *options, "--")
     assert (seen.returncode, seen.stdout.partition("Observed for ")[0]) == (0, f"{said}\n"), seen.stderr
+    return seen
 
 
 def test_a_stripped_program_with_its_own_cxx_library_throws_through_mpi(tmp_path, mpi):
@@ -166,7 +167,9 @@ def test_a_command_has_the_limit_of_its_stack_that_it_was_called_with():
 @pytest.mark.usefixtures("rung")
 def test_functions_that_look_at_their_return_address(tmp_path):
     program = build(tmp_path, "own_return", "own_return.c", "-O2", "-rdynamic", compiler="gcc")
-    runs_as_alone(program, options=["-F", "called_by_main", "-F", "next_of", "-F", "parameter", "-F", "handler_*"], said="callers 100 found 100 parameters 4200 sums 4200")
+    seen = runs_as_alone(program, options=["-F", "called_by_main", "-F", "next_of", "-F", "parameter", "-F", "handler_*"],
+                         said="callers 100 found 100 parameters 4200 sums 4200")
+    assert "another tracer" not in seen.stderr
 
 
 @pytest.mark.usefixtures("rung")
