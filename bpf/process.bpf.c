@@ -14,6 +14,12 @@ bool stacks_used;           /* there may be calls in `stacks` */
 __u32 holder;               /* the process that holds others (user/target/hold.c); 0: nobody does */
 __u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */
 
+/* Does user space hold this task? */
+static __always_inline bool is_held(const struct task_struct *task)
+{
+	return holder && task->ptrace && task->parent->tgid == holder;
+}
+
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
 {
 	return monitoring && !spans_too ? 0 : life_reserve(kind, now);
@@ -214,6 +220,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	life->pid = life->tid = pid;
 	life->parent = parent_pid;
+	life->exit_code = is_held(child); /* not so one that was made with CLONE_UNTRACED */
 	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), child->comm);
 	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
 	return 0;
@@ -276,7 +283,7 @@ static __always_inline bool hold_here(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	unsigned long kept_away = task->blocked.sig[0] | task->pending.signal.sig[0];
 
-	if (!holder || !task->ptrace || task->parent->tgid != holder || kept_away & 1UL << (GB_HOLD_SIGNAL - 1))
+	if (!is_held(task) || kept_away & 1UL << (GB_HOLD_SIGNAL - 1))
 		return false;
 	return !bpf_send_signal_thread(GB_HOLD_SIGNAL);
 }

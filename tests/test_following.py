@@ -565,3 +565,45 @@ def test_a_pid_that_is_used_again(runtime):
     assert result.returncode == 0, result.stderr
     assert runtime.counted() == {301: 72 + 73 + 74}
     assert sorted(calls_by_process(json_of(result)).values()) == [72, 73, 74]
+
+
+UNTRACED = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(int n) { __asm__ volatile("" : : : "memory"); return n + 1; }
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		long child = syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0, 0, 0);
+
+		if (!child) {
+			usleep(700000);
+			for (int j = 0; j < 100; j++)
+				work(j);
+			_exit(0);
+		}
+		waitpid(child, 0, 0);
+	}
+	return 0;
+}
+"""
+
+
+def test_children_that_nobody_may_hold(tmp_path):
+    """Made with CLONE_UNTRACED. Each pauses first: where the blind window, which is told, was shorter, nothing was missed."""
+    (tmp_path / "untraced.c").write_text(UNTRACED)
+    gaspbpf.compile_c(tmp_path / "untraced.c", tmp_path / "untraced", "-O1")
+    result = gaspbpf.run("-q", "--json", "-F", "work", "--", tmp_path / "untraced")
+    assert result.returncode == 0, result.stderr
+    report = json_of(result)
+    windows = {window["pid"]: window["to_ns"] - window["from_ns"] for window in report["blind_windows"] if window["after"] == "fork"}
+    assert len(windows) == 3 and len(report["processes"]) == 4
+    calls = calls_by_process(report, "GASP_C_FUNC")
+    for pid, blind in windows.items():
+        assert blind > 700e6 or calls[pid] == 100
+    assert "probes came late" in result.stderr

@@ -289,7 +289,7 @@ struct gb_amounts {
 
 /* Process life, on the control ring. */
 enum gb_life_kind {
-	GB_LIFE_FORK = 1, /* pid is the new child of parent */
+	GB_LIFE_FORK = 1, /* pid is the new child of parent; exit_code 1: it is held from its birth on */
 	GB_LIFE_EXEC,     /* pid runs a new program; tid is the thread that asked for it */
 	GB_LIFE_THREAD,   /* tid of pid ended; sequence and lost are its final counts */
 	GB_LIFE_EXIT,     /* pid ended */

@@ -48,7 +48,7 @@ static void put_some(struct input *in, struct capture_session *session)
 	}
 }
 
-static void forked(void *context, pid_t pid, pid_t parent, uint64_t time)
+static void forked(void *context, pid_t pid, pid_t parent, uint64_t time, bool held)
 {
 	struct fuzz_session *s = context;
 

@@ -12,7 +12,7 @@
 
 /* What happens to the observed processes, told while draining. Any may be NULL. */
 struct capture_events {
-	void (*forked)(void *context, pid_t pid, pid_t parent, uint64_t time); /* ns */
+	void (*forked)(void *context, pid_t pid, pid_t parent, uint64_t time, bool held); /* ns; held: it stands still until it has been looked at */
 	void (*execed)(void *context, pid_t pid, bool other_thread, uint64_t time); /* other_thread: not the first one called exec */
 	void (*mapped)(void *context, pid_t pid, uint64_t time, bool held); /* its dynamic linker has mapped objects; held: and stands still */
 	void (*stranger)(void *context, pid_t pid); /* a process that nobody observes runs a new program; only told where probes are for everybody */

@@ -304,7 +304,7 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 	switch (life->kind) {
 	case GB_LIFE_FORK:
 		if (s->events.forked)
-			s->events.forked(s->events.context, life->pid, life->parent, life->time);
+			s->events.forked(s->events.context, life->pid, life->parent, life->time, life->exit_code);
 		break;
 	case GB_LIFE_EXEC:
 		if (s->events.execed)

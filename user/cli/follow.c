@@ -461,10 +461,10 @@ static bool is_launchers(struct follow *f, pid_t pid)
 	return why ? !strcmp(why, LEFT_OUT_LAUNCHER) : !capture_knows(f->job->capture, pid);
 }
 
-static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time)
+static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time, bool born_held)
 {
 	struct follow *f = context;
-	bool held = was_held(f->job, pid, time) || is_held(f->job, parent);
+	bool held = born_held || was_held(f->job, pid, time);
 
 	f->account.processes++;
 	if (is_launchers(f, parent))
