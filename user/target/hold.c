@@ -29,8 +29,8 @@
  *
  * Who ends is let go just before, so that its end is its parent's alone.
  *
- * Where it stops: a child made with CLONE_UNTRACED is not held (it gets its probes when its fork is told, and its blind window is noted). A program that wants to trace others itself cannot while it or
- * they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
+ * Where it stops: a child made with CLONE_UNTRACED is not held. It gets its probes when its fork is told, and its blind window is noted. A program that wants
+ * to trace others itself cannot while it or they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
  */
 #include "target/hold_private.h"
 
