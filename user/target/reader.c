@@ -8,7 +8,7 @@
  * not wait for its pages. (/proc/PID/stat, status, comm, syscall and wchan take no such lock, so they are read where they are needed.)
  *
  * So another process does it, the reader: this program, started anew at the first need, with the capabilities that reading takes and
- * a filter of system calls. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk keeps; WAIT_MS for users who have made
+ * a filter of system calls. It is started by yet another one (reader_start.c), so that this one can give up those capabilities. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk keeps; WAIT_MS for users who have made
  * one wait before) is left behind with SIGKILL, which it heeds when the kernel lets it, and the next request has another reader. One that still runs, or
  * waits for pages of its own program, is only slow, and has WAIT_RUNNING_MS. Nor is it the target's fault how long a reader takes to start (its program
  * may lie on a file system far away): it says when it can be asked, and no time runs before.
@@ -18,14 +18,13 @@
  * on purpose takes no more than a second from the others, then a quarter of a second seven times, and then once an hour. A user is who answers for it: in a user
  * namespace, who made that. Readers that are left behind are HUNG_MOST at most: beyond that, nothing is read of anybody until some have ended.
  *
- * It is the one thing here that belongs to no object: the readers are this process's children, as its log is this process's log. A child of this process
- * (made by fork, as the dump of a flight recorder is) starts readers of its own.
+ * It is the one thing here that belongs to no object: the readers are this process's, as its log is this process's log. A child of this process
+ * (made by fork, as the dump of a flight recorder is) has readers of its own.
  */
 #include "target/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/nsfs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,11 +32,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,11 +54,11 @@
 #define USERS_MOST 64           /* who have made one wait; beyond, the one whose time is over first is forgotten */
 #define SILENCE_MOST 3600u      /* s */
 #define SECOND 1000000000ULL
-#define NAMESPACES_MOST 32      /* the kernel's own limit */
 #define KEPT_MOST (1u << 20)    /* bytes of the memory in common that stay after a request */
 
 struct hung_reader {
-	pid_t reader, target;
+	int pidfd;
+	pid_t target;
 	uint64_t target_start;
 	uid_t uid;
 };
@@ -75,9 +72,12 @@ struct silent_user {
 static struct {
 	pthread_mutex_t lock;
 	bool possible;          /* this program can be one */
-	pid_t owner;            /* whose child it is */
+	pid_t owner;            /* whose all of this is */
+	pid_t starter;          /* 0: none, or not our child */
+	int channel;            /* to it; valid where `reached` */
+	bool reached;
 	pid_t pid;              /* 0: none */
-	int socket, file;
+	int pidfd, socket, file;
 	char *memory;
 	struct hung_reader hung[HUNG_MOST];
 	size_t nhung;
@@ -85,6 +85,94 @@ static struct {
 	size_t nusers;
 	bool full_said, start_said;
 } readers = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* --- who starts them ---------------------------------------------------- */
+
+/* Ends what hangs on the channel, but what the kernel does not let end. */
+static void leave_starter(void)
+{
+	if (readers.reached)
+		close(readers.channel);
+	readers.reached = false;
+	if (readers.starter > 0)
+		while (waitpid(readers.starter, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	readers.starter = 0;
+}
+
+/* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no business there, nor the system calls that it needs. */
+static void become_starter(int channel)
+{
+	char *const arguments[] = { READER_NAME, NULL };
+	char *environment[] = { NULL, NULL }, *folders = getenv("LD_LIBRARY_PATH");
+	sigset_t all;
+
+	if (folders && asprintf(&environment[0], "LD_LIBRARY_PATH=%s", folders) < 0)
+		_exit(1);
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
+	pass_privileges_to_read();
+	if (dup2(channel, 0) != 0 || syscall(SYS_close_range, 1u, ~0u, 0u))
+		_exit(1);
+	execve("/proc/self/exe", arguments, environment);
+	_exit(1);
+}
+
+static int start_starter(void)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	readers.starter = fork();
+	if (!readers.starter)
+		become_starter(fcntl(ends[1], F_DUPFD, 3));
+	close(ends[1]);
+	if (readers.starter < 0) {
+		readers.starter = 0;
+		close(ends[0]);
+		return -EAGAIN;
+	}
+	readers.channel = ends[0];
+	readers.reached = true;
+	return 0;
+}
+
+/* 1: something has come, 0: not in the time that a start may take. */
+static int wait_for_start(int from)
+{
+	struct pollfd said = { .fd = from, .events = POLLIN };
+	uint64_t begun = clock_monotonic(), waited = 0;
+
+	while (waited < WAIT_START_MS) {
+		if (poll(&said, 1, WAIT_START_MS - (int)waited) > 0)
+			return 1;
+		waited = (clock_monotonic() - begun) / 1000000;
+	}
+	return 0;
+}
+
+/* What it answers, or -errno. goes: a descriptor that goes with it, or -1; *came: one that comes back. */
+static int64_t ask_starter(struct starter_request request, int goes, int *came)
+{
+	struct reader_answer answer;
+	int error = readers.reached ? 0 : start_starter();
+	ssize_t got;
+
+	*came = -1;
+	if (error)
+		return error;
+	got = reader_send(readers.channel, &request, sizeof(request), goes);
+	if (got > 0 && !wait_for_start(readers.channel))
+		return -ETIME;
+	if (got > 0)
+		got = reader_receive(readers.channel, &answer, sizeof(answer), came);
+	if (got == sizeof(answer))
+		return answer.result;
+	leave_starter();
+	return got < 0 ? got : -ECHILD;
+}
 
 /* --- starting and leaving one ------------------------------------------- */
 
@@ -100,24 +188,36 @@ static void close_reader(void)
 	readers.pid = 0;
 }
 
+static bool has_ended(int pidfd, int wait_ms)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&ended, 1, wait_ms) > 0;
+}
+
+static void end_by_force(int pidfd)
+{
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
 /* It has ended, or does nothing that it could not end with. */
 static void end_reader(void)
 {
-	pid_t pid = readers.pid;
-
+	if (readers.pid > 0) {
+		end_by_force(readers.pidfd);
+		has_ended(readers.pidfd, WAIT_RUNNING_MS);
+		close(readers.pidfd);
+	}
 	close_reader();
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
 }
 
 /* At the end of this program: so that none is left for somebody else to collect. */
 static void end_with_us(void)
 {
-	if (readers.owner == getpid())
-		end_reader();
+	if (readers.owner != getpid())
+		return;
+	end_reader();
+	leave_starter();
 }
 
 bool reader_asked(const char *name)
@@ -130,23 +230,21 @@ bool reader_asked(const char *name)
 	return false;
 }
 
-/* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no business there, nor the system calls that it needs. */
-static void become_reader(int socket, int memory)
+int reader_serve(void)
 {
-	char *const arguments[] = { READER_NAME, NULL };
-	char *environment[] = { NULL, NULL }, *folders = getenv("LD_LIBRARY_PATH");
-	sigset_t all;
+	return starter_serve(0);
+}
 
-	if (folders && asprintf(&environment[0], "LD_LIBRARY_PATH=%s", folders) < 0)
-		_exit(1);
+int reader_prepare(void)
+{
+	int error;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
-	pass_privileges_to_read();
-	if (dup2(socket, 0) != 0 || dup2(memory, 1) != 1 || syscall(SYS_close_range, 2u, ~0u, 0u))
-		_exit(1);
-	execve("/proc/self/exe", arguments, environment);
-	_exit(1);
+	if (!readers.possible)
+		return 0;
+	pthread_mutex_lock(&readers.lock);
+	error = readers.reached ? 0 : start_starter();
+	pthread_mutex_unlock(&readers.lock);
+	return error;
 }
 
 /* The room in common has its size whatever files may have (ulimit -f): it is on no disk. */
@@ -168,37 +266,35 @@ static struct hung_reader *leave_behind(void)
 {
 	struct hung_reader *hung = &readers.hung[readers.nhung++];
 
-	kill(readers.pid, SIGKILL);
-	*hung = (struct hung_reader){ .reader = readers.pid, .uid = (uid_t)-1 };
+	end_by_force(readers.pidfd);
+	*hung = (struct hung_reader){ .pidfd = readers.pidfd, .uid = (uid_t)-1 };
 	close_reader();
 	return hung;
 }
 
-/* Until it says that it can be asked. */
-static int wait_for_start(void)
+/* Gives it the memory, and waits until it says that it can be asked. */
+static int begin_reader(void)
 {
-	struct pollfd said = { .fd = readers.socket, .events = POLLIN };
-	struct reader_answer ready;
-	uint64_t begun = clock_monotonic(), waited = 0;
-	int got, nothing;
+	struct reader_answer ready = { 0 };
+	int nothing;
 
-	while (!(got = poll(&said, 1, WAIT_START_MS - (int)waited)) || (got < 0 && errno == EINTR)) {
-		waited = (clock_monotonic() - begun) / 1000000;
-		if (waited >= WAIT_START_MS) {
+	if (reader_send(readers.socket, &ready, sizeof(ready), readers.file) > 0) {
+		if (!wait_for_start(readers.socket)) {
 			leave_behind();
 			return -ETIME;
 		}
+		if (reader_receive(readers.socket, &ready, sizeof(ready), &nothing) == sizeof(ready))
+			return 0;
 	}
-	if (reader_receive(readers.socket, &ready, sizeof(ready), &nothing) == sizeof(ready))
-		return 0;
 	end_reader();
 	return -ECHILD;
 }
 
 static int start_reader(void)
 {
-	int ends[2], file = (int)syscall(SYS_memfd_create, READER_NAME, MFD_CLOEXEC), error;
+	int ends[2], file = (int)syscall(SYS_memfd_create, READER_NAME, MFD_CLOEXEC), error, pidfd;
 	char *memory = MAP_FAILED;
+	int64_t started;
 
 	if (file < 0)
 		return -errno;
@@ -215,54 +311,42 @@ static int start_reader(void)
 		close(file);
 		return error;
 	}
-	readers.pid = fork();
-	if (!readers.pid)
-		become_reader(fcntl(ends[1], F_DUPFD, 3), fcntl(file, F_DUPFD, 3));
-	error = readers.pid < 0 ? -errno : 0;
+	started = ask_starter((struct starter_request){ .what = START_READER }, ends[1], &pidfd);
 	close(ends[1]);
 	readers.socket = ends[0];
 	readers.file = file;
 	readers.memory = memory;
-	if (error)
+	if (started <= 0 || pidfd < 0) {
+		if (pidfd >= 0)
+			close(pidfd);
 		close_reader();
-	return error ? error : wait_for_start();
+		return started < 0 ? (int)started : -ECHILD;
+	}
+	readers.pid = (pid_t)started;
+	readers.pidfd = pidfd;
+	return begin_reader();
 }
 
 static void collect_hung(void)
 {
-	for (size_t i = readers.nhung; i--;)
-		if (waitpid(readers.hung[i].reader, NULL, WNOHANG | __WALL))
-			readers.hung[i] = readers.hung[--readers.nhung];
+	for (size_t i = readers.nhung; i--;) {
+		if (!has_ended(readers.hung[i].pidfd, 0))
+			continue;
+		close(readers.hung[i].pidfd);
+		readers.hung[i] = readers.hung[--readers.nhung];
+	}
 	readers.full_said &= readers.nhung == HUNG_MOST;
 }
 
 /* --- whose fault it is -------------------------------------------------- */
 
-static bool same_namespace(int fd)
-{
-	struct stat theirs, own;
-
-	return fstat(fd, &theirs) || stat("/proc/self/ns/user", &own) || (theirs.st_ino == own.st_ino && theirs.st_dev == own.st_dev);
-}
-
 /* Who made the namespace of users that the process is in, outermost one below ours; `uid` where it is in ours. */
 static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 {
-	char path[32];
-	int fd, above;
+	int nothing;
+	int64_t made = ask_starter((struct starter_request){ .what = WHOSE_NAMESPACE, .pid = pid, .uid = uid }, -1, &nothing);
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (int i = 0; fd >= 0 && i < NAMESPACES_MOST && !same_namespace(fd); i++) {
-		if (ioctl(fd, NS_GET_OWNER_UID, &uid))
-			break;
-		above = ioctl(fd, NS_GET_PARENT);
-		close(fd);
-		fd = above;
-	}
-	if (fd >= 0)
-		close(fd);
-	return uid;
+	return made < 0 ? uid : (uid_t)made;
 }
 
 /* Who answers for the process, and when it was started. False: it is gone. */
@@ -365,21 +449,12 @@ static void leave_reader(pid_t pid)
 
 /* --- asking it ---------------------------------------------------------- */
 
-/* Does it wait in a system call? What runs, or wants to, is only slow, and so is what waits for a page of its own program ("-1" there). */
+/* Does it wait in a system call? What runs, or wants to, is only slow, and so is what waits for a page of its own program. */
 static bool sleeps(pid_t pid)
 {
-	struct proc_stat stat;
-	char path[32], *call;
-	bool own;
+	int nothing;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (!proc_stat_read(-1, path, &stat) && stat.state == 'R')
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	call = proc_read(-1, path, 256, NULL);
-	own = call && (!strncmp(call, "-1 ", 3) || !strncmp(call, "running", 7));
-	free(call);
-	return !own;
+	return ask_starter((struct starter_request){ .what = IS_WAITING, .pid = pid }, -1, &nothing) != 0;
 }
 
 /* 1: it has answered, or ended. 0: it sleeps. */
@@ -436,18 +511,38 @@ static int64_t ask_once(const struct reader_request *request, size_t size, int f
 	return answer.result;
 }
 
+/* After a fork: the parent's reader is not ours, nor are its channel and its lock. Who starts readers is the same. */
+static void begin_anew(void)
+{
+	struct starter_request open = { .what = OPEN_CHANNEL };
+	bool possible = readers.possible, reached = readers.reached;
+	int ends[2], channel = readers.channel;
+
+	if (readers.pid)
+		close(readers.pidfd);
+	for (size_t i = 0; i < readers.nhung; i++)
+		close(readers.hung[i].pidfd);
+	close_reader();
+	memset(&readers, 0, sizeof(readers));
+	pthread_mutex_init(&readers.lock, NULL);
+	readers.possible = possible;
+	readers.owner = getpid();
+	if (!reached)
+		return;
+	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		readers.reached = reader_send(channel, &open, sizeof(open), ends[1]) > 0;
+		readers.channel = ends[0];
+		close(ends[1]);
+		if (!readers.reached)
+			close(ends[0]);
+	}
+	close(channel);
+}
+
 static void begin(void)
 {
-	/* After a fork: the parent's reader is not ours, nor is its lock. */
-	if (readers.owner != getpid()) {
-		bool possible = readers.possible;
-
-		close_reader();
-		memset(&readers, 0, sizeof(readers));
-		pthread_mutex_init(&readers.lock, NULL);
-		readers.possible = possible;
-		readers.owner = getpid();
-	}
+	if (readers.owner != getpid())
+		begin_anew();
 	pthread_mutex_lock(&readers.lock);
 }
 
@@ -465,7 +560,7 @@ static int64_t ask(const struct reader_request *request, size_t size, int folder
 
 	if (is_silent(request->pid))
 		return -ETIMEDOUT;
-	for (int i = 0; i < 2 && result == -EPIPE; i++) { /* its starter, a thread, may have ended, and it with that */
+	for (int i = 0; i < 2 && result == -EPIPE; i++) { /* somebody may have ended it */
 		result = ask_once(request, size, folder, opened);
 		if (result == -EPIPE)
 			end_reader();

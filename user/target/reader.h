@@ -55,6 +55,27 @@ struct reader_answer {
 	int64_t result;                /* bytes, or -errno */
 };
 
+/*
+ * What starts readers, and looks at them, is a process of its own, too (reader_start.c): it keeps the rights that they need when who asks has given up his. Each who
+ * asks has a channel of his own to it. Answers are of the same kind as a reader's.
+ */
+enum starter_what {
+	START_READER,   /* comes with its end of a socket, by which it gets its memory first; answered by its number and its pidfd */
+	IS_WAITING,     /* does reader `pid` wait for something else than a page of its own program? 1 or 0 */
+	WHOSE_NAMESPACE,/* who made the namespace of users that process `pid` of user `uid` is in, outermost one below ours: a user */
+	OPEN_CHANNEL,   /* comes with its end of another channel; is not answered */
+};
+
+struct starter_request {
+	uint32_t what, uid;
+	int32_t pid;
+};
+
+/* Serves the channels, of which the first is `channel`, until all are closed. Exit status. */
+int starter_serve(int channel);
+/* Serves the socket, until it is closed. Exit status. */
+int reader_answers(int socket);
+
 /* Sends or receives a message and one descriptor (-1: none) with it. Bytes, 0: the other side has ended, or -errno. */
 ssize_t reader_send(int to, const void *message, size_t size, int descriptor);
 ssize_t reader_receive(int from, void *message, size_t size, int *descriptor);

@@ -2,7 +2,7 @@
  * reader_serve.c - the process that reads what may block: the other side of reader.c.
  *
  * It knows nothing and keeps nothing. It can do what its system calls below can do, with those capabilities that reading a target takes,
- * and it ends with who started it: at once where the kernel lets it, else as soon as what it waits for comes.
+ * and it ends with who asked for it: at once where the kernel lets it, else as soon as what it waits for comes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,6 @@
 #include "target/reader.h"
 #include "target/target.h"
 #include "util/privileges.h"
-
-enum { SOCKET = 0, MEMORY = 1 };      /* its descriptors */
 
 ssize_t reader_send(int to, const void *message, size_t size, int descriptor)
 {
@@ -126,22 +124,34 @@ static int64_t answer(const struct reader_request *request, int folder, char *me
 	return *opened < 0 ? *opened : 0;
 }
 
-int reader_serve(void)
+/* The memory in common comes first. */
+static char *take_memory(int socket)
 {
-	char *memory = mmap(NULL, READER_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, MEMORY, 0);
+	struct reader_answer first;
+	char *memory;
+	int file;
+
+	if (reader_receive(socket, &first, sizeof(first), &file) <= 0 || file < 0)
+		return MAP_FAILED;
+	memory = mmap(NULL, READER_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	return memory;
+}
+
+int reader_answers(int socket)
+{
 	static struct reader_request request;
 	struct reader_answer result = { 0 };
+	char *memory = take_memory(socket);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started it; where another one lives on, that starts the next */
 	prctl(PR_SET_NAME, READER_NAME);
-	prctl(PR_SET_DUMPABLE, 0);
 	if (memory == MAP_FAILED || !keep_privileges_to_read() || !filter_calls())
 		return 1;
-	if (reader_send(SOCKET, &result, sizeof(result), -1) <= 0) /* it can be asked */
+	if (reader_send(socket, &result, sizeof(result), -1) <= 0) /* it can be asked */
 		return 0;
 	for (;;) {
 		int folder, opened = -1;
-		ssize_t got = reader_receive(SOCKET, &request, sizeof(request), &folder);
+		ssize_t got = reader_receive(socket, &request, sizeof(request), &folder);
 
 		if (got <= 0)
 			return 0;
@@ -149,7 +159,7 @@ int reader_serve(void)
 		result.result = answer(&request, folder, memory, &opened);
 		if (folder >= 0)
 			close(folder);
-		if (reader_send(SOCKET, &result, sizeof(result), opened) <= 0)
+		if (reader_send(socket, &result, sizeof(result), opened) <= 0)
 			return 0;
 		if (opened >= 0)
 			close(opened);

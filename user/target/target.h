@@ -25,6 +25,8 @@
  */
 bool reader_asked(const char *name);
 int reader_serve(void);
+/* Starts what will start readers: with the rights that this process has now, which it may give up then. 0 or -errno. */
+int reader_prepare(void);
 
 /* --- processes --------------------------------------------------------- */
 
