@@ -17,6 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/control.h"
 #include "cli/monitor_flight.h"
 #include "cli/monitor_print.h"
 #include "cli/service.h"
@@ -476,10 +477,33 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 	return err == -ECANCELED ? 0 : err;
 }
 
-/* What was needed for loading is not needed any more. */
-static void drop_privileges(struct monitor *m)
+/* All that is needed from here on: readers, and the folders of what is written. */
+static bool keep_nothing(const struct options *o)
 {
-	if (!keep_privileges_to_observe(kernel_rung(monitor_kernel(m)) == RUNG_PERF))
+	static const char *const control[] = CONTROL_FOLDERS;
+	char *dumps = flight_folder(o->output);
+	const char *folders[] = { control[0], control[1], o->flight.on ? dumps : NULL, NULL };
+	struct caller caller;
+	bool done = false;
+
+	if (dumps && !caller_find(&caller)) {
+		done = keep_no_privileges(folders, &caller);
+		caller_free(&caller);
+	}
+	free(dumps);
+	return done;
+}
+
+/* What was needed for loading is not needed any more. */
+static void drop_privileges(struct monitor *m, const struct options *o)
+{
+	bool done;
+
+	if (kernel_works_without_rights(monitor_kernel(m)) && !reader_prepare())
+		done = keep_nothing(o);
+	else
+		done = keep_privileges_to_observe(kernel_rung(monitor_kernel(m)) == RUNG_PERF);
+	if (!done)
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 }
 
@@ -491,7 +515,7 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 	if (err)
 		return err == -ECANCELED ? 0 : err;
 	w->m = m;
-	drop_privileges(m);
+	drop_privileges(m, o);
 	look_for_cgroups(o);
 	return watch(w, o, chosen);
 }

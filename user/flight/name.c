@@ -29,6 +29,17 @@ const char *flight_check_path(const char *path)
 	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it";
 }
 
+char *flight_folder(const char *path)
+{
+	const char *end = path ? strrchr(path, '/') : NULL;
+
+	if (!path || (!end && !is_folder(path)))
+		return strdup(".");
+	if (is_folder(path))
+		return strdup(path);
+	return end == path ? strdup("/") : strndup(path, end - path);
+}
+
 struct name {
 	char *text;
 	size_t used, room;       /* used >= room: too long */

@@ -152,28 +152,25 @@ static const char **names_of_programs(const struct monitor *m)
 	return names;
 }
 
-static bool look_into(struct monitor *m, int folder, const char *path)
+static bool look_into(struct monitor *m, int fd)
 {
 	const char **names = names_of_programs(m);
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may have become another thing than a file */
 	bool found;
 
 	reading_breathes(&m->breath);
-	found = fd >= 0 && (!names || image_may_have(fd, names));
+	found = !names || image_may_have(fd, names);
 	reading_breathes(NULL);
-	if (fd >= 0)
-		close(fd);
 	free(names);
 	return found;
 }
 
-/* Is there a runtime in this program? Each program is looked into once. */
-static bool program_has_runtime(struct monitor *m, int folder, const char *path)
+/* Is there a runtime in this open file? Each is looked into once. */
+static bool file_has_runtime(struct monitor *m, int fd)
 {
 	struct known_program *program, key;
 	struct stat st;
 
-	if (!looks_into_programs(m) || fstatat(folder, path, &st, 0) || !S_ISREG(st.st_mode))
+	if (fstat(fd, &st))
 		return false;
 	memset(&key, 0, sizeof(key));
 	key.key.device = st.st_dev;
@@ -185,7 +182,7 @@ static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 		return program->has_runtime;
 	if (HASH_COUNT(m->programs) >= PROGRAMS_MOST)
 		plans_forget_programs(m);
-	key.has_runtime = look_into(m, folder, path);
+	key.has_runtime = look_into(m, fd);
 	program = malloc(sizeof(*program));
 	if (!program)
 		return key.has_runtime;
@@ -198,10 +195,12 @@ static bool program_has_runtime(struct monitor *m, int folder, const char *path)
 
 bool plans_wants_program(struct monitor *m, pid_t pid)
 {
-	char path[32];
+	int fd = looks_into_programs(m) ? process_open_program(pid) : -1;
+	bool has = fd >= 0 && file_has_runtime(m, fd);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return program_has_runtime(m, AT_FDCWD, path);
+	if (fd >= 0)
+		close(fd);
+	return has;
 }
 
 bool plans_wants(struct monitor *m, const struct process *process)
@@ -214,7 +213,7 @@ bool plans_wants(struct monitor *m, const struct process *process)
 		if (is_library(m, mapping->path) || plans_has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
 			return true;
 	}
-	return program_has_runtime(m, process->proc_fd, "exe");
+	return plans_wants_program(m, process->pid);
 }
 
 const char *plans_unread(struct monitor *m, const struct process *process)

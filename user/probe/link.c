@@ -12,6 +12,7 @@
  * threads can do at the same time.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +32,7 @@
 #include "process.skel.h"
 #include "probe/kernel_private.h"
 #include "util/array.h"
+#include "util/privileges.h"
 
 #define LINK_CREATE 28          /* BPF_LINK_CREATE */
 #define MULTI_RETURN 1          /* BPF_F_UPROBE_MULTI_RETURN */
@@ -103,6 +106,34 @@ int link_for_nobody(struct kernel *kernel, int file_fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
 	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : fd;
+}
+
+/* In a child. Threads of the parent may have been anywhere: system calls only. */
+static bool try_without_rights(struct kernel *kernel)
+{
+	const char *const nowhere[] = { NULL };
+	const struct caller nobody = { 0 };
+	int file;
+
+	if (!keep_no_privileges(nowhere, &nobody) || access("/proc/1/stat", F_OK))
+		return false;
+	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return file >= 0 && link_for_nobody(kernel, file) >= 0;
+}
+
+bool kernel_works_without_rights(struct kernel *kernel)
+{
+	int status = -1;
+	pid_t child;
+
+	if (kernel->rung == RUNG_PERF) /* each probe is a perf event */
+		return false;
+	child = fork();
+	if (!child)
+		_exit(!try_without_rights(kernel));
+	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return child > 0 && !status;
 }
 
 static int read_uprobe_type(struct kernel *kernel)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,23 @@ static int open_folder(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int process_open_program(pid_t pid)
+{
+	struct process process = { .pid = pid, .proc_fd = open_folder(pid) };
+	struct stat st;
+	int fd;
+
+	if (process.proc_fd < 0)
+		return process.proc_fd;
+	fd = fstat(process.proc_fd, &st) ? -errno : 0;
+	process.uid = st.st_uid;
+	process.gid = st.st_gid;
+	if (!fd)
+		fd = reader_open(READER_PROC, process.proc_fd, "exe", &process);
+	close(process.proc_fd);
+	return fd;
 }
 
 /* Thread group, owner and seccomp mode, from /proc/PID/status. */

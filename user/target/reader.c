@@ -660,3 +660,26 @@ int reader_open(enum reader_way way, int folder, const char *path, const struct 
 		return (int)got;
 	return opened < 0 ? -EMFILE : opened;
 }
+
+/* --- holding -------------------------------------------------------------- */
+
+static int ask_to(enum starter_what what, pid_t pid)
+{
+	int nothing;
+	int64_t done;
+
+	begin();
+	done = ask_starter((struct starter_request){ .what = what, .pid = pid }, -1, &nothing);
+	pthread_mutex_unlock(&readers.lock);
+	return (int)done;
+}
+
+int reader_hold(pid_t pid)
+{
+	return readers.possible ? ask_to(HOLD_TASK, pid) : translator_hold_here(pid);
+}
+
+int reader_let_go(pid_t pid)
+{
+	return readers.possible ? ask_to(LET_TASK_GO, pid) : translator_let_go_here(pid);
+}

@@ -63,6 +63,8 @@ enum starter_what {
 	START_READER,   /* comes with its end of a socket, by which it gets its memory first; answered by its number and its pidfd */
 	IS_WAITING,     /* does reader `pid` wait for something else than a page of its own program? 1 or 0 */
 	WHOSE_NAMESPACE,/* who made the namespace of users that process `pid` of user `uid` is in, outermost one below ours: a user */
+	HOLD_TASK,      /* process `pid` is to stand still (translator_hold_here()) */
+	LET_TASK_GO,    /* ... and to run on (translator_let_go_here()) */
 	OPEN_CHANNEL,   /* comes with its end of another channel; is not answered */
 };
 
@@ -70,6 +72,12 @@ struct starter_request {
 	uint32_t what, uid;
 	int32_t pid;
 };
+
+/* Makes a process of one thread stand still: 0 or -errno. Lets it go: 1, or 0: it does not stand still yet. By that other process where there is one. */
+int reader_hold(pid_t pid);
+int reader_let_go(pid_t pid);
+int translator_hold_here(pid_t pid);
+int translator_let_go_here(pid_t pid);
 
 /* Serves the channels, of which the first is `channel`, until all are closed. Exit status. */
 int starter_serve(int channel);

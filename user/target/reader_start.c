@@ -2,7 +2,8 @@
  * reader_start.c - the process that starts readers (reader.c asks).
  *
  * A reader may hang for ever, and then another one is needed. Who asks for it has given up the rights that reading a target takes by then, since it looks into
- * what targets' owners have written. This process keeps them, and looks into nothing: it starts readers, and says of one what it waits for.
+ * what targets' owners have written. This process keeps them, and looks into nothing: it starts readers, says of one what it waits for, and holds a process that
+ * is to wait (translator.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -170,6 +171,10 @@ static bool serve_one(int channel)
 		answer.result = is_waiting(request.pid);
 	else if (request.what == WHOSE_NAMESPACE)
 		answer.result = maker_of_namespace(request.pid, request.uid);
+	else if (request.what == HOLD_TASK)
+		answer.result = translator_hold_here(request.pid);
+	else if (request.what == LET_TASK_GO)
+		answer.result = translator_let_go_here(request.pid);
 	else
 		answer.result = -EINVAL;
 	if (came >= 0)

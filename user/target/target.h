@@ -84,6 +84,8 @@ const char *process_getenv(const struct process *process, const char *name);
  */
 struct image;
 const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after);
+/* The program that it runs, open for reading: a descriptor, of a regular file, or -errno. */
+int process_open_program(pid_t pid);
 /* The mapping that holds an address, NULL: none. */
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
 /* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is left in comm. */

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "target/reader.h"
 #include "target/target.h"
 #include "util/array.h"
 #include "util/files.h"
@@ -63,40 +64,45 @@ bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAM
 	return t->count == 1;
 }
 
-void translators_hold(struct translators *t, pid_t pid)
+int translator_hold_here(pid_t pid)
 {
-	if (t->held)
-		return;
-	if (ptrace(PTRACE_SEIZE, pid, 0, 0)) {
-		if (errno != ESRCH)
-			log_warn("%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
-				 "die of a breakpoint", pid, strerror(errno));
-		return;
-	}
-	t->held = pid;
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0))
+		return -errno;
 	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+	return 0;
 }
 
-/* Only what stands still can be let go. False: it does not, yet. */
-static bool let_go(pid_t pid)
+void translators_hold(struct translators *t, pid_t pid)
+{
+	int err = t->held ? 0 : reader_hold(pid);
+
+	if (!t->held && !err)
+		t->held = pid;
+	if (err && err != -ESRCH)
+		log_warn("%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
+			 "die of a breakpoint", pid, strerror(-err));
+}
+
+/* Only what stands still can be let go. */
+int translator_let_go_here(pid_t pid)
 {
 	int status, signal = 0;
 	pid_t got = waitpid(pid, &status, WNOHANG | __WALL);
 
 	if (!got)
-		return false;
+		return 0;
 	if (got == pid && WIFSTOPPED(status)) {
 		if (status >> 16 != PTRACE_EVENT_STOP)
 			signal = WSTOPSIG(status); /* it was on its way when it was held */
 		ptrace(PTRACE_DETACH, pid, 0, (void *)(uintptr_t)signal);
 	}
-	return true; /* or it has ended */
+	return 1; /* or it has ended */
 }
 
 void translators_let_go(struct translators *t)
 {
 	for (int ms = 0; t->held && ms <= STOP_MS; ms++) {
-		if (let_go(t->held))
+		if (reader_let_go(t->held))
 			t->held = 0;
 		else if (ms < STOP_MS)
 			usleep(1000);
@@ -108,7 +114,7 @@ bool translators_gone(struct translators *t)
 	size_t before = t->count;
 	char comm[TRANSLATOR_NAME];
 
-	if (t->held && let_go(t->held))
+	if (t->held && reader_let_go(t->held))
 		t->held = 0;
 
 	for (size_t i = 0; i < t->count;) {

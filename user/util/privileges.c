@@ -4,8 +4,10 @@
 #include "util/privileges.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <linux/securebits.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -110,6 +112,64 @@ bool keep_privileges_to_observe(bool admin)
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* what it might start has none of this */
 	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* --- observing without any ----------------------------------------------- */
+
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* Linux 6.2 */
+#endif
+#define CHANGING (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
+#define CHANGING_MORE (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | \
+		       LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+static bool allow_below(int rules, const char *folder, uint64_t access)
+{
+	struct landlock_path_beneath_attr below = { .allowed_access = access };
+	bool done;
+
+	below.parent_fd = open(folder, O_PATH | O_CLOEXEC);
+	if (below.parent_fd < 0)
+		return errno == ENOENT;
+	done = !syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0);
+	close(below.parent_fd);
+	return done;
+}
+
+/* Files outside of these folders cannot be changed any more, nor any be executed. True also where the kernel cannot do that. */
+static bool change_only_below(const char *const folders[])
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	uint64_t changing = CHANGING | (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0);
+	struct landlock_ruleset_attr all = { .handled_access_fs = changing | CHANGING_MORE };
+	bool done;
+	int rules;
+
+	if (version < 1)
+		return true;
+	rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+	if (rules < 0)
+		return false;
+	done = allow_below(rules, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
+	for (; done && *folders; folders++)
+		done = allow_below(rules, *folders, changing);
+	done = done && !syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
+	return done;
+}
+
+bool keep_no_privileges(const char *const folders[], const struct caller *caller)
+{
+	uint64_t effective, permitted, keep = 0;
+
+	if (!read_capabilities(&effective, &permitted))
+		return false;
+	if (!geteuid() && caller->uid)
+		keep = permitted & (BIT(CAP_SETUID) | BIT(CAP_SETGID)); /* for files that are to be his */
+	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(0))
+		return false;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return write_capabilities(keep, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && (geteuid() || change_only_below(folders));
 }
 
 /* --- reading ------------------------------------------------------------ */
