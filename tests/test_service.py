@@ -176,14 +176,34 @@ def capabilities(pid):
 
 CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 6, 7, 19, 2, 38, 39, 40
 THREE = {CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF}
+TO_READ = {CAP_SETGID, CAP_SETUID, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE}
 
 
-def test_root_keeps_what_observing_needs(observe):
-    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", ready="monitoring")
-    sets = capabilities(watcher.process.pid)
-    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == THREE | {CAP_SETGID, CAP_SETUID, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE} & capabilities("self")["Prm"]
+def helpers(pid):
+    """By name, the processes below one: it starts what starts readers, and that starts them."""
+    below = {}
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        below.setdefault(pathlib.Path(f"/proc/{child}/comm").read_text().strip(), []).append(int(child))
+        for name, pids in helpers(child).items():
+            below.setdefault(name, []).extend(pids)
+    return below
+
+
+@pytest.mark.parametrize("rung", ["session", "multi", "perf"])
+def test_root_keeps_what_observing_needs(observe, rung):
+    """Nothing at all, in what looks into others' files, but where each probe is a perf event. What reads for it has the rights for that."""
+    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", ready="monitoring", env={"GASPBPF_RUNG": rung})
+    sets, own = capabilities(watcher.process.pid), capabilities("self")["Prm"]
+    administer = {21} & own if rung == "perf" else set()
+    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == ((THREE | TO_READ | administer) & own if rung == "perf" else set())
     assert sets["Amb"] == set()
     assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
+    if rung == "perf":
+        return
+    starter, = helpers(watcher.process.pid)["gaspbpf-starter"]
+    for each in [starter, *helpers(starter).get("gaspbpf-reader", [])]:
+        sets = capabilities(each)
+        assert sets["Eff"] == sets["Prm"] == (TO_READ | {CAP_SYS_PTRACE}) & own and sets["Bnd"] == sets["Amb"] == set()
 
 
 def test_three_capabilities_are_enough(job, systemd):
@@ -201,7 +221,9 @@ def test_three_capabilities_are_enough(job, systemd):
                                    env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **systemd.environment})
     try:
         url = re.search(r"http://\S+", systemd.next()["STATUS"])[0]
-        assert capabilities(watcher.pid)["Eff"] == THREE
+        assert capabilities(watcher.pid)["Prm"] == set()
+        starter, = helpers(watcher.pid)["gaspbpf-starter"]
+        assert capabilities(starter)["Prm"] == {CAP_SYS_PTRACE}
         ring.work()
         samples = monitored.scrape_anew(url)
         sends = monitored.total(samples, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_SEND")
