@@ -495,14 +495,14 @@ static bool keep_nothing(const struct options *o)
 }
 
 /* What was needed for loading is not needed any more. */
-static void drop_privileges(struct monitor *m, const struct options *o)
+static void drop_privileges(void *context, struct kernel *kernel)
 {
 	bool done;
 
-	if (kernel_works_without_rights(monitor_kernel(m)) && !reader_prepare())
-		done = keep_nothing(o);
+	if (kernel_works_without_rights(kernel) && !reader_prepare())
+		done = keep_nothing(context);
 	else
-		done = keep_privileges_to_observe(kernel_rung(monitor_kernel(m)) == RUNG_PERF);
+		done = keep_privileges_to_observe(kernel_rung(kernel) == RUNG_PERF);
 	if (!done)
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 }
@@ -515,7 +515,6 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 	if (err)
 		return err == -ECANCELED ? 0 : err;
 	w->m = m;
-	drop_privileges(m, o);
 	look_for_cgroups(o);
 	return watch(w, o, chosen);
 }
@@ -528,6 +527,7 @@ static int run(struct options *o, const struct model_set *models)
 		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
 		/* A line of JSON has those once more that ended since the one before. */
 		.linger_ns = o->json && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
+		.loaded = drop_privileges, .loaded_context = o,
 		.breathe = breathe, .breathe_context = &w,
 	};
 	struct options *chosen = NULL;

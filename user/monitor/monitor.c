@@ -422,7 +422,11 @@ static int load(struct monitor *m)
 	kernel_costs(m->kernel, &m->book.costs);
 	kernel_set_active(m->kernel, true); /* each file counts from the moment its probes are in */
 	err = limits_new(m);
-	return err ?: files_open(m);
+	if (!err)
+		err = files_open(m);
+	if (!err && m->options.loaded)
+		m->options.loaded(m->options.loaded_context, m->kernel);
+	return err;
 }
 
 static bool breathe(void *context)

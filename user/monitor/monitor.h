@@ -65,6 +65,9 @@ struct monitor_options {
 	bool spans;                             /* calls go to the rings, too */
 	uint64_t ring_bytes;                    /* with `spans`; 0: default */
 	struct monitor_watcher watcher;
+	/* All programs are loaded, and nothing has been read of anybody's yet: what was only needed for that may be given up. NULL: nothing. */
+	void (*loaded)(void *context, struct kernel *kernel);
+	void *loaded_context;
 	/*
 	 * Is called every hundredth of a second or so while files are looked through, which may take seconds: from monitor_open(), monitor_step() and
 	 * monitor_choose(). It may call monitor_look() (not while monitor_open() has not returned), and nothing else of this. True: what is being

@@ -87,6 +87,8 @@ unsigned held_holders(const struct kernel *kernel, int file_fd, uint64_t offset)
 int link_for_nobody(struct kernel *kernel, int file_fd);
 
 /* neighbours.c: other observers. One instance at a time looks at what is in, and puts its own in. */
+bool neighbours_prepare(struct kernel *kernel); /* loads what they take; false: no memory */
+bool neighbours_tell(struct kernel *kernel);    /* can they still be asked for? */
 void neighbours_lock(struct kernel *kernel);
 void neighbours_unlock(struct kernel *kernel);
 /* Sites that are not in yet keep out of the way of others' probes: site.returns, its place, site.crowded. 0 or -errno. */

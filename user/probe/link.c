@@ -118,7 +118,7 @@ static bool try_without_rights(struct kernel *kernel)
 	if (!keep_no_privileges(nowhere, &nobody) || access("/proc/1/stat", F_OK))
 		return false;
 	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	return file >= 0 && link_for_nobody(kernel, file) >= 0;
+	return file >= 0 && link_for_nobody(kernel, file) >= 0 && neighbours_tell(kernel);
 }
 
 bool kernel_works_without_rights(struct kernel *kernel)
@@ -126,7 +126,7 @@ bool kernel_works_without_rights(struct kernel *kernel)
 	int status = -1;
 	pid_t child;
 
-	if (kernel->rung == RUNG_PERF) /* each probe is a perf event */
+	if (kernel->rung == RUNG_PERF || !neighbours_prepare(kernel)) /* there each probe is a perf event */
 		return false;
 	child = fork();
 	if (!child)

@@ -131,6 +131,21 @@ void neighbours_free(struct kernel *kernel)
 	free(n);
 }
 
+bool neighbours_prepare(struct kernel *kernel)
+{
+	return neighbours_of(kernel);
+}
+
+bool neighbours_tell(struct kernel *kernel)
+{
+	const struct neighbours *n = kernel->neighbours;
+	int fd = n && n->skeleton ? iterator_open(n->skeleton->progs.neighbours) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return !n || !n->skeleton || fd >= 0;
+}
+
 void neighbours_lock(struct kernel *kernel)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };

@@ -319,7 +319,7 @@ struct kernel;
 int kernel_load(struct kernel **kernel, const struct kernel_options *options);
 void kernel_free(struct kernel *kernel); /* detaches everything */
 enum rung kernel_rung(const struct kernel *kernel);
-/* Once loaded, does all work without any right? A child tries: may it put probes in, and does it see others' processes in /proc? */
+/* Now that all is loaded, does the rest work without any right? A child tries: may it put probes in, and does it see others' processes in /proc? */
 bool kernel_works_without_rights(struct kernel *kernel);
 const char *rung_name(enum rung rung);
 /* Ring buffers: count and map fds; control is the process-life ring. */

@@ -62,14 +62,14 @@ char *proc_read(int folder, const char *path, size_t most, size_t *size)
 }
 
 /* Fields 50 and 51 of the stat file; 0 where the kernel does not tell us. */
-static int environment_place(int folder, const char *below, uint64_t *start, uint64_t *end)
+static int environment_place(int folder, const char *below, pid_t pid, uint64_t *start, uint64_t *end)
 {
 	unsigned long long from = 0, to = 0;
 	char path[32], *text, *at;
 	unsigned field = 2;
 
 	snprintf(path, sizeof(path), "%sstat", below);
-	text = proc_read(folder, path, 4096, NULL);
+	text = reader_file(folder, path, pid, 4096, NULL); /* it has the right to know */
 	if (!text)
 		return -errno;
 	at = strrchr(text, ')');
@@ -94,7 +94,7 @@ char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *si
 	text = reader_file(folder, path, pid, ENVIRONMENT_MOST, size);
 	if (text || errno != EACCES)
 		return text;
-	if (environment_place(folder, below, &start, &end) || !start || end < start) {
+	if (environment_place(folder, below, pid, &start, &end) || !start || end < start) {
 		errno = EACCES;
 		return NULL;
 	}
