@@ -75,8 +75,9 @@ def environment_from(script):
 class Observation:
     """gaspbpf on running processes, in the background."""
 
-    def __init__(self, *arguments, env=None, ready="observing"):
-        self.process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE,
+    def __init__(self, *arguments, env=None, ready="observing", before=()):
+        """before: words in front of the command line."""
+        self.process = subprocess.Popen([*before, str(PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
         os.set_blocking(self.process.stderr.fileno(), False)
         self.errors = b""

@@ -206,6 +206,23 @@ def test_root_keeps_what_observing_needs(observe, rung):
         assert sets["Eff"] == sets["Prm"] == (TO_READ | {CAP_SYS_PTRACE}) & own and sets["Bnd"] == sets["Amb"] == set()
 
 
+def test_rights_stay_where_only_they_show_others_processes(job, observe):
+    """/proc is mounted so that who has no rights sees only his own."""
+    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    as_nobody = ("setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+bpf,+perfmon,+sys_ptrace --ambient-caps=-all,+bpf,+perfmon,+sys_ptrace "
+                 "--bounding-set=-all,+bpf,+perfmon,+sys_ptrace")
+    watcher = observe("monitor", "-v", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0", ready="monitoring",
+                      env={"GASPBPF_MODELS": str(gaspbpf.TOP / "models")},
+                      before=["unshare", "-m", "sh", "-c", f'mount -t proc -o hidepid=2 proc /proc && exec 7< "$0" {as_nobody} /proc/self/fd/7 "$@"'])
+    url = monitored.url_of(watcher)
+    assert CAP_SYS_PTRACE in capabilities(watcher.process.pid)["Eff"] and watcher.has_said(b"are kept")
+    ring.work()
+    sends = monitored.total(monitored.scrape_anew(url), "gaspbpf_process_calls_total", "rank", event="GASP_MPI_SEND")
+    assert watcher.stop()[0] == 0
+    assert ring.end() == 0, ring.output()
+    assert sends == {str(each["rank"]): each["functions"]["MPI_Send"]["calls"] for each in ring.truths()}
+
+
 def test_three_capabilities_are_enough(job, systemd):
     """As another user, with what the unit gives: ranks of root's are found with their numbers, and their calls counted."""
     unit = UNIT.read_text()

@@ -497,9 +497,10 @@ static bool keep_nothing(const struct options *o)
 /* What was needed for loading is not needed any more. */
 static void drop_privileges(void *context, struct kernel *kernel)
 {
-	bool done;
+	bool without = kernel_works_without_rights(kernel) && !reader_prepare(), done;
 
-	if (kernel_works_without_rights(kernel) && !reader_prepare())
+	log_info(without ? "all rights are given up: others read for it" : "the rights that observing needs are kept: see docs/security-privileges.md");
+	if (without)
 		done = keep_nothing(context);
 	else
 		done = keep_privileges_to_observe(kernel_rung(kernel) == RUNG_PERF);
