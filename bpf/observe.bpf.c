@@ -206,7 +206,10 @@ static __noinline int set_control(struct thread_state *t, __u32 id, __s32 value)
 			room_give(t->user, GB_ROOM_CONTROLS);
 		}
 	}
-	if (!c || c->value == value)
+	if (!c)
+		return 0;
+	c->heard = 1;
+	if (c->value == value)
 		return 0;
 	if (!value && c->value) {
 		next = c->next++ % GB_OFFS;

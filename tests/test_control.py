@@ -55,6 +55,69 @@ def test_the_programs_own_word(job, observe, tmp_path, rung):
     conformance.seen("libpupc", "GASP_PUPC_CONTROL")
 
 
+TOGGLES = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <pupc.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "job.h"
+static struct job job;
+static struct counts counts;
+static volatile int over;
+/* Each time gaspbpf looks into the program's memory, where it finds the last word, too. */
+static void *load(void *argument)
+{
+    while (!over) {
+        dlclose(dlopen("libresolv.so.2", RTLD_NOW));
+    }
+    return argument;
+}
+int main(int argc, char **argv)
+{
+    static const struct job_option more[] = { { 0 } };
+    pthread_t loader;
+    unsigned work;
+
+    job.name = "toggles";
+    job.rank = -1;
+    job_options(&job, argc, argv, more);
+    work = pupc_create_event("work", 0);
+    job_begin(&job);
+    pthread_create(&loader, 0, load, 0);
+    for (int i = 0; i < 20000; i++) {
+        pupc_control(0);
+        usleep(10);
+        pupc_control(1);
+        usleep(10);
+        pupc_event_atomic(work);
+        count_call(&counts, "work", 0);
+    }
+    over = 1;
+    pthread_join(loader, 0);
+    job_finish(&job);
+    return job_truth(&job, 1, 0, &counts, 0, 0);
+}
+"""
+
+
+def test_what_was_found_in_memory_is_older_than_what_was_heard(job, observe, tmp_path):
+    """A program that switches all the time, and is looked at all the time."""
+    source = tmp_path / "toggles.c"
+    source.write_text(TOGGLES)
+    subprocess.run(["cc", "-O1", "-g", f"-I{gaspbpf.TOP / 'include'}", f"-I{USER.parent}", source, USER.parent / "job.c", f"-L{LIBRARY}", "-lpupc",
+                    f"-Wl,-rpath,{LIBRARY}", "-lm", "-lpthread", "-o", tmp_path / "toggles"], check=True, timeout=gaspbpf.PATIENCE)
+    switching = job([tmp_path / "toggles"]).wait_ready()
+    watcher = observe("-p", switching.pids()[0], "-m", "pupc", "--json")
+    switching.work()
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert switching.end() == 0
+    report = json.loads(out)
+    assert gaspbpf.events(report)["work"]["calls"] == switching.truths()[0]["functions"]["work"]["calls"]
+    assert not [each for each in report["controls"] if each["by"] == "before it was observed"]
+
+
 def test_off_before_anybody_watched(job, observe, tmp_path):
     """libpupc remembers the last word: who comes late heeds it."""
     source = tmp_path / "early.c"

@@ -332,6 +332,8 @@ struct gb_control {
 	gb_s32 value;        /* what it said last; 0: off */
 	gb_u32 user;         /* whose share it is of ... */
 	gb_u32 charged;      /* ... where this is not 0 */
+	gb_u32 heard;        /* the program itself has said so while it was observed; else user space has found it in its memory, or was told by others */
+	gb_u32 zero;
 };
 
 /* What users of a machine share while it is monitored (bpf/shares.h), each with a limit. */

@@ -61,7 +61,7 @@ static void take_state(struct capture_session *s, struct live_process *p, int32_
 	if (!on == p->told_off)
 		return;
 	p->told_off = !on;
-	if (!kernel_set_control(s->kernel, p->pid, on, &life.time, &changed) && changed)
+	if (!kernel_remember_control(s->kernel, p->pid, on, &life.time, &changed) && changed)
 		session_take_control(s, &life);
 }
 

@@ -407,6 +407,8 @@ int kernel_visit_users(const struct kernel *kernel, kernel_user visit, void *con
 int kernel_know_event(struct kernel *kernel, pid_t pid, uint32_t id, const struct gb_texts *texts);
 /* Measurement of the process is off from now on (0), or on again; value: what is told of it. *changed: it was not so before. 0 or -errno, not said. */
 int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed);
+/* The same of what was found in its memory: it holds only where the kernel side has not heard it say anything itself, before or meanwhile. */
+int kernel_remember_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed);
 
 /* --- attach ------------------------------------------------------------ */
 

@@ -37,3 +37,30 @@ int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t
 	__atomic_store_n(&kernel->observe->bss->some_off, true, __ATOMIC_SEQ_CST);
 	return 0;
 }
+
+/* Of what it says itself the kernel side makes an entry, or marks it: so an entry that is new, or has no mark when it is taken out, is not older than what was read. */
+int kernel_remember_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed)
+{
+	int fd = bpf_map__fd(kernel->observe->maps.controls);
+	struct gb_control control = { .value = 1 };
+	uint32_t key = pid;
+
+	*changed = false;
+	*time = clock_monotonic();
+	if (bpf_map_lookup_elem(fd, &key, &control) && errno != ENOENT)
+		return -errno;
+	if (control.heard || control.value == value)
+		return 0;
+	if (bpf_map_lookup_and_delete_elem(fd, &key, &control) && errno != ENOENT)
+		return -errno;
+	if (!control.heard) {
+		if (!value)
+			control.off[control.next++ % GB_OFFS] = *time;
+		control.value = value;
+	}
+	if (bpf_map_update_elem(fd, &key, &control, BPF_NOEXIST))
+		return errno == EEXIST ? 0 : -errno;
+	*changed = !control.heard;
+	__atomic_store_n(&kernel->observe->bss->some_off, true, __ATOMIC_SEQ_CST);
+	return 0;
+}
