@@ -206,6 +206,18 @@ def test_root_keeps_what_observing_needs(observe, rung):
         assert sets["Eff"] == sets["Prm"] == (TO_READ | {CAP_SYS_PTRACE}) & own and sets["Bnd"] == sets["Amb"] == set()
 
 
+def test_a_monitor_that_can_read_nothing_any_more_ends(observe):
+    """Somebody has killed what has the rights: systemd starts the service again."""
+    watcher = observe("monitor", "--comm", "late_one", "-m", "upc,shmem", "--listen", "0", ready="monitoring")
+    starter, = helpers(watcher.process.pid)["gaspbpf-starter"]
+    os.kill(starter, signal.SIGKILL)
+    with subprocess.Popen(["sleep", "60"]) as other:  # somebody comes, who is to be looked at
+        gaspbpf.wait_for(lambda: watcher.process.poll() is not None, "its end")
+        other.kill()
+    status, _, errors = watcher.finish()
+    assert status == 1 and "start gaspbpf again" in errors
+
+
 def test_rights_stay_where_only_they_show_others_processes(job, observe):
     """/proc is mounted so that who has no rights sees only his own."""
     ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()

@@ -442,6 +442,14 @@ static void say_ready(const struct watch *w, const struct options *o)
 	service_ready(w->service, "");
 }
 
+static int can_read(void)
+{
+	if (!reader_lost())
+		return 0;
+	log_error("gaspbpf-starter has ended, and with it the right to read what is others': start gaspbpf again (as the service does by itself)");
+	return -EPIPE;
+}
+
 static int watch(struct watch *w, const struct options *o, struct options **chosen)
 {
 	uint64_t now = clock_monotonic(), shown = now, end = UINT64_MAX;
@@ -463,7 +471,7 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 		if (w->reload)
 			err = reload(w, o, chosen);
 		if (!err)
-			err = monitor_step(w->m) ?: serve(w);
+			err = monitor_step(w->m) ?: serve(w) ?: can_read();
 		now = clock_monotonic();
 		if (err || now - shown < o->interval || now >= end)
 			continue;

@@ -76,6 +76,7 @@ static struct {
 	pid_t starter;          /* 0: none, or not our child */
 	int channel;            /* to it; valid where `reached` */
 	bool reached;
+	bool last, lost;        /* another one would not have the rights (reader_prepare()); it has ended */
 	pid_t pid;              /* 0: none */
 	int pidfd, socket, file;
 	char *memory;
@@ -157,7 +158,7 @@ static int wait_for_start(int from)
 static int64_t ask_starter(struct starter_request request, int goes, int *came)
 {
 	struct reader_answer answer;
-	int error = readers.reached ? 0 : start_starter();
+	int error = readers.reached ? 0 : readers.last ? -EPERM : start_starter();
 	ssize_t got;
 
 	*came = -1;
@@ -171,6 +172,7 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 	if (got == sizeof(answer))
 		return answer.result;
 	leave_starter();
+	readers.lost = readers.last;
 	return got < 0 ? got : -ECHILD;
 }
 
@@ -243,8 +245,14 @@ int reader_prepare(void)
 		return 0;
 	pthread_mutex_lock(&readers.lock);
 	error = readers.reached ? 0 : start_starter();
+	readers.last = !error;
 	pthread_mutex_unlock(&readers.lock);
 	return error;
+}
+
+bool reader_lost(void)
+{
+	return readers.lost;
 }
 
 /* The room in common has its size whatever files may have (ulimit -f): it is on no disk. */
@@ -515,7 +523,7 @@ static int64_t ask_once(const struct reader_request *request, size_t size, int f
 static void begin_anew(void)
 {
 	struct starter_request open = { .what = OPEN_CHANNEL };
-	bool possible = readers.possible, reached = readers.reached;
+	bool possible = readers.possible, reached = readers.reached, last = readers.last;
 	int ends[2], channel = readers.channel;
 
 	if (readers.pid)
@@ -526,6 +534,7 @@ static void begin_anew(void)
 	memset(&readers, 0, sizeof(readers));
 	pthread_mutex_init(&readers.lock, NULL);
 	readers.possible = possible;
+	readers.last = last;
 	readers.owner = getpid();
 	if (!reached)
 		return;
@@ -565,7 +574,7 @@ static int64_t ask(const struct reader_request *request, size_t size, int folder
 		if (result == -EPIPE)
 			end_reader();
 	}
-	if (!readers.pid && result != -ETIMEDOUT && !readers.start_said) {
+	if (!readers.pid && result != -ETIMEDOUT && !readers.start_said && !readers.lost) {
 		log_error("cannot start a process that reads targets' memory: %s: check limits of processes and memory", strerror((int)-result));
 		readers.start_said = true;
 	}

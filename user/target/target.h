@@ -27,6 +27,8 @@ bool reader_asked(const char *name);
 int reader_serve(void);
 /* Starts what will start readers: with the rights that this process has now, which it may give up then. 0 or -errno. */
 int reader_prepare(void);
+/* Has that ended? Then nothing more can be read of others. */
+bool reader_lost(void);
 
 /* --- processes --------------------------------------------------------- */
 
