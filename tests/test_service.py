@@ -253,6 +253,11 @@ def test_three_capabilities_are_enough(job, systemd):
         assert capabilities(watcher.pid)["Prm"] == set()
         starter, = helpers(watcher.pid)["gaspbpf-starter"]
         assert capabilities(starter)["Prm"] == {CAP_SYS_PTRACE}
+        # Another process of that user gets nothing out of it.
+        for each in (watcher.pid, starter):
+            look = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "ls", f"/proc/{each}/fd"], capture_output=True, text=True,
+                                  timeout=gaspbpf.PATIENCE)
+            assert "Permission denied" in look.stderr, look
         ring.work()
         samples = monitored.scrape_anew(url)
         sends = monitored.total(samples, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_SEND")
