@@ -1,5 +1,5 @@
 /*
- * privileges_test.c - what a process that has given up its rights cannot do any more. For user 0, who owns much; each try is a child's.
+ * privileges_test.c - what a process that has given up its rights cannot do any more. Each try is a child's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int open_in(const char *folder, const char *name, int flags)
 }
 
 /* Exit status of a child that has nothing any more, and tries. */
-static int without_rights(bool (*try)(void), uid_t caller)
+static int without_rights_as(uid_t user, bool (*try)(void), uid_t caller)
 {
 	const char *const folders[] = { allowed, "/nonexistent", NULL };
 	const struct caller who = { .uid = caller };
@@ -38,13 +38,19 @@ static int without_rights(bool (*try)(void), uid_t caller)
 	pid_t child = fork();
 
 	if (!child)
-		_exit(keep_no_privileges(folders, &who) ? try() : 2);
+		_exit((user && setresuid(user, user, user)) || !keep_no_privileges(folders, &who) ? 2 : try());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
 
+static int without_rights(bool (*try)(void), uid_t caller)
+{
+	return without_rights_as(0, try, caller);
+}
+
 static bool write_where_allowed(void) { return open_in(allowed, "new", O_WRONLY | O_CREAT) >= 0 && open_in(allowed, "old", O_WRONLY | O_TRUNC) >= 0; }
+static bool write_new_where_allowed(void) { return open_in(allowed, "another", O_WRONLY | O_CREAT) >= 0; }
 static bool remove_where_allowed(void) { char path[64]; snprintf(path, sizeof(path), "%s/removed", allowed); return !unlink(path); }
 static bool make_elsewhere(void) { return open_in(other, "new", O_WRONLY | O_CREAT) >= 0; }
 static bool write_elsewhere(void) { return open_in(other, "old", O_WRONLY) >= 0; }
@@ -75,6 +81,18 @@ static void user_0_changes_only_what_it_is_to(void **state)
 	assert_int_equal(without_rights(make_elsewhere, 1), 0);
 }
 
+/* A service's: its files are its own, but not for changing. */
+static void others_change_no_more(void **state)
+{
+	(void)state;
+	if (geteuid() || syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 3)
+		skip();
+	assert_int_equal(chmod(allowed, 0777) || chmod(other, 0777), 0);
+	assert_int_equal(without_rights_as(65534, write_new_where_allowed, 65534), 1);
+	assert_int_equal(without_rights_as(65534, make_elsewhere, 65534), 0);
+	assert_int_equal(without_rights_as(65534, execute, 65534), 0);
+}
+
 static int make_folders(void **state)
 {
 	(void)state;
@@ -85,10 +103,10 @@ static int make_folders(void **state)
 static int remove_folders(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "old", "new", "removed" };
+	static const char *const names[] = { "old", "new", "removed", "another" };
 	char path[64];
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", allowed, names[i]);
 		unlink(path);
 		snprintf(path, sizeof(path), "%s/%s", other, names[i]);
@@ -100,6 +118,7 @@ static int remove_folders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(others_change_no_more),
 		cmocka_unit_test(user_0_changes_only_what_it_is_to),
 	};
 

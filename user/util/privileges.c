@@ -170,7 +170,7 @@ bool keep_no_privileges(const char *const folders[], const struct caller *caller
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0); /* what it has open is worth much: no other process of its user may take it */
-	return write_capabilities(keep, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && (geteuid() || change_only_below(folders));
+	return write_capabilities(keep, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && change_only_below(folders);
 }
 
 /* --- reading ------------------------------------------------------------ */

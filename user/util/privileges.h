@@ -31,9 +31,9 @@ bool inside_pid_namespace(void);
  */
 bool keep_privileges_to_observe(bool admin);
 /*
- * The same where putting probes in needs no rights, and others read what is the targets' (reader_prepare()): nothing stays. A process of user 0, who owns
- * much, can from then on change files in these folders only (NULL ends them; before Linux 5.13 everywhere), and where sudo started it act as who called that.
- * It can start no program, and leaves no core. No other process of its user can look into it. False: errno says why.
+ * The same where putting probes in needs no rights, and others read what is the targets' (reader_prepare()): nothing stays. It can from then on change files in
+ * these folders only (NULL ends them), and execute none, but where Landlock is not there (before Linux 5.13). As user 0 it owns much, and where sudo started it it
+ * can act as who called that. It leaves no core, and no other process of its user can look into it. False: errno says why.
  */
 bool keep_no_privileges(const char *const folders[], const struct caller *caller);
 /* What the process that is started next (by exec, as this user) has of this one's capabilities: those to read targets, and no others. */
