@@ -505,13 +505,18 @@ static bool keep_nothing(const struct options *o)
 /* What was needed for loading is not needed any more. */
 static void drop_privileges(void *context, struct kernel *kernel)
 {
-	bool without = kernel_works_without_rights(kernel) && !reader_prepare(), done;
+	bool events = kernel_rung(kernel) == RUNG_PERF, done;
 
-	log_info(without ? "all rights are given up: others read for it" : "the rights that observing needs are kept: see docs/security-privileges.md");
-	if (without)
+	if (kernel_works_without_rights(kernel) && !reader_prepare()) {
+		log_info("all rights are given up: others read for it");
 		done = keep_nothing(context);
-	else
-		done = keep_privileges_to_observe(kernel_rung(kernel) == RUNG_PERF);
+	} else {
+		if (events)
+			log_info("the rights that observing needs are kept: each probe is a perf event here");
+		else
+			log_warn("the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
+		done = keep_privileges_to_observe(events);
+	}
 	if (!done)
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 }
