@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import gaspbpf
+import rights
 
 LIBRARY = r"""
 #include <stddef.h>
@@ -118,13 +119,15 @@ class Gate:
 class Monitor:
     """gaspbpf monitor in the background; what it knows is its last line."""
 
-    def __init__(self, folder, *arguments, env=None, number=[0]):
+    def __init__(self, folder, *arguments, env=None, as_service=False, number=[0]):
+        """as_service: as nobody, with the unit's capabilities."""
         number[0] += 1
         self.path = pathlib.Path(folder) / f"monitor{number[0]}.jsonl"
         self.errors_path = pathlib.Path(folder) / f"monitor{number[0]}.err"
-        with open(self.path, "wb") as out, open(self.errors_path, "wb") as errors:
-            self.process = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--json", "--interval", "200ms", *map(str, arguments)],
-                                            stdout=out, stderr=errors, env={**os.environ, **(env or {})})
+        words = ["monitor", "--json", "--interval", "200ms", *map(str, arguments)]
+        with open(self.path, "wb") as out, open(self.errors_path, "wb") as errors, open(gaspbpf.PROGRAM, "rb") as program:
+            self.process = subprocess.Popen(rights.words(program.fileno(), words) if as_service else [str(gaspbpf.PROGRAM), *words], stdout=out, stderr=errors,
+                                            env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **(env or {})}, pass_fds=[program.fileno()])
         gaspbpf.wait_for(lambda: "monitoring" in self.errors() or self.process.poll() is not None, "the monitor to begin")
         assert self.process.poll() is None, self.errors()
 

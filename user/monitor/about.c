@@ -85,12 +85,8 @@ static char *user_name(uid_t uid)
 static char *read_exe(const struct process *process)
 {
 	char path[PATH_MAX];
-	ssize_t n = readlinkat(process->proc_fd, "exe", path, sizeof(path) - 1);
 
-	if (n <= 0)
-		return strdup("");
-	path[n] = '\0';
-	return strdup(path);
+	return strdup(process_program_path(process, path, sizeof(path)) > 0 ? path : "");
 }
 
 void about_free(struct about *about)

@@ -471,7 +471,7 @@ int image_open_mapped(struct image **image, const struct process *process, const
 
 	if (!mapping->inode || !mapping->path)
 		return -ENOEXEC;
-	origin.root = openat(process->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	origin.root = folder_open_proc(process, "root");
 	fd = open_mapping(process, mapping, origin.root);
 	if (fd < 0) {
 		error = fd;

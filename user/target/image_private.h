@@ -105,6 +105,8 @@ int minidebug_open(const struct elf_file *elf);
 int file_open_below(int root, const char *path, const struct process *owner);
 /* The same for a name in /proc/PID (exe, map_files/...). */
 int file_open_proc(const struct process *process, const char *name);
+/* The folder that a link of /proc/PID leads to: an O_PATH descriptor or -errno. */
+int folder_open_proc(const struct process *process, const char *name);
 /* The same for a path that our own user gave. */
 int file_open_path(const char *path);
 

@@ -174,7 +174,7 @@ static bool library_starts(struct launcher_files *files, const struct process *p
 /* Opens a file as the process would find it, below a folder of /proc/PID. O_PATH descriptor or -1. */
 static int open_below(const struct process *process, const char *folder, const char *path)
 {
-	int below = openat(process->proc_fd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	int below = folder_open_proc(process, folder), fd;
 
 	if (below < 0)
 		return -1;
@@ -187,12 +187,10 @@ static int open_below(const struct process *process, const char *folder, const c
 static bool is_installed(const struct process *process, const char *path)
 {
 	char program[PATH_MAX];
-	ssize_t length = readlinkat(process->proc_fd, "exe", program, sizeof(program) - 1);
 	size_t folder;
 
-	if (length <= 0)
+	if (process_program_path(process, program, sizeof(program)) <= 0)
 		return false;
-	program[length] = 0;
 	folder = path_base(program) - program - 1;
 	for (; *path; path += strcspn(path, ":"), path += *path == ':')
 		if (strcspn(path, ":") == folder && !strncmp(path, program, folder))
@@ -227,12 +225,10 @@ static int open_word(const struct process *process, const char *word)
 static bool is_own_script(const struct process *process, int fd)
 {
 	char line[FIRST_LINE + 1] = "", program[PATH_MAX], *name;
-	ssize_t length = readlinkat(process->proc_fd, "exe", program, sizeof(program) - 1);
 
-	if (pread(fd, line, FIRST_LINE, 0) < 2 || strncmp(line, "#!", 2) || length <= 0)
+	if (pread(fd, line, FIRST_LINE, 0) < 2 || strncmp(line, "#!", 2) || process_program_path(process, program, sizeof(program)) <= 0)
 		return false;
 	line[strcspn(line, "\n")] = 0;
-	program[length] = 0;
 	name = (char *)path_base(program);
 	name[strcspn(name, "0123456789.-")] = 0;
 	return *name && strstr(line, name);

@@ -212,6 +212,10 @@ int file_open_here(enum reader_way way, int folder, const char *path, const stru
 
 	if (way == READER_BELOW)
 		return open_below(folder, path, owner);
+	if (way == READER_FOLDER) {
+		found = openat(folder, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return found < 0 ? -errno : found;
+	}
 	found = openat(folder, path, O_PATH | O_CLOEXEC);
 	return found < 0 ? -errno : open_for_reading(found, owner);
 }
@@ -224,6 +228,11 @@ int file_open_below(int root, const char *path, const struct process *owner)
 int file_open_proc(const struct process *process, const char *name)
 {
 	return reader_open(READER_PROC, process->proc_fd, name, process);
+}
+
+int folder_open_proc(const struct process *process, const char *name)
+{
+	return reader_open(READER_FOLDER, process->proc_fd, name, process);
 }
 
 int file_open_path(const char *path)

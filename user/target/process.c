@@ -64,6 +64,11 @@ static int open_folder(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
+ssize_t process_program_path(const struct process *process, char *path, size_t room)
+{
+	return reader_link(process->proc_fd, "exe", process->pid, path, room);
+}
+
 int process_open_program(pid_t pid)
 {
 	struct process process = { .pid = pid, .proc_fd = open_folder(pid) };

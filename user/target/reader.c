@@ -652,6 +652,29 @@ char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *
 	return text;
 }
 
+ssize_t reader_link(int folder, const char *name, pid_t pid, char *text, size_t room)
+{
+	struct reader_request request = { .what = READ_LINK, .pid = pid };
+	int length = put_path(&request, name), opened;
+	int64_t got;
+
+	if (!readers.possible) {
+		got = readlinkat(folder, name, text, room);
+		got = got < 0 ? -errno : got;
+	} else {
+		begin();
+		got = length < 0 ? length : ask(&request, length, folder, &opened);
+		if (got > 0 && got < (int64_t)room)
+			memcpy(text, readers.memory, got);
+		finish(got);
+	}
+	if (got >= (int64_t)room)
+		return -ENAMETOOLONG;
+	if (got >= 0)
+		text[got] = '\0';
+	return got;
+}
+
 int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner)
 {
 	struct reader_request request = { .what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid };

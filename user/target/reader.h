@@ -22,12 +22,16 @@ ssize_t reader_memory(pid_t pid, const struct iovec *pieces, size_t count, void 
  */
 char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *size);
 
+/* What a link of /proc/PID, which is `folder`, says, NUL-terminated: its length, less than `room`, or -errno. */
+ssize_t reader_link(int folder, const char *name, pid_t pid, char *text, size_t room);
+
 enum reader_way {
 	READER_PROC,           /* a name in /proc/PID, which is `folder` */
 	READER_BELOW,          /* a path as it is for those whose root is `folder` */
+	READER_FOLDER,         /* a link in /proc/PID, which is `folder`, to a folder: an O_PATH descriptor */
 };
 
-/* Opens a regular file of a target for reading, as file_open_proc() and file_open_below() do: a descriptor or -errno. */
+/* Opens a regular file of a target for reading, or a folder, as file_open_proc() and its like do: a descriptor or -errno. */
 int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner);
 
 /* --- between the two ---------------------------------------------------- */
@@ -36,7 +40,7 @@ int reader_open(enum reader_way way, int folder, const char *path, const struct 
 #define READER_ROOM (65u << 20)        /* of an answer: at least MAPS_BYTES */
 #define READER_PIECES 1024             /* the kernel's own limit */
 
-enum reader_what { READ_MEMORY, READ_FILE, OPEN_FILE };
+enum reader_what { READ_MEMORY, READ_FILE, READ_LINK, OPEN_FILE };
 
 /* Comes with the folder's descriptor, but for READ_MEMORY. What is not needed of the end is left out. */
 struct reader_request {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -112,6 +113,13 @@ static int64_t read_file(const struct reader_request *request, int folder, char 
 	return (int64_t)size;
 }
 
+static int64_t read_link(const struct reader_request *request, int folder, char *memory)
+{
+	ssize_t length = readlinkat(folder, request->path, memory, PATH_MAX);
+
+	return length < 0 ? -errno : length;
+}
+
 static int64_t answer(const struct reader_request *request, int folder, char *memory, int *opened)
 {
 	const struct process owner = { .proc_fd = folder, .uid = request->uid, .gid = request->gid };
@@ -120,6 +128,8 @@ static int64_t answer(const struct reader_request *request, int folder, char *me
 		return read_memory(request, memory);
 	if (request->what == READ_FILE)
 		return read_file(request, folder, memory);
+	if (request->what == READ_LINK)
+		return read_link(request, folder, memory);
 	*opened = file_open_here(request->way, folder, request->path, &owner);
 	return *opened < 0 ? *opened : 0;
 }

@@ -86,7 +86,9 @@ const char *process_getenv(const struct process *process, const char *name);
  */
 struct image;
 const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after);
-/* The program that it runs, open for reading: a descriptor, of a regular file, or -errno. */
+/* The path of the program that it runs, as the kernel tells it, in `room` bytes: its length, less than that, or -errno. */
+ssize_t process_program_path(const struct process *process, char *path, size_t room);
+/* The program itself, open for reading: a descriptor, of a regular file, or -errno. */
 int process_open_program(pid_t pid);
 /* The mapping that holds an address, NULL: none. */
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
