@@ -245,7 +245,7 @@ def test_three_capabilities_are_enough(job, systemd):
     with open(gaspbpf.PROGRAM, "rb") as program:  # the way to the checkout may be closed to others
         descriptor = program.fileno()
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", f"--inh-caps=-all,{rights}", f"--ambient-caps=-all,{rights}",
-                   f"--bounding-set=-all,{rights}", f"/proc/self/fd/{descriptor}", "monitor", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0"]
+                   f"--bounding-set=-all,{rights}", f"/proc/self/fd/{descriptor}", "monitor", "-v", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0"]
         watcher = subprocess.Popen([*map(str, command)], pass_fds=[descriptor], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **systemd.environment})
     try:
@@ -265,6 +265,7 @@ def test_three_capabilities_are_enough(job, systemd):
         watcher.terminate()
         out, _ = watcher.communicate(timeout=gaspbpf.PATIENCE)
     assert watcher.returncode == 0, out
+    assert out.index("all rights are given up") < out.index("probes put in"), out  # before any file is looked into
     assert ring.end() == 0, ring.output()
     assert sends == {str(each["rank"]): each["functions"]["MPI_Send"]["calls"] for each in ring.truths()}
 
