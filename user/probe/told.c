@@ -17,6 +17,13 @@ int kernel_know_event(struct kernel *kernel, pid_t pid, uint32_t id, const struc
 	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.texts), &place, texts, BPF_ANY) ? -errno : 0;
 }
 
+static void set_value(struct gb_control *control, int32_t value, uint64_t time)
+{
+	if (!value && control->value)
+		control->off[control->next++ % GB_OFFS] = time;
+	control->value = value;
+}
+
 int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed)
 {
 	int fd = bpf_map__fd(kernel->observe->maps.controls);
@@ -29,9 +36,7 @@ int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t
 	*time = clock_monotonic();
 	if (!*changed)
 		return 0;
-	if (!value && control.value)
-		control.off[control.next++ % GB_OFFS] = *time;
-	control.value = value;
+	set_value(&control, value, *time);
 	if (bpf_map_update_elem(fd, &key, &control, BPF_ANY))
 		return -errno;
 	__atomic_store_n(&kernel->observe->bss->some_off, true, __ATOMIC_SEQ_CST);
@@ -53,11 +58,8 @@ int kernel_remember_control(struct kernel *kernel, pid_t pid, int32_t value, uin
 		return 0;
 	if (bpf_map_lookup_and_delete_elem(fd, &key, &control) && errno != ENOENT)
 		return -errno;
-	if (!control.heard) {
-		if (!value)
-			control.off[control.next++ % GB_OFFS] = *time;
-		control.value = value;
-	}
+	if (!control.heard)
+		set_value(&control, value, *time);
 	if (bpf_map_update_elem(fd, &key, &control, BPF_NOEXIST))
 		return errno == EEXIST ? 0 : -errno;
 	*changed = !control.heard;

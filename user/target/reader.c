@@ -21,7 +21,7 @@
  * It is the one thing here that belongs to no object: the readers are this process's, as its log is this process's log. A child of this process
  * (made by fork, as the dump of a flight recorder is) has readers of its own.
  */
-#include "target/reader.h"
+#include "target/reader_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -248,6 +248,16 @@ int reader_prepare(void)
 	readers.last = !error;
 	pthread_mutex_unlock(&readers.lock);
 	return error;
+}
+
+bool reader_possible(void)
+{
+	return readers.possible;
+}
+
+const char *reader_answer(void)
+{
+	return readers.memory;
 }
 
 bool reader_lost(void)
@@ -548,22 +558,21 @@ static void begin_anew(void)
 	close(channel);
 }
 
-static void begin(void)
+void reader_begin(void)
 {
 	if (readers.owner != getpid())
 		begin_anew();
 	pthread_mutex_lock(&readers.lock);
 }
 
-static void finish(int64_t size)
+void reader_finish(int64_t size)
 {
 	if (size > KEPT_MOST && readers.memory)
 		fallocate(readers.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, READER_ROOM);
 	pthread_mutex_unlock(&readers.lock);
 }
 
-/* Bytes, or -errno. They stand in readers.memory until finish(). */
-static int64_t ask(const struct reader_request *request, size_t size, int folder, int *opened)
+int64_t reader_ask(const struct reader_request *request, size_t size, int folder, int *opened)
 {
 	int64_t result = -EPIPE;
 
@@ -581,137 +590,13 @@ static int64_t ask(const struct reader_request *request, size_t size, int folder
 	return result;
 }
 
-ssize_t reader_memory(pid_t pid, const struct iovec *pieces, size_t count, void *bytes)
-{
-	struct reader_request request;
-	size_t all = 0;
-	int64_t got;
-	int opened;
-
-	if (count > READER_PIECES)
-		return -EINVAL;
-	for (size_t i = 0; i < count; i++)
-		all += pieces[i].iov_len;
-	if (all > READER_ROOM)
-		return -E2BIG;
-	if (!readers.possible) {
-		struct iovec local = { bytes, all };
-
-		got = process_vm_readv(pid, &local, 1, pieces, count, 0);
-		return got < 0 ? -errno : got;
-	}
-	request.what = READ_MEMORY;
-	request.pid = pid;
-	request.count = (uint32_t)count;
-	memcpy(request.pieces, pieces, count * sizeof(*pieces));
-	begin();
-	got = ask(&request, offsetof(struct reader_request, pieces) + count * sizeof(*pieces), -1, &opened);
-	if (got > (int64_t)all)
-		got = -EIO;
-	if (got > 0)
-		memcpy(bytes, readers.memory, got);
-	finish(got);
-	return got;
-}
-
-/* -ENAMETOOLONG: the path is. */
-static int put_path(struct reader_request *request, const char *path)
-{
-	size_t length = strlen(path);
-
-	if (length >= sizeof(request->path))
-		return -ENAMETOOLONG;
-	memcpy(request->path, path, length + 1);
-	return (int)(offsetof(struct reader_request, path) + length + 1);
-}
-
-char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *size)
-{
-	struct reader_request request = { .what = READ_FILE, .pid = pid, .most = most };
-	int length = put_path(&request, path), opened;
-	char *text = NULL;
-	int64_t got;
-
-	if (!readers.possible)
-		return proc_read(folder, path, most, size);
-	begin();
-	got = length < 0 ? length : ask(&request, length, folder, &opened);
-	if (got > (int64_t)most || got > READER_ROOM)
-		got = -EIO;
-	if (got >= 0)
-		text = malloc(got + 1);
-	if (text) {
-		memcpy(text, readers.memory, got);
-		text[got] = '\0';
-	}
-	finish(got);
-	if (size && text)
-		*size = got;
-	if (!text)
-		errno = got < 0 ? (int)-got : ENOMEM;
-	return text;
-}
-
-ssize_t reader_link(int folder, const char *name, pid_t pid, char *text, size_t room)
-{
-	struct reader_request request = { .what = READ_LINK, .pid = pid };
-	int length = put_path(&request, name), opened;
-	int64_t got;
-
-	if (!readers.possible) {
-		got = readlinkat(folder, name, text, room);
-		got = got < 0 ? -errno : got;
-	} else {
-		begin();
-		got = length < 0 ? length : ask(&request, length, folder, &opened);
-		if (got > 0 && got < (int64_t)room)
-			memcpy(text, readers.memory, got);
-		finish(got);
-	}
-	if (got >= (int64_t)room)
-		return -ENAMETOOLONG;
-	if (got >= 0)
-		text[got] = '\0';
-	return got;
-}
-
-int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner)
-{
-	struct reader_request request = { .what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid };
-	int length = put_path(&request, path), opened = -1;
-	int64_t got;
-
-	if (!readers.possible)
-		return file_open_here(way, folder, path, owner);
-	begin();
-	got = length < 0 ? length : ask(&request, length, folder, &opened);
-	finish(0);
-	if (got < 0 && opened >= 0)
-		close(opened);
-	if (got < 0)
-		return (int)got;
-	return opened < 0 ? -EMFILE : opened;
-}
-
-/* --- holding -------------------------------------------------------------- */
-
-static int ask_to(enum starter_what what, pid_t pid)
+int reader_ask_starter(enum starter_what what, pid_t pid)
 {
 	int nothing;
 	int64_t done;
 
-	begin();
+	reader_begin();
 	done = ask_starter((struct starter_request){ .what = what, .pid = pid }, -1, &nothing);
 	pthread_mutex_unlock(&readers.lock);
 	return (int)done;
-}
-
-int reader_hold(pid_t pid)
-{
-	return readers.possible ? ask_to(HOLD_TASK, pid) : translator_hold_here(pid);
-}
-
-int reader_let_go(pid_t pid)
-{
-	return readers.possible ? ask_to(LET_TASK_GO, pid) : translator_let_go_here(pid);
 }
