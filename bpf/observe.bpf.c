@@ -14,7 +14,7 @@
 
 extern bool bpf_session_is_return(void) __ksym __weak; /* Linux 6.13, commit adf644ff8573 */
 
-const volatile bool filter_targets; /* look the process up in `targets` */
+bool filter_targets;                /* look the process up in `targets`; told once the processes are known, so not a constant */
 bool active;                        /* observation is on */
 
 /*

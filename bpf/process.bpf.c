@@ -8,8 +8,8 @@
 #include "frames.h"
 #include "stacks.h"
 
-const volatile bool strangers; /* what others execute is told, too: probes are in their files */
 const volatile bool follow; /* children of observed processes are observed too */
+bool strangers;             /* what others execute is told, too: probes are in their files */
 bool stacks_used;           /* there may be calls in `stacks` */
 __u32 holder;               /* the process that holds others (user/target/hold.c); 0: nobody does */
 __u64 stopped_at;           /* ns; when observation ended: the end of the calls still in progress then; 0: it has not */

@@ -294,7 +294,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 	/* Of children that nobody holds, it is better to know beforehand what they may map. */
 	if (!job->hold_children && job->attach.file && is_launcher(argv))
 		plan_known_libraries(job);
-	err = job_load(job, ring_bytes);
+	err = job_load(job, ring_bytes) ?: job_prepare(job);
 	if (!err)
 		err = hold_start(&job->hold, &job->command, argv, &caller, job->hold_children, HOLD_MOST);
 	caller_free(&caller);

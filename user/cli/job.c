@@ -10,10 +10,12 @@
 
 #include "cli/cost.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/follow.h"
 #include "cli/job.h"
 #include "cli/launchers.h"
 #include "cli/ranks.h"
+#include "cli/rights.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -275,21 +277,43 @@ int job_add_pids(struct job *job, const struct pid_list *list)
 	return err;
 }
 
-/* --- attaching --------------------------------------------------------- */
-
 int job_load(struct job *job, uint64_t ring_bytes)
 {
-	struct kernel_options options = {
-		.filter = job->attach.file || job->attach.file_alone, .follow = true, .ring_bytes = ring_bytes,
-		.callers = job->callers,
-	};
+	const struct kernel_options options = { .follow = true, .ring_bytes = ring_bytes, .callers = job->callers };
+
+	return kernel_load(&job->kernel, &options);
+}
+
+static void give_up_rights(struct job *job, const struct text_list *written)
+{
+	struct caller caller;
+
+	if (caller_find(&caller))
+		return;
+	if (!rights_give_up(job->kernel, written, &caller))
+		log_info("rights are kept: it does not work without them here");
+	caller_free(&caller);
+}
+
+int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written)
+{
+	int err = job_load(job, ring_bytes);
+
+	if (!err && written)
+		give_up_rights(job, written);
+	return err ?: job_add_pids(job, list);
+}
+
+/* --- attaching --------------------------------------------------------- */
+
+int job_prepare(struct job *job)
+{
 	struct capture_events events;
 	int err = follow_new(&job->follow, job);
 
-	if (!err)
-		err = kernel_load(&job->kernel, &options);
 	if (err)
 		return err;
+	kernel_filter(job->kernel, job->attach.file || job->attach.file_alone);
 	job->plan->sessions = kernel_rung(job->kernel) == RUNG_SESSION;
 	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too. */
 	job->plan->cautious[false] = !job->plan->sessions && job->attach.file;
@@ -354,7 +378,7 @@ static void watch_loading(struct job *job)
 	look_once_more(job);
 }
 
-int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
+int job_attach(struct job *job, enum scope scope)
 {
 	int err;
 
@@ -364,7 +388,7 @@ int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes)
 	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids) && translators_allow(EACH_BY_ITSELF));
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
-	err = job_load(job, ring_bytes);
+	err = job_prepare(job);
 	for (size_t i = 0; !err && i < job->nprocesses; i++) {
 		err = observe(job, job->processes[i]);
 		if (!err)
@@ -408,6 +432,7 @@ void job_free(struct job *job)
 	for (size_t i = 0; i < job->nprocesses; i++)
 		if (job->processes[i])
 			process_close(job->processes[i]);
+	control_close(job->control);
 	command_let_go(job, false);
 	follow_free(job->follow);
 	ranks_free(job->ranks);

@@ -27,6 +27,7 @@ struct job {
 	struct launchers *launchers; /* they, and others, are no part of the job */
 	bool all_processes;       /* but then they are */
 	struct flight *flight;    /* it is told of processes that end; NULL: none */
+	struct control *control;  /* by it others talk to us; NULL: they cannot */
 	pid_t command;            /* started by us; 0: none */
 	bool callers;             /* of calls in progress it is wanted where they came from */
 	bool hold_children;       /* of the command, so that nothing of them is missed */
@@ -37,14 +38,21 @@ struct job {
 	struct probe_costs costs;
 };
 
+/* Loads the kernel side, with job->callers: no probe is in yet, and nothing was looked at. 0 or -errno, said. */
+int job_load(struct job *job, uint64_t ring_bytes);
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */
 int job_add_pids(struct job *job, const struct pid_list *list);
+/*
+ * Both, and in between all rights are given up, where that works: nothing that a target made is looked at with them. Files are then written in the folders of
+ * `written` only. NULL: rights are kept.
+ */
+int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written);
 /* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT, said, or -ENOMEM. */
 int job_check_functions(struct job *job);
-/* Loads the kernel side and puts the probes in. 0 or -errno, said. */
-int job_attach(struct job *job, enum scope scope, uint64_t ring_bytes);
-/* Loads the kernel side for job->attach: no probe is in yet. 0 or -errno, said. */
-int job_load(struct job *job, uint64_t ring_bytes);
+/* Now that job->attach says for whom probes are to be: makes the rest ready for it. 0 or -errno, said. */
+int job_prepare(struct job *job);
+/* Puts the probes in. 0 or -errno, said. */
+int job_attach(struct job *job, enum scope scope);
 /* From here on calls are seen. */
 void job_begin(struct job *job);
 /* True while something is left to observe. */

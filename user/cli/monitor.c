@@ -20,6 +20,7 @@
 #include "cli/control.h"
 #include "cli/monitor_flight.h"
 #include "cli/monitor_print.h"
+#include "cli/rights.h"
 #include "cli/service.h"
 #include "monitor/monitor.h"
 #include "util/clock.h"
@@ -485,39 +486,25 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 	return err == -ECANCELED ? 0 : err;
 }
 
-/* All that is needed from here on: readers, and the folders of what is written. */
-static bool keep_nothing(const struct options *o)
-{
-	static const char *const control[] = CONTROL_FOLDERS;
-	char *dumps = flight_folder(o->output);
-	const char *folders[] = { control[0], control[1], o->flight.on ? dumps : NULL, NULL };
-	struct caller caller;
-	bool done = false;
-
-	if (dumps && !caller_find(&caller)) {
-		done = keep_no_privileges(folders, &caller);
-		caller_free(&caller);
-	}
-	free(dumps);
-	return done;
-}
-
 /* What was needed for loading is not needed any more. */
 static void drop_privileges(void *context, struct kernel *kernel)
 {
-	bool events = kernel_rung(kernel) == RUNG_PERF, done;
+	const struct options *o = context;
+	char *folder = o->output ?: (char []){ "." };
+	struct text_list written = { .items = &folder, .count = o->flight.on };
+	bool events = kernel_rung(kernel) == RUNG_PERF;
+	struct caller caller = { 0 };
 
-	if (kernel_works_without_rights(kernel) && !reader_prepare()) {
-		log_info("all rights are given up: others read for it");
-		done = keep_nothing(context);
-	} else {
-		if (events)
-			log_info("the rights that observing needs are kept: each probe is a perf event here");
-		else
-			log_warn("the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
-		done = keep_privileges_to_observe(events);
+	if (!caller_find(&caller) && rights_give_up(kernel, &written, &caller)) {
+		caller_free(&caller);
+		return;
 	}
-	if (!done)
+	caller_free(&caller);
+	if (events)
+		log_info("the rights that observing needs are kept: each probe is a perf event here");
+	else
+		log_warn("the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
+	if (!keep_privileges_to_observe(events))
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 }
 

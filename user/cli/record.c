@@ -191,7 +191,6 @@ struct watch {
 	struct tools *tools;
 	const struct options *options;
 	int signals;               /* signalfd */
-	struct control *control;   /* NULL: nobody can talk to us */
 	int wake;                  /* epoll: signals, held processes, changed files */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
@@ -265,7 +264,7 @@ static void answer_dump(struct watch *w)
 	bool written;
 
 	if (flight_answer(w->job->flight, &ticket, &written, &text))
-		control_answer(w->control, ticket, written, text);
+		control_answer(w->job->control, ticket, written, text);
 }
 
 static void watch_job(struct watch *w)
@@ -278,7 +277,7 @@ static void watch_job(struct watch *w)
 		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
 		command_drain(w->job);
 		tools_serve(w->tools);
-		control_serve(w->control, w->job->capture, dump, w);
+		control_serve(w->job->control, w->job->capture, dump, w);
 		flight_step(w->job->flight);
 		answer_dump(w);
 		capture_govern(w->job->capture);
@@ -470,7 +469,7 @@ static void say_calls_only(const struct job *job)
 static int open_wake(const struct watch *w)
 {
 	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow),
-		      w->tools->wake, control_fd(w->control) };
+		      w->tools->wake, control_fd(w->job->control) };
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
 	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
@@ -487,13 +486,9 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0) };
 	int err = w.signals < 0 ? w.signals : 0;
 
-	job->attach.all_symbols = o->all_symbols;
-	job->attach.apart = o->observing.budget > 0;
-	job->callers = o->tools.count > 0 || o->flight.on;
-	job->hold_children = !o->no_hold;
 	if (!err)
 		err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes)
-				 : job_attach(job, o->observing.scope, o->observing.ring_bytes);
+				 : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
 	outputs_begin(outputs, &job->definitions);
@@ -516,11 +511,11 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 		record_flight_say(&o->flight);
 	say_left_out(job);
 	say_calls_only(job);
-	w.control = control_open();
 	w.wake = open_wake(&w);
 	watch_job(&w);
 	err = leave(&w);
-	control_close(w.control);
+	control_close(job->control);
+	job->control = NULL;
 	err = print_report(&w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	if (job->command_ended && WIFEXITED(job->command_status))
@@ -530,6 +525,15 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	close(w.signals);
 	close(w.wake);
 	return err;
+}
+
+/* Tools are started later, with the rights of their caller. */
+static int look_at_processes(struct options *o, struct job *job)
+{
+	struct text_list here = { .items = (char *[]){ "." }, .count = o->flight.on };
+	const struct text_list *written = o->outputs.count ? &o->outputs : &here;
+
+	return job_open(job, &o->choice.pids, o->observing.ring_bytes, o->tools.count ? NULL : written);
 }
 
 /* Everything that can be wrong is found here, before any probe is in. */
@@ -544,12 +548,18 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		return -EPERM;
 	}
 	job->all_processes = o->observing.all_processes;
+	job->attach.all_symbols = o->all_symbols;
+	job->attach.apart = o->observing.budget > 0;
+	job->callers = o->tools.count > 0 || o->flight.on;
+	job->hold_children = !o->no_hold;
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
-	if (!err && !o->command)
-		err = job_add_pids(job, &o->choice.pids);
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
 		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
+	if (!err)
+		job->control = control_open();
+	if (!err && !o->command)
+		err = look_at_processes(o, job);
 	if (!err)
 		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	return err;

@@ -269,7 +269,7 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	int err;
 
 	job->callers = true;
-	err = job_attach(job, SCOPE_AUTO, 0);
+	err = job_load(job, 0) ?: job_attach(job, SCOPE_AUTO);
 	if (err)
 		return err;
 	err = stuck_probed(stuck, job->plan);

@@ -131,7 +131,6 @@ struct run {
 	struct top top;
 	struct guard *guard;     /* NULL: there is no screen */
 	struct screen *screen;
-	struct control *control;
 	struct cost_meter cost;
 	int signals, wake;
 	bool interrupted;        /* ^C: it went to the command, too */
@@ -200,7 +199,7 @@ static void serve(struct run *r)
 {
 	capture_wait(r->job.capture, r->wake, DRAIN_EVERY_MS);
 	command_drain(&r->job);
-	control_serve(r->control, r->job.capture, no_dump, r);
+	control_serve(r->job.control, r->job.capture, no_dump, r);
 	capture_govern(r->job.capture);
 	follow_changed_files(r->job.follow);
 	follow_catch_up(r->job.follow);
@@ -244,7 +243,7 @@ static void watch(struct run *r)
 
 static int open_wake(const struct run *r)
 {
-	int fds[] = { r->signals, r->job.hold ? hold_fd(r->job.hold) : -1, follow_fd(r->job.follow), control_fd(r->control),
+	int fds[] = { r->signals, r->job.hold ? hold_fd(r->job.hold) : -1, follow_fd(r->job.follow), control_fd(r->job.control),
 		      r->screen ? STDIN_FILENO : -1 };
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
@@ -290,15 +289,16 @@ static int prepare(struct run *r, struct options *o)
 		return -EPERM;
 	}
 	job->all_processes = o->observing.all_processes;
-	err = cli_new_plan(&job->plan, job->models, &o->choice);
-	if (!err && !o->command)
-		err = job_add_pids(job, &o->choice.pids);
-	if (err)
-		return err;
 	job->attach.apart = o->observing.budget > 0;
 	job->callers = true;
 	job->hold_children = true;
-	return o->command ? start_command(r) : job_attach(job, o->observing.scope, o->observing.ring_bytes);
+	err = cli_new_plan(&job->plan, job->models, &o->choice);
+	job->control = control_open();
+	if (!err && o->command)
+		return start_command(r);
+	if (!err)
+		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, &(struct text_list){ 0 });
+	return err ?: job_attach(job, o->observing.scope);
 }
 
 /* The screen's own process: from here to the end of the observation. */
@@ -323,7 +323,6 @@ static int observe(struct run *r, struct options *o)
 	r->top.locate = locate;
 	r->top.locate_context = r->job.capture;
 	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
-	r->control = control_open();
 	fprintf(stderr, "gaspbpf: observing %zu process%s (%s); ^C to stop\n", r->job.nobserved, r->job.nobserved == 1 ? "" : "es",
 		rung_name(kernel_rung(r->job.kernel)));
 	if (r->guard) {
@@ -391,7 +390,6 @@ static int run(struct options *o, struct guard *guard)
 		status = WEXITSTATUS(r.job.command_status);
 	else if (r.job.command_ended && WIFSIGNALED(r.job.command_status))
 		status = 128 + WTERMSIG(r.job.command_status);
-	control_close(r.control);
 	top_free(&r.top);
 	live_free(r.live);
 	job_free(&r.job);

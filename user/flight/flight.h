@@ -35,9 +35,6 @@ void flight_options_free(struct flight_options *options);
 /* Is this a place for dumps, as flight_new() wants it? NULL, or what is wrong with it, in words. */
 const char *flight_check_path(const char *path);
 
-/* The folder that dumps go to, malloc'ed; NULL: no memory. */
-char *flight_folder(const char *path);
-
 struct flight;
 
 /*

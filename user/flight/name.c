@@ -4,40 +4,21 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "flight/private.h"
+#include "util/files.h"
 #include "util/log.h"
 
 #define TRIES 10000
-
-static bool is_folder(const char *path)
-{
-	struct stat found;
-	size_t length = strlen(path);
-
-	return (length && path[length - 1] == '/') || (!stat(path, &found) && S_ISDIR(found.st_mode));
-}
 
 const char *flight_check_path(const char *path)
 {
 	size_t length = strlen(path);
 
-	if (is_folder(path) || (length > 5 && !strcmp(path + length - 5, ".gasp")))
+	if (path_is_folder(path) || (length > 5 && !strcmp(path + length - 5, ".gasp")))
 		return NULL;
 	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it";
-}
-
-char *flight_folder(const char *path)
-{
-	const char *end = path ? strrchr(path, '/') : NULL;
-
-	if (!path || (!end && !is_folder(path)))
-		return strdup(".");
-	if (is_folder(path))
-		return strdup(path);
-	return end == path ? strdup("/") : strndup(path, end - path);
 }
 
 struct name {
@@ -97,7 +78,7 @@ static bool make_name(const char *path, unsigned number, const char *word, char 
 	bool numbered = false;
 	size_t length = path ? strlen(path) : 0;
 
-	if (!path || is_folder(path)) {
+	if (!path || path_is_folder(path)) {
 		put(&name, path ?: "");
 		if (length && path[length - 1] != '/')
 			put(&name, "/");

@@ -132,7 +132,7 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	bpf_map__set_max_entries(o->maps.rings, kernel->rings);
 	o->rodata->ring_mask = kernel->rings - 1;
 	o->rodata->wakeup_bytes = kernel->ring_bytes / 4;
-	o->rodata->filter_targets = options->filter;
+	o->bss->filter_targets = options->filter;
 	o->rodata->monitoring = options->sums;
 	o->rodata->spans_too = options->spans;
 	o->rodata->choosing = kernel->rung == RUNG_SESSION;
@@ -193,7 +193,7 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->rodata->ring_mask = o->rodata->ring_mask;
 	p->rodata->wakeup_bytes = o->rodata->wakeup_bytes;
 	p->rodata->follow = options->follow;
-	p->rodata->strangers = options->filter && !options->sums;
+	p->bss->strangers = options->filter && !options->sums;
 	p->rodata->monitoring = o->rodata->monitoring;
 	p->rodata->spans_too = o->rodata->spans_too;
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
@@ -288,7 +288,6 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	if (!kernel)
 		return -ENOMEM;
 	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
-	kernel->filter = options->filter;
 	kernel->callers = options->callers;
 	kernel->sums = options->sums;
 	libbpf_set_print(libbpf_says);
@@ -425,6 +424,12 @@ int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank)
 	if (rank < 0)
 		return bpf_map_delete_elem(fd, &key) ? -errno : 0;
 	return bpf_map_update_elem(fd, &key, &value, BPF_ANY) ? -errno : 0;
+}
+
+void kernel_filter(struct kernel *kernel, bool filter)
+{
+	kernel->observe->bss->filter_targets = filter;
+	kernel->process->bss->strangers = filter && !kernel->sums;
 }
 
 void kernel_set_active(struct kernel *kernel, bool active)

@@ -37,7 +37,6 @@ struct kernel {
 	struct observe_bpf *observe;
 	struct process_bpf *process;
 	enum rung rung;
-	bool filter;
 	bool callers, sums;    /* as in kernel_options */
 	int ring_fds[64];
 	unsigned rings;

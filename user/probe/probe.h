@@ -301,7 +301,7 @@ long plan_ranks(const struct plan *plan, const struct model *model, const struct
 enum rung { RUNG_SESSION, RUNG_MULTI, RUNG_PERF, RUNGS };
 
 struct kernel_options {
-	bool filter;          /* links are not limited to a process: `targets` decides */
+	bool filter;          /* links are not limited to a process: `targets` decides; kernel_filter() changes it */
 	bool follow;          /* children of targets become targets */
 	uint64_t ring_bytes;  /* all span rings together; 0: default */
 	bool callers;         /* kernel_show_open() tells where a call came from, which costs each call a look at its stack */
@@ -345,6 +345,8 @@ void kernel_forget_targets(struct kernel *kernel);
  * out. 0 or -errno, not said.
  */
 int kernel_set_rank(struct kernel *kernel, pid_t pid, long rank);
+/* Are links for everybody, so that `targets` decides? Before the first of them is made. */
+void kernel_filter(struct kernel *kernel, bool filter);
 /* Observation on and off, at once, for all links. Off also fixes the end of calls still in progress. */
 void kernel_set_active(struct kernel *kernel, bool active);
 /* Threads that this process traces stop where their dynamic linker has mapped something (attach_linker, user/target/hold.c). 0: nobody does. */

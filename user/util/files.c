@@ -408,3 +408,22 @@ const char *path_base(const char *path)
 
 	return slash && slash[1] ? slash + 1 : path;
 }
+
+bool path_is_folder(const char *path)
+{
+	struct stat found;
+	size_t length = strlen(path);
+
+	return (length && path[length - 1] == '/') || (!stat(path, &found) && S_ISDIR(found.st_mode));
+}
+
+char *path_folder(const char *path)
+{
+	const char *end = strrchr(path, '/');
+
+	if (path_is_folder(path))
+		return strdup(path);
+	if (!end)
+		return strdup(".");
+	return end == path ? strdup("/") : strndup(path, end - path);
+}

@@ -44,6 +44,10 @@ char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 /* The same, of one that is open. */
 char *read_open_file(int fd, size_t most, size_t *size);
 
+/* Is it one, or named as one (with a slash at its end)? */
+bool path_is_folder(const char *path);
+/* The folder of a file, or itself if it is one; malloc'ed, NULL: no memory. */
+char *path_folder(const char *path);
 /* What comes after the last slash of a path; the path itself where nothing does. NULL for NULL. */
 const char *path_base(const char *path);
 

@@ -158,6 +158,17 @@ static bool change_only_below(const char *const folders[])
 	return done;
 }
 
+/* Can root make files there only because root may everywhere? In doubt yes. */
+static bool wants_override(const char *const folders[])
+{
+	struct stat found;
+
+	for (; *folders; folders++)
+		if (!stat(*folders, &found) && found.st_uid && !(found.st_mode & S_IWOTH))
+			return true;
+	return false;
+}
+
 bool keep_no_privileges(const char *const folders[], const struct caller *caller)
 {
 	uint64_t effective, permitted, keep = 0;
@@ -166,6 +177,8 @@ bool keep_no_privileges(const char *const folders[], const struct caller *caller
 		return false;
 	if (!geteuid() && caller->uid)
 		keep = permitted & (BIT(CAP_SETUID) | BIT(CAP_SETGID)); /* for files that are to be his */
+	else if (!geteuid() && wants_override(folders))
+		keep = permitted & BIT(CAP_DAC_OVERRIDE);
 	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(0))
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
