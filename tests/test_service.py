@@ -12,6 +12,7 @@ import pytest
 import gaspbpf
 import monitored
 import truth
+from rights import CAP_SYS_PTRACE, THREE, TO_READ, capabilities, helpers
 
 pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
 
@@ -167,27 +168,6 @@ def test_messages_for_the_journal_have_priorities(tmp_path):
 
 
 # --- rights ----------------------------------------------------------------
-
-def capabilities(pid):
-    """The sets of a process by name, each a set of bits."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return {name: {bit for bit in range(64) if int(value, 16) >> bit & 1} for name, value in re.findall(r"Cap(\w+):\s+(\w+)", status)}
-
-
-CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 6, 7, 19, 2, 38, 39, 40
-THREE = {CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF}
-TO_READ = {CAP_SETGID, CAP_SETUID, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE}
-
-
-def helpers(pid):
-    """By name, the processes below one: it starts what starts readers, and that starts them."""
-    below = {}
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        below.setdefault(pathlib.Path(f"/proc/{child}/comm").read_text().strip(), []).append(int(child))
-        for name, pids in helpers(child).items():
-            below.setdefault(name, []).extend(pids)
-    return below
-
 
 @pytest.mark.parametrize("rung", ["session", "multi", "perf"])
 def test_root_keeps_what_observing_needs(observe, rung):

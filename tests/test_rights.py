@@ -1,0 +1,135 @@
+"""What commands that people run can still do when they look at the first target: nothing, and all works."""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+
+import pytest
+
+import gaspbpf
+import monitoring
+import rights
+
+OTHER = 61001  # a user who is nobody else
+BARRIERS, PUTS = 71, 33
+MADE = {"GASP_SHMEM_BARRIER_ALL": BARRIERS, "GASP_SHMEM_PUT": PUTS}
+
+
+@pytest.fixture
+def waiting(runtime, tmp_path):
+    """A program at its gate; its calls are let through once it is observed."""
+    own, gate = runtime("rights"), monitoring.Gate(tmp_path / "gate")
+    process = own.start(BARRIERS, PUTS, gate)
+    gaspbpf.wait_for(lambda: (gate.folder / f"ready.{process.pid}").exists(), "the program at its gate")
+    return process, gate
+
+
+def has_nothing(watcher, rung):
+    """Before any file was looked into, and what reads for it has what that needs."""
+    sets, own = rights.capabilities(watcher.process.pid), rights.capabilities("self")["Prm"]
+    if rung == "perf":
+        assert sets["Eff"] == own
+        return
+    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == sets["Amb"] == set()
+    assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
+    starter, = rights.helpers(watcher.process.pid)["gaspbpf-starter"]
+    assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE}) & own
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_a_recording_is_exact_and_written_where_it_should_be(waiting, observe, tmp_path, rung):
+    """Into a folder of another user, where root may only write because it is root."""
+    process, gate = waiting
+    folder = tmp_path / "others"
+    folder.mkdir()
+    os.chown(folder, OTHER, OTHER)
+    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "-o", folder / "run.gasp", "-o", folder / "run.json", env={"GASPBPF_RUNG": rung})
+    sets = rights.capabilities(watcher.process.pid)
+    if rung == "perf":
+        assert sets["Eff"] == rights.capabilities("self")["Prm"]
+    else:
+        override = {1} & rights.capabilities("self")["Prm"]
+        assert sets["Eff"] == sets["Prm"] == override and sets["Bnd"] == set()  # which Landlock keeps to that folder
+    gate.let_through(process)
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    report = json.loads(out)
+    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == MADE and report["loss"]["lost"] == 0
+    assert {path.name for path in folder.iterdir()} == {"run.gasp", "run.json"}
+    assert gaspbpf.run("report", folder / "run.gasp").returncode == 0
+    assert json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+@pytest.mark.parametrize("command", [["--json"], ["top", "--once", "--json", "-d", "60"]], ids=["record", "top"])
+def test_nothing_is_left_when_a_target_is_looked_at(waiting, observe, command, rung):
+    process, gate = waiting
+    watcher = observe(*command, "-v", "-p", process.pid, "-m", "shmem", env={"GASPBPF_RUNG": rung})
+    has_nothing(watcher, rung)
+    gate.let_through(process)
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    assert all(f'"{name}"' in out for name in MADE)
+
+
+def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_path):
+    """That a launcher's ranks were found is said before any file of theirs is opened."""
+    own, gate = runtime("ranks"), monitoring.Gate(tmp_path / "gate")
+    ranks = " ".join(f"OMPI_COMM_WORLD_RANK={rank} {own.program} --gate {gate} {BARRIERS} {PUTS} &" for rank in range(2))
+    with subprocess.Popen(["sh", "-c", f"{ranks} wait"]) as launcher:
+        try:
+            gaspbpf.wait_for(lambda: len(list(gate.folder.glob("ready.*"))) == 2, "two programs at their gate")
+            watcher = observe("-v", "-p", launcher.pid, "-m", "shmem", "--json")
+            for mark in "go", "end":
+                (gate.folder / mark).touch()
+            status, out, errors = watcher.finish()
+        finally:
+            for mark in "go", "end":
+                (gate.folder / mark).touch()
+    assert status == 0, errors
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
+    assert errors.index("all rights are given up") < errors.index("processes with a rank") < errors.index("probes put in"), errors
+
+
+def test_a_program_that_only_its_owner_can_read(runtime, observe, tmp_path):
+    """It is the reader that has the right to."""
+    own, gate = runtime("secret"), monitoring.Gate(tmp_path / "gate")
+    for path in own.program, own.library:
+        os.chown(path, OTHER, OTHER)
+        path.chmod(stat.S_IRWXU)
+    own.folder.chmod(0o700)
+    process = own.start(BARRIERS, PUTS, gate)
+    gaspbpf.wait_for(lambda: (gate.folder / f"ready.{process.pid}").exists(), "the program at its gate")
+    listed = gaspbpf.run("list", "-v", own.library, "-m", "shmem")
+    assert listed.returncode == 0 and "shmem_putmem" in listed.stdout, listed.stderr
+    assert "all rights are given up" in listed.stderr
+    watcher = observe("-p", process.pid, "-m", "shmem", "--json")
+    gate.let_through(process)
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == MADE
+
+
+@pytest.mark.parametrize("owner", [0, OTHER])
+def test_dumps_of_a_flight_recorder(waiting, observe, tmp_path, owner):
+    """They are made long after: in a folder of another user root needs a right for that, and has no other."""
+    process, gate = waiting
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    os.chown(folder, owner, owner)
+    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--flight", "30s,8m", "-o", folder)
+    assert rights.capabilities(watcher.process.pid)["Eff"] == ({1} & rights.capabilities("self")["Prm"] if owner else set())
+    assert gaspbpf.run("control", "-p", process.pid, "dump").returncode == 0
+    gaspbpf.wait_for(lambda: list(folder.glob("*.gasp")), "the dump")
+    gate.let_through(process)
+    assert watcher.finish()[0] == 0
+
+
+def test_what_cannot_be_observed_leaves_no_file(tmp_path):
+    """The output was opened before it was known that there is nothing to write; one that was there is as it was."""
+    kept = tmp_path / "kept.gasp"
+    kept.write_bytes(b"something else")
+    result = gaspbpf.run("-p", 2**22 - 1, "-o", tmp_path / "new.json", "-o", kept)
+    assert result.returncode == 1 and not (tmp_path / "new.json").exists()
+    assert kept.read_bytes() == b"something else"
