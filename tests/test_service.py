@@ -172,8 +172,9 @@ def test_messages_for_the_journal_have_priorities(tmp_path):
 @pytest.mark.parametrize("rung", ["session", "multi", "perf"])
 def test_root_keeps_what_observing_needs(observe, rung):
     """Nothing at all, in what looks into others' files, but where each probe is a perf event. What reads for it has the rights for that."""
-    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", ready="monitoring", env={"GASPBPF_RUNG": rung})
+    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", "--listen", "0", ready="monitoring", env={"GASPBPF_RUNG": rung})
     sets, own = capabilities(watcher.process.pid), capabilities("self")["Prm"]
+    assert monitored.scrape(monitored.url_of(watcher))["gaspbpf_privileged"] == [({}, rung == "perf")]
     administer = {21} & own if rung == "perf" else set()
     assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == ((THREE | TO_READ | administer) & own if rung == "perf" else set())
     assert sets["Amb"] == set()
@@ -184,6 +185,13 @@ def test_root_keeps_what_observing_needs(observe, rung):
     for each in [starter, *helpers(starter).get("gaspbpf-reader", [])]:
         sets = capabilities(each)
         assert sets["Eff"] == sets["Prm"] == (TO_READ | {CAP_SYS_PTRACE}) & own and sets["Bnd"] == sets["Amb"] == set()
+
+
+@pytest.mark.parametrize("rung", ["session", "perf"])
+def test_some_sites_had_rather_none_than_one_with_rights(rung):
+    result = gaspbpf.run("monitor", "--comm", NOBODY, "-m", "upc", "--unprivileged", "-d", "100ms", env={"GASPBPF_RUNG": rung})
+    assert result.returncode == (2 if rung == "perf" else 0), result.stderr
+    assert ("rights would have to be kept" in result.stderr) == (rung == "perf")
 
 
 def test_a_monitor_that_can_read_nothing_any_more_ends(observe):

@@ -37,7 +37,7 @@
 
 struct options {
 	struct choice choice;
-	bool all, json, quiet, lazy;
+	bool all, json, quiet, lazy, unprivileged;
 	struct text_list comms, cgroups, jobs, users;
 	uid_t *uids;
 	double budget;
@@ -51,7 +51,7 @@ struct options {
 	char **argv;
 };
 
-enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY, OPTION_LINGER };
+enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY, OPTION_LINGER, OPTION_UNPRIVILEGED };
 
 static const struct argp_option option_table[] = {
 	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
@@ -64,6 +64,8 @@ static const struct argp_option option_table[] = {
 	{ "max-processes", OPTION_PROCESSES, "N", 0, "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
 	{ "lazy", OPTION_LAZY, NULL, 0, "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
 	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too", 2 },
+	{ "unprivileged", OPTION_UNPRIVILEGED, NULL, 0, "End at once rather than keep rights while looking at others' files: before Linux 6.6, and where /proc shows only who has rights "
+	  "others' processes, observing needs them (docs/security-privileges.md)", 2 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
 	{ "linger", OPTION_LINGER, "TIME", 0, "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of that time "
 	  "has it whole; the last 512 of them at most", 4 },
@@ -155,6 +157,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_LAZY:
 		o->lazy = true;
+		break;
+	case OPTION_UNPRIVILEGED:
+		o->unprivileged = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -487,7 +492,7 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 }
 
 /* What was needed for loading is not needed any more. */
-static void drop_privileges(void *context, struct kernel *kernel)
+static int drop_privileges(void *context, struct kernel *kernel, bool *privileged)
 {
 	const struct options *o = context;
 	char *folder = o->output ?: (char []){ "." };
@@ -495,17 +500,22 @@ static void drop_privileges(void *context, struct kernel *kernel)
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 	struct caller caller = { 0 };
 
-	if (!caller_find(&caller) && rights_give_up(kernel, &written, &caller)) {
-		caller_free(&caller);
-		return;
-	}
+	*privileged = caller_find(&caller) || !rights_give_up(kernel, &written, &caller);
 	caller_free(&caller);
+	if (!*privileged)
+		return 0;
+	if (o->unprivileged) {
+		log_error("--unprivileged: on this machine rights would have to be kept: %s: see docs/security-privileges.md, or leave the option out",
+			  events ? "before Linux 6.6 each probe is a perf event" : "nothing works without them (is /proc mounted with hidepid?)");
+		return -EPERM;
+	}
 	if (events)
 		log_info("the rights that observing needs are kept: each probe is a perf event here");
 	else
 		log_warn("the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
 	if (!keep_privileges_to_observe(events))
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
+	return 0;
 }
 
 static int open_and_watch(struct watch *w, struct options *o, const struct monitor_options *options, struct options **chosen)

@@ -338,6 +338,7 @@ static void write_monitor(struct json *j, const struct monitor_snapshot *now)
 	json_key_uint(j, "since_ns", now->time_ns - now->since_ns);
 	json_key_string(j, "rung", now->rung);
 	json_key_bool(j, "ready", now->ready);
+	json_key_bool(j, "privileged", now->privileged);
 	json_key_uint(j, "noticed", now->noticed);
 	json_key_uint(j, "ended", now->ended);
 	json_key_uint(j, "crowded", now->crowded);

@@ -308,6 +308,7 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		{ { "gaspbpf_crowded_processes", NULL, "Processes too many to be kept apart: they are in the events' figures only.", KIND_COUNTER }, s->crowded },
 		{ { "gaspbpf_unseen_processes", NULL, "Processes that had ended before they could be looked at.", KIND_COUNTER }, s->unseen },
 		{ { "gaspbpf_late_processes", NULL, "Times that a process could make calls before its probes were in.", KIND_COUNTER }, s->late },
+		{ { "gaspbpf_privileged", NULL, "1: it has kept the rights that observing needs, as nothing works without them on this machine. 0: it looks at others' files without any.", KIND_GAUGE }, s->privileged },
 		{ { "gaspbpf_ready", NULL, "1: whoever starts now is counted from its first call. 0: probes of known libraries are still being put in.", KIND_GAUGE }, s->ready },
 		{ { "gaspbpf_lost_calls", "calls", "Calls that are in no figure, for want of memory.", KIND_COUNTER }, s->lost },
 		{ { "gaspbpf_lost_spans", NULL, "Calls that are counted, but that the flight recorder has not got.", KIND_COUNTER }, s->lost_spans },

@@ -298,6 +298,7 @@ static void show_counts(struct monitor *m)
 	s->late_ns = m->late_ns;
 	s->late_longest_ns = m->late_longest;
 	s->ready = m->ready;
+	s->privileged = m->privileged;
 	s->libraries = m->nlibraries;
 	s->registered = m->registered < m->nlibraries ? m->registered : m->nlibraries;
 	s->renewals = m->renewals;
@@ -425,7 +426,7 @@ static int load(struct monitor *m)
 	if (!err)
 		err = files_open(m);
 	if (!err && m->options.loaded)
-		m->options.loaded(m->options.loaded_context, m->kernel);
+		err = m->options.loaded(m->options.loaded_context, m->kernel, &m->privileged);
 	return err;
 }
 

@@ -65,8 +65,11 @@ struct monitor_options {
 	bool spans;                             /* calls go to the rings, too */
 	uint64_t ring_bytes;                    /* with `spans`; 0: default */
 	struct monitor_watcher watcher;
-	/* All programs are loaded, and nothing has been read of anybody's yet: what was only needed for that may be given up. NULL: nothing. */
-	void (*loaded)(void *context, struct kernel *kernel);
+	/*
+	 * All programs are loaded, and nothing has been read of anybody's yet: what was only needed for that may be given up. NULL: nothing. *privileged: rights
+	 * were kept. 0, or -errno, said: better not at all.
+	 */
+	int (*loaded)(void *context, struct kernel *kernel, bool *privileged);
 	void *loaded_context;
 	/*
 	 * Is called every hundredth of a second or so while files are looked through, which may take seconds: from monitor_open(), monitor_step() and
@@ -182,6 +185,7 @@ struct monitor_snapshot {
 	uint64_t unseen;                      /* processes that had ended before they could be looked at */
 	uint64_t late, late_ns, late_longest_ns; /* blind windows (blind_ns): how often, all together, the longest */
 	bool ready;                           /* monitor_ready() */
+	bool privileged;                      /* it has kept rights while it looks at others' files */
 	size_t libraries, registered;         /* those to be probed beforehand, and how many of them are */
 	uint64_t renewals;                    /* times that all probes were put in anew, to forget files that are gone */
 	uint64_t lost;                        /* calls that are in no sum, for want of memory */

@@ -88,6 +88,7 @@ struct monitor {
 	struct monitor_user refused[MONITOR_USERS + 1]; /* what is shown of them; the last one: further users */
 	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
 	uint64_t began, began_realtime; /* ns */
+	bool privileged;            /* monitor_options.loaded has kept rights */
 	uint64_t ready;             /* ns; when it was; 0: it is not */
 	uint64_t full;              /* times that a process found no place of its own, whoever has them */
 	bool reading;               /* the sums: nothing but breathing is done */
