@@ -151,7 +151,7 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 		bpf_program__set_expected_attach_type(o->progs.leave, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(o->progs.last, TRACE_UPROBE_MULTI);
 	}
-	err = observe_bpf__load(o) ?: fill_rings(kernel);
+	err = observe_bpf__load(o) ?: variables_are_mapped(o->rodata, o->bss) ?: fill_rings(kernel);
 	return err ?: rooms_begin(kernel);
 }
 
@@ -199,7 +199,8 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
-	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p) ?: attach_one(p->progs.on_fork, &p->links.on_fork) ?:
+	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p) ?: variables_are_mapped(p->rodata, p->bss) ?:
+	      attach_one(p->progs.on_fork, &p->links.on_fork) ?:
 	      attach_one(p->progs.on_exec, &p->links.on_exec) ?: attach_one(p->progs.on_exit, &p->links.on_exit);
 	if (err)
 		process_bpf__destroy(p);

@@ -94,7 +94,7 @@ static struct neighbours_bpf *load(const struct kernel *kernel)
 
 	for (size_t i = 0; skeleton && i < sizeof(own) / sizeof(own[0]); i++)
 		skeleton->rodata->own[i] = program_id(own[i]);
-	if (skeleton && (object_is_whole(skeleton->obj) || neighbours_bpf__load(skeleton))) {
+	if (skeleton && (object_is_whole(skeleton->obj) || neighbours_bpf__load(skeleton) || variables_are_mapped(skeleton->rodata, skeleton->bss))) {
 		neighbours_bpf__destroy(skeleton);
 		skeleton = NULL;
 	}

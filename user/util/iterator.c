@@ -16,6 +16,11 @@ int object_is_whole(const struct bpf_object *object)
 	return bpf_object__btf(object) ? 0 : -ENOMEM;
 }
 
+int variables_are_mapped(const void *constants, const void *variables)
+{
+	return constants && variables ? 0 : -ENOMEM;
+}
+
 int iterator_open(const struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);

@@ -15,6 +15,12 @@ struct bpf_program;
  */
 int object_is_whole(const struct bpf_object *object);
 
+/*
+ * Are its variables there after it was loaded? Where the kernel had no memory for a trial of libbpf's, whether they can be mapped, libbpf takes it for a kernel that cannot,
+ * and goes on without. 0 or -ENOMEM.
+ */
+int variables_are_mapped(const void *constants, const void *variables);
+
 /* A descriptor from which one run of the iterator is read, or -errno. */
 int iterator_open(const struct bpf_program *program);
 /* Reads records of `size` bytes to the end, which closes fd. 0 or -errno; what came before an error has been taken. */
