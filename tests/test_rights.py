@@ -133,3 +133,63 @@ def test_what_cannot_be_observed_leaves_no_file(tmp_path):
     result = gaspbpf.run("-p", 2**22 - 1, "-o", tmp_path / "new.json", "-o", kept)
     assert result.returncode == 1 and not (tmp_path / "new.json").exists()
     assert kept.read_bytes() == b"something else"
+
+
+# --- what could not be found out any more ------------------------------------
+
+FILTER = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct sock_filter rules[] = { /* what no program does is refused */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1000000, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 1;
+	execv(argv[1], argv + 1);
+	return 2;
+}
+"""
+
+
+@pytest.fixture
+def filtered(runtime, tmp_path):
+    """A program at its gate whose system calls are filtered, as those of most containers are."""
+    own, gate = runtime("filter"), monitoring.Gate(tmp_path / "gate")
+    (tmp_path / "filter.c").write_text(FILTER)
+    gaspbpf.compile_c(tmp_path / "filter.c", tmp_path / "filter")
+    process = subprocess.Popen([tmp_path / "filter", own.program, "--gate", str(gate), str(BARRIERS), str(PUTS)])
+    own.running.append(process)
+    gaspbpf.wait_for(lambda: (gate.folder / f"ready.{process.pid}").exists(), "the program at its gate")
+    assert "Seccomp:\t2" in pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return process, gate
+
+
+def test_calls_behind_a_filter_are_timed(filtered, observe):
+    """Whether their returns may be watched on this kernel was tried while there were rights for it."""
+    process, gate = filtered
+    watcher = observe("-p", process.pid, "-m", "shmem", "--json")
+    gate.let_through(process)
+    status, out, errors = watcher.finish()
+    assert status == 0 and "only the calls are observed" not in errors, errors
+    rows = gaspbpf.events(json.loads(out))
+    assert {name: (rows[name]["calls"], rows[name]["total_ns"] > 0) for name in MADE} == {name: (calls, True) for name, calls in MADE.items()}
+
+
+def test_a_monitor_times_calls_behind_a_filter(filtered, monitors):
+    process, gate = filtered
+    monitor = monitors("-m", "shmem", "--lazy", "--max-overhead", "none", "-p", process.pid)
+    monitor.wait_for_processes([process.pid])
+    gate.let_through(process)
+    rows = monitoring.events_of(monitor.now())
+    assert "only the calls" not in monitor.errors()
+    assert {name: (rows[name]["calls"], rows[name]["total_ns"] > 0) for name in MADE} == {name: (calls, True) for name, calls in MADE.items()}

@@ -338,24 +338,6 @@ static void calibrate(struct trial *trial)
 		munmap(other, OTHER_WORK);
 }
 
-int trial_run(struct kernel *kernel)
-{
-	struct trial trial = { .kernel = kernel };
-	int err = open_rings(&trial);
-	uint64_t start;
-
-	if (!err)
-		err = trial_works(&trial);
-	if (!err) {
-		start = clock_monotonic();
-		calibrate(&trial);
-		log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
-		end_trial(&trial);
-	}
-	close_rings(&trial);
-	return err;
-}
-
 /* --- seccomp ----------------------------------------------------------- */
 
 #define URETPROBE 335 /* the system call by which the trampoline enters the kernel: Linux 6.11, commit 190fec72df4a */
@@ -382,13 +364,15 @@ static void call_behind_filter(int gate)
 	_exit(0);
 }
 
-/* True where the child came to harm. Where it cannot be tried, the answer is the careful one. */
+/* What became of it, of this machine's kernel: found once, with the first kernel side that is loaded, when the rights for that are still there. */
+static enum { NOT_TRIED, HARMLESS, KILLS } filters;
+
+/* True where the child came to harm. Where it cannot be tried, the answer is the careful one. Links of the trial are gone then. */
 static bool try_filter(struct kernel *kernel, pid_t child, int gate)
 {
 	char go = 1;
-	int status, err;
+	int status, err = attach_trial(kernel, child, 1, link_attach);
 
-	err = set_trial_programs(kernel) ?: attach_trial(kernel, child, 1, link_attach);
 	kernel_set_active(kernel, true);
 	if (err || write(gate, &go, 1) != 1)
 		kill(child, SIGKILL);
@@ -400,25 +384,49 @@ static bool try_filter(struct kernel *kernel, pid_t child, int gate)
 	return err || !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
+static void try_filters(struct kernel *kernel)
+{
+	int gate[2];
+	pid_t child;
+
+	if (filters || pipe2(gate, O_CLOEXEC))
+		return;
+	child = fork();
+	if (!child)
+		call_behind_filter(gate[0]);
+	if (child > 0)
+		filters = try_filter(kernel, child, gate[1]) ? KILLS : HARMLESS;
+	close(gate[0]);
+	close(gate[1]);
+}
+
 bool trial_filter_kills(void)
 {
 	struct kernel_options options = { .ring_bytes = 4096, .quiet = true };
 	struct kernel *kernel;
-	bool kills = true;
-	int gate[2];
-	pid_t child;
 
-	if (!may_observe() || kernel_load(&kernel, &options))
-		return true;
-	if (!pipe2(gate, O_CLOEXEC)) {
-		child = fork();
-		if (!child)
-			call_behind_filter(gate[0]);
-		if (child > 0)
-			kills = try_filter(kernel, child, gate[1]);
-		close(gate[0]);
-		close(gate[1]);
+	if (!filters && may_observe() && !kernel_load(&kernel, &options))
+		kernel_free(kernel);
+	return filters != HARMLESS;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+int trial_run(struct kernel *kernel)
+{
+	struct trial trial = { .kernel = kernel };
+	int err = open_rings(&trial);
+	uint64_t start;
+
+	if (!err)
+		err = trial_works(&trial);
+	if (!err) {
+		start = clock_monotonic();
+		calibrate(&trial);
+		log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
+		try_filters(kernel);
+		end_trial(&trial);
 	}
-	kernel_free(kernel);
-	return kills;
+	close_rings(&trial);
+	return err;
 }
