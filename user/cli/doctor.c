@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/rights.h"
 #include "probe/probe.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -253,6 +254,8 @@ int command_doctor(int argc, char **argv)
 	bad += check_rungs();
 	if (cli_load_models(&models, &o))
 		bad++;
+	if (o.pids.count)
+		rights_give_up_to_look();
 	for (size_t i = 0; models && i < o.pids.count; i++)
 		bad += check_target(models, o.models, o.pids.pids[i]);
 	if (bad)

@@ -468,17 +468,6 @@ static void measure_costs(unsigned cost_ns[SITE_CLASSES], bool *sessions)
 	kernel_free(kernel);
 }
 
-/* Nothing that a target made is looked at with them. */
-static void give_up_rights(void)
-{
-	const struct text_list nothing = { 0 };
-	struct caller caller = { 0 };
-
-	if (!caller_find(&caller))
-		rights_give_up(NULL, &nothing, &caller);
-	caller_free(&caller);
-}
-
 int command_list(int argc, char **argv)
 {
 	struct options o = { .sessions = true };
@@ -491,7 +480,7 @@ int command_list(int argc, char **argv)
 		err = cli_load_models(&models, &o.choice);
 	if (!err && !o.only_models && may_observe()) {
 		measure_costs(o.cost_ns, &o.sessions);
-		give_up_rights();
+		rights_give_up_to_look();
 	}
 	if (o.every) {
 		err = list_every_function(&o.files, o.choice.at_entry, o.json, o.cost_ns);

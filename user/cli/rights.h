@@ -14,5 +14,7 @@
  * False: it would not work so here, and nothing was given up; not said.
  */
 bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct caller *caller);
+/* The same for who only looks: no probe is put in, no file written. Who has no rights keeps that. */
+void rights_give_up_to_look(void);
 
 #endif
