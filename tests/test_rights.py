@@ -80,7 +80,7 @@ def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_pa
     with subprocess.Popen(["sh", "-c", f"{ranks} wait"]) as launcher:
         try:
             gaspbpf.wait_for(lambda: len(list(gate.folder.glob("ready.*"))) == 2, "two programs at their gate")
-            watcher = observe("-v", "-p", launcher.pid, "-m", "shmem", "--json")
+            watcher = observe("-v", "-p", launcher.pid, "-m", "shmem", "--json", ready="observing 2 processes")
             for mark in "go", "end":
                 (gate.folder / mark).touch()
             status, out, errors = watcher.finish()
