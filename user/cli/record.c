@@ -527,13 +527,13 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	return err;
 }
 
-/* Tools are started later, with the rights of their caller. */
+/* Tools are started later, with the rights of their caller, and may have to be ended. */
 static int look_at_processes(struct options *o, struct job *job)
 {
 	struct text_list here = { .items = (char *[]){ "." }, .count = o->flight.on };
 	const struct text_list *written = o->outputs.count ? &o->outputs : &here;
 
-	return job_open(job, &o->choice.pids, o->observing.ring_bytes, o->tools.count ? NULL : written);
+	return job_open(job, &o->choice.pids, o->observing.ring_bytes, o->tools.libraries.count ? NULL : written);
 }
 
 /* Everything that can be wrong is found here, before any probe is in. */
@@ -550,7 +550,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 	job->all_processes = o->observing.all_processes;
 	job->attach.all_symbols = o->all_symbols;
 	job->attach.apart = o->observing.budget > 0;
-	job->callers = o->tools.count > 0 || o->flight.on;
+	job->callers = o->tools.libraries.count > 0 || o->flight.on;
 	job->hold_children = !o->no_hold;
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	describe_run(&job->definitions.run, argc, argv);
