@@ -221,7 +221,6 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	life->pid = life->tid = pid;
 	life->parent = parent_pid;
 	life->exit_code = is_held(child); /* not so one that was made with CLONE_UNTRACED */
-	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), child->comm);
 	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
@@ -268,7 +267,6 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 		return 0;
 	life->pid = pid;
 	life->tid = old_pid; /* of the thread that called exec; it is the first one now */
-	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
 	bpf_ringbuf_submit(life, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

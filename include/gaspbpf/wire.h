@@ -320,7 +320,7 @@ struct gb_life {
 	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
 	gb_u64 sums;      /* probes of which it has a sum */
 	gb_u64 system;   /* ns that the thread was in the kernel since its first call, probes included */
-	char comm[GB_COMM];
+	char comm[GB_COMM]; /* of the thread; GB_LIFE_EXIT and GB_LIFE_OPEN only */
 };
 
 #define GB_OFFS 4
