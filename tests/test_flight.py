@@ -74,7 +74,7 @@ def test_the_last_calls_of_the_dead(job, observe, tmp_path, kind, how):
     seen = flying.dumped(tmp_path / "dump-death-1.gasp", kind, tmp_path)
     assert theirs
     for tid in theirs:
-        assert seen[tid] == told[tid], tid
+        assert seen[tid] == told[tid], (tid, out, errors)
     assert f"killed by signal {how.value}" in gaspbpf.run("report", tmp_path / "dump-death-1.gasp").stdout
 
 

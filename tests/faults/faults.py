@@ -190,13 +190,19 @@ class Faults:
         return {**os.environ, "LD_PRELOAD": str(self.library), "FAIL_BOOK": str(self.book), "TMPDIR": str(self.temporary),
                 **{f"FAIL_{name.upper()}": str(value) for name, value in variables.items()}}
 
-    def start(self, arguments, unable=False, **variables):
-        """In a session of its own, so that what it leaves can be found."""
+    def start(self, arguments, unable=False, within=None, **variables):
+        """In a session of its own, so that what it leaves can be found. within: a control group's folder, from the beginning on."""
+        def before():
+            if within:
+                (within / "cgroup.procs").write_text(str(os.getpid()))
+            if unable:
+                drop_capabilities()
+
         self.book.write_bytes(b"")
         return subprocess.Popen([str(gaspbpf.PROGRAM), *map(str, arguments)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
-                                preexec_fn=drop_capabilities if unable else None, env=self.environment(**variables))
+                                preexec_fn=before, env=self.environment(**variables))
 
     def finish(self, process):
         try:
