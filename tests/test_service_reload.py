@@ -11,7 +11,7 @@ pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
 
 NOBODY = "no-such-program-anywhere"
 AT_ONCE = {"all": None, "pid": "1", "comm": "x*", "cgroup": "/none", "user": "nobody", "slurm-job": "4711", "listen": "0", "max-series": "77", "verbose": None}
-LATER = {"max-overhead": "3%", "max-processes": "99", "lazy": None, "linger": "5m", "interval": "7s", "duration": "9h", "output": "/var/tmp", "json": None,
+LATER = {"max-overhead": "3%", "max-processes": "99", "lazy": None, "unprivileged": None, "linger": "5m", "interval": "7s", "duration": "9h", "output": "/var/tmp", "json": None,
          "quiet": None, "models": "shmem", "model-file": "{models}/upc.model", "build": "upc=struct", "function": "void f(int)", "placement": "entry",
          "returns": "none", "functions": "solve*", "profile": None, "profile-local": None, "profile-only": "{names}", "profile-partial": "{names}",
          "exclude-functions": "{names}", "flight": "10s,8m", "trigger": "barrier>1s", "dumps": "3", "dump-pause": "4s"}
