@@ -1,7 +1,9 @@
 """What commands that people run can still do when they look at the first target: nothing, and all works."""
+import ctypes
 import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 
@@ -109,6 +111,37 @@ def test_a_program_that_only_its_owner_can_read(runtime, observe, tmp_path):
     status, out, errors = watcher.finish()
     assert status == 0, errors
     assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == MADE
+
+
+def has_landlock():
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) > 0  # landlock_create_ruleset: its version
+
+
+def can_make(pid, path):
+    """Could the process make this file? A debugger calls creat() in it."""
+    call = f'print ((int (*)(const char *, unsigned)) creat)("{path}", 0600)'
+    out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", call], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, stdin=subprocess.DEVNULL)
+    made = re.search(r"^\$1 = (-?\d+)$", out.stdout, re.MULTILINE)
+    assert made, out
+    assert (int(made[1]) >= 0) == path.exists()
+    return path.exists()
+
+
+@pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
+def test_files_can_be_made_where_the_outputs_are_and_nowhere_else(waiting, observe, tmp_path):
+    process, gate = waiting
+    for name in "outputs", "elsewhere":
+        (tmp_path / name).mkdir()
+    watcher = observe("-p", process.pid, "-m", "shmem", "-o", tmp_path / "outputs" / "run.gasp")
+    assert can_make(watcher.process.pid, tmp_path / "outputs" / "made")
+    assert not can_make(watcher.process.pid, tmp_path / "elsewhere" / "made")
+    gate.let_through(process)
+    assert watcher.finish()[0] == 0
+
+
+def test_doctor_looks_without_rights(waiting):
+    result = gaspbpf.run("doctor", "-v", "-p", waiting[0].pid, "-m", "shmem")
+    assert "shmem: 4 functions" in result.stdout and "all rights are given up" in result.stderr, result.stdout
 
 
 @pytest.mark.parametrize("owner", [0, OTHER])

@@ -156,18 +156,20 @@ class Scenario:
     alone_file: bytes = None
 
 
-def processes_in(session):
-    """Of a session, those that have not ended. A process leads its own with its pid."""
-    found = []
+def processes():
+    """Of all on the machine: (pid, name, state, parent, session). A name is what its user likes."""
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            text = stat.read_text()
+            text = stat.read_text(errors="replace")
         except OSError:
             continue
-        state, *numbers = text[text.rindex(")") + 2:].split()
-        if int(numbers[2]) == session and state not in "ZX":
-            found.append(f"{text.split()[0]} {text[text.index('(') + 1:text.rindex(')')]}")
-    return found
+        state, parent, _, session, *_ = text[text.rindex(")") + 2:].split()
+        yield int(text.split()[0]), text[text.index("(") + 1:text.rindex(")")], state, int(parent), int(session)
+
+
+def processes_in(session):
+    """Of a session, those that have not ended. A process leads its own with its pid."""
+    return [f"{pid} {name}" for pid, name, state, _, of in processes() if of == session and state not in "ZX"]
 
 
 def drop_capabilities():
@@ -362,17 +364,9 @@ def rooms(size, count, seed):
     return sorted({0, 1, size - 1, *random.Random(seed).sample(range(size), min(count, size))})
 
 
-def children(pid, name):
+def children(parent, name):
     """The pids of a process's children of this name."""
-    found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text()
-        except OSError:
-            continue
-        if text[text.index("(") + 1:text.rindex(")")] == name[:15] and int(text[text.rindex(")") + 2:].split()[1]) == pid:
-            found.append(int(text.split()[0]))
-    return found
+    return [pid for pid, its_name, _, its_parent, _ in processes() if its_name == name[:15] and its_parent == parent]
 
 
 def kill_quietly(pid):

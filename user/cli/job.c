@@ -284,23 +284,12 @@ int job_load(struct job *job, uint64_t ring_bytes)
 	return kernel_load(&job->kernel, &options);
 }
 
-static void give_up_rights(struct job *job, const struct text_list *written)
-{
-	struct caller caller;
-
-	if (caller_find(&caller))
-		return;
-	if (!rights_give_up(job->kernel, written, &caller))
-		log_info("rights are kept: it does not work without them here");
-	caller_free(&caller);
-}
-
 int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written)
 {
 	int err = job_load(job, ring_bytes);
 
-	if (!err && written)
-		give_up_rights(job, written);
+	if (!err && written && !rights_give_up(job->kernel, written))
+		log_info("rights are kept: it does not work without them here");
 	return err ?: job_add_pids(job, list);
 }
 

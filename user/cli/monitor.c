@@ -498,10 +498,8 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 	char *folder = o->output ?: (char []){ "." };
 	struct text_list written = { .items = &folder, .count = o->flight.on };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
-	struct caller caller = { 0 };
 
-	*privileged = caller_find(&caller) || !rights_give_up(kernel, &written, &caller);
-	caller_free(&caller);
+	*privileged = !rights_give_up(kernel, &written);
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {

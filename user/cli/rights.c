@@ -10,6 +10,7 @@
 #include "cli/control.h"
 #include "cli/rights.h"
 #include "target/target.h"
+#include "util/files.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -27,45 +28,51 @@ static char **folders_of(const struct text_list *written)
 	const size_t possible = sizeof(control) / sizeof(control[0]);
 	char **folders = calloc(possible + written->count + 1, sizeof(*folders));
 	size_t count = 0;
+	bool whole = folders;
 
-	for (size_t i = 0; folders && i < possible; i++) {
+	for (size_t i = 0; whole && i < possible; i++) {
 		struct stat found;
 
-		if (!stat(control[i], &found) && found.st_uid == geteuid())
-			folders[count++] = strdup(control[i]);
+		if (stat(control[i], &found) || found.st_uid != geteuid())
+			continue; /* of the service, which has a user of its own */
+		folders[count] = strdup(control[i]);
+		whole = folders[count++];
 	}
-	for (size_t i = 0; folders && i < written->count; i++)
-		folders[count++] = path_folder(written->items[i]);
-	for (size_t i = 0; i < count; i++) {
-		if (folders[i])
-			continue;
-		folders_free(folders);
-		return NULL;
+	for (size_t i = 0; whole && i < written->count; i++) {
+		folders[count] = path_folder(written->items[i]);
+		whole = folders[count++];
 	}
-	return folders;
+	if (whole)
+		return folders;
+	folders_free(folders);
+	return NULL;
 }
 
-bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct caller *caller)
+static bool give_up(const struct text_list *written)
 {
-	char **folders;
+	char **folders = folders_of(written);
+	struct caller caller;
+	bool done = false;
 
-	if ((kernel && !kernel_works_without_rights(kernel)) || reader_prepare())
-		return false;
-	folders = folders_of(written);
-	if (!folders || !keep_no_privileges((const char *const *)folders, caller))
-		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
-	else
+	if (folders && !caller_find(&caller)) {
+		done = keep_no_privileges((const char *const *)folders, &caller);
+		caller_free(&caller);
+	}
+	if (done)
 		log_info("all rights are given up: others read for it");
+	else
+		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
 	folders_free(folders);
-	return true;
+	return done;
+}
+
+bool rights_give_up(struct kernel *kernel, const struct text_list *written)
+{
+	return kernel_works_without_rights(kernel) && !reader_prepare() && give_up(written);
 }
 
 void rights_give_up_to_look(void)
 {
-	const struct text_list nothing = { 0 };
-	struct caller caller = { 0 };
-
-	if (may_observe() && !caller_find(&caller))
-		rights_give_up(NULL, &nothing, &caller);
-	caller_free(&caller);
+	if (may_observe() && !reader_prepare())
+		give_up(&(struct text_list){ 0 });
 }

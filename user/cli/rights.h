@@ -6,14 +6,13 @@
 
 #include "cli/cli.h"
 #include "probe/probe.h"
-#include "util/files.h"
 
 /*
- * Before the first target is looked at, and once all BPF programs are loaded (kernel; NULL: none is needed): gives up every right, for good, and others read for
- * this process from then on. Files can then be made and changed in the folders of `written` (files and folders) and of the control socket only.
- * False: it would not work so here, and nothing was given up; not said.
+ * Before the first target is looked at, and once all BPF programs are loaded: gives up every right, for good, and others read for this process from then on.
+ * Files can then be made and changed in the folders of `written` (files and folders) and of the control socket only. False: rights are kept, as it
+ * would not work without them here.
  */
-bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct caller *caller);
+bool rights_give_up(struct kernel *kernel, const struct text_list *written);
 /* The same for who only looks: no probe is put in, no file written. Who has no rights keeps that. */
 void rights_give_up_to_look(void);
 
