@@ -3,7 +3,7 @@
 
     tests/nasty.py [--seeds N] [--from SEED] [--modes start,late,...] [-k SHAPE]
 
-For each seed a program is written of the acts in workloads/nasty/acts.c, put into each other: threads, signal stacks, handlers,
+For each seed a program is written of the acts in workloads/nasty/acts_*.c, put into each other: threads, signal stacks, handlers,
 timers, fibers, exceptions, cancellation, plug-ins, fork, exec and vfork around observed calls. The same seed is the same program. It
 runs bare, twice (what differs then is the generator's mistake), and observed; what it prints and how it ends must be the same, and
 where it was observed from its first call, its own counts of calls those of gaspbpf.
@@ -27,6 +27,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PARTS = TOP / "tests" / "workloads" / "nasty"
+ACTS = ["calls", "unwound", "stacks", "processes"]  # in this order: what a seed stands for depends on it
 SWITCH = TOP / "tests" / "workloads" / "harm" / "switch.S"
 PROGRAM = TOP / "gaspbpf"
 PATIENCE = 60  # seconds; a program takes a fraction of one
@@ -66,7 +67,7 @@ PRELUDES = {
 
 @dataclasses.dataclass
 class Act:
-    """One kind of act, as acts.c has it."""
+    """One kind of act, as acts_*.c have it."""
     name: str
     text: str
     lang: str = "c"
@@ -82,7 +83,7 @@ class Act:
 
 def read_acts():
     acts = []
-    for part in re.split(r"^//@ ", (PARTS / "acts.c").read_text(), flags=re.MULTILINE)[1:]:
+    for part in (part for name in ACTS for part in re.split(r"^//@ ", (PARTS / f"acts_{name}.c").read_text(), flags=re.MULTILINE)[1:]):
         head, _, text = part.partition("\n")
         name, *words = head.split()
         keys = dict(word.split("=") for word in words)
