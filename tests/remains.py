@@ -44,7 +44,7 @@ def orphans():
     ours = {("prog", entry["id"]) for entry in _listed("prog") if entry.get("name") in PROGRAMS}
     for comm in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
-            if comm.read_text().strip() == "gaspbpf":
+            if comm.read_text(errors="replace").strip() == "gaspbpf":
                 ours -= held_by(comm.parent.name)
         except OSError:
             pass

@@ -69,7 +69,7 @@ def helpers(pid):
     """By name, the processes below one: it starts what starts readers, and that starts them."""
     below = {}
     for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        below.setdefault(pathlib.Path(f"/proc/{child}/comm").read_text().strip(), []).append(int(child))
+        below.setdefault(pathlib.Path(f"/proc/{child}/comm").read_text(errors="replace").strip(), []).append(int(child))
         for name, pids in helpers(child).items():
             below.setdefault(name, []).extend(pids)
     return below

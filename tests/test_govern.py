@@ -37,7 +37,8 @@ def test_storm_is_kept_within_twice_the_limit(job, observe, tmp_path, rung):
     report, truth, errors, recording = observe_storm(job, observe, tmp_path, ["--max-overhead", "2%"], ["--storm-ms", seconds * 1000, "--late-ms", seconds * 250])
     # The job's own clock, not gaspbpf's reckoning: time that batches of calls took above the median one. How long it takes until the
     # probes are out for the first time is the machine's matter (tens of milliseconds here, half a second where a trap takes 30 us).
-    assert truth["late_ns"] > truth["window_ns"] / 2
+    # (What others took of the processor is in neither; on a busy machine that is most of the window.)
+    assert truth["late_ns"] > truth["window_ns"] / 10
     assert truth["lost_late_ns"] <= 2 * 0.02 * truth["late_ns"]
     events = gaspbpf.events(report)
     for symbol in ("malloc", "free"):

@@ -21,7 +21,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-static void *volatile kept;
+static _Thread_local void *volatile kept;
 static FILE *truth;
 static void *work(void *name)
 {
@@ -388,7 +388,7 @@ LASTING = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-static void *volatile kept;
+static _Thread_local void *volatile kept;
 static const char *go;
 static void allocate(int n)
 {
