@@ -55,7 +55,12 @@ def test_payload_is_the_jobs_own(job, observe, rung):
     ring, report = observed(job, observe, options=truth.sparing(rung))
     counted = truth.by_event(truth.functions(ring), event_of)
     assert counted["GASP_SHMEM_PUT"]["sent"] and counted["GASP_SHMEM_GET"]["received"] and counted["GASP_SHMEM_ATOMIC"]["bytes"]
-    assert truth.differences_in_bytes(report, counted) == {}
+    wrong = truth.differences_in_bytes(report, counted)
+    if rung == "perf":  # there only the calls of locks are observed, so what one that is contended gets itself counts as the job's (README, Known to go wrong)
+        got = gaspbpf.events(report)["GASP_SHMEM_GET"]["bytes"] - counted["GASP_SHMEM_GET"]["bytes"]
+        assert 0 <= got <= 16 * gaspbpf.events(report)["GASP_SHMEM_LOCK"]["calls"]
+        wrong.pop("GASP_SHMEM_GET", None)
+    assert wrong == {}
     alone = subprocess.run(["oshrun", "-n", "2", str(gaspbpf.WORKLOADS / JOB[0]), *JOB[1:]], capture_output=True, text=True,
                            env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
