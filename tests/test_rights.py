@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 
@@ -27,6 +28,18 @@ def waiting(runtime, tmp_path):
     return process, gate
 
 
+def is_nobody(status):
+    """All numbers of its user and group are of the range that no user has, and there are no other groups."""
+    numbers = [int(number) for line in re.findall(r"^[UG]id:(.*)", status, re.MULTILINE) for number in line.split()]
+    return len(numbers) == 8 and len(set(numbers)) == 1 and 0x7fff0000 <= numbers[0] < 0x7fffffff and re.search(r"^Groups:\s*$", status, re.MULTILINE)
+
+
+def keeper_of(watcher):
+    """What makes files for it."""
+    keeper, = rights.helpers(watcher.process.pid)["gaspbpf-keeper"]
+    return rights.capabilities(keeper)
+
+
 def has_nothing(watcher, rung):
     """Before any file was looked into, and what reads for it has what that needs."""
     sets, own = rights.capabilities(watcher.process.pid), rights.capabilities("self")["Prm"]
@@ -34,7 +47,9 @@ def has_nothing(watcher, rung):
         assert sets["Eff"] == own
         return
     assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == sets["Amb"] == set()
-    assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
+    status = pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
+    assert "NoNewPrivs:\t1" in status
+    assert is_nobody(status), status
     starter, = rights.helpers(watcher.process.pid)["gaspbpf-starter"]
     assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE}) & own
 
@@ -47,11 +62,10 @@ def test_a_recording_is_exact_and_written_where_it_should_be(waiting, observe, t
     folder.mkdir()
     os.chown(folder, OTHER, OTHER)
     watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "-o", folder / "run.gasp", "-o", folder / "run.json", env={"GASPBPF_RUNG": rung})
-    sets = rights.capabilities(watcher.process.pid)
-    if rung == "perf":
-        assert sets["Eff"] == rights.capabilities("self")["Prm"]
-    else:
+    has_nothing(watcher, rung)
+    if rung != "perf":
         override = {1} & rights.capabilities("self")["Prm"]
+        sets = keeper_of(watcher)
         assert sets["Eff"] == sets["Prm"] == override and sets["Bnd"] == set()  # which Landlock keeps to that folder
     gate.let_through(process)
     status, out, errors = watcher.finish()
@@ -127,16 +141,44 @@ def can_make(pid, path):
     return path.exists()
 
 
-@pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
-def test_files_can_be_made_where_the_outputs_are_and_nowhere_else(waiting, observe, tmp_path):
+def test_it_can_make_no_file(waiting, observe, tmp_path):
+    """Its outputs are open, and its dumps are made by another process."""
+    process, gate = waiting
+    tmp_path.chmod(0o755)
+    folder = tmp_path / "everybodys"
+    folder.mkdir()
+    folder.chmod(0o777)
+    watcher = observe("-p", process.pid, "-m", "shmem", "-o", folder / "run.gasp")
+    assert not can_make(watcher.process.pid, tmp_path / "made")
+    assert not has_landlock() or not can_make(watcher.process.pid, folder / "made")
+    gate.let_through(process)
+    assert watcher.finish()[0] == 0
+
+
+def test_the_keeper_can_make_files_where_the_outputs_are_and_nowhere_else(waiting, observe, tmp_path):
     process, gate = waiting
     for name in "outputs", "elsewhere":
         (tmp_path / name).mkdir()
     watcher = observe("-p", process.pid, "-m", "shmem", "-o", tmp_path / "outputs" / "run.gasp")
-    assert can_make(watcher.process.pid, tmp_path / "outputs" / "made")
-    assert not can_make(watcher.process.pid, tmp_path / "elsewhere" / "made")
+    keeper, = rights.helpers(watcher.process.pid)["gaspbpf-keeper"]
+    assert can_make(keeper, tmp_path / "outputs" / "made")
+    assert not has_landlock() or not can_make(keeper, tmp_path / "elsewhere" / "made")
     gate.let_through(process)
     assert watcher.finish()[0] == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_its_control_socket_goes_with_it(waiting, observe, how):
+    process, gate = waiting
+    watcher = observe("-p", process.pid, "-m", "shmem")
+    socket = pathlib.Path(f"/run/gaspbpf/{watcher.process.pid}.sock")
+    assert socket.is_socket()
+    watcher.process.send_signal(how)
+    watcher.process.wait()
+    if how == signal.SIGKILL:
+        gaspbpf.wait_for(lambda: not socket.exists(), "the socket's end")
+    assert not socket.exists()
+    gate.let_through(process)
 
 
 def test_doctor_looks_without_rights(waiting):
@@ -152,7 +194,8 @@ def test_dumps_of_a_flight_recorder(waiting, observe, tmp_path, owner):
     folder.mkdir()
     os.chown(folder, owner, owner)
     watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--flight", "30s,8m", "-o", folder)
-    assert rights.capabilities(watcher.process.pid)["Eff"] == ({1} & rights.capabilities("self")["Prm"] if owner else set())
+    has_nothing(watcher, "session")
+    assert keeper_of(watcher)["Eff"] == ({1} & rights.capabilities("self")["Prm"] if owner else set())
     assert gaspbpf.run("control", "-p", process.pid, "dump").returncode == 0
     gaspbpf.wait_for(lambda: list(folder.glob("*.gasp")), "the dump")
     gate.let_through(process)

@@ -29,24 +29,36 @@ static int open_in(const char *folder, const char *name, int flags)
 	return open(path, flags | O_CLOEXEC, 0600);
 }
 
-/* Exit status of a child that has nothing any more, and tries. */
-static int without_rights_as(uid_t user, bool (*try)(void), uid_t caller)
-{
-	const char *const folders[] = { allowed, "/nonexistent", NULL };
-	const struct caller who = { .uid = caller };
-	int status;
-	pid_t child = fork();
+static const char *const folders[] = { allowed, "/nonexistent", NULL };
 
-	if (!child)
-		_exit((user && setresuid(user, user, user)) || !keep_no_privileges(folders, &who) ? 2 : try());
+static int status_of(pid_t child)
+{
+	int status;
+
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
 
-static int without_rights(bool (*try)(void), uid_t caller)
+/* Exit status of a child that has nothing any more, and tries. */
+static int without_rights_as(uid_t user, bool (*try)(void))
 {
-	return without_rights_as(0, try, caller);
+	pid_t child = fork();
+
+	if (!child)
+		_exit((user && setresuid(user, user, user)) || !keep_no_privileges(folders) ? 2 : try());
+	return status_of(child);
+}
+
+/* Of one that makes files for who called. */
+static int with_files(bool (*try)(void), uid_t caller)
+{
+	const struct caller who = { .uid = caller };
+	pid_t child = fork();
+
+	if (!child)
+		_exit(!keep_privileges_for_files(folders, &who) ? 2 : try());
+	return status_of(child);
 }
 
 static bool write_where_allowed(void) { return open_in(allowed, "new", O_WRONLY | O_CREAT) >= 0 && open_in(allowed, "old", O_WRONLY | O_TRUNC) >= 0; }
@@ -61,24 +73,48 @@ static bool execute(void) { execl("/bin/false", "false", NULL); return false; } 
 static bool become_another(void) { return !setresuid(1, 1, 1); }
 static bool open_nothing(void) { return open("/dev/null", O_WRONLY) >= 0; }
 
-static void user_0_changes_only_what_it_is_to(void **state)
+static bool is_nobody(void)
+{
+	uid_t real, effective, saved;
+
+	return !getresuid(&real, &effective, &saved) && real == effective && real == saved && real >= 0x7fff0000u && getgid() == real && !getgroups(0, NULL);
+}
+static bool become_root(void) { return !setresuid((uid_t)-1, 0, (uid_t)-1) || !seteuid(0); }
+
+static void who_makes_files_changes_only_what_it_is_to(void **state)
 {
 	(void)state;
 	if (geteuid() || syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 3)
 		skip();
-	assert_int_equal(without_rights(write_where_allowed, 0), 1);
-	assert_int_equal(without_rights(remove_where_allowed, 0), 1);
-	assert_int_equal(without_rights(read_elsewhere, 0), 1);
-	assert_int_equal(without_rights(open_nothing, 0), 1);
-	assert_int_equal(without_rights(make_elsewhere, 0), 0);
-	assert_int_equal(without_rights(write_elsewhere, 0), 0);
-	assert_int_equal(without_rights(remove_elsewhere, 0), 0);
-	assert_int_equal(without_rights(write_memory_of_another, 0), 0);
-	assert_int_equal(without_rights(execute, 0), 0);
-	assert_int_equal(without_rights(become_another, 0), 0);
+	assert_int_equal(with_files(write_where_allowed, 0), 1);
+	assert_int_equal(with_files(remove_where_allowed, 0), 1);
+	assert_int_equal(with_files(read_elsewhere, 0), 1);
+	assert_int_equal(with_files(open_nothing, 0), 1);
+	assert_int_equal(with_files(make_elsewhere, 0), 0);
+	assert_int_equal(with_files(write_elsewhere, 0), 0);
+	assert_int_equal(with_files(remove_elsewhere, 0), 0);
+	assert_int_equal(with_files(write_memory_of_another, 0), 0);
+	assert_int_equal(with_files(execute, 0), 0);
+	assert_int_equal(with_files(become_another, 0), 0);
 	/* Called by sudo: files are to be that user's. */
-	assert_int_equal(without_rights(become_another, 1), 1);
-	assert_int_equal(without_rights(make_elsewhere, 1), 0);
+	assert_int_equal(with_files(become_another, 1), 1);
+	assert_int_equal(with_files(make_elsewhere, 1), 0);
+}
+
+static void user_0_becomes_one_that_nobody_is(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(allowed, 0700) || chmod(other, 0700), 0);
+	assert_int_equal(without_rights_as(0, is_nobody), 1);
+	assert_int_equal(without_rights_as(0, become_root), 0);
+	assert_int_equal(without_rights_as(0, write_where_allowed), 0);
+	assert_int_equal(without_rights_as(0, read_elsewhere), 0);
+	assert_int_equal(without_rights_as(0, make_elsewhere), 0);
+	assert_int_equal(without_rights_as(0, write_memory_of_another), 0);
+	assert_int_equal(without_rights_as(0, execute), 0);
+	assert_int_equal(without_rights_as(0, open_nothing), 1);
 }
 
 /* A service's: its files are its own, but not for changing. */
@@ -88,9 +124,9 @@ static void others_change_no_more(void **state)
 	if (geteuid() || syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 3)
 		skip();
 	assert_int_equal(chmod(allowed, 0777) || chmod(other, 0777), 0);
-	assert_int_equal(without_rights_as(65534, write_new_where_allowed, 65534), 1);
-	assert_int_equal(without_rights_as(65534, make_elsewhere, 65534), 0);
-	assert_int_equal(without_rights_as(65534, execute, 65534), 0);
+	assert_int_equal(without_rights_as(65534, write_new_where_allowed), 1);
+	assert_int_equal(without_rights_as(65534, make_elsewhere), 0);
+	assert_int_equal(without_rights_as(65534, execute), 0);
 }
 
 static int make_folders(void **state)
@@ -119,7 +155,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_change_no_more),
-		cmocka_unit_test(user_0_changes_only_what_it_is_to),
+		cmocka_unit_test(user_0_becomes_one_that_nobody_is),
+		cmocka_unit_test(who_makes_files_changes_only_what_it_is_to),
 	};
 
 	return cmocka_run_group_tests(tests, make_folders, remove_folders);

@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +109,7 @@ static int read_file(const char *path, const struct argp *parser, struct text_li
 	char *text = NULL, *line, *next;
 	unsigned number = 0;
 	size_t size;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err = fd < 0 ? -errno : check_owner(path, fd);
+	int fd = file_open_to_read(path), err = fd < 0 ? fd : check_owner(path, fd);
 
 	/* The file whose owner was asked is the one that is read: by its path it might be another one by then. */
 	if (!err)

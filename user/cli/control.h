@@ -21,6 +21,7 @@ struct control;
 /* Makes the socket. NULL where that does not work, said at LOG_INFO: then this run cannot be talked to, and that is all. */
 struct control *control_open(void);
 void control_close(struct control *control);
+const char *control_path(const struct control *control); /* NULL for NULL */
 int control_fd(const struct control *control); /* readable when somebody asks; -1 for NULL */
 /*
  * Brings the recording on disk up to date for this user, and returns 0; or a ticket, under which there will be an answer. *refused: set to why it does not;

@@ -12,6 +12,7 @@
 
 #include "cli/control.h"
 #include "target/target.h"
+#include "util/files.h"
 #include "util/log.h"
 
 #define AT_ONCE 16 /* requests between two looks at the rings; one of those for which all processes may have to be looked at */
@@ -90,10 +91,15 @@ void control_close(struct control *c)
 	if (!c)
 		return;
 	if (c->fd >= 0) {
-		unlink(c->address.sun_path);
+		file_remove(c->address.sun_path);
 		close(c->fd);
 	}
 	free(c);
+}
+
+const char *control_path(const struct control *c)
+{
+	return c ? c->address.sun_path : NULL;
 }
 
 int control_fd(const struct control *c)

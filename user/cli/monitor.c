@@ -107,6 +107,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
 	uint64_t number;
+	const char *wrong;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -177,8 +178,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			o->quiet = true;
 		if (o->output && !o->flight.on)
 			argp_error(state, "-o %s: goes with --flight: 'gaspbpf -p PID -o FILE' records", log_safe(o->output));
-		if (o->output && flight_check_path(o->output))
-			argp_error(state, "-o %s: %s", log_safe(o->output), flight_check_path(o->output));
+		wrong = o->output ? flight_set_path(&o->flight, o->output) : NULL;
+		if (wrong)
+			argp_error(state, "-o %s: %s", log_safe(o->output), wrong);
 		if (!o->interval)
 			o->interval = DEFAULT_INTERVAL;
 		break;
@@ -261,6 +263,7 @@ static int min_timeout(int timeout, uint64_t now, uint64_t due)
 /* --- signals, and who else waits ------------------------------------------ */
 
 struct watch {
+	const struct options *options;
 	struct monitor *m;         /* NULL: not open yet */
 	struct monitor_flight *flight;
 	struct service *service;
@@ -312,7 +315,7 @@ static void wait_for_something(struct watch *w, int timeout)
 {
 	struct pollfd fds[] = {
 		{ .fd = w->signals, .events = POLLIN }, { .fd = monitor_fd(w->m), .events = POLLIN }, { .fd = service_fd(w->service), .events = POLLIN },
-		{ .fd = monitor_flight_fd(w->flight), .events = POLLIN },
+		{ .fd = control_fd(monitor_flight_control(w->flight)), .events = POLLIN },
 	};
 
 	if (poll(fds, sizeof(fds) / sizeof(fds[0]), service_timeout(w->service, timeout)) > 0 && fds[1].revents)
@@ -494,12 +497,13 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 /* What was needed for loading is not needed any more. */
 static int drop_privileges(void *context, struct kernel *kernel, bool *privileged)
 {
-	const struct options *o = context;
+	const struct watch *w = context;
+	const struct options *o = w->options;
 	char *folder = o->output ?: (char []){ "." };
 	struct text_list written = { .items = &folder, .count = o->flight.on };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 
-	*privileged = !rights_give_up(kernel, &written);
+	*privileged = !rights_give_up(kernel, &written, monitor_flight_control(w->flight));
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {
@@ -530,13 +534,13 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 
 static int run(struct options *o, const struct model_set *models)
 {
-	struct watch w = { .signals = block_signals(o) };
+	struct watch w = { .options = o, .signals = block_signals(o) };
 	struct monitor_options options = {
 		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
 		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
 		/* A line of JSON has those once more that ended since the one before. */
 		.linger_ns = o->json && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
-		.loaded = drop_privileges, .loaded_context = o,
+		.loaded = drop_privileges, .loaded_context = &w,
 		.breathe = breathe, .breathe_context = &w,
 	};
 	struct options *chosen = NULL;
@@ -545,7 +549,7 @@ static int run(struct options *o, const struct model_set *models)
 	if (w.signals < 0)
 		return w.signals;
 	if (o->flight.on)
-		err = monitor_flight_new(&w.flight, &o->flight, o->output);
+		err = monitor_flight_new(&w.flight, &o->flight);
 	options.spans = o->flight.on;
 	options.watcher = monitor_flight_watcher(w.flight);
 	if (!err)

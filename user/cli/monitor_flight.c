@@ -23,7 +23,6 @@
 
 struct monitor_flight {
 	const struct flight_options *options;
-	const char *path;
 	struct caller caller;
 	struct definitions definitions;
 	struct capture_session *capture; /* NULL: nothing is probed yet */
@@ -86,7 +85,7 @@ static int open_capture(struct monitor_flight *f, struct monitor *m)
 	if (err)
 		return err;
 	capture_leave_sums(f->capture);
-	err = flight_new(&f->flight, f->options, f->path, &f->caller, &f->definitions, f->capture);
+	err = flight_new(&f->flight, f->options, &f->caller, &f->definitions, f->capture);
 	if (err)
 		return err;
 	sink = flight_sink(f->flight);
@@ -213,9 +212,9 @@ int monitor_flight_step(struct monitor_flight *f, struct monitor *m)
 	return open_capture(f, m);
 }
 
-int monitor_flight_fd(const struct monitor_flight *f)
+const struct control *monitor_flight_control(const struct monitor_flight *f)
 {
-	return control_fd(f ? f->control : NULL);
+	return f ? f->control : NULL;
 }
 
 int monitor_flight_timeout(const struct monitor_flight *f, int most)
@@ -225,7 +224,7 @@ int monitor_flight_timeout(const struct monitor_flight *f, int most)
 
 /* --- life --------------------------------------------------------------------- */
 
-int monitor_flight_new(struct monitor_flight **result, const struct flight_options *options, const char *path)
+int monitor_flight_new(struct monitor_flight **result, const struct flight_options *options)
 {
 	struct monitor_flight *f = calloc(1, sizeof(*f));
 	int err;
@@ -234,7 +233,6 @@ int monitor_flight_new(struct monitor_flight **result, const struct flight_optio
 	if (!f)
 		return -ENOMEM;
 	f->options = options;
-	f->path = path;
 	err = caller_find(&f->caller);
 	if (err) {
 		free(f);

@@ -141,7 +141,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (o->choice.pids.count && o->command)
 			argp_error(state, "give -p PID or a COMMAND, not both");
 		if (o->flight.on)
-			record_flight_check(&o->outputs, state);
+			record_flight_check(&o->flight, &o->outputs, state);
 		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
 			check_output(o, i, state);
 		break;
@@ -496,7 +496,7 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
 	if (o->flight.on)
-		err = record_flight_begin(&o->flight, &o->outputs, job, &outputs->caller);
+		err = record_flight_begin(&o->flight, job, &outputs->caller);
 	if (err)
 		return err;
 	err = tools_follow(&o->tools, &job->definitions, job->capture);

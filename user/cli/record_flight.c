@@ -6,14 +6,9 @@
 #include "util/format.h"
 #include "util/log.h"
 
-static const char *path_of(const struct text_list *outputs)
+void record_flight_check(struct flight_options *options, const struct text_list *outputs, struct argp_state *state)
 {
-	return outputs->count ? outputs->items[0] : NULL;
-}
-
-void record_flight_check(const struct text_list *outputs, struct argp_state *state)
-{
-	const char *path = path_of(outputs), *wrong = path ? flight_check_path(path) : NULL;
+	const char *path = outputs->count ? outputs->items[0] : NULL, *wrong = path ? flight_set_path(options, path) : NULL;
 
 	if (outputs->count > 1)
 		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(outputs->items[1]));
@@ -21,9 +16,9 @@ void record_flight_check(const struct text_list *outputs, struct argp_state *sta
 		argp_error(state, "-o %s: %s", log_safe(path), wrong);
 }
 
-int record_flight_begin(const struct flight_options *options, const struct text_list *outputs, struct job *job, const struct caller *caller)
+int record_flight_begin(const struct flight_options *options, struct job *job, const struct caller *caller)
 {
-	int err = flight_new(&job->flight, options, path_of(outputs), caller, &job->definitions, job->capture);
+	int err = flight_new(&job->flight, options, caller, &job->definitions, job->capture);
 	struct span_sink sink;
 
 	if (err)

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/control.h"
 #include "cli/rights.h"
 #include "target/target.h"
 #include "util/files.h"
+#include "util/keeper.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -21,43 +21,71 @@ static void folders_free(char **folders)
 	free(folders);
 }
 
-/* NULL-terminated; NULL: no memory. */
-static char **folders_of(const struct text_list *written)
+/* Where files are written, and the control socket; NULL-terminated. NULL: no memory. */
+static char **folders_of(const struct text_list *written, const char *socket)
 {
-	static const char *const control[] = CONTROL_FOLDERS;
-	const size_t possible = sizeof(control) / sizeof(control[0]);
-	char **folders = calloc(possible + written->count + 1, sizeof(*folders));
+	char **folders = calloc(written->count + 2, sizeof(*folders));
 	size_t count = 0;
 	bool whole = folders;
 
-	for (size_t i = 0; whole && i < possible; i++) {
-		struct stat found;
-
-		if (stat(control[i], &found) || found.st_uid != geteuid())
-			continue; /* of the service, which has a user of its own */
-		folders[count] = strdup(control[i]);
-		whole = folders[count++];
-	}
-	for (size_t i = 0; whole && i < written->count; i++) {
-		folders[count] = path_folder(written->items[i]);
-		whole = folders[count++];
-	}
+	if (whole && socket)
+		whole = (folders[count++] = path_folder(socket));
+	for (size_t i = 0; whole && i < written->count; i++)
+		whole = (folders[count++] = path_folder(written->items[i]));
 	if (whole)
 		return folders;
 	folders_free(folders);
 	return NULL;
 }
 
-static bool give_up(const struct text_list *written)
+/* The files among them, and the control socket. */
+static const char **files_of(const struct text_list *written, const char *socket)
 {
-	char **folders = folders_of(written);
-	struct caller caller;
-	bool done = false;
+	const char **files = calloc(written->count + 2, sizeof(*files));
+	size_t count = 0;
 
-	if (folders && !caller_find(&caller)) {
-		done = keep_no_privileges((const char *const *)folders, &caller);
+	for (size_t i = 0; files && i < written->count; i++)
+		if (!path_is_folder(written->items[i]))
+			files[count++] = written->items[i];
+	if (files && socket)
+		files[count] = socket;
+	return files;
+}
+
+/* For options that are read again. */
+static int open_by_reader(const char *path)
+{
+	char *absolute = file_absolute(path);
+	int fd = absolute ? file_open_named(absolute) : -errno;
+
+	free(absolute);
+	return fd;
+}
+
+/* User 0 becomes another one, for whom files are made and removed by a process of their own. */
+static bool leave_user_0(char *const *folders, const struct text_list *written, const char *socket)
+{
+	static const char *const nowhere[] = { NULL };
+	const char **files = files_of(written, socket);
+	struct caller caller;
+	int error = files ? caller_find(&caller) : -ENOMEM;
+
+	if (!error) {
+		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .files = files, .left = socket, .caller = &caller });
 		caller_free(&caller);
 	}
+	free(files);
+	if (error)
+		errno = -error;
+	files_opened_by(open_by_reader);
+	return !error && keep_no_privileges(nowhere);
+}
+
+static bool give_up(const struct text_list *written, const char *socket)
+{
+	char **folders = folders_of(written, socket);
+	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, written, socket));
+
 	if (done)
 		log_info("all rights are given up: others read for it");
 	else
@@ -66,13 +94,13 @@ static bool give_up(const struct text_list *written)
 	return done;
 }
 
-bool rights_give_up(struct kernel *kernel, const struct text_list *written)
+bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct control *control)
 {
-	return kernel_works_without_rights(kernel) && !reader_prepare() && give_up(written);
+	return kernel_works_without_rights(kernel) && !reader_prepare() && give_up(written, control_path(control));
 }
 
 void rights_give_up_to_look(void)
 {
 	if (may_observe() && !reader_prepare())
-		give_up(&(struct text_list){ 0 });
+		give_up(&(struct text_list){ 0 }, NULL);
 }

@@ -5,14 +5,15 @@
 #define GASPBPF_CLI_RIGHTS_H
 
 #include "cli/cli.h"
+#include "cli/control.h"
 #include "probe/probe.h"
 
 /*
  * Before the first target is looked at, and once all BPF programs are loaded: gives up every right, for good, and others read for this process from then on.
- * Files can then be made and changed in the folders of `written` (files and folders) and of the control socket only. False: rights are kept, as it
- * would not work without them here.
+ * Files can then be made and removed in the folders of `written` (files and folders) and of the control socket only: root's are so by another process
+ * (util/keeper.h), since it is a user that nobody is then. False: rights are kept, as it would not work without them here.
  */
-bool rights_give_up(struct kernel *kernel, const struct text_list *written);
+bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct control *control);
 /* The same for who only looks: no probe is put in, no file written. Who has no rights keeps that. */
 void rights_give_up_to_look(void);
 

@@ -59,8 +59,7 @@ static int make_ring(struct flight *f)
 	return ring_new(&f->ring, bytes - 4 * f->cut, blocks);
 }
 
-int flight_new(struct flight **result, const struct flight_options *options, const char *path, const struct caller *caller,
-	       struct definitions *d, struct capture_session *capture)
+int flight_new(struct flight **result, const struct flight_options *options, const struct caller *caller, struct definitions *d, struct capture_session *capture)
 {
 	struct flight *f = calloc(1, sizeof(*f));
 	int err = -ENOMEM;
@@ -68,7 +67,6 @@ int flight_new(struct flight **result, const struct flight_options *options, con
 	*result = NULL;
 	if (f) {
 		f->options = options;
-		f->path = path;
 		f->caller = caller;
 		f->d = d;
 		f->capture = capture;

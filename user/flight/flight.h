@@ -27,22 +27,23 @@ struct flight_options {
 	bool deaths;             /* the death of a process is a trigger */
 	uint64_t pause;          /* ns from one dump to the next that a trigger asks for */
 	unsigned most;           /* dumps in all */
+	const char *path;        /* flight_set_path() */
+	bool into_folder;        /* which that is */
 };
 /* For argp's `children`; its input is a struct flight_options. */
 extern const struct argp flight_parser;
 void flight_options_free(struct flight_options *options);
 
-/* Is this a place for dumps, as flight_new() wants it? NULL, or what is wrong with it, in words. */
-const char *flight_check_path(const char *path);
+/*
+ * Where dumps go: a folder; a name with %n (number), %t (time, UTC), %w (which kind of trigger); or NAME.gasp, from which NAME-1.gasp and so on are made. Without
+ * one it is the current folder. The path stays the caller's. NULL, or what is wrong with it, in words.
+ */
+const char *flight_set_path(struct flight_options *options, const char *path);
 
 struct flight;
 
-/*
- * path: a folder; a name with %n (number), %t (time, UTC), %w (which kind of trigger); or NAME.gasp, from which NAME-1.gasp and so on are made; NULL: the current
- * folder. All of them stay the caller's and must outlive it. 0 or -errno, said.
- */
-int flight_new(struct flight **flight, const struct flight_options *options, const char *path, const struct caller *caller,
-	       struct definitions *d, struct capture_session *capture);
+/* All of them stay the caller's and must outlive it. 0 or -errno, said. */
+int flight_new(struct flight **flight, const struct flight_options *options, const struct caller *caller, struct definitions *d, struct capture_session *capture);
 /* Waits for a dump that is being written. */
 void flight_free(struct flight *flight);
 /* Takes the capture's spans. */

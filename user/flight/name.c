@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "flight/private.h"
 #include "util/files.h"
@@ -12,11 +13,14 @@
 
 #define TRIES 10000
 
-const char *flight_check_path(const char *path)
+const char *flight_set_path(struct flight_options *options, const char *path)
 {
 	size_t length = strlen(path);
+	bool unseen = access(path, F_OK) && errno == EACCES;
 
-	if (path_is_folder(path) || (length > 5 && !strcmp(path + length - 5, ".gasp")))
+	options->path = path;
+	options->into_folder = path_is_folder(path); /* asked now: who makes dumps may not see it any more (keeper.h) */
+	if (options->into_folder || unseen || (length > 5 && !strcmp(path + length - 5, ".gasp")))
 		return NULL;
 	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it";
 }
@@ -71,14 +75,15 @@ static void expand(struct name *name, const char *pattern, unsigned number, cons
 	}
 }
 
-static bool make_name(const char *path, unsigned number, const char *word, char result[PATH_MAX])
+static bool make_name(const struct flight_options *options, unsigned number, const char *word, char result[PATH_MAX])
 {
 	struct name name = { result, 0, PATH_MAX };
 	char stem[PATH_MAX];
+	const char *path = options->path;
 	bool numbered = false;
 	size_t length = path ? strlen(path) : 0;
 
-	if (!path || path_is_folder(path)) {
+	if (!path || options->into_folder) {
 		put(&name, path ?: "");
 		if (length && path[length - 1] != '/')
 			put(&name, "/");
@@ -103,8 +108,8 @@ int flight_create(struct flight *f, const char *word, char path[PATH_MAX])
 	for (int i = 0; i < TRIES; i++) {
 		int fd;
 
-		if (!make_name(f->path, ++f->number, word, path)) {
-			log_error("-o %s: the name is too long for a dump: give a shorter one", log_safe(f->path));
+		if (!make_name(f->options, ++f->number, word, path)) {
+			log_error("-o %s: the name is too long for a dump: give a shorter one", log_safe(f->options->path ?: "."));
 			return -ENAMETOOLONG;
 		}
 		fd = file_create_new(path, f->caller);

@@ -63,7 +63,6 @@ struct asker {
 
 struct flight {
 	const struct flight_options *options;
-	const char *path;        /* NULL: the current folder */
 	const struct caller *caller;
 	struct definitions *d;
 	struct capture_session *capture;

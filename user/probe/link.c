@@ -112,10 +112,9 @@ int link_for_nobody(struct kernel *kernel, int file_fd)
 static bool try_without_rights(struct kernel *kernel)
 {
 	const char *const nowhere[] = { NULL };
-	const struct caller nobody = { 0 };
 	int file;
 
-	if (!keep_no_privileges(nowhere, &nobody) || access("/proc/1/stat", F_OK))
+	if (!keep_no_privileges(nowhere) || access("/proc/1/stat", F_OK))
 		return false;
 	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	return file >= 0 && link_for_nobody(kernel, file) >= 0 && neighbours_tell(kernel);

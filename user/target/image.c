@@ -486,38 +486,15 @@ int image_open_mapped(struct image **image, const struct process *process, const
 	return error;
 }
 
-/* Without links, as far as we may look; malloc'ed, NULL with errno. */
-static char *absolute_path(const char *path)
-{
-	char *absolute = realpath(path, NULL), *here;
-
-	if (absolute || errno != EACCES)
-		return absolute;
-	here = *path == '/' ? strdup("") : getcwd(NULL, 0);
-	if (here && asprintf(&absolute, "%s/%s", here, path) < 0)
-		absolute = NULL;
-	free(here);
-	return absolute;
-}
-
-/* The reader may have rights that we have given up. */
-static int open_named(int root, const char *absolute)
-{
-	const struct process ourselves = { .pid = getpid(), .uid = geteuid(), .gid = getegid() };
-	int fd = file_open_path(absolute);
-
-	return fd == -EACCES && root >= 0 ? reader_open(READER_BELOW, root, absolute, &ourselves) : fd;
-}
-
 int image_open_file(struct image **image, const char *path)
 {
-	char *absolute = absolute_path(path);
+	char *absolute = file_absolute(path);
 	struct origin origin = { .path = absolute ? absolute : path, .owner = NULL };
 	int fd = -errno, error;
 
 	origin.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (absolute)
-		fd = open_named(origin.root, absolute);
+		fd = file_open_named(absolute);
 	if (fd < 0) {
 		error = fd;
 		if (error != -ENOEXEC)

@@ -107,7 +107,7 @@ int file_open_below(int root, const char *path, const struct process *owner);
 int file_open_proc(const struct process *process, const char *name);
 /* The folder that a link of /proc/PID leads to: an O_PATH descriptor or -errno. */
 int folder_open_proc(const struct process *process, const char *name);
-/* The same for a path that our own user gave. */
+/* The same for a path that our own user gave. (file_open_named(): where we may not any more.) */
 int file_open_path(const char *path);
 
 /* --- debug_file.c --- */

@@ -241,3 +241,31 @@ int file_open_path(const char *path)
 
 	return found < 0 ? -errno : open_for_reading(found, NULL);
 }
+
+char *file_absolute(const char *path)
+{
+	char *absolute = realpath(path, NULL), *here;
+
+	if (absolute || errno != EACCES)
+		return absolute;
+	here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+	if (here && asprintf(&absolute, "%s/%s", here, path) < 0)
+		absolute = NULL;
+	free(here);
+	return absolute;
+}
+
+int file_open_named(const char *absolute)
+{
+	const struct process ourselves = { .pid = getpid(), .uid = geteuid(), .gid = getegid() };
+	int fd = file_open_path(absolute), root;
+
+	if (fd != -EACCES)
+		return fd;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return fd;
+	fd = reader_open(READER_BELOW, root, absolute, &ourselves);
+	close(root);
+	return fd;
+}

@@ -43,6 +43,7 @@
 #include "target/target.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/passing.h"
 #include "util/privileges.h"
 
 #define WAIT_FIRST_MS 800
@@ -164,11 +165,11 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 	*came = -1;
 	if (error)
 		return error;
-	got = reader_send(readers.channel, &request, sizeof(request), goes);
+	got = pass_send(readers.channel, &request, sizeof(request), goes);
 	if (got > 0 && !wait_for_start(readers.channel))
 		return -ETIME;
 	if (got > 0)
-		got = reader_receive(readers.channel, &answer, sizeof(answer), came);
+		got = pass_receive(readers.channel, &answer, sizeof(answer), came);
 	if (got == sizeof(answer))
 		return answer.result;
 	leave_starter();
@@ -197,16 +198,20 @@ static bool has_ended(int pidfd, int wait_ms)
 	return poll(&ended, 1, wait_ms) > 0;
 }
 
-static void end_by_force(int pidfd)
+/* Who started it may where we may not: he has another user than we (keep_no_privileges()). */
+static void end_by_force(void)
 {
-	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	int nothing;
+
+	if (syscall(SYS_pidfd_send_signal, readers.pidfd, SIGKILL, NULL, 0) && errno == EPERM)
+		ask_starter((struct starter_request){ .what = END_READER, .pid = readers.pid }, -1, &nothing);
 }
 
 /* It has ended, or does nothing that it could not end with. */
 static void end_reader(void)
 {
 	if (readers.pid > 0) {
-		end_by_force(readers.pidfd);
+		end_by_force();
 		has_ended(readers.pidfd, WAIT_RUNNING_MS);
 		close(readers.pidfd);
 	}
@@ -284,7 +289,7 @@ static struct hung_reader *leave_behind(void)
 {
 	struct hung_reader *hung = &readers.hung[readers.nhung++];
 
-	end_by_force(readers.pidfd);
+	end_by_force();
 	*hung = (struct hung_reader){ .pidfd = readers.pidfd, .uid = (uid_t)-1 };
 	close_reader();
 	return hung;
@@ -296,12 +301,12 @@ static int begin_reader(void)
 	struct reader_answer ready = { 0 };
 	int nothing;
 
-	if (reader_send(readers.socket, &ready, sizeof(ready), readers.file) > 0) {
+	if (pass_send(readers.socket, &ready, sizeof(ready), readers.file) > 0) {
 		if (!wait_for_start(readers.socket)) {
 			leave_behind();
 			return -ETIME;
 		}
-		if (reader_receive(readers.socket, &ready, sizeof(ready), &nothing) == sizeof(ready))
+		if (pass_receive(readers.socket, &ready, sizeof(ready), &nothing) == sizeof(ready))
 			return 0;
 	}
 	end_reader();
@@ -516,14 +521,14 @@ static int64_t ask_once(const struct reader_request *request, size_t size, int f
 		if (error)
 			return error;
 	}
-	got = reader_send(readers.socket, request, size, folder);
+	got = pass_send(readers.socket, request, size, folder);
 	if (got < 0)
 		return got;
 	if (!wait_for_answer(patience(request->pid))) {
 		leave_reader(request->pid);
 		return -ETIMEDOUT;
 	}
-	got = reader_receive(readers.socket, &answer, sizeof(answer), opened);
+	got = pass_receive(readers.socket, &answer, sizeof(answer), opened);
 	if (got != sizeof(answer))
 		return got < 0 && got != -ECONNRESET ? got : -EPIPE;
 	return answer.result;
@@ -549,7 +554,7 @@ static void begin_anew(void)
 	if (!reached)
 		return;
 	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		readers.reached = reader_send(channel, &open, sizeof(open), ends[1]) > 0;
+		readers.reached = pass_send(channel, &open, sizeof(open), ends[1]) > 0;
 		readers.channel = ends[0];
 		close(ends[1]);
 		if (!readers.reached)

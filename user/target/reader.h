@@ -69,6 +69,7 @@ enum starter_what {
 	WHOSE_NAMESPACE,/* who made the namespace of users that process `pid` of user `uid` is in, outermost one below ours: a user */
 	HOLD_TASK,      /* process `pid` is to stand still (translator_hold_here()) */
 	LET_TASK_GO,    /* ... and to run on (translator_let_go_here()) */
+	END_READER,     /* reader `pid` is to end: 0, or -ESRCH: it has */
 	OPEN_CHANNEL,   /* comes with its end of another channel; is not answered */
 };
 
@@ -87,10 +88,6 @@ int translator_let_go_here(pid_t pid);
 int starter_serve(int channel);
 /* Serves the socket, until it is closed. Exit status. */
 int reader_answers(int socket);
-
-/* Sends or receives a message and one descriptor (-1: none) with it. Bytes, 0: the other side has ended, or -errno. */
-ssize_t reader_send(int to, const void *message, size_t size, int descriptor);
-ssize_t reader_receive(int from, void *message, size_t size, int *descriptor);
 
 /* Opens it in this process. */
 int file_open_here(enum reader_way way, int folder, const char *path, const struct process *owner);

@@ -23,42 +23,8 @@
 #include "target/proc.h"
 #include "target/reader.h"
 #include "target/target.h"
+#include "util/passing.h"
 #include "util/privileges.h"
-
-ssize_t reader_send(int to, const void *message, size_t size, int descriptor)
-{
-	struct iovec bytes = { .iov_base = (void *)message, .iov_len = size };
-	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
-												 .cmsg_type = SCM_RIGHTS } };
-	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1 };
-	ssize_t sent;
-
-	if (descriptor >= 0) {
-		memcpy(CMSG_DATA(&control.head), &descriptor, sizeof(int));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control.room);
-	}
-	do {
-		sent = sendmsg(to, &m, MSG_NOSIGNAL);
-	} while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : sent;
-}
-
-ssize_t reader_receive(int from, void *message, size_t size, int *descriptor)
-{
-	struct iovec bytes = { .iov_base = message, .iov_len = size };
-	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control;
-	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
-	ssize_t got;
-
-	*descriptor = -1;
-	do {
-		got = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-	} while (got < 0 && errno == EINTR);
-	if (got > 0 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_RIGHTS)
-		memcpy(descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
-	return got < 0 ? -errno : got;
-}
 
 /* --- its rights --------------------------------------------------------- */
 
@@ -141,7 +107,7 @@ static char *take_memory(int socket)
 	char *memory;
 	int file;
 
-	if (reader_receive(socket, &first, sizeof(first), &file) <= 0 || file < 0)
+	if (pass_receive(socket, &first, sizeof(first), &file) <= 0 || file < 0)
 		return MAP_FAILED;
 	memory = mmap(NULL, READER_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	close(file);
@@ -157,11 +123,11 @@ int reader_answers(int socket)
 	prctl(PR_SET_NAME, READER_NAME);
 	if (memory == MAP_FAILED || !keep_privileges_to_read() || !filter_calls())
 		return 1;
-	if (reader_send(socket, &result, sizeof(result), -1) <= 0) /* it can be asked */
+	if (pass_send(socket, &result, sizeof(result), -1) <= 0) /* it can be asked */
 		return 0;
 	for (;;) {
 		int folder, opened = -1;
-		ssize_t got = reader_receive(socket, &request, sizeof(request), &folder);
+		ssize_t got = pass_receive(socket, &request, sizeof(request), &folder);
 
 		if (got <= 0)
 			return 0;
@@ -169,7 +135,7 @@ int reader_answers(int socket)
 		result.result = answer(&request, folder, memory, &opened);
 		if (folder >= 0)
 			close(folder);
-		if (reader_send(socket, &result, sizeof(result), opened) <= 0)
+		if (pass_send(socket, &result, sizeof(result), opened) <= 0)
 			return 0;
 		if (opened >= 0)
 			close(opened);

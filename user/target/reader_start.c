@@ -23,6 +23,7 @@
 #include "target/proc.h"
 #include "target/reader.h"
 #include "target/target.h"
+#include "util/passing.h"
 #include "util/privileges.h"
 
 #define STARTER_NAME "gaspbpf-starter"
@@ -35,6 +36,7 @@ static struct {
 	struct pollfd channels[CHANNELS_MOST];
 	size_t nchannels;
 	struct pollfd readers[READERS_MOST]; /* their pidfds; SIGCHLD is ignored, so that nobody has to collect them */
+	pid_t pids[READERS_MOST];
 	size_t nreaders;
 } starter;
 
@@ -48,6 +50,7 @@ static void forget_ended(void)
 			continue;
 		close(starter.readers[i].fd);
 		starter.readers[i] = starter.readers[--starter.nreaders];
+		starter.pids[i] = starter.pids[starter.nreaders];
 	}
 }
 
@@ -81,14 +84,25 @@ static int start(int socket, int *pidfd)
 		kill(pid, SIGKILL); /* it has ended, at worst: nothing takes its number that soon */
 		return -ESRCH;
 	}
+	starter.pids[starter.nreaders] = pid;
 	starter.readers[starter.nreaders++] = (struct pollfd){ .fd = *pidfd, .events = POLLIN };
 	return pid;
 }
 
+/* 0 where there was such a one. */
+static int end_those(pid_t pid, bool all)
+{
+	int result = -ESRCH;
+
+	for (size_t i = 0; i < starter.nreaders; i++)
+		if (all || starter.pids[i] == pid)
+			result = syscall(SYS_pidfd_send_signal, starter.readers[i].fd, SIGKILL, NULL, 0) ? -errno : 0;
+	return result;
+}
+
 static void end_readers(void)
 {
-	for (size_t i = 0; i < starter.nreaders; i++)
-		syscall(SYS_pidfd_send_signal, starter.readers[i].fd, SIGKILL, NULL, 0);
+	end_those(0, true);
 	for (int waited = 0; starter.nreaders && waited < END_MS; waited += 2) {
 		poll(NULL, 0, 2);
 		forget_ended();
@@ -156,7 +170,7 @@ static bool serve_one(int channel)
 	struct starter_request request;
 	struct reader_answer answer = { 0 };
 	int came, goes = -1;
-	ssize_t got = reader_receive(channel, &request, sizeof(request), &came);
+	ssize_t got = pass_receive(channel, &request, sizeof(request), &came);
 
 	if (got != sizeof(request)) {
 		if (came >= 0)
@@ -171,6 +185,8 @@ static bool serve_one(int channel)
 		answer.result = is_waiting(request.pid);
 	else if (request.what == WHOSE_NAMESPACE)
 		answer.result = maker_of_namespace(request.pid, request.uid);
+	else if (request.what == END_READER)
+		answer.result = end_those(request.pid, false);
 	else if (request.what == HOLD_TASK)
 		answer.result = translator_hold_here(request.pid);
 	else if (request.what == LET_TASK_GO)
@@ -179,7 +195,7 @@ static bool serve_one(int channel)
 		answer.result = -EINVAL;
 	if (came >= 0)
 		close(came);
-	return request.what == OPEN_CHANNEL || reader_send(channel, &answer, sizeof(answer), goes) > 0;
+	return request.what == OPEN_CHANNEL || pass_send(channel, &answer, sizeof(answer), goes) > 0;
 }
 
 int starter_serve(int channel)

@@ -197,7 +197,11 @@ bool process_maps(const struct process *process, const struct image *image);
  * at LOG_INFO. 0 or -errno.
  */
 int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping);
-/* The same for a file by its path; an error other than -ENOEXEC is said. */
+/* Without links, as far as we may look; malloc'ed, NULL with errno. */
+char *file_absolute(const char *path);
+/* Opens a regular file that our own user has named for reading, by the reader where we have given up the right to. A descriptor or -errno, not said. */
+int file_open_named(const char *absolute);
+/* As image_open_mapped() for a file by its path; an error other than -ENOEXEC is said. */
 int image_open_file(struct image **image, const char *path);
 void image_close(struct image *image);
 /*

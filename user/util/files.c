@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/keeper.h"
 #include "util/log.h"
 
 #define GROUPS_MOST 256
@@ -262,21 +263,45 @@ int file_reserve(const char *path, const struct caller *caller, bool *created)
 
 int file_create_new(const char *path, const struct caller *caller)
 {
-	return open_checked(path, caller, NULL);
+	return keeper_is_there() ? keeper_create_new(path) : open_checked(path, caller, NULL);
+}
+
+int file_remove_same(const char *path, const struct caller *caller, const struct stat *file)
+{
+	struct disguise *was = malloc(sizeof(*was));
+	struct stat there;
+	int error;
+
+	if (!was)
+		return -ENOMEM;
+	error = disguise_put_on(was, caller);
+	if (!error && lstat(path, &there))
+		error = -errno;
+	if (!error && (there.st_dev != file->st_dev || there.st_ino != file->st_ino))
+		error = -ESTALE;
+	if (!error && unlink(path))
+		error = -errno;
+	disguise_take_off(was);
+	free(was);
+	return error;
 }
 
 void file_give_back(const char *path, const struct caller *caller, int fd)
 {
-	struct disguise *was = malloc(sizeof(*was));
-	struct stat here, there;
+	struct stat here;
 
-	if (!was)
-		return;
-	if (!disguise_put_on(was, caller) && !fstat(fd, &here) && !lstat(path, &there) &&
-	    here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+	if (keeper_is_there())
+		keeper_remove(path);
+	else if (!fstat(fd, &here))
+		file_remove_same(path, caller, &here);
+}
+
+void file_remove(const char *path)
+{
+	if (keeper_is_there())
+		keeper_remove(path);
+	else
 		unlink(path);
-	disguise_take_off(was);
-	free(was);
 }
 
 int file_create(const char *path, const struct caller *caller)
@@ -390,11 +415,32 @@ char *read_open_file(int fd, size_t most, size_t *size)
 	return data;
 }
 
-char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
+static file_opener *other_opener;
+
+void files_opened_by(file_opener *opener)
+{
+	other_opener = opener;
+}
+
+static int open_at(int dirfd, const char *path)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		return fd;
+	return errno == EACCES && dirfd == AT_FDCWD && other_opener ? other_opener(path) : -errno;
+}
+
+int file_open_to_read(const char *path)
+{
+	return open_at(AT_FDCWD, path);
+}
+
+char *read_file_at(int dirfd, const char *path, size_t most, size_t *size)
+{
+	int fd = open_at(dirfd, path);
 	char *data = fd < 0 ? NULL : read_open_file(fd, most, size);
-	int error = errno;
+	int error = fd < 0 ? -fd : errno;
 
 	if (fd >= 0)
 		close(fd);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Who called: the user behind sudo (SUDO_UID, SUDO_GID, checked against passwd), else ourselves. */
@@ -35,10 +36,19 @@ int file_reserve(const char *path, const struct caller *caller, bool *created);
 int file_create_new(const char *path, const struct caller *caller);
 /* Removes a file that was created and never written, if the path still leads to it. */
 void file_give_back(const char *path, const struct caller *caller, int fd);
+/* The same, if it is this file: 0 or -errno, not said. */
+int file_remove_same(const char *path, const struct caller *caller, const struct stat *file);
+/* Removes one of ours. */
+void file_remove(const char *path);
 /* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */
 int file_temporary(void);
 /* All of it, again after EINTR and short writes. 0 or -errno. */
 int write_all(int fd, const void *data, size_t size);
+/* Opens a file that our own user has named. A descriptor or -errno, not said. */
+int file_open_to_read(const char *path);
+/* What we may not open (EACCES) is opened by this from now on, for a process that has given up the right to. */
+typedef int file_opener(const char *path);
+void files_opened_by(file_opener *opener);
 /* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most` bytes. size may be NULL. */
 char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 /* The same, of one that is open. */

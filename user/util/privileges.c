@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/landlock.h>
 #include <linux/securebits.h>
 #include <stdint.h>
@@ -16,6 +17,9 @@
 #include <unistd.h>
 
 #define BIT(capability) (1ULL << (capability))
+/* Numbers that are given to no user, container or service anywhere (systemd's list of them ends below). */
+#define NOBODYS 0x7fff0000u
+#define NOBODYS_COUNT 0xfff0u
 #define INITIAL_PID_NAMESPACE 4026531836UL /* PROC_PID_INIT_INO, fixed in the kernel */
 
 static bool drop_bounding_set(uint64_t but)
@@ -169,21 +173,43 @@ static bool wants_override(const char *const folders[])
 	return false;
 }
 
-bool keep_no_privileges(const char *const folders[], const struct caller *caller)
+static bool empty_bounding_set(void)
 {
-	uint64_t effective, permitted, keep = 0;
+	uint64_t effective, permitted;
 
-	if (!read_capabilities(&effective, &permitted))
-		return false;
-	if (!geteuid() && caller->uid)
-		keep = permitted & (BIT(CAP_SETUID) | BIT(CAP_SETGID)); /* for files that are to be his */
-	else if (!geteuid() && wants_override(folders))
-		keep = permitted & BIT(CAP_DAC_OVERRIDE);
-	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(0))
+	return read_capabilities(&effective, &permitted) && (!(effective & BIT(CAP_SETPCAP)) || drop_bounding_set(0));
+}
+
+static bool keep_only(uint64_t keep, const char *const folders[])
+{
+	uint64_t effective, permitted;
+
+	if (!empty_bounding_set() || !read_capabilities(&effective, &permitted))
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0); /* what it has open is worth much: no other process of its user may take it */
-	return write_capabilities(keep, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && change_only_below(folders);
+	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && change_only_below(folders);
+}
+
+/* In a container's own numbers of users there may be no such one: user 0 is nobody outside of it, then. */
+static bool become_nobody(void)
+{
+	const id_t nobody = NOBODYS + (id_t)getpid() % NOBODYS_COUNT;
+
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* its session's keys are not for who takes it over; where it has none that is well */
+	return (!setgroups(0, NULL) && !setresgid(nobody, nobody, nobody) && !setresuid(nobody, nobody, nobody)) || errno == EINVAL || errno == EPERM;
+}
+
+bool keep_no_privileges(const char *const folders[])
+{
+	return (geteuid() || (empty_bounding_set() && become_nobody())) && keep_only(0, folders);
+}
+
+bool keep_privileges_for_files(const char *const folders[], const struct caller *caller)
+{
+	if (geteuid())
+		return keep_only(0, folders);
+	return keep_only(caller->uid ? BIT(CAP_SETUID) | BIT(CAP_SETGID) : wants_override(folders) ? BIT(CAP_DAC_OVERRIDE) : 0, folders);
 }
 
 /* --- reading ------------------------------------------------------------ */

@@ -31,11 +31,16 @@ bool inside_pid_namespace(void);
  */
 bool keep_privileges_to_observe(bool admin);
 /*
- * The same where putting probes in needs no rights, and others read what is the targets' (reader_prepare()): nothing stays. It can from then on change files in
- * these folders only (NULL ends them), and execute none, but where Landlock is not there (before Linux 5.13). As user 0 it owns much, and where sudo started it it
- * can act as who called that. It leaves no core, and no other process of its user can look into it. False: errno says why.
+ * The same where putting probes in needs no rights, and others read what is the targets' (reader_prepare()): nothing stays, and user 0, whom others trust,
+ * becomes one that nobody is, where it may. It can from then on change files in these folders only (NULL ends them), and execute none, but where Landlock is not
+ * there (before Linux 5.13). It leaves no core, and no other process of its user can look into it. False: errno says why.
  */
-bool keep_no_privileges(const char *const folders[], const struct caller *caller);
+bool keep_no_privileges(const char *const folders[]);
+/*
+ * The same for who makes files for somebody who has given up all (keeper.h): the user stays, and what it takes to make them as who called, or in folders of
+ * others.
+ */
+bool keep_privileges_for_files(const char *const folders[], const struct caller *caller);
 /* What the process that is started next (by exec, as this user) has of this one's capabilities: those to read targets, and no others. */
 void pass_privileges_to_read(void);
 /* For a process that reads targets' memory and files for another one: gives up, for good, all that it does not need for that. False: errno says why. */

@@ -1,0 +1,232 @@
+/*
+ * keeper.c - files that are made and removed by another process.
+ */
+#include "util/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/log.h"
+#include "util/passing.h"
+#include "util/privileges.h"
+
+#define KEEPER_NAME "gaspbpf-keeper"
+
+enum keeper_what { CREATE, REMOVE };
+
+struct keeper_request {
+	uint32_t what;
+	char path[PATH_MAX];
+};
+
+static struct {
+	pid_t owner, pid;       /* who asks; who is asked, 0: nobody */
+	int channel;
+} keeper;
+
+/* --- the keeper ----------------------------------------------------------- */
+
+/* What it was told at its start, by which file that is: a name may lead elsewhere later. */
+struct kept {
+	const struct keeping *keeping;
+	size_t nfolders, nfiles;
+	struct stat *folders, *files;
+};
+
+static size_t count(const char *const *paths)
+{
+	size_t n = 0;
+
+	while (paths[n])
+		n++;
+	return n;
+}
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+static bool note(struct kept *kept, const struct keeping *keeping)
+{
+	*kept = (struct kept){ .keeping = keeping, .nfolders = count(keeping->folders), .nfiles = count(keeping->files) };
+	kept->folders = calloc(kept->nfolders + 1, sizeof(*kept->folders));
+	kept->files = calloc(kept->nfiles + 1, sizeof(*kept->files));
+	if (!kept->folders || !kept->files)
+		return false;
+	for (size_t i = 0; i < kept->nfolders; i++)
+		if (stat(keeping->folders[i], &kept->folders[i]))
+			kept->folders[i] = (struct stat){ 0 };
+	for (size_t i = 0; i < kept->nfiles; i++)
+		if (lstat(keeping->files[i], &kept->files[i]))
+			kept->files[i] = (struct stat){ 0 };
+	return true;
+}
+
+static bool may_create(const struct kept *kept, const char *path)
+{
+	char *folder = path_folder(path);
+	struct stat there;
+	bool found = false, is = folder && !stat(folder, &there);
+
+	for (size_t i = 0; is && !found && i < kept->nfolders; i++)
+		found = same(&there, &kept->folders[i]);
+	free(folder);
+	return found;
+}
+
+/* What is left is ours, the others are the caller's. */
+static int remove_kept(const struct kept *kept, const char *path)
+{
+	const struct keeping *k = kept->keeping;
+
+	for (size_t i = 0; i < kept->nfiles; i++)
+		if (!strcmp(path, k->files[i]))
+			return file_remove_same(path, k->files[i] == k->left ? NULL : k->caller, &kept->files[i]);
+	return -EPERM;
+}
+
+static int create(const struct kept *kept, const char *path)
+{
+	if (may_create(kept, path))
+		return file_create_new(path, kept->keeping->caller);
+	log_error("%s: cannot be made: it is not where this run's files go", log_safe(path));
+	return -EPERM;
+}
+
+static void serve(const struct kept *kept, int channel)
+{
+	struct keeper_request request;
+	int came;
+
+	while (pass_receive(channel, &request, sizeof(request), &came) == sizeof(request)) {
+		int32_t result = -EPERM;
+		int made = -1;
+
+		request.path[PATH_MAX - 1] = '\0';
+		if (came >= 0)
+			close(came);
+		if (request.what == REMOVE)
+			result = remove_kept(kept, request.path);
+		else if (request.what == CREATE)
+			result = made = create(kept, request.path);
+		if (pass_send(channel, &result, sizeof(result), made) <= 0)
+			return;
+		if (made >= 0)
+			close(made);
+	}
+}
+
+/* In the child: of what its parent has open it keeps the channel, and where errors are said. */
+static int become_keeper(const struct keeping *keeping, int channel)
+{
+	struct kept kept;
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
+	prctl(PR_SET_NAME, KEEPER_NAME);
+	keeper.pid = 0;
+	if (dup2(channel, 0) != 0 || dup2(STDERR_FILENO, 1) != 1 || syscall(SYS_close_range, 3u, ~0u, 0u))
+		return 1;
+	if (!note(&kept, keeping) || !keep_privileges_for_files(keeping->folders, keeping->caller))
+		return 1;
+	if (pass_send(0, &(int32_t){ 0 }, sizeof(int32_t), -1) <= 0)
+		return 1;
+	serve(&kept, 0);
+	if (keeping->left)
+		remove_kept(&kept, keeping->left);
+	return 0;
+}
+
+/* --- who asks it ---------------------------------------------------------- */
+
+static void end_with_us(void)
+{
+	if (!keeper.pid || keeper.owner != getpid())
+		return;
+	close(keeper.channel);
+	while (waitpid(keeper.pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	keeper.pid = 0;
+}
+
+static int32_t receive(int *made)
+{
+	int32_t result;
+	ssize_t got = pass_receive(keeper.channel, &result, sizeof(result), made);
+
+	return got == sizeof(result) ? result : got < 0 ? (int32_t)got : -EPIPE;
+}
+
+int keeper_start(const struct keeping *keeping)
+{
+	int ends[2], nothing, error;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	keeper.owner = getpid();
+	keeper.pid = fork();
+	if (!keeper.pid)
+		_exit(become_keeper(keeping, fcntl(ends[1], F_DUPFD, 3)));
+	error = keeper.pid < 0 ? -errno : 0;
+	close(ends[1]);
+	keeper.channel = ends[0];
+	if (!error) {
+		atexit(end_with_us);
+		error = receive(&nothing); /* it has noted all */
+	}
+	if (!error)
+		return 0;
+	end_with_us();
+	keeper.pid = 0;
+	return error;
+}
+
+bool keeper_is_there(void)
+{
+	return keeper.pid > 0;
+}
+
+static int32_t ask(uint32_t what, const char *path, int *made)
+{
+	struct keeper_request request = { .what = what };
+	ssize_t sent;
+
+	*made = -1;
+	if (strlen(path) >= sizeof(request.path))
+		return -ENAMETOOLONG;
+	strcpy(request.path, path);
+	sent = pass_send(keeper.channel, &request, sizeof(request), -1);
+	return sent < 0 ? (int32_t)sent : receive(made);
+}
+
+int keeper_create_new(const char *path)
+{
+	int made, result = ask(CREATE, path, &made);
+
+	if (result == -EPIPE || result == -ECONNRESET)
+		log_error("%s: cannot be made: what makes files for this run (" KEEPER_NAME ") has ended: start it again", log_safe(path));
+	if (result < 0 && made >= 0)
+		close(made);
+	return result < 0 ? result : made < 0 ? -EMFILE : made;
+}
+
+void keeper_remove(const char *path)
+{
+	int made;
+
+	ask(REMOVE, path, &made);
+	if (made >= 0)
+		close(made);
+}

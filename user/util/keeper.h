@@ -1,0 +1,28 @@
+/*
+ * keeper.h - files that are made and removed by another process, for one that has given up the right to.
+ *
+ * Root's outputs lie where only root, or who called it, may write. Who looks into what hostile users made has become a user that nobody is
+ * (keep_no_privileges()). So before that it starts the keeper, which looks at nothing but its requests: it makes new files in folders that were
+ * named at its start, and removes files that were. At its end it removes the last of these, also where its parent was killed.
+ */
+#ifndef GASPBPF_KEEPER_H
+#define GASPBPF_KEEPER_H
+
+#include "util/files.h"
+
+struct keeping {
+	const char *const *folders;     /* NULL-terminated: where files can be made */
+	const char *const *files;       /* NULL-terminated: that can be removed; they are there */
+	const char *left;               /* such a one, that is not to be left behind; NULL: none */
+	const struct caller *caller;    /* whose files they are */
+};
+
+/* From here on, file_create_new(), file_give_back() and file_remove() of this process ask it. 0 or -errno. */
+int keeper_start(const struct keeping *keeping);
+
+/* For files.c. */
+bool keeper_is_there(void);
+int keeper_create_new(const char *path); /* a descriptor or -errno, which it has said, but for -EEXIST */
+void keeper_remove(const char *path);
+
+#endif
