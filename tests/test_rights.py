@@ -40,8 +40,8 @@ def keeper_of(watcher):
     return rights.capabilities(keeper)
 
 
-def has_nothing(watcher, rung):
-    """Before any file was looked into, and what reads for it has what that needs."""
+def has_nothing(watcher, rung, more=frozenset()):
+    """Before any file was looked into, and what reads for it has what that needs (and `more`)."""
     sets, own = rights.capabilities(watcher.process.pid), rights.capabilities("self")["Prm"]
     if rung == "perf":
         assert sets["Eff"] == own
@@ -51,7 +51,7 @@ def has_nothing(watcher, rung):
     assert "NoNewPrivs:\t1" in status
     assert is_nobody(status), status
     starter, = rights.helpers(watcher.process.pid)["gaspbpf-starter"]
-    assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE}) & own
+    assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE} | more) & own
 
 
 @pytest.mark.parametrize("rung", gaspbpf.rungs())
@@ -87,6 +87,31 @@ def test_nothing_is_left_when_a_target_is_looked_at(waiting, observe, command, r
     status, out, errors = watcher.finish()
     assert status == 0, errors
     assert all(f'"{name}"' in out for name in MADE)
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_stuck_looks_at_threads_without_rights(waiting, observe, rung):
+    """A thread that runs is sampled by what may; the call of one that sleeps is recognised as always."""
+    process, gate = waiting
+    watcher = observe("stuck", "-v", "-p", process.pid, "-d", f"{gaspbpf.PATIENCE}s", "--json", ready="watching", env={"GASPBPF_RUNG": rung})
+    has_nothing(watcher, rung, {rights.CAP_PERFMON})
+    watcher.process.send_signal(signal.SIGINT)
+    status, out, errors = watcher.finish()
+    assert status == 0, errors
+    assert [thread["tid"] for thread in json.loads(out)["threads"]] == [process.pid]
+    gate.let_through(process)
+
+
+HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize("command", [["list"], ["doctor"], ["stuck", "--no-probes", "-d", "10ms"], ["-d", "10ms"], ["stuck", "-d", "10ms"]], ids=" ".join)
+def test_where_proc_hides_others_rights_are_kept(waiting, command):
+    """Without them nothing would be seen at all."""
+    line = [*HIDDEN, gaspbpf.PROGRAM, *command, "-v", "-p", waiting[0].pid, "-m", "shmem"]
+    result = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    assert result.returncode in (0, 1) and "all rights are given up" not in result.stderr, result.stderr
+    assert "no such process" not in result.stderr and "ended while" not in result.stderr, result.stderr
 
 
 def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_path):

@@ -255,7 +255,7 @@ int command_doctor(int argc, char **argv)
 	if (cli_load_models(&models, &o))
 		bad++;
 	if (o.pids.count)
-		rights_give_up_to_look();
+		rights_give_up_to_look(false);
 	for (size_t i = 0; models && i < o.pids.count; i++)
 		bad += check_target(models, o.models, o.pids.pids[i]);
 	if (bad)

@@ -288,7 +288,7 @@ int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, 
 {
 	int err = job_load(job, ring_bytes);
 
-	if (!err && written && !rights_give_up(job->kernel, written, job->control))
+	if (!err && written && !rights_give_up(job->kernel, &(struct rights_later){ written, job->control, false }))
 		log_info("rights are kept: it does not work without them here");
 	return err ?: job_add_pids(job, list);
 }

@@ -480,7 +480,7 @@ int command_list(int argc, char **argv)
 		err = cli_load_models(&models, &o.choice);
 	if (!err && !o.only_models && may_observe()) {
 		measure_costs(o.cost_ns, &o.sessions);
-		rights_give_up_to_look();
+		rights_give_up_to_look(false);
 	}
 	if (o.every) {
 		err = list_every_function(&o.files, o.choice.at_entry, o.json, o.cost_ns);

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	static char name[64], own[] = "gaspbpf";
 
 	if (reader_asked(argv[0]))
-		return reader_serve();
+		return reader_serve(argc > 1 ? argv[1] : NULL);
 	argp_err_exit_status = 2;
 	argp_program_version = "gaspbpf " GASPBPF_VERSION;
 	outlive_writing();

@@ -503,7 +503,7 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 	struct text_list written = { .items = &folder, .count = o->flight.on };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 
-	*privileged = !rights_give_up(kernel, &written, monitor_flight_control(w->flight));
+	*privileged = !rights_give_up(kernel, &(struct rights_later){ &written, monitor_flight_control(w->flight), false });
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {

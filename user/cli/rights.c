@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/control.h"
@@ -94,13 +95,27 @@ static bool give_up(const struct text_list *written, const char *socket)
 	return done;
 }
 
-bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct control *control)
+bool rights_give_up(struct kernel *kernel, const struct rights_later *later)
 {
-	return kernel_works_without_rights(kernel) && !reader_prepare() && give_up(written, control_path(control));
+	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later->written, control_path(later->control));
 }
 
-void rights_give_up_to_look(void)
+/* Does /proc show others' processes to who has no rights? Tried by a child. */
+static bool others_are_seen(void)
 {
-	if (may_observe() && !reader_prepare())
+	static const char *const nowhere[] = { NULL };
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(!keep_no_privileges(nowhere) || !others_show());
+	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return child > 0 && !status;
+}
+
+void rights_give_up_to_look(bool sampling)
+{
+	if (may_observe() && others_are_seen() && !reader_prepare(sampling))
 		give_up(&(struct text_list){ 0 }, NULL);
 }

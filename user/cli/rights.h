@@ -8,13 +8,20 @@
 #include "cli/control.h"
 #include "probe/probe.h"
 
+/* What is to work without rights, beside reading. */
+struct rights_later {
+	const struct text_list *written;
+	const struct control *control; /* NULL: there is none */
+	bool sampling;                 /* sampler_open() */
+};
+
 /*
  * Before the first target is looked at, and once all BPF programs are loaded: gives up every right, for good, and others read for this process from then on.
  * Files can then be made and removed in the folders of `written` (files and folders) and of the control socket only: root's are so by another process
  * (util/keeper.h), since it is a user that nobody is then. False: rights are kept, as it would not work without them here.
  */
-bool rights_give_up(struct kernel *kernel, const struct text_list *written, const struct control *control);
+bool rights_give_up(struct kernel *kernel, const struct rights_later *later);
 /* The same for who only looks: no probe is put in, no file written. Who has no rights keeps that. */
-void rights_give_up_to_look(void);
+void rights_give_up_to_look(bool sampling);
 
 #endif

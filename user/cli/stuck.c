@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/follow.h"
 #include "cli/job.h"
+#include "cli/rights.h"
 #include "stuck/stuck.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -268,8 +269,7 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	uint64_t began = clock_monotonic();
 	int err;
 
-	job->callers = true;
-	err = job_load(job, 0) ?: job_attach(job, SCOPE_AUTO);
+	err = job_attach(job, SCOPE_AUTO);
 	if (err)
 		return err;
 	err = stuck_probed(stuck, job->plan);
@@ -357,20 +357,43 @@ static void say_foreign(const struct stuck *stuck)
 	for (size_t i = 0; i < stuck->nprocesses; i++) {
 		const struct process *process = stuck->processes[i].process;
 
-		if (process->uid == geteuid() || may_observe())
+		if (process->uid == geteuid())
 			continue;
 		log_warn("%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", process->pid);
 		return;
 	}
 }
 
+/* What takes rights is done before anything is looked at, and then they are given up. */
+static int prepare(struct options *o, struct job *job, struct stuck *stuck, bool probes)
+{
+	const struct rights_later later = { .written = &(struct text_list){ 0 }, .sampling = true };
+	int err;
+
+	if (!may_observe())
+		return 0;
+	stuck->looker = looker_new();
+	job->callers = true;
+	err = probes ? job_load(job, 0) : 0;
+	if (err || !stuck->looker) /* without it /proc is read with our own rights */
+		return err;
+	if (!probes)
+		rights_give_up_to_look(true);
+	else if (!rights_give_up(job->kernel, &later))
+		log_info("rights are kept: it does not work without them here");
+	return 0;
+}
+
 static int examine(struct options *o, struct job *job, struct stuck *stuck, struct open_list *opens)
 {
 	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
+	const bool may = may_observe(), probes = may && !o->no_probes && o->duration;
 	size_t count = 0;
 	pid_t *pids = NULL;
-	int err = find_processes(o, job, &pids, &count);
+	int err = prepare(o, job, stuck, probes);
 
+	if (!err)
+		err = find_processes(o, job, &pids, &count);
 	if (!err)
 		err = stuck_open(stuck, job->models, o->choice.models ?: all, pids, count);
 	stuck->all_here &= !err && (stuck->all_in_one || is_launcher_named(&o->choice.pids, pids, count));
@@ -378,7 +401,7 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 	free(all);
 	if (err)
 		return err;
-	if (!may_observe()) {
+	if (!may) {
 		say_rights();
 		say_foreign(stuck);
 	}
@@ -387,7 +410,7 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 		return -ENOENT;
 	}
 	err = stuck_look(stuck, false);
-	if (!err && (!may_observe() || o->no_probes || !o->duration))
+	if (!err && !probes)
 		err = wait_only(o, stuck);
 	else if (!err)
 		err = plan_probes(o, job, stuck) ?: watch(o, job, stuck, opens);

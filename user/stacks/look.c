@@ -61,33 +61,66 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list argu
 	return 0;
 }
 
-static struct look_bpf *open_and_load(void)
+struct looker {
+	struct look_bpf *bpf;
+	uint32_t *wanted;      /* whom it tells of */
+	size_t count;
+};
+
+static struct look_bpf *load(void)
 {
+	libbpf_print_fn_t before = log_get_level() < LOG_DEBUG ? libbpf_set_print(quiet) : NULL;
 	struct look_bpf *bpf = look_bpf__open();
 
-	if (!bpf || (!object_is_whole(bpf->obj) && !look_bpf__load(bpf)))
-		return bpf;
-	look_bpf__destroy(bpf);
+	if (bpf && (object_is_whole(bpf->obj) || look_bpf__load(bpf))) {
+		look_bpf__destroy(bpf);
+		bpf = NULL;
+	}
+	if (before)
+		libbpf_set_print(before);
+	return bpf;
+}
+
+struct looker *looker_new(void)
+{
+	struct looker *looker = calloc(1, sizeof(*looker));
+
+	if (looker)
+		looker->bpf = load();
+	if (looker && looker->bpf)
+		return looker;
+	free(looker);
 	return NULL;
 }
 
-static struct look_bpf *load(struct process *const *processes, size_t count)
+void looker_free(struct looker *looker)
 {
-	libbpf_print_fn_t before = log_get_level() < LOG_DEBUG ? libbpf_set_print(quiet) : NULL;
-	struct look_bpf *bpf = open_and_load();
+	if (!looker)
+		return;
+	look_bpf__destroy(looker->bpf);
+	free(looker->wanted);
+	free(looker);
+}
+
+/* It tells of these from now on. */
+static int want(struct looker *looker, struct process *const *processes, size_t count)
+{
+	uint32_t *wanted = calloc(count + 1, sizeof(*wanted));
+	int map = bpf_map__fd(looker->bpf->maps.wanted);
 	uint8_t one = 1;
 
-	if (before)
-		libbpf_set_print(before);
-	for (size_t i = 0; bpf && i < count; i++) {
-		uint32_t pid = processes[i]->pid;
-
-		if (bpf_map_update_elem(bpf_map__fd(bpf->maps.wanted), &pid, &one, BPF_ANY)) {
-			look_bpf__destroy(bpf);
-			return NULL;
-		}
+	if (!wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < looker->count; i++)
+		bpf_map_delete_elem(map, &looker->wanted[i]);
+	free(looker->wanted);
+	looker->wanted = wanted;
+	for (looker->count = 0; looker->count < count; looker->count++) {
+		wanted[looker->count] = processes[looker->count]->pid;
+		if (bpf_map_update_elem(map, &wanted[looker->count], &one, BPF_ANY))
+			return -ENOMEM;
 	}
-	return bpf;
+	return 0;
 }
 
 static char state_letter(uint32_t state)
@@ -461,13 +494,10 @@ static int take_by_proc(struct looks *looks, struct process *const *processes, s
 	return err;
 }
 
-int looks_take(struct looks *looks, struct process *const *processes, size_t count)
+int looks_take(struct looks *looks, struct looker *looker, struct process *const *processes, size_t count)
 {
-	struct look_bpf *bpf = load(processes, count);
-	int err;
-
 	memset(looks, 0, sizeof(*looks));
-	err = bpf ? take_by_kernel(looks, bpf, processes, count) : take_by_proc(looks, processes, count);
-	look_bpf__destroy(bpf);
-	return err;
+	if (!looker)
+		return take_by_proc(looks, processes, count);
+	return want(looker, processes, count) ?: take_by_kernel(looks, looker->bpf, processes, count);
 }

@@ -11,31 +11,23 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "stacks/look_private.h"
 
-#define PERIOD_NS 1000000
 #define SAMPLE_STACK 32768 /* a record has less than 64 KiB */
 #define PAGES 32           /* of the ring; a power of two */
 
 /* The kernel's numbers of registers (asm/perf_regs.h), by DWARF's. */
 static const uint8_t perf_number[GB_LOOK_REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 };
 
-static int open_event(pid_t tid)
+static uint64_t registers_mask(void)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = PERIOD_NS,
-		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, .sample_stack_user = SAMPLE_STACK,
-		.exclude_kernel = 1, .exclude_hv = 1, .wakeup_events = 1,
-	};
-	int fd;
+	uint64_t mask = 0;
 
 	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
-		attr.sample_regs_user |= 1ULL << perf_number[i];
-	fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+		mask |= 1ULL << perf_number[i];
+	return mask;
 }
 
 /* The ring's bytes from `at` on, which may go round its end. */
@@ -52,8 +44,8 @@ static int take_sample(struct thread_look *look, const uint8_t *body, size_t siz
 {
 	uint64_t abi, dynamic, room, registers[GB_LOOK_REGISTERS];
 	size_t head = sizeof(abi) + sizeof(registers) + sizeof(room);
+	const uint64_t mask = registers_mask();
 	unsigned place[64] = { 0 };
-	uint64_t mask = 0;
 
 	if (size < head + sizeof(dynamic))
 		return -EAGAIN;
@@ -67,8 +59,6 @@ static int take_sample(struct thread_look *look, const uint8_t *body, size_t siz
 	memcpy(&dynamic, body + head + room, sizeof(dynamic));
 	if (dynamic > room)
 		return -EAGAIN;
-	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
-		mask |= 1ULL << perf_number[i];
 	for (unsigned number = 0, next = 0; number < 64; number++)
 		if (mask >> number & 1)
 			place[number] = next++;
@@ -116,7 +106,7 @@ int sample_thread(struct thread_look *look, int patience)
 	uint8_t *memory;
 	int err;
 
-	wait.fd = open_event(look->tid);
+	wait.fd = sampler_open(look->tid, registers_mask(), SAMPLE_STACK);
 	if (wait.fd < 0)
 		return wait.fd;
 	memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, wait.fd, 0);

@@ -58,11 +58,16 @@ struct looks {
 	bool by_kernel;        /* false: by /proc alone: no thread that runs is seen, and of registers only two */
 };
 
+/* What looks, with the rights that this process has now: later it needs none, if sampler_prepare() was called. NULL: it has not those that it takes. */
+struct looker;
+struct looker *looker_new(void);
+void looker_free(struct looker *looker);
+
 /*
- * Looks at all threads of these processes. With the rights for it the kernel tells (an iterator, and for threads that run a sample); else /proc tells of those that
- * sleep. 0 or -ENOMEM; who has ended is not there.
+ * Looks at all threads of these processes. The kernel tells (an iterator, and for threads that run a sample); without a looker /proc tells of those that sleep.
+ * 0 or -ENOMEM; who has ended is not there.
  */
-int looks_take(struct looks *looks, struct process *const *processes, size_t count);
+int looks_take(struct looks *looks, struct looker *looker, struct process *const *processes, size_t count);
 void looks_free(struct looks *looks);
 /* NULL: it is not there. */
 struct thread_look *looks_find(const struct looks *looks, pid_t pid, pid_t tid);

@@ -117,6 +117,7 @@ static void free_threads(struct stuck *stuck)
 void stuck_close(struct stuck *stuck)
 {
 	findings_free(&stuck->findings);
+	looker_free(stuck->looker);
 	free(stuck->holds);
 	free(stuck->passing);
 	free(stuck->is_probed);
@@ -143,8 +144,10 @@ void stuck_close(struct stuck *stuck)
 /* Threads may have come, with stacks of their own, and libraries; and where return probes have been, the kernel's trampoline. */
 static void map_again(struct stuck *stuck, struct stuck_process *p)
 {
-	p->ended = !process_alive(p->process);
-	if (p->ended || process_refresh(p->process))
+	int error = process_alive(p->process) ? process_refresh(p->process) : -ESRCH;
+
+	p->ended = error == -ESRCH; /* or is about to: its memory is gone */
+	if (error)
 		return;
 	stack_space_free(p->space);
 	p->space = NULL;
@@ -155,7 +158,7 @@ static void map_again(struct stuck *stuck, struct stuck_process *p)
 static int take_looks(struct stuck *stuck, struct looks *looks)
 {
 	struct process **processes = bare(stuck);
-	int err = processes ? looks_take(looks, processes, stuck->nprocesses) : -ENOMEM;
+	int err = processes ? looks_take(looks, stuck->looker, processes, stuck->nprocesses) : -ENOMEM;
 
 	free(processes);
 	return err;

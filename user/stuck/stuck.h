@@ -103,6 +103,7 @@ struct stuck_hold {
 
 struct stuck {
 	struct plan *names;            /* all functions that are known, to be found on stacks */
+	struct looker *looker;         /* freed with it; NULL: /proc tells where threads are */
 	struct stack_files *files;
 	struct stuck_process *processes;
 	size_t nprocesses;

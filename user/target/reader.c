@@ -77,6 +77,7 @@ static struct {
 	pid_t starter;          /* 0: none, or not our child */
 	int channel;            /* to it; valid where `reached` */
 	bool reached;
+	bool samples;           /* it opens samplers, too */
 	bool last, lost;        /* another one would not have the rights (reader_prepare()); it has ended */
 	pid_t pid;              /* 0: none */
 	int pidfd, socket, file;
@@ -105,7 +106,7 @@ static void leave_starter(void)
 /* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no business there, nor the system calls that it needs. */
 static void become_starter(int channel)
 {
-	char *const arguments[] = { READER_NAME, NULL };
+	char *const arguments[] = { READER_NAME, readers.samples ? STARTER_SAMPLES : NULL, NULL };
 	char *environment[] = { NULL, NULL }, *folders = getenv("LD_LIBRARY_PATH");
 	sigset_t all;
 
@@ -114,7 +115,7 @@ static void become_starter(int channel)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
-	pass_privileges_to_read();
+	pass_privileges_to_read(readers.samples);
 	if (dup2(channel, 0) != 0 || syscall(SYS_close_range, 1u, ~0u, 0u))
 		_exit(1);
 	execve("/proc/self/exe", arguments, environment);
@@ -237,18 +238,23 @@ bool reader_asked(const char *name)
 	return false;
 }
 
-int reader_serve(void)
+int reader_serve(const char *argument)
 {
-	return starter_serve(0);
+	return starter_serve(0, argument && !strcmp(argument, STARTER_SAMPLES));
 }
 
-int reader_prepare(void)
+int reader_prepare(bool sampling)
 {
 	int error;
 
 	if (!readers.possible)
 		return 0;
 	pthread_mutex_lock(&readers.lock);
+	if (sampling && readers.reached && !readers.samples) { /* the one there is has not the rights */
+		end_reader();
+		leave_starter();
+	}
+	readers.samples = sampling;
 	error = readers.reached ? 0 : start_starter();
 	readers.last = !error;
 	pthread_mutex_unlock(&readers.lock);
@@ -595,13 +601,12 @@ int64_t reader_ask(const struct reader_request *request, size_t size, int folder
 	return result;
 }
 
-int reader_ask_starter(enum starter_what what, pid_t pid)
+int64_t reader_ask_starter(struct starter_request request, int *came)
 {
-	int nothing;
 	int64_t done;
 
 	reader_begin();
-	done = ask_starter((struct starter_request){ .what = what, .pid = pid }, -1, &nothing);
+	done = ask_starter(request, -1, came);
 	pthread_mutex_unlock(&readers.lock);
-	return (int)done;
+	return done;
 }

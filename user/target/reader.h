@@ -7,6 +7,7 @@
 #ifndef GASPBPF_TARGET_READER_H
 #define GASPBPF_TARGET_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -69,6 +70,8 @@ enum starter_what {
 	WHOSE_NAMESPACE,/* who made the namespace of users that process `pid` of user `uid` is in, outermost one below ours: a user */
 	HOLD_TASK,      /* process `pid` is to stand still (translator_hold_here()) */
 	LET_TASK_GO,    /* ... and to run on (translator_let_go_here()) */
+	ROBUST_LIST,    /* where thread `pid` has its list of robust locks (get_robust_list(2)) */
+	OPEN_SAMPLER,   /* comes back with a sampler of thread `pid` (sampler_open_here()) */
 	END_READER,     /* reader `pid` is to end: 0, or -ESRCH: it has */
 	OPEN_CHANNEL,   /* comes with its end of another channel; is not answered */
 };
@@ -76,7 +79,11 @@ enum starter_what {
 struct starter_request {
 	uint32_t what, uid;
 	int32_t pid;
+	uint32_t stack;
+	uint64_t registers;
 };
+
+#define STARTER_SAMPLES "sample"       /* behind READER_NAME on its command line: it keeps what OPEN_SAMPLER takes */
 
 /* Makes a process of one thread stand still: 0 or -errno. Lets it go: 1, or 0: it does not stand still yet. By that other process where there is one. */
 int reader_hold(pid_t pid);
@@ -84,8 +91,15 @@ int reader_let_go(pid_t pid);
 int translator_hold_here(pid_t pid);
 int translator_let_go_here(pid_t pid);
 
+/* An address, 0: it has none, or -errno. */
+int64_t robust_list_here(pid_t tid);
+int64_t reader_robust_list(pid_t tid);
+/* Opens it in this process, or asks who may. A descriptor or -errno. */
+int sampler_open_here(pid_t tid, uint64_t registers, uint32_t stack);
+int reader_sampler(pid_t tid, uint64_t registers, uint32_t stack);
+
 /* Serves the channels, of which the first is `channel`, until all are closed. Exit status. */
-int starter_serve(int channel);
+int starter_serve(int channel, bool samples);
 /* Serves the socket, until it is closed. Exit status. */
 int reader_answers(int socket);
 

@@ -15,7 +15,7 @@ void reader_begin(void);
 int64_t reader_ask(const struct reader_request *request, size_t size, int folder, int *opened);
 const char *reader_answer(void);
 void reader_finish(int64_t size);
-/* Asks what starts readers; without begin and finish. Its answer, or -errno. */
-int reader_ask_starter(enum starter_what what, pid_t pid);
+/* Asks what starts readers; without begin and finish. Its answer, or -errno; *came: a descriptor that came with it, or -1. */
+int64_t reader_ask_starter(struct starter_request request, int *came);
 
 #endif

@@ -129,10 +129,38 @@ int reader_open(enum reader_way way, int folder, const char *path, const struct 
 
 int reader_hold(pid_t pid)
 {
-	return reader_possible() ? reader_ask_starter(HOLD_TASK, pid) : translator_hold_here(pid);
+	int nothing;
+
+	return reader_possible() ? (int)reader_ask_starter((struct starter_request){ .what = HOLD_TASK, .pid = pid }, &nothing) : translator_hold_here(pid);
 }
 
 int reader_let_go(pid_t pid)
 {
-	return reader_possible() ? reader_ask_starter(LET_TASK_GO, pid) : translator_let_go_here(pid);
+	int nothing;
+
+	return reader_possible() ? (int)reader_ask_starter((struct starter_request){ .what = LET_TASK_GO, .pid = pid }, &nothing) : translator_let_go_here(pid);
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+int64_t reader_robust_list(pid_t tid)
+{
+	int nothing;
+
+	return reader_possible() ? reader_ask_starter((struct starter_request){ .what = ROBUST_LIST, .pid = tid }, &nothing) : robust_list_here(tid);
+}
+
+/* --- samples -------------------------------------------------------------- */
+
+int reader_sampler(pid_t tid, uint64_t registers, uint32_t stack)
+{
+	int64_t result;
+	int came;
+
+	if (!reader_possible())
+		return -EPERM;
+	result = reader_ask_starter((struct starter_request){ .what = OPEN_SAMPLER, .pid = tid, .registers = registers, .stack = stack }, &came);
+	if (result < 0 && came >= 0)
+		close(came);
+	return result < 0 ? (int)result : came < 0 ? -EMFILE : came;
 }

@@ -121,7 +121,7 @@ int reader_answers(int socket)
 	char *memory = take_memory(socket);
 
 	prctl(PR_SET_NAME, READER_NAME);
-	if (memory == MAP_FAILED || !keep_privileges_to_read() || !filter_calls())
+	if (memory == MAP_FAILED || !keep_privileges_to_read(false) || !filter_calls())
 		return 1;
 	if (pass_send(socket, &result, sizeof(result), -1) <= 0) /* it can be asked */
 		return 0;

@@ -185,6 +185,10 @@ static bool serve_one(int channel)
 		answer.result = is_waiting(request.pid);
 	else if (request.what == WHOSE_NAMESPACE)
 		answer.result = maker_of_namespace(request.pid, request.uid);
+	else if (request.what == ROBUST_LIST)
+		answer.result = robust_list_here(request.pid);
+	else if (request.what == OPEN_SAMPLER)
+		answer.result = goes = sampler_open_here(request.pid, request.registers, request.stack);
 	else if (request.what == END_READER)
 		answer.result = end_those(request.pid, false);
 	else if (request.what == HOLD_TASK)
@@ -195,15 +199,19 @@ static bool serve_one(int channel)
 		answer.result = -EINVAL;
 	if (came >= 0)
 		close(came);
-	return request.what == OPEN_CHANNEL || pass_send(channel, &answer, sizeof(answer), goes) > 0;
+	if (request.what != OPEN_CHANNEL && pass_send(channel, &answer, sizeof(answer), goes) <= 0)
+		return false;
+	if (request.what == OPEN_SAMPLER && goes >= 0)
+		close(goes);
+	return true;
 }
 
-int starter_serve(int channel)
+int starter_serve(int channel, bool samples)
 {
 	prctl(PR_SET_NAME, STARTER_NAME);
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGCHLD, SIG_IGN);
-	if (!keep_privileges_to_read())
+	if (!keep_privileges_to_read(samples))
 		return 1;
 	add_channel(channel);
 	while (starter.nchannels) {

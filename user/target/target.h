@@ -24,11 +24,20 @@
  * to do. A program that does not ask reads by itself, and can be kept waiting by what it reads.
  */
 bool reader_asked(const char *name);
-int reader_serve(void);
-/* Starts what will start readers: with the rights that this process has now, which it may give up then. 0 or -errno. */
-int reader_prepare(void);
+int reader_serve(const char *argument); /* argument: what follows that name, or NULL */
+/*
+ * Starts what will start readers: with the rights that this process has now, which it may give up then. sampling: sampler_open() is to work then, too. 0 or
+ * -errno.
+ */
+int reader_prepare(bool sampling);
 /* Has that ended? Then nothing more can be read of others. */
 bool reader_lost(void);
+
+/*
+ * Samples of a thread while it runs its own code, at ticks of its processor's clock: a perf event, whose ring the caller maps. registers, stack: which and how many
+ * bytes it gives (perf_event_open(2)). Opened by another process where this one has given up the right to. A descriptor or -errno, not said.
+ */
+int sampler_open(pid_t tid, uint64_t registers, uint32_t stack);
 
 /* --- processes --------------------------------------------------------- */
 

@@ -11,18 +11,27 @@
 #include <unistd.h>
 
 #include "target/image_private.h"
+#include "target/reader.h"
 
 #define BLOCK_MOST 2048  /* bytes from the control block's beginning to the list; glibc 2.36: 736 */
 #define BLOCK_ALIGN 16
 #define TLS_MOST (1ull << 30)
 #define SELF_AGAIN 16    /* offset of the second one */
 
-/* The thread pointer; 0: not known. */
-static uint64_t thread_pointer(const struct process *process, pid_t tid)
+int64_t robust_list_here(pid_t tid)
 {
 	uint64_t list = 0, size = 0;
 
-	if (syscall(SYS_get_robust_list, tid, &list, &size) || list < BLOCK_MOST || list % 8)
+	return syscall(SYS_get_robust_list, tid, &list, &size) ? -errno : (int64_t)list;
+}
+
+/* The thread pointer; 0: not known. */
+static uint64_t thread_pointer(const struct process *process, pid_t tid)
+{
+	int64_t found = reader_robust_list(tid);
+	uint64_t list = found;
+
+	if (found < BLOCK_MOST || list % 8)
 		return 0;
 	for (uint64_t at = list - list % BLOCK_ALIGN; at > list - BLOCK_MOST; at -= BLOCK_ALIGN) {
 		uint64_t self[SELF_AGAIN / 8 + 1];

@@ -99,6 +99,11 @@ bool may_administer(void)
 	return read_capabilities(&effective, &permitted) && effective & BIT(CAP_SYS_ADMIN);
 }
 
+bool others_show(void)
+{
+	return !access("/proc/1/stat", F_OK);
+}
+
 bool inside_pid_namespace(void)
 {
 	struct stat st;
@@ -214,28 +219,32 @@ bool keep_privileges_for_files(const char *const folders[], const struct caller 
 
 /* --- reading ------------------------------------------------------------ */
 
-#define TO_READ_TARGETS (BIT(CAP_SYS_PTRACE) | TO_READ)
-
-void pass_privileges_to_read(void)
+static uint64_t to_read(bool sampling)
 {
-	uint64_t effective, permitted;
+	return BIT(CAP_SYS_PTRACE) | TO_READ | (sampling ? BIT(CAP_PERFMON) : 0);
+}
 
-	if (!read_capabilities(&effective, &permitted) || !write_capabilities(permitted & TO_READ_TARGETS, permitted & TO_READ_TARGETS))
+void pass_privileges_to_read(bool sampling)
+{
+	uint64_t effective, permitted, passed;
+
+	if (!read_capabilities(&effective, &permitted))
+		return;
+	passed = permitted & to_read(sampling);
+	if (!write_capabilities(passed, passed))
 		return;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	for (unsigned capability = 0; capability < 64; capability++)
-		if (permitted & TO_READ_TARGETS & BIT(capability))
+		if (passed & BIT(capability))
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, (unsigned long)capability, 0, 0);
 }
 
-bool keep_privileges_to_read(void)
+bool keep_privileges_to_read(bool sampling)
 {
 	uint64_t effective, permitted;
 
-	if (!read_capabilities(&effective, &permitted))
-		return false;
-	if (effective & BIT(CAP_SETPCAP) && !drop_bounding_set(0))
+	if (!empty_bounding_set() || !read_capabilities(&effective, &permitted))
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return write_capabilities(permitted & TO_READ_TARGETS, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return write_capabilities(permitted & to_read(sampling), 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

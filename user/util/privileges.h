@@ -22,6 +22,8 @@ bool keep_privileges_back(void);
 bool may_observe(void);
 /* CAP_SYS_ADMIN, which probes that are perf events need, too. */
 bool may_administer(void);
+/* Does /proc show others' processes to this one? Not so where it is mounted with hidepid, for who has no rights. */
+bool others_show(void);
 /* In a container: the kernel's process numbers are others than ours. */
 bool inside_pid_namespace(void);
 /*
@@ -41,9 +43,9 @@ bool keep_no_privileges(const char *const folders[]);
  * others.
  */
 bool keep_privileges_for_files(const char *const folders[], const struct caller *caller);
-/* What the process that is started next (by exec, as this user) has of this one's capabilities: those to read targets, and no others. */
-void pass_privileges_to_read(void);
+/* What the process that is started next (by exec, as this user) has of this one's capabilities: those to read targets, with `sampling` to sample threads, and no others. */
+void pass_privileges_to_read(bool sampling);
 /* For a process that reads targets' memory and files for another one: gives up, for good, all that it does not need for that. False: errno says why. */
-bool keep_privileges_to_read(void);
+bool keep_privileges_to_read(bool sampling);
 
 #endif
