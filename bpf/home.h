@@ -28,6 +28,9 @@ const volatile __u32 observer;  /* gaspbpf itself: its process */
 #define SS_AUTODISARM (1u << 31)
 #define TELLING_WORDS 320      /* of what the thread pointer leads to, that are looked at */
 #define TELLING_MOST 16384     /* bytes from the thread pointer to the end of its stack, at most */
+#define BORN_WITH 131072       /* bytes of a first thread's stack that the kernel makes at exec, below where it begins (mm/exec: stack_expand) */
+#define PAGE_SHIFT 12
+#define EBUSY 16
 
 struct stack_search {
 	__u64 sp, low, high;
@@ -72,18 +75,31 @@ static __always_inline int stack_keep(struct thread_state *t, const struct stack
 	return s->sp - t->stack_low < t->stack_size;
 }
 
+/*
+ * Where another thread maps something at this moment, nobody can ask for mappings from here. The first pages of a first thread's stack are known all the same:
+ * they are there from the exec on, unless less was allowed (ulimit -s).
+ */
+static __always_inline bool is_where_born(const struct mm_struct *mm, __u64 sp)
+{
+	return mm->start_stack - sp < BORN_WITH && mm->stack_vm << PAGE_SHIFT >= BORN_WITH;
+}
+
 /* The stack pointer is not where it was before: is that the thread's own stack nevertheless? */
 __noinline int stack_find(struct thread_state *t, __u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_search search = { .sp = sp };
+	long err;
 
 	if (!t || !choosing || !task->mm) /* where calls cannot choose, the kernel may not know the helpers below */
 		return 0;
 	if (task->pid == task->tgid) {
 		search.born = task->mm->start_stack;
-		if (!bpf_find_vma(task, sp, take_mapping, &search, 0) && search.high)
+		err = bpf_find_vma(task, sp, take_mapping, &search, 0);
+		if (!err && search.high)
 			return stack_keep(t, &search);
+		if (err == -EBUSY && is_where_born(task->mm, sp))
+			return 1;
 	}
 	/* A child that another thread than the first has forked runs on that one's stack. */
 	if (t->stack_size)

@@ -455,3 +455,77 @@ def test_who_handles_signals_by_whatever_name(tmp_path, job, name):
     assert result.returncode == 0, result.stderr
     returns = {row["symbol"]: row["returns"] for row in json.loads(result.stdout)["found"]}
     assert returns["malloc"] == ("trampoline" if name == "nothing" else "sites")
+
+
+MAPPING = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#define PAGES 4000
+static volatile int begun, ended;
+static volatile long times[6];
+static void *keep_mapping(void *number)
+{
+	char *pages = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < PAGES; i += 2)
+		mprotect(pages + i * 4096, 4096, PROT_READ);
+	while (!begun)
+		;
+	for (int i = 0; !ended; times[(long)number] = i++) /* the whole region, piece by piece, while the lock of the address space is held */
+		mprotect(pages, PAGES * 4096, i % 2 ? PROT_READ : PROT_NONE);
+	return number;
+}
+static int deep(int depth) /* below what the first thread's stack has from the beginning */
+{
+	volatile char room[300000];
+
+	room[depth] = 1;
+	free(malloc(77));
+	return room[depth];
+}
+int main(void)
+{
+	pthread_t thread;
+
+	for (long i = 0; i < 6; i++)
+		pthread_create(&thread, NULL, keep_mapping, (void *)i);
+	puts("ready"); fflush(stdout); getchar();
+	begun = 1;
+	for (int i = 0; i < 6; i++)
+		while (times[i] < 3)
+			;
+	for (int i = 0; i < 5; i++)
+		free(malloc(33));
+	for (int i = 0; i < 300; i++)
+		deep(i);
+	ended = 1;
+	puts("done"); fflush(stdout); getchar();
+	return 0;
+}
+"""
+
+
+@pytest.mark.skipif("session" not in gaspbpf.RUNGS, reason="elsewhere no call can choose")
+def test_calls_while_other_threads_map(tmp_path, observe):
+    """Where the stack is cannot be asked for meanwhile: the first thread's first pages are known without."""
+    (tmp_path / "mapping.c").write_text(MAPPING)
+    gaspbpf.compile_c(tmp_path / "mapping.c", tmp_path / "mapping", "-O0", "-pthread")
+    with subprocess.Popen([tmp_path / "mapping"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == "ready\n"
+            watcher = observe("-p", program.pid, "-m", "c", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.events")
+            program.stdin.write("\n"), program.stdin.flush()
+            assert program.stdout.readline() == "done\n"
+            status, _, errors = watcher.stop()
+            assert status == 0, errors
+            program.communicate("\n")
+            assert program.returncode == 0
+        finally:
+            program.kill()
+    lines = (tmp_path / "run.events").read_text().splitlines()
+    first = [line for line in lines if "GASP_C_MALLOC nbytes=33 " in line]
+    assert [word for line in first for word in ("START", "END") if f" {word} " in line] == ["START", "END"] * 5, first
+    rows = gaspbpf.events(json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout))
+    assert rows["GASP_C_FREE"]["calls"] >= 305 and rows["GASP_C_FREE"]["lost"] == 0

@@ -72,6 +72,7 @@ struct uprobes_state {
 struct mm_struct {
 	struct uprobes_state uprobes_state;
 	unsigned long exec_vm;     /* pages mapped as code */
+	unsigned long stack_vm;    /* pages of stacks that grow: the first thread's, mostly */
 	unsigned long start_stack; /* of the first thread: where the kernel began it */
 };
 
