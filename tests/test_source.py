@@ -104,3 +104,47 @@ def test_where_a_call_is_written(observe, tmp_path, kind, request):
         assert all("job" in each and ".c:" not in each and "main" not in each for each in where), where
     else:
         assert all(each.startswith("main+0x") for each in where), where
+
+
+LOADS = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+void *pass(int bytes);
+int main(void)
+{
+	puts("ready"); fflush(stdout); getchar();
+	for (int i = 0; i < 200; i++) {
+		void *other = dlopen("libother.so", RTLD_NOW);
+
+		free(pass(3333));
+		dlclose(other);
+		free(pass(3334));
+	}
+	puts("done"); fflush(stdout); getchar();
+	return 0;
+}
+"""
+
+
+def test_a_library_that_the_program_needs_is_never_in_doubt(tmp_path, observe):
+    """Others come and go faster than anybody can look; it stays where it is, and calls from it have their lines."""
+    for name, text in {"pass.c": "#include <stdlib.h>\nvoid *pass(int bytes)\n{\n\tvoid *got = malloc(bytes);\n\treturn got;\n}\n", "other.c": "int other = 1;\n", "loads.c": LOADS}.items():
+        (tmp_path / name).write_text(text)
+    for name in "pass", "other":
+        gaspbpf.compile_c(tmp_path / f"{name}.c", tmp_path / f"lib{name}.so", "-g", "-shared", "-fPIC")
+    gaspbpf.compile_c(tmp_path / "loads.c", tmp_path / "loads", "-g", "-Wl,--no-as-needed", f"-L{tmp_path}", "-lpass", f"-Wl,-rpath,{tmp_path}")
+    with subprocess.Popen([tmp_path / "loads"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == "ready\n"
+            watcher = observe("-p", program.pid, "-m", "c", "-o", tmp_path / "run.events")
+            program.stdin.write("\n"), program.stdin.flush()
+            assert program.stdout.readline() == "done\n"
+            status, _, errors = watcher.stop()
+            assert status == 0, errors
+            program.communicate("\n")
+        finally:
+            program.kill()
+    calls = [line for line in (tmp_path / "run.events").read_text().splitlines() if re.search(r" (START|ATOMIC) GASP_C_MALLOC nbytes=333[34] ", line)]
+    assert len(calls) == 400
+    assert [line for line in calls if not re.search(r"@ \S*/pass\.c:4(:\d+)?$", line)] == []

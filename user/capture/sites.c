@@ -5,8 +5,8 @@
  * new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of the layout
  * before are kept, for calls that ended before the change. Of several changes at one go only the mappings before the first and
  * after the last are known: a call in between is located where both agree, and what lies there cannot have gone and come back; else it has no place.
- * So a call may come from an unknown place, never from a wrong one. But what comes and goes are libraries: the program itself stays where it is until
- * the next exec.
+ * So a call may come from an unknown place, never from a wrong one. But what comes and goes are libraries that were loaded by a call: the program itself, and
+ * the libraries that it needs, stay where they are until the next exec.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +67,29 @@ static const struct mapping *site_mapping(struct capture_session *s, const struc
 	return process_refresh(p->process) || session_changes(s, p) ? NULL : mapping_in(p->process, site->address);
 }
 
-/* The mapping of the program that the process has run all through this layout, where that holds the site; NULL: it does not, or another program may have been there. */
-static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, const struct live_process *p, uint32_t layout,
+/* Is the file's code mapped at one place alone? Another one may be of a namespace of its own (dlmopen), which goes when the program likes. */
+static bool is_mapped_once(const struct process *process, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *other = &process->mappings[i];
+
+		if (other->executable && other->inode == mapping->inode && other->device == mapping->device && !same_mapping(other, mapping))
+			return false;
+	}
+	return true;
+}
+
+/* Does it stay from exec to exec? So does the program itself, and what it needs. */
+static bool is_of_program(struct capture_session *s, struct live_process *p, const struct process *owner, const struct mapping *mapping, const struct image *image)
+{
+	return image->is_program || (p->process && session_is_needed(s, p, mapping) && is_mapped_once(owner, mapping));
+}
+
+/*
+ * The mapping of the program that the process has run all through this layout, or of what that needs, where one of these holds the site; NULL: it does not, or
+ * another program may have been there.
+ */
+static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, struct live_process *p, uint32_t layout,
 					     struct process **owner)
 {
 	uint32_t number = layout & ~UNSETTLED;
@@ -84,7 +105,7 @@ static const struct mapping *program_mapping(struct capture_session *s, const st
 	    (number == p->program_layout && layout & UNSETTLED && p->program_since > p->changed))
 		return NULL;
 	known = session_image(s, *owner, mapping);
-	return known && known->image && known->image->is_program ? mapping : NULL;
+	return known && known->image && is_of_program(s, p, *owner, mapping, known->image) ? mapping : NULL;
 }
 
 static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
