@@ -350,7 +350,7 @@ def test_a_disk_that_gets_full(tiny):
     folder = tiny("1m")
     result = gaspbpf.run("-q", "-o", folder / "run.gasp", "--", gaspbpf.WORKLOADS / "threads", "--rounds", 1500)
     assert result.returncode == 1
-    said = lines(result.stderr)
+    said = [line for line in lines(result.stderr) if "--max-overhead" not in line]  # probes are dear for it
     assert len(said) == 1 and "No space left" in said[0] and "run.gasp" in said[0], result.stderr
     assert "checksum" in result.stdout and "GASP_C_MALLOC" in result.stdout
     delivered = int(re.search(r"lost 0 of ([\d,]+) calls", result.stdout)[1].replace(",", ""))
@@ -367,7 +367,7 @@ def test_a_disk_that_is_full_from_the_start(tiny):
     (folder / "filler").write_bytes(bytes(65536))
     result = gaspbpf.run("-q", "-o", folder / "run.gasp", "--", gaspbpf.WORKLOADS / "threads", "--rounds", 20)
     assert result.returncode == 1
-    said = lines(result.stderr)
+    said = [line for line in lines(result.stderr) if "--max-overhead" not in line]
     assert len(said) == 1 and "No space left" in said[0], result.stderr
     assert "GASP_C_MALLOC" in result.stdout
 
