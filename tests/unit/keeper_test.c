@@ -68,7 +68,7 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 	assert_int_equal(chown(folder, owner, owner), 0);
 	child = fork();
 	if (!child) {
-		if (keeper_start(&(struct keeping){ folders, files, files[2], &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
+		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
 			exit(100);
 		exit(what()); /* as a whole program ends */
 	}
@@ -79,11 +79,11 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 
 static int make_and_remove(void)
 {
-	int fd = file_create_new(in(folder, "new"), NULL);
+	int fd = file_create_new(in(folder, "new.gasp"), NULL);
 
 	if (fd < 0 || write(fd, "text", 4) != 4)
 		return 1;
-	if (file_create_new(in(folder, "new"), NULL) != -EEXIST)
+	if (file_create_new(in(folder, "new.gasp"), NULL) != -EEXIST)
 		return 2;
 	file_give_back(in(folder, "mine"), NULL, fd);
 	file_remove(in(own, "left"));
@@ -96,12 +96,14 @@ static int try_elsewhere(void)
 {
 	char path[160], long_path[5000];
 
-	snprintf(path, sizeof(path), "%s/../%s/new", folder, strrchr(elsewhere, '/') + 1);
-	snprintf(long_path, sizeof(long_path), "%s/%04096d", folder, 0);
+	snprintf(path, sizeof(path), "%s/../%s/new.gasp", folder, strrchr(elsewhere, '/') + 1);
+	snprintf(long_path, sizeof(long_path), "%s/%04096d.gasp", folder, 0);
 	file_remove(in(elsewhere, "old"));
 	file_remove(in(folder, "other"));
-	if (file_create_new(in(elsewhere, "new"), NULL) >= 0 || file_create_new(path, NULL) >= 0 || file_create_new("", NULL) >= 0)
+	if (file_create_new(in(elsewhere, "new.gasp"), NULL) >= 0 || file_create_new(path, NULL) >= 0 || file_create_new("", NULL) >= 0)
 		return 1;
+	if (file_create_new(in(folder, "new"), NULL) >= 0 || file_create_new(in(folder, ".gasp"), NULL) >= 0 || file_create_new(in(folder, ".new.gasp"), NULL) >= 0)
+		return 4;
 	if (file_create_new(in(folder, "."), NULL) >= 0 || file_create_new(long_path, NULL) >= 0)
 		return 2;
 	return is_there(in(elsewhere, "old")) && is_there(in(folder, "other")) ? 0 : 3;
@@ -124,10 +126,10 @@ static void made_by(uid_t user, uid_t owner)
 	struct stat made;
 
 	assert_int_equal(kept(user, owner, make_and_remove), 0);
-	assert_int_equal(stat(in(folder, "new"), &made), 0);
+	assert_int_equal(stat(in(folder, "new.gasp"), &made), 0);
 	assert_int_equal(made.st_uid, user);
 	assert_int_equal(made.st_size, 4);
-	assert_int_equal(unlink(in(folder, "new")), 0);
+	assert_int_equal(unlink(in(folder, "new.gasp")), 0);
 }
 
 static void files_are_made_and_removed(void **state)
@@ -146,7 +148,7 @@ static void nothing_elsewhere(void **state)
 	if (geteuid())
 		skip();
 	assert_int_equal(kept(0, 0, try_elsewhere), 0);
-	assert_false(is_there(in(elsewhere, "new")));
+	assert_false(is_there(in(elsewhere, "new.gasp")));
 	assert_int_equal(kept(OTHER, 0, make_and_remove), 1); /* as the caller, whose folder it is not */
 }
 
@@ -180,7 +182,7 @@ static int make_folders(void **state)
 static int remove_folders(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "mine", "replaced", "left", "other", "new", "old" };
+	static const char *const names[] = { "mine", "replaced", "left", "other", "new", "new.gasp", ".gasp", ".new.gasp", "old" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		unlink(in(folder, names[i]));

@@ -72,7 +72,7 @@ static bool leave_user_0(char *const *folders, const struct text_list *written, 
 	int error = files ? caller_find(&caller) : -ENOMEM;
 
 	if (!error) {
-		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .files = files, .left = socket, .caller = &caller });
+		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .suffix = ".gasp", .files = files, .left = socket, .caller = &caller });
 		caller_free(&caller);
 	}
 	free(files);

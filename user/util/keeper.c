@@ -73,9 +73,17 @@ static bool note(struct kept *kept, const struct keeping *keeping)
 	return true;
 }
 
+static bool is_named_so(const char *path, const char *suffix)
+{
+	const char *name = path_base(path);
+	size_t length = strlen(name), end = strlen(suffix);
+
+	return *name != '.' && length > end && !strcmp(name + length - end, suffix);
+}
+
 static bool may_create(const struct kept *kept, const char *path)
 {
-	char *folder = path_folder(path);
+	char *folder = is_named_so(path, kept->keeping->suffix) ? path_folder(path) : NULL;
 	struct stat there;
 	bool found = false, is = folder && !stat(folder, &there);
 
@@ -100,7 +108,7 @@ static int create(const struct kept *kept, const char *path)
 {
 	if (may_create(kept, path))
 		return file_create_new(path, kept->keeping->caller);
-	log_error("%s: cannot be made: it is not where this run's files go", log_safe(path));
+	log_error("%s: cannot be made: this run's files have other places or names", log_safe(path));
 	return -EPERM;
 }
 

@@ -12,6 +12,7 @@
 
 struct keeping {
 	const char *const *folders;     /* NULL-terminated: where files can be made */
+	const char *suffix;             /* with which their names end: nothing that others look for there, and obey */
 	const char *const *files;       /* NULL-terminated: that can be removed; they are there */
 	const char *left;               /* such a one, that is not to be left behind; NULL: none */
 	const struct caller *caller;    /* whose files they are */
