@@ -101,3 +101,44 @@ def test_every_value_as_it_was_passed(observe, tmp_path, library):
         assert same(first["r"], i + 0.25) and first["n"] == str(i) and same(last["r"], -i - 0.25) and last["n"] == str(-i)
     drawn = [event["args"] for event in json.loads(trace.read_text())["traceEvents"] if event.get("name") == "reals"]
     assert [args["a"] for args in drawn] == [0.1, -1e300, 5e-324, 1 / 3, "inf", 0.0] and all(args["i"] == i for i, args in enumerate(drawn))
+
+
+NAMES = r"""
+#include <stdio.h>
+#include <string.h>
+__attribute__((noinline)) void named(const char *label) { __asm__ volatile("" :: "r"(label)); }
+int main(void)
+{
+    const char *names[] = { "plain name", "bad\x01name", "uml\xc3\xa4ut", "", "tab\tbed", "literal", "\x7f" };
+    char *copies[7];
+
+    puts("ready"); fflush(stdout); getchar();
+    for (int i = 0; i < 7; i++)
+        named(copies[i] = strdup(names[i]));
+    named((const char *)16);
+    puts("done"); fflush(stdout); getchar();
+    for (int i = 0; i < 7; i++)
+        printf("%lu\n", (unsigned long)copies[i]);
+    return 0;
+}
+"""
+
+
+def test_names_that_are_none_are_addresses(tmp_path, observe):
+    """What was freed and written over, or never was text, has control characters in it: that is not shown as a name."""
+    (tmp_path / "names.c").write_text(NAMES)
+    gaspbpf.compile_c(tmp_path / "names.c", tmp_path / "names", "-g")
+    with subprocess.Popen([tmp_path / "names"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == "ready\n"
+            watcher = observe("-p", program.pid, "-m", "user", "-e", "void named(const char *label @name(str))", "-o", tmp_path / "run.events")
+            program.stdin.write("\n"), program.stdin.flush()
+            assert program.stdout.readline() == "done\n"
+            status, _, errors = watcher.stop()
+            assert status == 0, errors
+            addresses = program.communicate("\n")[0].split()
+        finally:
+            program.kill()
+    seen = re.findall(r" START GASP_USER_NAMED label=(\S*) ", (tmp_path / "run.events").read_text())
+    expected = ["plain\\x20name", addresses[1], "uml\\xc3\\xa4ut", addresses[3], addresses[4], "literal", addresses[6], "16"]
+    assert seen == expected
