@@ -200,9 +200,15 @@ static bool keep_only(uint64_t keep, const char *const folders[])
 static bool become_nobody(void)
 {
 	const id_t nobody = NOBODYS + (id_t)getpid() % NOBODYS_COUNT;
+	int with_parent = 0; /* the signal at its end: the kernel forgets it where the user changes */
+	bool done;
 
+	prctl(PR_GET_PDEATHSIG, &with_parent);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* its session's keys are not for who takes it over; where it has none that is well */
-	return (!setgroups(0, NULL) && !setresgid(nobody, nobody, nobody) && !setresuid(nobody, nobody, nobody)) || errno == EINVAL || errno == EPERM;
+	done = !setgroups(0, NULL) && !setresgid(nobody, nobody, nobody) && !setresuid(nobody, nobody, nobody);
+	done = done || errno == EINVAL || errno == EPERM;
+	prctl(PR_SET_PDEATHSIG, with_parent);
+	return done;
 }
 
 bool keep_no_privileges(const char *const folders[])
