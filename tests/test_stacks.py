@@ -86,3 +86,21 @@ def test_the_whole_stack_is_that_of_the_program(standing):
         assert functions[at + 2] == "run", functions
         assert not any(frame["likely"] for frame in thread["stack"][:at + 3])
         assert thread["place"].endswith(" in " + functions[at + 1])
+
+
+SPINS = r"""
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) void stands(long a) { for (volatile long i = a; ; i++); }
+int main(void) { puts("ready"); fflush(stdout); stands(7); return 0; }
+"""
+
+
+def test_a_thread_that_runs_is_caught_without_rights(standing, tmp_path):
+    """It never sleeps, so only a sample tells where it is; root has given up the right to take one by then."""
+    (tmp_path / "spins.c").write_text(SPINS)
+    gaspbpf.compile_c(tmp_path / "spins.c", tmp_path / "spins", "-O0", "-g")
+    process, _ = standing(tmp_path / "spins")
+    out = gaspbpf.run("stuck", "-v", "-p", process.pid, "--no-probes", "-d", "0", "-e", "void stands(long a)", "--json")
+    assert out.returncode == 0 and "all rights are given up" in out.stderr, out.stderr
+    assert json.loads(out.stdout)["threads"][0]["call"]["event"] == "GASP_USER_STANDS", out.stdout
