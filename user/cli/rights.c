@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/control.h"
@@ -100,22 +99,13 @@ bool rights_give_up(struct kernel *kernel, const struct rights_later *later)
 	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later->written, control_path(later->control));
 }
 
-/* Does /proc show others' processes to who has no rights? Tried by a child. */
-static bool others_are_seen(void)
+static bool sees_others(void *unused)
 {
-	static const char *const nowhere[] = { NULL };
-	int status = -1;
-	pid_t child = fork();
-
-	if (!child)
-		_exit(!keep_no_privileges(nowhere) || !others_show());
-	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
-		;
-	return child > 0 && !status;
+	return others_show();
 }
 
 void rights_give_up_to_look(bool sampling)
 {
-	if (may_observe() && others_are_seen() && !reader_prepare(sampling))
+	if (may_observe() && works_without_privileges(sees_others, NULL) && !reader_prepare(sampling))
 		give_up(&(struct text_list){ 0 }, NULL);
 }

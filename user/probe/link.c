@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,31 +107,19 @@ int link_for_nobody(struct kernel *kernel, int file_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In a child. Threads of the parent may have been anywhere: system calls only. */
-static bool try_without_rights(struct kernel *kernel)
+/* Of a child (works_without_privileges()). */
+static bool can_put_in(void *context)
 {
-	const char *const nowhere[] = { NULL };
-	int file;
+	struct kernel *kernel = context;
+	int file = others_show() ? open("/proc/self/exe", O_RDONLY | O_CLOEXEC) : -1;
 
-	if (!keep_no_privileges(nowhere) || !others_show())
-		return false;
-	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	return file >= 0 && link_for_nobody(kernel, file) >= 0 && neighbours_tell(kernel);
 }
 
 bool kernel_works_without_rights(struct kernel *kernel)
 {
-	int status = -1;
-	pid_t child;
-
-	if (kernel->rung == RUNG_PERF || !neighbours_prepare(kernel)) /* there each probe is a perf event */
-		return false;
-	child = fork();
-	if (!child)
-		_exit(!try_without_rights(kernel));
-	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
-		;
-	return child > 0 && !status;
+	/* There each probe is a perf event. */
+	return kernel->rung != RUNG_PERF && neighbours_prepare(kernel) && works_without_privileges(can_put_in, kernel);
 }
 
 static int read_uprobe_type(struct kernel *kernel)

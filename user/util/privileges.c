@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BIT(capability) (1ULL << (capability))
@@ -214,6 +215,19 @@ static bool become_nobody(void)
 bool keep_no_privileges(const char *const folders[])
 {
 	return (geteuid() || (empty_bounding_set() && become_nobody())) && keep_only(0, folders);
+}
+
+bool works_without_privileges(bool (*try)(void *context), void *context)
+{
+	static const char *const nowhere[] = { NULL };
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(!keep_no_privileges(nowhere) || !try(context));
+	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return child > 0 && !status;
 }
 
 bool keep_privileges_for_files(const char *const folders[], const struct caller *caller)
