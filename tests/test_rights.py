@@ -46,10 +46,11 @@ def has_nothing(watcher, rung, more=frozenset()):
     if rung == "perf":
         assert sets["Eff"] == own
         return
-    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == sets["Amb"] == set()
-    status = pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
-    assert "NoNewPrivs:\t1" in status
-    assert is_nobody(status), status
+    for task in pathlib.Path(f"/proc/{watcher.process.pid}/task").iterdir():
+        sets, status = rights.capabilities(f"{watcher.process.pid}/task/{task.name}"), (task / "status").read_text()
+        assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == sets["Amb"] == set(), status
+        assert "NoNewPrivs:\t1" in status
+        assert is_nobody(status), status
     starter, = rights.helpers(watcher.process.pid)["gaspbpf-starter"]
     assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE} | more) & own
 
@@ -100,6 +101,59 @@ def test_stuck_looks_at_threads_without_rights(waiting, observe, rung):
     assert status == 0, errors
     assert [thread["tid"] for thread in json.loads(out)["threads"]] == [process.pid]
     gate.let_through(process)
+
+
+# --- a command -----------------------------------------------------------------
+
+
+@pytest.fixture(params=["root", "nobody"])
+def command(request):
+    """The words of a command that runs such a program twice, one after the other, and ends with 3; its gate; the environment in which that user has called sudo."""
+    with rights.folder() as folder:
+        own, gate = monitoring.Runtime(folder / "runtime", "rights"), monitoring.Gate(folder / "gate")
+        os.chown(gate.folder, rights.NOBODY, rights.NOBODY)
+        user = {"root": {}, "nobody": {"SUDO_UID": rights.NOBODY, "SUDO_GID": rights.NOBODY}}[request.param]
+        words = ["sh", "-c", '"$@"; "$@"; exit 3', "sh", own.program, "--gate", gate, BARRIERS, PUTS]
+        yield list(map(str, words)), gate, {name: str(number) for name, number in user.items()}
+
+
+def reach_the_gate(gate):
+    """The first of the two programs."""
+    return int(gaspbpf.wait_for(lambda: next(gate.folder.glob("ready.*"), None), "the program at its gate").suffix[1:])
+
+
+def open_gate(gate):
+    for mark in "go", "end":
+        (gate.folder / mark).touch()
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_nothing_is_left_once_a_command_is_held(command, observe, rung):
+    """Not of the thread either that holds it; and all is seen from the first instruction, of what it starts, too."""
+    words, gate, user = command
+    watcher = observe("-v", "-m", "shmem", "--json", "-o", gate.folder / "run.gasp", "--", *words, env={"GASPBPF_RUNG": rung, **user}, ready=None)
+    first = reach_the_gate(gate)
+    assert pathlib.Path(f"/proc/{first}").stat().st_uid == int(user.get("SUDO_UID", 0))
+    has_nothing(watcher, rung)
+    open_gate(gate)
+    status, out, errors = watcher.finish()
+    assert status == 3, errors
+    report = json.loads(out)
+    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
+    assert report["loss"]["lost"] == 0 and gaspbpf.run("report", gate.folder / "run.gasp").returncode == 0
+    assert (gate.folder / "run.gasp").stat().st_uid == int(user.get("SUDO_UID", 0))
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_nothing_is_left_under_top(command, observe, rung):
+    words, gate, user = command
+    watcher = observe("top", "--once", "--json", "-d", "60", "-v", "-m", "shmem", "--", *words, env={"GASPBPF_RUNG": rung, **user}, ready=None)
+    reach_the_gate(gate)
+    has_nothing(watcher, rung)
+    open_gate(gate)
+    status, out, errors = watcher.finish()
+    assert status == 3, errors
+    assert all(f'"{name}"' in out for name in MADE)
 
 
 HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]

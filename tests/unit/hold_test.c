@@ -1,6 +1,6 @@
 /*
- * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost. And nobody stands still for ever, however long
- * the answer takes.
+ * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost. Nobody stands still for ever, however long
+ * the answer takes. And a command that is not to run is killed, by who may not kill it, too.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "target/target.h"
+#include "util/privileges.h"
 
 static pid_t child;
 static int begun[2], leave[2];
@@ -100,11 +101,51 @@ static void who_gets_no_answer_runs_on(void **state)
 	caller_free(&caller);
 }
 
+/* 0: it was killed before it did anything; else what went wrong. */
+static int kill_before_it_runs(const char *path, bool without_rights)
+{
+	static const char *const nowhere[] = { NULL };
+	char *const words[] = { "/bin/touch", (char *)path, NULL };
+	struct caller caller;
+	struct hold *hold;
+	int status = 0;
+	pid_t pid;
+
+	if (caller_find(&caller) || hold_start(&hold, &pid, words, &caller, true, 60000000000ULL))
+		return 1;
+	caller_free(&caller);
+	if (without_rights && (!hold_give_up_rights(hold) || !keep_no_privileges(nowhere) || !kill(pid, 0)))
+		return 2;
+	if (!hold_end_killing(hold, &status) && !hold_collect(pid, true, &status))
+		return 3;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : 4;
+}
+
+static void what_is_not_to_run_is_killed(void **state)
+{
+	char folder[] = "/tmp/gaspbpf-hold-XXXXXX", path[64];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/ran", folder);
+	for (int without = 0; without < 2 && !(without && geteuid()); without++) {
+		pid_t tester = fork(); /* what gives up its rights has none afterwards */
+		int status;
+
+		if (!tester)
+			_exit(kill_before_it_runs(path, without));
+		assert_int_equal(waitpid(tester, &status, 0), tester);
+		assert_int_equal(status, 0);
+		assert_int_not_equal(access(path, F_OK), 0);
+	}
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stop_is_nobodys_to_collect),
 		cmocka_unit_test(who_gets_no_answer_runs_on),
+		cmocka_unit_test(what_is_not_to_run_is_killed),
 	};
 
 	alarm(60); /* a child that lives on is waited for without an end */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 
 #define OTHER 61001
 
+static int command = -1; /* pidfd */
 static char folder[] = "/tmp/gaspbpf-keeper-XXXXXX", own[] = "/tmp/gaspbpf-keeper-XXXXXX", elsewhere[] = "/tmp/gaspbpf-keeper-XXXXXX";
 
 static const char *in(const char *where, const char *name)
@@ -68,7 +70,7 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 	assert_int_equal(chown(folder, owner, owner), 0);
 	child = fork();
 	if (!child) {
-		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
+		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], command, &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
 			exit(100);
 		exit(what()); /* as a whole program ends */
 	}
@@ -113,6 +115,11 @@ static int remove_replaced(void)
 {
 	file_remove(in(folder, "replaced"));
 	return is_there(in(folder, "replaced")) ? 0 : 1;
+}
+
+static int end_the_command(void)
+{
+	return keeper_end_command() ? 1 : 0;
 }
 
 static int be_killed(void)
@@ -173,6 +180,51 @@ static void what_is_not_to_be_left_goes(void **state)
 	assert_true(is_there(in(folder, "mine")));
 }
 
+/* A command of this user ends by what the keeper of that caller does; else it runs on. */
+static bool ends(uid_t user, uid_t caller, bool known)
+{
+	int became[2], status, result;
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(became), 0);
+	pid = fork();
+	if (!pid) {
+		if (setresgid(user, user, user) || setresuid(user, user, user) || write(became[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	if (known)
+		command = (int)syscall(SYS_pidfd_open, pid, 0);
+	close(became[1]);
+	assert_int_equal(read(became[0], &byte, 1), 1);
+	close(became[0]);
+	result = kept(caller, caller, end_the_command);
+	if (command >= 0)
+		close(command);
+	command = -1;
+	if (result)
+		kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), result ? SIGKILL : SIGTERM);
+	return !result;
+}
+
+static void a_command_is_asked_to_end(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_true(ends(0, 0, true));
+	assert_true(ends(OTHER, OTHER, true));
+	assert_true(ends(0, OTHER, true)); /* by sudo once more */
+	assert_false(ends(0, 0, false));
+	assert_false(ends(OTHER, OTHER + 1, true)); /* the caller may not, so neither may who acts for him */
+}
+
 static int make_folders(void **state)
 {
 	(void)state;
@@ -199,6 +251,7 @@ int main(void)
 		cmocka_unit_test(nothing_elsewhere),
 		cmocka_unit_test(another_file_of_that_name_stays),
 		cmocka_unit_test(what_is_not_to_be_left_goes),
+		cmocka_unit_test(a_command_is_asked_to_end),
 	};
 
 	return cmocka_run_group_tests(tests, make_folders, remove_folders);

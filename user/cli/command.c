@@ -29,6 +29,7 @@
 #include "cli/follow.h"
 #include "cli/launchers.h"
 #include "util/clock.h"
+#include "util/keeper.h"
 #include "util/log.h"
 
 #define DRAIN_FOR_NS 20000000 /* between two answers */
@@ -273,12 +274,21 @@ void command_let_go(struct job *job, bool wait)
 /* It is still held before its first instruction: better not started than running unobserved behind an error. */
 static void give_up_command(struct job *job)
 {
-	kill(job->command, SIGKILL);
-	command_let_go(job, true);
+	if (!hold_end_killing(job->hold, &job->command_status))
+		hold_collect(job->command, true, &job->command_status);
+	job->hold = NULL;
 	job->command = 0;
 }
 
-int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes)
+void command_ask_to_end(const struct job *job)
+{
+	if (keeper_is_there())
+		keeper_end_command();
+	else
+		kill(job->command, SIGTERM);
+}
+
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes, const struct text_list *written)
 {
 	struct caller caller;
 	int err = caller_find(&caller);
@@ -303,6 +313,7 @@ int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ri
 		return err;
 	}
 	job->nobserved = 1;
+	job_give_up_rights(job, written);
 	err = kernel_add_target(job->kernel, job->command);
 	if (!err)
 		err = attach_sites(job->kernel, job->plan, 0, &job->attach);

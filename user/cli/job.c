@@ -284,12 +284,20 @@ int job_load(struct job *job, uint64_t ring_bytes)
 	return kernel_load(&job->kernel, &options);
 }
 
+void job_give_up_rights(struct job *job, const struct text_list *written)
+{
+	const struct rights_later later = { .written = written, .control = job->control, .hold = job->hold };
+
+	if (written && !rights_give_up(job->kernel, &later))
+		log_info("rights are kept: it does not work without them here");
+}
+
 int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written)
 {
 	int err = job_load(job, ring_bytes);
 
-	if (!err && written && !rights_give_up(job->kernel, &(struct rights_later){ written, job->control, false }))
-		log_info("rights are kept: it does not work without them here");
+	if (!err)
+		job_give_up_rights(job, written);
 	return err ?: job_add_pids(job, list);
 }
 

@@ -40,11 +40,15 @@ struct job {
 
 /* Loads the kernel side, with job->callers: no probe is in yet, and nothing was looked at. 0 or -errno, said. */
 int job_load(struct job *job, uint64_t ring_bytes);
+/*
+ * Where that works, all rights are given up: nothing that a target made is looked at with them. Files are then written in the folders of
+ * `written` only. NULL: rights are kept.
+ */
+void job_give_up_rights(struct job *job, const struct text_list *written);
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */
 int job_add_pids(struct job *job, const struct pid_list *list);
 /*
- * Both, and in between all rights are given up, where that works: nothing that a target made is looked at with them. Files are then written in the folders of
- * `written` only. NULL: rights are kept.
+ * Both, and in between all rights are given up (job_give_up_rights()).
  */
 int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written);
 /* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT, said, or -ENOMEM. */

@@ -481,13 +481,24 @@ static int open_wake(const struct watch *w)
 	return wake;
 }
 
+/* Where files are written. NULL: rights are needed for more than that: tools are started later, with the rights of their caller, and may have to be ended. */
+static const struct text_list *written_by(const struct options *o)
+{
+	static char *places[] = { "." };
+	static const struct text_list nowhere = { 0 }, here = { .items = places, .count = 1 };
+
+	if (o->tools.libraries.count)
+		return NULL;
+	return o->outputs.count ? &o->outputs : o->flight.on ? &here : &nowhere;
+}
+
 static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
 {
 	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0) };
 	int err = w.signals < 0 ? w.signals : 0;
 
 	if (!err)
-		err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes)
+		err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes, written_by(o))
 				 : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
@@ -527,15 +538,6 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 	return err;
 }
 
-/* Tools are started later, with the rights of their caller, and may have to be ended. */
-static int look_at_processes(struct options *o, struct job *job)
-{
-	struct text_list here = { .items = (char *[]){ "." }, .count = o->flight.on };
-	const struct text_list *written = o->outputs.count ? &o->outputs : &here;
-
-	return job_open(job, &o->choice.pids, o->observing.ring_bytes, o->tools.libraries.count ? NULL : written);
-}
-
 /* Everything that can be wrong is found here, before any probe is in. */
 static int prepare(struct options *o, struct job *job, struct outputs *outputs, int argc, char **argv)
 {
@@ -559,7 +561,7 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 	if (!err)
 		job->control = control_open();
 	if (!err && !o->command)
-		err = look_at_processes(o, job);
+		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, written_by(o));
 	if (!err)
 		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	return err;

@@ -62,8 +62,8 @@ static int open_by_reader(const char *path)
 	return fd;
 }
 
-/* User 0 becomes another one, for whom files are made and removed by a process of their own. */
-static bool leave_user_0(char *const *folders, const struct text_list *written, const char *socket)
+/* User 0 becomes another one, for whom files are made and removed, and the command is ended, by a process of their own. */
+static bool leave_user_0(char *const *folders, const struct text_list *written, const char *socket, const struct hold *hold)
 {
 	static const char *const nowhere[] = { NULL };
 	const char **files = files_of(written, socket);
@@ -71,7 +71,8 @@ static bool leave_user_0(char *const *folders, const struct text_list *written, 
 	int error = files ? caller_find(&caller) : -ENOMEM;
 
 	if (!error) {
-		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .suffix = ".gasp", .files = files, .left = socket, .caller = &caller });
+		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .suffix = ".gasp", .files = files, .left = socket,
+			.command = hold ? hold_pidfd(hold) : -1, .caller = &caller });
 		caller_free(&caller);
 	}
 	free(files);
@@ -81,10 +82,12 @@ static bool leave_user_0(char *const *folders, const struct text_list *written, 
 	return !error && keep_no_privileges(nowhere);
 }
 
-static bool give_up(const struct text_list *written, const char *socket)
+static bool give_up(const struct text_list *written, const char *socket, struct hold *hold)
 {
 	char **folders = folders_of(written, socket);
-	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, written, socket));
+	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, written, socket, hold));
+
+	done = done && (!hold || hold_give_up_rights(hold));
 
 	if (done)
 		log_info("all rights are given up: others read for it");
@@ -96,7 +99,7 @@ static bool give_up(const struct text_list *written, const char *socket)
 
 bool rights_give_up(struct kernel *kernel, const struct rights_later *later)
 {
-	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later->written, control_path(later->control));
+	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later->written, control_path(later->control), later->hold);
 }
 
 static bool sees_others(void *unused)
@@ -107,5 +110,5 @@ static bool sees_others(void *unused)
 void rights_give_up_to_look(bool sampling)
 {
 	if (may_observe() && works_without_privileges(sees_others, NULL) && !reader_prepare(sampling))
-		give_up(&(struct text_list){ 0 }, NULL);
+		give_up(&(struct text_list){ 0 }, NULL, NULL);
 }

@@ -13,6 +13,7 @@ struct rights_later {
 	const struct text_list *written;
 	const struct control *control; /* NULL: there is none */
 	bool sampling;                 /* sampler_open() */
+	struct hold *hold;             /* NULL: no command is held */
 };
 
 /*

@@ -184,7 +184,7 @@ static bool do_keys(struct run *r, bool *redraw)
 	if (wish == SCREEN_FASTER && r->interval > LEAST_INTERVAL)
 		r->interval /= 2;
 	if (wish == SCREEN_END_COMMAND)
-		kill(r->job.command, SIGTERM); /* the screen goes with it */
+		command_ask_to_end(&r->job); /* the screen goes with it */
 	*redraw |= wish != SCREEN_NOTHING;
 	return wish == SCREEN_QUIT;
 }
@@ -256,19 +256,21 @@ static int open_wake(const struct run *r)
 	return wake;
 }
 
+static const struct text_list nowhere; /* it writes no files */
+
 /* A command that is started has no terminal while the screen is on: what it prints is shown at the end. */
 static int start_command(struct run *r)
 {
 	int before[3], nothing = open("/dev/null", O_RDWR | O_CLOEXEC), output, err;
 
 	if (!r->guard)
-		return job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes);
+		return job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes, &nowhere);
 	output = guard_output(r->guard) >= 0 ? guard_output(r->guard) : nothing;
 	for (int fd = 0; fd < 3; fd++) {
 		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
 		dup2(fd ? output : nothing, fd);
 	}
-	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes);
+	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes, &nowhere);
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(before[fd], fd);
 		close(before[fd]);
@@ -297,7 +299,7 @@ static int prepare(struct run *r, struct options *o)
 	if (!err && o->command)
 		return start_command(r);
 	if (!err)
-		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, &(struct text_list){ 0 });
+		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, &nowhere);
 	return err ?: job_attach(job, o->observing.scope);
 }
 
@@ -349,7 +351,7 @@ static void part_from_command(struct run *r)
 {
 	struct job *job = &r->job;
 
-	command_let_go(job, false);
+	command_let_go(job, !job_alive(job)); /* its end is told a moment before it can be collected */
 	for (int i = 0; r->interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
 		usleep(10000);
 		command_let_go(job, false);

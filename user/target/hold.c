@@ -29,6 +29,9 @@
  *
  * Who ends is let go just before, so that its end is its parent's alone.
  *
+ * The kernel asks for rights when a hold is taken, and not again: so once the command is held all of it works without any, but what
+ * /proc tells, which is asked of the reader (reader.h).
+ *
  * Where it stops: a child made with CLONE_UNTRACED is not held. It gets its probes when its fork is told, and its blind window is noted. A program that wants
  * to trace others itself cannot while it or they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
  */
@@ -51,8 +54,10 @@
 
 #include "gaspbpf/wire.h"
 #include "target/proc.h"
+#include "target/reader.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define SECOND 1000000000ULL
@@ -456,6 +461,29 @@ static void start(struct hold *hold)
 		step_begin(hold, t, false); /* it stands at the end of its exec */
 }
 
+/* Who traces needs rights only when it takes hold. */
+static void give_up_rights(struct hold *hold)
+{
+	static const char *const nowhere[] = { NULL };
+	bool asked;
+
+	pthread_mutex_lock(&hold->lock);
+	asked = hold->give_up;
+	hold->give_up = false;
+	pthread_mutex_unlock(&hold->lock);
+	if (!asked)
+		return;
+	hold->given_up = keep_no_privileges(nowhere);
+	ring_bell(hold->began);
+}
+
+/* Where there may be no right to send it a signal, the kernel kills it once its tracer has ended. */
+static void kill_command(struct hold *hold)
+{
+	if (ptrace(PTRACE_SETOPTIONS, hold->command, 0, PTRACE_O_EXITKILL))
+		ptrace(PTRACE_KILL, hold->command, 0, 0);
+}
+
 /*
  * What has stopped goes on with its signal, which would be lost with us. All that is held otherwise goes on when this thread ends, at one moment: a debugger
  * that stands still among them finds nobody held.
@@ -465,8 +493,10 @@ static void let_all_leave(struct hold *hold)
 	struct tracee *t, *next;
 
 	hold->all_leave = true;
+	if (hold->kills)
+		kill_command(hold);
 	HASH_ITER(hh, hold->tracees, t, next)
-		if (t->waiting && t->signal)
+		if (!hold->kills && t->waiting && t->signal)
 			hold_resume(hold, t);
 	collect(hold);
 	HASH_ITER(hh, hold->tracees, t, next)
@@ -493,6 +523,7 @@ static void *serve(void *context)
 		while (read(hold->children, &info, sizeof(info)) == sizeof(info))
 			;
 		silence_bell(hold->woken);
+		give_up_rights(hold);
 		take_replies(hold);
 		let_impatient_go(hold);
 		pthread_mutex_lock(&hold->lock);
@@ -525,7 +556,7 @@ static int open_bells(struct hold *hold)
 /* Forks the command, which waits for the thread that will trace it. */
 static int begin(struct hold *hold, char *const argv[], const struct caller *caller)
 {
-	int err = command_fork(&hold->start, argv, caller);
+	int err = reader_start() ?: command_fork(&hold->start, argv, caller); /* our thread asks readers, and has no children but those that it holds */
 
 	if (err)
 		return err;
@@ -600,6 +631,21 @@ int hold_fd(const struct hold *hold)
 	return hold->news;
 }
 
+int hold_pidfd(const struct hold *hold)
+{
+	return hold->ended;
+}
+
+bool hold_give_up_rights(struct hold *hold)
+{
+	pthread_mutex_lock(&hold->lock);
+	hold->give_up = true;
+	pthread_mutex_unlock(&hold->lock);
+	ring_bell(hold->woken);
+	silence_bell(hold->began); /* blocks until it is rung */
+	return hold->given_up;
+}
+
 bool hold_has(struct hold *hold, pid_t tid)
 {
 	bool has;
@@ -610,15 +656,14 @@ bool hold_has(struct hold *hold, pid_t tid)
 	return has;
 }
 
-bool hold_end(struct hold *hold, int *status)
+static bool end_hold(struct hold *hold, bool kills, int *status)
 {
 	struct hold_notice notice;
 	bool ended = false;
 
-	if (!hold)
-		return false;
 	pthread_mutex_lock(&hold->lock);
 	hold->end = true;
+	hold->kills = kills;
 	pthread_mutex_unlock(&hold->lock);
 	ring_bell(hold->woken);
 	pthread_join(hold->thread, NULL);
@@ -630,4 +675,14 @@ bool hold_end(struct hold *hold, int *status)
 	}
 	hold_free(hold);
 	return ended;
+}
+
+bool hold_end(struct hold *hold, int *status)
+{
+	return hold && end_hold(hold, false, status);
+}
+
+bool hold_end_killing(struct hold *hold, int *status)
+{
+	return end_hold(hold, true, status);
 }

@@ -67,7 +67,7 @@ struct hold {
 	bool follow;
 	pid_t command;
 	int started;             /* 0 or -errno */
-	int began;               /* eventfd: started is valid */
+	int began;               /* eventfd: started is valid; later on, given_up is */
 	int children;            /* signalfd: SIGCHLD */
 	int told;                /* eventfd: notices */
 	int woken;               /* eventfd: replies, or the end */
@@ -78,7 +78,8 @@ struct hold {
 	struct tracee *tracees;  /* by tid */
 	struct question *first_question, **last_question;
 	struct reply *replies;
-	bool end;
+	bool end, kills;         /* kills: ... with the command */
+	bool give_up, given_up;  /* its thread is to give up its rights; it has */
 	uint64_t tickets;
 	uint64_t patience, looked; /* ns; when those who have waited too long were last looked for */
 	bool left;               /* nobody is held any more */

@@ -243,6 +243,18 @@ int reader_serve(const char *argument)
 	return starter_serve(0, argument && !strcmp(argument, STARTER_SAMPLES));
 }
 
+int reader_start(void)
+{
+	int error;
+
+	if (!readers.possible)
+		return 0;
+	pthread_mutex_lock(&readers.lock);
+	error = readers.reached || readers.last ? 0 : start_starter();
+	pthread_mutex_unlock(&readers.lock);
+	return error;
+}
+
 int reader_prepare(bool sampling)
 {
 	int error;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -26,6 +27,12 @@ char *reader_file(int folder, const char *path, pid_t pid, size_t most, size_t *
 /* What a link of /proc/PID, which is `folder`, says, NUL-terminated: its length, less than `room`, or -errno. */
 ssize_t reader_link(int folder, const char *name, pid_t pid, char *text, size_t room);
 
+/* Starts what starts readers, where there is none: as a child of the thread that calls. 0 or -errno. */
+int reader_start(void);
+
+/* What stat(2) says of what a path of /proc leads to, in the end: 0 or -errno. */
+int reader_stat(const char *path, pid_t pid, struct stat *found);
+
 enum reader_way {
 	READER_PROC,           /* a name in /proc/PID, which is `folder` */
 	READER_BELOW,          /* a path as it is for those whose root is `folder` */
@@ -41,9 +48,9 @@ int reader_open(enum reader_way way, int folder, const char *path, const struct 
 #define READER_ROOM (65u << 20)        /* of an answer: at least MAPS_BYTES */
 #define READER_PIECES 1024             /* the kernel's own limit */
 
-enum reader_what { READ_MEMORY, READ_FILE, READ_LINK, OPEN_FILE };
+enum reader_what { READ_MEMORY, READ_FILE, READ_LINK, READ_STAT, OPEN_FILE };
 
-/* Comes with the folder's descriptor, but for READ_MEMORY. What is not needed of the end is left out. */
+/* Comes with the folder's descriptor, but for READ_MEMORY and READ_STAT. What is not needed of the end is left out. */
 struct reader_request {
 	uint32_t what;
 	int32_t pid;

@@ -107,6 +107,22 @@ ssize_t reader_link(int folder, const char *name, pid_t pid, char *text, size_t 
 	return got;
 }
 
+int reader_stat(const char *path, pid_t pid, struct stat *found)
+{
+	struct reader_request request = { .what = READ_STAT, .pid = pid };
+	int length = put_path(&request, path), opened;
+	int64_t got;
+
+	if (!reader_possible())
+		return stat(path, found) ? -errno : 0;
+	reader_begin();
+	got = length < 0 ? length : reader_ask(&request, length, -1, &opened);
+	if (got == sizeof(*found))
+		memcpy(found, reader_answer(), sizeof(*found));
+	reader_finish(got);
+	return got == sizeof(*found) ? 0 : got < 0 ? (int)got : -EIO;
+}
+
 int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner)
 {
 	struct reader_request request = { .what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid };

@@ -86,6 +86,16 @@ static int64_t read_link(const struct reader_request *request, int folder, char 
 	return length < 0 ? -errno : length;
 }
 
+static int64_t read_stat(const struct reader_request *request, char *memory)
+{
+	struct stat found;
+
+	if (stat(request->path, &found))
+		return -errno;
+	memcpy(memory, &found, sizeof(found));
+	return sizeof(found);
+}
+
 static int64_t answer(const struct reader_request *request, int folder, char *memory, int *opened)
 {
 	const struct process owner = { .proc_fd = folder, .uid = request->uid, .gid = request->gid };
@@ -96,6 +106,8 @@ static int64_t answer(const struct reader_request *request, int folder, char *me
 		return read_file(request, folder, memory);
 	if (request->what == READ_LINK)
 		return read_link(request, folder, memory);
+	if (request->what == READ_STAT)
+		return read_stat(request, memory);
 	*opened = file_open_here(request->way, folder, request->path, &owner);
 	return *opened < 0 ? *opened : 0;
 }

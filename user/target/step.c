@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "target/proc.h"
+#include "target/reader.h"
 #include "util/log.h"
 
 #define STEPS_MOST 20000 /* system calls; a linker makes eight for each library */
@@ -40,16 +41,16 @@
 /* --- files ------------------------------------------------------------- */
 
 /*
- * The file at this path below /proc/PID; NULL: none, or no memory. *changed: it is known, but has been written to since it was
+ * The file at this path below /proc/PID; NULL: none, it does not answer, or no memory. *changed: it is known, but has been written to since it was
  * looked at. What is not known yet becomes known as not looked at.
  */
-static struct held_file *file_at(struct hold *hold, const char *path, bool *changed)
+static struct held_file *file_at(struct hold *hold, const struct tracee *t, const char *path, bool *changed)
 {
 	struct held_file *file, fresh;
 	struct stat st;
 
 	*changed = false;
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
+	if (reader_stat(path, t->tid, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	memset(&fresh, 0, sizeof(fresh));
 	fresh.key.device = st.st_dev;
@@ -143,7 +144,7 @@ static struct held_file *find_linker(struct hold *hold, struct tracee *t, const 
 	}
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", t->tid, (unsigned long long)at->start,
 		 (unsigned long long)at->end);
-	return file_at(hold, path, &changed);
+	return file_at(hold, t, path, &changed);
 }
 
 void step_begin(struct hold *hold, struct tracee *t, bool other_thread)
@@ -160,9 +161,9 @@ void step_begin(struct hold *hold, struct tracee *t, bool other_thread)
 	t->linker_start = t->linker_end = 0;
 	t->mapping = t->asked[1] = NULL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-	t->asked[0] = file_at(hold, path, &changed);
+	t->asked[0] = file_at(hold, t, path, &changed);
 	snprintf(path, sizeof(path), "/proc/%d/maps", t->tid);
-	text = proc_read(-1, path, MAPS_BYTES, &size);
+	text = reader_file(-1, path, t->tid, MAPS_BYTES, &size);
 	if (text && !maps_parse(text, size, &mappings, &count))
 		t->asked[1] = find_linker(hold, t, mappings, count);
 	free(text);
@@ -180,7 +181,7 @@ static void before_mapping(struct hold *hold, struct tracee *t, int fd)
 	bool changed;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	t->mapping = file_at(hold, path, &changed);
+	t->mapping = file_at(hold, t, path, &changed);
 	t->asked[0] = t->asked[1] = NULL;
 	if (changed)
 		ask(hold, t, HOLD_LOOK);

@@ -379,6 +379,13 @@ int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct 
 int hold_fd(const struct hold *hold);
 bool hold_next(struct hold *hold, struct hold_notice *notice);
 void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer);
+/* Of the command: a pidfd, which is hold's. */
+int hold_pidfd(const struct hold *hold);
+/*
+ * What it is held by needs no rights from here on, and gives up all of its own (keep_no_privileges(), which is for a single thread). To be called
+ * before the first notice is answered. False: it has not.
+ */
+bool hold_give_up_rights(struct hold *hold);
 /* Is this process, or thread, held at present? */
 bool hold_has(struct hold *hold, pid_t tid);
 /*
@@ -386,6 +393,8 @@ bool hold_has(struct hold *hold, pid_t tid);
  * Else its end is from now on for the caller to collect with hold_collect(). NULL is allowed.
  */
 bool hold_end(struct hold *hold, int *status);
+/* The same, but the command, which stands before its first instruction, is killed. It takes no right to. */
+bool hold_end_killing(struct hold *hold, int *status);
 /* Has it ended? Then *status, as wait(2) gives it. With wait, waits for that. False: not yet, or it is no child of ours. */
 bool hold_collect(pid_t command, bool wait, int *status);
 

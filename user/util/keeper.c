@@ -21,8 +21,9 @@
 #include "util/privileges.h"
 
 #define KEEPER_NAME "gaspbpf-keeper"
+#define COMMAND_FD 3
 
-enum keeper_what { CREATE, REMOVE };
+enum keeper_what { CREATE, REMOVE, END_COMMAND };
 
 struct keeper_request {
 	uint32_t what;
@@ -112,6 +113,26 @@ static int create(const struct kept *kept, const char *path)
 	return -EPERM;
 }
 
+/* It is the caller's, or root's where sudo was not used, or it was again. */
+static int end_command(const struct kept *kept)
+{
+	const struct caller *caller = kept->keeping->caller;
+	int status = -1;
+	pid_t child;
+
+	if (!syscall(SYS_pidfd_send_signal, COMMAND_FD, SIGTERM, NULL, 0))
+		return 0;
+	if (errno != EPERM || !caller->uid)
+		return -errno;
+	child = fork();
+	if (!child)
+		_exit(setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid) ||
+		      syscall(SYS_pidfd_send_signal, COMMAND_FD, SIGTERM, NULL, 0));
+	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return status ? -EPERM : 0;
+}
+
 static void serve(const struct kept *kept, int channel)
 {
 	struct keeper_request request;
@@ -128,6 +149,8 @@ static void serve(const struct kept *kept, int channel)
 			result = remove_kept(kept, request.path);
 		else if (request.what == CREATE)
 			result = made = create(kept, request.path);
+		else if (request.what == END_COMMAND && kept->keeping->command >= 0)
+			result = end_command(kept);
 		if (pass_send(channel, &result, sizeof(result), made) <= 0)
 			return;
 		if (made >= 0)
@@ -135,7 +158,7 @@ static void serve(const struct kept *kept, int channel)
 	}
 }
 
-/* In the child: of what its parent has open it keeps the channel, and where errors are said. */
+/* In the child: of what its parent has open it keeps the channel, where errors are said, and the command. */
 static int become_keeper(const struct keeping *keeping, int channel)
 {
 	struct kept kept;
@@ -145,7 +168,11 @@ static int become_keeper(const struct keeping *keeping, int channel)
 	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
 	prctl(PR_SET_NAME, KEEPER_NAME);
 	keeper.pid = 0;
-	if (dup2(channel, 0) != 0 || dup2(STDERR_FILENO, 1) != 1 || syscall(SYS_close_range, 3u, ~0u, 0u))
+	if (dup2(channel, 0) != 0 || dup2(STDERR_FILENO, 1) != 1)
+		return 1;
+	if (keeping->command >= 0 && keeping->command != COMMAND_FD && dup2(keeping->command, COMMAND_FD) != COMMAND_FD)
+		return 1;
+	if (syscall(SYS_close_range, keeping->command >= 0 ? COMMAND_FD + 1u : COMMAND_FD, ~0u, 0u))
 		return 1;
 	if (!note(&kept, keeping) || !keep_privileges_for_files(keeping->folders, keeping->caller))
 		return 1;
@@ -237,4 +264,13 @@ void keeper_remove(const char *path)
 	ask(REMOVE, path, &made);
 	if (made >= 0)
 		close(made);
+}
+
+int keeper_end_command(void)
+{
+	int made, result = ask(END_COMMAND, "", &made);
+
+	if (made >= 0)
+		close(made);
+	return result;
 }

@@ -3,7 +3,8 @@
  *
  * Root's outputs lie where only root, or who called it, may write. Who looks into what hostile users made has become a user that nobody is
  * (keep_no_privileges()). So before that it starts the keeper, which looks at nothing but its requests: it makes new files in folders that were
- * named at its start, and removes files that were. At its end it removes the last of these, also where its parent was killed.
+ * named at its start, and removes files that were. At its end it removes the last of these, also where its parent was killed. And it can ask
+ * the command that was started to end.
  */
 #ifndef GASPBPF_KEEPER_H
 #define GASPBPF_KEEPER_H
@@ -15,11 +16,15 @@ struct keeping {
 	const char *suffix;             /* with which their names end: nothing that others look for there, and obey */
 	const char *const *files;       /* NULL-terminated: that can be removed; they are there */
 	const char *left;               /* such a one, that is not to be left behind; NULL: none */
+	int command;                    /* pidfd of what the caller started; -1: nothing */
 	const struct caller *caller;    /* whose files they are */
 };
 
 /* From here on, file_create_new(), file_give_back() and file_remove() of this process ask it. 0 or -errno. */
 int keeper_start(const struct keeping *keeping);
+
+/* Asks the command to end (SIGTERM). 0 or -errno. */
+int keeper_end_command(void);
 
 /* For files.c. */
 bool keeper_is_there(void);

@@ -197,7 +197,10 @@ static bool keep_only(uint64_t keep, const char *const folders[])
 	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && change_only_below(folders);
 }
 
-/* In a container's own numbers of users there may be no such one: user 0 is nobody outside of it, then. */
+/*
+ * In a container's own numbers of users there may be no such one: user 0 is nobody outside of it, then. The C library's calls would change the user of all
+ * threads; but the other rights are a thread's own, and a thread that is no user 0 any more could not give up the rest of them.
+ */
 static bool become_nobody(void)
 {
 	const id_t nobody = NOBODYS + (id_t)getpid() % NOBODYS_COUNT;
@@ -206,7 +209,7 @@ static bool become_nobody(void)
 
 	prctl(PR_GET_PDEATHSIG, &with_parent);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* its session's keys are not for who takes it over; where it has none that is well */
-	done = !setgroups(0, NULL) && !setresgid(nobody, nobody, nobody) && !setresuid(nobody, nobody, nobody);
+	done = !syscall(SYS_setgroups, 0, NULL) && !syscall(SYS_setresgid, nobody, nobody, nobody) && !syscall(SYS_setresuid, nobody, nobody, nobody);
 	done = done || errno == EINVAL || errno == EPERM;
 	prctl(PR_SET_PDEATHSIG, with_parent);
 	return done;
