@@ -168,6 +168,16 @@ def test_where_proc_hides_others_rights_are_kept(waiting, command):
     assert "no such process" not in result.stderr and "ended while" not in result.stderr, result.stderr
 
 
+def test_where_proc_hides_others_a_command_is_seen(command):
+    """Its user is not gaspbpf's any more, were rights given up."""
+    words, gate, user = command
+    open_gate(gate)
+    result = subprocess.run([*HIDDEN, str(gaspbpf.PROGRAM), "-v", "-m", "shmem", "--json", "--", *words], env={**os.environ, **user},
+                            capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    assert result.returncode == 3 and "all rights are given up" not in result.stderr, result.stderr
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(result.stdout)).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
+
+
 def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_path):
     """That a launcher's ranks were found is said before any file of theirs is opened."""
     own, gate = runtime("ranks"), monitoring.Gate(tmp_path / "gate")
