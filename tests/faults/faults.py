@@ -256,6 +256,24 @@ class Faults:
             first.setdefault(way, at)
         return sorted(first.values()), result
 
+    def kill_after(self, scenario, seconds):
+        """What is wrong after a SIGKILL at that moment, or an end before it; and the result."""
+        for path in scenario.recording, scenario.output:
+            if path:
+                path.unlink(missing_ok=True)
+        process = self.start(scenario.arguments, scenario.unable)
+        time.sleep(seconds)
+        held = remains.held_by(process.pid)
+        process.kill()
+        result = self.finish(process)
+        found = [] if result.status in (-signal.SIGKILL, 0, scenario.ends_with) else [f"ended with {result.status}"]
+        found += left_behind(scenario, result)
+        try:
+            remains.assert_gone(held)
+        except AssertionError as error:
+            found.append(str(error))
+        return found, result
+
     def fail(self, scenario, kind, at, error, **more):
         """What is wrong when this call fails, and the result."""
         result = self.run(scenario, kind=kind, at=at, errno=error, **more)

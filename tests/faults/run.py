@@ -2,12 +2,16 @@
 """Every fault: lets each call of each kind fail, one run of gaspbpf after the other, and tells which promise was broken.
 
     tests/faults/run.py [--kinds memory,write,...] [--ways] [--from N] [--every N] [SCENARIO...]
+    tests/faults/run.py --kills N [--seed N] [SCENARIO...]
 
 As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for each way that leads there.
+--kills ends each by SIGKILL instead, at so many moments of its run.
 """
 import argparse
 import os
 import pathlib
+import random
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +54,26 @@ def run(maker, scenario, options):
     return len(points), bad
 
 
+def run_killed(maker, scenario, options):
+    """The same for moments at which it is killed: any of the time that it takes, and a little after."""
+    begin, bad, killed = time.monotonic(), 0, 0
+    maker.run(scenario)
+    whole, moments = time.monotonic() - begin, random.Random(f"{options.seed} {scenario.name}")
+    for number in range(1, options.kills + 1):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{scenario.name}: {number} of {options.kills}", end="", file=sys.stderr, flush=True)
+        seconds = 1.05 * whole * moments.random()
+        found, result = maker.kill_after(scenario, seconds)
+        killed += result.status == -signal.SIGKILL
+        if found:
+            bad += 1
+            print(f"\r{scenario.name}: killed after {seconds:.4f} s: {'; '.join(found)}\n  {result.errors.strip()}", flush=True)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    print(f"{scenario.name}: {options.kills} moments of {whole:.2f} s, killed at {killed} of them, in {time.monotonic() - begin:.0f} s, {bad} wrong", flush=True)
+    return options.kills, bad
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="report, record, monitor ... (default: all)")
@@ -57,6 +81,8 @@ def main():
     parser.add_argument("--ways", action="store_true", help="of memory and files one call for each way that leads there")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th call")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
+    parser.add_argument("--kills", type=int, default=0, metavar="N", help="no faults: SIGKILL at N moments of each")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of these moments (default: 1)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         target = faults.Target(pathlib.Path(folder))
@@ -66,7 +92,8 @@ def main():
             if unknown:
                 parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(scenarios)}")
             maker = faults.Faults(folder)
-            results = [run(maker, scenarios[name], options) for name in options.scenarios or scenarios]
+            one = run_killed if options.kills else run
+            results = [one(maker, scenarios[name], options) for name in options.scenarios or scenarios]
             out, status = target.end()
         finally:
             target.kill()

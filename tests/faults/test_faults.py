@@ -148,14 +148,8 @@ def test_killed_at_some_moment(maker, scenarios, target, name):
     scenario = scenarios[name]
     for i in range(2):
         seconds = 2 * random.Random(f"{SEED} {name} {i}").random()
-        process = maker.start(scenario.arguments)
-        time.sleep(seconds)
-        held = remains.held_by(process.pid)
-        process.kill()
-        result = maker.finish(process)
-        assert result.status in (-signal.SIGKILL, 0)
-        assert not faults.left_behind(scenario, result), f"after {seconds} s"
-        remains.assert_gone(held)
+        found, result = maker.kill_after(scenario, seconds)
+        assert not found, f"after {seconds} s"
 
 
 def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
