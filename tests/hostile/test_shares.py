@@ -160,6 +160,10 @@ class Machine:
     def own(self, name):
         return monitored.scrape_anew(self.url)[name][0][1]
 
+    def figures(self):
+        """What it says of itself, for who wants to know why something is not as it should be."""
+        return {name: values[0][1] for name, values in monitored.scrape_anew(self.url).items() if len(values) == 1 and values[0][1]}
+
     def start_greedy(self, threads, rounds, libraries, functions):
         """It goes on when so many functions have probes. It has done all it does when it returns: (the process, the calls it made)."""
         greedy = self.start(GREEDY_USER, self.folder / "greedy", threads, rounds, *libraries)
@@ -242,7 +246,7 @@ def an_honest_job_is_exact(machine, folder):
     counted = machine.settled(lambda: machine.calls_of(job.pid), made)
     (gate / "end").touch()
     assert job.wait(timeout=gaspbpf.PATIENCE) == 0
-    assert counted == made, machine.errors()
+    assert counted == made, (machine.errors(), machine.figures())
     assert not machine.refused(HONEST)
     return job.pid, made
 
