@@ -52,6 +52,7 @@ def has_nothing(watcher, rung, more=frozenset()):
         assert "NoNewPrivs:\t1" in status
         assert is_nobody(status), status
     starter, = rights.helpers(watcher.process.pid)["gaspbpf-starter"]
+    assert "Seccomp:\t2" in pathlib.Path(f"/proc/{starter}/status").read_text()
     assert rights.capabilities(starter)["Eff"] == (rights.TO_READ | {rights.CAP_SYS_PTRACE} | more) & own
 
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "target/proc.h"
 #include "target/reader.h"
 #include "target/target.h"
+#include "util/call_filter.h"
 #include "util/passing.h"
 #include "util/privileges.h"
 
@@ -154,6 +156,32 @@ static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 	return uid;
 }
 
+/* --- its rights ---------------------------------------------------------- */
+
+#define ALLOW(name) { .call = SYS_##name }
+
+/*
+ * What it needs, and what its readers do until they have a filter of their own. What else is tried fails, and is not its end: without it nothing more could
+ * be read. It can write nowhere: not to files, and not to the memory of whom it holds.
+ */
+static bool filter_calls(bool samples)
+{
+	static const struct call_rule rules[] = {
+		ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(read), ALLOW(close), RULE_OPENAT_TO_READ, { SYS_openat2, RULE_UNKNOWN, 0, { 0 } },
+		ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlinkat), ALLOW(fcntl), ALLOW(setfsuid), ALLOW(setfsgid),
+		ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(restart_syscall),
+		ALLOW(exit), ALLOW(exit_group),
+		ALLOW(poll), ALLOW(clone), ALLOW(pidfd_open), ALLOW(pidfd_send_signal), ALLOW(kill), ALLOW(wait4), ALLOW(get_robust_list),
+		{ SYS_ioctl, RULE_ONE_OF, 1, { NS_GET_OWNER_UID, NS_GET_PARENT } },
+		{ SYS_ptrace, RULE_ONE_OF, 0, { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH } },
+		ALLOW(rt_sigprocmask), ALLOW(set_robust_list), ALLOW(dup2), ALLOW(close_range), ALLOW(prctl), ALLOW(capget), ALLOW(capset),
+		ALLOW(perf_event_open), /* the last one */
+	};
+	size_t count = sizeof(rules) / sizeof(rules[0]);
+
+	return calls_allow_only(rules, samples ? count : count - 1, false);
+}
+
 /* --- the channels ------------------------------------------------------- */
 
 static bool add_channel(int fd)
@@ -211,7 +239,7 @@ int starter_serve(int channel, bool samples)
 	prctl(PR_SET_NAME, STARTER_NAME);
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGCHLD, SIG_IGN);
-	if (!keep_privileges_to_read(samples))
+	if (!keep_privileges_to_read(samples) || !filter_calls(samples))
 		return 1;
 	add_channel(channel);
 	while (starter.nchannels) {
