@@ -18,6 +18,7 @@ import rights
 
 GREEDY_USER, HONEST = 61017, 61018  # of nobody else on the machine
 ROOMS = {"sums": 1 << 18, "functions": 8189}  # docs/security-shares.md
+NOTICED = "gaspbpf_noticed_processes_total" # they have their probes
 SETTLED = 20     # seconds; what is given out is not older
 LATENCY = 5      # seconds, of a scrape, however busy the machine
 RSS = 1 << 30    # bytes of the monitor's own that no user makes it exceed
@@ -166,9 +167,11 @@ class Machine:
 
     def start_greedy(self, threads, rounds, libraries, functions):
         """It goes on when so many functions have probes. It has done all it does when it returns: (the process, the calls it made)."""
+        before = self.own(NOTICED)
         greedy = self.start(GREEDY_USER, self.folder / "greedy", threads, rounds, *libraries)
         assert greedy.stdout.readline() == "ready\n"
         gaspbpf.wait_for(lambda: self.own("gaspbpf_sites") >= functions or "functions" in self.refused(GREEDY_USER), f"its probes: {self.errors()}")
+        gaspbpf.wait_for(lambda: self.own(NOTICED) > before, "the monitor to have done with it: else this one would be taken for the next")
         greedy.stdin.write("\n")
         greedy.stdin.flush()
         return greedy, int(greedy.stdout.readline())
@@ -236,10 +239,10 @@ def an_honest_job_is_exact(machine, folder):
     gate.mkdir()
     for path in (place, gate):
         os.chmod(path, 0o777)
-    before = machine.own("gaspbpf_noticed_processes_total")
+    before = machine.own(NOTICED)
     job = machine.start(HONEST, runtime.program, "--gate", gate, BARRIERS, PUTS)
     gaspbpf.wait_for(lambda: list(gate.glob("ready.*")), "the honest job to begin")
-    gaspbpf.wait_for(lambda: machine.own("gaspbpf_noticed_processes_total") > before, f"the monitor to notice the honest job: {machine.errors()}")
+    gaspbpf.wait_for(lambda: machine.own(NOTICED) > before, f"the monitor to notice the honest job: {machine.errors()}")
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: list(gate.glob("done.*")), "the honest job to do its work")
     made = {"GASP_SHMEM_BARRIER_ALL": BARRIERS, "GASP_SHMEM_PUT": PUTS}
