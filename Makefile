@@ -8,6 +8,7 @@
 # make V=1        shows the commands
 
 BUILD   := build
+comma   := ,
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
 PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd ncursesw
@@ -80,13 +81,17 @@ unit: $(UNITS) $(BUILD)/tests/compose
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/unit/libshared.a $(LIBRARY)
 	$(call say,UNIT,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/unit/libshared.a $(LIBRARY) -lcmocka $(LDLIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/unit/libshared.a $(LIBRARY) -lcmocka $(LDLIBS)
 
 # one with rings that it fills itself, as some fuzz targets do
 $(BUILD)/unit/pass_test: tests/unit/pass_test.c tests/fuzz/shared/kernel.c tests/fuzz/shared/fuzz.c $(LIBRARY)
 	$(call say,UNIT,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) -Wno-unused-parameter -o $@ $(filter %.c,$^) $(LIBRARY) -Wl,--wrap=kernel_control_fd \
 		-Wl,--wrap=epoll_ctl -lcmocka $(LDLIBS)
+
+# one that plays the capture
+$(BUILD)/unit/live_test: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads \
+				    clock_monotonic)
 
 # what several unit tests need
 $(BUILD)/unit/libshared.a: $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,$(wildcard tests/unit/shared/*.c))
