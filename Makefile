@@ -89,9 +89,10 @@ $(BUILD)/unit/pass_test: tests/unit/pass_test.c tests/fuzz/shared/kernel.c tests
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) -Wno-unused-parameter -o $@ $(filter %.c,$^) $(LIBRARY) -Wl,--wrap=kernel_control_fd \
 		-Wl,--wrap=epoll_ctl -lcmocka $(LDLIBS)
 
-# one that plays the capture
-$(BUILD)/unit/live_test: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads \
-				    clock_monotonic)
+# those that play the capture, or the kernel
+wraps = $(addprefix -Wl$(comma)--wrap=,$(1))
+$(BUILD)/unit/live_test: LDFLAGS += $(call wraps,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads clock_monotonic)
+$(BUILD)/unit/tally_test: LDFLAGS += $(call wraps,kernel_read_sums kernel_forget_sum kernel_sums_forgotten kernel_changes site_price)
 
 # what several unit tests need
 $(BUILD)/unit/libshared.a: $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,$(wildcard tests/unit/shared/*.c))

@@ -349,7 +349,7 @@ static void look_for_thread(void *context, const struct gb_sum_place *place, con
 
 void tally_sweep(struct tally_book *book, struct breath *breath)
 {
-	struct sweep sweep = { book, UINT64_MAX };
+	struct sweep sweep = { book, clock_monotonic() }; /* who comes later may have the number of one that is gone */
 
 	kernel_read_sums(book->kernel, look_for_thread, &sweep, breath);
 }
