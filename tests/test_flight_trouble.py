@@ -9,6 +9,7 @@ import pytest
 
 import flying
 import gaspbpf
+import monitoring
 from gaspbpf import PATIENCE, PROGRAM, WORKLOADS, wait_for
 
 
@@ -146,4 +147,46 @@ def test_a_monitor_while_processes_come_and_go(job, observe, tmp_path):
         for tid, calls in mine.items():
             assert len(calls) > 10 and calls == told[tid][len(told[tid]) - len(calls):], (number, tid)
         assert running.end() == 0
+    assert watcher.stop()[0] == 0
+
+
+def next_number(number):
+    """The next process that is made gets it, where nobody is quicker."""
+    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+        last.write(str(number - 1))
+
+
+def test_a_number_that_comes_to_another_process(runtime, observe, tmp_path):
+    """Under a monitor numbers come round. Each process keeps its own name, calls and end."""
+    first, second = runtime("first"), runtime("second")
+    watcher = observe("monitor", "--comm", first.name[:15], "--comm", second.name[:15], "-m", "shmem", "--interval", "1h", "--linger", "1s", "--flight", "1h,8m", "--dumps", "100",
+                      "--dump-pause", "0", "-o", tmp_path / "dump-%w.gasp", ready="monitoring")
+    gate = monitoring.Gate(tmp_path / "gate")
+
+    def start(own, *calls, number=None):
+        for _ in range(200):
+            if number:
+                next_number(number)
+            process = own.start(*calls, gate)
+            if number in (None, process.pid):
+                wait_for(lambda: (gate.folder / f"ready.{process.pid}").exists(), "the program at its gate")
+                wait_for(lambda: gaspbpf.run("control", "-p", process.pid, "dump").returncode == 0, "the monitor to know it")
+                return process
+            process.kill()
+            process.wait()
+        raise AssertionError(f"number {number} cannot be had")
+
+    before = start(first, 11, 5)
+    gate.let_through(before)
+    (gate.folder / f"ready.{before.pid}").unlink()
+    after = start(second, 23, 7, number=before.pid)
+    (gate.folder / "go").touch()
+    wait_for(lambda: (gate.folder / f"done.{after.pid}").exists(), "its work")
+    answer = gaspbpf.run("control", "-p", after.pid, "dump")
+    assert answer.returncode == 0, answer.stderr
+    gate.let_through(after)
+    report = flying.report(tmp_path / os.path.basename(answer.stdout.strip()))
+    assert [process["name"] for process in report["processes"]] == [first.name[:15], second.name[:15]]
+    assert [process["status"] for process in report["processes"]] == [0, None]
+    assert {thread["name"]: thread["calls"] for thread in report["threads"]} == {first.name[:15]: 11 + 5, second.name[:15]: 23 + 7}
     assert watcher.stop()[0] == 0

@@ -13,6 +13,7 @@ import pytest
 import gaspbpf
 import monitoring
 import rights
+import toolkit
 
 OTHER = 61001  # a user who is nobody else
 BARRIERS, PUTS = 71, 33
@@ -155,6 +156,54 @@ def test_nothing_is_left_under_top(command, observe, rung):
     status, out, errors = watcher.finish()
     assert status == 3, errors
     assert all(f'"{name}"' in out for name in MADE)
+
+
+# --- tools ---------------------------------------------------------------------
+
+
+@pytest.fixture(params=["root", "nobody"])
+def hanging_tool(request):
+    """A tool that hangs in the midst of its work, and where it works; the environment in which that user calls sudo."""
+    with rights.folder() as folder:
+        folder.chmod(0o777)
+        tool = toolkit.build(folder, "gasp_log.c")
+        user = {"root": {}, "nobody": {"SUDO_UID": str(rights.NOBODY), "SUDO_GID": str(rights.NOBODY)}}[request.param]
+        yield tool, {"TOOL_LOG": str(folder / "log"), "TOOL_DO": "hang", "TOOL_AT": "20", "TOOL_FLUSH": "1", **user}
+
+
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_a_tool_that_hangs_is_ended_without_rights(waiting, hanging_tool, observe, rung):
+    process, gate = waiting
+    tool, environment = hanging_tool
+    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "--tool", tool, "--tool-patience", "2s", env={"GASPBPF_RUNG": rung, **environment})
+    has_nothing(watcher, rung)
+    host, = rights.helpers(watcher.process.pid)["gaspbpf-toolhos"]
+    assert pathlib.Path(f"/proc/{host}").stat().st_uid == int(environment.get("SUDO_UID", 0))
+    gate.let_through(process)
+    status, out, errors = watcher.finish()
+    assert status == 1 and "hangs in its notify function" in errors, errors
+    assert is_gone(host)
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == MADE
+
+
+@pytest.mark.parametrize("rung", gaspbpf.rungs())
+def test_nor_is_it_left_when_gaspbpf_is_killed(waiting, hanging_tool, observe, rung):
+    process, gate = waiting
+    tool, environment = hanging_tool
+    watcher = observe("-p", process.pid, "-m", "shmem", "--tool", tool, env={"GASPBPF_RUNG": rung, **environment})
+    host, = rights.helpers(watcher.process.pid)["gaspbpf-toolhos"]
+    gate.let_through(process)
+    log = pathlib.Path(environment["TOOL_LOG"])
+    gaspbpf.wait_for(lambda: log.exists() and " START " in log.read_text(), "the tool to hang")
+    watcher.process.kill()
+    gaspbpf.wait_for(lambda: is_gone(host), "the tool's process to end")
 
 
 HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]

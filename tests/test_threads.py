@@ -95,3 +95,82 @@ def test_a_function_of_the_program(job, observe, tmp_path):
     other = job([program], gate=False)
     wrong = gaspbpf.run("-p", other.process.pid, "-e", "no_such_function")
     assert wrong.returncode == 1 and "-e no_such_function: not exported" in wrong.stderr
+
+
+# PROGRAM PROCESSES THREADS HOW: each process is killed, or ends itself, while all its threads but one are in a call that does not return.
+TOGETHER = r"""
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_barrier_t never;
+static void *enter(void *unused)
+{
+	pthread_barrier_wait(&never);
+	return NULL;
+}
+static int asleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int count = 0;
+
+	while ((entry = readdir(tasks))) {
+		char path[300], text[256] = "", *at;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		file = *entry->d_name == '.' ? NULL : fopen(path, "r");
+		if (file && fgets(text, sizeof(text), file) && (at = strrchr(text, ')')))
+			count += at[2] == 'S';
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return count;
+}
+int main(int argc, char **argv)
+{
+	int processes = atoi(argv[1]), threads = atoi(argv[2]);
+
+	for (int i = 0; i < processes; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			pthread_t id;
+
+			pthread_barrier_init(&never, NULL, threads + 1);
+			for (int j = 0; j < threads; j++)
+				if (pthread_create(&id, NULL, enter, NULL))
+					abort();
+			while (asleep() < threads)
+				usleep(1000);
+			if (*argv[3] == 'k')
+				kill(getpid(), SIGKILL);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_threads_that_die_together(tmp_path, how):
+    """In any order, and the process's end is told by the last of them: each one's call is there, ended with its thread."""
+    processes, threads = 20, 30
+    (tmp_path / "together.c").write_text(TOGETHER)
+    gaspbpf.compile_c(tmp_path / "together.c", tmp_path / "together", "-O1", "-pthread")
+    result = gaspbpf.run("-q", "--json", "-m", "pthread", "--", tmp_path / "together", processes, threads, how)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    row = gaspbpf.events(report)["GASP_PTHREAD_BARRIER_WAIT"]
+    assert (row["calls"], row["ended"]) == (processes * threads, processes * threads)
+    assert report["loss"]["lost"] == 0
+    assert sum(process["status"] is not None for process in report["processes"]) == processes + 1

@@ -26,14 +26,14 @@ pytestmark = pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no FUSE
 class Silent:
     """A mounted file system of the kind, and programs of nobody's on it. The kernel ends all waiting when it goes away."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         self.folder, self.mount, self.log, self.programs = folder, folder / "mount", folder / "log", []
         self.mount.mkdir()
         gaspbpf.compile_c(HERE / "silent_files.c", folder / "silent_files", "-O1")
         # Static: it shares no file with anybody, so that nobody else's probes wait for its lock.
         gaspbpf.compile_c(HERE / "silent_memory.c", folder / "silent_memory", "-O1", "-static", "-pthread")
         with open(self.log, "w") as log:
-            self.server = subprocess.Popen([folder / "silent_files", self.mount, "240"], stdout=log)
+            self.server = subprocess.Popen([folder / "silent_files", self.mount, "240", *more], stdout=log)
         gaspbpf.wait_for(lambda: "mounted" in self.log.read_text(), "the file system")
 
     def start(self, what, name="silent_memory", user=USER):
@@ -137,6 +137,23 @@ def test_a_command_ends(silent, command, what):
     if silent.waits():
         assert f"{pid}: its memory does not answer" in text
     assert status in (0, 1), text
+
+
+def test_a_command_whose_library_answers_others_only(tmp_path):
+    """It is held while it maps it. Who holds it waits for no file system: it comes to an end, and says why it did not let the command begin."""
+    (tmp_path / "library.c").write_text("int secret(void) { return 42; }\n")
+    (tmp_path / "program.c").write_text("int secret(void); int main(void) { return secret(); }\n")
+    gaspbpf.compile_c(tmp_path / "library.c", tmp_path / "library.so", "-shared", "-fPIC")
+    silent = Silent(tmp_path, tmp_path / "library.so")
+    try:
+        gaspbpf.compile_c(tmp_path / "program.c", tmp_path / "program", "-Wl,--no-as-needed", str(silent.mount / "choosy"))  # no soname: it is needed by its path
+        assert subprocess.run([tmp_path / "program"]).returncode == 42
+        with within(2 * MOST):
+            said = gaspbpf.run("-m", "+c", "--", tmp_path / "program")
+        assert said.returncode == 1 and "does not answer: it is left alone" in said.stderr, said.stderr
+        assert "choosy" in silent.log.read_text()
+    finally:
+        silent.close()
 
 
 def test_a_reader_that_takes_long_to_start_is_nobodys_fault(job, tmp_path):

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 
 #define OTHER 61001
 
-static int command = -1; /* pidfd */
+static struct kept_process process; /* pid 0: there is none */
 static char folder[] = "/tmp/gaspbpf-keeper-XXXXXX", own[] = "/tmp/gaspbpf-keeper-XXXXXX", elsewhere[] = "/tmp/gaspbpf-keeper-XXXXXX";
 
 static const char *in(const char *where, const char *name)
@@ -70,7 +71,7 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 	assert_int_equal(chown(folder, owner, owner), 0);
 	child = fork();
 	if (!child) {
-		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], command, &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
+		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], &process, process.pid > 0, &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
 			exit(100);
 		exit(what()); /* as a whole program ends */
 	}
@@ -117,9 +118,19 @@ static int remove_replaced(void)
 	return is_there(in(folder, "replaced")) ? 0 : 1;
 }
 
-static int end_the_command(void)
+static int end_the_process(void)
 {
-	return keeper_end_command() ? 1 : 0;
+	return keeper_end(process.pid) ? 1 : 0;
+}
+
+static int end_another(void)
+{
+	return keeper_end(getppid()) == -EPERM ? 0 : 1;
+}
+
+static int do_nothing(void)
+{
+	return 0;
 }
 
 static int be_killed(void)
@@ -180,49 +191,83 @@ static void what_is_not_to_be_left_goes(void **state)
 	assert_true(is_there(in(folder, "mine")));
 }
 
-/* A command of this user ends by what the keeper of that caller does; else it runs on. */
-static bool ends(uid_t user, uid_t caller, bool known)
+/* A process of this user, which leads a group of two. Each says that it has begun; `alive` ends with the last of them. */
+static pid_t start_two(uid_t user, int *alive)
 {
-	int became[2], status, result;
-	char byte = 0;
+	int ends[2];
+	char bytes[2];
 	pid_t pid;
 
-	assert_int_equal(pipe(became), 0);
+	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
-		if (setresgid(user, user, user) || setresuid(user, user, user) || write(became[1], &byte, 1) != 1)
+		if (setpgid(0, 0) || setresgid(user, user, user) || setresuid(user, user, user))
+			_exit(1);
+		fork();
+		if (write(ends[1], "b", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
 	}
 	assert_true(pid > 0);
-	if (known)
-		command = (int)syscall(SYS_pidfd_open, pid, 0);
-	close(became[1]);
-	assert_int_equal(read(became[0], &byte, 1), 1);
-	close(became[0]);
-	result = kept(caller, caller, end_the_command);
-	if (command >= 0)
-		close(command);
-	command = -1;
-	if (result)
-		kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), result ? SIGKILL : SIGTERM);
-	return !result;
+	close(ends[1]);
+	for (int got = 0; got < 2;) {
+		ssize_t some = read(ends[0], bytes, 2);
+
+		assert_true(some > 0);
+		got += (int)some;
+	}
+	*alive = ends[0];
+	return pid;
 }
 
-static void a_command_is_asked_to_end(void **state)
+/* The signal that such a process ends by, after what a keeper of this caller was asked to do. Where it is to be none, it gets a SIGHUP then. others: does the other one live on? */
+static int ended_by(uid_t user, uid_t caller, struct kept_process how, int (*what)(void), bool by_none, bool *others)
 {
+	struct pollfd alive = { 0 };
+	pid_t pid = start_two(user, &alive.fd);
+	int status;
+
+	process = how;
+	process.pid = pid;
+	kept(caller, caller, what);
+	process.pid = 0;
+	if (by_none)
+		kill(pid, SIGHUP);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	*others = !poll(&alive, 1, how.group ? 60000 : 0);
+	kill(-pid, SIGKILL);
+	close(alive.fd);
+	assert_true(WIFSIGNALED(status));
+	return WTERMSIG(status);
+}
+
+static void processes_are_ended(void **state)
+{
+	const struct kept_process command = { .signal = SIGTERM }, tool = { .group = true, .signal = SIGKILL, .orphaned = SIGUSR1 };
+	const struct { uid_t user, caller; int (*what)(void); const struct kept_process *how; int by; } cases[] = {
+		{ 0, 0, end_the_process, &command, SIGTERM },
+		{ OTHER, OTHER, end_the_process, &command, SIGTERM },
+		{ 0, OTHER, end_the_process, &command, SIGTERM },       /* by sudo once more */
+		{ OTHER, OTHER + 1, end_the_process, &command, SIGHUP }, /* the caller may not, so neither may who acts for him */
+		{ 0, 0, end_another, &command, SIGHUP },
+		{ 0, 0, do_nothing, &command, SIGHUP },
+		{ 0, 0, end_the_process, &tool, SIGKILL },
+		{ OTHER, OTHER, end_the_process, &tool, SIGKILL },
+		{ OTHER, OTHER, do_nothing, &tool, SIGUSR1 },           /* when the keeper ends, as its parent has */
+		{ 0, 0, be_killed, &tool, SIGUSR1 },
+	};
+
 	(void)state;
 	if (geteuid())
 		skip();
-	assert_true(ends(0, 0, true));
-	assert_true(ends(OTHER, OTHER, true));
-	assert_true(ends(0, OTHER, true)); /* by sudo once more */
-	assert_false(ends(0, 0, false));
-	assert_false(ends(OTHER, OTHER + 1, true)); /* the caller may not, so neither may who acts for him */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool others;
+
+		print_message("case %zu\n", i);
+		assert_int_equal(ended_by(cases[i].user, cases[i].caller, *cases[i].how, cases[i].what, cases[i].by == SIGHUP, &others), cases[i].by);
+		assert_int_equal(others, !cases[i].how->group);
+	}
 }
 
 static int make_folders(void **state)
@@ -251,8 +296,9 @@ int main(void)
 		cmocka_unit_test(nothing_elsewhere),
 		cmocka_unit_test(another_file_of_that_name_stays),
 		cmocka_unit_test(what_is_not_to_be_left_goes),
-		cmocka_unit_test(a_command_is_asked_to_end),
+		cmocka_unit_test(processes_are_ended),
 	};
 
+	alarm(120); /* a process that lives on is waited for without an end */
 	return cmocka_run_group_tests(tests, make_folders, remove_folders);
 }

@@ -126,7 +126,10 @@ static void read_mappings(struct capture_session *s, struct live_process *p)
 	struct process *process = NULL;
 
 	p->reads++;
-	process_open_if_there(&process, p->pid);
+	if (!process_open_if_there(&process, p->pid) && session_is_another(s, p, process)) {
+		process_close(process);
+		process = NULL;
+	}
 	keep_last(p, p->process);
 	session_set_process(s, p, process);
 	session_drain_control(s); /* what has changed up to this look */

@@ -124,6 +124,7 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 		return NULL;
 	}
 	p->process = process;
+	p->started = process ? process->start_time : 0;
 	s->d->processes[p->index].pid = pid;
 	s->d->processes[p->index].rank = s->d->processes[p->index].ranks = -1;
 	s->d->processes[p->index].start = clock_monotonic();
@@ -146,17 +147,58 @@ static bool is_power_of_two(uint32_t n)
 	return !(n & (n - 1));
 }
 
-struct live_process *session_calling_process(struct capture_session *s, uint32_t pid)
+bool session_is_another(const struct capture_session *s, const struct live_process *p, const struct process *process)
+{
+	if (p->started)
+		return p->started != process->start_time;
+	return p->ended && process_started_ns(process) > s->d->processes[p->index].end;
+}
+
+/* Its number belongs to another process now. What is defined stays. */
+static void drop_process(struct capture_session *s, struct live_process *p)
+{
+	if (!p->ended)
+		count_end(s, p);
+	if (p->pid < s->threads_room && s->threads[p->pid])
+		session_end_thread(s, s->threads[p->pid]);
+	HASH_DEL(s->processes, p);
+	session_forget_layouts(s, p);
+	free(p);
+}
+
+/* 0, or -errno (-ESRCH: it has ended, and another one may have its number). */
+static int look_at(struct capture_session *s, struct live_process *p)
+{
+	struct process *process;
+	int err = process_open_if_there(&process, (pid_t)p->pid);
+
+	if (!err && (p->ended || session_is_another(s, p, process))) {
+		process_close(process);
+		err = -ESRCH;
+	}
+	if (err)
+		return err;
+	session_look_again(s, p);
+	session_set_process(s, p, process);
+	return 0;
+}
+
+struct live_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time)
 {
 	struct live_process *p = session_process(s, pid);
+	const struct def_process *def = p ? &s->d->processes[p->index] : NULL;
 
+	if (p && p->ended && def->has_exit && time > def->end && time != CAPTURE_NOW) {
+		drop_process(s, p);
+		p = NULL;
+	}
 	if (!p)
 		p = new_process(s, pid, NULL);
 	/* What it maps can take long to read: with its first threads, and then seldom. */
 	if (!p || !is_power_of_two(++p->callers))
 		return p;
 	if (!p->process && !p->ended)
-		capture_refresh_process(s, pid);
+		look_at(s, p);
 	/* One that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
 	if (p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
 		describe_process(s, p);
@@ -166,14 +208,31 @@ struct live_process *session_calling_process(struct capture_session *s, uint32_t
 void session_set_process(struct capture_session *s, struct live_process *p, struct process *process)
 {
 	p->process = process;
+	p->started = process ? process->start_time : p->started;
 	p->callers = 0;
 	describe_process(s, p);
+}
+
+/* It takes the place of the one that had its number, whose end may be told after this time (ns), at which this one was there already. 0 or -ENOMEM. */
+static int replace_process(struct capture_session *s, struct live_process *p, struct process *process, uint64_t time)
+{
+	uint32_t of = p->index;
+
+	drop_process(s, p);
+	p = new_process(s, process->pid, process);
+	if (!p)
+		return -ENOMEM;
+	p->number_since = time;
+	p->number_of = of;
+	return 0;
 }
 
 int capture_add_process(struct capture_session *s, struct process *process)
 {
 	struct live_process *p = session_process(s, process->pid);
 
+	if (p && session_is_another(s, p, process))
+		return replace_process(s, p, process, process->mapped_ns);
 	if (!p)
 		return new_process(s, process->pid, process) ? 0 : -ENOMEM;
 	process_close(p->process);
@@ -185,12 +244,19 @@ int capture_refresh_process(struct capture_session *s, pid_t pid)
 {
 	struct live_process *p = session_process(s, pid);
 	struct process *process;
+	uint64_t time = clock_monotonic();
 	int err = process_open_if_there(&process, pid);
 
 	if (err)
 		return err;
+	if (p && session_is_another(s, p, process))
+		return replace_process(s, p, process, time);
 	if (!p)
 		return new_process(s, pid, process) ? 0 : -ENOMEM;
+	if (p->ended) { /* a zombie: it is as it was */
+		process_close(process);
+		return -ESRCH;
+	}
 	session_look_again(s, p);
 	session_set_process(s, p, process);
 	return 0;
@@ -213,7 +279,7 @@ void capture_describe_process(struct capture_session *s, pid_t pid)
 
 bool session_is_there(struct capture_session *s, struct live_process *p)
 {
-	return p->process ? process_alive(p->process) : !capture_refresh_process(s, p->pid);
+	return p->process ? process_alive(p->process) : !look_at(s, p);
 }
 
 void session_end_process(struct capture_session *s, struct live_process *p)
@@ -223,18 +289,6 @@ void session_end_process(struct capture_session *s, struct live_process *p)
 		kernel_set_rank(s->kernel, p->pid, -1);
 	count_end(s, p);
 	session_forget_layouts(s, p);
-}
-
-/* Its number belongs to another process now. What is defined stays. */
-static void drop_process(struct capture_session *s, struct live_process *p)
-{
-	if (!p->ended)
-		count_end(s, p);
-	if (p->pid < s->threads_room && s->threads[p->pid])
-		session_end_thread(s, s->threads[p->pid]);
-	HASH_DEL(s->processes, p);
-	session_forget_layouts(s, p);
-	free(p);
 }
 
 int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64_t time)

@@ -259,17 +259,18 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 static void end_process(struct capture_session *s, const struct gb_life *life)
 {
 	struct live_process *p = session_process(s, life->pid);
+	bool others = p && life->time < p->number_since; /* it is told late, of the one that had the number before */
 	struct def_process *def;
 
 	if (!p || life->time < p->born)
 		return;
-	def = &s->d->processes[p->index];
+	def = &s->d->processes[others ? p->number_of : p->index];
 	def->end = life->time;
 	def->exit_code = life->exit_code;
 	def->has_exit = true;
 	if (!def->name) /* it lived too short to be looked at */
 		set_name(&def->name, life->comm);
-	if (!p->ended)
+	if (!others && !p->ended)
 		session_end_process(s, p);
 	if (s->events.exited)
 		s->events.exited(s->events.context, life->pid, life->exit_code);

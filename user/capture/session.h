@@ -65,6 +65,7 @@ struct live_process {
 	uint32_t pid;
 	uint32_t index;           /* in definitions */
 	struct process *process;  /* NULL: not looked at yet, or it ended before that */
+	uint64_t started;         /* clock ticks after boot, when it was looked at: another process of this number has another; 0: it was not */
 	/*
 	 * A call site is an address, and what lies there changes with exec, dlclose and dlopen. Each change begins a new
 	 * layout; calls that ended before the last change belong to the one before it.
@@ -96,6 +97,8 @@ struct live_process {
 	size_t nneeded;
 	uint32_t needed_layout;
 	uint64_t born;            /* ns; 0: was there already. What is told of an earlier time is about another process of this number */
+	uint64_t number_since;    /* ns; when another process had its number before: from here on it is known to be its own; 0: none had ... */
+	uint32_t number_of;       /* ... the other one's definition */
 	uint32_t callers;         /* its threads that have called since it was looked at */
 	uint32_t comms;           /* what is kept of its communicators, in entries and runs of members */
 	bool missing;             /* it was not there when it was looked for last */
@@ -230,8 +233,10 @@ void session_free_definitions(struct capture_session *s);
 
 /* processes.c */
 struct live_process *session_process(struct capture_session *s, uint32_t pid);
-/* The same of one that has made a call: defined where it is new. NULL: no memory. */
-struct live_process *session_calling_process(struct capture_session *s, uint32_t pid);
+/* It was opened by the number of this one: is it another, to whom that has come since? */
+bool session_is_another(const struct capture_session *s, const struct live_process *p, const struct process *process);
+/* The same of one that has made a call at this time (ns; CAPTURE_NOW): defined where it is new, or has the number of one that had ended. NULL: no memory. */
+struct live_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time);
 /* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
 void session_end_process(struct capture_session *s, struct live_process *p);
 /* Has the process not ended, as far as can be seen? */

@@ -6,9 +6,9 @@
 #include "capture/session.h"
 #include "util/clock.h"
 
-static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid)
+static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
 {
-	struct live_process *p = session_calling_process(s, pid);
+	struct live_process *p = session_calling_process(s, pid, time);
 	struct live_thread *t = p ? calloc(1, sizeof(*t)) : NULL;
 
 	if (!t)
@@ -51,8 +51,11 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	for (link = &s->threads[tid]; (t = *link); link = &t->successor)
 		if (!t->ends || time <= t->ends)
 			return t;
-	*link = new_thread(s, pid, tid);
-	return *link;
+	t = new_thread(s, pid, tid, time);
+	for (link = &s->threads[tid]; *link; link = &(*link)->successor)
+		; /* again: with a process that had the number its thread may be gone */
+	*link = t;
+	return t;
 }
 
 void session_end_thread(struct capture_session *s, struct live_thread *t)

@@ -283,7 +283,7 @@ static void give_up_command(struct job *job)
 void command_ask_to_end(const struct job *job)
 {
 	if (keeper_is_there())
-		keeper_end_command();
+		keeper_end(job->command);
 	else
 		kill(job->command, SIGTERM);
 }

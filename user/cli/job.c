@@ -5,6 +5,7 @@
  * follow.c.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "cli/launchers.h"
 #include "cli/ranks.h"
 #include "cli/rights.h"
+#include "cli/tools.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -286,9 +288,14 @@ int job_load(struct job *job, uint64_t ring_bytes)
 
 void job_give_up_rights(struct job *job, const struct text_list *written)
 {
-	const struct rights_later later = { .written = written, .control = job->control, .hold = job->hold };
+	struct kept_process kept[TOOLS_MOST + 1];
+	struct rights_later later = { .written = written, .control = job->control, .hold = job->hold, .processes = kept };
 
-	if (written && !rights_give_up(job->kernel, &later))
+	if (job->tools)
+		later.nprocesses = tools_kept(job->tools, kept);
+	if (job->command)
+		kept[later.nprocesses++] = (struct kept_process){ .pid = job->command, .signal = SIGTERM };
+	if (!rights_give_up(job->kernel, &later))
 		log_info("rights are kept: it does not work without them here");
 }
 

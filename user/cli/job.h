@@ -28,6 +28,7 @@ struct job {
 	bool all_processes;       /* but then they are */
 	struct flight *flight;    /* it is told of processes that end; NULL: none */
 	struct control *control;  /* by it others talk to us; NULL: they cannot */
+	const struct tools *tools; /* that are told what happens, started before rights are given up; NULL: none */
 	pid_t command;            /* started by us; 0: none */
 	bool callers;             /* of calls in progress it is wanted where they came from */
 	bool hold_children;       /* of the command, so that nothing of them is missed */
@@ -42,7 +43,7 @@ struct job {
 int job_load(struct job *job, uint64_t ring_bytes);
 /*
  * Where that works, all rights are given up: nothing that a target made is looked at with them. Files are then written in the folders of
- * `written` only. NULL: rights are kept.
+ * `written` only.
  */
 void job_give_up_rights(struct job *job, const struct text_list *written);
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */

@@ -451,14 +451,6 @@ static void say_ready(const struct watch *w, const struct options *o)
 	service_ready(w->service, "");
 }
 
-static int can_read(void)
-{
-	if (!reader_lost())
-		return 0;
-	log_error("gaspbpf-starter has ended, and with it the right to read what is others': start gaspbpf again (as the service does by itself)");
-	return -EPIPE;
-}
-
 static int watch(struct watch *w, const struct options *o, struct options **chosen)
 {
 	uint64_t now = clock_monotonic(), shown = now, end = UINT64_MAX;
@@ -480,7 +472,7 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 		if (w->reload)
 			err = reload(w, o, chosen);
 		if (!err)
-			err = monitor_step(w->m) ?: serve(w) ?: can_read();
+			err = monitor_step(w->m) ?: serve(w) ?: (reader_lost() ? -EPIPE : 0);
 		now = clock_monotonic();
 		if (err || now - shown < o->interval || now >= end)
 			continue;
@@ -503,7 +495,7 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 	struct text_list written = { .items = &folder, .count = o->flight.on };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 
-	*privileged = !rights_give_up(kernel, &(struct rights_later){ &written, monitor_flight_control(w->flight), false });
+	*privileged = !rights_give_up(kernel, &(struct rights_later){ .written = &written, .control = monitor_flight_control(w->flight) });
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {

@@ -481,14 +481,12 @@ static int open_wake(const struct watch *w)
 	return wake;
 }
 
-/* Where files are written. NULL: rights are needed for more than that: tools are started later, with the rights of their caller, and may have to be ended. */
+/* Where files are written. */
 static const struct text_list *written_by(const struct options *o)
 {
 	static char *places[] = { "." };
 	static const struct text_list nowhere = { 0 }, here = { .items = places, .count = 1 };
 
-	if (o->tools.libraries.count)
-		return NULL;
 	return o->outputs.count ? &o->outputs : o->flight.on ? &here : &nowhere;
 }
 
@@ -560,10 +558,11 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
 	if (!err)
 		job->control = control_open();
+	if (!err)
+		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO); /* as who called, for which it takes rights */
+	job->tools = &o->tools;
 	if (!err && !o->command)
 		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, written_by(o));
-	if (!err)
-		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	return err;
 }
 

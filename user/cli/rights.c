@@ -62,17 +62,17 @@ static int open_by_reader(const char *path)
 	return fd;
 }
 
-/* User 0 becomes another one, for whom files are made and removed, and the command is ended, by a process of their own. */
-static bool leave_user_0(char *const *folders, const struct text_list *written, const char *socket, const struct hold *hold)
+/* User 0 becomes another one, for whom files are made and removed, and processes are ended, by a process of their own. */
+static bool leave_user_0(char *const *folders, const struct rights_later *later, const char *socket)
 {
 	static const char *const nowhere[] = { NULL };
-	const char **files = files_of(written, socket);
+	const char **files = files_of(later->written, socket);
 	struct caller caller;
 	int error = files ? caller_find(&caller) : -ENOMEM;
 
 	if (!error) {
 		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .suffix = ".gasp", .files = files, .left = socket,
-			.command = hold ? hold_pidfd(hold) : -1, .caller = &caller });
+			.processes = later->processes, .nprocesses = later->nprocesses, .caller = &caller });
 		caller_free(&caller);
 	}
 	free(files);
@@ -82,12 +82,13 @@ static bool leave_user_0(char *const *folders, const struct text_list *written, 
 	return !error && keep_no_privileges(nowhere);
 }
 
-static bool give_up(const struct text_list *written, const char *socket, struct hold *hold)
+static bool give_up(const struct rights_later *later)
 {
-	char **folders = folders_of(written, socket);
-	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, written, socket, hold));
+	const char *socket = control_path(later->control);
+	char **folders = folders_of(later->written, socket);
+	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, later, socket));
 
-	done = done && (!hold || hold_give_up_rights(hold));
+	done = done && (!later->hold || hold_give_up_rights(later->hold));
 
 	if (done)
 		log_info("all rights are given up: others read for it");
@@ -99,7 +100,7 @@ static bool give_up(const struct text_list *written, const char *socket, struct 
 
 bool rights_give_up(struct kernel *kernel, const struct rights_later *later)
 {
-	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later->written, control_path(later->control), later->hold);
+	return kernel_works_without_rights(kernel) && !reader_prepare(later->sampling) && give_up(later);
 }
 
 static bool sees_others(void *unused)
@@ -110,5 +111,5 @@ static bool sees_others(void *unused)
 void rights_give_up_to_look(bool sampling)
 {
 	if (may_observe() && works_without_privileges(sees_others, NULL) && !reader_prepare(sampling))
-		give_up(&(struct text_list){ 0 }, NULL, NULL);
+		give_up(&(struct rights_later){ .written = &(struct text_list){ 0 } });
 }

@@ -14,6 +14,8 @@ struct rights_later {
 	const struct control *control; /* NULL: there is none */
 	bool sampling;                 /* sampler_open() */
 	struct hold *hold;             /* NULL: no command is held */
+	const struct kept_process *processes; /* that were started, and are to be ended (util/keeper.h) */
+	size_t nprocesses;
 };
 
 /*

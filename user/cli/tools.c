@@ -13,7 +13,6 @@
 #include "util/format.h"
 #include "util/log.h"
 
-#define TOOLS_MOST 8
 #define OPEN_EVERY 200000000ULL /* ns */
 
 enum { OPTION_TOOL = 500, OPTION_STARPU, OPTION_HEADERS, OPTION_IDS, OPTION_THREADS, OPTION_CLOCK, OPTION_BUFFER, OPTION_PATIENCE };
@@ -165,6 +164,15 @@ static void look_at_open(struct tools *t)
 	if (wanted)
 		capture_visit_open(t->capture, show_open, t);
 	t->looked = now;
+}
+
+size_t tools_kept(const struct tools *t, struct kept_process *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		count += tool_kept(t->started[i], &kept[count]);
+	return count;
 }
 
 void tools_serve(struct tools *t)

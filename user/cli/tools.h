@@ -8,6 +8,8 @@
 #include "cli/cli.h"
 #include "tool/tool.h"
 
+#define TOOLS_MOST 8
+
 struct tools {
 	struct text_list libraries;
 	struct tool_options options; /* of all of them */
@@ -25,6 +27,8 @@ extern const struct argp tools_parser;
 int tools_start(struct tools *tools, const struct caller *caller, int output);
 /* Live: they are told what is captured. */
 int tools_follow(struct tools *tools, const struct definitions *d, struct capture_session *capture);
+/* As tool_kept(), of all: how many. There is room for TOOLS_MOST. */
+size_t tools_kept(const struct tools *tools, struct kept_process *kept);
 void tools_serve(struct tools *tools);
 /* Waits for their ends. 0 or -errno, said. */
 int tools_finish(struct tools *tools, int stop, bool quiet);

@@ -631,11 +631,6 @@ int hold_fd(const struct hold *hold)
 	return hold->news;
 }
 
-int hold_pidfd(const struct hold *hold)
-{
-	return hold->ended;
-}
-
 bool hold_give_up_rights(struct hold *hold)
 {
 	pthread_mutex_lock(&hold->lock);

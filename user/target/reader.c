@@ -174,6 +174,8 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 	if (got == sizeof(answer))
 		return answer.result;
 	leave_starter();
+	if (readers.last && !readers.lost)
+		log_error("gaspbpf-starter has ended, and with it the right to read what is others': nothing more of theirs is looked at: start gaspbpf again");
 	readers.lost = readers.last;
 	return got < 0 ? got : -ECHILD;
 }

@@ -379,8 +379,6 @@ int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct 
 int hold_fd(const struct hold *hold);
 bool hold_next(struct hold *hold, struct hold_notice *notice);
 void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer);
-/* Of the command: a pidfd, which is hold's. */
-int hold_pidfd(const struct hold *hold);
 /*
  * What it is held by needs no rights from here on, and gives up all of its own (keep_no_privileges(), which is for a single thread). To be called
  * before the first notice is answered. False: it has not.

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/keeper.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -261,8 +262,10 @@ void process_kill(struct tool_process *p)
 {
 	if (!p->pid)
 		return;
-	kill(-p->pid, SIGKILL); /* what it has started, too */
-	kill(p->pid, SIGKILL);
+	if (!keeper_is_there() || keeper_end(p->pid)) {
+		kill(-p->pid, SIGKILL); /* what it has started, too */
+		kill(p->pid, SIGKILL);
+	}
 	while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
 		continue;
 	p->pid = 0;

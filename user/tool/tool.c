@@ -442,6 +442,12 @@ int tool_finish(struct tool *t, int stop, bool quiet)
 	return went_well(t) && !t->untold && t->trouble != TROUBLE_MEMORY ? 0 : -EIO;
 }
 
+bool tool_kept(const struct tool *t, struct kept_process *kept)
+{
+	*kept = (struct kept_process){ .pid = t->process.pid, .group = true, .signal = SIGKILL, .orphaned = HOST_ORPHANED };
+	return t->process.pid > 0;
+}
+
 void tool_free(struct tool *t)
 {
 	if (!t)

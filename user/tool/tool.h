@@ -11,6 +11,7 @@
 
 #include "recording/recording.h"
 #include "util/files.h"
+#include "util/keeper.h"
 
 #define TOOL_BUFFER (64ULL << 20)          /* bytes that may wait for it */
 #define TOOL_PATIENCE 30000000000ULL       /* ns without a sign of life */
@@ -54,6 +55,8 @@ int tool_replay(struct tool *tool, struct recording *recording, int stop);
  * hung, gave up or left something untold.
  */
 int tool_finish(struct tool *tool, int stop, bool quiet);
+/* For the keeper (util/keeper.h), who ends it for who may not any more. False: it has ended. */
+bool tool_kept(const struct tool *tool, struct kept_process *kept);
 /* Kills it where it still runs. */
 void tool_free(struct tool *tool);
 

@@ -1,5 +1,5 @@
 /*
- * keeper.c - files that are made and removed by another process.
+ * keeper.c - files that are made and removed, and processes that are ended, by another process.
  */
 #include "util/keeper.h"
 
@@ -21,12 +21,14 @@
 #include "util/privileges.h"
 
 #define KEEPER_NAME "gaspbpf-keeper"
-#define COMMAND_FD 3
+#define PIDFDS 3        /* the first of the processes' pidfds */
+#define HIGH 64         /* descriptors are parked from here on while those are arranged */
 
-enum keeper_what { CREATE, REMOVE, END_COMMAND };
+enum keeper_what { CREATE, REMOVE, END };
 
 struct keeper_request {
 	uint32_t what;
+	int32_t pid;
 	char path[PATH_MAX];
 };
 
@@ -113,24 +115,52 @@ static int create(const struct kept *kept, const char *path)
 	return -EPERM;
 }
 
-/* It is the caller's, or root's where sudo was not used, or it was again. */
-static int end_command(const struct kept *kept)
+/* By its pidfd it is known to be the same one; its number is nobody else's as long as it is not collected. 0 or an errno. */
+static int send_signal(const struct kept_process *process, int pidfd, int signal)
+{
+	if (syscall(SYS_pidfd_send_signal, pidfd, process->group ? 0 : signal, NULL, 0))
+		return errno;
+	if (process->group) {
+		kill(-process->pid, signal);
+		kill(process->pid, signal); /* it may not have become the group's leader yet */
+	}
+	return 0;
+}
+
+/* It is the caller's; or root's, where sudo was not used, or was used once more. 0 or -errno. */
+static int signal_kept(const struct kept *kept, size_t which, int signal)
 {
 	const struct caller *caller = kept->keeping->caller;
-	int status = -1;
+	const struct kept_process *process = &kept->keeping->processes[which];
+	int status = 0, error = send_signal(process, PIDFDS + (int)which, signal);
 	pid_t child;
 
-	if (!syscall(SYS_pidfd_send_signal, COMMAND_FD, SIGTERM, NULL, 0))
-		return 0;
-	if (errno != EPERM || !caller->uid)
-		return -errno;
+	if (error != EPERM || !caller->uid)
+		return -error;
 	child = fork();
 	if (!child)
-		_exit(setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid) ||
-		      syscall(SYS_pidfd_send_signal, COMMAND_FD, SIGTERM, NULL, 0));
-	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		_exit(setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid) ? EPERM :
+		      send_signal(process, PIDFDS + (int)which, signal));
+	if (child < 0)
+		return -errno;
+	while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)
 		;
-	return status ? -EPERM : 0;
+	return -WEXITSTATUS(status);
+}
+
+static int end_kept(const struct kept *kept, pid_t pid)
+{
+	for (size_t i = 0; i < kept->keeping->nprocesses; i++)
+		if (kept->keeping->processes[i].pid == pid)
+			return signal_kept(kept, i, kept->keeping->processes[i].signal);
+	return -EPERM;
+}
+
+static void tell_orphans(const struct kept *kept)
+{
+	for (size_t i = 0; i < kept->keeping->nprocesses; i++)
+		if (kept->keeping->processes[i].orphaned)
+			signal_kept(kept, i, kept->keeping->processes[i].orphaned);
 }
 
 static void serve(const struct kept *kept, int channel)
@@ -149,8 +179,8 @@ static void serve(const struct kept *kept, int channel)
 			result = remove_kept(kept, request.path);
 		else if (request.what == CREATE)
 			result = made = create(kept, request.path);
-		else if (request.what == END_COMMAND && kept->keeping->command >= 0)
-			result = end_command(kept);
+		else if (request.what == END)
+			result = end_kept(kept, request.pid);
 		if (pass_send(channel, &result, sizeof(result), made) <= 0)
 			return;
 		if (made >= 0)
@@ -158,8 +188,21 @@ static void serve(const struct kept *kept, int channel)
 	}
 }
 
-/* In the child: of what its parent has open it keeps the channel, where errors are said, and the command. */
-static int become_keeper(const struct keeping *keeping, int channel)
+/* In the child: of what its parent has open it keeps the channel, where errors are said, and the processes. */
+static bool arrange_descriptors(int channel, int *pidfds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((pidfds[i] = fcntl(pidfds[i], F_DUPFD, HIGH)) < 0)
+			return false;
+	if (dup2(channel, 0) != 0 || dup2(STDERR_FILENO, 1) != 1)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (dup2(pidfds[i], PIDFDS + (int)i) < 0)
+			return false;
+	return !syscall(SYS_close_range, PIDFDS + (unsigned)count, ~0u, 0u);
+}
+
+static int become_keeper(const struct keeping *keeping, int channel, int *pidfds)
 {
 	struct kept kept;
 	sigset_t all;
@@ -168,17 +211,14 @@ static int become_keeper(const struct keeping *keeping, int channel)
 	sigprocmask(SIG_SETMASK, &all, NULL); /* ^C is for who started it */
 	prctl(PR_SET_NAME, KEEPER_NAME);
 	keeper.pid = 0;
-	if (dup2(channel, 0) != 0 || dup2(STDERR_FILENO, 1) != 1)
-		return 1;
-	if (keeping->command >= 0 && keeping->command != COMMAND_FD && dup2(keeping->command, COMMAND_FD) != COMMAND_FD)
-		return 1;
-	if (syscall(SYS_close_range, keeping->command >= 0 ? COMMAND_FD + 1u : COMMAND_FD, ~0u, 0u))
+	if (!arrange_descriptors(channel, pidfds, keeping->nprocesses))
 		return 1;
 	if (!note(&kept, keeping) || !keep_privileges_for_files(keeping->folders, keeping->caller))
 		return 1;
 	if (pass_send(0, &(int32_t){ 0 }, sizeof(int32_t), -1) <= 0)
 		return 1;
 	serve(&kept, 0);
+	tell_orphans(&kept);
 	if (keeping->left)
 		remove_kept(&kept, keeping->left);
 	return 0;
@@ -204,7 +244,28 @@ static int32_t receive(int *made)
 	return got == sizeof(result) ? result : got < 0 ? (int32_t)got : -EPIPE;
 }
 
-int keeper_start(const struct keeping *keeping)
+static void close_all(const int *descriptors, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(descriptors[i]);
+}
+
+/* They are our children, whose numbers are theirs until we have collected them. */
+static int open_pidfds(const struct keeping *keeping, int *pidfds)
+{
+	if (keeping->nprocesses > KEPT_MOST)
+		return -E2BIG;
+	for (size_t i = 0; i < keeping->nprocesses; i++) {
+		pidfds[i] = (int)syscall(SYS_pidfd_open, keeping->processes[i].pid, 0);
+		if (pidfds[i] >= 0)
+			continue;
+		close_all(pidfds, i);
+		return -errno;
+	}
+	return 0;
+}
+
+static int start_keeper(const struct keeping *keeping, int *pidfds)
 {
 	int ends[2], nothing, error;
 
@@ -213,7 +274,7 @@ int keeper_start(const struct keeping *keeping)
 	keeper.owner = getpid();
 	keeper.pid = fork();
 	if (!keeper.pid)
-		_exit(become_keeper(keeping, fcntl(ends[1], F_DUPFD, 3)));
+		_exit(become_keeper(keeping, fcntl(ends[1], F_DUPFD, HIGH), pidfds));
 	error = keeper.pid < 0 ? -errno : 0;
 	close(ends[1]);
 	keeper.channel = ends[0];
@@ -228,14 +289,25 @@ int keeper_start(const struct keeping *keeping)
 	return error;
 }
 
+int keeper_start(const struct keeping *keeping)
+{
+	int pidfds[KEPT_MOST], error = open_pidfds(keeping, pidfds);
+
+	if (error)
+		return error;
+	error = start_keeper(keeping, pidfds);
+	close_all(pidfds, keeping->nprocesses);
+	return error;
+}
+
 bool keeper_is_there(void)
 {
 	return keeper.pid > 0;
 }
 
-static int32_t ask(uint32_t what, const char *path, int *made)
+static int32_t ask(uint32_t what, const char *path, pid_t pid, int *made)
 {
-	struct keeper_request request = { .what = what };
+	struct keeper_request request = { .what = what, .pid = pid };
 	ssize_t sent;
 
 	*made = -1;
@@ -248,7 +320,7 @@ static int32_t ask(uint32_t what, const char *path, int *made)
 
 int keeper_create_new(const char *path)
 {
-	int made, result = ask(CREATE, path, &made);
+	int made, result = ask(CREATE, path, 0, &made);
 
 	if (result == -EPIPE || result == -ECONNRESET)
 		log_error("%s: cannot be made: what makes files for this run (" KEEPER_NAME ") has ended: start it again", log_safe(path));
@@ -261,14 +333,14 @@ void keeper_remove(const char *path)
 {
 	int made;
 
-	ask(REMOVE, path, &made);
+	ask(REMOVE, path, 0, &made);
 	if (made >= 0)
 		close(made);
 }
 
-int keeper_end_command(void)
+int keeper_end(pid_t pid)
 {
-	int made, result = ask(END_COMMAND, "", &made);
+	int made, result = ask(END, "", pid, &made);
 
 	if (made >= 0)
 		close(made);
