@@ -27,7 +27,7 @@ static void serve(const uint8_t *data, size_t size)
 	must(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) && !setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)));
 	c.fd = ends[0];
 	fuzz_session_open(&f, NULL);
-	must(session_calling_process(f.session, fuzz_sleeper()));
+	must(session_calling_process(f.session, fuzz_sleeper(), CAPTURE_NOW));
 	send(ends[1], data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 	control_serve(&c, f.session, dump, &tickets);
 	control_serve(&c, NULL, dump, &tickets);
