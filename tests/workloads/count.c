@@ -3,6 +3,7 @@
 
 #include "job.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
