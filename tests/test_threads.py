@@ -160,17 +160,18 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.usefixtures("rung")
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY)  # elsewhere each process waits for links of its own
 @pytest.mark.parametrize("how", ["killed", "ended"])
-def test_threads_that_die_together(tmp_path, how):
-    """In any order, and the process's end is told by the last of them: each one's call is there, ended with its thread."""
-    processes, threads = 20, 30
+def test_threads_that_die_together(tmp_path, how, rung):
+    """In any order: each one's call is there, ended with its thread, and belongs to that process."""
+    processes, threads = 20, 200
     (tmp_path / "together.c").write_text(TOGETHER)
     gaspbpf.compile_c(tmp_path / "together.c", tmp_path / "together", "-O1", "-pthread")
-    result = gaspbpf.run("-q", "--json", "-m", "pthread", "--", tmp_path / "together", processes, threads, how)
+    result = gaspbpf.run("-q", "--json", "-m", "pthread", "--", tmp_path / "together", processes, threads, how, env={"GASPBPF_RUNG": rung})
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     row = gaspbpf.events(report)["GASP_PTHREAD_BARRIER_WAIT"]
     assert (row["calls"], row["ended"]) == (processes * threads, processes * threads)
     assert report["loss"]["lost"] == 0
-    assert sum(process["status"] is not None for process in report["processes"]) == processes + 1
+    assert [process["status"] is not None for process in report["processes"]] == (processes + 1) * [True]
+    assert len(report["threads"]) == processes * (threads + 1) + 1
