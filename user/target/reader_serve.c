@@ -25,17 +25,10 @@
 
 /* --- its rights --------------------------------------------------------- */
 
-#define ALLOW(name) { .call = SYS_##name }
-
-/* Whatever else it tries ends it. What openat2 is to do stands where a filter cannot see it: ways are gone without (open_file.c). */
+/* Whatever else it tries ends it. */
 static bool filter_calls(void)
 {
-	static const struct call_rule rules[] = {
-		ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(read), ALLOW(close), RULE_OPENAT_TO_READ, { SYS_openat2, RULE_UNKNOWN, 0, { 0 } },
-		ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlinkat), ALLOW(fcntl), ALLOW(setfsuid), ALLOW(setfsgid),
-		ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(restart_syscall),
-		ALLOW(exit), ALLOW(exit_group),
-	};
+	static const struct call_rule rules[] = { READER_RULES };
 
 	return calls_allow_only(rules, sizeof(rules) / sizeof(rules[0]), true);
 }

@@ -158,8 +158,6 @@ static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 
 /* --- its rights ---------------------------------------------------------- */
 
-#define ALLOW(name) { .call = SYS_##name }
-
 /*
  * What it needs, and what its readers do until they have a filter of their own. What else is tried fails, and is not its end: without it nothing more could
  * be read. It can write nowhere: not to files, and not to the memory of whom it holds.
@@ -167,15 +165,12 @@ static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 static bool filter_calls(bool samples)
 {
 	static const struct call_rule rules[] = {
-		ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(read), ALLOW(close), RULE_OPENAT_TO_READ, { SYS_openat2, RULE_UNKNOWN, 0, { 0 } },
-		ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlinkat), ALLOW(fcntl), ALLOW(setfsuid), ALLOW(setfsgid),
-		ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(restart_syscall),
-		ALLOW(exit), ALLOW(exit_group),
-		ALLOW(poll), ALLOW(clone), ALLOW(pidfd_open), ALLOW(pidfd_send_signal), ALLOW(kill), ALLOW(wait4), ALLOW(get_robust_list),
+		READER_RULES,
+		RULE_ALLOWED(poll), RULE_ALLOWED(clone), RULE_ALLOWED(pidfd_open), RULE_ALLOWED(pidfd_send_signal), RULE_ALLOWED(kill), RULE_ALLOWED(wait4), RULE_ALLOWED(get_robust_list),
 		{ SYS_ioctl, RULE_ONE_OF, 1, { NS_GET_OWNER_UID, NS_GET_PARENT } },
 		{ SYS_ptrace, RULE_ONE_OF, 0, { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH } },
-		ALLOW(rt_sigprocmask), ALLOW(set_robust_list), ALLOW(dup2), ALLOW(close_range), ALLOW(prctl), ALLOW(capget), ALLOW(capset),
-		ALLOW(perf_event_open), /* the last one */
+		RULE_ALLOWED(rt_sigprocmask), RULE_ALLOWED(set_robust_list), RULE_ALLOWED(dup2), RULE_ALLOWED(close_range), RULE_ALLOWED(prctl), RULE_ALLOWED(capget), RULE_ALLOWED(capset),
+		RULE_ALLOWED(perf_event_open), /* the last one */
 	};
 	size_t count = sizeof(rules) / sizeof(rules[0]);
 

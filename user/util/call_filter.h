@@ -24,6 +24,7 @@ struct call_rule {
 	uint32_t values[RULE_VALUES];
 };
 
+#define RULE_ALLOWED(name) { .call = SYS_##name }
 /* For openat(2): to read, and nothing else. */
 #define RULE_OPENAT_TO_READ { SYS_openat, RULE_WITHOUT, 2, { O_ACCMODE | O_CREAT | O_TRUNC } }
 
