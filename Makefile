@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # make            builds ./gaspbpf
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
@@ -5,9 +6,14 @@
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
 # make fuzz       tries the readers of what others write on made-up input (docs/fuzzing.md)
+# make check      runs the unit tests and those on files alone: without root, in a minute (all tests: scripts/check)
+# make SAN=1      builds everything with the sanitizers of addresses and of undefined behaviour, in build/san; make check SAN=1
+# make lint       looks for what style and common sense forbid; make format puts the C sources in shape
+# make compile_commands.json   for editors and language servers
 # make V=1        shows the commands
 
-BUILD   := build
+BUILD   := build$(if $(SAN),/san)
+PLACE   := $(if $(SAN),$(BUILD)/)
 comma   := ,
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
@@ -26,10 +32,19 @@ CPPFLAGS += -DGASPBPF_VERSION='"$(VERSION)"' -DGASPBPF_DATA='"$(prefix)/share/ga
 LDFLAGS  += -Wl,-z,relro,-z,now
 LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
 
+# With sanitizers, as the fuzz targets have it, too (tests/fuzz/rules.mk): the objects are the same.
+SANITIZED := -O1 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
+	     -fsanitize=address,undefined -fno-omit-frame-pointer
+OBJ       := $(if $(SAN),build/fuzz/user,$(BUILD))
+ifneq ($(SAN),)
+  CC     := $(CLANG)
+  CFLAGS := $(SANITIZED) -fsanitize=fuzzer-no-link
+endif
+
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
 
 SOURCES  := $(sort $(wildcard user/*/*.c))
-OBJECTS  := $(SOURCES:user/%.c=$(BUILD)/%.o)
+OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
@@ -44,24 +59,24 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit workloads docs clean install deb
+.PHONY: all unit workloads docs clean install deb check lint format
 
-all: gaspbpf gaspbpf-toolhost
+all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost
 
-gaspbpf: $(BUILD)/cli/main.o $(LIBRARY)
+$(PLACE)gaspbpf: $(OBJ)/cli/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
-HOST     := $(filter $(BUILD)/toolhost/%,$(OBJECTS))
+HOST     := $(filter $(OBJ)/toolhost/%,$(OBJECTS))
 EXPORTED := clock_gettime gettimeofday time pupc_ticks_now pupc_ticks_to_us pupc_tick_granularityus gaspbpf_function_name \
 	    gaspbpf_rank gaspbpf_ranks gaspbpf_thread_of gaspbpf_phase_of gaspbpf_address_of
 
-gaspbpf-toolhost: $(HOST) $(LIBRARY)
+$(PLACE)gaspbpf-toolhost: $(HOST) $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(EXPORTED:%=-Wl,--export-dynamic-symbol=%) -o $@ $^ -lffi -lpthread -ldl -lm
 
-$(LIBRARY): $(filter-out $(BUILD)/cli/main.o $(HOST),$(OBJECTS))
+$(LIBRARY): $(filter-out $(OBJ)/cli/main.o $(HOST),$(OBJECTS))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -92,6 +107,7 @@ $(BUILD)/unit/pass_test: tests/unit/pass_test.c tests/fuzz/shared/kernel.c tests
 # those that play the capture, or the kernel
 wraps = $(addprefix -Wl$(comma)--wrap=,$(1))
 $(BUILD)/unit/live_test: LDFLAGS += $(call wraps,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads clock_monotonic)
+$(BUILD)/unit/top_test: LDFLAGS += $(call wraps,live_threads live_thread live_process live_interval live_now)
 $(BUILD)/unit/tally_test: LDFLAGS += $(call wraps,kernel_read_sums kernel_forget_sum kernel_sums_forgotten kernel_changes site_price)
 
 # what several unit tests need
@@ -107,6 +123,19 @@ $(BUILD)/unit/shared/%.o: tests/unit/shared/%.c $(wildcard tests/unit/shared/*.h
 $(BUILD)/tests/compose: tests/compose.c $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
+
+# What needs neither root nor a kernel: the unit tests, and the tests on recordings, models and documents.
+check: all unit
+	$(Q)GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files tests
+
+lint:
+	$(Q)scripts/lint
+
+format:
+	$(Q)scripts/lint --format
+
+compile_commands.json: $(SOURCES)
+	$(Q)scripts/compile-commands $(CC) $(CPPFLAGS) $(CFLAGS) > $@
 
 workloads:
 	$(Q)$(MAKE) --no-print-directory -C tests/workloads BUILD=$(abspath $(BUILD))/workloads V=$(V)
@@ -127,9 +156,8 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -D -m 644 $(BUILD)/gaspbpf.1 $(DESTDIR)$(prefix)/share/man/man1/gaspbpf.1
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
 	install -D -m 755 gaspbpf-toolhost $(DESTDIR)$(prefix)/libexec/gaspbpf/gaspbpf-toolhost
-	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
-	install -m 644 models/*.model models/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models
-	install -m 644 models/seen/*.list $(DESTDIR)$(prefix)/share/gaspbpf/models/seen
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -m 644 models/*.model $(DESTDIR)$(prefix)/share/gaspbpf/models
 	install -d $(DESTDIR)$(prefix)/include
 	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
 	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events

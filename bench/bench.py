@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """make bench: what observing costs, measured on this machine. See bench/README.md."""
 import argparse
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a call costs its thread: at each kind of site, and for malloc+free and lock+unlock, under each way to observe."""
 import collections
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * empty.c - empty probes: BPF programs that return at once, to see what a hit costs before anybody does anything in it.
  *

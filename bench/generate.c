@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * generate.c - recordings of jobs that never ran, of any size, to see how the reading side grows.
  *

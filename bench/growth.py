@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a hit costs as threads and probes become more, and how reading grows."""
 import pathlib
 import tempfile

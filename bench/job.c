@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * job.c - the program that is observed: functions of sites.S, libc's malloc and locks, context switches (loops.h).
  *

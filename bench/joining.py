@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Joining and leaving: how long it takes, whom it touches besides the observed, and what probes cost that are never hit."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tracers that work inside the process: they must start the job themselves, and cannot join one that runs.
 
     with Uftrace(program) as tracer:            starts the job under it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf --flight and gaspbpf top: what keeping the last calls, and looking all the time, cost."""
 import fcntl
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* loops.c - see loops.h. */
 #include "loops.h"
 

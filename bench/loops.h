@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * loops.h - what all observed programs of bench/ are: loops of calls, timed by themselves, on demand.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The observed programs under control, times and their spread, and where breakpoints are."""
 import collections
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor: what it takes itself, what it takes from jobs, what it keeps of each process, and from which call on it counts."""
 import json
 import os

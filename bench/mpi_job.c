@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mpi_job.c - one rank that talks to itself (loops.h).
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The ways to observe: each is a context around the calls, and knows afterwards how many of them it saw.
 
     with Gaspbpf(job, places, ...) as observer:

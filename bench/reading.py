@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What reading a recording costs, by its size, threads and probes: report and Chrome export of recordings that generate.c makes."""
 import contextlib
 import functools

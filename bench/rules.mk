@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # make bench      builds and runs the measurements: see bench/README.md; BENCH="--quick --json" are its options
 # make bench-programs   only builds what they observe; jobs of runtimes that are not installed are left out
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A full span against an empty probe, and what real runtimes cost: MPI_Sendrecv to self, StarPU's empty tasks."""
 import pathlib
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a simulation costs: of recordings that generate.c makes, with the result written."""
 import os
 import subprocess

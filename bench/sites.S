@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A function for each kind of place that a probe can have. They do nothing, so that what is timed is the probe.
  *

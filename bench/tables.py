@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What is measured, in the shape in which it is printed and written as JSON."""
 import textwrap
 

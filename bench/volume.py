@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Many events: how many a second go through without loss, what gaspbpf's own CPU takes of them, what they weigh on disk."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * frames.h - the calls in progress of each thread, shared by observe.bpf.c and process.bpf.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * look.bpf.c - where threads stand, without stopping them: an iterator over all tasks that tells of those of the processes in `wanted`.
  *
@@ -99,4 +100,4 @@ int returns(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

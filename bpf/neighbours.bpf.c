@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * neighbours.bpf.c - whose probes are where: an iterator over the kernel's links that tells of those of many uprobes which are not ours.
  *
@@ -73,4 +74,4 @@ int neighbours(struct bpf_iter__bpf_link *ctx)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * observe.bpf.c - one probe hit: the call, the return, the span.
  *
@@ -656,4 +657,4 @@ int last(struct pt_regs *ctx)
 	return on_exit(ctx, cookie, cookie >> 32);
 }
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

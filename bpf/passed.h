@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * passed.h - frames whose calls are over, as the stack pointer tells.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * shares.h - who has taken how much of the maps that all users of a machine share.
  *

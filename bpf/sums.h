@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * sums.h - what remains of calls that become no span.
  *
@@ -46,7 +47,7 @@ static __always_inline __u64 cut_word(__u64 word, __u32 left, __u32 right, bool 
 	return is_signed ? (__u64)((__s64)word >> (right & 63)) : word >> (right & 63);
 }
 
-/* May the number be read? The same conditions, in the same order, as user/model/value.c has. */
+/* May the number be read? The same conditions, in the same order, as user/meaning/value.c has. */
 static __always_inline bool is_readable(const struct frame *f, const struct gb_number *n, __u64 word)
 {
 	__u64 other = 0;

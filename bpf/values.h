@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * values.h - runs a probe's capture program (struct gb_probe in gaspbpf/wire.h): the words that a call carries.
  */

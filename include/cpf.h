@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cpf.h - the Custom Plug-in Framework in C: simulators that replay a recording and move its end times.
  *

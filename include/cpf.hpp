@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cpf.hpp - the Custom Plug-in Framework's C++ class, over cpf.h. Header only.
  *

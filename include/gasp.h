@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gasp.h - GASP 1.4, the Global Address Space Performance tool interface: what a tool provides.
  *

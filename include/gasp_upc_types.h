@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gasp_upc_types.h - the types of UPC's events: GASP 1.4, section 5.4. Included by gasp_upc.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gaspbpf_tool.h - what a tool may ask gaspbpf while one of its functions is called. A GASP tool that runs inside its program calls the language for
  * this (MYTHREAD, upc_threadof()); under gaspbpf it runs in another process, where there is no such runtime.

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! pupc.f90 - user events and measurement control for Fortran (docs/user-events.md). Compile it with the program and link with -lpupc.
 !
 ! An event carries up to three integers, as the format of its creation says: %d for a default integer, %ld for integer(8).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pupc.h - user events and measurement control for programs, and the interface of PUPC 1.1 tools.
  *

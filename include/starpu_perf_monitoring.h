@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu_perf_monitoring.h - StarPU's performance counters (hal-03868526, section 5), out of what gaspbpf observes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu_profiling_tool.h - StarPU's profiling interface for tools (hal-03868526), sections 3 and 4.
  *

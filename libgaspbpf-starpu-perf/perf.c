@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * perf.c - StarPU's performance monitoring (hal-03868526, section 5.3): scopes, types, counters, sets, listeners, samples.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # libgaspbpf-starpu-perf: StarPU's performance counters for StarPU builds that have none (docs/starpu.md).
 
 STARPU_PERF := $(BUILD)/libgaspbpf-starpu-perf/libgaspbpf-starpu-perf.so

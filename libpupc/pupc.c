@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pupc.c - user events for any program (GASP 1.4 section 5.2 and 5.3, PUPC 1.1 sections 3.3 to 3.5), without a tool.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # libpupc: user events for any program (docs/user-events.md).
 
 PUPC := $(BUILD)/libpupc/libpupc.a $(BUILD)/libpupc/libpupc.so

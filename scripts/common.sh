@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the other scripts: packages, and building as the owner of the checkout.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The engine of scripts/suites and scripts/real: runs programs that others wrote bare and observed, and compares.
 
 A *case* is a command; of some suites several run at a time. Bare it runs twice; only what ends and prints the same both times is compared. Observed it runs

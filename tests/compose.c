@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * compose.c - a recording of what a test says, line by line: of jobs whose right answer can be worked out by hand.
  *

@@ -1,4 +1,5 @@
-"""Which test has seen which event on which runtime: models/seen/MODEL.list, which `gaspbpf events --conformance` shows.
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which test has seen which event on which runtime: tests/seen/MODEL.list, which scripts/conformance shows.
 
 A test says so right after it has asserted an event against a truth that gaspbpf did not make:
 
@@ -13,9 +14,9 @@ import re
 
 import gaspbpf
 
-FOLDER = gaspbpf.TOP / "models" / "seen"
+FOLDER = gaspbpf.TOP / "tests" / "seen"
 UPDATE = os.environ.get("GASPBPF_SEEN") == "update"
-HEAD = "# EVENT RUNTIME TEST: written by the tests, with GASPBPF_SEEN=update (tests/conformance.py).\n"
+HEAD = "# SPDX-License-Identifier: BSD-2-Clause\n# EVENT RUNTIME TEST: written by the tests, with GASPBPF_SEEN=update (tests/conformance.py).\n"
 
 running = None  # the test that runs now
 rows = set()    # (event, runtime) that it has seen
@@ -113,5 +114,5 @@ def end(passed):
     missing, more = expected - rows, rows - expected
     if not missing and not more:
         return None
-    return (f"{test}: models/seen/ lists events that it has not seen: {sorted(missing)}; and it has seen events that are not listed: "
+    return (f"{test}: tests/seen/ lists events that it has not seen: {sorted(missing)}; and it has seen events that are not listed: "
             f"{sorted(more)}; where that is right, run it with GASPBPF_SEEN=update and commit the lists")

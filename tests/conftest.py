@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 import ctypes
 import fcntl
 import os
@@ -20,14 +21,17 @@ CLONE_NEWNS = 0x20000
 def pytest_configure(config):
     config.addinivalue_line("markers", "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
     config.addinivalue_line("markers", "guest_more: does, too, where there is time: not in scripts/check")
+    config.addinivalue_line("markers", "files: about files alone, recordings, models, documents: needs neither root nor a kernel")
     config.addinivalue_line("markers", "alone: no other test runs meanwhile (one looks at what all of the machine does)")
     config.addinivalue_line("markers", "elsewhere: runs on a machine of its own, beside any other test")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    if os.geteuid():
-        pytest.exit("the tests observe processes: run them as root, with scripts/check", 1)
-    if not gaspbpf.PROGRAM.exists() or not gaspbpf.WORKLOADS.exists():
+    observing = any(item.get_closest_marker("files") is None for item in items)
+    if os.geteuid() and observing:
+        pytest.exit("the tests observe processes: run them as root, with scripts/check; or those on files alone: make check", 1)
+    if not gaspbpf.PROGRAM.exists() or (observing and not gaspbpf.WORKLOADS.exists()):
         pytest.exit("build first: scripts/check does", 1)
     items.sort(key=lambda item: item.get_closest_marker("elsewhere") is None)  # the longest first
 
@@ -59,7 +63,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def seen_events(request):
-    """What a test says that it has seen is what models/seen/ lists for it (tests/conformance.py)."""
+    """What a test says that it has seen is what tests/seen/ lists for it (tests/conformance.py)."""
     conformance.begin(request.node)
     yield
     wrong = conformance.end(getattr(request.node, "passed", False))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A fresh Debian with what the package depends on, for tests to install it in."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Reading a file of .events: the calls of one model, with their arguments as the END tells them."""
 import collections
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests of the flight recorder share: the jobs that log their calls, and reading a dump beside that log."""
 import json
 import re

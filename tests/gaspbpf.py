@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests share: starting jobs, observing them, reading what came out.
 
 A job waits at its gate (tests/workloads/README.md), so a test can attach to it late, let it do a known amount of work, and
@@ -14,8 +15,9 @@ import subprocess
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = TOP / "gaspbpf"
-WORKLOADS = TOP / "build" / "workloads"
+BUILD = pathlib.Path(os.environ.get("GASPBPF_BUILD", TOP / "build"))  # another one: with sanitizers (make check SAN=1)
+PROGRAM = TOP / "gaspbpf" if BUILD == TOP / "build" else BUILD / "gaspbpf"
+WORKLOADS = BUILD / "workloads"
 PATIENCE = int(os.environ.get("PATIENCE", 180))  # seconds; far more than anything takes (the emulated machine sets its own)
 
 MPI_ENVIRONMENT = {

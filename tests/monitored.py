@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests of gaspbpf monitor as a service: starting it, and reading what it tells over HTTP."""
 import contextlib
 import json

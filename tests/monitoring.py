@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests of gaspbpf monitor share: a runtime of a test's own, and reading what the monitor prints.
 
 The library here poses as OpenSHMEM's. It belongs to one test alone, so no other process on the machine ever meets its probes; and it counts its own calls.

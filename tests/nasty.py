@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Nasty processes: programs composed by chance of all that return probes, breakpoints and bookkeeping have ever stumbled over.
 
     tests/nasty.py [--seeds N] [--from SEED] [--modes start,late,...] [-k SHAPE]

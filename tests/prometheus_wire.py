@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Prometheus' protocol buffers, read by hand: io.prometheus.client.MetricFamily of client_model's metrics.proto, each with its length before it.
 
 Only what the tests ask for, and nothing of gaspbpf's own writer. A field of a number that is not expected is an error.

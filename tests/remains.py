@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Does anything of gaspbpf remain: in the kernel, or in the text of a process?"""
 import json
 import pathlib

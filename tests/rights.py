@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf as another user than root, with the capabilities that service/gaspbpf.service gives and no more."""
 import contextlib
 import os

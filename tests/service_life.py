@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The life of the service under a real systemd: run by scripts/service-life as root of a Debian of its own, in which the package given is installed.
 
 That system's PID 1 is systemd; the jobs under test come from the system around it, in /host. Each step prints a line; the first that fails is the last.

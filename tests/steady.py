@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Runs pytest, and what failed once more, alone: a test that fails only beside others is told apart from one that fails.
 
     python3 tests/steady.py [PYTEST'S ARGUMENTS]

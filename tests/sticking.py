@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests of gaspbpf stuck share: jobs that wait, and what is said of them."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A real terminal for tests: a pane of tmux, in a server of its own."""
 import os
 import pathlib

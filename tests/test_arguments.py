@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """START and END events carry the arguments that GASP's tables give each of them."""
 import json
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """How probes go in: few links for many functions, nothing in processes that are not observed, one link for many processes."""
 import json
 import pathlib

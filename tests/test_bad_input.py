@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What cannot work is said in one clear line, and nothing is left behind by it."""
 import json
 import os

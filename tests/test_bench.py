@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The measurements themselves are not tests; but the recordings that they are made on must be read back as they were generated."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Coarray Fortran on OpenCoarrays, which runs on MPI: both layers against counting libraries in the same run."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Coarray Fortran: every function of the coarray library, with what the program itself says that it was given."""
 import collections
 import json

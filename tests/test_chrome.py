@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The Chrome trace: good JSON whatever names a target has, one track a thread on which calls nest, all the calls there were."""
 import codecs
 import collections
@@ -163,7 +164,7 @@ def test_hostile_names(job, observe, tmp_path):
     shown = {tid: name for (_, tid), name in named(trace, "thread_name").items()}
     truths = target.truths()[0]
     for tid, name in truths["names"].items():
-        assert shown[int(tid)] == f"{bytes.fromhex(name).decode(errors='by_number')} ({tid})"
+        assert shown[int(tid)] == f"{bytes.fromhex(name).decode(errors='by_number')} (tid {tid})"
     per_thread = {thread["tid"]: thread["functions"]["pthread_mutex_lock"]["calls"] for thread in truths["threads"]}
     seen = collections.Counter(event["tid"] for event in calls(trace) if event["name"] == "GASP_PTHREAD_MUTEX_LOCK")
     assert {tid: seen[tid] for tid in per_thread} == per_thread

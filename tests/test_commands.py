@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The commands from a user's side: what they print, where it goes, and how they end."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Measurement control: off means that nothing is measured until it is on, whoever says so."""
 import json
 import re

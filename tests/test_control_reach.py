@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """'gaspbpf control' and recorders that are hard to reach: stopped ones, those that are not root's, those that have gone."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The stated cost is the cost that is paid: by one process and by many that have probes of their own, and each of these is told what they cost one another."""
 import json
 import re

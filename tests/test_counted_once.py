@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Each call is counted once: whoever else maps the library before or after, whatever changes about its probes meanwhile.
 
 A library has probes from the first program that maps it on. The next program may call functions that the first did not import, or make return probes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Debuggers beside an observation: gdb and ltrace work on an observed job as they do alone, and the job does, too."""
 import json
 import re

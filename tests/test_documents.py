@@ -1,5 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the documents say of the program: options that there are, commands, files. And the folders of the source: data flows one way."""
-import collections
 import functools
 import re
 import subprocess
@@ -8,8 +8,9 @@ import pytest
 
 import gaspbpf
 
+pytestmark = pytest.mark.files
 TOP = gaspbpf.TOP
-DOCUMENTS = sorted([TOP / "README.md", *(TOP / "docs").glob("*.md"), *TOP.glob("[!.]*/README.md")])
+DOCUMENTS = sorted([TOP / "README.md", TOP / "CONTRIBUTING.md", *(TOP / "docs").glob("*.md"), *TOP.glob("[!.]*/README.md")])
 # Of other programs: long options that documents name, and that are not ours.
 FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler", "--long": "bench.py", "--quick": "bench.py",
            "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
@@ -103,13 +104,8 @@ def test_links_lead_somewhere(document):
 
 def test_folders_of_the_source_include_each_other_one_way():
     """A folder that is included by what it includes could not be understood, or left out, without the other."""
-    below = collections.defaultdict(set)
-    for source in (TOP / "user").glob("*/*.[ch]"):
-        for folder in re.findall(r'^#include "(\w+)/[\w/]+\.h"', source.read_text(), re.MULTILINE):
-            if folder != source.parent.name and (TOP / "user" / folder).is_dir():
-                below[source.parent.name].add(folder)
-    assert len(below) > 10
-    left = dict(below)
+    left = included_by_folder()
+    assert len(left) > 10
     while left:
         bottom = [folder for folder, included in left.items() if not included & left.keys()]
         assert bottom, f"these include each other: {sorted(left)}"
@@ -117,9 +113,24 @@ def test_folders_of_the_source_include_each_other_one_way():
             del left[folder]
 
 
+def included_by_folder():
+    below = {folder.name: set() for folder in (TOP / "user").iterdir()}
+    for source in (TOP / "user").glob("*/*.[ch]"):
+        for folder in re.findall(r'^#include "(\w+)/[\w/]+\.h"', source.read_text(), re.MULTILINE):
+            if folder != source.parent.name and (TOP / "user" / folder).is_dir():
+                below[source.parent.name].add(folder)
+    return below
+
+
+def test_the_picture_of_the_source_is_the_sources_own():
+    rows = re.findall(r"^\| (\w+) \| .* \| ?([\w, ]*)\|$", (TOP / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    told = {room: set(filter(None, includes.replace(" ", "").split(","))) for room, includes in rows if room != "room"}
+    assert told == included_by_folder()
+
+
 def is_private(header):
     """Its name or its first line says so."""
-    line = header.read_text().splitlines()[1]
+    line = next(line for line in header.read_text().splitlines() if header.name in line)
     return "private" in header.stem or re.search(r"[Pp]rivate|what (the files|[\w.]+\.c).* share", line)
 
 
@@ -132,3 +143,21 @@ def test_what_is_private_to_a_folder_stays_there():
                 assert header.parent == source.parent, f"{source}: {name}"
                 seen += 1
     assert seen > 100
+
+
+BY_CHOICE = ("bpf/", "vmlinux/", "include/gaspbpf/")  # what is loaded into the kernel, and what it includes
+WITHOUT = (".ci/", "debian/", "LICENSE", ".gitattributes")  # or no text that can hold a comment
+
+
+def test_each_file_says_what_license_it_is_under():
+    listed = subprocess.run(["git", "-c", f"safe.directory={TOP}", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.splitlines()
+    wrong = []
+    for name in listed:
+        if name.startswith(WITHOUT) or name.endswith((".png", ".json")) or not (TOP / name).exists():
+            continue
+        head = "".join((TOP / name).read_text(errors="replace").splitlines(keepends=True)[:2])
+        said = re.search(r"SPDX-License-Identifier: (.+?)(?: \*/| -->)?$", head, re.MULTILINE)
+        wanted = "GPL-2.0-only OR BSD-2-Clause" if name.startswith(BY_CHOICE) else "BSD-2-Clause"
+        if not said or said[1] != wanted:
+            wrong.append((name, said and said[1]))
+    assert len(listed) > 900 and wrong == []

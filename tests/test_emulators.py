@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Programs that translate others (valgrind, qemu-user) beside an observer: what they run maps a probed library, and nobody observes it. It runs as it does alone."""
 import contextlib
 import json

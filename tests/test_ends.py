@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor: processes that have ended. Their last calls are told, once or for a while, and nothing that they did vanishes from the sums."""
 import subprocess
 

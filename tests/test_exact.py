@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Exact under any load: with rings far too small for the job, every call is still counted, timed, and at its place.
 
 The truth is the job's own: it counts its calls by thread and function. What gaspbpf delivered, and what it says it lost, must be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Where functions end, judged by objdump; and jobs all of whose returns are seen that way (--returns=sites).
 
 A return that was overlooked leaves its call open until the frame is found to be gone: it shows as `unwound`. A probe that is

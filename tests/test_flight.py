@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The flight recorder: what a dump says of the last calls is what the job's own log says, also of those who were killed."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The flight recorder where it is hard: two who ask at once, a full disk, a folder that nobody may write to, processes that come and go while the memory is full."""
 import contextlib
 import json

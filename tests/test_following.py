@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Children, other programs, libraries that come later: nothing is missed of a command, and of -p what is missed is said.
 
 Each process of the jobs in tests/workloads/follow appends what it has called to one file; the report must have exactly that.
@@ -469,7 +470,7 @@ def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
         assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] < 3 * (3 + 5)
         return
     assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 3 * (3 + 5)
-    assert sites(report) == {"plugin.c:9": 9, "plugin.c:18": 15}
+    assert sites(report) == {"plugin.c:10": 9, "plugin.c:19": 15}
 
 
 def test_libraries_that_take_each_others_place(runtime, job, observe):
@@ -478,7 +479,7 @@ def test_libraries_that_take_each_others_place(runtime, job, observe):
     assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 500 * (3 + 5)
     assert "late" not in errors
     assert "same place 500 of 500" in target.output()
-    assert set(sites(report)) <= {None, "plugin.c:9", "plugin.c:18"}
+    assert set(sites(report)) <= {None, "plugin.c:10", "plugin.c:19"}
 
 
 def test_no_call_is_placed_in_the_library_that_came_after(runtime, job, observe, tmp_path):
@@ -487,7 +488,7 @@ def test_no_call_is_placed_in_the_library_that_came_after(runtime, job, observe,
     assert gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "run.events").returncode == 0
     steps = [line for line in (tmp_path / "run.events").read_text().splitlines() if "GASP_CALLS_STEP" in line and "START" in line]
     assert len(steps) == 500 * (3 + 5)
-    wrong = [line for i, line in enumerate(steps) if ("plugin.c:18" if i % 8 < 3 else "plugin.c:9") in line]
+    wrong = [line for i, line in enumerate(steps) if ("plugin.c:19" if i % 8 < 3 else "plugin.c:10") in line]
     assert not wrong, f"{len(wrong)} of {len(steps)}: {wrong[:5]}"
 
 

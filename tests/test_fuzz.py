@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The fuzz targets (tests/fuzz, docs/fuzzing.md), for a few seconds each: all seeds, and some inputs made of them, the same ones every time.
 
 This shows that the targets are built, reach what they are for, and that what was found once stays mended. To look for more: make fuzz. With

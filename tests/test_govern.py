@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The cost stays below the limit that was asked for, what that took is told, and it is undone when the load falls."""
 import json
 import re

@@ -1,9 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What --help says: of every command, with examples, and so that it can be read on a terminal of 80 columns."""
 import re
 
 import pytest
 
 import gaspbpf
+
+pytestmark = pytest.mark.files
 
 COMMANDS = re.findall(r"^  (\w+)", gaspbpf.run("--help").stdout.split("Commands:")[1].split("Examples:")[0], re.M) if gaspbpf.PROGRAM.exists() else []
 

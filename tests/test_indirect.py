@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Functions of which there are several (target_clones, ifunc): calls of all implementations are calls of the function, and resolvers are none.
 What cannot be observed is said, of programs that start later, too. The job's own loops say how many calls there are."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Calls that a runtime makes to itself are told apart from the program's, and callbacks of the program's stay its own."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Programs that a compiler has instrumented: exact events with the places that it wrote down, and none of them twice."""
 import collections
 import json

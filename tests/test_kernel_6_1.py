@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Debian 12's own kernel: the tests marked `guest` once more, on Linux 6.1 in an emulated machine (scripts/kernel-6.1).
 
 Most clusters run such a kernel, and it has only the last rung. One boot runs all of them, in about five minutes. A test joins with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Ranks that a launcher starts while gaspbpf is on its way to it, or later: none is missed, whether there were some already or not.
 
 The launcher starts one after the other. When the first ones come gaspbpf has looked for ranks, and its kernel side does not tell of forks yet.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A launcher is not the job: shells, launchers of ranks, timeout and the like are in no figure; what they start is, exactly."""
 import json
 import os

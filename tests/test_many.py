@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Many at once, and for long: short-lived processes, containers, attaching and letting go, the monitor's own death."""
 import collections
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Metrics over HTTP: against the job's own counts, in every form, and as a real Prometheus takes them."""
 import json
 import re

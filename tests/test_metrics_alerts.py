@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The example's alerts in a real Prometheus: those that should fire do, and no others. Their times are made shorter, nothing else."""
 import os
 import re

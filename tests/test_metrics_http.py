@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the server of metrics does with clients of all kinds, with names that no format likes, and with many ranks."""
 import contextlib
 import http.client

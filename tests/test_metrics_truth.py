@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Histograms against what the job itself has measured: sizes exactly, durations between two bounds that hold whatever the machine does; and over a restart."""
 import itertools
 import json

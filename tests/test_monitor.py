@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor: which processes it chooses, when it notices them, what it leaves alone."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor and real MPI jobs: each rank's figures against its own, whatever the library, however many ranks."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """MPI on Open MPI and on MPICH: calls against a counting library in the same run, payload against the job's own."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The first and the last call of an MPI job that gaspbpf starts itself."""
 import pytest
 

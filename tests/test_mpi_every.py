@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Every MPI function: each call of a job that makes them all, in order, with its arguments, its payload and its line."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """MPI from Fortran: each call once and not again for the library beneath it, with the arguments that the C library gets."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The MPI model is complete: whatever the headers of Open MPI and MPICH declare is an event, or stated not to be one."""
 import functools
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """MPI_PROC_NULL: nothing goes there and nothing comes from there, whatever the count says. Persistent requests: what they move is not known, and that is
 said. What really is moved is counted by the job."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Nasty processes (nasty.py composes them by chance) run as they do alone, and their own counts are gaspbpf's.
 
 A few seeds here; `tests/nasty.py --seeds 1000` tries as many as wanted, and tells which differ and how.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """However gaspbpf goes, and whatever the job does meanwhile: the job is not harmed and nothing remains."""
 import json
 import os

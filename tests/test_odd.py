@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Targets that are not as usual (tests/workloads/odd): seen exactly where they can be, refused in words where not, harmed never."""
 import codecs
 import json

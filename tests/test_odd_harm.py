@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Programs that died under an observer's return probes by ways of their own. By default options each ends and prints as it does alone.
 
 They were found by somebody who did not know the code, on the session rung: each of these tests failed then.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """OpenMP on libgomp: calls against a counting library, what passes through them against the job's own figures."""
 import collections
 import json

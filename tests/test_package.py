@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The Debian package: clean for lintian, and installed, used, upgraded, removed and purged in a fresh Debian of its own."""
 import os
 import re

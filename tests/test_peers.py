@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The engine that compares programs of others bare and observed (scripts/peers.py), and a sample of the suites that it compares (scripts/suites)."""
 import re
 import subprocess

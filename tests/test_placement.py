@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Where probes go, judged by another decoder: objdump's, over all functions of whole libraries; and jobs that run under such probes.
 
 A breakpoint in the middle of an instruction, or one that a branch can reach past the function's start, crashes a job or counts

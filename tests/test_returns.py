@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Jobs that return probes kill (tests/workloads/harm): observed by default options they run as they do alone, and what they say of
 their own calls and returns is what gaspbpf says."""
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What commands that people run can still do when they look at the first target: nothing, and all works."""
 import ctypes
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Which events are wanted: functions of the program (-F), GASP's and PUPC's files of names, and accesses to the caller's own part of the global
 address space. The jobs count for themselves."""
 import json

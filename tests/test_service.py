@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor as a service: options from a file and anew, systemd's notifications, the journal, rights."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """SIGHUP: of every option of 'gaspbpf monitor' it is true that it changes at once, or that it is said to change at the next start."""
 import re
 import signal

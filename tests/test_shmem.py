@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """OpenSHMEM: calls, those inside the library included, against a counting library; payload against the job's own."""
 import re
 import subprocess

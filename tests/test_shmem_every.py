@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down itself."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf simulate: recordings whose answer is known by hand, random programs against a simulator of ten lines, a real job, plug-ins."""
 import json
 import os
@@ -12,7 +13,9 @@ import gaspbpf
 import toolkit
 import truth
 
-COMPOSE = gaspbpf.TOP / "build" / "tests" / "compose"
+pytestmark = pytest.mark.files
+
+COMPOSE = gaspbpf.BUILD / "tests" / "compose"
 
 
 def compose(path, text):

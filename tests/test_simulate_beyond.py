@@ -1,9 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf simulate beyond messages: one-sided transfers, locks, split barriers, operations that are begun, roots, tasks; and what each callback is told."""
 import pytest
 
 import gaspbpf
 import toolkit
 from test_simulate import call, compose, lines, ranks, simulate, times
+
+pytestmark = pytest.mark.files
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf simulate on recordings that make no sense: it ends, changes nothing where it is told so, and writes what can be read."""
 import random
 
@@ -5,6 +6,8 @@ import pytest
 
 import gaspbpf
 from test_simulate import compose, lines, simulate
+
+pytestmark = pytest.mark.files
 
 CALLS = {
     "MPI_Init": [], "work": ["step"], "MPI_Request_free": ["request"], "MPI_Put": [], "MPI_Win_fence": ["win"], "MPI_Probe": ["source", "tag", "comm.id"],

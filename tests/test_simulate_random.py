@@ -1,9 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf simulate: random programs with requests, wildcards, rooted and synchronous operations against a simulator of a page."""
 import random
 
 import pytest
 
 from test_simulate import call, compose, lines, ranks, simulate, times
+
+pytestmark = pytest.mark.files
 
 ANY = -1
 MACHINE = {"latency": 70, "eager": 900}  # ns, bytes; 1 byte a ns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Where a call is written: file, line and column, however the program was built, and nothing pretended where that is not known."""
 import pathlib
 import re

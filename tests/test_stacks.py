@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Arguments of calls that began before anybody watched, against what the program says it passed: right, or marked as likely, or not told."""
 import json
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """StarPU: executions against StarPU's own worker statistics, transfers against its bus statistics, submissions counted; its performance counters out of them."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """StarPU 1.4 as Debian 13 has it: stripped, its internal functions hidden. What it still shows, against the job's own counts and StarPU's statistics."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """StarPU: what a program submits, waits for, acquires and allocates, each call with all that it was given and gave, StarPU's own calls included."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A StarPU that hides its internal functions, as 1.4 does: what is exported is seen, what is not is not known, and never 0."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """libgaspbpf-starpu-perf: the document's example of StarPU's performance counters (section 6.2) prints what StarPU's own statistics say."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The mark `stays` of the StarPU model, checked against the library's own code: no function that has it reaches a switch of stacks."""
 import bisect
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tools for StarPU's profiling interface on a StarPU that has none: each callback as often as StarPU's own statistics and the job say."""
 import json
 import re

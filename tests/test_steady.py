@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A run of tests that can be relied on: what failed runs once more, alone (tests/steady.py). Its own runs are of invented tests."""
 import re
 import subprocess
@@ -6,6 +7,8 @@ import sys
 import pytest
 
 import gaspbpf
+
+pytestmark = pytest.mark.files
 
 GOOD = """
 def test_good():

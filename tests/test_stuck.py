@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf stuck on jobs that really wait for each other, entered before it looks and while it looks; and that a job that can go on does."""
 import json
 import os

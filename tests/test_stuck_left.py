@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf stuck on jobs of which a rank is gone, is going, or does not run any more, while the others wait for it."""
 import ctypes
 import os

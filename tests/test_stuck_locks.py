@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Who holds the locks for which ranks wait: as the lock says, as the probes saw, or as follows from who waits."""
 import json
 import re

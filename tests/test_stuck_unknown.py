@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf stuck where nothing tells for whom a rank waits: messages whose peers cannot be read, and barriers that are entered in two calls."""
 import re
 

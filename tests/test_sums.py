@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The kernel's sums: calls, bytes and their distributions, against what the jobs themselves did."""
 import pathlib
 import shutil

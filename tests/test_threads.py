@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """malloc and pthread: counts and bytes against the job's own, attached late, on every rung."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Without root, with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: every command that observes does on root's jobs what it does for root."""
 import json
 import os

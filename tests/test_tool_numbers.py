@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What tools compiled with other headers are told: each UPC event under the number that its header has, PUPC's arguments in PUPC's order, columns."""
 import re
 

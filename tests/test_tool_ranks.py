@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """GASP tools as they are written for UPC programs, which expect one process for each thread and a runtime to ask, told of a job that they were never in."""
 import re
 

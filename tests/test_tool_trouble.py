@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tools that crash, hang, end, close, print and dawdle: that is said, and neither the job nor the recording has less for it."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tool libraries written to GASP 1.4 and PUPC 1.1, told of jobs that were never instrumented: every call they get against the jobs' own figures."""
 import collections
 import json

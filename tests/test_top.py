@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf top: its figures are those of the job's own log."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf top -- COMMAND: leaving the screen is not ending the command; and what becomes of top when its terminal goes away."""
 import os
 import pathlib

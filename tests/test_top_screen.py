@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf top's screen, in a real terminal: what it shows, what keys do, and that the terminal is as before, however it ends."""
 import os
 import re
@@ -95,7 +96,7 @@ def test_keys(waiting, terminal):
     screen.wait("team-0", "team-3")
     # The events of the second row.
     screen.keys("Down", "Enter")
-    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK", "late.c:71 in unlock")
+    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK", "late.c:72 in unlock")
     assert "THREAD " not in text
     screen.keys("a")
     wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()), "the count of the thread's locks")

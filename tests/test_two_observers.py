@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Two observers at the same time, of different programs: a third program, which nobody observes, is left unharmed, and each sees all of its own.
 
 The kernel sets a return probe's trampoline in every process that has a breakpoint on its instruction, also where it is meant for another one.

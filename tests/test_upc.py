@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """UPC on the stand-in runtime (tests/workloads/upc), built in each way in which GNU UPC's may be: names from the program's own symbol table."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Berkeley's, Cray's and IBM's UPC, and GASNet: the stand-in runtime of tests/workloads/upc under their names."""
 import json
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """User events: what a program tells of itself by libpupc, in C, C++ and Fortran, before anybody watched and after."""
 import json
 import re

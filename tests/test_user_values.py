@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Values of user events: each kind of conversion, floating point numbers among them, as the program has passed them."""
 import json
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf monitor: nobody waits until it has looked through a library, however large that is."""
 import socket
 import subprocess

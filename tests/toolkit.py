@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tool libraries under test: building them, and reading what they wrote down."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Comparing a report with what the jobs and the counting libraries of tests/workloads say: equal, or told in full."""
 import json
 

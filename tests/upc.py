@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests of UPC share: GASP 1.4's tables, the job's own account of its calls, and the comparison of both with what gaspbpf saw."""
 import re
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The few kernel types that bpf/ reads, written by hand. Only the named fields
  * matter: preserve_access_index lets libbpf move each access to where the

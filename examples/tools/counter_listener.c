@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counter_listener.c - the example of StarPU's performance monitoring interface (hal-03868526, section 6.2): listens to two counters of each worker.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gasp_upcalls.c - the UPC half of GASP tools that are split in two: TAU's client, Berkeley's "dump" and others are C, and call functions in a small UPC file
  * (gaspu.upc) for what only UPC can tell. Under gaspbpf there is no UPC runtime in the tool's process; this file answers in its place. It is linked into the tool:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profiler.c - a GASP profiler: calls, inclusive and exclusive time of each event at each place in the source, printed at the end.
  *

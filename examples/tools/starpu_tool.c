@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu_tool.c - a tool for StarPU's profiling interface: which worker ran which function how often, and what was transferred.
  *

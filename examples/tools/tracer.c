@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tracer.c - a GASP tracer: one line for each event, in a file for each thread and language.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * what_if.c - a CPF simulator: one function of the program some times as fast, on a network of this latency and bandwidth.
  *

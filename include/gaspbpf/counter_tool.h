@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * counter_tool.h - a tool that is told task counters, out of a job or a recording (gaspbpf --tool).
  *

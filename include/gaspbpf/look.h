@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * look.h - what bpf/look.bpf.c tells of a thread: where it stands, and since when it has not run.
  */

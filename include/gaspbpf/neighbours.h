@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * neighbours.h - what bpf/neighbours.bpf.c writes of each link of many uprobes: a head, and `count` offsets in the file.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * pupc_table.h - what libpupc keeps for an observer that comes later: the user events that a program has created so far.
  *

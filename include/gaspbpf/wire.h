@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * wire.h - what bpf/ and user/ say to each other.
  *
@@ -5,7 +6,7 @@
  * capture program: which words to fetch at the call and at the return. What it
  * sends back is one span for each finished call, with the fetched words in
  * value[], in the order of the probe's slots. What the words mean is known
- * only in user space (user/model).
+ * only in user space (user/meaning).
  *
  * All times are ns of CLOCK_MONOTONIC. All process and thread ids are those of
  * the initial PID namespace.
@@ -232,7 +233,7 @@ struct gb_sum {
 	gb_u64 size[GB_SIZES];
 };
 
-/* A number among the words of a call, as user/model/value.h reads it. */
+/* A number among the words of a call, as user/meaning/value.h reads it. */
 struct gb_number {
 	gb_u8 slot;
 	gb_u8 left, right;  /* the word is shifted so far to the left and then to the right: what remains is the number */
@@ -259,7 +260,7 @@ struct gb_number {
 #define GB_NUMBER_UNKNOWN 128 /* only user space could tell: what would be asked after it is not, either */
 
 /*
- * How many bytes a call moves, by its words: user/model/payload.c. For each side the first known number of [bytes, counts) is it; else the first of
+ * How many bytes a call moves, by its words: user/meaning/payload.c. For each side the first known number of [bytes, counts) is it; else the first of
  * [counts, sizes) is multiplied by the first of [sizes, end), or by its own `element` where that range is empty. Of two sides both must be known.
  */
 #define GB_NUMBERS 16

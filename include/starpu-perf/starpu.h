@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu.h - StarPU's own, with the performance counters that it lacks; without StarPU, what a program that only listens needs.
  */

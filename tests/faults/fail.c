@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fail.c - lets the n-th call of a kind fail, in the one program that it is loaded into (LD_PRELOAD).
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Faults on purpose: gaspbpf with the n-th call of a kind failing (fail.c), and what must hold whatever fails.
 
 A job runs on and on, checks its own work, and tells at its end whether all was right. A scenario is one way of starting gaspbpf, on that job or on a

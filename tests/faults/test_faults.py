@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Faults on purpose: whatever fails, gaspbpf says so and ends, the job runs on as it was, and nothing is left (tests/faults/faults.py).
 
 Here a call of each kind that few are made of, and a sample of the others; tests/faults/run.py lets every one fail.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The machine changes under gaspbpf: a control group has no more memory, a processor goes and comes, somebody sets the clock.
 
 What changes the whole machine is done in the emulated one only (scripts/kernel-6.1).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced.c - events that a program announces itself: names and formats, the table in its memory, STARTs and ENDs with any values.
  *
@@ -14,7 +15,7 @@ static void read_table(struct fuzz_session *f, struct input *in)
 	struct pupc_table table = {
 		.magic = PUPC_TABLE_MAGIC, .version = PUPC_TABLE_VERSION, .entry_size = sizeof(struct pupc_entry), .room = PUPC_TABLE_ROOM,
 	};
-	struct live_process *p = session_calling_process(f->session, fuzz_own_process()->pid, CAPTURE_NOW);
+	struct captured_process *p = session_calling_process(f->session, fuzz_own_process()->pid, CAPTURE_NOW);
 	struct process *before = p->process;
 
 	table.first = 0x60000000u + (uint32_t)input_number(in, 1);

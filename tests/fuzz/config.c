@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * config.c - a file of options (--config), as the service reads it again at SIGHUP; and files of events (--profile-only and its like).
  */

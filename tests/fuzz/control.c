@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * control.c - datagrams that anybody may send to the socket of a recorder (gaspbpf control), and what is answered to the one who asks.
  */
 #include "cli/control.c"        /* both sides' readers are static; the library's copies are not linked then */
-#include "cli/control_server.c"
+#include "observe/control_server.c"
 
 #include "capture/session.h"
 #include "shared/kernel.h"

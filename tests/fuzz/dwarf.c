@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dwarf.c - the DWARF of such a file: source lines, prototypes, inlined functions, structs.
  */

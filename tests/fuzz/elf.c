@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf.c - an ELF file that a process maps: headers, symbols, names, notes, what it imports, variables.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * http.c - what somebody sends to the port of the metrics (libmicrohttpd parses it), and what an Accept header asks for.
  *

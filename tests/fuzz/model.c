@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * model.c - the text of a model (--model-file), what its functions' values are fetched from, and those read from a call's words.
  */
 #include "model/model.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "shared/fuzz.h"
 
 static void read_values(const struct capture *capture)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * place.c - the code of such a file: where probes go, by which instructions functions end, jump tables, calls, the linker's sign.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * proc_texts.c - what /proc says of a process. The kernel writes it, but names, paths, arguments and environment in it are the process's own.
  *
@@ -5,7 +6,7 @@
  */
 #include "target/process.c" /* its readers are static; the library's copy is not linked then */
 
-#include "monitor/about.h"
+#include "monitor/process_identity.h"
 #include "shared/fuzz.h"
 
 static void read_maps(const uint8_t *data, size_t size)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recording.c - a recording that somebody hands on: read whole, chunk by chunk, its late spans, as events in order of time.
  */

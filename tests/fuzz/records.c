@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * records.c - what the kernel side puts into its rings: calls and process life, in any order, with any values, as capture reads them.
  *

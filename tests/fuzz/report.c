@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * report.c - what is made of such a recording: the report as text and as JSON, counters, and all formats that it is exported to.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Fuzzing (docs/fuzzing.md): the code of user/ once more, with sanitizers, and a program for each thing that others may write.
 #
 #   make fuzz                       each for FUZZ_SECONDS, two at a time
@@ -7,9 +8,8 @@
 
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
-FUZZ         := $(BUILD)/fuzz
-FUZZ_CHECKS  := -fsanitize=address,undefined -fno-omit-frame-pointer
-FUZZ_CFLAGS  := -O1 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end $(FUZZ_CHECKS) $(FUZZ_CFLAGS)
+FUZZ         := build/fuzz
+FUZZ_CFLAGS  := $(SANITIZED) $(FUZZ_CFLAGS)
 FUZZ_SOURCES := $(filter-out user/cli/main.c user/toolhost/%,$(SOURCES))
 FUZZ_HOST    := $(patsubst user/%.c,$(FUZZ)/user/%.o,$(filter-out user/toolhost/main.c,$(filter user/toolhost/%,$(SOURCES))))
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(FUZZ)/%,$(wildcard tests/fuzz/*.c))

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Runs the fuzz targets (build/fuzz, see docs/fuzzing.md) and says what came of it.
 
     tests/fuzz/run.py [--seconds 60 | --runs 2000] [TARGET...]

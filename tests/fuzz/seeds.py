@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Inputs for the fuzz targets to begin with: build/fuzz/seeds/TARGET, made anew each time; and build/fuzz/data.
 
 Small real things, each of which takes another way through the reader: ELF files of several compilers and options, recordings, models, requests. And

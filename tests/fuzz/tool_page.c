@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tool_page.c - the page by which a tool's process answers: whatever a tool has scribbled onto it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tool_pipe.c - frames in the pipe to a tool's process: definitions, events, switches, as gaspbpf sends them from a recording or live; and what the host makes of
  * them for each kind of tool.

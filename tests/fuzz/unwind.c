@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind.c - the rules of .eh_frame, and a thread's stack that is unwound by them.
  *

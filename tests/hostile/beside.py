@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What the tests of hostile processes share: nobody's programs, and a monitor that must count another user's job beside them to the call."""
 import contextlib
 import os

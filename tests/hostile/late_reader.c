@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * late_reader.c - the process that reads targets' memory takes long to start, as where its program lies on a file system far away.
  *

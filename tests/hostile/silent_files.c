@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * silent_files.c - a file system (FUSE) whose files open, and whose pages never come.
  *

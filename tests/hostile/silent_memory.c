@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * silent_memory.c - a UPC program with memory that cannot be read by others: a page of it is of a file whose server never answers.
  *

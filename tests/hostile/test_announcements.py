@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A program that announces events without end, of numbers that nobody created and under names that change: its own account stays bounded, and exact."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A file of options whose owner was asked is the file that is read, though its path may lead to another one a moment later."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A user who asks for dumps of the flight recorder without end gets his share, and leaves the others theirs."""
 import gaspbpf
 import rights

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Libraries whose tables say what no linker writes, and that name files to be looked at beside them: it is seen in no time, said, and harms nobody else."""
 import lzma
 import os

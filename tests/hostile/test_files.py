@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Files that were made to be looked through for ever: a monitor serves on, others' jobs are counted, and what is given up is said."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Requests without end, of anybody on the machine: to the port of the metrics, and to the control socket. Others are answered meanwhile."""
 import json
 import os

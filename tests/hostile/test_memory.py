@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Processes whose memory cannot be read: a page is of a file whose server (FUSE) never answers. Nobody waits for it but who is left behind."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a process, its threads and its files are called: whatever it is, what gaspbpf writes can be read, by people, by their terminals and by programs."""
 import json
 import os

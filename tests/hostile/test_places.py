@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Processes whose files are not where they say: their own root, mounts and process numbers; all that they mapped is another thing by now."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Processes that live in a way that is made to be followed with trouble: a monitor serves on, and counts another user's job to the call."""
 import contextlib
 import os

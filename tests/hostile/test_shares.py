@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """One user takes all he can of what monitor has room for. What he is refused falls on him: the jobs of others are counted to the call."""
 import contextlib
 import os

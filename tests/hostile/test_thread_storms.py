@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A process of many threads that call once each: what it maps is not read again for each of them."""
 import os
 import subprocess

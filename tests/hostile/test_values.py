@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Calls whose arguments are lies: addresses of nothing, of the kernel, of a ring that leads to itself; numbers of the size of the world; ranks that are none."""
 import json
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // count.cc - a GASP tool in C++: calls and time of each event, printed when the library is unloaded: "TAG CALLS NS" a line.
 #include <chrono>
 #include <cstdio>

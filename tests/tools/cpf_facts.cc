@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A CPF simulator in C++, with the class of the framework's document: it writes down all that it is told, and changes nothing. */
 #include <cstdio>
 #include <cstring>

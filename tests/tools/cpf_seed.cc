@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A simulator as one is written from the framework's document alone: its types, members, predicates and functions, its create() and destroy(), nothing of
  * gaspbpf's own. Every call of the runtime ends at once, every message when it was sent.

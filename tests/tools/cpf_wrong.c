@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A CPF simulator with the faults that its parameter names, at its third piece of work. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gasp_log.c - a GASP 1.4 tool that writes down every call it gets: one line each to TOOL_LOG, arguments by the tables of the
  * specification. It knows nothing of gaspbpf. TOOL_DO makes it misbehave (misbehave.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* misbehave.h - what a bad tool does, as TOOL_DO says: at its first event, or (slow) at each. */
 #ifndef MISBEHAVE_H
 #define MISBEHAVE_H

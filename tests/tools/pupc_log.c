@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG, with the thread that it is called on at its end. It keeps
  * what it knows of a place in the location's own field, as the document suggests.

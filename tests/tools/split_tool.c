@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * split_tool.c - a GASP tool as they are written for UPC programs: in C, with what only UPC can tell asked of functions in another file, of which it
  * expects an answer. It keeps one number for its process, the first thread's, and looks at each pointer-to-shared without a second thought.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A tool for StarPU's profiling interface that writes down what each callback says of itself. */
 #include <stdio.h>
 #include <starpu_profiling_tool.h>

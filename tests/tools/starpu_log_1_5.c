@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A tool for StarPU's profiling interface, compiled with headers like those of StarPU 1.5: what a callback gets has two members more, and they are
  * texts, which it prints as they come.

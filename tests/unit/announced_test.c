@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced_test.c - what a program tells of itself: formats, texts in the words of a span, and the model language for it.
  */
@@ -10,7 +11,7 @@
 #include <cmocka.h>
 
 #include "capture/announced.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/log.h"
 
 static const struct item *item(const struct items *items, size_t index, const char *name, enum item_kind kind)

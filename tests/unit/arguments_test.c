@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arguments_test.c - events and their arguments: what an `event` statement says, how it becomes a probe's definition,
  * what of it survives the recording, and what a tool gets in the end.

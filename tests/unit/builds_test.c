@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * builds_test.c - pointers-to-shared in each layout, by registers, stack and result; how a program's runtime was built; what cannot be seen.
  */
@@ -11,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
+#include "model/model.h"
 #include "recording/recording.h"
 #include "target/target.h"
 #include "util/log.h"

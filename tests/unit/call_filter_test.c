@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call_filter_test.c - what a process may still call. Each case is a child's, for whom it is for good.
  */

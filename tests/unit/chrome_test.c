@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome_test.c - the Chrome trace and the list of events of small recordings: valid JSON whatever the names
  * are, one complete event a call, nesting on every track.
@@ -368,7 +369,7 @@ static void a_call_is_a_complete_event(void **state)
 	assert_int_equal(assert_nesting(text), 1);
 	assert_true(has(text, "\"displayTimeUnit\":\"ns\""));
 	assert_true(has(text, "\"name\":\"rank 3: ./job 1\""));
-	assert_true(has(text, "\"name\":\"main (4000)\""));
+	assert_true(has(text, "\"name\":\"main (tid 4000)\""));
 	assert_true(has(text, "\"name\":\"GASP_T_PUT\",\"cat\":\"t\",\"pid\":4000,\"tid\":4000,\"ts\":1234.567,\"dur\":765.434,"));
 	assert_true(has(text, "\"args\":{\"n\":100,\"caller_\":-7,\"caller__\":true,\"pe\":3,\"p\":\"0x7f00dead\","));
 	assert_true(has(text, ":null,\"bytes\":100,\"peer\":3,\"caller\":\"ring.c:12:5\"}"));
@@ -431,7 +432,7 @@ static void overlapping_calls_have_a_track_each(void **state)
 	text = job_export(&job, "run.json.gz");
 	assert_json(text);
 	assert_int_equal(assert_nesting(text), 2);
-	assert_true(has(text, "\"name\":\"main (4000) stack 2\""));
+	assert_true(has(text, "\"name\":\"main (tid 4000) stack 2\""));
 	assert_true(has(text, "\"tid\":4002"));
 	free(text);
 }

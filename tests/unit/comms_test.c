@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who is behind the ranks of a communicator: read from memory that looks like a library's, and from memory that does not; kept as runs.
  */
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "model/members.h"
+#include "model/communicator.h"
 #include "recording/communicators.h"
 #include "recording/definitions.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counters_test.c - tasks whose counters can be worked out by hand.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * early_test.c - records of a thread that came before their time: in which order they come out, and that a ringful of them is no trouble.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * flight_test.c - the flight recorder's ring against a plain list, blocks there and back, what a trigger may say.
  */

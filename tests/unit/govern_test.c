@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The governor against a simulated job: threads that call functions at rates of their own, slowed down by their probes as a real
  * one is. What the probes really took from the job is what the tests look at, not what the governor believes.

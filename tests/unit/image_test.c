@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * image_test.c - functions, source lines and variables of ELF files, checked against what the file was made of,
  * and against nm and addr2line.

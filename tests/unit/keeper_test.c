@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * keeper_test.c - files of a process that may make none any more. Each case is a child's, which has one keeper.
  */

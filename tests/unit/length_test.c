@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * length_test.c - what length.c says of an instruction is what the disassembler says: for all opcodes with all operands, and at each byte of real code.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * live_test.c - where a thread's time goes, interval by interval, compared with marking each moment. The capture is the test's own: it tells what a real one
  * could have known when it was asked.
@@ -21,9 +22,9 @@
 
 enum { DATA, LOCK, TASK, USER, ALLOC, WAIT, KINDS };
 
-static const struct { enum role role; enum live_group group; bool opaque; } kinds[KINDS] = {
-	[DATA] = { ROLE_GET, LIVE_DATA, true },    [LOCK] = { ROLE_ACQUIRE, LIVE_LOCK, true }, [TASK] = { ROLE_TASK, LIVE_TASK, false },
-	[USER] = { ROLE_USER, LIVE_OTHER, false }, [ALLOC] = { ROLE_ALLOC, LIVE_ALLOC, true }, [WAIT] = { ROLE_WAIT, LIVE_WAIT, true },
+static const struct { enum role role; enum group group; bool opaque; } kinds[KINDS] = {
+	[DATA] = { ROLE_GET, GROUP_DATA, true },    [LOCK] = { ROLE_ACQUIRE, GROUP_LOCK, true }, [TASK] = { ROLE_TASK, GROUP_TASK, false },
+	[USER] = { ROLE_USER, GROUP_OTHER, false }, [ALLOC] = { ROLE_ALLOC, GROUP_ALLOC, true }, [WAIT] = { ROLE_WAIT, GROUP_WAIT, true },
 };
 
 static struct {
@@ -154,12 +155,12 @@ static void overlap(uint32_t thread)
 /* --- what is to come out -------------------------------------------------- */
 
 struct expected {
-	uint64_t wall, group[LIVE_GROUPS], calls;
+	uint64_t wall, group[GROUPS], calls;
 	struct { uint64_t time, self, calls, full, longest; } event[KINDS];
 };
 
 /* Which call has the moment: the innermost; of those that overlap, the one that is told first. NULL: none. */
-static const struct span *owner(uint32_t thread, uint64_t moment, uint64_t until, bool stacked, enum live_group *group)
+static const struct span *owner(uint32_t thread, uint64_t moment, uint64_t until, bool stacked, enum group *group)
 {
 	const struct span *found = NULL, *outer = NULL;
 
@@ -181,7 +182,7 @@ static const struct span *owner(uint32_t thread, uint64_t moment, uint64_t until
 		if (kinds[call->probe].opaque && (!outer || call->depth < outer->depth))
 			outer = call;
 	}
-	*group = outer ? kinds[outer->probe].group : found ? kinds[found->probe].group : LIVE_COMPUTE;
+	*group = outer ? kinds[outer->probe].group : found ? kinds[found->probe].group : GROUP_COMPUTE;
 	return found;
 }
 
@@ -209,7 +210,7 @@ static void work_out(struct expected *expected, uint32_t thread, uint64_t from, 
 			expected->event[call->probe].longest = call->end - call->start;
 	}
 	for (uint64_t t = since > from ? since : from; t < until; t++) {
-		enum live_group group;
+		enum group group;
 		const struct span *call = owner(thread, t, until, stacked, &group);
 
 		expected->wall++;
@@ -276,8 +277,8 @@ static void compare_all(const struct live *live, uint64_t now, bool stacked)
 		assert_int_equal(seen->all.wall, expected.wall);
 		if (!stacked) /* there it depends on the looks whose a moment is */
 			assert_memory_equal(seen->all.group, expected.group, sizeof(expected.group));
-		assert_int_equal(seen->all.group[LIVE_COMPUTE], expected.group[LIVE_COMPUTE]);
-		for (int i = 0; i < LIVE_GROUPS; i++)
+		assert_int_equal(seen->all.group[GROUP_COMPUTE], expected.group[GROUP_COMPUTE]);
+		for (int i = 0; i < GROUPS; i++)
 			together += seen->all.group[i];
 		assert_int_equal(together, expected.wall);
 		assert_int_equal(seen->all.calls, expected.calls);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * merge_test.c - events of several threads in one order of time, out of a recording; and events while calls are being made. What each thread is
  * told must be what timeline_read() tells of it, which timeline_test.c checks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Metrics of a machine that the test has made up: what each form says of it, what a scraper is given, and what happens beyond the limit of series.
  */

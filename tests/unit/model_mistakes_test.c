@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * model_mistakes_test.c - what the reader of models says about mistakes, and that no text, however damaged, does harm.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * model_test.c - the model language: what a line means, and that the
  * words which a capture program fetches come out as the numbers of the call.

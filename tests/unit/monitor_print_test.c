@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The monitor's tables of a machine that the test has made up: rates are of the interval, estimates are marked, what is not known is not 0, and all of
  * it fits on a terminal of 80 columns.

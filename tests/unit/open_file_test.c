@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * open_file_test.c - files below the root of a process: with openat2, and where a filter of system calls takes it away, the same files, and none outside.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pass_test.c - what threads did before they ended stands behind a record that is still being written: it is theirs nevertheless, and none of it is lost.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * place_test.c - where probes go, in functions written to trap the placement.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * privileges_test.c - what a process that has given up its rights cannot do any more. Each try is a child's.
  */

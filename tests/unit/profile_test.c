@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profile_test.c - small runs whose profile can be worked out by hand.
  */
@@ -383,7 +384,7 @@ static void time_belongs_to_the_outermost_layer(void **state)
 	span(&run, 0, WORK, 0, 1020 * MS, 1030 * MS, GB_END_RETURN);
 	assert_int_equal(report_make(&report, run.profile, &run.d), 0);
 	assert_int_equal(report.nthreads, 1);
-	assert_int_equal(report.threads[0].group[GROUP_WAIT], 10 * MS);
+	assert_int_equal(report.threads[0].group[GROUP_BARRIER], 10 * MS);
 	assert_int_equal(report.threads[0].group[GROUP_LOCK], 1 * MS);
 	assert_int_equal(report.threads[0].group[GROUP_OTHER], 9 * MS);
 	assert_int_equal(report.threads[0].wall, 1000 * MS);
@@ -441,7 +442,7 @@ static void random_trees_add_up(void **state)
 			assert_int_equal(tally.total, tree.total[i]);
 		}
 		for (size_t i = 0; i < run.profile->nrows; i++)
-			assert_true(run.profile->rows[i].nouter <= 14);
+			assert_true(run.profile->rows[i].inclusive.nruns <= 14);
 		run_close(&run);
 	}
 }
@@ -486,7 +487,7 @@ static void the_slow_rank_is_named(void **state)
 
 	char *text = text_of(&run, true, 0);
 
-	assert_non_null(strstr(text, "rank 3 (tid 103): the others wait for it in GASP_TEST_BARRIER"));
+	assert_non_null(strstr(text, "rank 3: the others wait for it in GASP_TEST_BARRIER"));
 	assert_non_null(strstr(text, "\"slow_thread\""));
 	free(text);
 	run_close(&run);

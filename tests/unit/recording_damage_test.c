@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recording_damage_test.c - whatever happens to the file, reading it neither crashes nor hangs, and says where it stops.
  */

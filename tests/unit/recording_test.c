@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recording_test.c - what is written is read again, exactly, whatever becomes of the disk and of the recorder.
  */

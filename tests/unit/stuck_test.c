@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who has the locks of ranks: what the lock itself says, and what the probes saw. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally_test.c - the monitor's figures by process and event, compared with what threads did. The kernel is the test's own: threads come and go by the hundred,
  * under numbers that are used again, and their ends are told late.
@@ -288,7 +289,7 @@ static void compare_totals(void)
 {
 	assert_int_equal(fake.book.nevents, EVENTS);
 	for (size_t i = 0; i < EVENTS; i++) {
-		const struct tally *total = &fake.book.events[i].total;
+		const struct figure *total = &fake.book.events[i].total;
 
 		assert_memory_equal(total->reading == fake.book.reading ? &total->all : &total->ended, &fake.total[i], sizeof(fake.total[i]));
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * target_test.c - looking at processes: what is mapped, who is whose rank, and who is refused.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * timeline_test.c - calls go into a recording in the order they ended, and come out as events in the order of time.
  */

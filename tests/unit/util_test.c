@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * util_test.c - JSON that is valid for any name, numbers for people, bytes that are not trusted,
  * and files that land where the caller may write.

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Uses every function of the coarray library that gfortran compiles calls to, and writes down what each was given, one line a
 ! call: "EVENT name=value ..." in the words of the model's events, as far as the program can know it. Two images.
 ! EVERY_END chooses how it ends: end (of the program), stop, stop_text, error, error_text, fail.

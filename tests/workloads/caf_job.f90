@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! A ring of images that uses Coarray Fortran in all the ways gfortran compiles to library calls: get, put, copy between two
 ! others, synchronisation, locks, critical sections, events, collectives, atomics, allocatable coarrays.
 !

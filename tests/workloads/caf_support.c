@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the Fortran job needs from job.h: its options, the gate, its counts and the truth, callable from Fortran.
  * The rank in all file names is the image number less one, which is the MPI rank.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The frame of a counting library, see count.h. No malloc and no lock in here: they may be what is counted. */
 #include "count.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The frame of a counting library (LD_PRELOAD): a table of tallies, a window, and a report.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts calls of the coarray library and the payload of get, put and copy (LD_PRELOAD=libcount_caf.so).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts calls of libc's allocator and of pthreads (LD_PRELOAD=libcount_libc.so).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts MPI calls and their payload (LD_PRELOAD=libcount_mpi_openmpi.so or libcount_mpi_mpich.so).
  *

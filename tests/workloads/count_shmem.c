@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts OpenSHMEM calls, those that the library makes to itself included (LD_PRELOAD=libcount_shmem.so): allocation
  * calls barrier_all, barrier_all calls quiet, a lock fetches and adds. shmem_X and pshmem_X are one address in the library and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts StarPU's functions, internal ones included, and reports StarPU's own statistics (LD_PRELOAD=libcount_starpu.so).
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Source this: settings under which the runtimes of Debian 12 run quietly and quickly on one small machine, as root too.
 
 # Open MPI and OSHMEM

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What every job under test shares: options, the gate, the marks and the truth. README.md tells the protocol. */
 #ifndef WORKLOADS_JOB_H
 #define WORKLOADS_JOB_H

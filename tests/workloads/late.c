@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A team in which one thread comes last to every barrier, and has the lock that all others wait for: not by being slow, but by
  * looking. It comes when the others sleep in their calls, which /proc tells, so it is so on the busiest machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every function of MPI that is an event, at least once, between two ranks. Built against Open MPI, against MPICH, and against MPICH's
  * large-count functions (MPI_x_c instead of MPI_x: every_large.h has the list).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi_every.c: what all ranks of a communicator do together. */
 
 /* Two ranks, each with the same share of everything. */

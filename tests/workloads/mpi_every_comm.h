@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi_every.c: communicators, and processes that are none of the job's. */
 
 static void topologies(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi_every.c: memory of others, and files. */
 
 static void reach(MPI_Win window)

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Two ranks that call MPI from Fortran, by each of its three interfaces: mpif.h, use mpi, use mpi_f08 (the macro INTERFACE).
 ! Each call is told in the order of the calls, as in mpi_every.c, but without a line.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What mpi_fortran.F90 needs from job.h: its options, the gate and the truth. */
 #include "job.h"
 

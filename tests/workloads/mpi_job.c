@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of ranks that uses MPI in all its ways: point to point, waiting and testing, collectives, one-sided, communicators.
  *

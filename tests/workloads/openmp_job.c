@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A team of threads that uses OpenMP in all the ways GCC compiles to calls of libgomp, and calls those itself that only older
  * compilers made. libcount_gomp.so counts the calls; the job counts what passes through them: iterations, bytes, tasks,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls every function of OpenSHMEM 1.4 once, the deprecated ones and Open MPI's extensions too, and writes down what each was
  * given: one line a call in EVERY_LOG.RANK, "EVENT name=value ...", in the words of the model's events. --global-exit STATUS ends all

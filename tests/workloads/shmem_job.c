@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of PEs that uses OpenSHMEM in all its ways: put and get of every shape, atomics, locks, waiting, collectives,
  * the symmetric heap.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How a job of OpenSHMEM ends, since Debian's shmem_finalize() crashes. */
 #ifndef WORKLOADS_SHMEM_LEAVE_H
 #define WORKLOADS_SHMEM_LEAVE_H

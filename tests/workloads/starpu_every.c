@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls what a program can call of StarPU to submit, to wait, and to have data and memory, in every form, so that each event of these
  * calls is there. The truth counts what the program itself asks for, under the names of the events; what each call is given and gives,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stands in front of StarPU's functions (LD_PRELOAD=libstarpu_every.so) and writes down each call between the job's marks with what it
  * was given and what it gave, in the words of the model's events: "TID START|END EVENT name=value ..." in the file of EVERY_LOG, whoever

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu_hiding.c - a stand-in for StarPU 1.4, which Debian 12 does not have: a library with the functions that 1.4 exports, under its soname, and
  * with the few facts of its structs that the model relies on. It runs tasks one after the other on a worker thread, and hides how.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A few codelets on a few vectors, with a known number of tasks of each kind.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu_peaks FREE CHAINED - a job whose peaks are known: one worker (STARPU_NCPU=1) is held in a first task while FREE tasks are
  * submitted that need nothing, and CHAINED tasks that each need what the one before them wrote. Then FREE + 1 are ready,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* StarPU's own statistics as JSON, for the job and for the counting library alike. Reading them sets them to zero. */
 #ifndef WORKLOADS_STARPU_STATISTICS_H
 #define WORKLOADS_STARPU_STATISTICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Storms of malloc and free, with calm between them, and what they cost the job.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A team of threads that uses every function of the c and pthread models a known number of times.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * controls.c - measurement that was switched off: for how long nothing is known of which process, and who said so.
  */
@@ -32,7 +33,7 @@ struct control_sum controls_sum(const struct report *r, uint32_t process)
 void print_controls(const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
-	char text[FORMAT_SIZE];
+	char text[FORMAT_SIZE], label[LABEL_ROOM];
 	bool any = false;
 
 	for (uint32_t i = 0; d->ncontrols && i < d->nprocesses; i++) {
@@ -43,11 +44,7 @@ void print_controls(const struct printer *p)
 		if (!any)
 			printer_heading(p, "Measurement was off", "  (what was called then is in no figure)");
 		any = true;
-		if (d->processes[i].rank >= 0)
-			fprintf(p->out, "  %s %ld", d->processes[i].unit ? log_safe(d->processes[i].unit) : "rank", d->processes[i].rank);
-		else
-			fprintf(p->out, "  process %u", d->processes[i].pid);
-		fprintf(p->out, ": for %s, %zu %s; the last word: %s, by %s\n", format_time(text, sum.off), sum.times,
+		fprintf(p->out, "  %s: for %s, %zu %s; the last word: %s, by %s\n", process_label(d, i, label, sizeof(label)), format_time(text, sum.off), sum.times,
 			sum.times == 1 ? "time" : "times", sum.last->value ? "on" : "off", sum.last->who ? log_safe(sum.last->who) : "?");
 	}
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counters.c - counting tasks.
  *
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/array.h"
 
 #define NAMES_MOST 8

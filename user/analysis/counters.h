@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counters.h - performance counters of task runtimes, out of the events of their tasks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * findings.c - what stands out, in plain words.
  *
@@ -147,18 +148,16 @@ static uint32_t process_of(const struct report *r, const struct row *row)
 static int name_slow_thread(struct report *r, const struct member *team, size_t count, uint64_t others)
 {
 	const struct row *row = team[0].row;
-	const struct def_thread *t = &r->d->threads[row->thread];
-	char label[128], it[FORMAT_SIZE], they[FORMAT_SIZE];
+	char label[LABEL_ROOM], event[LABEL_ROOM], it[FORMAT_SIZE], they[FORMAT_SIZE];
 	struct finding finding = {
 		.kind = "slow_thread", .event = row->event, .thread = row->thread,
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
-	return add_finding(r, &finding, "%s (tid %u): the others wait for it in %s: it waits %s a call, "
+	return add_finding(r, &finding, "%s: the others wait for it in %s: it waits %s a call, "
 			   "the other %zu wait %s (mean)",
-			   report_thread_label(r, row->thread, label, sizeof(label)), t->tid,
-			   log_safe(report_event_label(r, row->event)), format_time(it, team[0].mean), count - 1,
-			   format_time(they, others));
+			   thread_label(r->d, row->thread, label, sizeof(label)), report_event_label(r, row->event, event, sizeof(event)),
+			   format_time(it, team[0].mean), count - 1, format_time(they, others));
 }
 
 /* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */
@@ -300,7 +299,7 @@ static int find_slow_threads(struct report *r)
 /* The hottest place of an event, as text; "" where it is not one place that has at least half. */
 static const char *hot_place(const struct report *r, uint32_t event, uint64_t total, char *buffer, size_t size)
 {
-	char label[400];
+	char label[LABEL_ROOM];
 
 	for (size_t i = 0; i < r->nsites; i++) {
 		if (r->sites[i].event != event)
@@ -308,7 +307,7 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 		if (!total || r->sites[i].total < total / 2)
 			break;
 		snprintf(buffer, size, ", most of it called from %s",
-			 report_site_label(r, r->sites[i].site, label, sizeof(label)));
+			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
 		return buffer;
 	}
 	return "";
@@ -317,7 +316,7 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 /* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. */
 static int find_hot_event(struct report *r)
 {
-	char time[FORMAT_SIZE], calls[FORMAT_SIZE], place[512];
+	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512];
 
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
@@ -330,7 +329,7 @@ static int find_hot_event(struct report *r)
 		if (share < HOT_SHARE)
 			return 0;
 		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-				   log_safe(report_event_label(r, event)), tally_missing(tally) ? "about " : "", share,
+				   report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
 				   format_time(time, tally->likely_self),
 				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
 				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
@@ -340,7 +339,7 @@ static int find_hot_event(struct report *r)
 
 static int find_unreturned(struct report *r)
 {
-	char unwound[FORMAT_SIZE], calls[FORMAT_SIZE];
+	char unwound[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM];
 
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
@@ -353,7 +352,7 @@ static int find_unreturned(struct report *r)
 			continue;
 		error = add_finding(r, &finding, "%s of %s calls of %s did not return: an exception or longjmp left them",
 				    format_count(unwound, tally->unwound),
-				    format_count(calls, tally->calls), log_safe(report_event_label(r, finding.event)));
+				    format_count(calls, tally->calls), report_event_label(r, finding.event, label, sizeof(label)));
 		if (error)
 			return error;
 	}

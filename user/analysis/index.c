@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * index.c - a hash table from 64 bits to an index, open and never shrinking.
  */

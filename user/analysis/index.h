@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * index.h - a hash table from 64 bits to an index. Private to user/analysis.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * left_out.c - processes that are no part of the job, in the report: which, why, and how they can be seen.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * print_histogram.c - how long the calls of each event took: a few figures and a picture.
  *
@@ -86,7 +87,7 @@ static void picture_cell(struct table *t, const struct tally *tally, int first, 
 
 void print_histogram(const struct printer *p)
 {
-	char from[FORMAT_SIZE], to[FORMAT_SIZE], title[2 * FORMAT_SIZE + 8], text[FORMAT_SIZE];
+	char from[FORMAT_SIZE], to[FORMAT_SIZE], title[2 * FORMAT_SIZE + 8], text[FORMAT_SIZE], label[LABEL_ROOM];
 	bool utf8 = terminal_knows_utf8();
 	struct table t = { 0 };
 	int first, end;
@@ -108,7 +109,7 @@ void print_histogram(const struct printer *p)
 
 		if (!tally->timed)
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[e].event)));
+		table_cell(&t, "%s", report_event_label(p->r, p->r->events[e].event, label, sizeof(label)));
 		table_cell(&t, "%s", printer_time(p, text, tally->min));
 		percentile_cell(p, &t, tally, 0.5);
 		percentile_cell(p, &t, tally, 0.9);

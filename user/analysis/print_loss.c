@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * print_loss.c - what the text report says of calls that are not on the timeline, and of those that were not seen.
  */
@@ -10,7 +11,7 @@
 void print_missing(const struct printer *p)
 {
 	struct table t = { 0 };
-	char text[FORMAT_SIZE];
+	char text[FORMAT_SIZE], label[LABEL_ROOM];
 
 	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "Calls" });
@@ -25,7 +26,7 @@ void print_missing(const struct printer *p)
 
 		if (!tally_missing(tally))
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", report_event_label(p->r, p->r->events[i].event, label, sizeof(label)));
 		table_cell(&t, "%s", format_count(text, tally->calls));
 		table_cell(&t, "%s", format_count(text, tally->calls - tally_missing(tally)));
 		table_cell(&t, "%s", format_count(text, tally->lost));
@@ -46,7 +47,7 @@ void print_missing(const struct printer *p)
 /* When the thread's gaps were, from the first to the last; nothing where that is not known. */
 static void print_when(const struct printer *p, uint32_t thread)
 {
-	const struct thread_state *t = thread < p->r->profile->nthreads ? &p->r->profile->threads[thread] : NULL;
+	const struct profiled_thread *t = thread < p->r->profile->nthreads ? &p->r->profile->threads[thread] : NULL;
 	uint64_t from, to;
 	char text[FORMAT_SIZE];
 
@@ -54,14 +55,14 @@ static void print_when(const struct printer *p, uint32_t thread)
 		return;
 	from = t->lost_from > p->r->start ? t->lost_from - p->r->start : 0;
 	to = t->lost_to > p->r->end ? p->r->end - p->r->start : t->lost_to > p->r->start ? t->lost_to - p->r->start : 0;
-	fprintf(p->out, " in %s %s,", format_count(text, t->epoch), t->epoch == 1 ? "gap" : "gaps");
+	fprintf(p->out, " in %s %s,", format_count(text, t->nesting.epoch), t->nesting.epoch == 1 ? "gap" : "gaps");
 	fprintf(p->out, " between %s", format_time(text, from));
 	fprintf(p->out, " and %s", format_time(text, to));
 }
 
 static void print_losers(const struct printer *p)
 {
-	char label[LABEL_SIZE], text[FORMAT_SIZE];
+	char label[LABEL_ROOM], text[FORMAT_SIZE];
 	unsigned losers = 0;
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
@@ -69,8 +70,7 @@ static void print_losers(const struct printer *p)
 
 		if (!row->lost || losers++ >= LOSERS_SHOWN)
 			continue;
-		fprintf(p->out, "  %s (tid %u) %s", report_thread_label(p->r, row->thread, label, sizeof(label)),
-			p->r->d->threads[row->thread].tid, format_count(text, row->lost));
+		fprintf(p->out, "  %s %s", thread_label(p->r->d, row->thread, label, sizeof(label)), format_count(text, row->lost));
 		print_when(p, row->thread);
 		fputc('\n', p->out);
 	}

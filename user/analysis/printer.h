@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * printer.h - what the files that print the profile as a text share. Private to user/analysis.
  */
@@ -8,7 +9,6 @@
 #include "util/format.h"
 #include "util/table.h"
 
-#define LABEL_SIZE 400
 
 struct printer {
 	const struct report *r;
@@ -30,7 +30,7 @@ void printer_table(const struct printer *printer, struct table *table);
 void print_missing(const struct printer *printer);
 void print_loss(const struct printer *printer);
 
-/* unseen.c: events that could not be seen. */
+/* not_observable.c: events that could not be seen. */
 void print_not_observable(const struct printer *printer);
 
 /* windows.c: when which process was not seen yet. */

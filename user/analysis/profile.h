@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profile.h - the profile: how often, how long, how much, per event and per thread.
  * Columns as in PPW's profile table: Total (inclusive), Self (exclusive), Calls, Min, Max, Mean.

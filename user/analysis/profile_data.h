@@ -1,26 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profile_data.h - what the files of the profile share. Private to user/analysis.
  */
 #ifndef GASPBPF_PROFILE_DATA_H
 #define GASPBPF_PROFILE_DATA_H
 
+#include "account/account.h"
 #include "analysis/index.h"
 #include "analysis/profile.h"
-#include "model/value.h"
-#include "util/covered.h"
+#include "meaning/value.h"
+#include "recording/labels.h"
 
-/* Where the time of a thread goes, by role; GROUP_OUTSIDE is what is left of the wall time. */
-enum group {
-	GROUP_WAIT, GROUP_LOCK, GROUP_DATA, GROUP_COLLECTIVE, GROUP_TASK, GROUP_ALLOC, GROUP_OTHER,
-	GROUPS
+/* Where the time of a thread goes, as the report has it. */
+struct share {
+	const char *name;
+	unsigned groups;         /* bit i: enum group */
 };
 
-extern const char *const group_names[GROUPS];
-enum group group_of_role(enum role role);
+#define SHARES 7
+extern const struct share report_shares[SHARES];
+uint64_t share_of(const struct share *share, const uint64_t group[GROUPS]); /* ns */
 
 /*
  * Sums over calls. All times ns. A profile's own hold the calls on the timeline; those of a report all calls, also those that became no span
- * (sums.c): of them more or less is known, and the last three members are what it may be all together.
+ * (missing_calls.c): of them more or less is known, and the last three members are what it may be all together.
  */
 struct tally {
 	/* What every span changes stands first, close together; so does the start of struct row. */
@@ -55,24 +58,13 @@ static inline unsigned bucket_of(uint64_t duration)
 	return bucket < GB_BUCKETS ? bucket : GB_BUCKETS - 1;
 }
 
-/* A run of calls of one event that nothing but a call around all of them can still enclose. */
-struct outermost {
-	uint64_t first;          /* ns: start of the first of them */
-	uint64_t total;
-	uint64_t order;          /* thread_state.order when the last was added */
-	uint32_t epoch;
-	uint32_t depth;
-};
-
 /* One event on one thread. */
 struct row {
 	uint32_t thread, event;
-	uint32_t nouter, outer_room;
-	struct outermost *outer;
+	struct inclusive inclusive;
 	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
 	bool has_object, several_objects;
 	struct tally tally;
-	struct covered covered;  /* of a stacked thread: when such calls were in progress */
 };
 
 /* One event called from one place. */
@@ -81,56 +73,26 @@ struct site_row {
 	uint64_t calls, total;
 };
 
-/* Time of finished calls whose surrounding call has not ended yet. */
-struct pending {
-	uint64_t first;          /* ns: start of the first of them */
-	uint64_t time;           /* 0: none */
-	uint64_t inner;          /* part of it: self time of calls that a runtime made to itself, */
-	uint32_t runtime;        /* ... this one: the call of it around them keeps that time */
-	uint64_t group[GROUPS];
-};
-
-struct level {
-	struct pending now;      /* since the thread's last gap */
-	struct pending before;   /* before it: may belong to a call that was lost */
-	uint64_t ended;          /* thread_state.order when a call of this depth last ended */
-};
-
-struct thread_state {
-	struct level *levels;
-	uint32_t nlevels;
-	uint32_t deepest;        /* no level below has anything pending */
-	uint32_t epoch;          /* gaps so far */
-	uint64_t order;          /* spans so far */
-	uint64_t group[GROUPS];  /* time outside of any call that is in progress */
+struct profiled_thread {
+	struct nesting nesting;
 	uint64_t first, last;    /* ns: first start and last end seen */
 	uint64_t spans, lost;
 	uint64_t cost;           /* ns; what its spans' probes took from it */
-	bool stacked;            /* has had calls that overlap in any way; from then on: */
-	struct covered covered;  /* when any outermost call was in progress */
-	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where epoch is not 0. lost_to UINT64_MAX: up to the end */
+	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where any were lost. lost_to UINT64_MAX: up to the end */
 };
 
 /* What is needed of a probe for every span, worked out once. */
 struct probe_facts {
-	uint32_t event;
+	struct accounted_probe is;
 	uint32_t cost;           /* ns; what a call costs its thread */
 	uint32_t floor;          /* ns; to be taken off each duration */
-	uint32_t runtime;        /* a number for its model */
-	uint8_t group;
-	bool ready;
-	bool inner;              /* calls that the runtime makes to itself */
-	bool stacked;            /* its calls overlap in any way */
-	bool opaque;             /* all time inside is this role's, whatever it is built from */
-	bool moves;              /* it has a payload */
 	int16_t object;          /* index of the value that says which barrier; -1: none */
-	struct payload_plan *payload; /* where it moves */
+	bool ready;
 };
 
 /* Calls of one name and model; several probes may be one event. */
 struct event_state {
 	uint32_t probe;          /* the first one seen */
-	char *label;             /* with its function's name; NULL: it goes without (MARK_EACH) */
 	enum role role;
 	uint32_t inner;          /* the event of its inner calls; NO_INDEX: none were seen */
 	bool is_inner;           /* ... and this is one: its calls count beside the program's, never among them */
@@ -138,16 +100,14 @@ struct event_state {
 	bool moves;
 };
 
-struct event_name;
-
 struct profile {
-	struct thread_state *threads; size_t nthreads;
+	struct profiled_thread *threads; size_t nthreads;
 	struct probe_facts *probes;   size_t nprobes;
 	struct event_state *events;   size_t nevents, events_room;
 	struct row *rows;             size_t nrows, rows_room;
 	struct site_row *sites;       size_t nsites, sites_room;
 	struct index row_index, site_index;
-	struct event_name *names;     /* uthash: event and model -> event */
+	struct event_names names;     /* the number of each is its index in events */
 	uint64_t spans, lost;
 	bool subtract_floor;
 	uint64_t last;                /* ns: the last end seen */
@@ -200,7 +160,7 @@ struct report {
 };
 
 /*
- * Adds the calls that became no span to the rows, and what they took to the threads (sums.c): report->rows must have room for one more row for each of d->sums, whose
+ * Adds the calls that became no span to the rows, and what they took to the threads (missing_calls.c): report->rows must have room for one more row for each of d->sums, whose
  * events must be known to the profile. 0 or -ENOMEM.
  */
 int report_add_sums(struct report *report);
@@ -225,12 +185,8 @@ void report_sort_sites(struct report *report);
 const char *report_event_name(const struct report *report, uint32_t event);
 /* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
 const char *report_function(const struct report *report, uint32_t event);
-/* Both, for people. */
-const char *report_event_label(const struct report *report, uint32_t event);
-/* "rank 3", "PE 0 worker-2", "worker-3": what people call the thread. Made safe to print. */
-char *report_thread_label(const struct report *report, uint32_t thread, char *buffer, size_t size);
-/* "ring.c:123 in exchange", "main+0x12", "0x7f..". Made safe to print. */
-char *report_site_label(const struct report *report, uint32_t site, char *buffer, size_t size);
+/* event_label() of it. */
+char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 
 struct json;
 
@@ -238,7 +194,7 @@ struct json;
 void report_leave_out(struct report *report);
 void put_left_out(struct json *j, const struct definitions *d);
 
-/* unseen.c: events that could not be seen, in the JSON report. */
+/* not_observable.c: events that could not be seen, in the JSON report. */
 void put_not_observable(struct json *j, const struct definitions *d);
 
 /* windows.c: when which process was not seen yet, in the JSON report. */

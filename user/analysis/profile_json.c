@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profile_json.c - the profile for programs: all times in ns, unknown is null.
  */
@@ -132,14 +133,14 @@ static void put_threads(struct json *j, const struct report *r)
 		json_key_uint_known(j, "kernel_ns", t->system, t->system);
 		json_key(j, "group_ns");
 		json_object(j);
-		for (int g = 0; g < GROUPS; g++)
-			json_key_uint(j, group_names[g], t->group[g]);
+		for (int i = 0; i < SHARES; i++)
+			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->group));
 		json_key_uint(j, "outside", t->outside);
 		json_end_object(j);
 		json_key(j, "estimated_group_ns");
 		json_object(j);
-		for (int g = 0; g < GROUPS; g++)
-			json_key_uint(j, group_names[g], t->likely_group[g]);
+		for (int i = 0; i < SHARES; i++)
+			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->likely_group));
 		json_key_uint(j, "outside", t->likely_outside);
 		json_end_object(j);
 		json_end_object(j);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * profile_print.c - the profile as a text for people.
  */
@@ -132,13 +133,12 @@ static void print_process(const struct printer *p, uint32_t index)
 	const struct def_process *def = &p->r->d->processes[index];
 	const char *command = def->command && *def->command ? def->command : def->name;
 	unsigned threads = 0;
-	char label[64] = "";
+	struct who who = who_is_process(p->r->d, index);
+	char label[LABEL_ROOM];
 
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
-	if (def->rank >= 0)
-		snprintf(label, sizeof(label), "%s %ld, ", def->unit ? log_safe(def->unit) : "rank", def->rank);
-	fprintf(p->out, "  %spid %u, %u %s: %s", label, def->pid, threads, threads == 1 ? "thread" : "threads",
+	fprintf(p->out, "  %s, %u %s: %s", label_with_pid(&who, label, sizeof(label)), threads, threads == 1 ? "thread" : "threads",
 		command ? log_safe(command) : "?");
 	if (def->has_exit && (def->exit_code & 0x7f))
 		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
@@ -183,9 +183,9 @@ static void likely_cell(const struct printer *p, struct table *t, uint64_t time,
 static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_inner, bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
-	char text[FORMAT_SIZE];
+	char text[FORMAT_SIZE], label[LABEL_ROOM];
 
-	table_cell(t, "%s", log_safe(report_event_label(p->r, event->event)));
+	table_cell(t, "%s", report_event_label(p->r, event->event, label, sizeof(label)));
 	table_cell(t, "%s%s", format_count(text, tally->calls), event->out ? "+" : "");
 	if (with_inner)
 		table_cell(t, "%s", event->inner ? format_count(text, event->inner->calls) : "-");
@@ -212,7 +212,7 @@ static void print_payload(const struct printer *p)
 		{ .title = "Unknown calls" },
 	};
 	struct table t = { 0 };
-	char text[FORMAT_SIZE];
+	char text[FORMAT_SIZE], label[LABEL_ROOM];
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
@@ -221,7 +221,7 @@ static void print_payload(const struct printer *p)
 
 		if (!has_payload_row(p, tally))
 			continue;
-		table_cell(&t, "%s", log_safe(report_event_label(p->r, p->r->events[i].event)));
+		table_cell(&t, "%s", report_event_label(p->r, p->r->events[i].event, label, sizeof(label)));
 		table_cell(&t, "%s", format_count(text, tally->calls));
 		table_cell(&t, "%s", bytes_cell(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
 		table_cell(&t, "%s", bytes_cell(text, tally->sent, tally->known_sent, 0));
@@ -272,16 +272,17 @@ static void print_events(const struct printer *p)
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
 {
+	struct who who = who_is_thread(p->r->d, row->thread);
 	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
-	char label[LABEL_SIZE], text[FORMAT_SIZE];
+	char label[LABEL_ROOM], text[FORMAT_SIZE];
 
-	table_cell(t, "%s", report_thread_label(p->r, row->thread, label, sizeof(label)));
+	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
 	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
 	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
 	table_cell(t, "%s", printer_time(p, text, row->wall));
-	for (int g = 0; g < GROUPS; g++) {
-		if (used[g])
-			table_cell(t, "%s%.1f%%", about, percent(row->likely_group[g], row->wall));
+	for (int i = 0; i < SHARES; i++) {
+		if (used[i])
+			table_cell(t, "%s%.1f%%", about, percent(share_of(&report_shares[i], row->likely_group), row->wall));
 	}
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
@@ -338,18 +339,18 @@ static void print_threads(const struct printer *p)
 		{ .title = "Calls", .drop = 1 }, { .title = "Wall" },
 	};
 	size_t shown = printer_rows(p, p->r->nthreads);
-	bool used[GROUPS] = { false };
+	bool used[SHARES] = { false };
 	struct table t = { 0 };
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
-		for (int g = 0; g < GROUPS; g++)
-			used[g] |= p->r->threads[i].likely_group[g] > 0;
+		for (int k = 0; k < SHARES; k++)
+			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
 	}
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
 		table_column(&t, &first[i]);
-	for (int g = 0; g < GROUPS; g++) {
-		if (used[g])
-			table_column(&t, &(struct column){ .title = group_names[g] });
+	for (int i = 0; i < SHARES; i++) {
+		if (used[i])
+			table_column(&t, &(struct column){ .title = report_shares[i].name });
 	}
 	table_column(&t, &(struct column){ .title = "outside" });
 	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
@@ -363,10 +364,10 @@ static void print_threads(const struct printer *p)
 
 static void print_site(const struct printer *p, struct table *t, const struct site_row *site)
 {
-	char label[LABEL_SIZE], calls[FORMAT_SIZE], text[FORMAT_SIZE];
+	char label[LABEL_ROOM], calls[FORMAT_SIZE], text[FORMAT_SIZE];
 
-	table_cell(t, "%s", report_site_label(p->r, site->site, label, sizeof(label)));
-	table_cell(t, "%s", log_safe(report_event_label(p->r, site->event)));
+	table_cell(t, "%s", site_label(p->r->d, site->site, label, sizeof(label)));
+	table_cell(t, "%s", report_event_label(p->r, site->event, label, sizeof(label)));
 	table_cell(t, "%s", format_count(calls, site->calls));
 	table_cell(t, "%s", printer_time(p, text, site->total));
 }

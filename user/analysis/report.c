@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * report.c - summing up the profile, and the names that a report uses.
  */
@@ -8,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/files.h"
-#include "util/log.h"
+#include "recording/labels.h"
 
 static void add_tally(struct tally *to, const struct tally *from)
 {
@@ -65,14 +65,21 @@ static uint64_t sum_groups(const uint64_t *group)
 	return sum;
 }
 
-/* Time per group, with what has no surrounding call yet. */
-static void thread_groups(const struct thread_state *t, uint64_t *group)
+#define BIT(group) (1u << (group))
+
+const struct share report_shares[SHARES] = {
+	{ "wait", BIT(GROUP_BARRIER) | BIT(GROUP_WAIT) }, { "lock", BIT(GROUP_LOCK) }, { "data", BIT(GROUP_DATA) }, { "coll", BIT(GROUP_COLLECTIVE) },
+	{ "task", BIT(GROUP_TASK) }, { "alloc", BIT(GROUP_ALLOC) }, { "other", BIT(GROUP_OTHER) },
+};
+
+uint64_t share_of(const struct share *share, const uint64_t group[GROUPS])
 {
-	memcpy(group, t->group, sizeof(t->group));
-	for (uint32_t i = 0; i < t->nlevels; i++) {
-		for (int g = 0; g < GROUPS; g++)
-			group[g] += t->levels[i].now.group[g] + t->levels[i].before.group[g];
-	}
+	uint64_t sum = 0;
+
+	for (int i = 0; i < GROUPS; i++)
+		if (share->groups & BIT(i))
+			sum += group[i];
+	return sum;
 }
 
 static long rank_of(const struct definitions *d, const struct report_thread *row)
@@ -169,7 +176,7 @@ static void sum_threads(struct report *r)
 	sum_missing(r->threads, r->d);
 
 	for (uint32_t i = 0; i < r->d->nthreads; i++) {
-		const struct thread_state *t = i < p->nthreads ? &p->threads[i] : NULL;
+		const struct profiled_thread *t = i < p->nthreads ? &p->threads[i] : NULL;
 		const struct def_thread *def = &r->d->threads[i];
 		struct report_thread *row = &r->threads[r->nthreads];
 		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
@@ -184,7 +191,7 @@ static void sum_threads(struct report *r)
 		row->wall = process_wall(r, def->process);
 		if (t) {
 			row->spans = t->spans;
-			thread_groups(t, row->group);
+			nesting_groups(&t->nesting, row->group);
 		}
 		uint64_t inside = sum_groups(row->group);
 
@@ -319,44 +326,9 @@ const char *report_function(const struct report *r, uint32_t event)
 	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_EACH ? r->d->probes[probe].symbol : NULL;
 }
 
-const char *report_event_label(const struct report *r, uint32_t event)
+char *report_event_label(const struct report *r, uint32_t event, char *text, size_t room)
 {
-	const char *label = r->profile->events[event].label;
+	const struct event_state *state = &r->profile->events[event];
 
-	return label ? label : report_event_name(r, event);
-}
-
-char *report_thread_label(const struct report *r, uint32_t thread, char *buffer, size_t size)
-{
-	const struct def_thread *t = &r->d->threads[thread];
-	const struct def_process *p = t->process < r->d->nprocesses ? &r->d->processes[t->process] : NULL;
-	const char *name = t->name ? log_safe(t->name) : "?";
-
-	if (p && p->rank >= 0 && t->tid == p->pid)
-		snprintf(buffer, size, "%s %ld", p->unit ? log_safe(p->unit) : "rank", p->rank);
-	else if (p && p->rank >= 0)
-		snprintf(buffer, size, "%s %ld %s", p->unit ? log_safe(p->unit) : "rank", p->rank, name);
-	else
-		snprintf(buffer, size, "%s", name);
-	return buffer;
-}
-
-char *report_site_label(const struct report *r, uint32_t site, char *buffer, size_t size)
-{
-	const struct def_site *s = site < r->d->nsites ? &r->d->sites[site] : NULL;
-
-	if (!s)
-		snprintf(buffer, size, "?");
-	else if (s->file && s->function)
-		snprintf(buffer, size, "%s:%u in %s", log_safe(path_base(s->file)), s->line, log_safe(s->function));
-	else if (s->file)
-		snprintf(buffer, size, "%s:%u", log_safe(path_base(s->file)), s->line);
-	else if (s->function)
-		snprintf(buffer, size, "%s+0x%llx", log_safe(s->function), (unsigned long long)s->function_offset);
-	else if (s->image < r->d->nimages && r->d->images[s->image].path)
-		snprintf(buffer, size, "%s+0x%llx", log_safe(path_base(r->d->images[s->image].path)),
-			 (unsigned long long)s->offset);
-	else
-		snprintf(buffer, size, "0x%llx", (unsigned long long)s->address);
-	return buffer;
+	return state->probe < r->d->nprobes ? event_label(&r->d->probes[state->probe], state->is_inner, text, room) : strcpy(text, "?");
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * steps.c - what the governor did to keep the cost low (--max-overhead), and what is not known because of it.
  */
@@ -25,7 +26,7 @@ int report_find_outs(struct report *r)
 			continue;
 		r->outs = true;
 		if (step->probe < p->nprobes && p->probes[step->probe].ready)
-			r->events[p->probes[step->probe].event].out += end - step->time;
+			r->events[p->probes[step->probe].is.event].out += end - step->time;
 	}
 	free(next);
 	return 0;
@@ -34,27 +35,27 @@ int report_find_outs(struct report *r)
 static void print_step(const struct printer *p, const struct def_step *step)
 {
 	const struct def_probe *probe = &p->r->d->probes[step->probe];
-	char text[40], when[FORMAT_SIZE], label[LABEL_SIZE];
+	char text[40], when[FORMAT_SIZE], label[LABEL_ROOM];
 
 	fprintf(p->out, "  %10s  %s: %s", format_time(when, step->time > p->r->start ? step->time - p->r->start : 0),
 		probe->symbol ? log_safe(probe->symbol) : "?", step_text(step, text, sizeof(text)));
 	if (step->thread == NO_INDEX)
 		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n" : ", since the load has fallen\n");
 	else
-		fprintf(p->out, ", since probes took %.0f%% of the time of %s (tid %u)\n", step->share / 100.0,
-			report_thread_label(p->r, step->thread, label, sizeof(label)), p->r->d->threads[step->thread].tid);
+		fprintf(p->out, ", since probes took %.0f%% of the time of %s\n", step->share / 100.0,
+			thread_label(p->r->d, step->thread, label, sizeof(label)));
 }
 
 static void print_outs(const struct printer *p)
 {
 	uint64_t all = p->r->end > p->r->start ? p->r->end - p->r->start : 0;
-	char out[FORMAT_SIZE], whole[FORMAT_SIZE];
+	char out[FORMAT_SIZE], whole[FORMAT_SIZE], label[LABEL_ROOM];
 
 	for (size_t e = 0; e < p->r->nevents; e++) {
 		if (!p->r->events[e].out)
 			continue;
 		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
-			log_safe(report_event_label(p->r, p->r->events[e].event)), format_time(out, p->r->events[e].out), format_time(whole, all));
+			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)), format_time(out, p->r->events[e].out), format_time(whole, all));
 	}
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * windows.c - what the report says of times in which calls of a process were not seen: its probes were not in yet.
  */
@@ -5,36 +6,24 @@
 
 #include <string.h>
 
+#include "util/files.h"
 #include "util/json.h"
 #include "util/log.h"
 
 #define LINES_MOST 20
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void print_window(const struct printer *p, const struct def_window *w)
 {
-	const struct def_process *process = &p->r->d->processes[w->process];
 	uint64_t start = p->r->d->run.start;
-	char at[FORMAT_SIZE], length[FORMAT_SIZE];
+	char at[FORMAT_SIZE], length[FORMAT_SIZE], label[LABEL_ROOM];
 
-	fputs("  ", p->out);
-	if (process->rank >= 0)
-		fprintf(p->out, "%s %ld", process->unit ? log_safe(process->unit) : "rank", process->rank);
-	else
-		fprintf(p->out, "process %u", process->pid);
-	fprintf(p->out, ": %s, for %s", w->models ? log_safe(w->models) : "whatever it called", format_time(length, w->to - w->from));
+	fprintf(p->out, "  %s: %s, for %s", process_label(p->r->d, w->process, label, sizeof(label)), w->models ? log_safe(w->models) : "whatever it called", format_time(length, w->to - w->from));
 	if (w->from >= start)
 		fprintf(p->out, " from %s on", format_time(at, w->from - start));
 	if (w->after)
 		fprintf(p->out, ", after %s", log_safe(w->after));
 	if (w->file)
-		fprintf(p->out, " (%s)", log_safe(base_of(w->file)));
+		fprintf(p->out, " (%s)", log_safe(path_base(w->file)));
 	fputc('\n', p->out);
 }
 

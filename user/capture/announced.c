@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced.c - events that a program tells of itself.
  *
@@ -123,7 +124,7 @@ static bool was_read(const struct gb_span *raw, unsigned slot)
 }
 
 /* What lies behind a pointer, as the kernel read it, or, of a text, as it certainly still is. Into words, zeroed. */
-static bool take_pointed(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, const struct item *item,
+static bool take_pointed(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, const struct item *item,
 			 unsigned slot, unsigned nth, uint64_t *words)
 {
 	if (raw->values == GB_SLOTS && nth < GB_TEXTS && slot < FIRST_TEXT && was_read(raw, TEXT_SLOT(nth))) {
@@ -135,7 +136,7 @@ static bool take_pointed(struct capture_session *s, const struct live_thread *t,
 }
 
 /* The values of START (or ATOMIC), or of END, into the words of the span to be. */
-static void take_values(struct capture_session *s, const struct live_thread *t, struct open_event *o, const struct telling *telling,
+static void take_values(struct capture_session *s, const struct captured_thread *t, struct open_event *o, const struct telling *telling,
 			const struct gb_span *raw, bool at_end)
 {
 	const struct items *items = &o->event->items[at_end];
@@ -171,20 +172,20 @@ static void take_values(struct capture_session *s, const struct live_thread *t, 
 /* --- START, END, ATOMIC ---------------------------------------------------------- */
 
 /* The place that the program names, else that of the call. */
-static uint32_t site_of(struct capture_session *s, struct live_thread *t, const struct telling *telling, const struct gb_span *raw)
+static uint32_t site_of(struct capture_session *s, struct captured_thread *t, const struct telling *telling, const struct gb_span *raw)
 {
-	struct live_process *p = session_process(s, t->pid);
+	struct captured_process *p = session_process(s, t->pid);
 	char file[1024];
 
-	if (telling->file != TELLING_NOWHERE && was_read(raw, telling->file) && raw->value[telling->file] && p &&
+	if (telling->file != SLOT_NOWHERE && was_read(raw, telling->file) && raw->value[telling->file] && p &&
 	    announced_constant_text(s, p, raw->value[telling->file], file, sizeof(file)))
 		return session_named_site(s, p->index, raw->value[telling->file], file,
-					  telling->line == TELLING_NOWHERE ? 0 : (uint32_t)raw->value[telling->line],
-					  telling->column == TELLING_NOWHERE ? 0 : (uint32_t)raw->value[telling->column]);
+					  telling->line == SLOT_NOWHERE ? 0 : (uint32_t)raw->value[telling->line],
+					  telling->column == SLOT_NOWHERE ? 0 : (uint32_t)raw->value[telling->column]);
 	return raw->caller ? session_site(s, t, raw->caller, raw->end) : NO_INDEX;
 }
 
-static struct span span_of(const struct live_thread *t, const struct open_event *o)
+static struct span span_of(const struct captured_thread *t, const struct open_event *o)
 {
 	struct span span = {
 		.start = o->start, .end = UINT64_MAX, .thread = t->index, .probe = o->probe, .site = o->site, .unread = o->unread,
@@ -195,7 +196,7 @@ static struct span span_of(const struct live_thread *t, const struct open_event 
 	return span;
 }
 
-static void emit(struct capture_session *s, struct live_thread *t, const struct open_event *o, uint64_t end, uint32_t sequence, enum gb_end reason)
+static void emit(struct capture_session *s, struct captured_thread *t, const struct open_event *o, uint64_t end, uint32_t sequence, enum gb_end reason)
 {
 	struct span span = span_of(t, o);
 
@@ -206,7 +207,7 @@ static void emit(struct capture_session *s, struct live_thread *t, const struct 
 	session_deliver(s, &span);
 }
 
-unsigned session_announced_below(const struct live_thread *t, uint64_t start)
+unsigned session_announced_below(const struct captured_thread *t, uint64_t start)
 {
 	unsigned below = 0;
 
@@ -217,7 +218,7 @@ unsigned session_announced_below(const struct live_thread *t, uint64_t start)
 
 void session_visit_announced(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context)
 {
-	for (const struct live_thread *t = s->live; t; t = t->next_live)
+	for (const struct captured_thread *t = s->live; t; t = t->next_live)
 		for (size_t i = 0; i < t->nopen; i++) {
 			struct span span = span_of(t, &t->open[i]);
 
@@ -225,20 +226,20 @@ void session_visit_announced(struct capture_session *s, void (*visit)(void *cont
 		}
 }
 
-static void forget(struct live_thread *t, size_t at)
+static void forget(struct captured_thread *t, size_t at)
 {
 	t->instrumented -= t->open[at].event->key.runtime;
 	memmove(&t->open[at], &t->open[at + 1], (--t->nopen - at) * sizeof(*t->open));
 }
 
-void announced_cut(struct capture_session *s, struct live_thread *t, size_t at, uint64_t time)
+void announced_cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time)
 {
 	t->open[at].event->unended++;
 	emit(s, t, &t->open[at], time, t->next - 1, GB_END_OFF);
 	forget(t, at);
 }
 
-static void start(struct capture_session *s, struct live_thread *t, const struct open_event *o)
+static void start(struct capture_session *s, struct captured_thread *t, const struct open_event *o)
 {
 	struct open_event *larger = t->open;
 
@@ -251,7 +252,7 @@ static void start(struct capture_session *s, struct live_thread *t, const struct
 	t->instrumented += o->event->key.runtime;
 }
 
-static void end(struct capture_session *s, struct live_thread *t, struct announced_event *e, const struct telling *telling, const struct gb_span *raw)
+static void end(struct capture_session *s, struct captured_thread *t, struct announced_event *e, const struct telling *telling, const struct gb_span *raw)
 {
 	for (size_t i = t->nopen; i--;) {
 		struct open_event *o = &t->open[i];
@@ -269,7 +270,7 @@ static void end(struct capture_session *s, struct live_thread *t, struct announc
 }
 
 /* Only the general functions are called by others; pupc_event_start() does not call pupc_event_start_reals(). */
-static bool is_echo(struct live_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id, enum event_type kind)
+static bool is_echo(struct captured_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id, enum event_type kind)
 {
 	bool echo = t->told.fresh && t->told.site != raw->probe && t->told.id == id && t->told.kind == kind &&
 		    site->function->marks & MARK_NOTIFIES;
@@ -293,7 +294,7 @@ static int kind_of(const struct site *site, const struct telling *telling, const
 }
 
 /* True where the record has been delivered, as a span. */
-static bool announce(struct capture_session *s, struct live_thread *t, const struct site *site, const struct gb_span *raw)
+static bool announce(struct capture_session *s, struct captured_thread *t, const struct site *site, const struct gb_span *raw)
 {
 	const struct telling *telling = &site->captures[0].telling;
 	uint32_t id = raw->value[telling->id];
@@ -324,12 +325,12 @@ static bool announce(struct capture_session *s, struct live_thread *t, const str
 
 /* --- creation -------------------------------------------------------------------- */
 
-static bool take_text(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, uint8_t slot, uint8_t at, char *text)
+static bool take_text(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, uint8_t slot, uint8_t at, char *text)
 {
 	size_t room = TELLING_TEXT * sizeof(raw->value[0]);
 
 	text[0] = '\0';
-	if (slot == TELLING_NOWHERE)
+	if (slot == SLOT_NOWHERE)
 		return false;
 	if (slot + TELLING_TEXT <= raw->values && was_read(raw, slot)) {
 		memcpy(text, &raw->value[slot], room);
@@ -339,7 +340,7 @@ static bool take_text(struct capture_session *s, const struct live_thread *t, co
 	return was_read(raw, at) && raw->value[at] && announced_constant_text(s, session_process(s, t->pid), raw->value[at], text, room);
 }
 
-static void create(struct capture_session *s, struct live_thread *t, const struct site *site, const struct gb_span *raw)
+static void create(struct capture_session *s, struct captured_thread *t, const struct site *site, const struct gb_span *raw)
 {
 	const struct telling *telling = &site->captures[0].telling;
 	char name[TELLING_TEXT * 8], format[TELLING_TEXT * 8];
@@ -358,7 +359,7 @@ static void show_creation(void *context, const void *record, size_t size)
 	struct capture_session *s = context;
 	const struct gb_span *raw = record;
 	struct gb_span whole = { 0 };
-	struct live_thread *t;
+	struct captured_thread *t;
 
 	if (size < GB_SPAN_HEADER || raw->probe >= s->nfirst || !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
 		return;
@@ -375,14 +376,14 @@ void announced_look_ahead(struct capture_session *s)
 	s->looked_ahead = s->pass;
 	for (unsigned i = 0; i < s->nrings; i++)
 		ring_peek(&s->rings[i], show_creation, s);
-	for (const struct live_thread *t = s->waiting; t; t = t->next_waiting)
+	for (const struct captured_thread *t = s->waiting; t; t = t->next_waiting)
 		for (size_t i = 0; i < t->early.count; i++)
 			show_creation(s, t->early.heap[i].span, sizeof(struct gb_span));
 }
 
 /* --- for the rest of user/capture ---------------------------------------------- */
 
-bool session_announced(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
+bool session_announced(struct capture_session *s, struct captured_thread *t, const struct gb_span *raw)
 {
 	const struct site *site = &s->plan->sites[raw->probe];
 	bool span = false;
@@ -423,7 +424,7 @@ static void take_fixed(struct open_event *o, const struct def_probe *inner)
 	}
 }
 
-bool session_inside_announced(struct capture_session *s, struct live_thread *t, struct span *span)
+bool session_inside_announced(struct capture_session *s, struct captured_thread *t, struct span *span)
 {
 	const char *event = s->d->probes[span->probe].event;
 	unsigned below = 0;
@@ -452,7 +453,7 @@ bool session_inside_announced(struct capture_session *s, struct live_thread *t, 
 	return true;
 }
 
-void session_end_announced(struct capture_session *s, struct live_thread *t, uint64_t time, enum gb_end reason)
+void session_end_announced(struct capture_session *s, struct captured_thread *t, uint64_t time, enum gb_end reason)
 {
 	session_cut_announced(s, t, time);
 	while (t->nopen) {
@@ -464,7 +465,7 @@ void session_end_announced(struct capture_session *s, struct live_thread *t, uin
 	}
 }
 
-void session_read_told(struct capture_session *s, struct live_process *p)
+void session_read_told(struct capture_session *s, struct captured_process *p)
 {
 	if (!p->process)
 		return;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced.h - private to user/capture: events that the program tells of itself. announced.c has the whole story.
  */
@@ -69,10 +70,10 @@ struct open_event {
 
 /* announced_define.c */
 /* The event of this number; defined where it is new. NULL: no memory. */
-struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,
+struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id, const struct site *site,
 					uint32_t first_probe);
 /* Tells the kernel side which of the runtime's own events have values that it has to follow, before the first is announced. */
-void announced_foretell(struct capture_session *s, struct live_process *p);
+void announced_foretell(struct capture_session *s, struct captured_process *p);
 /* The program has created it, now or before anybody watched. */
 void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
 void announced_free_meanings(struct capture_session *s);
@@ -81,7 +82,7 @@ unsigned item_words(const struct item *item);
 
 /* announced.c */
 /* The event in progress at this place ends at that time: measurement was switched off. */
-void announced_cut(struct capture_session *s, struct live_thread *t, size_t at, uint64_t time);
+void announced_cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time);
 
 /* A thread may use an event before the thread that created it has had its turn: names what is on its way in all rings. */
 void announced_look_ahead(struct capture_session *s);
@@ -90,14 +91,14 @@ void announced_tell_kernel(struct capture_session *s, struct announced_event *e,
 
 /* controls.c */
 /* What was started and has not ended when its process last switched measurement off, before this time (ns), ended there. */
-void session_cut_announced(struct capture_session *s, struct live_thread *t, uint64_t time);
+void session_cut_announced(struct capture_session *s, struct captured_thread *t, uint64_t time);
 
 /* announced_read.c */
 /* What the process's libpupc has kept of its events, and of what it last said of measurement. */
-void announced_read_table(struct capture_session *s, struct live_process *p);
+void announced_read_table(struct capture_session *s, struct captured_process *p);
 /* The same, once in a pass: what is delivered in this one was announced before that reading. */
-void announced_read_table_again(struct capture_session *s, struct live_process *p);
+void announced_read_table_again(struct capture_session *s, struct captured_process *p);
 /* A text in memory that the program does not write to: false where it is not there, or may have changed. */
-bool announced_constant_text(struct capture_session *s, struct live_process *p, uint64_t address, char *text, size_t room);
+bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text, size_t room);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced_define.c - what an announced event is: a definition of its own, as if a model had described it.
  *
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #include "capture/announced.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/array.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -470,7 +471,7 @@ static const struct site *announcing(const struct capture_session *s, const stru
 		const struct site *site = &s->plan->sites[i];
 		const struct telling *telling = &site->captures[0].telling;
 
-		if (site->image != image || !(site->function->marks & MARKS_ANNOUNCE) || telling->file == TELLING_NOWHERE || telling->list)
+		if (site->image != image || !(site->function->marks & MARKS_ANNOUNCE) || telling->file == SLOT_NOWHERE || telling->list)
 			continue;
 		if (!found || site->function->marks & MARK_STARTS)
 			found = site;
@@ -487,7 +488,7 @@ static bool follows_pointers(const struct announced_event *e)
 	return false;
 }
 
-static void foretell_model(struct capture_session *s, const struct live_process *p, const struct model *model, const struct telling *telling)
+static void foretell_model(struct capture_session *s, const struct captured_process *p, const struct model *model, const struct telling *telling)
 {
 	for (size_t i = 0; i < model->nevents; i++) {
 		const struct model_event *of = &model->events[i];
@@ -502,7 +503,7 @@ static void foretell_model(struct capture_session *s, const struct live_process 
 	}
 }
 
-void announced_foretell(struct capture_session *s, struct live_process *p)
+void announced_foretell(struct capture_session *s, struct captured_process *p)
 {
 	const struct image *done = NULL;
 
@@ -520,12 +521,12 @@ void announced_foretell(struct capture_session *s, struct live_process *p)
 	}
 }
 
-struct announced_event *announced_event(struct capture_session *s, const struct live_thread *t, uint32_t id, const struct site *site,
+struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id, const struct site *site,
 					uint32_t like)
 {
 	uint32_t process = s->d->threads[t->index].process;
 	struct announced_event *e = find(s, process, id, OF_PROGRAM);
-	struct live_process *p = e ? NULL : session_process(s, t->pid);
+	struct captured_process *p = e ? NULL : session_process(s, t->pid);
 	const struct model_event *of;
 	const struct model *model = NULL;
 

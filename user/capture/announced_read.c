@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * announced_read.c - what stands in a process's memory of the events that it announces: libpupc's table, and texts.
  *
@@ -30,14 +31,14 @@ static bool is_table(const struct pupc_table *table)
 	       table->used <= table->room && table->room <= PUPC_TABLE_ROOM;
 }
 
-static void take_entry(struct capture_session *s, const struct live_process *p, uint32_t id, struct pupc_entry *entry)
+static void take_entry(struct capture_session *s, const struct captured_process *p, uint32_t id, struct pupc_entry *entry)
 {
 	entry->name[sizeof(entry->name) - 1] = '\0';
 	entry->format[sizeof(entry->format) - 1] = '\0';
 	announced_name(s, p->index, p->pid, id, entry->name, *entry->format ? entry->format : NULL);
 }
 
-static void read_entries(struct capture_session *s, const struct live_process *p, const struct pupc_table *table)
+static void read_entries(struct capture_session *s, const struct captured_process *p, const struct pupc_table *table)
 {
 	struct pupc_entry *entries = calloc(SOME, sizeof(*entries));
 
@@ -53,7 +54,7 @@ static void read_entries(struct capture_session *s, const struct live_process *p
 }
 
 /* What it said before anybody watched holds. It may say something else meanwhile: whoever reads this looks again once the probes are in. */
-static void take_state(struct capture_session *s, struct live_process *p, int32_t on)
+static void take_state(struct capture_session *s, struct captured_process *p, int32_t on)
 {
 	struct gb_life life = { .kind = GB_LIFE_CONTROL, .pid = p->pid, .changing = NO_SITE, .exit_code = on };
 	bool changed = false;
@@ -65,7 +66,7 @@ static void take_state(struct capture_session *s, struct live_process *p, int32_
 		session_take_control(s, &life);
 }
 
-void announced_read_table(struct capture_session *s, struct live_process *p)
+void announced_read_table(struct capture_session *s, struct captured_process *p)
 {
 	for (size_t i = 0; p->process && i < p->process->nmappings; i++) {
 		const struct mapping *mapping = &p->process->mappings[i];
@@ -84,7 +85,7 @@ void announced_read_table(struct capture_session *s, struct live_process *p)
 	}
 }
 
-void announced_read_table_again(struct capture_session *s, struct live_process *p)
+void announced_read_table_again(struct capture_session *s, struct captured_process *p)
 {
 	if (p->table_pass == s->pass)
 		return;
@@ -103,7 +104,7 @@ static bool read_constant(struct capture_session *s, struct process *process, co
 	return !process_read(process, address, text, size);
 }
 
-bool announced_constant_text(struct capture_session *s, struct live_process *p, uint64_t address, char *text, size_t room)
+bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text, size_t room)
 {
 	/* What it mapped last may not have been seen any more, if it has ended: then what it mapped before. */
 	struct process *process = !p ? NULL : p->process ?: p->before;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arguments.c - a model's list of an event's arguments, for one function: names become indices of its values.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * beyond.c - pointers-to-shared that name a thread which the job does not have.
  *
@@ -7,11 +8,11 @@
  * as long as it is not known.
  */
 #include "capture/session.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/log.h"
 
 /* 0 or less: not known, or not yet. */
-static long threads_of(struct capture_session *s, struct live_process *p, const char *name)
+static long threads_of(struct capture_session *s, struct captured_process *p, const char *name)
 {
 	const struct model *model;
 	bool all_here;
@@ -24,7 +25,7 @@ static long threads_of(struct capture_session *s, struct live_process *p, const 
 	return p->threads;
 }
 
-static void say_beyond(struct capture_session *s, const struct live_process *p, const char *model, uint64_t thread)
+static void say_beyond(struct capture_session *s, const struct captured_process *p, const char *model, uint64_t thread)
 {
 	if (s->said_beyond)
 		return;
@@ -34,10 +35,10 @@ static void say_beyond(struct capture_session *s, const struct live_process *p, 
 		 (int)p->pid, (unsigned long long)thread, p->threads, log_safe(model), log_safe(model));
 }
 
-void session_check_shared(struct capture_session *s, const struct live_thread *t, struct span *span)
+void session_check_shared(struct capture_session *s, const struct captured_thread *t, struct span *span)
 {
 	const struct def_probe *def = &s->d->probes[span->probe];
-	struct live_process *p = NULL;
+	struct captured_process *p = NULL;
 
 	for (uint32_t i = 0; i < def->nvalues; i++) {
 		const struct value *v = &def->values[i];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * capture.h - the door of user/capture: from rings to spans in order.
  *

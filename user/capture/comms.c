@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * comms.c - what communicators mean, read from the process when one is first met in a call of it.
  *
  * A handle means the same until another communicator gets it, which only a function that makes one can do: such a call, and a known
  * handle with another id than before, are reasons to look again. A look comes a moment after the call. What has been freed by then cannot be told any more,
- * and what was made of its memory meanwhile must not be taken for it: members.c refuses what does not fit together, and here the id
+ * and what was made of its memory meanwhile must not be taken for it: model/communicator.c refuses what does not fit together, and here the id
  * must be that of the call.
  */
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include <uthash.h>
 
 #include "capture/session.h"
-#include "model/members.h"
-#include "model/value.h"
+#include "model/communicator.h"
+#include "meaning/value.h"
 #include "recording/communicators.h"
 #include "util/log.h"
 
@@ -123,7 +124,7 @@ static void comm_clear(struct def_comm *comm)
 /* Room for so much more of this process (definition)? What there is no room for is said once. */
 static bool has_room(struct capture_session *s, uint32_t process, uint32_t more)
 {
-	struct live_process *p = session_process(s, s->d->processes[process].pid);
+	struct captured_process *p = session_process(s, s->d->processes[process].pid);
 	bool room = p && p->comms + more <= KEPT_OF_PROCESS && s->kept_comms + more <= KEPT_MOST;
 
 	if (room) {
@@ -163,10 +164,10 @@ static void define(struct capture_session *s, struct live_comm *comm, struct def
 }
 
 /* since: ns; from when on what is found holds. */
-static void look(struct capture_session *s, const struct comm_places *places, const struct live_thread *t, struct live_comm *comm,
+static void look(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t, struct live_comm *comm,
 		 uint64_t since)
 {
-	struct live_process *p = session_process(s, t->pid);
+	struct captured_process *p = session_process(s, t->pid);
 	struct def_comm fresh = { .process = comm->key.process, .handle = comm->key.handle };
 	struct members members = { .count = 0 };
 	struct memory memory = { .read = read_process };
@@ -230,7 +231,7 @@ static bool number_of(const struct value *v, const struct span *span, int64_t *n
 	return reading.known && !reading.none;
 }
 
-static void meet(struct capture_session *s, const struct comm_places *places, const struct live_thread *t, const struct span *span, bool made)
+static void meet(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t, const struct span *span, bool made)
 {
 	struct comm_key key = { .process = s->d->threads[t->index].process };
 	int64_t handle, id;
@@ -271,7 +272,7 @@ static bool is_recent(struct comm_places *places, uint32_t process, const struct
 	return false;
 }
 
-void session_meet_comms(struct capture_session *s, const struct live_thread *t, uint32_t site, const struct span *span)
+void session_meet_comms(struct capture_session *s, const struct captured_thread *t, uint32_t site, const struct span *span)
 {
 	struct comm_places *places = s->comm_places[site];
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * controls.c - measurement that is switched off and on, by the program or from outside.
  *
@@ -32,9 +33,9 @@ static void insert(struct definitions *d, const struct def_control *control)
 	d->controls[at] = *control;
 }
 
-static void define(struct capture_session *s, struct live_process *p, uint32_t tid, uint64_t time, int32_t value, const char *name)
+static void define(struct capture_session *s, struct captured_process *p, uint32_t tid, uint64_t time, int32_t value, const char *name)
 {
-	struct live_thread *t = tid ? session_thread(s, p->pid, tid, time) : NULL;
+	struct captured_thread *t = tid ? session_thread(s, p->pid, tid, time) : NULL;
 	struct def_control control = { .time = time, .process = p->index, .thread = t ? t->index : NO_INDEX, .value = value, .who = strdup(name) };
 
 	insert(s->d, &control);
@@ -45,7 +46,7 @@ static void define(struct capture_session *s, struct live_process *p, uint32_t t
 
 void session_take_control(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_process *p = session_process(s, life->pid);
+	struct captured_process *p = session_process(s, life->pid);
 
 	if (p)
 		define(s, p, life->tid, life->time, life->exit_code, who(s, life->changing));
@@ -53,7 +54,7 @@ void session_take_control(struct capture_session *s, const struct gb_life *life)
 
 int capture_control(struct capture_session *s, pid_t pid, bool on)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 	uint64_t time;
 	bool changed;
 	int error;
@@ -67,7 +68,7 @@ int capture_control(struct capture_session *s, pid_t pid, bool on)
 }
 
 /* The last time (ns) before this one at which the process was switched off; 0: never. */
-static uint64_t off_before(const struct capture_session *s, const struct live_thread *t, uint64_t start, uint64_t time)
+static uint64_t off_before(const struct capture_session *s, const struct captured_thread *t, uint64_t start, uint64_t time)
 {
 	uint32_t process = s->d->threads[t->index].process;
 
@@ -80,9 +81,9 @@ static uint64_t off_before(const struct capture_session *s, const struct live_th
 	return 0;
 }
 
-void session_cut_announced(struct capture_session *s, struct live_thread *t, uint64_t time)
+void session_cut_announced(struct capture_session *s, struct captured_thread *t, uint64_t time)
 {
-	const struct live_process *p = session_process(s, t->pid);
+	const struct captured_process *p = session_process(s, t->pid);
 
 	if (!p || !p->off)
 		return;

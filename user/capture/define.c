@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * define.c - files and probes: what spans refer to that is no process and no thread.
  */
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #include "capture/session.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/text.h"
 
 /* --- images ------------------------------------------------------------ */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * early.h - private to user/capture: a thread's records that came before one that ought to precede them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * format.c - which values a printf format asks for, and how they are passed (C11 7.21.6.1).
  */

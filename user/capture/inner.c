@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * inner.c - calls that a runtime makes to itself, in spans and sums.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * layouts.c - what a process has mapped where, as it changes (see sites.c).
  *
@@ -18,14 +19,14 @@
 #define READS_MOST 4    /* of one process's mappings in one pass */
 #define NEEDED_MOST 512 /* files that a program needs; of more, some are taken for those that may go */
 
-uint64_t session_mapped_ns(const struct live_process *p)
+uint64_t session_mapped_ns(const struct captured_process *p)
 {
 	return p->process ? p->process->mapped_ns : 0;
 }
 
 void capture_settle_process(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	if (p)
 		p->settled = true;
@@ -35,7 +36,7 @@ void capture_settle_process(struct capture_session *s, pid_t pid)
 
 bool session_expected(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_process *p = session_process(s, life->pid);
+	struct captured_process *p = session_process(s, life->pid);
 	bool expected = life->changing;
 
 	if (!p)
@@ -53,14 +54,14 @@ bool session_expected(struct capture_session *s, const struct gb_life *life)
 
 bool session_may_have_mapped(struct capture_session *s, uint32_t pid)
 {
-	const struct live_process *p = session_process(s, pid);
+	const struct captured_process *p = session_process(s, pid);
 
 	return !p || !p->removing;
 }
 
 enum change session_kind_of_change(struct capture_session *s, uint32_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 	bool adding = p && p->adding;
 
 	if (p)
@@ -70,7 +71,7 @@ enum change session_kind_of_change(struct capture_session *s, uint32_t pid)
 
 /* --- layouts --------------------------------------------------------------- */
 
-void session_look_again(struct capture_session *s, struct live_process *p)
+void session_look_again(struct capture_session *s, struct captured_process *p)
 {
 	if (p->older && p->older_pass == s->pass) {
 		process_close(p->process);
@@ -83,7 +84,7 @@ void session_look_again(struct capture_session *s, struct live_process *p)
 }
 
 /* What was read last of a process that can be read no more: libraries have come and gone since, but its program lies where it lay. */
-static void keep_last(struct live_process *p, struct process *process)
+static void keep_last(struct captured_process *p, struct process *process)
 {
 	if (!process)
 		return;
@@ -92,7 +93,7 @@ static void keep_last(struct live_process *p, struct process *process)
 }
 
 /* What lay there before a change at this time, the first that is told in this pass; taken away from where it was. NULL: not known. */
-static struct process *take_before(struct capture_session *s, struct live_process *p, uint64_t time)
+static struct process *take_before(struct capture_session *s, struct captured_process *p, uint64_t time)
 {
 	struct process **from = session_mapped_ns(p) > time ? &p->older : &p->process, *before = *from;
 
@@ -104,7 +105,7 @@ static struct process *take_before(struct capture_session *s, struct live_proces
 	return before;
 }
 
-static void begin_layout(struct capture_session *s, struct live_process *p, uint64_t time)
+static void begin_layout(struct capture_session *s, struct captured_process *p, uint64_t time)
 {
 	struct process *before = p->torn ? NULL : take_before(s, p, time);
 
@@ -121,7 +122,7 @@ static void begin_layout(struct capture_session *s, struct live_process *p, uint
 	p->only_added = true;
 }
 
-static void read_mappings(struct capture_session *s, struct live_process *p)
+static void read_mappings(struct capture_session *s, struct captured_process *p)
 {
 	struct process *process = NULL;
 
@@ -137,7 +138,7 @@ static void read_mappings(struct capture_session *s, struct live_process *p)
 
 void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t time, enum change change)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	if (!p)
 		return;
@@ -160,7 +161,7 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 	p->settling = UINT64_MAX;
 }
 
-bool session_changes(struct capture_session *s, const struct live_process *p)
+bool session_changes(struct capture_session *s, const struct captured_process *p)
 {
 	session_drain_control(s);
 	for (size_t i = s->nearly_life; i < s->nlife; i++)
@@ -173,14 +174,14 @@ void session_mend_layouts(struct capture_session *s)
 {
 	if (!s->ntorn)
 		return;
-	for (struct live_process *p = s->processes; p; p = p->hh.next)
+	for (struct captured_process *p = s->processes; p; p = p->hh.next)
 		if (p->torn && !p->ended)
 			session_change_layout(s, p->pid, p->torn, CHANGE_ANY);
 }
 
 void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	if (!p)
 		return;
@@ -190,7 +191,7 @@ void session_change_program(struct capture_session *s, uint32_t pid, uint64_t ti
 
 /* --- what stays --------------------------------------------------------------- */
 
-static bool is_among(const struct live_process *p, const struct mapping *mapping)
+static bool is_among(const struct captured_process *p, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < p->nneeded; i++)
 		if (p->needed[i].device == mapping->device && p->needed[i].inode == mapping->inode)
@@ -198,14 +199,14 @@ static bool is_among(const struct live_process *p, const struct mapping *mapping
 	return false;
 }
 
-static const struct image *image_of(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+static const struct image *image_of(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
 {
 	const struct known_image *known = mapping->executable && mapping->inode ? session_image(s, p->process, mapping) : NULL;
 
 	return known ? known->image : NULL;
 }
 
-static void add_needed(struct capture_session *s, struct live_process *p, const char *name, size_t *room)
+static void add_needed(struct capture_session *s, struct captured_process *p, const char *name, size_t *room)
 {
 	for (size_t m = 0; m < p->process->nmappings; m++) {
 		const struct mapping *mapping = &p->process->mappings[m];
@@ -219,13 +220,13 @@ static void add_needed(struct capture_session *s, struct live_process *p, const 
 	}
 }
 
-static void add_needed_of(struct capture_session *s, struct live_process *p, const struct image *image, size_t *room)
+static void add_needed_of(struct capture_session *s, struct captured_process *p, const struct image *image, size_t *room)
 {
 	for (const char *name = image->needed; name && *name; name += strlen(name) + 1)
 		add_needed(s, p, name, room);
 }
 
-bool session_is_needed(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+bool session_is_needed(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
 {
 	size_t room = 0;
 
@@ -248,7 +249,7 @@ bool session_is_needed(struct capture_session *s, struct live_process *p, const 
 	return is_among(p, mapping);
 }
 
-void session_forget_layouts(struct capture_session *s, struct live_process *p)
+void session_forget_layouts(struct capture_session *s, struct captured_process *p)
 {
 	s->ntorn -= p->torn != 0;
 	p->torn = 0;

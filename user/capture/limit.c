@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limit.c - the governor at work on an observation: what it is told, and what becomes of its decisions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * locate.c - source lines of the call sites, once, at the end: DWARF can take seconds, and nothing is
  * lost by looking late, since every image was opened when its first call site was met.

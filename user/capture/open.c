@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * open.c - the calls in progress, asked for while the job goes on.
  *
@@ -20,8 +21,8 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	struct looking *looking = context;
 	struct capture_session *s = looking->session;
 	uint32_t pid = open->pid_tid >> 32, tid = (uint32_t)open->pid_tid;
-	struct live_process *p = session_process(s, pid);
-	struct live_thread *t;
+	struct captured_process *p = session_process(s, pid);
+	struct captured_thread *t;
 	struct span span = { .start = raw->start, .end = UINT64_MAX, .unread = raw->unread, .depth = open->depth, .site = NO_INDEX,
 			     .reason = GB_END_RETURN, .nwords = session_own_words(s, raw) };
 

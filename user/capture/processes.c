@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * processes.c - processes, as the spans first name them, and what they map, as it changes.
  */
@@ -29,12 +30,12 @@ static void say_nothing_is_near(struct capture_session *s, const struct process 
  */
 static void find_starter(struct capture_session *s, const struct def_process *def)
 {
-	struct live_process *starter = session_process(s, def->parent);
+	struct captured_process *starter = session_process(s, def->parent);
 	struct def_process *parent = starter ? &s->d->processes[starter->index] : NULL;
 
 	if (!parent || def->rank < 0 || parent->rank < 0)
 		return;
-	for (const struct live_process *p = s->processes; p; p = p->hh.next) {
+	for (const struct captured_process *p = s->processes; p; p = p->hh.next) {
 		const struct def_process *other = &s->d->processes[p->index];
 
 		if (other == def || other->parent != def->parent || other->rank < 0 || other->rank == def->rank)
@@ -65,7 +66,7 @@ static void find_rank(struct capture_session *s, const struct process *process, 
 }
 
 /* Of a job of pointers-to-shared, whose threads may be processes or not. */
-static void find_threads(struct capture_session *s, struct live_process *p)
+static void find_threads(struct capture_session *s, struct captured_process *p)
 {
 	const struct model *model = plan_rank_by_thread(s->plan, p->process);
 	bool all_here;
@@ -74,7 +75,7 @@ static void find_threads(struct capture_session *s, struct live_process *p)
 	p->misread = false;
 }
 
-static void describe_process(struct capture_session *s, struct live_process *p)
+static void describe_process(struct capture_session *s, struct captured_process *p)
 {
 	struct def_process *def = &s->d->processes[p->index];
 
@@ -92,12 +93,12 @@ static void describe_process(struct capture_session *s, struct live_process *p)
 }
 
 /* Where it counts while it lives. */
-static size_t *alive_like(struct capture_session *s, const struct live_process *p)
+static size_t *alive_like(struct capture_session *s, const struct captured_process *p)
 {
 	return s->d->processes[p->index].left_out ? &s->totals.left_out : &s->totals.alive;
 }
 
-static void count_end(struct capture_session *s, const struct live_process *p)
+static void count_end(struct capture_session *s, const struct captured_process *p)
 {
 	size_t *alive = alive_like(s, p);
 
@@ -105,9 +106,9 @@ static void count_end(struct capture_session *s, const struct live_process *p)
 		--*alive;
 }
 
-static struct live_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
+static struct captured_process *new_process(struct capture_session *s, uint32_t pid, struct process *process)
 {
-	struct live_process *p = calloc(1, sizeof(*p));
+	struct captured_process *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -133,9 +134,9 @@ static struct live_process *new_process(struct capture_session *s, uint32_t pid,
 	return p;
 }
 
-struct live_process *session_process(struct capture_session *s, uint32_t pid)
+struct captured_process *session_process(struct capture_session *s, uint32_t pid)
 {
-	struct live_process *p;
+	struct captured_process *p;
 	uint32_t key = pid;
 
 	HASH_FIND_INT(s->processes, &key, p);
@@ -147,7 +148,7 @@ static bool is_power_of_two(uint32_t n)
 	return !(n & (n - 1));
 }
 
-bool session_is_another(const struct capture_session *s, const struct live_process *p, const struct process *process)
+bool session_is_another(const struct capture_session *s, const struct captured_process *p, const struct process *process)
 {
 	if (p->started)
 		return p->started != process->start_time;
@@ -155,7 +156,7 @@ bool session_is_another(const struct capture_session *s, const struct live_proce
 }
 
 /* Its number belongs to another process now. What is defined stays. */
-static void drop_process(struct capture_session *s, struct live_process *p)
+static void drop_process(struct capture_session *s, struct captured_process *p)
 {
 	if (!p->ended)
 		count_end(s, p);
@@ -167,7 +168,7 @@ static void drop_process(struct capture_session *s, struct live_process *p)
 }
 
 /* 0, or -errno (-ESRCH: it has ended, and another one may have its number). */
-static int look_at(struct capture_session *s, struct live_process *p)
+static int look_at(struct capture_session *s, struct captured_process *p)
 {
 	struct process *process;
 	int err = process_open_if_there(&process, (pid_t)p->pid);
@@ -183,9 +184,9 @@ static int look_at(struct capture_session *s, struct live_process *p)
 	return 0;
 }
 
-struct live_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time)
+struct captured_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 	const struct def_process *def = p ? &s->d->processes[p->index] : NULL;
 
 	if (p && p->ended && def->has_exit && time > def->end && time != CAPTURE_NOW) {
@@ -205,7 +206,7 @@ struct live_process *session_calling_process(struct capture_session *s, uint32_t
 	return p;
 }
 
-void session_set_process(struct capture_session *s, struct live_process *p, struct process *process)
+void session_set_process(struct capture_session *s, struct captured_process *p, struct process *process)
 {
 	p->process = process;
 	p->started = process ? process->start_time : p->started;
@@ -214,7 +215,7 @@ void session_set_process(struct capture_session *s, struct live_process *p, stru
 }
 
 /* It takes the place of the one that had its number, whose end may be told after this time (ns), at which this one was there already. 0 or -ENOMEM. */
-static int replace_process(struct capture_session *s, struct live_process *p, struct process *process, uint64_t time)
+static int replace_process(struct capture_session *s, struct captured_process *p, struct process *process, uint64_t time)
 {
 	uint32_t of = p->index;
 
@@ -229,7 +230,7 @@ static int replace_process(struct capture_session *s, struct live_process *p, st
 
 int capture_add_process(struct capture_session *s, struct process *process)
 {
-	struct live_process *p = session_process(s, process->pid);
+	struct captured_process *p = session_process(s, process->pid);
 
 	if (p && session_is_another(s, p, process))
 		return replace_process(s, p, process, process->mapped_ns);
@@ -242,7 +243,7 @@ int capture_add_process(struct capture_session *s, struct process *process)
 
 int capture_refresh_process(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 	struct process *process;
 	uint64_t time = clock_monotonic();
 	int err = process_open_if_there(&process, pid);
@@ -264,25 +265,25 @@ int capture_refresh_process(struct capture_session *s, pid_t pid)
 
 bool capture_looked_since(struct capture_session *s, pid_t pid, uint64_t time)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	return p && session_mapped_ns(p) > time;
 }
 
 void capture_describe_process(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	if (p)
 		describe_process(s, p);
 }
 
-bool session_is_there(struct capture_session *s, struct live_process *p)
+bool session_is_there(struct capture_session *s, struct captured_process *p)
 {
 	return p->process ? process_alive(p->process) : !look_at(s, p);
 }
 
-void session_end_process(struct capture_session *s, struct live_process *p)
+void session_end_process(struct capture_session *s, struct captured_process *p)
 {
 	p->ended = true;
 	if (s->plan->leave_near)
@@ -293,7 +294,7 @@ void session_end_process(struct capture_session *s, struct live_process *p)
 
 int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64_t time)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	/* Told twice, by the kernel and by whoever held it at its birth; it may have ended in between. */
 	if (p && p->born < time && (p->ended || (p->process && !process_alive(p->process)))) {
@@ -321,7 +322,7 @@ bool capture_knows(struct capture_session *s, pid_t pid)
 
 struct process *capture_process(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	return p ? p->process : NULL;
 }
@@ -329,7 +330,7 @@ struct process *capture_process(struct capture_session *s, pid_t pid)
 /* --- who belongs to the job --------------------------------------------- */
 
 /* why NULL: it does. */
-static void set_left_out(struct capture_session *s, struct live_process *p, const char *why)
+static void set_left_out(struct capture_session *s, struct captured_process *p, const char *why)
 {
 	struct def_process *def = &s->d->processes[p->index];
 	char *text = why ? strdup(why) : NULL;
@@ -342,14 +343,14 @@ static void set_left_out(struct capture_session *s, struct live_process *p, cons
 	def->left_out = text;
 	if (!p->ended)
 		++*alive_like(s, p);
-	for (struct live_thread *t = s->live; t; t = t->next_live)
+	for (struct captured_thread *t = s->live; t; t = t->next_live)
 		if (t->pid == p->pid)
 			t->left_out = why;
 }
 
 int capture_leave_out(struct capture_session *s, pid_t pid, const char *why)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 	int err;
 
 	if (!p || !p->process) {
@@ -365,7 +366,7 @@ int capture_leave_out(struct capture_session *s, pid_t pid, const char *why)
 
 void capture_take_in(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	if (p && s->d->processes[p->index].left_out)
 		set_left_out(s, p, NULL);
@@ -373,14 +374,14 @@ void capture_take_in(struct capture_session *s, pid_t pid)
 
 const char *capture_left_out(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	return p ? s->d->processes[p->index].left_out : NULL;
 }
 
 uint32_t capture_definition(struct capture_session *s, pid_t pid)
 {
-	struct live_process *p = session_process(s, pid);
+	struct captured_process *p = session_process(s, pid);
 
 	return p ? p->index : NO_INDEX;
 }
@@ -390,11 +391,11 @@ bool capture_calls_runtime(const struct capture_session *s, uint32_t definition)
 	return s->delivered[definition].runtime;
 }
 
-void session_note_runtime(struct capture_session *s, struct live_thread *t, const struct model *model)
+void session_note_runtime(struct capture_session *s, struct captured_thread *t, const struct model *model)
 {
 	uint32_t index = s->d->threads[t->index].process;
 	struct def_process *def = &s->d->processes[index];
-	struct live_process *p = session_process(s, t->pid);
+	struct captured_process *p = session_process(s, t->pid);
 
 	if (model->alone || model->always || s->delivered[index].runtime)
 		return;
@@ -424,7 +425,7 @@ uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps)
 
 void session_free_processes(struct capture_session *s)
 {
-	struct live_process *p, *next;
+	struct captured_process *p, *next;
 
 	HASH_ITER(hh, s->processes, p, next) {
 		HASH_DEL(s->processes, p);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * session.c - rings to ordered spans.
  *
@@ -23,7 +24,7 @@
 #include <unistd.h>
 
 #include "capture/session.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -44,7 +45,7 @@ void session_deliver(struct capture_session *s, const struct span *span)
  * Is it an access to the caller's own part that is to be left out? The kernel leaves these out as soon as it is told of the process's rank; those that were made
  * before that are left out here.
  */
-static bool is_near(const struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, const struct span *span)
+static bool is_near(const struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, const struct span *span)
 {
 	const struct def_probe *def = &s->d->probes[span->probe];
 	long rank = s->d->processes[s->d->threads[t->index].process].rank;
@@ -63,7 +64,7 @@ static bool is_near(const struct capture_session *s, const struct live_thread *t
 	return true;
 }
 
-static void deliver(struct capture_session *s, struct live_thread *t, const struct gb_span *raw)
+static void deliver(struct capture_session *s, struct captured_thread *t, const struct gb_span *raw)
 {
 	uint64_t last_end = t->last_end;
 	struct span span = {
@@ -106,7 +107,7 @@ static void deliver(struct capture_session *s, struct live_thread *t, const stru
 	session_deliver(s, &span);
 }
 
-static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64_t count, uint64_t before)
+static void deliver_gap(struct capture_session *s, struct captured_thread *t, uint64_t count, uint64_t before)
 {
 	struct gap gap = { .thread = t->index, .count = count, .after = t->last_end, .before = before };
 
@@ -122,7 +123,7 @@ static void deliver_gap(struct capture_session *s, struct live_thread *t, uint64
 
 /* --- order ------------------------------------------------------------- */
 
-static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t sequence, const struct gb_span *raw,
+static void keep_back(struct capture_session *s, struct captured_thread *t, uint64_t sequence, const struct gb_span *raw,
 		      size_t size)
 {
 	if (early_put(&t->early, sequence, raw, size)) {
@@ -138,7 +139,7 @@ static void keep_back(struct capture_session *s, struct live_thread *t, uint64_t
 }
 
 /* Delivers what has become due. */
-static void deliver_due(struct capture_session *s, struct live_thread *t)
+static void deliver_due(struct capture_session *s, struct captured_thread *t)
 {
 	while (t->early.count && t->early.heap[0].sequence <= t->next) {
 		struct early first = early_take(&t->early);
@@ -154,7 +155,7 @@ static void take_span(void *context, const void *record, size_t size)
 {
 	struct capture_session *s = context;
 	const struct gb_span *raw = record;
-	struct live_thread *t;
+	struct captured_thread *t;
 	int32_t ahead;
 
 	if (size < GB_SPAN_HEADER || size < GB_SPAN_HEADER + raw->values * sizeof(raw->value[0]))
@@ -174,7 +175,7 @@ static void take_span(void *context, const void *record, size_t size)
 	}
 }
 
-static void close_hole(struct capture_session *s, struct live_thread *t)
+static void close_hole(struct capture_session *s, struct captured_thread *t)
 {
 	const struct early *first = &t->early.heap[0];
 
@@ -186,7 +187,7 @@ static void close_hole(struct capture_session *s, struct live_thread *t)
 /* After a complete pass: holes that an earlier pass saw already are losses. */
 static void close_old_holes(struct capture_session *s, bool all)
 {
-	struct live_thread **link = &s->waiting, *t;
+	struct captured_thread **link = &s->waiting, *t;
 
 	while ((t = *link)) {
 		while (t->early.count && (all || t->waiting_since < s->pass))
@@ -228,7 +229,7 @@ static void set_name(char **name, const char comm[GB_COMM])
 /* The kernel's final word on a thread: what is missing at its end was lost. */
 static void count_thread(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_thread *t;
+	struct captured_thread *t;
 	struct def_thread *def;
 
 	if (!life->sequence && !life->sums)
@@ -258,7 +259,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 
 static void end_process(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_process *p = session_process(s, life->pid);
+	struct captured_process *p = session_process(s, life->pid);
 	bool others = p && life->time < p->number_since; /* it is told late, of the one that had the number before */
 	struct def_process *def;
 
@@ -278,7 +279,7 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 
 void capture_check_processes(struct capture_session *s)
 {
-	for (struct live_process *p = s->processes; p; p = p->hh.next) {
+	for (struct captured_process *p = s->processes; p; p = p->hh.next) {
 		bool there = p->ended || session_is_there(s, p), again = p->missing;
 
 		p->missing = !there;
@@ -294,7 +295,7 @@ void capture_check_processes(struct capture_session *s)
 /* Spans that end later are of another thread of this number. */
 static void note_end(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_thread *t = life->sequence || life->sums ? session_thread(s, life->pid, life->tid, life->time) : NULL;
+	struct captured_thread *t = life->sequence || life->sums ? session_thread(s, life->pid, life->tid, life->time) : NULL;
 
 	if (t && !t->ends)
 		t->ends = life->time;
@@ -335,7 +336,7 @@ static void apply_early_life(struct capture_session *s, const struct gb_life *li
 
 static void apply_late_life(struct capture_session *s, const struct gb_life *life)
 {
-	struct live_thread *t;
+	struct captured_thread *t;
 
 	switch (life->kind) {
 	case GB_LIFE_THREAD:
@@ -365,7 +366,7 @@ static void begin_pass(struct capture_session *s)
 
 	s->pass++;
 	session_renew_prices(s);
-	for (struct live_process *p = s->pass == 1 ? s->processes : NULL; p; p = p->hh.next)
+	for (struct captured_process *p = s->pass == 1 ? s->processes : NULL; p; p = p->hh.next)
 		session_read_told(s, p); /* again, now that its probes are in */
 	session_drain_control(s);
 	*pass = (struct capture_pass){ .open = true, .complete = true, .nlife = s->nlife };

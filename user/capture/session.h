@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * session.h - what the files of user/capture share.
  */
@@ -25,7 +26,7 @@ struct capture_pass {
 
 struct open_event;
 
-struct live_thread {
+struct captured_thread {
 	uint32_t pid, tid;
 	uint32_t index;           /* in definitions */
 	uint64_t next;            /* the sequence number due; spans carry its low half */
@@ -33,12 +34,12 @@ struct live_thread {
 	uint64_t last_end;        /* ns; of the last span delivered */
 	uint64_t born;            /* ns; as in gb_sum_place; 0: it had no reason yet to tell */
 	uint64_t ends;            /* ns; told, but not applied yet; 0: it lives on */
-	struct live_thread *successor; /* has its number, after it has ended: what is known of it already */
+	struct captured_thread *successor; /* has its number, after it has ended: what is known of it already */
 	uint64_t cost;            /* ns; what its probes took from it, by the calibration */
 	uint64_t since;           /* ns; when it was first heard of */
 	struct capture_calls *calls; /* by site id */
 	size_t ncalls;
-	struct live_thread *next_live, **live; /* list of all; what points to this one */
+	struct captured_thread *next_live, **live; /* list of all; what points to this one */
 	struct open_event *open;  /* announced events in progress, the latest last (announced.c) */
 	size_t nopen, open_room;
 	unsigned instrumented;    /* of those: put in by a compiler */
@@ -51,7 +52,7 @@ struct live_thread {
 	uint64_t merged;          /* records that became no span of their own: STARTs, echoes, creations */
 	struct early_spans early;
 	uint64_t waiting_since;   /* the pass in which the hole before the first of them was first seen */
-	struct live_thread *next_waiting; /* list of threads with early spans */
+	struct captured_thread *next_waiting; /* list of threads with early spans */
 	bool listed;
 	bool left_out;            /* its process is no part of the job: nobody is told of its calls */
 };
@@ -61,7 +62,7 @@ struct needed_file {
 	const struct image *image; /* while the list is made */
 };
 
-struct live_process {
+struct captured_process {
 	uint32_t pid;
 	uint32_t index;           /* in definitions */
 	struct process *process;  /* NULL: not looked at yet, or it ended before that */
@@ -148,11 +149,11 @@ struct capture_session {
 	int epoll;
 	uint64_t pass;
 
-	struct live_thread **threads; /* by tid; pid_max entries, of which few are ever touched */
+	struct captured_thread **threads; /* by tid; pid_max entries, of which few are ever touched */
 	uint32_t threads_room;
-	struct live_thread *waiting;
-	struct live_thread *live;
-	struct live_process *processes;
+	struct captured_thread *waiting;
+	struct captured_thread *live;
+	struct captured_process *processes;
 	size_t ntorn;             /* of these: torn */
 
 	uint32_t *first_probe;    /* by site id of the plan: index in definitions */
@@ -232,30 +233,30 @@ uint32_t session_define_inner(struct capture_session *s, uint32_t site, uint32_t
 void session_free_definitions(struct capture_session *s);
 
 /* processes.c */
-struct live_process *session_process(struct capture_session *s, uint32_t pid);
+struct captured_process *session_process(struct capture_session *s, uint32_t pid);
 /* It was opened by the number of this one: is it another, to whom that has come since? */
-bool session_is_another(const struct capture_session *s, const struct live_process *p, const struct process *process);
+bool session_is_another(const struct capture_session *s, const struct captured_process *p, const struct process *process);
 /* The same of one that has made a call at this time (ns; CAPTURE_NOW): defined where it is new, or has the number of one that had ended. NULL: no memory. */
-struct live_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time);
+struct captured_process *session_calling_process(struct capture_session *s, uint32_t pid, uint64_t time);
 /* It has ended, and all its spans are in: there may have been thousands before it, so nothing of it is kept but what is defined. */
-void session_end_process(struct capture_session *s, struct live_process *p);
+void session_end_process(struct capture_session *s, struct captured_process *p);
 /* Has the process not ended, as far as can be seen? */
-bool session_is_there(struct capture_session *s, struct live_process *p);
+bool session_is_there(struct capture_session *s, struct captured_process *p);
 /* Describes the process by this look at it, which it owns from here; NULL: it was not there. */
-void session_set_process(struct capture_session *s, struct live_process *p, struct process *process);
+void session_set_process(struct capture_session *s, struct captured_process *p, struct process *process);
 
 /* layouts.c */
 /* When the mappings that are known were read (ns); 0: none are. */
-uint64_t session_mapped_ns(const struct live_process *p);
+uint64_t session_mapped_ns(const struct captured_process *p);
 /* Its mappings are about to be read by somebody who was told of no change: session_set_process() is next. */
-void session_look_again(struct capture_session *s, struct live_process *p);
+void session_look_again(struct capture_session *s, struct captured_process *p);
 /* Has a change been told of it that this pass does not know yet? What has been read of it just now may be of after that. */
-bool session_changes(struct capture_session *s, const struct live_process *p);
+bool session_changes(struct capture_session *s, const struct captured_process *p);
 /* Once in a pass, when all signs of it are there: makes good what the last one left torn. */
 void session_mend_layouts(struct capture_session *s);
-void session_forget_layouts(struct capture_session *s, struct live_process *p);
+void session_forget_layouts(struct capture_session *s, struct captured_process *p);
 /* Was this file there when the present program began, because that needs it? The linker never takes it away. */
-bool session_is_needed(struct capture_session *s, struct live_process *p, const struct mapping *mapping);
+bool session_is_needed(struct capture_session *s, struct captured_process *p, const struct mapping *mapping);
 /* The linker's sign says nothing new: the change is only about to come, or is that of a start which has been looked at. */
 bool session_expected(struct capture_session *s, const struct gb_life *life);
 /* The change that its linker has just made: may it have brought something? */
@@ -268,7 +269,7 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 /* And so did its program, by the same change. */
 void session_change_program(struct capture_session *s, uint32_t pid, uint64_t time);
 /* The thread has made a call of this model: who calls a parallel runtime is a part of the job. */
-void session_note_runtime(struct capture_session *s, struct live_thread *t, const struct model *model);
+void session_note_runtime(struct capture_session *s, struct captured_thread *t, const struct model *model);
 /* Delivered spans, and those that were lost, of processes that are no part of the job. */
 uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps);
 void session_free_processes(struct capture_session *s);
@@ -276,23 +277,23 @@ void session_free_processes(struct capture_session *s);
 /* threads.c */
 /* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL: no memory, or no such number. */
 #define CAPTURE_NOW UINT64_MAX
-struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time);
-void session_end_thread(struct capture_session *s, struct live_thread *t);
+struct captured_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time);
+void session_end_thread(struct capture_session *s, struct captured_thread *t);
 void session_free_threads(struct capture_session *s);
 
 /* announced.c */
 /* The program tells of an event of its own: true where that is all there is to this call. */
-bool session_announced(struct capture_session *s, struct live_thread *t, const struct gb_span *raw);
+bool session_announced(struct capture_session *s, struct captured_thread *t, const struct gb_span *raw);
 /* A call of a function that has been observed, as it is about to be delivered. False: an announced event says the same, and better. */
-bool session_inside_announced(struct capture_session *s, struct live_thread *t, struct span *span);
+bool session_inside_announced(struct capture_session *s, struct captured_thread *t, struct span *span);
 /* What the thread has started ends here, for another reason than an END. */
-void session_end_announced(struct capture_session *s, struct live_thread *t, uint64_t time, enum gb_end reason);
+void session_end_announced(struct capture_session *s, struct captured_thread *t, uint64_t time, enum gb_end reason);
 /* How many announced events are in progress that began before this time (ns). */
-unsigned session_announced_below(const struct live_thread *t, uint64_t start);
+unsigned session_announced_below(const struct captured_thread *t, uint64_t start);
 /* Shows those in progress on all threads, as capture_visit_open() does. */
 void session_visit_announced(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context);
 /* The process has been looked at: what it has told before anybody watched. */
-void session_read_told(struct capture_session *s, struct live_process *p);
+void session_read_told(struct capture_session *s, struct captured_process *p);
 /* Measurement of a process has been switched off or on, as the kernel tells. */
 void session_take_control(struct capture_session *s, const struct gb_life *life);
 /* All is delivered: says what did not fit together. */
@@ -304,9 +305,9 @@ void session_deliver(struct capture_session *s, const struct span *span);
 /* sites.c */
 /* A place that the program named itself; NO_INDEX: no memory. */
 uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column);
-uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end);
+uint32_t session_site(struct capture_session *s, const struct captured_thread *t, uint64_t caller, uint64_t end);
 /* wrappers.c: the place that the user's own call came from: of one that a library passed on, where that was called. */
-uint32_t session_call_site(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, uint64_t end);
+uint32_t session_call_site(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, uint64_t end);
 /* How many of the call's words are values: not those that only tell where it came from. */
 unsigned session_own_words(const struct capture_session *s, const struct gb_span *raw);
 
@@ -320,21 +321,21 @@ uint32_t session_inner_probe(struct capture_session *s, uint32_t site, uint32_t 
 /* A site of the plan is new; they come in the order of their ids. 0 or -ENOMEM. */
 int session_comm_site(struct capture_session *s, const struct site *site);
 /* Makes values unknown that name a thread which the job does not have (beyond.c). */
-void session_check_shared(struct capture_session *s, const struct live_thread *t, struct span *span);
+void session_check_shared(struct capture_session *s, const struct captured_thread *t, struct span *span);
 /* A call at a site that has comm_places: defines the communicators that it is the first to name. */
-void session_meet_comms(struct capture_session *s, const struct live_thread *t, uint32_t site, const struct span *span);
+void session_meet_comms(struct capture_session *s, const struct captured_thread *t, uint32_t site, const struct span *span);
 void session_free_comms(struct capture_session *s);
 
 /* texts.c */
 /* The names that a call carries are read where they are not known yet. */
-void session_note_texts(struct capture_session *s, const struct live_thread *t, const struct span *span);
+void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span);
 void session_free_texts(struct capture_session *s);
 
-/* sums.c */
+/* kernel_sums.c */
 /* The kernel's last word on a thread: t is the one that it calls so. */
-void session_sum_thread(struct capture_session *s, struct live_thread *t, const struct gb_life *life);
+void session_sum_thread(struct capture_session *s, struct captured_thread *t, const struct gb_life *life);
 /* Room for calls at this site. False: no memory. */
-bool session_fit_calls(struct live_thread *t, uint32_t site);
+bool session_fit_calls(struct captured_thread *t, uint32_t site);
 /* Reads the sums while threads that have ended take much of the kernel's map. */
 void session_make_room(struct capture_session *s);
 void session_free_sums(struct capture_session *s);
@@ -343,7 +344,7 @@ void session_free_sums(struct capture_session *s);
 /* The kernel's prices, where something went in or out since. */
 void session_renew_prices(struct capture_session *s);
 /* So many calls of a site, which came so many ns after each other. t: NULL: of a thread that has ended. */
-void session_price(struct capture_session *s, struct live_thread *t, uint32_t site, uint64_t calls, bool skipped, double gap);
+void session_price(struct capture_session *s, struct captured_thread *t, uint32_t site, uint64_t calls, bool skipped, double gap);
 
 /* limit.c */
 void session_free_limit(struct capture_session *s);

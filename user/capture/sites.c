@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sites.c - where a call comes from: an address, at a time, in a process.
  *
@@ -27,7 +28,7 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
 }
 
 /* Of something that lay there before the changes of this layout and lies there after them: was it there all the time? */
-static bool stayed(struct capture_session *s, struct live_process *p, const struct mapping *mapping)
+static bool stayed(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
 {
 	if (p->only_added)
 		return true;
@@ -35,7 +36,7 @@ static bool stayed(struct capture_session *s, struct live_process *p, const stru
 }
 
 /* The layout in which a call ended. */
-static uint32_t layout_at(const struct live_process *p, uint64_t time)
+static uint32_t layout_at(const struct captured_process *p, uint64_t time)
 {
 	if (!p->layout || time >= p->settling)
 		return p->layout;
@@ -50,7 +51,7 @@ static uint32_t layout_at(const struct live_process *p, uint64_t time)
  * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came
  * without a word is looked for once in a while.
  */
-static const struct mapping *site_mapping(struct capture_session *s, const struct def_site *site, struct live_process *p, uint32_t layout,
+static const struct mapping *site_mapping(struct capture_session *s, const struct def_site *site, struct captured_process *p, uint32_t layout,
 					  struct process **owner)
 {
 	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
@@ -80,7 +81,7 @@ static bool is_mapped_once(const struct process *process, const struct mapping *
 }
 
 /* Does it stay from exec to exec? So does the program itself, and what it needs. */
-static bool is_of_program(struct capture_session *s, struct live_process *p, const struct process *owner, const struct mapping *mapping, const struct image *image)
+static bool is_of_program(struct capture_session *s, struct captured_process *p, const struct process *owner, const struct mapping *mapping, const struct image *image)
 {
 	return image->is_program || (p->process && session_is_needed(s, p, mapping) && is_mapped_once(owner, mapping));
 }
@@ -89,7 +90,7 @@ static bool is_of_program(struct capture_session *s, struct live_process *p, con
  * The mapping of the program that the process has run all through this layout, or of what that needs, where one of these holds the site; NULL: it does not, or
  * another program may have been there.
  */
-static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, struct live_process *p, uint32_t layout,
+static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, struct captured_process *p, uint32_t layout,
 					     struct process **owner)
 {
 	uint32_t number = layout & ~UNSETTLED;
@@ -108,7 +109,7 @@ static const struct mapping *program_mapping(struct capture_session *s, const st
 	return known && known->image && is_of_program(s, p, *owner, mapping, known->image) ? mapping : NULL;
 }
 
-static void place_site(struct capture_session *s, struct def_site *site, struct live_process *p, uint32_t layout)
+static void place_site(struct capture_session *s, struct def_site *site, struct captured_process *p, uint32_t layout)
 {
 	struct process *owner = NULL;
 	const struct mapping *mapping;
@@ -129,7 +130,7 @@ static void place_site(struct capture_session *s, struct def_site *site, struct 
 	site->image = known->index;
 }
 
-static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct live_process *p)
+static uint32_t new_call_site(struct capture_session *s, const struct site_key *key, struct captured_process *p)
 {
 	struct site_record *record = calloc(1, sizeof(*record));
 	uint32_t site;
@@ -215,10 +216,10 @@ void session_free_named_sites(struct capture_session *s)
 	}
 }
 
-uint32_t session_site(struct capture_session *s, const struct live_thread *t, uint64_t caller, uint64_t end)
+uint32_t session_site(struct capture_session *s, const struct captured_thread *t, uint64_t caller, uint64_t end)
 {
 	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };
-	struct live_process *p = session_process(s, t->pid);
+	struct captured_process *p = session_process(s, t->pid);
 	struct site_record *record;
 	uint32_t slot, site;
 

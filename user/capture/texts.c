@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * texts.c - the names that calls carry as addresses, read from the job while it is there.
  *
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "capture/session.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/array.h"
 #include "util/files.h"
 
@@ -85,7 +86,7 @@ static bool name_function(struct known_image *known, uint64_t offset, char text[
 	return snprintf(text, TEXT_MOST, "%s+0x%llx", path_base(known->image->path), (unsigned long long)offset) > 0;
 }
 
-static bool look_up(struct capture_session *s, struct live_process *p, struct text_record *record, char text[TEXT_MOST + 1])
+static bool look_up(struct capture_session *s, struct captured_process *p, struct text_record *record, char text[TEXT_MOST + 1])
 {
 	const struct mapping *mapping = p->process ? process_mapping_at(p->process, record->key.address) : NULL;
 	struct known_image *known = mapping && mapping->inode ? session_image(s, p->process, mapping) : NULL;
@@ -107,7 +108,7 @@ static bool has_changed(const struct capture_session *s, const struct text_recor
 	return record->text == NO_INDEX ? text != NULL : !old != !text || (old && strcmp(old, text));
 }
 
-static void refresh(struct capture_session *s, struct live_process *p, struct text_record *record, uint64_t time)
+static void refresh(struct capture_session *s, struct captured_process *p, struct text_record *record, uint64_t time)
 {
 	char buffer[TEXT_MOST + 1];
 	const char *text = look_up(s, p, record, buffer) ? buffer : NULL;
@@ -129,12 +130,12 @@ static void refresh(struct capture_session *s, struct live_process *p, struct te
 	record->text = index;
 }
 
-static void note(struct capture_session *s, const struct live_thread *t, uint64_t address, bool is_string, uint64_t time)
+static void note(struct capture_session *s, const struct captured_thread *t, uint64_t address, bool is_string, uint64_t time)
 {
 	struct text_key key = { .address = address, .process = s->d->threads[t->index].process, .is_string = is_string };
 	unsigned slot = (address >> 3 ^ address >> 12 ^ key.process * 31) & (TEXT_CACHE - 1);
 	struct text_record *record = s->text_cache[slot];
-	struct live_process *p;
+	struct captured_process *p;
 
 	if (!record || memcmp(&record->key, &key, sizeof(key)))
 		HASH_FIND(hh, s->texts, &key, sizeof(key), record);
@@ -183,7 +184,7 @@ static bool carries_names(struct capture_session *s, uint32_t probe)
 	return s->named[probe] == 2;
 }
 
-void session_note_texts(struct capture_session *s, const struct live_thread *t, const struct span *span)
+void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span)
 {
 	const struct def_probe *probe = &s->d->probes[span->probe];
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * threads.c - threads, as the spans first name them, and which of those that had the same number a span is of.
  */
@@ -6,10 +7,10 @@
 #include "capture/session.h"
 #include "util/clock.h"
 
-static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
+static struct captured_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
 {
-	struct live_process *p = session_calling_process(s, pid, time);
-	struct live_thread *t = p ? calloc(1, sizeof(*t)) : NULL;
+	struct captured_process *p = session_calling_process(s, pid, time);
+	struct captured_thread *t = p ? calloc(1, sizeof(*t)) : NULL;
 
 	if (!t)
 		return NULL;
@@ -39,9 +40,9 @@ static struct live_thread *new_thread(struct capture_session *s, uint32_t pid, u
  * A number may be used again while spans of the thread before are still to come: at once, where one that is not a process's first thread
  * executes a program and becomes it. So the ends that were told divide the spans, not the order in which they come.
  */
-struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
+struct captured_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
 {
-	struct live_thread **link, *t;
+	struct captured_thread **link, *t;
 
 	if (tid >= s->threads_room)
 		return NULL;
@@ -58,9 +59,9 @@ struct live_thread *session_thread(struct capture_session *s, uint32_t pid, uint
 	return t;
 }
 
-void session_end_thread(struct capture_session *s, struct live_thread *t)
+void session_end_thread(struct capture_session *s, struct captured_thread *t)
 {
-	for (struct live_thread **link = &s->waiting; *link; link = &(*link)->next_waiting) {
+	for (struct captured_thread **link = &s->waiting; *link; link = &(*link)->next_waiting) {
 		if (*link == t) {
 			*link = t->next_waiting;
 			break;

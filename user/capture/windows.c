@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * windows.c - times in which calls of a process were not seen, since its probes were not in yet, become a part of the recording.
  */
@@ -33,7 +34,7 @@ static char *models_of(const struct plan *plan, const struct image *image)
 
 int capture_add_window(struct capture_session *s, pid_t pid, const struct image *image, uint64_t from, uint64_t to, const char *after)
 {
-	const struct live_process *p = session_process(s, pid);
+	const struct captured_process *p = session_process(s, pid);
 	struct def_window *window;
 	uint32_t index = p && s->d->nwindows < WINDOWS_MOST ? definitions_add_window(s->d) : NO_INDEX;
 
@@ -50,7 +51,7 @@ int capture_add_window(struct capture_session *s, pid_t pid, const struct image 
 
 void capture_add_window_of_all(struct capture_session *s, uint64_t from, uint64_t to, const char *after)
 {
-	for (const struct live_process *p = s->processes; p; p = p->hh.next)
+	for (const struct captured_process *p = s->processes; p; p = p->hh.next)
 		if (!p->ended && p->born < to)
 			capture_add_window(s, p->pid, NULL, p->born > from ? p->born : from > s->d->run.start ? from : s->d->run.start, to, after);
 }

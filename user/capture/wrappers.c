@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wrappers.c - the user's call site, of a call that a library only passed on (probe/wrappers.c).
  */
@@ -46,7 +47,7 @@ static uint32_t wrapper_frame(struct capture_session *s, uint32_t index, const s
 	return s->frames[index];
 }
 
-static uint32_t no_wrapper(struct capture_session *s, const struct live_thread *t, const struct site *site, const struct gb_span *raw,
+static uint32_t no_wrapper(struct capture_session *s, const struct captured_thread *t, const struct site *site, const struct gb_span *raw,
 			   uint32_t from, uint64_t end)
 {
 	uint32_t depth = 0, frame;
@@ -66,7 +67,7 @@ static uint32_t no_wrapper(struct capture_session *s, const struct live_thread *
 	return from;
 }
 
-uint32_t session_call_site(struct capture_session *s, const struct live_thread *t, const struct gb_span *raw, uint64_t end)
+uint32_t session_call_site(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, uint64_t end)
 {
 	uint32_t from = raw->caller ? session_site(s, t, raw->caller, end) : NO_INDEX;
 	const struct site *site = raw->probe < s->nfirst ? &s->plan->sites[raw->probe] : NULL;

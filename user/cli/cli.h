@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cli.h - one function a command, and what commands share.
  */
@@ -12,6 +13,7 @@
 
 #include "model/model.h"
 #include "probe/probe.h"
+#include "util/text.h"
 
 /* Each takes the command's own arguments, argv[0] being "gaspbpf COMMAND". Exit status: 0, 1 error, 2 usage. */
 int command_record(int argc, char **argv);
@@ -27,15 +29,6 @@ int command_events(int argc, char **argv);
 int command_monitor(int argc, char **argv);
 int command_stuck(int argc, char **argv);
 
-struct pid_list {
-	int *pids;
-	size_t count;
-};
-
-struct text_list {
-	char **items;
-	size_t count;
-};
 int cli_append(struct text_list *list, char *item);
 
 /* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several commands share. */
@@ -86,6 +79,9 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
  * meets it hands it on, and it is said here, as is any other error of which nobody has said anything; and that what was printed found no room.
  */
 int cli_status(const char *command, int err);
+
+/* May this process observe at all? 0 or -EPERM, said. */
+int cli_need_rights(void);
 
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);

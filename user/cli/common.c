@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "util/log.h"
+#include "util/privileges.h"
 
 /* A folder below that of the program, such as models/ of a build tree. The caller frees. */
 static char *beside_program(const char *name)
@@ -376,4 +378,12 @@ int cli_block_signals(int more)
 		return -errno;
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int cli_need_rights(void)
+{
+	if (may_observe())
+		return 0;
+	log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+	return -EPERM;
 }

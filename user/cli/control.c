@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * control.c - gaspbpf control: tells the gaspbpf that observes a process to stop measuring it, or to go on.
  */
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/control.h"
+#include "observe/control.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * doctor.c - what this kernel, these privileges and a target allow. Everything is found by trying, and each "no" says
  * what to do about it.
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/rights.h"
+#include "observe/rights.h"
 #include "probe/probe.h"
 #include "util/files.h"
 #include "util/log.h"

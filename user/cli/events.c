@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * events.c - gaspbpf events: every event with its number, types and arguments, from the models. Needs no privileges.
  */
@@ -17,20 +18,18 @@ enum output { AS_TABLE, AS_MARKDOWN, AS_JSON, AS_HEADER };
 
 struct options {
 	enum output output;
-	bool conformance;
 	const char *include;
 	char **names;
 	struct text_list model_files;
 };
 
-enum { KEY_HEADER = 256, KEY_INCLUDE, KEY_CONFORMANCE, KEY_MODEL_FILE };
+enum { KEY_HEADER = 256, KEY_INCLUDE, KEY_MODEL_FILE };
 
 static const struct argp_option option_list[] = {
 	{ "json", 'j', NULL, 0, "As JSON", 0 },
 	{ "markdown", 'm', NULL, 0, "As tables in the form of GASP's specification, for docs/", 0 },
 	{ "header", KEY_HEADER, NULL, 0, "One model's events as a C header", 0 },
 	{ "include", KEY_INCLUDE, "FILE", 0, "Headers that this header includes, joined by commas", 0 },
-	{ "conformance", KEY_CONFORMANCE, NULL, 0, "Every row of every table of GASP 1.4, PUPC 1.1 and StarPU's interface, and which test has seen it on which runtime", 0 },
 	{ "model-file", KEY_MODEL_FILE, "FILE", 0, "A model more, or in place of the one of its name (may repeat)", 0 },
 	{ 0 }
 };
@@ -43,8 +42,7 @@ static const char about[] =
 	"  gaspbpf events c upc                      those of two models\n"
 	"  gaspbpf events 'MEM*' GASP_MPI_SEND       some, with their functions\n"
 	"  gaspbpf events --json | jq '.events[].name'\n"
-	"  gaspbpf events upc --header               what a tool compiles against\n"
-	"  gaspbpf events --conformance              what is required, and its tests\n";
+	"  gaspbpf events upc --header               what a tool compiles against\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -63,17 +61,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case KEY_INCLUDE:
 		o->include = argument;
 		return 0;
-	case KEY_CONFORMANCE:
-		o->conformance = true;
-		return 0;
 	case KEY_MODEL_FILE:
 		return -cli_append(&o->model_files, argument);
 	case ARGP_KEY_ARGS:
 		o->names = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->conformance && (o->names || o->output == AS_HEADER))
-			argp_error(state, "--conformance is about whole documents: leave out names and --header");
 		if (o->include && o->output != AS_HEADER)
 			argp_error(state, "--include belongs to --header");
 		return 0;
@@ -211,17 +204,6 @@ static int print(const struct model_set *models, const struct options *o)
 	}
 }
 
-static int print_conformance(const struct model_set *models, enum output output)
-{
-	char *folder = cli_models_folder();
-	int error = folder ? conformance_print(models, folder, output == AS_JSON ? CONFORMANCE_JSON : output == AS_MARKDOWN ?
-					       CONFORMANCE_MARKDOWN : CONFORMANCE_TEXT, stdout)
-			   : -ENOMEM;
-
-	free(folder);
-	return error;
-}
-
 int command_events(int argc, char **argv)
 {
 	static const struct argp argp = { option_list, parse, "[MODEL|EVENT...]", about, NULL, NULL, NULL };
@@ -234,7 +216,7 @@ int command_events(int argc, char **argv)
 	choice.model_files = o.model_files;
 	error = cli_load_models(&models, &choice);
 	if (!error)
-		error = o.conformance ? print_conformance(models, o.output) : print(models, &o);
+		error = print(models, &o);
 	models_free(models);
 	free(o.model_files.items);
 	return cli_status("events", error);

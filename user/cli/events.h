@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * events.h - gaspbpf events: the vocabulary of the models, printed. Shared by events*.c.
  */
@@ -32,13 +33,7 @@ char *arguments_text(const struct event_list *list);
 int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned width);
 int events_print_markdown(const struct chosen_events *chosen, FILE *out);
 int events_print_json(const struct chosen_events *chosen, FILE *out);
-/* Prints what is to stand in a cell of a Markdown table. */
-void events_print_cell(FILE *out, const char *text);
 /* A C header of one model; `include` names headers that it includes, joined by commas, or NULL. */
 int events_print_header(const struct model *model, const char *include, FILE *out);
-
-enum conformance_form { CONFORMANCE_TEXT, CONFORMANCE_MARKDOWN, CONFORMANCE_JSON };
-/* What the documents demand and which test has seen it, from the lists in the folder of the models. 0 or -errno, said. */
-int conformance_print(const struct model_set *models, const char *folder, enum conformance_form form, FILE *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* events_print.c - the events of the models as a table, as Markdown, as JSON, and as a C header. */
 #include <ctype.h>
 #include <errno.h>
@@ -121,7 +122,7 @@ int events_print_table(const struct chosen_events *chosen, FILE *out, unsigned w
 
 /* --- Markdown ------------------------------------------------------------ */
 
-void events_print_cell(FILE *out, const char *text)
+static void print_cell(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("|*<\\", *text))
@@ -134,7 +135,7 @@ void events_print_cell(FILE *out, const char *text)
 static void print_code(FILE *out, const char *text)
 {
 	if (*text == '(')
-		events_print_cell(out, text);
+		print_cell(out, text);
 	else
 		fprintf(out, "`%s`", text); /* an argument's type and name have no character that would need care */
 }
@@ -168,7 +169,7 @@ static int print_markdown_event(FILE *out, const struct model *model, const stru
 		print_code(out, text);
 		fputs(" | ", out);
 		if (!i && event->description)
-			events_print_cell(out, event->description);
+			print_cell(out, event->description);
 		fputs(" | ", out);
 		if (!i)
 			print_symbols(out, model, event);
@@ -227,6 +228,8 @@ static void json_event(struct json *j, const struct model *model, const struct m
 	if (event->description)
 		json_key_string(j, "description", event->description);
 	json_key_bool(j, "arguments_stated", event->listed);
+	if (!event->listed)
+		json_key_bool(j, "happens_at_once", event->marks & MARK_ATOMIC);
 	for (int type = 0; type < EVENT_TYPES; type++)
 		if (event->lists[type].stated) {
 			json_key(j, types[type]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * export.c - gaspbpf export: a recording in other formats.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * list.c - what could be observed, and what could not and why. Attaches nothing.
  */
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/list.h"
-#include "cli/rights.h"
+#include "observe/rights.h"
 #include "util/files.h"
 #include "util/log.h"
 #include "util/privileges.h"

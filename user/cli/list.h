@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * list.h - what the files of gaspbpf list share.
  */

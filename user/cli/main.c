@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - which command. 'record' may be left out: gaspbpf -p PID.
  */

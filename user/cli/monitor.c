@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor.c - counts of a whole machine, for months: gaspbpf monitor.
  *
@@ -17,12 +18,12 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
-#include "cli/control.h"
 #include "cli/monitor_flight.h"
 #include "cli/monitor_print.h"
-#include "cli/rights.h"
 #include "cli/service.h"
 #include "monitor/monitor.h"
+#include "observe/control.h"
+#include "observe/rights.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"

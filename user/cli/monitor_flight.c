@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor_flight.c - the flight recorder of 'gaspbpf monitor'.
  *
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "cli/control.h"
+#include "observe/control.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"

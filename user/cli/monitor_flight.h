@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor_flight.h - the flight recorder of 'gaspbpf monitor': the last calls of all processes that it watches.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor_print.h - what gaspbpf monitor prints at each interval.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* observing.c - options on where probes are, what they may cost, and how much memory there is for what they tell. */
 #include <string.h>
 
@@ -54,6 +55,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+void observing_prepare(const struct observing *o, struct job *job)
+{
+	job->all_processes = o->all_processes;
+	job->attach.apart = o->budget > 0;
+}
+
+int observing_limit(const struct observing *o, struct job *job)
+{
+	return o->budget > 0 ? capture_limit(job->capture, job->plan, &job->attach, o->budget) : 0;
 }
 
 const struct argp observing_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * outputs.h - where a run's spans go: recording, exports, the profile that becomes the report.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * record.c - the main job: join, watch, leave, report.
  *
@@ -13,29 +14,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/control.h"
-#include "cli/cost.h"
-#include "cli/follow.h"
-#include "cli/job.h"
-#include "cli/launchers.h"
 #include "cli/observing.h"
 #include "cli/outputs.h"
 #include "cli/record_flight.h"
 #include "cli/tools.h"
 #include "flight/flight.h"
+#include "observe/command.h"
+#include "observe/control.h"
+#include "observe/cost.h"
+#include "observe/follow.h"
+#include "observe/observe.h"
+#include "observe/launchers.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
-#define DRAIN_EVERY_MS 20
 #define STATUS_EVERY_NS 500000000ULL
 #define FLUSH_EVERY_NS 2000000000ULL
 
@@ -191,10 +189,10 @@ struct watch {
 	struct tools *tools;
 	const struct options *options;
 	int signals;               /* signalfd */
-	int wake;                  /* epoll: signals, held processes, changed files */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
 	struct cost_meter cost;
+	struct flight *flight;     /* NULL: none */
 };
 
 static void show_status(struct watch *w, uint64_t now)
@@ -236,7 +234,7 @@ static bool read_signals(struct watch *w)
 
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
-			flight_ask(w->job->flight, "SIGUSR1");
+			flight_ask(w->flight, "SIGUSR1");
 		else if (!is_of_job(w, &info))
 			stop = true;
 	}
@@ -248,13 +246,20 @@ static uint64_t dump(void *context, uid_t asking, const char **refused)
 {
 	struct watch *w = context;
 
-	if (w->job->flight) {
-		*refused = flight_share(w->job->flight, asking);
-		return *refused ? 0 : flight_ask(w->job->flight, "gaspbpf control");
+	if (w->flight) {
+		*refused = flight_share(w->flight, asking);
+		return *refused ? 0 : flight_ask(w->flight, "gaspbpf control");
 	}
 	capture_drain(w->job->capture);
 	outputs_flush(w->outputs);
 	return 0;
+}
+
+static void process_ended(void *context, pid_t pid, int status)
+{
+	struct watch *w = context;
+
+	flight_process_ended(w->flight, pid, status);
 }
 
 static void answer_dump(struct watch *w)
@@ -263,7 +268,7 @@ static void answer_dump(struct watch *w)
 	uint64_t ticket;
 	bool written;
 
-	if (flight_answer(w->job->flight, &ticket, &written, &text))
+	if (flight_answer(w->flight, &ticket, &written, &text))
 		control_answer(w->job->control, ticket, written, text);
 }
 
@@ -274,25 +279,17 @@ static void watch_job(struct watch *w)
 	for (;;) {
 		uint64_t now;
 
-		capture_wait(w->job->capture, w->wake, DRAIN_EVERY_MS);
-		command_drain(w->job);
+		job_serve(w->job);
 		tools_serve(w->tools);
-		control_serve(w->job->control, w->job->capture, dump, w);
-		flight_step(w->job->flight);
+		flight_step(w->flight);
 		answer_dump(w);
-		capture_govern(w->job->capture);
-		follow_changed_files(w->job->follow);
-		follow_catch_up(w->job->follow);
 		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
 			break;
 		if (w->options->duration && now - w->started >= w->options->duration)
 			break;
-		if (now - w->shown >= STATUS_EVERY_NS) {
-			capture_check_processes(w->job->capture);
-			capture_read_sums(w->job->capture);
+		if (now - w->shown >= STATUS_EVERY_NS)
 			show_status(w, now);
-		}
 		if (now - w->flushed >= FLUSH_EVERY_NS) {
 			outputs_flush(w->outputs);
 			w->flushed = now;
@@ -332,19 +329,13 @@ static int leave(struct watch *w)
 {
 	struct job *job = w->job;
 	struct def_run *run = &job->definitions.run;
-	uint64_t before;
 	int err;
 
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
 	cost_end(&w->cost, run->end);
-	kernel_set_active(job->kernel, false);
-	command_let_go(job, !job_alive(job));
-	capture_drain(job->capture);
-	before = clock_monotonic();
-	attach_remove_all(job->kernel, show_leaving);
+	job_leave(job, show_leaving);
 	log_status("%s", "");
-	log_info("probes taken out in %.1f ms", (clock_monotonic() - before) / 1e6);
 	launchers_finish(job->launchers);
 	capture_finish(job->capture);
 	say_later(job);
@@ -352,7 +343,7 @@ static int leave(struct watch *w)
 		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
 			 "what is looked for");
 	job_check_functions(job); /* of what came later than the start, too */
-	err = flight_finish(job->flight);
+	err = flight_finish(w->flight);
 	answer_dump(w);
 	run->finished = true;
 	run->own_cpu = cost_own_cpu();
@@ -465,22 +456,6 @@ static void say_calls_only(const struct job *job)
 			 "'gaspbpf list' says which and why", count);
 }
 
-/* One descriptor for all that may come between two looks at the rings. */
-static int open_wake(const struct watch *w)
-{
-	int fds[] = { w->signals, w->job->hold ? hold_fd(w->job->hold) : -1, follow_fd(w->job->follow),
-		      w->tools->wake, control_fd(w->job->control) };
-	int wake = epoll_create1(EPOLL_CLOEXEC);
-
-	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
-		struct epoll_event event = { .events = EPOLLIN, .data.fd = fds[i] };
-
-		if (fds[i] >= 0)
-			epoll_ctl(wake, EPOLL_CTL_ADD, fds[i], &event);
-	}
-	return wake;
-}
-
 /* Where files are written. */
 static const struct text_list *written_by(const struct options *o)
 {
@@ -490,14 +465,17 @@ static const struct text_list *written_by(const struct options *o)
 	return o->outputs.count ? &o->outputs : o->flight.on ? &here : &nowhere;
 }
 
-static int run(struct options *o, struct job *job, struct outputs *outputs, int *status)
+static int run(struct watch *w, int *status)
 {
-	struct watch w = { .job = job, .outputs = outputs, .options = o, .tools = &o->tools, .signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0) };
-	int err = w.signals < 0 ? w.signals : 0;
+	const struct options *o = w->options;
+	struct outputs *outputs = w->outputs;
+	struct job *job = w->job;
+	int err = 0;
 
-	if (!err)
-		err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes, written_by(o))
-				 : job_attach(job, o->observing.scope);
+	w->signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0);
+	if (w->signals < 0)
+		return w->signals;
+	err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes, written_by(o)) : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
 	outputs_begin(outputs, &job->definitions);
@@ -505,53 +483,46 @@ static int run(struct options *o, struct job *job, struct outputs *outputs, int 
 		profile_subtract_floor(outputs->profile);
 	outputs_connect(outputs, job->capture);
 	if (o->flight.on)
-		err = record_flight_begin(&o->flight, job, &outputs->caller);
+		err = record_flight_begin(&o->flight, job, &outputs->caller, &w->flight);
+	if (!err)
+		err = tools_follow(w->tools, &job->definitions, job->capture);
+	if (!err)
+		err = observing_limit(&o->observing, job);
 	if (err)
 		return err;
-	err = tools_follow(&o->tools, &job->definitions, job->capture);
-	if (err)
-		return err;
-	if (o->observing.budget > 0)
-		err = capture_limit(job->capture, job->plan, &job->attach, o->observing.budget);
-	if (err)
-		return err;
-	say_start(&w);
+	say_start(w);
 	if (o->flight.on && !o->quiet)
 		record_flight_say(&o->flight);
 	say_left_out(job);
 	say_calls_only(job);
-	w.wake = open_wake(&w);
-	watch_job(&w);
-	err = leave(&w);
+	err = job_listen(job, (int[]){ w->signals, w->tools->wake }, 2);
+	if (err)
+		return err;
+	watch_job(w);
+	err = leave(w);
 	control_close(job->control);
 	job->control = NULL;
-	err = print_report(&w) ?: err;
+	err = print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
-	if (job->command_ended && WIFEXITED(job->command_status))
-		*status = WEXITSTATUS(job->command_status);
-	else if (job->command_ended && WIFSIGNALED(job->command_status))
-		*status = 128 + WTERMSIG(job->command_status);
-	close(w.signals);
-	close(w.wake);
+	*status = job_status(job);
+	close(w->signals);
 	return err;
 }
 
 /* Everything that can be wrong is found here, before any probe is in. */
-static int prepare(struct options *o, struct job *job, struct outputs *outputs, int argc, char **argv)
+static int prepare(struct watch *w, struct options *o, struct kept_process *kept, int argc, char **argv)
 {
-	int err = cli_load_models(&job->models, &o->choice);
+	struct outputs *outputs = w->outputs;
+	struct job *job = w->job;
+	int err = cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 
 	if (err)
 		return err;
-	if (!may_observe()) {
-		log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
-		return -EPERM;
-	}
-	job->all_processes = o->observing.all_processes;
+	observing_prepare(&o->observing, job);
 	job->attach.all_symbols = o->all_symbols;
-	job->attach.apart = o->observing.budget > 0;
 	job->callers = o->tools.libraries.count > 0 || o->flight.on;
 	job->hold_children = !o->no_hold;
+	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	describe_run(&job->definitions.run, argc, argv);
 	if (!err)
@@ -560,7 +531,8 @@ static int prepare(struct options *o, struct job *job, struct outputs *outputs, 
 		job->control = control_open();
 	if (!err)
 		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO); /* as who called, for which it takes rights */
-	job->tools = &o->tools;
+	job->started = kept;
+	job->nstarted = tools_kept(&o->tools, kept);
 	if (!err && !o->command)
 		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, written_by(o));
 	return err;
@@ -571,14 +543,16 @@ int command_record(int argc, char **argv)
 	struct options o = { 0 };
 	struct job job = { 0 };
 	struct outputs outputs = { .recording_fd = -1 };
+	struct kept_process kept[TOOLS_MOST];
+	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
 	int err, status = 0;
 
 	cli_parse(&parser, argc, argv, &o);
-	err = prepare(&o, &job, &outputs, argc, argv);
+	err = prepare(&w, &o, kept, argc, argv);
 	if (!err)
-		err = run(&o, &job, &outputs, &status);
+		err = run(&w, &status);
 	tools_free(&o.tools);
-	flight_free(job.flight);
+	flight_free(w.flight);
 	flight_options_free(&o.flight);
 	outputs_free(&outputs);
 	job_free(&job);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/record_flight.h"
 
 #include <stdio.h>
@@ -16,14 +17,14 @@ void record_flight_check(struct flight_options *options, const struct text_list 
 		argp_error(state, "-o %s: %s", log_safe(path), wrong);
 }
 
-int record_flight_begin(const struct flight_options *options, struct job *job, const struct caller *caller)
+int record_flight_begin(const struct flight_options *options, struct job *job, const struct caller *caller, struct flight **flight)
 {
-	int err = flight_new(&job->flight, options, caller, &job->definitions, job->capture);
+	int err = flight_new(flight, options, caller, &job->definitions, job->capture);
 	struct span_sink sink;
 
 	if (err)
 		return err;
-	sink = flight_sink(job->flight);
+	sink = flight_sink(*flight);
 	capture_add_sink(job->capture, &sink);
 	return 0;
 }

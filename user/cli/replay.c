@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay.c - gaspbpf replay: tells tool libraries what a recording holds.
  */

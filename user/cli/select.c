@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* select.c - the options of GASP's and PUPC's compilers by which events are chosen, and -F. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * service.c - gaspbpf monitor as a service.
  */

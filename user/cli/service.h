@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * service.h - gaspbpf monitor as a service: metrics over HTTP, systemd's notifications, and options that are read again while it runs.
  */

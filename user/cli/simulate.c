@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * simulate.c - gaspbpf simulate: what would have been if.
  */

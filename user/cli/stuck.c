@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stuck.c - gaspbpf stuck: who waits, for what, since when.
  *
@@ -15,9 +16,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/follow.h"
-#include "cli/job.h"
-#include "cli/rights.h"
+#include "observe/follow.h"
+#include "observe/observe.h"
+#include "observe/rights.h"
 #include "stuck/stuck.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -25,7 +26,6 @@
 #include "util/log.h"
 #include "util/privileges.h"
 
-#define DRAIN_EVERY_MS 20
 #define OPENS_MOST (1u << 20)
 
 struct options {
@@ -277,17 +277,12 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 		return err;
 	capture_add_sink(job->capture, &sink);
 	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es", o->duration / 1e9);
-	for (uint64_t start = clock_monotonic(); !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;) {
-		capture_wait(job->capture, -1, DRAIN_EVERY_MS);
-		capture_drain(job->capture);
-		follow_catch_up(job->follow);
-	}
+	for (uint64_t start = clock_monotonic(); !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
+		job_serve(job);
 	opens->d = &job->definitions;
 	err = look_again(job, stuck, opens);
 	stuck->watched = clock_monotonic() - began;
-	kernel_set_active(job->kernel, false);
-	capture_drain(job->capture);
-	attach_remove_all(job->kernel, NULL);
+	job_leave(job, NULL);
 	capture_finish(job->capture);
 	return err;
 }

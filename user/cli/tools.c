@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tools.c - the options --tool and its like, which record and replay share, and what comes of them.
  */

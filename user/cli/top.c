@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top.c - gaspbpf top: what a job is doing now, on a screen that goes on, or once.
  *
@@ -10,29 +11,24 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/control.h"
-#include "cli/cost.h"
-#include "cli/follow.h"
-#include "cli/job.h"
-#include "cli/launchers.h"
 #include "cli/observing.h"
+#include "observe/command.h"
+#include "observe/control.h"
+#include "observe/cost.h"
+#include "observe/observe.h"
+#include "observe/launchers.h"
 #include "top/top.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
-#define DRAIN_EVERY_MS 20
 #define FIRST_INTERVAL 300000000ULL    /* ns; until there are figures to show */
 #define LEAST_INTERVAL 100000000ULL    /* ns */
 #define MOST_INTERVAL 60000000000ULL
-#define LOOK_AFTER_PROCESSES 1000000000ULL
 #define INTERRUPTED_MS 2000            /* so long may a command take to end after ^C */
 
 struct options {
@@ -132,7 +128,7 @@ struct run {
 	struct guard *guard;     /* NULL: there is no screen */
 	struct screen *screen;
 	struct cost_meter cost;
-	int signals, wake;
+	int signals;
 	bool interrupted;        /* ^C: it went to the command, too */
 	uint64_t interval;       /* ns */
 	uint64_t cpu;            /* ns; own CPU time at the look before */
@@ -189,25 +185,9 @@ static bool do_keys(struct run *r, bool *redraw)
 	return wish == SCREEN_QUIT;
 }
 
-/* There is no recording. */
-static uint64_t no_dump(void *context, uid_t asking, const char **refused)
-{
-	return 0;
-}
-
-static void serve(struct run *r)
-{
-	capture_wait(r->job.capture, r->wake, DRAIN_EVERY_MS);
-	command_drain(&r->job);
-	control_serve(r->job.control, r->job.capture, no_dump, r);
-	capture_govern(r->job.capture);
-	follow_changed_files(r->job.follow);
-	follow_catch_up(r->job.follow);
-}
-
 static void watch(struct run *r)
 {
-	uint64_t started = clock_monotonic(), checked = started;
+	uint64_t started = clock_monotonic();
 	uint64_t looked = r->interval > FIRST_INTERVAL ? started - r->interval + FIRST_INTERVAL : started;
 	uint64_t duration = r->options->duration ? r->options->duration : r->options->once ? r->interval : 0;
 
@@ -215,7 +195,7 @@ static void watch(struct run *r)
 		bool redraw = false;
 		uint64_t now;
 
-		serve(r);
+		job_serve(&r->job);
 		r->top.command = r->job.command_ended ? 0 : r->job.command;
 		redraw = screen_stop(r->screen);
 		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->job))
@@ -223,11 +203,6 @@ static void watch(struct run *r)
 		now = clock_monotonic();
 		if (duration && now - started >= duration)
 			break;
-		if (now - checked >= LOOK_AFTER_PROCESSES) {
-			capture_check_processes(r->job.capture);
-			capture_read_sums(r->job.capture);
-			checked = now;
-		}
 		if (r->screen && !screen_paused(r->screen) && now - looked >= r->interval) {
 			look(r, false);
 			looked = now;
@@ -239,21 +214,6 @@ static void watch(struct run *r)
 	launchers_finish(r->job.launchers);
 	if (r->options->once)
 		look(r, true);
-}
-
-static int open_wake(const struct run *r)
-{
-	int fds[] = { r->signals, r->job.hold ? hold_fd(r->job.hold) : -1, follow_fd(r->job.follow), control_fd(r->job.control),
-		      r->screen ? STDIN_FILENO : -1 };
-	int wake = epoll_create1(EPOLL_CLOEXEC);
-
-	for (size_t i = 0; wake >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
-		struct epoll_event event = { .events = EPOLLIN, .data.fd = fds[i] };
-
-		if (fds[i] >= 0)
-			epoll_ctl(wake, EPOLL_CTL_ADD, fds[i], &event);
-	}
-	return wake;
 }
 
 static const struct text_list nowhere; /* it writes no files */
@@ -282,16 +242,11 @@ static int start_command(struct run *r)
 static int prepare(struct run *r, struct options *o)
 {
 	struct job *job = &r->job;
-	int err = cli_load_models(&job->models, &o->choice);
+	int err = cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 
 	if (err)
 		return err;
-	if (!may_observe()) {
-		log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
-		return -EPERM;
-	}
-	job->all_processes = o->observing.all_processes;
-	job->attach.apart = o->observing.budget > 0;
+	observing_prepare(&o->observing, job);
 	job->callers = true;
 	job->hold_children = true;
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
@@ -313,8 +268,7 @@ static int observe(struct run *r, struct options *o)
 	r->live = live_new(r->job.capture, &r->job.definitions, r->job.models);
 	if (!r->live)
 		return -ENOMEM;
-	if (o->observing.budget > 0)
-		err = capture_limit(r->job.capture, r->job.plan, &r->job.attach, o->observing.budget);
+	err = observing_limit(&o->observing, &r->job);
 	if (err)
 		return err;
 	live_begin(r->live, clock_monotonic());
@@ -337,13 +291,14 @@ static int observe(struct run *r, struct options *o)
 		look(r, false);
 		screen_draw(r->screen);
 	}
-	r->wake = open_wake(r);
-	watch(r);
+	err = job_listen(&r->job, (int[]){ r->signals, r->screen ? STDIN_FILENO : -1 }, 2);
+	if (!err)
+		watch(r);
 	if (r->screen) {
 		screen_close(r->screen);
 		guard_screen(r->guard, false);
 	}
-	return 0;
+	return err;
 }
 
 /* A command that runs on must not be a surprise. Nor is it said of one that is about to end. */
@@ -351,7 +306,6 @@ static void part_from_command(struct run *r)
 {
 	struct job *job = &r->job;
 
-	command_let_go(job, !job_alive(job)); /* its end is told a moment before it can be collected */
 	for (int i = 0; r->interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
 		usleep(10000);
 		command_let_go(job, false);
@@ -368,9 +322,8 @@ static int leave(struct run *r, const struct options *o)
 {
 	int err = 0;
 
-	kernel_set_active(r->job.kernel, false);
+	job_leave(&r->job, NULL);
 	part_from_command(r);
-	attach_remove_all(r->job.kernel, NULL);
 	job_check_functions(&r->job);
 	if (o->once && o->json)
 		err = top_print_json(&r->top, stdout);
@@ -383,15 +336,12 @@ static int leave(struct run *r, const struct options *o)
 
 static int run(struct options *o, struct guard *guard)
 {
-	struct run r = { .options = o, .guard = guard, .signals = cli_block_signals(0), .interval = o->interval, .wake = -1 };
+	struct run r = { .options = o, .guard = guard, .signals = cli_block_signals(0), .interval = o->interval };
 	int err = r.signals < 0 ? r.signals : observe(&r, o), status = 0;
 
 	if (!err)
 		err = leave(&r, o);
-	if (r.job.command_ended && WIFEXITED(r.job.command_status))
-		status = WEXITSTATUS(r.job.command_status);
-	else if (r.job.command_ended && WIFSIGNALED(r.job.command_status))
-		status = 128 + WTERMSIG(r.job.command_status);
+	status = job_status(&r.job);
 	top_free(&r.top);
 	live_free(r.live);
 	job_free(&r.job);

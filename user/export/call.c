@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call.c - a call in words: its values, its call site, how it ended.
  */
 #include "export/call.h"
+#include "recording/labels.h"
 #include "util/digits.h"
-#include "util/files.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +52,7 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 	} else if (v->form == FORM_REAL) {
 		shown->kind = VALUE_WORD;
 		real_text(shown->word, VALUE_TEXT, (uint64_t)reading.number);
-	} else if (v->form == FORM_POINTER) {
+	} else if (v->form == FORM_POINTER || v->form == FORM_STRING) {
 		shown->kind = VALUE_WORD;
 		*digits_address(shown->word, (uint64_t)reading.number) = '\0';
 	} else {
@@ -128,31 +129,12 @@ void site_texts_close(struct site_texts *sites)
 	sites->texts = NULL;
 }
 
-char *site_text_new(const struct definitions *d, uint32_t site)
-{
-	const struct def_site *s = &d->sites[site];
-	char *text;
-	int length;
-
-	if (s->file && s->column)
-		length = asprintf(&text, "%s:%u:%u", s->file, s->line, s->column);
-	else if (s->file)
-		length = asprintf(&text, "%s:%u", s->file, s->line);
-	else if (s->function)
-		length = asprintf(&text, "%s+0x%" PRIx64, s->function, s->function_offset);
-	else if (s->image < d->nimages && d->images[s->image].path)
-		length = asprintf(&text, "%s+0x%" PRIx64, path_base(d->images[s->image].path), s->offset);
-	else
-		length = asprintf(&text, "0x%" PRIx64, s->address);
-	return length < 0 ? NULL : text;
-}
-
 const char *site_text(struct site_texts *sites, uint32_t site)
 {
 	if (site >= sites->d->nsites)
 		return NULL;
 	if (!sites->texts[site])
-		sites->texts[site] = site_text_new(sites->d, site);
+		sites->texts[site] = site_place(sites->d, site);
 	return sites->texts[site];
 }
 
@@ -160,9 +142,11 @@ void process_text(const struct definitions *d, uint32_t process, char *buffer, s
 {
 	const struct def_process *p = process < d->nprocesses ? &d->processes[process] : NULL;
 	const char *command = p && p->command && *p->command ? p->command : p && p->name ? p->name : "?";
+	struct who who = who_is_process(d, process);
+	char label[LABEL_ROOM] = "";
 
-	if (p && p->rank >= 0)
-		snprintf(buffer, size, "%s %ld: %s", p->unit ? p->unit : "rank", p->rank, command);
-	else
-		snprintf(buffer, size, "%s", command);
+	who.exact = true;
+	if (who.rank >= 0)
+		label_of_process(&who, label, sizeof(label));
+	snprintf(buffer, size, "%s%s%s", label, *label ? ": " : "", command);
 }

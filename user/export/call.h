@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call.h - a call in words: its values, its call site, how it ended. Private to user/export.
  */
 #ifndef GASPBPF_EXPORT_CALL_H
 #define GASPBPF_EXPORT_CALL_H
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "recording/recording.h"
 #include "timeline/arguments.h"
 
@@ -30,10 +31,7 @@ struct sent_words call_words(const struct span *span);
 /* NULL: it returned. */
 const char *call_end(const struct span *span);
 
-/* "ring.c:12:5", "main+0x1c", "libx.so+0x120", "0x7f..."; any bytes. To be freed. NULL: out of memory. */
-char *site_text_new(const struct definitions *d, uint32_t site);
-
-/* The same made once for each site. */
+/* site_place() made once for each site. */
 struct site_texts {
 	const struct definitions *d;
 	char **texts;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome.c - the trace that ui.perfetto.dev and chrome://tracing show.
  *
@@ -24,6 +25,7 @@
 #include "export/chrome_call.h"
 #include "export/formats.h"
 #include "export/output.h"
+#include "recording/labels.h"
 #include "timeline/timeline.h"
 #include "util/json.h"
 #include "util/log.h"
@@ -95,14 +97,18 @@ static void put_process(struct chrome *c, uint32_t index)
 
 static void put_track(struct chrome *c, uint32_t thread, unsigned lane)
 {
-	const struct def_thread *t = &c->d->threads[thread];
 	const struct thread_tracks *tracks = &c->threads[thread];
+	struct who who = who_is_thread(c->d, thread);
 	uint64_t tid = tracks->tracks[lane].tid;
 	char name[NAME_SIZE], stack[32] = "";
 
+	who.exact = true;
+	who.rank = -1; /* the process has it */
+
 	if (lane)
 		snprintf(stack, sizeof(stack), " stack %u", lane + 1);
-	snprintf(name, sizeof(name), "%s (%u)%s", t->name ? t->name : "?", t->tid, stack);
+	label_of_thread(&who, name, sizeof(name) - sizeof(stack));
+	strcat(name, stack);
 	begin_meta(&c->json, "thread_name", tracks->pid, tid);
 	json_key_string(&c->json, "name", name);
 	end_meta(&c->json);

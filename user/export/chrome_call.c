@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome_call.c - one call as an event of the Chrome trace, many millions of times.
  *
@@ -16,6 +17,7 @@
  */
 #include "export/chrome_call.h"
 #include "recording/communicators.h"
+#include "recording/labels.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +25,7 @@
 #include <string.h>
 
 #include "export/call.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "util/digits.h"
 #include "util/json.h"
 
@@ -218,7 +220,7 @@ out:
 static int learn_caller(struct caller_text *caller, const struct definitions *d, uint32_t site)
 {
 	struct buffer text = { 0 };
-	char *place = site_text_new(d, site);
+	char *place = site_place(d, site);
 
 	if (!place)
 		return -ENOMEM;

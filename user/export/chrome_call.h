@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome_call.h - one call as an event of the Chrome trace. Private to user/export.
  */

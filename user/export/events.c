@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * events.c - GASP events as lines of text, for grep, awk and diff.
  *

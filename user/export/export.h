@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * export.h - the door of user/export: a recording in somebody else's format.
  */

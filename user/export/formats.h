@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * formats.h - the exporters, one file each. Private to user/export.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * flight.c - the flight recorder: the last spans in bounded memory, and when they are written.
  *

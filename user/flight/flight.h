@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * flight.h - the door of user/flight: keeps the last spans in bounded memory, and writes them to a recording when something happens.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * open.c - the calls in progress at the moment of a dump: the barrier that somebody waits in is what the reader wants to see.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * private.h - what the files of user/flight share.
  */
@@ -114,7 +115,7 @@ void flight_watch_open(struct flight *flight, uint64_t now);
 /* name.c: creates the dump's file, a new one. A descriptor or -errno, said. */
 int flight_create(struct flight *flight, const char *word, char path[PATH_MAX]);
 
-/* sums.c: what the sums have grown by since the last time goes into the ring. */
+/* window_sums.c: what the sums have grown by since the last time goes into the ring. */
 void sums_keep(struct flight *flight, uint64_t now);
 /* Adds up what a block of it says; sums: one for each of the definitions. 0 or -EBADMSG. */
 int sums_read(const struct flight *flight, const struct block *block, struct def_sum *sums);

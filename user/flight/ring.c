@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ring.c - the last sealed blocks of spans, in memory of a fixed size.
  *

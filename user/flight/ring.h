@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ring.h - private to user/flight: the last sealed blocks of spans, in memory of a fixed size.
  */
@@ -13,7 +14,7 @@ struct block {
 	uint64_t spans, lost;    /* in it, and by its gaps */
 	uint64_t at;             /* in ring.data */
 	uint32_t size;
-	bool sums;               /* no spans, but what the sums have grown by (sums.c) */
+	bool sums;               /* no spans, but what the sums have grown by (window_sums.c) */
 };
 
 struct ring_of_blocks {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trigger.c - which calls are too long: by what they are for, as the models say (role), or by the name of their event.
  */
@@ -8,30 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
 #include "util/format.h"
 #include "util/log.h"
 
 #define BIT(role) (1ULL << (role))
 
 /* Words for several roles. A single role goes by its own name, as docs/models.md has it. */
-static const struct {
-	const char *name;
-	uint64_t roles;
-} classes[] = {
-	{ "wait", BIT(ROLE_BARRIER) | BIT(ROLE_NOTIFY) | BIT(ROLE_WAIT) | BIT(ROLE_ACQUIRE) | BIT(ROLE_COLLECTIVE) },
-	{ "lock", BIT(ROLE_ACQUIRE) | BIT(ROLE_TRY) },
-	{ "data", BIT(ROLE_GET) | BIT(ROLE_PUT) | BIT(ROLE_COPY) | BIT(ROLE_SET) | BIT(ROLE_SEND) | BIT(ROLE_RECV) | BIT(ROLE_EXCHANGE) | BIT(ROLE_TRANSFER) | BIT(ROLE_ATOMIC) },
-	{ "alloc", BIT(ROLE_ALLOC) | BIT(ROLE_REALLOC) | BIT(ROLE_FREE) },
-	{ "any", ~0ULL },
-};
-
 static uint64_t roles_of(const char *name)
 {
 	int role;
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		if (!strcmp(classes[i].name, name))
-			return classes[i].roles;
+	if (!strcmp(name, "wait"))
+		return roles_that_wait();
+	if (!strcmp(name, "lock"))
+		return group_roles(GROUP_LOCK) & ~BIT(ROLE_RELEASE);
+	if (!strcmp(name, "data"))
+		return group_roles(GROUP_DATA);
+	if (!strcmp(name, "alloc"))
+		return group_roles(GROUP_ALLOC);
+	if (!strcmp(name, "any"))
+		return ~0ULL;
 	role = role_from_name(name);
 	return role < 0 ? 0 : BIT(role);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trigger.h - private to user/flight: which calls are too long.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * watch.c - the triggers: calls that take too long, and processes that die.
  *
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "flight/private.h"
+#include "recording/labels.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/format.h"
@@ -33,16 +35,11 @@ static void request(struct flight *f, const char *word, uint64_t due, const char
 	va_end(list);
 }
 
-/* "rank 3 (pid 4242)", "pid 4242 (solver)". */
 static char *name_process(const struct definitions *d, uint32_t process, char *text, size_t room)
 {
-	const struct def_process *def = &d->processes[process];
+	struct who who = who_is_process(d, process);
 
-	if (def->rank >= 0)
-		snprintf(text, room, "%s %ld (pid %u)", def->unit ? log_safe(def->unit) : "rank", def->rank, def->pid);
-	else
-		snprintf(text, room, "pid %u (%s)", def->pid, def->name ? log_safe(def->name) : "?");
-	return text;
+	return label_with_pid(&who, text, room);
 }
 
 /* --- long calls ---------------------------------------------------------- */
@@ -71,13 +68,15 @@ static struct thread_watch *watch_of(struct flight *f, uint32_t thread)
 
 static void say(struct flight *f, const struct span *span, const struct limit *limit, uint64_t length, const char *verb)
 {
-	const struct def_thread *thread = &f->d->threads[span->thread];
-	char who[80], time[FORMAT_SIZE], name[64] = "";
+	struct who who = who_is_thread(f->d, span->thread);
+	char process[LABEL_ROOM], thread[LABEL_ROOM] = "", event[LABEL_ROOM], time[FORMAT_SIZE];
 
-	if (thread->tid != f->d->processes[thread->process].pid && thread->name)
-		snprintf(name, sizeof(name), ", thread %s", log_safe(thread->name));
-	request(f, "wait", 0, "%s%s: %s %s %s (%s)", name_process(f->d, thread->process, who, sizeof(who)), name,
-		       f->d->probes[span->probe].event, verb, format_time(time, length), log_safe(limit->trigger->text));
+	name_process(f->d, f->d->threads[span->thread].process, process, sizeof(process));
+	who.rank = -1;
+	if (who.tid != who.pid)
+		label_of_thread(&who, thread, sizeof(thread));
+	request(f, "wait", 0, "%s%s%s: %s %s %s (%s)", process, *thread ? ", " : "", thread,
+		       event_label(&f->d->probes[span->probe], false, event, sizeof(event)), verb, format_time(time, length), log_safe(limit->trigger->text));
 }
 
 void flight_watch_span(struct flight *f, const struct span *span)
@@ -148,7 +147,7 @@ void flight_process_ended(struct flight *f, pid_t pid, int status)
 {
 	uint32_t process = f && f->options->deaths && status ? process_of(f->d, pid) : NO_INDEX;
 	uint64_t due = clock_monotonic() + SETTLE;
-	char who[80];
+	char who[LABEL_ROOM];
 
 	if (process == NO_INDEX)
 		return;

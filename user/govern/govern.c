@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * govern.c - keeps what observing costs below a limit (--max-overhead).
  *

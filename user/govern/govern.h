@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * govern.h - the door of user/govern: keeps what observing costs below a limit. govern.c has the method.
  *

@@ -1,11 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * account.c - where a call's time goes.
- *
- * A call is told when it has ended, after the calls inside it. What it contains is found as the profile does it: for each
- * depth a thread keeps the time of finished calls whose surrounding call has not ended; a call takes what is pending below it and leaves
- * its own time pending at its depth. Where a role says what the time is for, all of the call is that role's, whatever it
- * is built from: the outermost call of a runtime decides. Tasks and functions of the program are looked into. Where calls overlap in any way, since threads
- * change stacks within them, each moment goes to the call that ended first.
+ * account.c - the calls of each thread, one at a time: whose time it was (user/account), how many, how much they moved.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,65 +8,8 @@
 
 #include "live/private.h"
 #include "util/array.h"
-#include "util/text.h"
-
-const char *live_group_name(enum live_group group)
-{
-	static const char *const names[LIVE_GROUPS] = { "compute", "barrier", "wait", "lock", "data", "collective", "task", "alloc", "other" };
-
-	return group < LIVE_GROUPS ? names[group] : "?";
-}
-
-static enum live_group group_of(enum role role)
-{
-	switch (role) {
-	case ROLE_BARRIER: case ROLE_NOTIFY:
-		return LIVE_BARRIER;
-	case ROLE_WAIT: case ROLE_FENCE: case ROLE_TEST:
-		return LIVE_WAIT;
-	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_RELEASE:
-		return LIVE_LOCK;
-	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET: case ROLE_SEND: case ROLE_RECV:
-	case ROLE_EXCHANGE: case ROLE_TRANSFER: case ROLE_ATOMIC:
-		return LIVE_DATA;
-	case ROLE_COLLECTIVE:
-		return LIVE_COLLECTIVE;
-	case ROLE_TASK:
-		return LIVE_TASK;
-	case ROLE_ALLOC: case ROLE_REALLOC: case ROLE_FREE:
-		return LIVE_ALLOC;
-	default:
-		return LIVE_OTHER;
-	}
-}
 
 /* --- probes ------------------------------------------------------------ */
-
-/* The event of a probe: probes of one name and model share it. NO_INDEX: no memory. */
-static uint32_t event_of(struct live *live, uint32_t probe)
-{
-	const struct def_probe *def = &live->d->probes[probe];
-
-	for (size_t i = 0; i < live->nevents; i++) {
-		const struct def_probe *other = &live->d->probes[live->events[i]];
-
-		if (same_text(def->event, other->event) && same_text(def->model, other->model) &&
-		    !((def->marks ^ other->marks) & MARK_INNER) && (!((def->marks | other->marks) & MARK_EACH) || same_text(def->symbol, other->symbol)))
-			return i;
-	}
-	if (array_one_more(&live->events, &live->events_room, live->nevents, sizeof(*live->events)))
-		return NO_INDEX;
-	live->events[live->nevents] = probe;
-	return live->nevents++;
-}
-
-static int32_t find_value(const struct def_probe *def, enum meaning meaning)
-{
-	for (uint32_t i = 0; i < def->nvalues && i < INT32_MAX; i++)
-		if (def->values[i].meaning == meaning)
-			return i;
-	return -1;
-}
 
 /* Are the members of its meetings ranks, and not threads of a process? */
 static bool is_of_ranks(const struct live *live, const struct def_probe *def)
@@ -81,42 +19,24 @@ static bool is_of_ranks(const struct live *live, const struct def_probe *def)
 	return model && ((model->rank_env && model->rank_env[0]) || model->rank_symbol);
 }
 
-/* The first probe of the same model. */
-static uint32_t runtime_of(const struct live *live, uint32_t probe)
-{
-	for (uint32_t i = 0; i < probe; i++)
-		if (same_text(live->d->probes[i].model, live->d->probes[probe].model))
-			return i;
-	return probe;
-}
-
 static int learn(struct live *live, uint32_t probe)
 {
 	const struct def_probe *def = &live->d->probes[probe];
-	struct live_probe p = { .ready = true, .group = group_of(def->role) };
+	struct live_probe p = { .ready = true, .ranks = is_of_ranks(live, def) };
 
-	p.event = event_of(live, probe);
-	if (p.event == NO_INDEX)
+	if (account_probe(&p.is, &live->events, live->d, probe)) {
+		accounted_probe_free(&p.is);
 		return -ENOMEM;
-	p.opaque = p.group != LIVE_TASK && p.group != LIVE_OTHER;
-	p.ranks = is_of_ranks(live, def);
-	p.inner = def->marks & MARK_INNER;
-	p.stacked = def->marks & MARK_STACKED;
-	p.runtime = runtime_of(live, probe);
-	p.meets = !p.inner && (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && find_value(def, MEANING_ROOT) < 0));
-	p.object = find_value(def, MEANING_BARRIER);
+	}
+	p.meets = !p.is.inner && (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && probe_value(def, MEANING_ROOT) < 0));
+	p.object = probe_value(def, MEANING_BARRIER);
 	if (p.object < 0 && p.ranks) {
-		p.object = find_value(def, MEANING_COMM);
+		p.object = probe_value(def, MEANING_COMM);
 		p.comm = p.object >= 0;
 	}
-	p.lock = p.group == LIVE_LOCK ? find_value(def, MEANING_LOCK) : -1;
-	p.done = find_value(def, MEANING_DONE);
-	p.error = find_value(def, MEANING_ERROR);
-	if (find_value(def, MEANING_BYTES) >= 0 || find_value(def, MEANING_COUNT) >= 0) {
-		p.payload = payload_plan_new(def->role, def->values, def->nvalues);
-		if (!p.payload)
-			return -ENOMEM;
-	}
+	p.lock = p.is.group == GROUP_LOCK ? probe_value(def, MEANING_LOCK) : -1;
+	p.done = probe_value(def, MEANING_DONE);
+	p.error = probe_value(def, MEANING_ERROR);
 	live->probes[probe] = p;
 	return 0;
 }
@@ -170,8 +90,7 @@ void live_free_state(struct live_state *s)
 		return;
 	free(s->is.events);
 	free(s->by_event);
-	free(s->levels);
-	covered_free(&s->covered);
+	nesting_free(&s->nesting);
 	free(s);
 }
 
@@ -186,7 +105,7 @@ struct live_event *live_event_row(struct live_state *s, uint32_t event, uint32_t
 	if (array_one_more(&s->is.events, &s->events_room, s->is.nevents, sizeof(*s->is.events)))
 		return NULL;
 	row = &s->is.events[s->is.nevents++];
-	*row = (struct live_event){ .probe = probe, .site = NO_INDEX };
+	*row = (struct live_event){ .event = event, .probe = probe, .site = NO_INDEX };
 	s->by_event[event] = s->is.nevents;
 	return row;
 }
@@ -201,95 +120,35 @@ void live_see(struct live *live, struct live_state *s, uint64_t start)
 
 /* --- one call ---------------------------------------------------------- */
 
-void live_add_groups(uint64_t *to, const uint64_t *from)
+/* The call's part of the interval. */
+static struct nested_call part_of(const struct live *live, const struct span *span)
 {
-	for (int i = 0; i < LIVE_GROUPS; i++)
-		to[i] += from[i];
-}
+	uint64_t start = span->start > live->start ? span->start : live->start, end = span->end < live->until ? span->end : live->until;
 
-static void add_inner(struct live_pending *to, const struct live_pending *from)
-{
-	if (!to->inner)
-		to->runtime = from->runtime;
-	if (to->runtime == from->runtime)
-		to->inner += from->inner;
-}
-
-/* What was pending and began within the call goes into it; else its own call was lost, and it is the thread's. */
-static void take_pending(struct live_state *s, struct live_pending *from, uint64_t start, struct live_pending *into)
-{
-	if (!from->time)
-		return;
-	if (from->first >= start) {
-		into->time += from->time;
-		add_inner(into, from);
-		live_add_groups(into->group, from->group);
-	} else {
-		live_add_groups(s->group, from->group);
-	}
-	memset(from, 0, sizeof(*from));
-}
-
-/* Settles where the call's part of the interval went; *self: without the calls inside. ns of the part. */
-static uint64_t settle(struct live *live, struct live_state *s, const struct live_probe *p, const struct span *span, uint64_t *self)
-{
-	uint64_t end = span->end < live->until ? span->end : live->until;
-	uint64_t start = span->start > live->start ? span->start : live->start;
-	uint64_t part = end > start ? end - start : 0, fresh = part;
-	struct live_pending inside = { .first = span->start }, *mine;
-
-	s->stacked |= p->stacked;
-	if (s->stacked && !span->depth && covered_add(&s->covered, start, end, &fresh))
-		fresh = part; /* no memory */
-	for (size_t i = (size_t)span->depth + 1; i < s->nlevels; i++)
-		take_pending(s, &s->levels[i], span->start, &inside);
-	uint64_t own = fresh > inside.time ? fresh - inside.time : 0;
-
-	*self = own + (inside.runtime == p->runtime ? inside.inner : 0);
-	if (p->opaque) {
-		memset(inside.group, 0, sizeof(inside.group));
-		inside.group[p->group] = fresh;
-	} else {
-		inside.group[p->group] += own;
-	}
-	inside.inner = p->inner ? *self : 0;
-	inside.runtime = p->runtime;
-	if (!span->depth || array_reach(&s->levels, &s->nlevels, (size_t)span->depth + 1, sizeof(*s->levels))) {
-		live_add_groups(s->group, inside.group);
-		return part;
-	}
-	mine = &s->levels[span->depth];
-	if (!mine->time || span->start < mine->first)
-		mine->first = span->start;
-	mine->time += part;
-	add_inner(mine, &inside);
-	live_add_groups(mine->group, inside.group);
-	return part;
+	return (struct nested_call){ .begin = span->start, .start = start, .end = end, .duration = end > start ? end - start : 0, .depth = span->depth };
 }
 
 int live_account(struct live *live, const struct span *span, bool ended)
 {
 	const struct live_probe *p = live_learn(live, span->probe);
 	struct live_state *s = p ? live_state_of(live, span->thread) : NULL;
-	struct live_event *row = s ? live_event_row(s, p->event, span->probe) : NULL;
-	uint64_t self, part;
+	struct live_event *row = s ? live_event_row(s, p->is.event, span->probe) : NULL;
+	struct nested_call part = part_of(live, span);
+	uint64_t self;
 
-	if (!row)
+	if (!row || nesting_add(&s->nesting, &p->is, &part, &self))
 		return -ENOMEM;
 	live_see(live, s, span->start);
-	part = settle(live, s, p, span, &self);
-	row->open.time += part;
+	row->open.time += part.duration;
 	row->open.self += self;
-	if (p->lock >= 0 && locks_take(live, p, span, part, ended))
-		return -ENOMEM;
-	return 0;
+	return p->lock >= 0 ? locks_take(live, p, span, part.duration, ended) : 0;
 }
 
 int live_count(struct live *live, const struct span *span)
 {
 	const struct live_probe *p = live_learn(live, span->probe);
 	struct live_state *s = p ? live_state_of(live, span->thread) : NULL;
-	struct live_event *row = s ? live_event_row(s, p->event, span->probe) : NULL;
+	struct live_event *row = s ? live_event_row(s, p->is.event, span->probe) : NULL;
 	const struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
 	uint64_t duration = span->end - span->start;
 	struct payload payload;
@@ -302,15 +161,15 @@ int live_count(struct live *live, const struct span *span)
 		row->open.longest = duration;
 	if (span->site != NO_INDEX)
 		row->site = span->site;
-	s->open.calls += !p->inner;
-	s->open.inner += p->inner;
-	if (p->payload) {
-		payload = payload_read(p->payload, &sent);
+	s->open.calls += !p->is.inner;
+	s->open.inner += p->is.inner;
+	if (p->is.payload) {
+		payload = payload_read(p->is.payload, &sent);
 		row->moves = true;
-		s->open.moves |= !p->inner;
+		s->open.moves |= !p->is.inner;
 		if (payload.bytes > 0) {
 			row->open.bytes += payload.bytes;
-			s->open.bytes += p->inner ? 0 : payload.bytes;
+			s->open.bytes += p->is.inner ? 0 : payload.bytes;
 		}
 	}
 	return p->meets ? teams_take(live, p, span, true) : 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * live.c - where the time of each thread goes, interval by interval.
  *
@@ -56,6 +57,15 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 	if (!err)
 		err = live_count(live, span);
 	live->err = live->err ?: err;
+	return 0;
+}
+
+static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
+{
+	struct live *live = context;
+
+	if (gap->thread < live->nstates && live->states[gap->thread])
+		nesting_gap(&live->states[gap->thread]->nesting);
 	return 0;
 }
 
@@ -131,7 +141,7 @@ static void choose_call(struct live *live, struct live_state *s)
 		if (call->ended)
 			continue;
 		s->is.in = (struct live_call){ call->span.probe, call->span.site, call->span.start };
-		if (live_learn(live, call->span.probe) && live->probes[call->span.probe].opaque)
+		if (live_learn(live, call->span.probe) && live->probes[call->span.probe].is.opaque)
 			return;
 	}
 }
@@ -175,25 +185,25 @@ static int add_sum(struct live *live, const struct def_sum *sum, struct def_sum 
 	uint64_t timed = sum->timed - before->timed, time = sum->total - before->total;
 	const struct live_probe *p = missing ? live_learn(live, sum->probe) : NULL;
 	struct live_state *s = p ? live_state_of(live, sum->thread) : NULL;
-	struct live_event *row = s ? live_event_row(s, p->event, sum->probe) : NULL;
+	struct live_event *row = s ? live_event_row(s, p->is.event, sum->probe) : NULL;
 
 	if (!missing)
 		return 0;
 	if (!row)
 		return -ENOMEM;
 	live_see(live, s, live->start);
-	if (missing > timed && p->group != LIVE_OTHER)
+	if (missing > timed && p->is.group != GROUP_OTHER)
 		time += (missing - timed) * mean_of(row, sum);
 	row->open.calls += missing;
 	row->open.missing += missing;
 	row->open.time += time;
 	row->open.self += time;
-	if (p->inner) { /* its time is that of the call around it */
+	if (p->is.inner) { /* its time is that of the call around it */
 		s->open.inner += missing;
 	} else {
 		s->open.calls += missing;
 		s->open.missing += missing;
-		s->group[p->group] += time;
+		s->missing[p->is.group] += time;
 	}
 	*before = *sum;
 	return 0;
@@ -225,7 +235,7 @@ static void note_alive(void *context, const struct capture_thread *thread)
 static void add_figures(struct live_figures *to, const struct live_figures *from)
 {
 	to->wall += from->wall;
-	live_add_groups(to->group, from->group);
+	add_groups(to->group, from->group);
 	to->calls += from->calls;
 	to->inner += from->inner;
 	to->missing += from->missing;
@@ -241,23 +251,21 @@ static void add_figures(struct live_figures *to, const struct live_figures *from
 static void close_thread(struct live *live, struct live_state *s)
 {
 	struct live_figures *f = &s->open;
-	uint64_t from = s->since > live->start ? s->since : live->start, inside = 0;
+	uint64_t from = s->since > live->start ? s->since : live->start, group[GROUPS] = { 0 }, inside = 0;
 
-	for (size_t i = 0; i < s->nlevels; i++) {
-		live_add_groups(s->group, s->levels[i].group); /* their own call was lost */
-		memset(&s->levels[i], 0, sizeof(s->levels[i]));
-	}
+	add_groups(group, s->missing);
+	nesting_groups(&s->nesting, group); /* also of calls whose own call was lost */
 	f->wall = s->is.seen && live->until > from ? live->until - from : 0;
-	for (int i = 0; i < LIVE_GROUPS; i++)
-		inside += s->group[i];
+	for (int i = 0; i < GROUPS; i++)
+		inside += group[i];
 	/* More than there is: estimates are estimates. */
-	for (int i = 0; i < LIVE_GROUPS; i++)
-		f->group[i] = inside > f->wall ? (unsigned __int128)s->group[i] * f->wall / inside : s->group[i];
-	f->group[LIVE_COMPUTE] = f->wall;
-	for (int i = LIVE_COMPUTE + 1; i < LIVE_GROUPS; i++)
-		f->group[LIVE_COMPUTE] -= f->group[i];
-	memset(s->group, 0, sizeof(s->group));
-	s->covered.nruns = 0;
+	for (int i = 0; i < GROUPS; i++)
+		f->group[i] = inside > f->wall ? (unsigned __int128)group[i] * f->wall / inside : group[i];
+	f->group[GROUP_COMPUTE] = f->wall;
+	for (int i = GROUP_COMPUTE + 1; i < GROUPS; i++)
+		f->group[GROUP_COMPUTE] -= f->group[i];
+	memset(s->missing, 0, sizeof(s->missing));
+	nesting_restart(&s->nesting);
 }
 
 static void add_events(struct live_state *s)
@@ -420,7 +428,7 @@ int live_look(struct live *live, bool last)
 struct live *live_new(struct capture_session *capture, const struct definitions *d, const struct model_set *models)
 {
 	struct live *live = calloc(1, sizeof(*live));
-	struct span_sink sink = { .span = take_span, .context = live };
+	struct span_sink sink = { .span = take_span, .gap = take_gap, .context = live };
 
 	if (!live)
 		return NULL;
@@ -444,14 +452,14 @@ void live_free(struct live *live)
 	for (size_t i = 0; i < live->nstates; i++)
 		live_free_state(live->states[i]);
 	for (size_t i = 0; i < live->nprobes; i++)
-		payload_plan_free(live->probes[i].payload);
+		accounted_probe_free(&live->probes[i].is);
 	teams_free(live);
 	locks_free(live);
 	free(live->states);
 	free(live->shown);
 	free(live->processes);
 	free(live->probes);
-	free(live->events);
+	event_names_free(&live->events);
 	free(live->calls);
 	free(live->later);
 	free(live->sums);

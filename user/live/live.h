@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * live.h - the door of user/live: what a job is doing now.
  *
@@ -11,23 +12,13 @@
 #ifndef GASPBPF_LIVE_H
 #define GASPBPF_LIVE_H
 
+#include "account/account.h"
 #include "capture/capture.h"
-
-/* Where the time of a thread goes, by the role of the call that it is in. */
-enum live_group {
-	LIVE_COMPUTE,    /* in no observed call */
-	LIVE_BARRIER, LIVE_WAIT, LIVE_LOCK, LIVE_DATA, LIVE_COLLECTIVE, LIVE_TASK, LIVE_ALLOC,
-	LIVE_OTHER,      /* in observed calls of other roles */
-	LIVE_GROUPS
-};
-
-/* "compute", "barrier", ... */
-const char *live_group_name(enum live_group group);
 
 /* Sums over one interval, or since the start. All times ns. */
 struct live_figures {
 	uint64_t wall;           /* how long it was observed */
-	uint64_t group[LIVE_GROUPS]; /* together: wall */
+	uint64_t group[GROUPS];  /* together: wall */
 	uint64_t calls;          /* all that ended */
 	uint64_t inner;          /* beside them: calls that a runtime made to itself */
 	uint64_t missing;        /* of these: not on the timeline (lost, or by intention); their time is estimated, their bytes are unknown */
@@ -48,6 +39,7 @@ struct live_call {
 
 /* One event on one thread. */
 struct live_event {
+	uint32_t event;          /* its number, the same on each thread */
 	uint32_t probe;          /* a definition that is of this event */
 	uint32_t site;           /* the last call's; NO_INDEX: unknown */
 	struct live_event_figures {

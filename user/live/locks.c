@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * locks.c - which locks are waited for, and who has them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * private.h - what the files of user/live share.
  */
@@ -7,45 +8,26 @@
 #include <uthash.h>
 
 #include "live/live.h"
-#include "model/value.h"
-#include "util/covered.h"
+#include "meaning/value.h"
 
 /* What is needed of a probe for every call, worked out once. */
 struct live_probe {
+	struct accounted_probe is;
 	bool ready;
-	bool opaque;             /* all time inside is this role's */
 	bool ranks;              /* of a runtime whose threads are the ranks of a job */
 	bool meets;              /* threads meet in it */
-	bool stacked;            /* its threads may change stacks within its calls: they overlap in any way, all at depth 0 */
-	bool inner;              /* calls that the runtime makes to itself: rows of their own, and no meetings */
-	uint32_t runtime;        /* a number for its model */
-	uint8_t group;           /* enum live_group */
-	uint32_t event;
 	int32_t object;          /* index of the value that says which barrier or communicator; -1: none */
 	bool comm;               /* it is a communicator */
 	int32_t lock;            /* index of the value that is the lock; -1: none */
 	int32_t done, error;     /* of a try: index of the value that says whether it has it; -1: none */
-	struct payload_plan *payload; /* NULL: it moves nothing */
-};
-
-/* Time of finished calls whose surrounding call has not ended. */
-struct live_pending {
-	uint64_t first;          /* ns; start of the first of them */
-	uint64_t time;           /* ns within the interval */
-	uint64_t inner;          /* part of it: self time of inner calls of this runtime: a call of it around them keeps that time */
-	uint32_t runtime;
-	uint64_t group[LIVE_GROUPS];
 };
 
 struct live_state {
 	struct live_thread is;
 	uint64_t since;          /* ns; from when on it is observed */
 	uint64_t cost;           /* ns; as the capture told it last */
-	uint64_t group[LIVE_GROUPS]; /* ns within the interval that is open, in outermost calls */
-	struct live_pending *levels; /* by depth */
-	struct covered covered;  /* where calls overlap in any way: when any was in progress, within the interval */
-	bool stacked;            /* they do: it has had calls of a stacked probe */
-	size_t nlevels;
+	struct nesting nesting;  /* of the interval that is open */
+	uint64_t missing[GROUPS];/* ns of it, estimated: calls that became no span */
 	struct live_figures open;/* the interval that is open */
 	uint32_t *by_event;      /* by event: place in is.events, plus 1 */
 	size_t nby_event, events_room;
@@ -75,7 +57,7 @@ struct live {
 	uint64_t until;          /* ns; a look goes on: spans that end later are kept in `later`. UINT64_MAX: none does */
 
 	struct live_probe *probes; size_t probes_room, nprobes;
-	uint32_t *events;        size_t nevents, events_room; /* a probe of each */
+	struct event_names events;
 	struct live_state **states; size_t nstates, states_room; /* by thread definition; NULL: never met, or over */
 	struct live_state **shown; size_t nshown, shown_room;
 	struct live_process *processes; size_t nprocesses, processes_room;
@@ -104,7 +86,6 @@ void live_free_state(struct live_state *s); /* NULL is fine */
 struct live_event *live_event_row(struct live_state *s, uint32_t event, uint32_t probe);
 /* From here on (ns) it is known what the thread does. */
 void live_see(struct live *live, struct live_state *s, uint64_t start);
-void live_add_groups(uint64_t *to, const uint64_t *from);
 /* A call, or what there is of it up to the look; ended: it is over. Calls inside it come first. 0 or -ENOMEM. */
 int live_account(struct live *live, const struct span *span, bool ended);
 /* What only the end of a call tells. 0 or -ENOMEM. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * teams.c - who comes last to where all meet.
  *
@@ -99,7 +100,7 @@ static bool key_of(const struct live *live, const struct live_probe *p, const st
 	int64_t value;
 
 	memset(key, 0, sizeof(*key));
-	key->event = p->event;
+	key->event = p->is.event;
 	key->job = p->ranks && def->rank >= 0;
 	key->process = key->job ? live->by_parent ? def->parent : 0 : process;
 	if (p->object < 0)

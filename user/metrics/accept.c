@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * accept.c - which form a scraper asks for: the Accept header of a request (RFC 9110, 12.5.1), as far as it concerns us.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * exposition.c - families of metrics: what is common to the forms, and the text.
  *

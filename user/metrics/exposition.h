@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * exposition.h - families of metrics, written in one of the three forms that a scraper may ask for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * families.c - which metrics there are (docs/metrics.md has the list for people).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * metrics.h - the door of user/metrics: what a monitor counts, for Prometheus and whoever else reads its formats over HTTP.
  *

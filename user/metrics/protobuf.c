@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * protobuf.c - families as protocol buffers: io.prometheus.client.MetricFamily of client_model's metrics.proto, each with its length before it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* annotation.c - what stands behind a parameter: @bytes:recv(+16 u64), and the paths of layouts. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * build.c - how a program's runtime was built: `build NAME if TEST and TEST ...`.
  *
@@ -36,7 +37,7 @@ static bool bits_read(struct lexer *lexer, struct arena *arena, struct build_tes
 	test->kind = BUILD_BITS;
 	if (!lexer_take_name(lexer, arena, "the struct's name", &test->name))
 		return false;
-	for (int i = 0; i < BUILD_PARTS; i++)
+	for (int i = 0; i < SHARED_PARTS; i++)
 		if (!lexer_take_name(lexer, arena, "the name of a bit-field", &test->parts[i]))
 			return false;
 	return true;

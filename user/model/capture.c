@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * capture.c - from a prototype to the words that a span carries.
  *
@@ -24,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/decoder.h"
 #include "model/wants.h"
 #include "util/log.h"
 

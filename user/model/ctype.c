@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ctype.c - C types: reading them, and how the x86-64 System V ABI passes them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * event.c - the events of a model: `event NAME start(...) end(...) "..."`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * expand.c - {a,b,c}: one function of each alternative.
  *

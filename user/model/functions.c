@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* functions.c - the lines of a model file that describe functions. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* head.c - the statements of a model file, but for functions and facts. */
 #include <ctype.h>
 #include <string.h>

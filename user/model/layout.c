@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* layout.c - facts that hold for one version of a library: how a handle is passed, and where its fields are. */
 #include <string.h>
 

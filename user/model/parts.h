@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * parts.h - what the files of user/model share; no other folder includes it.
  *
@@ -10,17 +11,15 @@
  *	expand.c      {a,b,c}: one function of each
  *	event.c       events and their arguments
  *	build.c       how a runtime in the program was built
- *	unseen.c      what cannot be seen
- *	decoder.c     data layouts that the language cannot say
+ *	unseen_statement.c      what cannot be seen
+ *	decoder.c     names of data layouts that the language cannot say
  *	layout.c      facts about one library version
  *	reader.c      statements -> struct model: head.c has those about the whole, functions.c those about functions
  *	set.c         models of a folder, a file, a text
  *	capture.c     function + library -> capture program + values
  *	telling.c     the same for functions by which a program tells of events itself
  *	wants.c       which values a call carries, and the way to each
- *	value.c       words of a span -> numbers
- *	payload.c     ... -> what a call moved
- *	members.c     ... -> who is in a communicator
+ *	communicator.c     who is in a communicator
  *	selection.c   files of names: what is wanted
  *	names.c       the words of the language
  *
@@ -132,13 +131,8 @@ struct decoder_name {
 	uint8_t kernel;      /* enum gb_decoder */
 	unsigned words;
 };
-/* The decoder with the bits of these parts, in the order in which they stand; false: it has none, or they are not known. */
-bool decoder_with_bits(const char *decoder, const uint8_t bits[BUILD_PARTS], char *text, size_t room);
 /* False, said, where something is wrong. */
 bool decoder_read(struct lexer *lexer, struct arena *arena, struct decoder_name *name);
-/* What v->decoder makes of the word or words in *r. */
-struct value_reading;
-void value_decode_shared(const struct value *v, struct value_reading *r);
 
 /* A type's words, from the lexer, up to what cannot belong to it, with the '*'. False: no type, said. */
 bool ctype_read(struct lexer *lexer, struct arena *arena, struct ctype *type);

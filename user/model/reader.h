@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader.h - what head.c, functions.c and reader.c share: a model that is being read.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* selection.c - files of names: events that are wanted, functions that are not. */
 #include <errno.h>
 #include <fcntl.h>

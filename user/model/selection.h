@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * selection.h - which of the events that the models know are wanted: part of user/model's door.
  *

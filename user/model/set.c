@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* set.c - the models of one run: those of the folder, and those that the user adds. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* source.c - the text of a model file: statements, tokens, and errors that say where. */
 #include <ctype.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * telling.c - the capture programs of functions by which a program tells of events itself: it creates one, starts and ends it, or switches
  * measurement off and on.
@@ -60,7 +61,7 @@ static uint8_t slot_of(const struct prototype *p, enum meaning meaning)
 {
 	int position = position_of(p, meaning);
 
-	return position < 0 || position >= GB_REGISTERS ? TELLING_NOWHERE : position;
+	return position < 0 || position >= GB_REGISTERS ? SLOT_NOWHERE : position;
 }
 
 static void add(struct gb_probe *program, bool at_return, struct gb_op op)
@@ -75,13 +76,13 @@ static void creation(const struct prototype *p, struct capture *c)
 {
 	unsigned slot = p->nparameters;
 
-	if (c->telling.name != TELLING_NOWHERE)
+	if (c->telling.name != SLOT_NOWHERE)
 		add(&c->program, true, (struct gb_op){ .kind = GB_OP_TEXT, .slot = slot, .source = c->telling.name });
 	c->telling.name_at = c->telling.name;
 	c->telling.format_at = c->telling.format;
 	c->telling.name = slot;
 	slot += TELLING_TEXT;
-	if (c->telling.format != TELLING_NOWHERE) {
+	if (c->telling.format != SLOT_NOWHERE) {
 		add(&c->program, true, (struct gb_op){ .kind = GB_OP_TEXT, .slot = slot, .source = c->telling.format });
 		c->telling.format = slot;
 		slot += TELLING_TEXT;

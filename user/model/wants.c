@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wants.c - which values a call carries, and the way to each.
  *
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "model/wants.h"
 
 #define FIRST_STACK 8 /* bytes: at the call, [sp] is the return address */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wants.h - the first half of capture.c's work: which values a call carries, and the way to each.
  */

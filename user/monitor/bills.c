@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bills.c - what the probes have cost all threads so far, by the calibration.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor.c - a whole machine, for months: what is done when, and what is known.
  *
@@ -93,7 +94,7 @@ static void sweep(struct monitor *m)
 {
 	m->swept = clock_monotonic();
 	notice_check(m);
-	files_sweep(m);
+	file_watch_sweep(m->files);
 	m->reading = true;
 	tally_sweep(&m->book, &m->breath);
 	m->reading = false;
@@ -125,7 +126,7 @@ int monitor_step(struct monitor *m)
 	uint64_t now = clock_monotonic();
 	int err;
 
-	files_read(m);
+	file_watch_read(m->files);
 	news_read(m->news);
 	if (m->rescan) {
 		sweep(m);
@@ -134,10 +135,10 @@ int monitor_step(struct monitor *m)
 			return err;
 	}
 	notice_leaving(m);
-	if (m->translators.count && (err = emulators_check(m)))
+	if (m->translators.count && (err = translators_watch(m)))
 		return err;
-	if (m->some_deleted)
-		files_sweep(m);
+	if (file_watch_is_due(m->files))
+		file_watch_sweep(m->files);
 	err = notice_pending(m);
 	if (!err)
 		err = plans_register(m);
@@ -161,7 +162,7 @@ int monitor_step(struct monitor *m)
 
 int monitor_fd(const struct monitor *m)
 {
-	return m->epoll;
+	return m->wake;
 }
 
 int monitor_timeout(const struct monitor *m)
@@ -436,8 +437,8 @@ static bool breathe(void *context)
 	bool end;
 
 	m->within = true;
-	if (m->inotify >= 0)
-		files_read(m);
+	if (m->files)
+		file_watch_read(m->files);
 	if (m->news)
 		news_read(m->news); /* or it would be too much for its buffers */
 	end = m->options.breathe && m->options.breathe(m->options.breathe_context);
@@ -457,7 +458,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 	m->choice = options->choice;
 	if (!m->options.most_processes)
 		m->options.most_processes = MONITOR_PROCESSES;
-	m->epoll = m->inotify = -1;
+	m->wake = -1;
 	m->taking = GB_USER_ALL;
 	m->scope.file = true;
 	m->scope.apart = options->budget > 0;
@@ -474,7 +475,7 @@ int monitor_open(struct monitor **result, const struct monitor_options *options)
 	if (err)
 		goto fail;
 	plans_list_libraries(m);
-	emulators_find(m);
+	translators_look(m);
 	err = notice_trees(m);
 	if (!err)
 		err = notice_all(m);
@@ -499,17 +500,17 @@ void monitor_close(struct monitor *m)
 		kernel_set_active(m->kernel, false);
 		attach_remove_all(m->kernel, NULL);
 	}
-	files_close(m);
+	file_watch_free(m->files);
+	if (m->wake >= 0)
+		close(m->wake);
 	news_close(m->news);
 	tally_free(&m->book);
 	kernel_free(m->kernel);
 	plan_free(m->plan);
 	free(m->wish);
 	free(m->own);
-	free(m->translators.pids);
-	for (size_t i = 0; i < m->nlibraries; i++)
-		free(m->libraries[i]);
-	free(m->libraries);
+	translators_free(&m->translators);
+	libraries_free(m->libraries, m->nlibraries);
 	remains_free(m);
 	shares_free(m);
 	free(m->shown);

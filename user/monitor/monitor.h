@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * monitor.h - the door of user/monitor: processes of a whole machine, counted in the kernel, for months.
  *
- *   news    the kernel tells of processes that start, map files and end (news.c)
- *   about   which of them are wanted (about.c, notice.c)
+ *   news    the kernel tells of processes that start, map files and end (process_events.c)
+ *   about   which of them are wanted (process_identity.c, notice.c)
  *   monitor probes into the files of known runtimes, the kernel's sums out of it, a look at all of it at a time (monitor.c)
  *
  * No event reaches user space: the kernel keeps counts, times, bytes and their histograms by thread and function, and they are read

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * notice.c - processes come and go.
  *
@@ -74,7 +75,7 @@ static void on_named(void *context, pid_t pid, bool execed)
 	struct monitor *m = context;
 
 	if (execed)
-		emulators_named(m, pid);
+		translators_named(m, pid);
 	if (find(m, pid) || (!execed && m->choice.ncomms && kernel_get_target(m->kernel, pid) >= 0))
 		call_for_look(m, pid, 0, false);
 }
@@ -433,7 +434,7 @@ void notice_let_go(struct monitor *m)
 		if (!w->ended)
 			continue;
 		m->ended++;
-		m->some_deleted |= m->deleted > 0;
+		file_watch_left(m->files);
 		if (w->process && m->options.linger_ns)
 			remains_keep(m, w);
 		forget(m, w);

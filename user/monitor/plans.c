@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plans.c - files and probes of a whole machine.
  *
@@ -83,14 +84,6 @@ int plans_new(struct monitor *m)
 
 /* --- which files ------------------------------------------------------- */
 
-bool plans_has_sites(const struct plan *plan, const struct image *image)
-{
-	for (size_t i = 0; image && i < plan->nsites; i++)
-		if (plan->sites[i].image == image)
-			return true;
-	return false;
-}
-
 static bool is_library(const struct monitor *m, const char *path)
 {
 	const char *base = path_base(path);
@@ -110,7 +103,7 @@ bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_
 	if (is_library(m, file->path))
 		return true;
 	if (library && (!library[3] || library[3] == '.'))
-		return plans_has_sites(m->plan, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
+		return plan_has_sites(m->plan, NULL, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
 	*is_program = true;
 	return looks_into_programs(m) && file->path[0] == '/';
 }
@@ -210,7 +203,7 @@ bool plans_wants(struct monitor *m, const struct process *process)
 
 		if (!mapping->executable || !mapping->inode)
 			continue;
-		if (is_library(m, mapping->path) || plans_has_sites(m->plan, plan_image(m->plan, mapping->device, mapping->inode)))
+		if (is_library(m, mapping->path) || plan_has_sites(m->plan, NULL, plan_image(m->plan, mapping->device, mapping->inode)))
 			return true;
 	}
 	return plans_wants_program(m, process->pid);
@@ -260,7 +253,7 @@ static int put_in(struct monitor *m, uint32_t first)
 	int err = tally_define(&m->book);
 
 	if (!err)
-		err = files_watch(m);
+		err = file_watch_take(m->files, m->plan);
 	if (!err)
 		err = attach_sites(m->kernel, m->plan, first, &m->scope);
 	if (!err && m->options.watcher.grown)
@@ -314,49 +307,27 @@ int plans_take(struct monitor *m, struct process *process, uint64_t *until)
 
 /* --- beforehand -------------------------------------------------------- */
 
-static void list_in(struct monitor *m, const char *folder)
+static bool is_wanted(void *context, const char *name)
 {
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-
-	while (dir && m->nlibraries < REGISTERED_MOST && (entry = readdir(dir))) {
-		char **grown, *path;
-
-		if (!is_library(m, entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
-			continue;
-		grown = realloc(m->libraries, (m->nlibraries + 1) * sizeof(*grown));
-		if (!grown) {
-			free(path);
-			break;
-		}
-		m->libraries = grown;
-		grown[m->nlibraries++] = path;
-	}
-	if (dir)
-		closedir(dir);
+	return is_library(context, name);
 }
 
 static int by_size(const void *a, const void *b)
 {
-	struct stat left, right;
-	off_t x = stat(*(char *const *)a, &left) ? 0 : left.st_size, y = stat(*(char *const *)b, &right) ? 0 : right.st_size;
+	const struct library *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->size < y->size ? -1 : x->size > y->size;
 }
 
 void plans_list_libraries(struct monitor *m)
 {
-	static const char *const folders[] = {
-		"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/lib64",
-	};
-
 	/* Each probe of a library that nobody uses costs the monitor's end a tenth of a second there. */
 	if (m->options.lazy || kernel_rung(m->kernel) == RUNG_PERF)
 		return;
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		list_in(m, folders[i]);
+	libraries_find(is_wanted, m, REGISTERED_MOST, &m->libraries, &m->nlibraries); /* without memory some come when they are mapped */
 	/* What takes long comes last: it would keep the others waiting. */
-	qsort(m->libraries, m->nlibraries, sizeof(*m->libraries), by_size);
+	if (m->nlibraries)
+		qsort(m->libraries, m->nlibraries, sizeof(*m->libraries), by_size);
 }
 
 int plans_register(struct monitor *m)
@@ -368,7 +339,7 @@ int plans_register(struct monitor *m)
 
 	if (m->registered >= m->nlibraries)
 		return 0;
-	path = m->libraries[m->registered++];
+	path = m->libraries[m->registered++].path;
 	err = plan_add_file(m->plan, path, &known);
 	if (err == -ECANCELED)
 		return err;
@@ -426,7 +397,7 @@ int plans_renew(struct monitor *m)
 	m->book.fold_all = true;
 	monitor_read(m, false);
 	m->book.fold_all = false;
-	files_forget(m);
+	file_watch_forget(m->files);
 	plan_free(m->plan);
 	m->plan = NULL;
 	m->nown = m->scope.npids = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * private.h - what the files of user/monitor share.
  */
@@ -6,10 +7,12 @@
 
 #include <uthash.h>
 
-#include "monitor/about.h"
+#include "monitor/process_identity.h"
 #include "monitor/monitor.h"
-#include "monitor/news.h"
+#include "monitor/process_events.h"
 #include "monitor/tally.h"
+#include "observe/files.h"
+#include "observe/translators.h"
 #include "util/breath.h"
 
 /* A chosen process that maps a known runtime. */
@@ -69,12 +72,10 @@ struct monitor {
 	struct pending *pending;
 	struct known_program *programs;
 	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
-	char **libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
-	int epoll, inotify;         /* all that may wake us up; files that change */
-	struct watched_file *files; size_t nfiles, files_room, images_watched; /* with probes; so many of the plan's images were looked at for that */
+	struct library *libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
+	int wake;                   /* readable when there is something to do; -1: not yet */
+	struct file_watch *files;   /* those with probes */
 	struct translators translators; /* while there are some, probes for everybody are out */
-	size_t deleted;             /* of those: by the last sweep */
-	bool some_deleted;          /* there is reason for the next one */
 	uint64_t looking;           /* ns; since when monitor_look() is at it; 0: it is not */
 	struct breath breath;       /* while files are looked through; then ... */
 	bool within;                /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
@@ -154,29 +155,16 @@ int plans_register(struct monitor *m);
 /* Where the plan has grown too much of files that are gone, it is made anew. 0 or -errno, said: then it is over. */
 int plans_renew(struct monitor *m);
 
-/* Are functions probed, or to be, in this file? NULL: no. */
-bool plans_has_sites(const struct plan *plan, const struct image *image);
-
-/* files.c: those with probes, that may be written over or deleted */
-/* After news_open(): m->epoll. 0 or -errno, said. */
+/* files.c: makes m->files and m->wake; after news_open(). 0 or -errno, said. */
 int files_open(struct monitor *m);
-void files_close(struct monitor *m);
-/* Watches those that the plan has got since the last time. 0 or -ENOMEM. */
-int files_watch(struct monitor *m);
-/* The plan is about to be freed. */
-void files_forget(struct monitor *m);
-/* Takes probes out of those that were written over. */
-void files_read(struct monitor *m);
-/* Lets go of those that were deleted and that nobody maps. */
-void files_sweep(struct monitor *m);
 
-/* emulators.c */
+/* translators.c */
 /* The process has another name now. Where it is one that translates programs, probes for everybody come out. */
-void emulators_named(struct monitor *m, pid_t pid);
+void translators_named(struct monitor *m, pid_t pid);
 /* Those that are there already. */
-void emulators_find(struct monitor *m);
+void translators_look(struct monitor *m);
 /* When the last of them has ended, probes go in again. 0 or -errno, said. */
-int emulators_check(struct monitor *m);
+int translators_watch(struct monitor *m);
 
 /* limits.c */
 int limits_new(struct monitor *m);
@@ -208,7 +196,7 @@ void shares_let_go(struct monitor *m, struct watched_process *w);
 void shares_show(struct monitor *m); /* m->snapshot.users */
 void shares_free(struct monitor *m);
 
-/* remains.c */
+/* ended_processes.c */
 /* Keeps what is to be shown of a process that has ended, and is kept apart; takes w->about. */
 void remains_keep(struct monitor *m, struct watched_process *w);
 /* Those that have been shown for long enough go. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shares.c - what users of the machine hold of the monitor's room, and what they were refused.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally.c - the kernel's sums by thread and function become figures by process and event.
  *
@@ -17,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "monitor/tally.h"
-#include "util/breath.h"
 #include "util/array.h"
+#include "util/breath.h"
 #include "util/clock.h"
 
 #define FORGOTTEN_AT_ONCE 256 /* entries, between two breaths */
@@ -57,32 +58,31 @@ static bool has_payload(const struct site *site)
 
 static int define_site(struct tally_book *book, const struct site *site)
 {
+	struct event_key key = { .model = site->function->model->name };
 	char *name;
-	size_t i;
+	uint32_t event;
 
 	book->event_of[site->id] = NO_EVENT;
 	if (site->no_span || site->function->marks & MARKS_TELL)
 		return 0;
-	name = event_name(site);
-	if (!name)
-		return -ENOMEM;
-	for (i = 0; i < book->nevents; i++)
-		if (!strcmp(book->events[i].name, name) && !strcmp(book->events[i].shown.model, site->function->model->name))
-			break;
-	if (i < book->nevents) {
+	key.event = name = event_name(site);
+	if (!name || array_one_more(&book->events, &book->events_room, book->nevents, sizeof(*book->events))) {
 		free(name);
-	} else {
-		if (array_one_more(&book->events, &book->events_room, book->nevents, sizeof(*book->events))) {
-			free(name);
-			return -ENOMEM;
-		}
+		return -ENOMEM;
+	}
+	event = event_names_number(&book->names, &key);
+	if (event == book->nevents) {
 		book->events[book->nevents++] = (struct tally_event){
 			.shown = { .name = name, .model = site->function->model->name, .role = site->function->role, .every = 1 },
 			.name = name,
 		};
+	} else {
+		free(name);
 	}
-	book->events[i].shown.moves |= has_payload(site);
-	book->event_of[site->id] = i;
+	if (event == NO_INDEX)
+		return -ENOMEM;
+	book->events[event].shown.moves |= has_payload(site);
+	book->event_of[site->id] = event;
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static void add(struct monitor_amounts *a, const struct gb_sum *sum, bool inner)
 }
 
 /* The entry is a part of this figure; ended: for good. */
-static void tally_add(struct tally *t, uint64_t reading, const struct gb_sum *sum, bool inner, bool ended)
+static void tally_add(struct figure *t, uint64_t reading, const struct gb_sum *sum, bool inner, bool ended)
 {
 	if (t->reading != reading) {
 		t->reading = reading;
@@ -134,14 +134,14 @@ static void tally_add(struct tally *t, uint64_t reading, const struct gb_sum *su
 		add(&t->ended, sum, inner);
 }
 
-static struct tally *tally_of(struct tallied_process *p, uint32_t event)
+static struct figure *tally_of(struct tallied_process *p, uint32_t event)
 {
 	for (size_t i = 0; i < p->ntallies; i++)
 		if (p->tallies[i].event == event)
 			return &p->tallies[i];
 	if (array_one_more(&p->tallies, &p->room, p->ntallies, sizeof(*p->tallies)))
 		return NULL;
-	p->tallies[p->ntallies] = (struct tally){ .event = event };
+	p->tallies[p->ntallies] = (struct figure){ .event = event };
 	return &p->tallies[p->ntallies++];
 }
 
@@ -150,7 +150,7 @@ size_t tallied_events(const struct tallied_process *p, uint64_t reading, struct 
 	size_t count = 0;
 
 	for (size_t i = 0; i < p->ntallies; i++) {
-		const struct tally *t = &p->tallies[i];
+		const struct figure *t = &p->tallies[i];
 		const struct monitor_amounts *amounts = t->reading == reading ? &t->all : &t->ended;
 
 		if (amounts->calls || amounts->inner)
@@ -281,7 +281,7 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 	enum owner owner = book->owner(book->context, sum->pid, place->born, &process);
 	uint32_t site = place->probe & ~GB_SUM_INNER, event = site < book->nsites ? book->event_of[site] : NO_EVENT;
 	bool inner = place->probe & GB_SUM_INNER;
-	struct tally *t;
+	struct figure *t;
 
 	book->entries++;
 	if (owner == OWNER_UNKNOWN && !fold)
@@ -365,6 +365,7 @@ void tally_free(struct tally_book *book)
 	}
 	for (size_t i = 0; i < book->nevents; i++)
 		free(book->events[i].name);
+	event_names_free(&book->names);
 	free(book->events);
 	free(book->event_of);
 	free(book->bills);

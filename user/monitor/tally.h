@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally.h - the kernel's sums by thread and function become figures by process and event. Private to user/monitor; tally.c has the method.
  */
@@ -6,13 +7,14 @@
 
 #include <uthash.h>
 
+#include "account/account.h"
 #include "govern/govern.h"
 #include "monitor/monitor.h"
 
 #define NO_EVENT UINT32_MAX
 
 /* Calls of one event in one process: what threads that have ended did, and the whole as of the last reading. */
-struct tally {
+struct figure {
 	uint32_t event;
 	uint64_t reading;                /* the one that `all` is of */
 	struct monitor_amounts ended, all;
@@ -22,14 +24,14 @@ struct tally {
 enum owner { OWNER_PROCESS, OWNER_CROWD /* chosen, but not kept apart */, OWNER_UNKNOWN /* not looked at yet */, OWNER_NOBODY };
 
 struct tallied_process {
-	struct tally *tallies;
+	struct figure *tallies;
 	size_t ntallies, room;
 };
 
 struct tally_event {
 	struct monitor_event shown;      /* its total is made when it is asked for */
 	char *name;                      /* shown.name */
-	struct tally total;
+	struct figure total;
 	uint64_t out_since;              /* ns; some probes of it are out since then; 0: none are */
 };
 
@@ -66,6 +68,7 @@ struct tally_book {
 	enum owner (*owner)(void *context, uint32_t pid, uint64_t born, struct tallied_process **process);
 	void *context;
 
+	struct event_names names;        /* the number of each is its index in events */
 	struct tally_event *events; size_t nevents, events_room;
 	uint32_t *event_of; size_t nsites, sites_room; /* by site id */
 	struct ended_thread *ended;      /* since the last reading began */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * absent.c - what the chosen models describe and no file has, and why.
  */

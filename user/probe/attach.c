@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * attach.c - puts the plan's sites into the kernel: programs into the probe table, probes into files.
  */
@@ -8,7 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "observe.skel.h"
 #include "probe/kernel_private.h"
 #include "util/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * branches.h - private to user/probe: which parts of an image's code other code jumps into.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * builds.c - which runtime a file has, and how one that lies in the program was built: as the user says (--build), else as its model
  * recognises it.
@@ -40,7 +41,7 @@ const struct model *plan_model_in(const struct plan *plan, const struct image *i
 struct looked_at {
 	const struct model *model;
 	struct image *image;
-	uint8_t bits[BUILD_PARTS]; /* as the tests found them */
+	uint8_t bits[SHARED_PARTS]; /* as the tests found them */
 };
 
 #define CODE_MOST 65536 /* bytes of one function */
@@ -81,11 +82,11 @@ static bool any_shifts(const struct looked_at *l, const uint8_t shifts[2])
 }
 
 /* Do the bits of the parts fill a word? */
-static bool fill_word(const uint8_t bits[BUILD_PARTS])
+static bool fill_word(const uint8_t bits[SHARED_PARTS])
 {
 	unsigned sum = 0;
 
-	for (int i = 0; i < BUILD_PARTS; i++)
+	for (int i = 0; i < SHARED_PARTS; i++)
 		sum += bits[i];
 	return sum == 64;
 }
@@ -97,7 +98,7 @@ static bool build_test_holds(void *context, const struct build_test *test)
 
 	switch (test->kind) {
 	case BUILD_BITS:
-		if (image_has_bits(image, test->name, test->parts, BUILD_PARTS, l->bits) && fill_word(l->bits))
+		if (image_has_bits(image, test->name, test->parts, SHARED_PARTS, l->bits) && fill_word(l->bits))
 			return true;
 		memset(l->bits, 0, sizeof(l->bits));
 		return false;
@@ -177,8 +178,8 @@ int plan_set_builds(struct plan *plan, char **builds, size_t count)
 
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image)
 {
-	for (size_t i = 0; i < plan->nsites; i++)
-		if (plan->sites[i].image == image && plan->sites[i].function->model == model)
+	for (size_t i = 0; image && i < plan->nsites; i++)
+		if (plan->sites[i].image == image && (!model || plan->sites[i].function->model == model))
 			return true;
 	return false;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dismiss.c - takes out probes of processes and files that have gone, in the background.
  *

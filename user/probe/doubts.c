@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * doubts.c - what code that the processes map could do to a call in progress: unwind it, cancel it, leave its stack.
  *
@@ -75,17 +76,6 @@ static bool has_runtime_site(const struct plan *plan, const struct image *image)
 	return false;
 }
 
-static bool is_usual_folder(const char *path, size_t length)
-{
-	static const char *const folders[] = { "/lib", "/usr/lib", "/usr/local/lib", "/lib64", "/usr/lib64", "/usr/local/lib64",
-		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu" };
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (strlen(folders[i]) == length && !strncmp(folders[i], path, length))
-			return true;
-	return false;
-}
-
 /* Is it below the folder of a library of a runtime, as its plug-ins are? The usual folders for libraries are everybody's. */
 static bool is_plugin_of_runtime(const struct plan *plan, const struct image *image)
 {
@@ -94,7 +84,7 @@ static bool is_plugin_of_runtime(const struct plan *plan, const struct image *im
 		const char *base = path_base(runtime->path);
 		size_t folder = base ? base - runtime->path : 0; /* with the slash */
 
-		if (runtime == image || folder < 2 || runtime->is_program || is_usual_folder(runtime->path, folder - 1))
+		if (runtime == image || folder < 2 || runtime->is_program || is_library_folder(runtime->path, folder - 1))
 			continue;
 		if (!strncmp(image->path, runtime->path, folder) && strchr(image->path + folder, '/') && has_runtime_site(plan, runtime))
 			return true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * doubts.h - what code that the processes map could do to a call in progress (doubts.c).
  */

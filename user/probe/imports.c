@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * imports.c - which functions of a large library nobody in the job calls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * indirect.c - functions of which there are several: IFUNCs.
  *

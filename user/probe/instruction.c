@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * instruction.c - what placement must know about one instruction.
  *

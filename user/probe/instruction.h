@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * instruction.h - private to user/probe: single x86-64 instructions, read from the bytes of a file.
  */

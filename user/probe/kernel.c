@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kernel.c - loads the BPF programs on the best rung that really works here.
  *

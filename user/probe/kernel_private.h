@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kernel_private.h - what the files of user/probe share about the loaded programs.
  */
@@ -17,10 +18,10 @@ struct held_link {
 	int file_fd;   /* of the image that it is in; only a mark here */
 	pid_t pid;     /* 0: every process */
 	uint32_t site; /* the only one that it is for; NO_SITE: several */
-	struct held_set *set; /* owned: its places in the table of what is in (held.c) */
+	struct held_set *set; /* owned: its places in the table of what is in (breakpoints.c) */
 };
 
-/* signs.c: the instructions with which a dynamic linker gives debuggers its sign. */
+/* linker_sign.c: the instructions with which a dynamic linker gives debuggers its sign. */
 #define LINKER_SIGNS 16               /* at most; glibc has 6 */
 #define LINKER_SIGNS_LEAST 2          /* of fewer there must be others that are not seen */
 #define LINKER_CODE_MOST (16u << 20)  /* bytes that are searched */
@@ -50,9 +51,9 @@ struct kernel {
 	size_t nlinks, room;
 	struct dismissal *dismissal; /* private to dismiss.c */
 	bool let_go;                 /* no probes for everybody for now (attach_let_go) */
-	struct held *held;           /* private to held.c */
+	struct held *held;           /* private to breakpoints.c */
 	struct neighbours *neighbours; /* private to neighbours.c */
-	struct sums_returned *returned; /* private to rooms.c */
+	struct sums_returned *returned; /* private to user_shares.c */
 };
 
 /* What one attach call puts in: parallel arrays of file offsets and cookies. */
@@ -66,7 +67,7 @@ struct link_request {
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
 
-/* held.c: what is in, each place once for each process. */
+/* breakpoints.c: what is in, each place once for each process. */
 enum held_what { HELD_CALL, HELD_RETURN, HELD_EXIT, HELD_LINKER };
 int held_new(struct kernel *kernel);
 void held_free(struct kernel *kernel);
@@ -102,14 +103,14 @@ void neighbours_free(struct kernel *kernel);
 /* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel);
 
-/* rooms.c: users' shares of what the kernel side holds. Nobody has taken anything. 0 or -errno, not said. */
+/* user_shares.c: users' shares of what the kernel side holds. Nobody has taken anything. 0 or -errno, not said. */
 int rooms_begin(struct kernel *kernel);
 /* A sum of this user's has been removed; the kernel side hears of it with rooms_tell(). */
 void rooms_return(struct kernel *kernel, uint32_t user);
 void rooms_tell(struct kernel *kernel);
 void rooms_free(struct kernel *kernel);
 
-/* Empties the map of sums. (sums.c) */
+/* Empties the map of sums. (sum_maps.c) */
 void kernel_forget_all_sums(struct kernel *kernel);
 
 /* From now on calls may be kept by stack (bpf/stacks.h). */

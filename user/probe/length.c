@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * length.c - how long is this instruction? Of the common ones, from their bytes.
  *

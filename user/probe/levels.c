@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * levels.c - how much of a function's calls is followed, changed while it is observed.
  *

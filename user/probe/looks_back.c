@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * looks_back.c - does a function look at its own return address?
  *

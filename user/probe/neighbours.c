@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * neighbours.c - other observers of the same functions.
  *
@@ -15,7 +16,7 @@
  * So an observer that came before us need not know of us. Two that start at the same time take turns (a lock file). Links of perf events, as
  * before Linux 6.6, are not seen.
  *
- * The same list tells which file a file on an overlay is for the kernel: two containers may share it (held.c).
+ * The same list tells which file a file on an overlay is for the kernel: two containers may share it (breakpoints.c).
  */
 #include <errno.h>
 #include <fcntl.h>

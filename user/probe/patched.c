@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * patched.c - is a function's code in memory still that of its file?
  *

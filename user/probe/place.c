@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * place.c - which instruction of a function carries the breakpoint.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plan.c - from models and mapped files to a list of sites: which files there are, which models take part, and what is looked for where.
  *

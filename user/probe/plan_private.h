@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plan_private.h - what the files that make a plan share.
  */
@@ -62,7 +63,7 @@ void plan_find_patched(struct plan *plan, const struct process *process);
 /* Does a process map this image (an index)? It may be there only as a file. */
 bool plan_maps(const struct plan *plan, size_t image);
 
-/* Takes in what -F asks for in this image (asked.c). 0 or -errno. */
+/* Takes in what -F asks for in this image (patterns.c). 0 or -errno. */
 int plan_add_asked(struct plan *plan, size_t image);
 /* Makes sites of the model's functions in this image; where it is not chosen, only of those that switch measurement off and on. */
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * price.c - what an observed call costs its thread, by the calibration.
  *

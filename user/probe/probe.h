@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * probe.h - the door of user/probe: which functions of a job are observed, and the observing itself.
  *
@@ -187,7 +188,7 @@ struct plan {
 	const struct selection *selection; /* what is wanted; NULL: everything; stays the caller's */
 	bool says_builds;      /* it is said where the build of a runtime in a program cannot be told */
 	bool leave_near;       /* --profile: accesses to the caller's own part of the global address space are no events */
-	struct asked_work *asked; /* private to asked.c */
+	struct asked_work *asked; /* private to patterns.c */
 	struct site_entry *places; /* private to sites.c */
 	struct plan_admission admission;
 	bool crowded;          /* the last file's functions did not all find room */
@@ -216,7 +217,7 @@ const struct build *plan_build(const struct plan *plan, const struct model *mode
 bool plan_model_applies(const struct model *model, const struct image *image);
 /* One after the other the runtimes that the file holds, observed or not: *next is 0 at first. NULL: no more. */
 const struct model *plan_model_in(const struct plan *plan, const struct image *image, size_t *next);
-/* Are functions of the model to be observed in this file? */
+/* Are functions of the model to be observed in this file? model NULL: of any; image NULL: no. */
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
 /* Did the user say it? */
 bool plan_build_is_told(const struct plan *plan, const struct model *model);
@@ -403,7 +404,7 @@ void kernel_sums_forgotten(struct kernel *kernel);
 typedef void (*kernel_user)(void *context, uint32_t user, const struct gb_user *account);
 int kernel_visit_users(const struct kernel *kernel, kernel_user visit, void *context);
 
-/* --- what programs tell (told.c) ----------------------------------------- */
+/* --- what programs tell (announcements.c) ----------------------------------------- */
 
 /* An event of this number, announced by this process, has so many words, and texts there. 0 or -errno, not said. */
 int kernel_know_event(struct kernel *kernel, pid_t pid, uint32_t id, const struct gb_texts *texts);

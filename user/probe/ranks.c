@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ranks.c - which rank of its job a process is, and how many there are, as the models tell.
  */

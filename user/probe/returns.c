@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * returns.c - how the end of a call is seen without harm to the job.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tables.h - private to user/probe: jump tables of offsets.
  */

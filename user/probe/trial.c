@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trial.c - observed calls of our own: what works on this kernel, and what it costs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wrappers.c - calls that come by way of a library that only passes them on.
  *

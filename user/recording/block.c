@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * block.c - spans kept in memory: the payload of a SPAN chunk, packed, for whoever keeps the last of them (user/flight).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chunk.c - chunks: head, checksum, compression.
  */

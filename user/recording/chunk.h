@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chunk.h - private to user/recording: the frame that everything in a .gasp file stands in.
  */

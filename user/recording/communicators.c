@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * communicators.c - the members of communicators: kept as runs of ranks, and found again.
  *
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "recording/definitions.h"
 
 #define RUNS_MOST 65536 /* of a communicator; members beyond are not known */

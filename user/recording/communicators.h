@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * communicators.h - who is behind a rank: part of user/recording's door.
  *

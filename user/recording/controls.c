@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * controls.c - in the file: when measurement of a process was switched off and on.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * definitions.c - what spans refer to: memory, and the form in the file.
  *
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "recording/chunk.h"
 
 #define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */

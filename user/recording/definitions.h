@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * definitions.h - private to user/recording: the kinds of definitions, and the run's facts, as tables.
  */
@@ -70,7 +71,7 @@ const char *control_check(const struct def_control *control, const struct defini
 extern const struct field window_fields[];
 const char *window_check(const struct def_window *window, const struct definitions *d);
 
-/* unseen.c */
+/* unseen_fields.c */
 extern const struct field unseen_fields[], comm_fields[];
 /* NULL, or what is missing. */
 const char *unseen_check(const struct def_unseen *unseen);

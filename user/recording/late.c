@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * late.c - the late spans of a whole file, in memory.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * late.h - private to user/recording: the late spans of a whole file, in memory.
  */

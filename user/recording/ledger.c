@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ledger.c - which definitions stand in the file, and as what.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * probe_fields.c - the lists of a probe in the file: its values, and its event's arguments.
  *
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "recording/definitions.h"
 
 #define VALUES_MOST 256    /* values of a probe */

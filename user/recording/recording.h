@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recording.h - the door of user/recording: spans, what they refer to, and the
  * file NAME.gasp that keeps both (docs/recording.md has the format).
@@ -19,7 +20,7 @@
 #include <sys/types.h>
 
 #include "gaspbpf/wire.h"
-#include "model/model.h"
+#include "meaning/meaning.h"
 
 #define NO_INDEX UINT32_MAX
 
@@ -155,7 +156,7 @@ struct def_control {
 	char *who;               /* the function that the program called; "gaspbpf control" */
 };
 
-/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says (unseen.c). */
+/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says (unseen_fields.c). */
 struct def_unseen {
 	char *event;             /* "GASP_UPC_FORALL" */
 	char *model;             /* "upc" */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * span_code.c - spans as few bytes, and back.
  *
@@ -40,7 +41,7 @@ int span_code_fit(struct span_code *code, size_t threads, size_t probes)
 {
 	if (threads > code->nthreads) {
 		size_t room = 2 * threads;
-		struct thread_state *grown = realloc(code->threads, room * sizeof(*grown));
+		struct coded_thread *grown = realloc(code->threads, room * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -80,12 +81,12 @@ void span_code_reset(struct span_code *code, uint64_t base)
 	code->base = base;
 }
 
-static inline struct thread_state *thread_state(struct span_code *code, uint32_t index)
+static inline struct coded_thread *thread_state(struct span_code *code, uint32_t index)
 {
-	struct thread_state *state = &code->threads[index];
+	struct coded_thread *state = &code->threads[index];
 
 	if (state->epoch != code->epoch)
-		*state = (struct thread_state){ .epoch = code->epoch, .end = code->base };
+		*state = (struct coded_thread){ .epoch = code->epoch, .end = code->base };
 	return state;
 }
 
@@ -131,7 +132,7 @@ static uint8_t *put_words(uint8_t *to, struct probe_state *probe, const struct s
 
 uint8_t *span_encode(struct span_code *code, uint8_t *to, const struct span *span)
 {
-	struct thread_state *thread = thread_state(code, span->thread);
+	struct coded_thread *thread = thread_state(code, span->thread);
 	struct probe_state *last = probe_state(code, thread->probe), *probe = probe_state(code, span->probe);
 	uint8_t *flags = to++;
 
@@ -245,7 +246,7 @@ static enum record gap_decode(struct span_code *code, const uint8_t **at, const 
 
 /* Which thread and probe it is; the states follow, or NULL where there is none. */
 static const char *get_states(struct span_code *code, const uint8_t **at, const struct span_bounds *bounds,
-			      uint8_t flags, struct span *span, struct thread_state **thread, struct probe_state **probe)
+			      uint8_t flags, struct span *span, struct coded_thread **thread, struct probe_state **probe)
 {
 	struct probe_state *last;
 
@@ -266,7 +267,7 @@ static const char *get_states(struct span_code *code, const uint8_t **at, const 
 
 /* The fields whose guess failed. */
 static const char *get_fields(const uint8_t **at, const struct span_bounds *bounds, uint8_t flags, struct span *span,
-			      const struct thread_state *thread, struct probe_state *probe)
+			      const struct coded_thread *thread, struct probe_state *probe)
 {
 	span->reason = 0;
 	span->unread = 0;
@@ -308,7 +309,7 @@ enum record record_decode(struct span_code *code, const uint8_t **from, const ui
 			  const struct span_bounds *bounds, struct span *span, struct gap *gap, const char **wrong)
 {
 	const uint8_t *at = *from;
-	struct thread_state *thread;
+	struct coded_thread *thread;
 	struct probe_state *probe;
 	enum record record = RECORD_SPAN;
 	uint8_t flags = *at++;

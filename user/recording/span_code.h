@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * span_code.h - private to user/recording: spans as few bytes, and back.
  */
@@ -14,7 +15,7 @@
 #define RECORD_MOST 320 /* bytes that one record takes at most, however hostile */
 
 /* What the coder knows of a thread, good while epoch is the coder's. */
-struct thread_state {
+struct coded_thread {
 	uint64_t end;        /* of its last span */
 	uint32_t epoch;
 	uint32_t sequence;   /* of its last span */
@@ -32,7 +33,7 @@ struct probe_state {
 };
 
 struct span_code {
-	struct thread_state *threads;
+	struct coded_thread *threads;
 	struct probe_state *probes;
 	size_t nthreads, nprobes; /* room */
 	uint32_t epoch;

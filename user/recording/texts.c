@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * texts.c - what stands behind an address, by process, address and time.
  */

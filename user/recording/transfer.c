@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * transfer.c - definitions on their way to another process: (kind, index, length, fields) each.
  */

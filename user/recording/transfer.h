@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * transfer.h - definitions on their way to another process, as they are in a recording. Part of user/recording's door.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * windows.c - in the file: times in which calls of a process were not seen, since its probes were not in yet.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * builtin.c - simulators that are always there: the ideal network, no locks, and the job as it is (with another CPU).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dimemas.c - a simple machine model, after Dimemas: latency, bandwidth, buses, an eager threshold, another CPU.
  *

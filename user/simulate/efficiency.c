@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * efficiency.c - before and after, and POP's efficiencies.
  *

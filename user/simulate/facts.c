@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * facts.c - what each probe means to a simulation, worked out once from its role and the meanings of its values.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * feed.c - events become items in the row of their thread, and calls that may depend on others operations.
  *

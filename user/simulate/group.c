@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * group.c - collective operations: which calls are one operation.
  *
  * A call says which communicator or object it is about, or nothing: then it is about all. The n-th such call of each
  * member is the n-th operation. For that the members must be known before the first call is simulated, and also
  * where each begins: whoever is joined while it runs may have left the operation in which others still are.
- * So the whole recording is read once beforehand; members.c makes groups out of what was found. An operation that not all members have in the recording is left as it is.
+ * So the whole recording is read once beforehand; participants.c makes groups out of what was found. An operation that not all members have in the recording is left as it is.
  */
 #include <errno.h>
 #include <stdlib.h>

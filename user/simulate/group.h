@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * group.h - what group.c and members.c share. Private to user/simulate.
+ * group.h - what group.c and participants.c share. Private to user/simulate.
  */
 #ifndef GASPBPF_SIMULATE_GROUP_H
 #define GASPBPF_SIMULATE_GROUP_H
@@ -36,7 +37,7 @@ struct place {
 	int64_t self;            /* rank in the communicator; -1: not told */
 	bool ambiguous;          /* some of its operations may be in other places */
 	struct group *group;
-	uint32_t team;           /* of places that say nothing: which one (members.c) */
+	uint32_t team;           /* of places that say nothing: which one (participants.c) */
 	unsigned member;
 	unsigned nfirsts;
 	struct first *firsts;
@@ -94,7 +95,7 @@ struct groups {
 #define COMM_NUMBER(value) ((uint32_t)(value))
 #define COMM_FIRST(value) ((value) >> 32)
 
-/* members.c: makes groups of the places that the first reading found. 0 or -ENOMEM. */
+/* participants.c: makes groups of the places that the first reading found. 0 or -ENOMEM. */
 int members_find(struct sim *sim);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * host.c - plug-ins: finds, loads and tells them what they are told at the beginning.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * match.c - which receive is of which send.
  *
@@ -16,7 +17,7 @@
 
 #include <uthash.h>
 
-#include "simulate/half.h"
+#include "simulate/message.h"
 #include "util/array.h"
 
 struct channel_key {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * parts.h - what the files of user/simulate share. Private.
  *
@@ -5,7 +6,7 @@
  * and, between them, the program's own work. A call that may depend on other threads is an *operation*; what it
  * depends on is found from recorded times and order alone, when it is fed: messages are matched (match.c), collective operations put
  * together (group.c), locks handed on (lock.c). The schedule (schedule.c) then goes through each thread's items as far as all they
- * depend on is reached, asks the plug-in for ends (ask.c), and writes the calls at their new times (output.c).
+ * depend on is reached, asks the plug-in for ends (end_times.c), and writes the calls at their new times (output.c).
  *
  * What an operation waits for does not depend on times, so several scenarios are computed in one go: what the
  * plug-in says, and, for the efficiencies, the ideal network with the recorded work and with the plug-in's.
@@ -14,7 +15,7 @@
 #define GASPBPF_SIMULATE_PARTS_H
 
 #include "cpf.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "simulate/simulate.h"
 #include "timeline/timeline.h"
 
@@ -299,7 +300,7 @@ void match_check_direction(struct sim *sim, struct half *receive);
 /* What the status of a wait says of a receive from anybody. 0 or -ENOMEM. */
 int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span);
 
-/* half.c: one of those that needed the half does not any more. */
+/* message.c: one of those that needed the half does not any more. */
 void half_leave(struct sim *sim, struct half *half);
 
 /* requests.c */
@@ -331,7 +332,7 @@ void schedule_wake(struct sim *sim, uint32_t thread);
 int schedule_run(struct sim *sim);
 void schedule_close(struct sim *sim);
 
-/* ask.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was broken, said. */
+/* end_times.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was broken, said. */
 int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_t duration, bool traced);
 int ask_alone(struct sim *sim, struct op *op);
 int ask_send(struct sim *sim, struct op *op);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * requests.c - what was begun, and the calls that end it.
  *

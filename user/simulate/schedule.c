@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * schedule.c - the simulation itself: each thread as far as all it depends on is reached.
  *

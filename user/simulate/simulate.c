@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * simulate.c - a simulation as a whole, in a process of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * simulate.h - the door of user/simulate: what would have been if.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * caller.c - the arguments of a call that began before anybody watched.
  *

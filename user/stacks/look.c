@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * look.c - all threads of some processes, at nearly one moment.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * look_private.h - what the files of user/stacks share.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample.c - one sample of a thread that runs: the kernel copies its registers and the top of its stack at a tick of the clock, so both belong together.
  *

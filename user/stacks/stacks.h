@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stacks.h - the door of user/stacks: where the threads of a running job stand, without stopping them.
  *

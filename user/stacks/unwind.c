@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind.c - from registers and a copy of the stack to the functions that a thread is in.
  *

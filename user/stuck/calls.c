@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.c - which of a thread's frames are calls of known functions, and which of these the program waits in.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * conclude.c - from the calls that threads wait in to parties: for which lock, which peer, which group.
  */
@@ -6,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/members.h"
-#include "model/value.h"
+#include "model/communicator.h"
+#include "meaning/value.h"
+#include "recording/labels.h"
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/log.h"
@@ -346,6 +348,7 @@ static bool has_ended(const struct stuck *stuck, long rank)
 static int add_missing(struct stuck *stuck, size_t *count)
 {
 	long least = -1, labels = 0;
+	char label[LABEL_ROOM];
 
 	for (size_t i = 0; i < stuck->nprocesses; i++)
 		if (stuck->processes[i].model)
@@ -361,10 +364,10 @@ static int add_missing(struct stuck *stuck, size_t *count)
 
 		if (rank_is_there(stuck, rank))
 			continue;
-		if (asprintf(&stuck->rank_labels[labels], "%s %ld", unit_of(stuck), rank) < 0) {
-			stuck->rank_labels[labels] = NULL;
+		label_of_process(&(struct who){ .unit = stuck->unit, .rank = rank }, label, sizeof(label));
+		stuck->rank_labels[labels] = strdup(label);
+		if (!stuck->rank_labels[labels])
 			return -ENOMEM;
-		}
 		stuck->parties[(*count)++] = (struct party){ .rank = rank, .label = stuck->rank_labels[labels++], .stands_for_rank = true,
 							     .left = left, .elsewhere = !left, .peer = WAITS_NOBODY };
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * holds.c - which threads have taken which locks while the probes were in, and not given them back.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * json.c - the same for programs: docs/stuck.md has the form.
  */
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "stuck/private.h"
 #include "util/clock.h"
 
@@ -140,7 +141,7 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_end_object(j);
 }
 
-static void put_finding(struct json *j, const struct stuck *stuck, const struct finding *f)
+static void put_finding(struct json *j, const struct stuck *stuck, const struct diagnosis *f)
 {
 	json_object(j);
 	json_key_string(j, "kind", finding_name(f->kind));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * passing.c - calls of which nobody can say whether the last look has met them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * print.c - for people: what was found, and a table of the threads.
  */
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "stuck/private.h"
 #include "util/clock.h"
 #include "util/format.h"

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * private.h - what the files of user/stuck share.
  */
 #ifndef GASPBPF_STUCK_PRIVATE_H
 #define GASPBPF_STUCK_PRIVATE_H
 
-#include "model/value.h"
+#include "meaning/value.h"
 #include "stuck/stuck.h"
 
 #define RANKS_MOST 100000 /* of one job that are looked for by name */
@@ -26,7 +27,7 @@ bool is_passing(const struct stuck *stuck, const struct stuck_thread *t, const s
 /* ranks.c: which threads stand for which ranks. */
 void find_thread_ranks(struct stuck *stuck);
 
-/* held.c: who has the locks of ranks. The parties of all threads are there, in their order. 0 or -ENOMEM. */
+/* lock_holders.c: who has the locks of ranks. The parties of all threads are there, in their order. 0 or -ENOMEM. */
 int find_rank_holders(struct stuck *stuck);
 /* holds.c: the lock that these values name; false: none that stands for itself, or it is not known. */
 bool lock_named(const struct value *values, size_t count, const struct sent_words *sent, struct named_lock *lock);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ranks.c - which threads stand for which ranks: the first one of a process that is a rank; or, where each thread has a rank of its own, those that have one.
  */

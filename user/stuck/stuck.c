@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stuck.c - two looks at a job and the calls that probes told of in between, put together.
  */
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording/labels.h"
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -443,22 +445,20 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 static int label_thread(const struct stuck *stuck, struct stuck_thread *t)
 {
 	const struct stuck_process *p = &stuck->processes[t->process];
-	const char *name = t->name ? log_safe(t->name) : "?";
+	struct who who = { .unit = stuck->unit, .rank = p->rank, .name = t->name, .tid = t->tid }; /* pid 0: no thread stands for the rank unless it is alone */
+	char label[LABEL_ROOM];
 	size_t others = 0;
-	int length;
 
 	for (size_t i = 0; i < stuck->nthreads; i++)
 		others += stuck->threads[i].pid == t->pid && !stuck->threads[i].is_helper && &stuck->threads[i] != t;
-	if (t->is_rank || (p->rank >= 0 && !others))
-		length = asprintf(&t->label, "%s %ld", stuck->unit, t->rank);
-	else if (p->rank >= 0)
-		length = asprintf(&t->label, "%s %ld, %s (tid %d)", stuck->unit, p->rank, name, t->tid);
-	else
-		length = asprintf(&t->label, "%s (tid %d)", name, t->tid);
-	if (length >= 0)
-		return 0;
-	t->label = NULL;
-	return -ENOMEM;
+	if (t->is_rank || (p->rank >= 0 && !others)) {
+		who.rank = t->rank;
+		label_of_process(&who, label, sizeof(label));
+	} else {
+		label_of_thread(&who, label, sizeof(label));
+	}
+	t->label = strdup(label);
+	return t->label ? 0 : -ENOMEM;
 }
 
 struct stuck_thread *stuck_find(const struct stuck *stuck, pid_t pid, pid_t tid)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stuck.h - the door of user/stuck: for every thread of a job the call in progress, for what it waits, and since when.
  *
@@ -11,7 +12,7 @@
 #include "recording/recording.h"
 #include "stacks/stacks.h"
 #include "util/json.h"
-#include "waits/waits.h"
+#include "waitgraph/waitgraph.h"
 
 #define STUCK_CALLS 16 /* calls in progress on one thread, the outermost ones, that are told */
 

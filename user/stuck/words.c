@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * words.c - the words of a call that began before anybody watched: its capture program (gaspbpf/wire.h), run here on what can be known of its arguments.
  *

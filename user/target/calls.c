@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.c - the calls that a library makes, and how far up the stack its own caller stands meanwhile.
  *

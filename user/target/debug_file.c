@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * debug_file.c - the separate file that a distribution keeps symbols and DWARF in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * debug_sections.c - a clean ELF file in memory that holds nothing but the DWARF of another one.
  *

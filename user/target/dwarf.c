@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dwarf.c - opening the DWARF of an image, and walking it.
  *

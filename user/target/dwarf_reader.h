@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dwarf_reader.h - private to user/target: the DWARF of one image, opened with limits.
  */

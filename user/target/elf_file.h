@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_file.h - private to user/target: an ELF64 x86-64 file, read with checks.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * frames.c - a copy in memory of what an unwinder needs of a file: its call frame information, where it stands in the
  * file, and nothing in between.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hold.c - holds a command with all its children, so that none of them runs before its probes are in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hold_private.h - what the files that hold a command share: launch.c, hold.c, step.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * image.c - an ELF file that is mapped into a target: what it is, and the functions in it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * image_private.h - private to user/target: what an image holds behind its door.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * inlined.c - functions that a program has only inlined, so that no probe can see them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * intervals.c - nested address ranges, and which innermost one holds an address.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * launch.c - starts a command as the person who called, held before its first instruction.
  */

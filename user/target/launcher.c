@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * launcher.c - is all that a process does to start others?
  *
@@ -10,7 +11,7 @@
  *               does work of its own, can: a file that it is given is what it works on.
  *
  * Where this cannot tell, as with a program that takes what it starts from a file, it says no: what such a process turns out to be shows in
- * what it starts (user/cli/launchers.c).
+ * what it starts (user/observe/launchers.c).
  */
 #include "target/target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * locate.c - from a return address to the source line of the call.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* memory.c - a process's memory: the door to it. Whoever reads from here cannot be made to wait (reader.c). */
 #include "target/reader.h"
 #include "target/target.h"

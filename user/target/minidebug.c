@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * minidebug.c - .gnu_debugdata, the small symbol table that Fedora and others leave in stripped files.
  *

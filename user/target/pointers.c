@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pointers.c - what the words of a file point to, once it is loaded: what its relocations say.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * process.c - looking at a process that may end at any moment.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader.c - reading what a target can make wait for ever.
  *
@@ -43,7 +44,7 @@
 #include "target/target.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/passing.h"
+#include "util/messages.h"
 #include "util/privileges.h"
 
 #define WAIT_FIRST_MS 800

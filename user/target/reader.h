@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader.h - private to user/target: what may block is read by another process (reader.c asks, reader_serve.c answers).
  *

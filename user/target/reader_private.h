@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader_private.h - what reader.c has for reader_requests.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader_requests.c - what is asked of a reader (reader.c), or done by this process where it cannot have one.
  */

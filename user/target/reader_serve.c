@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader_serve.c - the process that reads what may block: the other side of reader.c.
  *
@@ -20,7 +21,7 @@
 #include "target/reader.h"
 #include "target/target.h"
 #include "util/call_filter.h"
-#include "util/passing.h"
+#include "util/messages.h"
 #include "util/privileges.h"
 
 /* --- its rights --------------------------------------------------------- */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reader_start.c - the process that starts readers (reader.c asks).
  *
@@ -25,7 +26,7 @@
 #include "target/reader.h"
 #include "target/target.h"
 #include "util/call_filter.h"
-#include "util/passing.h"
+#include "util/messages.h"
 #include "util/privileges.h"
 
 #define STARTER_NAME "gaspbpf-starter"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * signature.c - functions as their program's author declared them: "int solve(double *grid, int n)", from DWARF.
  *

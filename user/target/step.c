@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * step.c - from an exec to the moment when all libraries are mapped.
  *

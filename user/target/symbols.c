@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * symbols.c - the functions of an image, by name and by file offset.
  *

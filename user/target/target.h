@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * target.h - the door of user/target: which processes, which mapped files,
  * which symbols, which source lines.
@@ -48,6 +49,11 @@ struct mapping {
 	bool executable, writable;
 	char *path;            /* as the kernel prints it, "[heap]" too, " (deleted)" removed; NULL: anonymous */
 	bool deleted;
+};
+
+struct pid_list {
+	int *pids;
+	size_t count;
 };
 
 struct process {
@@ -121,6 +127,22 @@ void translators_let_go(struct translators *t);
 bool translators_gone(struct translators *t);
 /* Hands over every process of the machine. */
 void processes_each(void (*take)(void *context, pid_t pid), void *context);
+/* --- libraries of this machine (libraries.c) ------------------------------ */
+
+struct library {
+	char *path;
+	uint64_t device, inode;
+	uint64_t size;         /* bytes */
+};
+/*
+ * Those that programs find without being told where, and whose names (without folder) are wanted: each file once, `most` of them at most. libraries_free() after
+ * either result. 0 or -ENOMEM.
+ */
+int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found, size_t *count);
+void libraries_free(struct library *found, size_t count);
+/* Is this a folder of everybody's libraries? */
+bool is_library_folder(const char *path, size_t length);
+
 /* comm of a thread, malloc'ed; NULL: gone. */
 char *thread_name(pid_t pid, pid_t tid);
 

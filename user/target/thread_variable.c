@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * thread_variable.c - an int variable of the program of which each thread has its own, read from the memory of a thread.
  *

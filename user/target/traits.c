@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * traits.c - what a file tells of how it was built: a text in it, a struct in its DWARF.
  */

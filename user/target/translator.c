@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * translator.c - programs that translate others: valgrind's tools, qemu-user, and the like.
  *

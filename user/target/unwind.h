@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind.h - private to user/target: the entries of a file's .eh_frame, one by one.
  */

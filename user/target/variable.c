@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * variable.c - an int variable of an image, read from the memory of a process that maps it.
  */

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* arguments.c - from the words of a call to the arguments of its events. */
 #include "timeline/arguments.h"
 
 #include <string.h>
 
-#include "model/value.h"
+#include "meaning/value.h"
 
 /* A call, with what reading its values needs. */
 struct call {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arguments.h - the arguments of an event, as its definition lists them: what a GASP tool gets, and what is printed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * merge.c - the events of all threads in one order of time, out of a recording.
  *

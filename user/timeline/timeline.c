@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * timeline.c - START, END and ATOMIC in order, out of spans in the order they ended.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * timeline.h - the door of user/timeline: GASP events out of spans.
  *

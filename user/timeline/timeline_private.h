@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * timeline_private.h - what the files of user/timeline share: the threads' calls in progress, and the order of starts.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * frames.c - what a tool's process is told, as it goes through the pipe (wire.h).
  */

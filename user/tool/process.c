@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * process.c - the process that a tool library runs in: started without privileges, cut off, listened to.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * process.h - the process that a tool library runs in, seen from gaspbpf. Private to user/tool.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tool.c - events on their way to a tool's process, and what comes of it.
  *

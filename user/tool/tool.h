@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tool.h - the door of user/tool: a tool library is told the events of a job, live or out of a recording.
  *

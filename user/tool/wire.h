@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wire.h - what gaspbpf and the process of a tool library (user/toolhost) say to each other.
  *

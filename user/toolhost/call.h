@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call.h - calls of variadic functions whose arguments are known at run time only.
  */

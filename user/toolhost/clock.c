@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * clock.c - the time as the tool is to see it: that of the event it is being told of.
  *

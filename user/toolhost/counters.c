@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counters.c - tools that are told task counters (include/gaspbpf/counter_tool.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gasp.c - tools written to GASP 1.4: gasp_init, gasp_event_notify or gasp_event_notifyVA, gasp_control, gasp_create_event.
  *

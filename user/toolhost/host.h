@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * host.h - what the files of user/toolhost share: the process that a tool library runs in.
  *
@@ -103,7 +104,7 @@ void host_forget_frames(struct host *h);
 /* spread.c: --tool-threads=process. It returns in each process that the tool is to run in, where true is returned, and in no other. */
 bool spread_over_processes(struct host *h);
 
-/* asked.c: what the tool asks while it is called. The host stays where it is. */
+/* queries.c: what the tool asks while it is called. The host stays where it is. */
 void asked_begin(const struct host *h);
 /* Pointers-to-shared that the current call has in parts get what is known of them; they stay not known as arguments. */
 void asked_complete(const struct host *h, struct argument *arguments, size_t count);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ids.c - the numbers of events, as the headers have them that a tool may have been compiled with.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - gaspbpf-toolhost: loads a tool library and tells it what gaspbpf sends.
  *

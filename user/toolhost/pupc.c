@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pupc.c - tools written to PUPC 1.1: pupc_event_notify, pupc_create_event, pupc_control.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * spread.c - --tool-threads=process: the tool in a process of its own for each process of the job.
  *

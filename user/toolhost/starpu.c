@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * starpu.c - tools written to StarPU's profiling interface (hal-03868526): callbacks, registered for each of its events.
  *
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #include "starpu_profiling_tool.h"
-#include "model/value.h"
+#include "meaning/value.h"
 #include "timeline/arguments.h"
 #include "toolhost/host.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * guard.c - the terminal is put back, whatever happens to the process that has the screen.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * json.c - all that is known at one look, as JSON; times in ns. What is not known is null.
  */
@@ -12,8 +13,8 @@ static void put_figures(struct json *j, const struct live_figures *f)
 	json_key_uint(j, "observed_ns", f->wall);
 	json_key(j, "group_ns");
 	json_object(j);
-	for (int g = 0; g < LIVE_GROUPS; g++)
-		json_key_uint(j, live_group_name(g), f->group[g]);
+	for (int g = 0; g < GROUPS; g++)
+		json_key_uint(j, group_name(g), f->group[g]);
 	json_end_object(j);
 	json_key_bool(j, "estimated", f->missing);
 	json_key_uint(j, "calls", f->calls);

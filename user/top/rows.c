@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rows.c - which rows there are, what they are called, and in what order they stand.
  */
@@ -6,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "recording/labels.h"
 #include "top/top.h"
 #include "util/array.h"
-#include "util/log.h"
 
 const char *top_sort_name(int sort)
 {
@@ -18,7 +19,7 @@ const char *top_sort_name(int sort)
 	case TOP_BY_BYTES: return "bytes";
 	case TOP_BY_LATE: return "late";
 	case TOP_BY_COST: return "cost";
-	default: return live_group_name(sort - TOP_BY_GROUP);
+	default: return group_name(sort - TOP_BY_GROUP);
 	}
 }
 
@@ -32,40 +33,22 @@ int top_sort_find(const char *name)
 
 /* --- names -------------------------------------------------------------- */
 
-static const char *process_name(const struct top *top, uint32_t process, char *name, size_t room)
+/* For a table: the number stands behind the name, without more. */
+static void name_row(const struct top *top, struct top_row *row)
 {
-	const struct def_process *p = process < top->d->nprocesses ? &top->d->processes[process] : NULL;
+	struct who who = row->thread == NO_INDEX ? who_is_process(top->d, row->process) : who_is_thread(top->d, row->thread);
+	uint32_t number = who.tid ?: who.pid;
+	size_t used;
 
-	if (!p)
-		snprintf(name, room, "?");
-	else if (p->rank >= 0)
-		snprintf(name, room, "%s %ld", p->unit ? log_safe(p->unit) : "rank", p->rank);
-	else
-		snprintf(name, room, "%s %u", p->name ? log_safe(p->name) : "?", p->pid);
-	return name;
+	label_without_tid(&who, row->name, sizeof(row->name));
+	used = strlen(row->name);
+	if (who.rank < 0 || (who.tid && who.tid != who.pid))
+		snprintf(row->name + used, sizeof(row->name) - used, " %u", number);
 }
 
-const char *top_thread_name(const struct top *top, uint32_t thread, char *name, size_t room)
+const char *top_event_name(const struct top *top, uint32_t probe, char *text, size_t room)
 {
-	const struct def_thread *t = thread < top->d->nthreads ? &top->d->threads[thread] : NULL;
-	const struct def_process *p = t && t->process < top->d->nprocesses ? &top->d->processes[t->process] : NULL;
-
-	if (!p)
-		snprintf(name, room, "?");
-	else if (p->rank >= 0 && t->tid == p->pid)
-		process_name(top, t->process, name, room);
-	else if (p->rank >= 0)
-		snprintf(name, room, "%s %ld %s %u", p->unit ? log_safe(p->unit) : "rank", p->rank, t->name ? log_safe(t->name) : "?", t->tid);
-	else
-		snprintf(name, room, "%s %u", t->name ? log_safe(t->name) : "?", t->tid);
-	return name;
-}
-
-const char *top_event_name(const struct top *top, uint32_t probe)
-{
-	const struct def_probe *def = probe < top->d->nprobes ? &top->d->probes[probe] : NULL;
-
-	return def && def->event ? log_safe(def->marks & MARK_EACH && def->symbol ? def->symbol : def->event) : "?";
+	return probe < top->d->nprobes ? event_label(&top->d->probes[probe], top->d->probes[probe].marks & MARK_INNER, text, room) : "?";
 }
 
 bool top_is_inner(const struct top *top, uint32_t probe)
@@ -73,30 +56,14 @@ bool top_is_inner(const struct top *top, uint32_t probe)
 	return probe < top->d->nprobes && top->d->probes[probe].marks & MARK_INNER;
 }
 
-static const char *base_of(const char *path)
+const char *top_site_name(const struct top *top, uint32_t site, char *text, size_t room)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-const char *top_site_name(const struct top *top, uint32_t site, char *name, size_t room)
-{
-	const struct def_site *s;
-
-	*name = '\0';
+	*text = '\0';
 	if (site >= top->d->nsites)
-		return name;
+		return text;
 	if (!top->d->sites[site].located && top->locate)
 		top->locate(top->locate_context, site);
-	s = &top->d->sites[site];
-	if (s->file && s->function)
-		snprintf(name, room, "%s:%u in %s", log_safe(base_of(s->file)), s->line, log_safe(s->function));
-	else if (s->function)
-		snprintf(name, room, "%s+0x%llx", log_safe(s->function), (unsigned long long)s->function_offset);
-	else if (s->image < top->d->nimages && top->d->images[s->image].path)
-		snprintf(name, room, "%s+0x%llx", log_safe(base_of(top->d->images[s->image].path)), (unsigned long long)s->offset);
-	return name;
+	return site_label(top->d, site, text, room);
 }
 
 /* --- filter --------------------------------------------------------------- */
@@ -109,21 +76,19 @@ static bool has(const char *text, const char *part)
 static bool is_wanted(const struct top *top, const struct top_row *row)
 {
 	const struct def_process *p = &top->d->processes[row->process];
+	char event[LABEL_ROOM];
 
 	if (!*top->view.filter)
 		return true;
 	return has(row->name, top->view.filter) || has(p->command, top->view.filter) || has(p->name, top->view.filter) ||
-	       (row->in.probe != NO_INDEX && has(top_event_name(top, row->in.probe), top->view.filter));
+	       (row->in.probe != NO_INDEX && has(top_event_name(top, row->in.probe, event, sizeof(event)), top->view.filter));
 }
 
 /* --- rows ----------------------------------------------------------------- */
 
 static int add_row(struct top *top, struct top_row *row)
 {
-	if (row->thread == NO_INDEX)
-		process_name(top, row->process, row->name, sizeof(row->name));
-	else
-		top_thread_name(top, row->thread, row->name, sizeof(row->name));
+	name_row(top, row);
 	if (!is_wanted(top, row))
 		return 0;
 	if (array_one_more(&top->rows, &top->rows_room, top->nrows, sizeof(*top->rows)))
@@ -274,19 +239,12 @@ static void merge(struct live_event *to, const struct live_event *from)
 		to->site = from->site;
 }
 
-static bool same_event(const struct top *top, uint32_t a, uint32_t b)
-{
-	const struct def_probe *p = &top->d->probes[a], *q = &top->d->probes[b];
-
-	return a == b || (!((p->marks ^ q->marks) & MARK_INNER) && p->event && q->event && !strcmp(p->event, q->event) && p->model && q->model && !strcmp(p->model, q->model) &&
-			  (!((p->marks | q->marks) & MARK_EACH) || (p->symbol && q->symbol && !strcmp(p->symbol, q->symbol))));
-}
-
 static int by_self(const void *a, const void *b, void *context)
 {
 	const struct top *top = context;
 	const struct live_event *x = a, *y = b;
 	uint64_t left = top->view.all ? x->all.self : x->now.self, right = top->view.all ? y->all.self : y->now.self;
+	char one[LABEL_ROOM], other[LABEL_ROOM];
 
 	if (left != right)
 		return left > right ? -1 : 1;
@@ -294,7 +252,7 @@ static int by_self(const void *a, const void *b, void *context)
 	right = top->view.all ? y->all.calls : y->now.calls;
 	if (left != right)
 		return left > right ? -1 : 1;
-	return strcmp(top_event_name(top, x->probe), top_event_name(top, y->probe));
+	return strcmp(top_event_name(top, x->probe, one, sizeof(one)), top_event_name(top, y->probe, other, sizeof(other)));
 }
 
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count)
@@ -311,7 +269,7 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 		for (size_t k = 0; k < t->nevents; k++) {
 			size_t at = 0;
 
-			while (at < *count && !same_event(top, events[at].probe, t->events[k].probe))
+			while (at < *count && events[at].event != t->events[k].event)
 				at++;
 			if (at < *count) {
 				merge(&events[at], &t->events[k]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * screen.c - the live screen: what is drawn, and what keys do.
  *
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "recording/labels.h"
 #include "top/top.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -313,16 +315,16 @@ static void draw_event_titles(const struct screen *s, int y, const struct event_
 static void draw_event(struct screen *s, int y, const struct event_columns *columns, const struct live_event *event)
 {
 	struct top_event_cells cells;
-	char site[300], name[80];
+	char site[LABEL_ROOM], name[LABEL_ROOM];
 
 	top_event_text(s->top, &s->drilled, event, &cells);
-	snprintf(name, sizeof(name), "%s%s", top_is_inner(s->top, event->probe) ? "inner " : "", top_event_name(s->top, event->probe));
+	top_event_name(s->top, event->probe, name, sizeof(name));
 	put_event_line(y, columns, name, &cells, top_site_name(s->top, event->site, site, sizeof(site)), 0);
 }
 
 static void draw_events(struct screen *s, int y)
 {
-	char line[300], time[FORMAT_SIZE];
+	char line[2 * LABEL_ROOM + 40], who[LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
 	bool there = refresh_drilled(s);
 	struct live_event *events;
 	struct event_columns columns;
@@ -332,13 +334,17 @@ static void draw_events(struct screen *s, int y)
 		s->drilled.figures = NULL; /* it was of a thread that is gone */
 	events = there ? top_events(s->top, &s->drilled, &count) : NULL;
 	columns = choose_event_columns(events, events ? count : 0);
+	if (s->drilled.thread == NO_INDEX)
+		process_label(s->top->d, s->drilled.process, who, sizeof(who));
+	else
+		thread_label(s->top->d, s->drilled.thread, who, sizeof(who));
 	if (!there)
-		snprintf(line, sizeof(line), "%s: not there any more", s->drilled.name);
+		snprintf(line, sizeof(line), "%s: not there any more", who);
 	else if (s->drilled.in.probe != NO_INDEX)
-		snprintf(line, sizeof(line), "%s: in %s for %s", s->drilled.name, top_event_name(s->top, s->drilled.in.probe),
+		snprintf(line, sizeof(line), "%s: in %s for %s", who, top_event_name(s->top, s->drilled.in.probe, event, sizeof(event)),
 			 format_time(time, live_now(s->top->live) > s->drilled.in.start ? live_now(s->top->live) - s->drilled.in.start : 0));
 	else
-		snprintf(line, sizeof(line), "%s: %s", s->drilled.name, s->drilled.figures ? "in no observed call" : "no call seen yet");
+		snprintf(line, sizeof(line), "%s: %s", who, s->drilled.figures ? "in no observed call" : "no call seen yet");
 	put_lit(y++, line, tint(s, 1));
 	draw_event_titles(s, y++, &columns);
 	for (size_t i = 0; events && i < count && y < LINES - 1; i++)

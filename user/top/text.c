@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * text.c - figures as people read them: columns, lines, and the table that --once prints.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "recording/labels.h"
 #include "top/top.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -77,12 +79,12 @@ static void bytes_text(const struct top *top, char *text, size_t room, uint64_t 
 
 static void in_text(const struct top *top, char *text, size_t room, const struct live_call *in)
 {
-	char time[FORMAT_SIZE];
+	char time[FORMAT_SIZE], event[LABEL_ROOM];
 
 	*text = '\0';
 	if (in->probe == NO_INDEX)
 		return;
-	snprintf(text, room, "%s %s", top_event_name(top, in->probe),
+	snprintf(text, room, "%s %s", top_event_name(top, in->probe, event, sizeof(event)),
 		 format_time(time, live_now(top->live) > in->start ? live_now(top->live) - in->start : 0));
 }
 
@@ -120,21 +122,21 @@ const char *top_cell(const struct top *top, const struct top_row *row, const str
 
 /* --- columns --------------------------------------------------------------- */
 
-/* Where not all groups fit: those that most time goes to. Bits of enum live_group. */
+/* Where not all groups fit: those that most time goes to. Bits of enum group. */
 static unsigned choose_groups(const struct top *top, unsigned most)
 {
-	uint64_t sum[LIVE_GROUPS] = { 0 };
+	uint64_t sum[GROUPS] = { 0 };
 	unsigned chosen = 0;
 
-	if (most >= LIVE_GROUPS)
-		return (1U << LIVE_GROUPS) - 1;
+	if (most >= GROUPS)
+		return (1U << GROUPS) - 1;
 	for (size_t i = 0; i < top->nrows; i++)
-		for (int g = 0; g < LIVE_GROUPS && top->rows[i].figures; g++)
+		for (int g = 0; g < GROUPS && top->rows[i].figures; g++)
 			sum[g] += top->rows[i].figures->group[g];
 	for (unsigned n = 0; n < most; n++) {
 		int best = -1;
 
-		for (int g = 0; g < LIVE_GROUPS; g++)
+		for (int g = 0; g < GROUPS; g++)
 			if (!(chosen >> g & 1) && (best < 0 || sum[g] > sum[best]))
 				best = g;
 		chosen |= 1U << best;
@@ -154,7 +156,7 @@ static unsigned longest_name(const struct top *top)
 
 size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS])
 {
-	static const char *const titles[LIVE_GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA", "COLL", "TASK", "MEM", "ELSE" };
+	static const char *const titles[GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA", "COLL", "TASK", "MEM", "ELSE" };
 	const struct top_column more[] = {
 		{ TOP_CALLS, 0, top->view.all ? "CALLS" : "CALLS/S", 8 }, { TOP_BYTES, 0, top->view.all ? "BYTES" : "B/S", 9 },
 		{ TOP_LATE, 0, "LAST", 10 }, { TOP_COST, 0, "COST", 6 },
@@ -169,11 +171,11 @@ size_t top_columns(const struct top *top, unsigned width, struct top_column colu
 	/* The name may have what 80 columns leave over. */
 	if (left < 80 + name - 14 && name > 14)
 		name = left >= 80 ? 14 + left - 80 : 14;
-	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads ? "THREAD" : "PROCESS", name };
+	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads ? "THREAD TID" : "PROCESS PID", name };
 	left -= name;
-	groups = left / (SHARE_WIDTH + 1) < LIVE_GROUPS ? left / (SHARE_WIDTH + 1) : LIVE_GROUPS;
+	groups = left / (SHARE_WIDTH + 1) < GROUPS ? left / (SHARE_WIDTH + 1) : GROUPS;
 	chosen = choose_groups(top, groups);
-	for (int g = 0; g < LIVE_GROUPS; g++) {
+	for (int g = 0; g < GROUPS; g++) {
 		if (!(chosen >> g & 1))
 			continue;
 		columns[n++] = (struct top_column){ TOP_GROUP, g, titles[g], SHARE_WIDTH };
@@ -266,25 +268,25 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 {
 	const struct live_meeting *m = most_waited(top);
 	const struct live_meeting_figures *f;
-	char name[64], time[FORMAT_SIZE];
+	char name[LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
 
 	*text = '\0';
 	if (m && live_now(top->live) - m->waiting_since >= LONG_WAIT_NS) {
 		size_t used = snprintf(text, room, "%zu of %zu wait", m->waiting, m->members);
 
 		if (m->awaited != NO_INDEX && used < room)
-			used += snprintf(text + used, room - used, " for %s", top_thread_name(top, m->awaited, name, sizeof(name)));
+			used += snprintf(text + used, room - used, " for %s", thread_label(top->d, m->awaited, name, sizeof(name)));
 		if (used < room)
 			snprintf(text + used, room - used, ", since %s: %s", format_time(time, live_now(top->live) - m->waiting_since),
-				 top_event_name(top, m->probe));
+				 top_event_name(top, m->probe, event, sizeof(event)));
 		return text;
 	}
 	m = latest(top);
 	if (!m)
 		return text;
 	f = top->view.all ? &m->all : &m->now;
-	snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", top_thread_name(top, f->last, name, sizeof(name)),
-		 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late), top_event_name(top, m->probe));
+	snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", thread_label(top->d, f->last, name, sizeof(name)),
+		 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late), top_event_name(top, m->probe, event, sizeof(event)));
 	return text;
 }
 
@@ -306,7 +308,7 @@ const char *top_line_lock(const struct top *top, char *text, size_t room)
 {
 	const struct live_lock *lock = most_wanted(top);
 	const struct live_lock_figures *f = !lock ? NULL : top->view.all ? &lock->all : &lock->now;
-	char time[FORMAT_SIZE], name[64], site[160];
+	char time[FORMAT_SIZE], name[LABEL_ROOM], site[LABEL_ROOM];
 	size_t used;
 
 	*text = '\0';
@@ -317,7 +319,7 @@ const char *top_line_lock(const struct top *top, char *text, size_t room)
 	if (used < room && lock->waiting)
 		used += snprintf(text + used, room - used, "; %zu wait%s", lock->waiting, lock->waiting == 1 ? "s" : "");
 	if (used < room && lock->holder != NO_INDEX)
-		used += snprintf(text + used, room - used, "; held by %s", top_thread_name(top, lock->holder, name, sizeof(name)));
+		used += snprintf(text + used, room - used, "; held by %s", thread_label(top->d, lock->holder, name, sizeof(name)));
 	if (used < room && *top_site_name(top, lock->site, site, sizeof(site)))
 		snprintf(text + used, room - used, "; %s", site);
 	return text;

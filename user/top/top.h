@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top.h - the door of user/top: what user/live knows, on a screen, as text, or as JSON.
  */
@@ -20,8 +21,8 @@ struct top_view {
 
 enum top_sort {
 	TOP_BY_NAME,
-	TOP_BY_GROUP,            /* and the next ones, in the order of enum live_group */
-	TOP_BY_CALLS = TOP_BY_GROUP + LIVE_GROUPS, TOP_BY_BYTES, TOP_BY_LATE, TOP_BY_COST, TOP_SORTS
+	TOP_BY_GROUP,            /* and the next ones, in the order of enum group */
+	TOP_BY_CALLS = TOP_BY_GROUP + GROUPS, TOP_BY_BYTES, TOP_BY_LATE, TOP_BY_COST, TOP_SORTS
 };
 
 /* "name", "compute", ..., "calls": as --sort takes it. */
@@ -55,13 +56,12 @@ struct top {
 int top_rows(struct top *top);
 void top_free(struct top *top);
 
-/* "rank 3", "rank 3 worker", "solver 4711": made safe to print. Into name, which is returned. */
-const char *top_thread_name(const struct top *top, uint32_t thread, char *name, size_t room);
-const char *top_event_name(const struct top *top, uint32_t probe);
+/* event_label() of it. */
+const char *top_event_name(const struct top *top, uint32_t probe, char *text, size_t room);
 /* Calls that the runtime made to itself? */
 bool top_is_inner(const struct top *top, uint32_t probe);
-/* "solve.c:57 in step"; "" where it is not known. */
-const char *top_site_name(const struct top *top, uint32_t site, char *name, size_t room);
+/* site_label() of it, looked up in the source if it was not yet; "" where there is none. */
+const char *top_site_name(const struct top *top, uint32_t site, char *text, size_t room);
 /* The events of a row, merged over its threads, sorted by self time. malloc'ed; NULL: none, or no memory. */
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count);
 
@@ -71,11 +71,11 @@ const char *top_line_last(const struct top *top, char *text, size_t room);  /* "
 const char *top_line_lock(const struct top *top, char *text, size_t room);  /* "": none */
 
 /* The columns that fit. */
-#define TOP_COLUMNS (1 + LIVE_GROUPS + 6)
+#define TOP_COLUMNS (1 + GROUPS + 6)
 enum top_column_kind { TOP_NAME, TOP_GROUP, TOP_CALLS, TOP_BYTES, TOP_LATE, TOP_COST, TOP_IN };
 struct top_column {
 	enum top_column_kind kind;
-	enum live_group group;
+	enum group group;
 	const char *title;
 	unsigned width;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * array.h - arrays that grow. `array` is the address of the pointer; what it points to comes from realloc.
  */

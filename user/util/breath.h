@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * breath.h - long work that stops for a moment now and then, so that others get their turn, or end it.
  */

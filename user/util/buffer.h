@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * buffer.h - bytes that grow, and bytes that are read without trusting them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call_filter.c - rules for system calls, turned into a program that the kernel runs at each.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call_filter.h - of all system calls a process keeps those that it needs (seccomp).
  */

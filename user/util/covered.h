@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * covered.h - how much of a thread's time do intervals cover that overlap in any way? They come in the order of their ends.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * digits.h - numbers as text, for whoever writes many millions of them.
  *

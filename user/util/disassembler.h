@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * disassembler.h - libcapstone for x86-64, opened so that a lack of memory is an error and not the end of the program.
  */

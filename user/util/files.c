@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * files.c - files that are written on behalf of the person who called.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * iterator.c - what a BPF iterator writes, and what of libbpf all need who load one.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * iterator.h - what a BPF iterator writes: records, read as from a file; and what all need who load BPF programs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * keeper.c - files that are made and removed, and processes that are ended, by another process.
  */
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
-#include "util/passing.h"
+#include "util/messages.h"
 #include "util/privileges.h"
 
 #define KEEPER_NAME "gaspbpf-keeper"

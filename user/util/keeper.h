@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * keeper.h - files that are made and removed by another process, for one that has given up the right to.
  *

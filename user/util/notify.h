@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * notify.h - telling systemd how a service is, by its protocol (sd_notify(3)): a datagram with lines VARIABLE=VALUE to the socket in
  * $NOTIFY_SOCKET. Where there is none, nothing happens.

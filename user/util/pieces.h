@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pieces.h - pieces of another process's memory, many at once.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * privileges.h - having those that observing needs, and giving up the others.
  */

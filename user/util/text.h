@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * text.h - texts that may be missing: NULL.
  */
@@ -6,6 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Two that are missing are the same. */
@@ -26,5 +28,11 @@ static inline int text_copy(char **to, const char *text)
 	*to = copy_text(text);
 	return text && !*to ? -ENOMEM : 0;
 }
+
+/* Texts that somebody else owns. */
+struct text_list {
+	char **items;
+	size_t count;
+};
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * utf8.h - telling valid UTF-8 from other bytes.
  */

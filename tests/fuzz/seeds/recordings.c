@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recordings.c - seeds made of recordings, for tests/fuzz/seeds.py.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fuzz.c - files, images, models: what several targets hand to the code under test.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fuzz.h - what the fuzz targets share (docs/fuzzing.md).
  *

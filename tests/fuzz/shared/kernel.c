@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kernel.c - rings that targets fill, a plan, a process.
  */

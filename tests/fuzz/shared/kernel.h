@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kernel.h - a capture session without a kernel: its rings are filled with what the target says.
  *

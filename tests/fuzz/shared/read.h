@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * read.h - inputs that are recordings: their checksums are mended, so that changes get to what is behind them.
  */

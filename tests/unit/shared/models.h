@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * models.h - for tests of models: they are read from text, and what they say is tried on made-up calls.
  *
@@ -14,7 +15,7 @@
 #include <cmocka.h>
 
 #include "model/model.h"
-#include "model/value.h"
+#include "meaning/value.h"
 
 #define GARBAGE 0xabad1dea00000000u
 #define RESULT_OF(x) .result = (uint64_t)(x)

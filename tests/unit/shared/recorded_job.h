@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recorded_job.h - for tests of recordings: a job that never was, its recording, and what is said when that is read.
  */

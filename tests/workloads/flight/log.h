@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the jobs of this folder share: a log of their own calls that survives their being killed, and the gate.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ranks send around a ring; then all but rank 0 wait at a barrier, which it reaches only when GATE/late is there. */
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libcalls.so: a runtime that nobody knows beforehand. One function, and it does nothing. */
 void calls_step(int number);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the jobs that have children share: each process appends one line "PID CALLS" to the file in FOLLOW_TRUTH. */
 #ifndef FOLLOW_H
 #define FOLLOW_H

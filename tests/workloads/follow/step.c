@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Lives for a millisecond and calls libcalls: once in a constructor, N times in main, and, with a second number, N times in
  * each of so many forked children. Ends with 3. With FOLLOW_GATE it waits in main: it makes FOLLOW_GATE.ready, and goes on when

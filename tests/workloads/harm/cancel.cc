@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads that end in the middle of a call: cancelled in pthread_cond_wait, sem_wait and pthread_join, or by pthread_exit from
  * nested functions of the program. On the way they run destructors and cleanup handlers, which unlock what the others wait for. An

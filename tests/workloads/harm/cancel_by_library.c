@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
 
 void end_thread(pthread_t thread)

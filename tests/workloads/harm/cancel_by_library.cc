@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // A thread that waits in MPI_Recv is cancelled by a library that calls nothing of MPI (cancel_by_library.c). Its destructor unlocks a mutex.
 #include <mpi.h>
 #include <pthread.h>

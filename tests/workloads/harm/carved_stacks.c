@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Coroutines by setjmp() and longjmp() on pieces of one stack: no code loads the stack pointer but longjmp's. solve() yields in its midst. */
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Constants stand among a function's code, and read like its last instructions. As code knows exceptions, ends are seen by breakpoints on those. */
 #include <cstdio>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Exceptions through functions of the program: thrown shallow and deep, caught by the caller, rethrown, translated, out of
  * a cold part, on two threads at the same time. Functions that sometimes return and sometimes throw.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * User-level threads ("fibers") that switch stacks inside functions of the program, all of them with calls in progress at the same
  * time: by swapcontext, or built with -DOWN by a few instructions of our own (switch.S), of which no import tells; on one thread, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A job that has locked itself in: a seccomp filter lets it write, sleep, look for a file and exit, and kills it for any other system call.
  * Some kernels implement return probes (Linux 6.11) and probes on nops of five bytes (6.18) by a system call that

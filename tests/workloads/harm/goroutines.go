@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Goroutines that are many times as many as threads, whose stacks grow, and are moved, inside a function that is observed,
 // and that panic and recover through it. An address that a return probe put on such a stack is found by the runtime when it moves the
 // stack, and ends the program.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions whose first instruction the kernel takes for another one when a breakpoint is on it: xchg with r8 for a nop, vpor for a jump, vmovdqu for a conditional one.
  * Their only other instruction is ret, so there is no better place.

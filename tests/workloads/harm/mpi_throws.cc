@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * MPI calls that C++ code leaves by an exception: an error handler that throws out of MPI_Send, and reduction operators that throw
  * out of MPI_Reduce_local and MPI_Allreduce. The exception passes through the MPI library's own frames. To be run on two ranks;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends its workers by a signal to its process group, which it ignores itself, and ends with 6. */
 #include <signal.h>
 #include <stdio.h>

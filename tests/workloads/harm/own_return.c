@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Functions that use what lies on top of the stack: who has called, parameters behind the call, the object on whose behalf dlsym() looks, and data where no call has been. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Panics through functions of a Rust program: caught by catch_unwind, with values to drop in every frame, on two threads. A panic
 // unwinds by the same tables as a C++ exception.
 

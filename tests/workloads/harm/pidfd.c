@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits for each of its children by a pidfd: once that says that the child has ended, waitid() must have it at once. */
 #define _GNU_SOURCE
 #include <poll.h>

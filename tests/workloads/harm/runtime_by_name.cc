@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Imports nothing of MPI (Open MPI): finds it when it runs, as programs do that serve several MPI libraries. Its error handler throws. */
 #include <cstdio>
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // A signal handler throws out of a call of MPI: SIGALRM's as a limit of its time, SIGSEGV's (with an argument) for a bad buffer.
 #include <mpi.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A C program whose library throws (static_throw.cc). */
 #include <mpi.h>
 #include <stdio.h>

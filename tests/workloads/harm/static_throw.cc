@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // An error handler of MPI that throws. Linked with a C++ library of its own, in a program or (LIBRARY) in a library that a C program calls.
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 # void switch_stack(void **from, void *to): as user-level thread libraries do it, without libc's knowledge.
 	.text
 	.globl	switch_stack

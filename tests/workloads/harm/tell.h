@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tell.h - what a job under test says about its own functions: calls made, and calls that returned. A call that is in progress for
  * ever, or that an exception, a jump or the end of its thread left, did not return.

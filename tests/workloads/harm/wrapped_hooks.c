@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A library around MPI, as tools and language bindings have them: it knows MPI by the names of its profiling interface. */
 #include <mpi.h>
 

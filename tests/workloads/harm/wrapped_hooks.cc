@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Throws out of an error handler that wrapped_hooks.c gives to MPI. */
 #include <cstdio>
 #include <mpi.h>

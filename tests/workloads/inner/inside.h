@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A small runtime that is linked into its program: an allocation takes the lock that the program may take, too. */
 #ifndef INSIDE_H
 #define INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * MPI calls of the program, and calls that MPI makes to itself: a file is written collectively; a reduction of the program's own and its error handler
  * call MPI from inside MPI, the latter as its last act, which is a jump. Writes to INNER_TRUTH.RANK what the program called, as "FUNCTION CALLS" lines;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * acts_calls.c - what nasty processes are composed of. Here calls of libc, back into the program, by several threads, and threads that end in the midst of one.
  *

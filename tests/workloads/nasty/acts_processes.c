@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * acts_processes.c - calls around fork, exec and a process's end, filtered system calls, who looks at its own stack, plug-ins.
  *

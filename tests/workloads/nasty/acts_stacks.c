@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * acts_stacks.c - calls on other stacks than the thread's own: signal stacks, handlers, fibers.
  *

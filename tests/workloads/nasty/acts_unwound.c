@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * acts_unwound.c - what leaves calls in other ways than by returning: exceptions and jumps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* odd.c - a C library between the program and the observed one. Nothing in it knows exceptions. */
 #include "library.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* plugin.c - a library that nasty processes load late: makes calls, and can cancel a thread. In C and in C++, there with exceptions. */
 #include "library.h"
 

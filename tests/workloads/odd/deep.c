@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Goes deep and comes back in two ways: by returning, and by longjmp over all frames at once. For probes on its own
  * functions: climb(n) calls itself down to 0; leap(n) does the same, and the last one jumps out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Forks and execs: each child does the counted work, and every second one does it again after it has replaced itself by
  * this program anew. Each process writes a truth of its own, so --truth needs a %d (the pid); one that execs writes FILE.before first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads whose names are made to break whoever prints them: quotes, backslashes, newlines, control characters, bytes that
  * are no UTF-8, markup, format strings, nothing at all. The truth says which thread has which name, in hexadecimal.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A call in progress that ends by a jump into another one, which is in progress, too; meanwhile that other function is called by the main thread as often
  * as it can, until GATE/open is there. Then both calls return, by one and the same ret.

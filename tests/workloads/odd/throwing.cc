@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A C++ job that throws through its own functions, and whose threads are cancelled in pthread_cond_wait while they hold
  * objects with destructors. Where a return address was changed on the stack, the exception ends in std::terminate and a cancelled

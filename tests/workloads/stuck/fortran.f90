@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Two ranks that receive from each other: nobody sends. Who is about to wait creates DIR/enters.RANK, where DIR is what follows --gate.
 program hang
   use mpi

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ranks that wait for each other, or for one that does not come. The first argument says how:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PEs that wait for one that does not come. The first argument says how:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * UPC threads that wait for each other, on the stand-in runtime. The first argument says how:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stand-in runtime under the names of Berkeley's; what is GNU UPC's own is hidden (rt_...). Its barriers have one parameter more
  * (upc_berkeley.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stand-in runtime under the names of Cray's: what has others there is called otherwise, and what is GNU UPC's own is hidden
  * (rt_...), so that no model but Cray's takes it for its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The stand-in runtime under the names of IBM's, with its barrier's; what is GNU UPC's own is hidden (rt_...). */
 #define upc_memget_nb           __xlupc_memget_async
 #define upc_memput_nb           __xlupc_memput_async

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The stand-in UPC runtime: moving data. Relaxed accesses are plain, strict ones have a full fence on either side. */
 #include "upc_runtime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What Berkeley UPC has besides (only in jobs built with names_berkeley.h): barriers with a flag that says whether an id was written, and
  * GASNet below. With GASNET_EX its functions take a team first, as those of GASNet-EX do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What Berkeley UPC has besides: upc_berkeley.c tells. */
 #ifndef WORKLOADS_UPC_BERKELEY_H
 #define WORKLOADS_UPC_BERKELEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The job's own account of its calls. */
 #include "upc_calls.h"
 

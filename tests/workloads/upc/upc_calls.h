@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The job's own account of its calls: a count of each function, and, where the environment variable UPC_CALLS names a file, a line for
  * each call in the file of that name and the thread's number:

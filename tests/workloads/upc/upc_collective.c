@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stand-in UPC runtime: collectives. Each thread copies what concerns it between the threads' parts; the sync flags are
  * honoured by waiting for all threads before and after.

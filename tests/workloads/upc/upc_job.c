@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of UPC threads that uses every function of the runtime as compiled UPC code would. Each call goes through a macro that
  * counts it and, where UPC_CALLS names a file, writes it down with its arguments and its result (upc_calls.h). What a call leads to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stand-in UPC runtime: threads, barriers, locks and the shared heap.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a program compiled for this stand-in UPC runtime refers to. README.md says what it is and what it is not. */
 #ifndef WORKLOADS_UPC_RUNTIME_H
 #define WORKLOADS_UPC_RUNTIME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * control_job.c - a job that switches its own measurement off and on (GASP 1.4 sections 3.3 and 5.2).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * instrumented.c - a program as GNU UPC's compiler leaves it with -fupc-instrument: each construct is a call of a "g" twin, which
  * announces the event with its place in the source, around the runtime's own function (libgupc's upc_libg.c and upc_pupc.c).

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! old_style.f90 - as in FORTRAN 77: no interface, everything by reference, lengths of texts behind the scenes.
 subroutine make_old(old)
 	integer :: old

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * user_job.c - a job that tells of itself: user events of all kinds, in C and in C++.
  *

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! user_job.f90 - user events from Fortran: by the module, and as old_style.f90 has them.
 program user_job
 	use pupc

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * probe.c - what every sum over calls needs of a probe.
+ */
+#include <errno.h>
+
+#include "account/account.h"
+#include "meaning/value.h"
+#include "util/text.h"
+
+int32_t probe_value(const struct def_probe *probe, enum meaning meaning)
+{
+	for (uint32_t i = 0; i < probe->nvalues && i < INT32_MAX; i++)
+		if (probe->values[i].meaning == meaning)
+			return i;
+	return -1;
+}
+
+/* The first probe of the same model. */
+static uint32_t runtime_of(const struct definitions *d, uint32_t index)
+{
+	for (uint32_t i = 0; i < index; i++)
+		if (same_text(d->probes[i].model, d->probes[index].model))
+			return i;
+	return index;
+}
+
+int account_probe(struct accounted_probe *probe, struct event_names *names, const struct definitions *d, uint32_t index)
+{
+	const struct def_probe *def = &d->probes[index];
+	enum group group = group_of_role(def->role);
+	struct event_key key = event_key_of(def, def->marks & MARK_INNER);
+
+	*probe = (struct accounted_probe){
+		.event = event_names_number(names, &key), .runtime = runtime_of(d, index), .group = group, .opaque = group_is_opaque(group),
+		.inner = def->marks & MARK_INNER, .stacked = def->marks & MARK_STACKED,
+	};
+	if (probe->event == NO_INDEX)
+		return -ENOMEM;
+	if (probe_value(def, MEANING_BYTES) < 0 && probe_value(def, MEANING_COUNT) < 0)
+		return 0;
+	probe->payload = payload_plan_new(def->role, def->values, def->nvalues);
+	return probe->payload ? 0 : -ENOMEM;
+}
+
+void accounted_probe_free(struct accounted_probe *probe)
+{
+	payload_plan_free(probe->payload);
+	probe->payload = NULL;
+}
