@@ -10,8 +10,8 @@
  *   multi-pair    and one for all returns
  *   session       one link for both (Linux 6.13)
  *
- * Says "ready" when they are in, and takes them out when its standard input ends; exit status 3: this kernel has no such
- * link. Debian 12's libbpf is older than the last two kinds, so the system call is used directly, with its numbers
+ * Says "ready" when they are in, and takes them out when its standard input ends; exit status 3: this kernel has no
+ * such link. Debian 12's libbpf is older than the last two kinds, so the system call is used directly, with its numbers
  * written out.
  */
 #include <errno.h>
@@ -28,10 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UPROBE_MULTI   48 /* enum bpf_attach_type: BPF_TRACE_UPROBE_MULTI */
+#define UPROBE_MULTI 48   /* enum bpf_attach_type: BPF_TRACE_UPROBE_MULTI */
 #define UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION */
-#define AT_RETURN      1  /* BPF_F_UPROBE_MULTI_RETURN */
-#define PLACES_MOST    4096
+#define AT_RETURN 1       /* BPF_F_UPROBE_MULTI_RETURN */
+#define PLACES_MOST 4096
 
 struct probes {
 	pid_t pid;
@@ -60,8 +60,12 @@ static int load(uint32_t attach_type)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE, .expected_attach_type = attach_type,
-		.insns = (uintptr_t)nothing, .insn_cnt = 2, .license = (uintptr_t)"GPL", .prog_name = "empty",
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.expected_attach_type = attach_type,
+		.insns = (uintptr_t)nothing,
+		.insn_cnt = 2,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "empty",
 	};
 	int fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 
@@ -71,8 +75,13 @@ static int load(uint32_t attach_type)
 static void link_multi(const struct probes *probes, uint32_t type, uint32_t flags)
 {
 	struct multi_link attr = {
-		.program = load(type), .type = type, .path = (uintptr_t)probes->file,
-		.offsets = (uintptr_t)probes->offsets, .count = probes->count, .multi_flags = flags, .pid = probes->pid,
+		.program = load(type),
+		.type = type,
+		.path = (uintptr_t)probes->file,
+		.offsets = (uintptr_t)probes->offsets,
+		.count = probes->count,
+		.multi_flags = flags,
+		.pid = probes->pid,
 	};
 
 	if (syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)) < 0)
@@ -94,7 +103,10 @@ static uint32_t uprobe_type(void)
 static void link_events(const struct probes *probes, bool at_return)
 {
 	struct perf_event_attr attr = {
-		.type = uprobe_type(), .size = sizeof(attr), .config = at_return, .uprobe_path = (uintptr_t)probes->file,
+		.type = uprobe_type(),
+		.size = sizeof(attr),
+		.config = at_return,
+		.uprobe_path = (uintptr_t)probes->file,
 	};
 	int program = load(0);
 
@@ -103,7 +115,8 @@ static void link_events(const struct probes *probes, bool at_return)
 
 		attr.probe_offset = probes->offsets[i];
 		event = syscall(SYS_perf_event_open, &attr, probes->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-		if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program) || ioctl(event, PERF_EVENT_IOC_ENABLE, 0))
+		if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program) ||
+		    ioctl(event, PERF_EVENT_IOC_ENABLE, 0))
 			fail(probes->file);
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * generate.c - recordings of jobs that never ran, of any size, to see how the reading side grows.
  *
- *   generate MIX FILE SPANS [THREADS [PROBES [MODELS]]]     run from the top of the checkout, or name the folder of models
+ *   generate MIX FILE SPANS [THREADS [PROBES [MODELS]]]     run from the top of the checkout, or name the folder of
+ * models
  *
  *   mpi      ranks of 4 threads in a time-stepping program: two user functions around each other, and in them messages,
  *            waits, collectives, 7 to 12 words a call as the model captures them; one call around them all
@@ -10,11 +11,12 @@
  *   one      the ranks of mpi, and nothing but MPI_Sendrecv: to see what the number of probes alone does
  *
  * Written by gaspbpf's own writer (user/recording), with the values that models/ say. Call sites, pointers, counts and
- * peers come from small sets, as they do in programs; times are random, and threads take turns as they do where each has
- * a CPU. PROBES beyond those of the mix are the same functions under further names, called in turn; fewer: the calls
- * are all of these. The same arguments give the same file.
+ * peers come from small sets, as they do in programs; times are random, and threads take turns as they do where each
+ * has a CPU. PROBES beyond those of the mix are the same functions under further names, called in turn; fewer: the
+ * calls are all of these. The same arguments give the same file.
  *
- * It prints what a reader must find: {"spans", "threads", "probes", "bytes" of the file, "seconds" it took, "events": {name: calls}}.
+ * It prints what a reader must find: {"spans", "threads", "probes", "bytes" of the file, "seconds" it took, "events":
+ * {name: calls}}.
  *
  * Built by `make build/bench/generate`.
  */
@@ -32,9 +34,9 @@
 #include "recording/recording.h"
 
 #define THREADS_MOST 4096
-#define SITES        24      /* places that call, a process */
-#define LIVE         256     /* blocks of a thread that are in use */
-#define BEGIN        1000000000000ULL
+#define SITES 24 /* places that call, a process */
+#define LIVE 256 /* blocks of a thread that are in use */
+#define BEGIN 1000000000000ULL
 
 /* A function of a mix. usual: ns that a call takes, most often. */
 struct kind {
@@ -44,8 +46,8 @@ struct kind {
 
 enum mpi { SOLVE, TIME_STEP, EXCHANGE_HALO, IRECV, ISEND, WAITALL, SENDRECV, ALLREDUCE, BARRIER };
 static const struct kind mpi_kinds[] = {
-	{ "phases", "solve", 0 }, { "phases", "time_step", 0 }, { "phases", "exchange_halo", 0 },
-	{ "mpi", "MPI_Irecv", 400 }, { "mpi", "MPI_Isend", 600 }, { "mpi", "MPI_Waitall", 4000 },
+	{ "phases", "solve", 0 },        { "phases", "time_step", 0 },     { "phases", "exchange_halo", 0 },
+	{ "mpi", "MPI_Irecv", 400 },     { "mpi", "MPI_Isend", 600 },      { "mpi", "MPI_Waitall", 4000 },
 	{ "mpi", "MPI_Sendrecv", 1500 }, { "mpi", "MPI_Allreduce", 9000 }, { "mpi", "MPI_Barrier", 6000 },
 };
 
@@ -53,17 +55,20 @@ static const struct kind one_kinds[] = { { "mpi", "MPI_Sendrecv", 1500 } };
 
 enum heap { MALLOC, FREE, CALLOC, LOCK, UNLOCK };
 static const struct kind malloc_kinds[] = {
-	{ "c", "malloc", 60 }, { "c", "free", 50 }, { "c", "calloc", 110 },
-	{ "pthread", "pthread_mutex_lock", 40 }, { "pthread", "pthread_mutex_unlock", 40 },
+	{ "c", "malloc", 60 },
+	{ "c", "free", 50 },
+	{ "c", "calloc", 110 },
+	{ "pthread", "pthread_mutex_lock", 40 },
+	{ "pthread", "pthread_mutex_unlock", 40 },
 };
 
 static const char phases[] = "model phases\nlanguage PHASES\nlibrary job\n"
-	"SOLVE function void solve(void)\nTIME_STEP function void time_step(long step)\n"
-	"EXCHANGE_HALO function void exchange_halo(double *grid, int n)\n";
+			     "SOLVE function void solve(void)\nTIME_STEP function void time_step(long step)\n"
+			     "EXCHANGE_HALO function void exchange_halo(double *grid, int n)\n";
 
-struct stream { /* one thread */
-	uint64_t clock;        /* ns */
-	uint64_t outer;        /* when the call began that lasts to the end; 0: there is none */
+struct stream {         /* one thread */
+	uint64_t clock; /* ns */
+	uint64_t outer; /* when the call began that lasts to the end; 0: there is none */
 	uint64_t calls, steps;
 	uint32_t process;
 	unsigned live;
@@ -74,7 +79,7 @@ struct mix {
 	const char *name;
 	const struct kind *kinds;
 	unsigned nkinds, per_process;
-	bool outer;                    /* a call of kind 0 lasts as long as each thread */
+	bool outer; /* a call of kind 0 lasts as long as each thread */
 	void (*step)(struct stream *stream, uint32_t thread);
 };
 
@@ -82,9 +87,9 @@ static struct definitions d;
 static struct stream streams[THREADS_MOST];
 static struct recording_writer *writer;
 static const struct mix *mix;
-static uint64_t left;          /* spans still to be written */
+static uint64_t left; /* spans still to be written */
 static uint32_t threads, probes;
-static uint64_t *calls_of;     /* by probe */
+static uint64_t *calls_of; /* by probe */
 
 static void *need(void *memory)
 {
@@ -176,15 +181,27 @@ static void define_process(uint32_t p)
 	bool ranks = mix->per_process < THREADS_MOST;
 
 	definitions_add_process(&d);
-	d.processes[p] = (struct def_process){ .pid = 1000 + p, .parent = 999, .command = text("./job --steps 1000"), .name = text("job"),
-					       .rank = ranks ? (long)p : -1, .unit = ranks ? text("rank") : NULL, .start = BEGIN };
+	d.processes[p] = (struct def_process){ .pid = 1000 + p,
+					       .parent = 999,
+					       .command = text("./job --steps 1000"),
+					       .name = text("job"),
+					       .rank = ranks ? (long)p : -1,
+					       .unit = ranks ? text("rank") : NULL,
+					       .start = BEGIN };
 	for (unsigned i = 0; i < SITES; i++) {
 		uint32_t site = definitions_add_site(&d);
 
 		d.sites[site] = (struct def_site){
-			.process = p, .address = 0x555555550000 + 0x10000 * p + 0x120 * i, .image = 1, .offset = 0x1000 + 0x120 * i,
-			.located = true, .function = text("function_%u", i / 3), .function_offset = 0x20 + 0x40 * (i % 3),
-			.file = text("/home/user/src/job.c"), .line = 40 + 7 * i, .column = 9,
+			.process = p,
+			.address = 0x555555550000 + 0x10000 * p + 0x120 * i,
+			.image = 1,
+			.offset = 0x1000 + 0x120 * i,
+			.located = true,
+			.function = text("function_%u", i / 3),
+			.function_offset = 0x20 + 0x40 * (i % 3),
+			.file = text("/home/user/src/job.c"),
+			.line = 40 + 7 * i,
+			.column = 9,
 		};
 	}
 }
@@ -195,8 +212,13 @@ static void define(const char *models)
 
 	if (models_load_folder(&set, models) || models_add_text(set, "phases", phases, sizeof(phases) - 1))
 		exit(1);
-	d.run = (struct def_run){ .start = BEGIN, .start_realtime = 1700000000000000000ULL, .command = text("gaspbpf -p 1000 -o job.gasp"),
-				  .host = text("host"), .kernel = text("6.18"), .version = text("bench"), .rung = text("session"),
+	d.run = (struct def_run){ .start = BEGIN,
+				  .start_realtime = 1700000000000000000ULL,
+				  .command = text("gaspbpf -p 1000 -o job.gasp"),
+				  .host = text("host"),
+				  .kernel = text("6.18"),
+				  .version = text("bench"),
+				  .rung = text("session"),
 				  .cost_ns = { 270, 370, 2800 } };
 	definitions_add_image(&d);
 	definitions_add_image(&d);
@@ -213,7 +235,9 @@ static void define(const char *models)
 		if (i % mix->per_process == 0)
 			define_process(streams[i].process);
 		definitions_add_thread(&d);
-		d.threads[i] = (struct def_thread){ .process = streams[i].process, .tid = 2000 + i, .name = text("worker-%u", i % mix->per_process) };
+		d.threads[i] = (struct def_thread){ .process = streams[i].process,
+						    .tid = 2000 + i,
+						    .name = text("worker-%u", i % mix->per_process) };
 	}
 	models_free(set);
 }
@@ -231,28 +255,46 @@ static uint64_t word(const struct stream *stream, const struct def_probe *probe,
 		if (value->slot != slot || value->constant || value->unobservable)
 			continue;
 		switch (value->meaning) {
-		case MEANING_BYTES: case MEANING_COUNT: return counts[(subject ^ subject >> 5) & 3];
-		case MEANING_TYPE: case MEANING_SIZE: return 8;
-		case MEANING_PEER: case MEANING_ROOT: return stream->process ^ (subject & 1);
-		case MEANING_TAG: return 3 + (subject & 1);
-		case MEANING_PTR: return subject;
-		case MEANING_REQUEST: return 0x555555900000 + 0x140 * (subject & 15);
-		case MEANING_LOCK: return 0x555555602040 + 0x40 * (subject & 7);
-		case MEANING_ERROR: return 0;
-		default: return probe->model[0] == 'p' ? stream->steps : 0x7ffff7d00000 + 0x200ULL * slot;
+		case MEANING_BYTES:
+		case MEANING_COUNT:
+			return counts[(subject ^ subject >> 5) & 3];
+		case MEANING_TYPE:
+		case MEANING_SIZE:
+			return 8;
+		case MEANING_PEER:
+		case MEANING_ROOT:
+			return stream->process ^ (subject & 1);
+		case MEANING_TAG:
+			return 3 + (subject & 1);
+		case MEANING_PTR:
+			return subject;
+		case MEANING_REQUEST:
+			return 0x555555900000 + 0x140 * (subject & 15);
+		case MEANING_LOCK:
+			return 0x555555602040 + 0x40 * (subject & 7);
+		case MEANING_ERROR:
+			return 0;
+		default:
+			return probe->model[0] == 'p' ? stream->steps : 0x7ffff7d00000 + 0x200ULL * slot;
 		}
 	}
 	return 0x7ffe00001000 + 0x100000ULL * stream->process + 0x80 * slot;
 }
 
-static void finish(struct stream *stream, uint32_t thread, unsigned kind, uint64_t start, uint16_t depth, uint64_t subject)
+static void finish(struct stream *stream, uint32_t thread, unsigned kind, uint64_t start, uint16_t depth,
+		   uint64_t subject)
 {
 	uint32_t families = (probes + mix->nkinds - 1) / mix->nkinds;
 	uint32_t index = (uint32_t)((kind + mix->nkinds * (stream->steps % families)) % probes);
 	struct span span = {
-		.start = start, .end = stream->clock, .thread = thread, .probe = index,
+		.start = start,
+		.end = stream->clock,
+		.thread = thread,
+		.probe = index,
 		.site = stream->process * SITES + (kind * 3 + (subject ^ subject >> 4) % 3) % SITES,
-		.sequence = (uint32_t)++stream->calls, .depth = depth, .nwords = words_of[index],
+		.sequence = (uint32_t)++stream->calls,
+		.depth = depth,
+		.nwords = words_of[index],
 	};
 
 	for (unsigned i = 0; i < span.nwords; i++)
@@ -264,7 +306,8 @@ static void finish(struct stream *stream, uint32_t thread, unsigned kind, uint64
 }
 
 /* A call with nothing observed in it, and what the program does before it: `pause` ns, about. */
-static void call(struct stream *stream, uint32_t thread, unsigned kind, uint16_t depth, unsigned pause, uint64_t subject)
+static void call(struct stream *stream, uint32_t thread, unsigned kind, uint16_t depth, unsigned pause,
+		 uint64_t subject)
 {
 	uint64_t start = stream->clock += around(pause);
 

@@ -4,13 +4,13 @@
  *
  * Besides its loops it obeys:
  *
- *   pace THREADS RATE MS       threads that call site_push, RATE times a second in all, for so many ms; RATE 0: as often as
- *                              they can. Answers calls, ns, and ns of CPU time.
- *   crowd THREADS CALLS        so many threads call site_push CALLS times each. Answers the ns of CPU time of all of them.
+ *   pace THREADS RATE MS       threads that call site_push, RATE times a second in all, for so many ms; RATE 0: as
+ * often as they can. Answers calls, ns, and ns of CPU time. crowd THREADS CALLS        so many threads call site_push
+ * CALLS times each. Answers the ns of CPU time of all of them.
  *
- * `switch` is a round trip between two threads, which is two context switches where both are on one CPU (the driver sees to
- * that). `heap` keeps a few hundred blocks of several sizes: a turn is malloc, calloc, realloc and two frees. `manyN` calls N
- * functions of sites.S in turn.
+ * `switch` is a round trip between two threads, which is two context switches where both are on one CPU (the driver
+ * sees to that). `heap` keeps a few hundred blocks of several sizes: a turn is malloc, calloc, realloc and two frees.
+ * `manyN` calls N functions of sites.S in turn.
  */
 #include "loops.h"
 
@@ -21,10 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK        64      /* bytes that are allocated */
-#define LIVE         256     /* blocks that `heap` keeps, of each kind */
+#define BLOCK 64 /* bytes that are allocated */
+#define LIVE 256 /* blocks that `heap` keeps, of each kind */
 #define THREADS_MOST 256
-#define SLICE_NS     200000  /* how often a thread that keeps a pace looks at the clock */
+#define SLICE_NS 200000 /* how often a thread that keeps a pace looks at the clock */
 
 void site_nop5(long);
 void site_push(long);
@@ -89,18 +89,20 @@ static void many1(long i)
 }
 
 static const struct loop loops[] = {
-	{ "site_nop5", site_nop5 }, { "site_push", site_push }, { "site_endbr", site_endbr }, { "site_test", site_test },
-	{ "site_step", site_step }, { "malloc", malloc_free }, { "lock", lock_unlock }, { "switch", round_trip }, { "heap", heap },
-	{ "many1", many1 }, { "many20", many20 }, { "many200", many200 }, { "many2000", many2000 },
+	{ "site_nop5", site_nop5 }, { "site_push", site_push }, { "site_endbr", site_endbr },
+	{ "site_test", site_test }, { "site_step", site_step }, { "malloc", malloc_free },
+	{ "lock", lock_unlock },    { "switch", round_trip },   { "heap", heap },
+	{ "many1", many1 },         { "many20", many20 },       { "many200", many200 },
+	{ "many2000", many2000 },
 };
 
 /* --- threads that call ------------------------------------------------- */
 
 struct caller {
 	pthread_t thread;
-	uint64_t end;          /* ns; 0: when `calls` are made */
-	double per_ns;         /* calls; 0: as many as possible */
-	uint64_t calls, cpu;   /* cpu: ns */
+	uint64_t end;        /* ns; 0: when `calls` are made */
+	double per_ns;       /* calls; 0: as many as possible */
+	uint64_t calls, cpu; /* cpu: ns */
 };
 
 static pthread_barrier_t all_there;
@@ -119,7 +121,8 @@ static void *keep_pace(void *context)
 	uint64_t start = loops_now(), now;
 
 	while ((now = loops_now()) < caller->end) {
-		uint64_t due = caller->per_ns > 0 ? (uint64_t)(caller->per_ns * (double)(now - start)) : caller->calls + 100;
+		uint64_t due = caller->per_ns > 0 ? (uint64_t)(caller->per_ns * (double)(now - start))
+						  : caller->calls + 100;
 		struct timespec pause = { 0, SLICE_NS };
 
 		for (; caller->calls < due; caller->calls++)
@@ -171,10 +174,12 @@ static bool other(const char *command)
 	struct caller sum;
 
 	if (sscanf(command, "pace %u %lu %lu", &threads, &number, &ms) == 3 && threads && threads <= THREADS_MOST) {
-		sum = run_threads(threads, keep_pace, (struct caller){
-			.end = start + ms * 1000000, .per_ns = (double)number / threads / 1e9 });
+		sum = run_threads(
+			threads, keep_pace,
+			(struct caller){ .end = start + ms * 1000000, .per_ns = (double)number / threads / 1e9 });
 		loops_say(line, snprintf(line, sizeof(line), "%lu %lu %lu\n", sum.calls, loops_now() - start, sum.cpu));
-	} else if (sscanf(command, "crowd %u %lu", &threads, &number) == 2 && threads && threads <= THREADS_MOST && number > 1) {
+	} else if (sscanf(command, "crowd %u %lu", &threads, &number) == 2 && threads && threads <= THREADS_MOST &&
+		   number > 1) {
 		pthread_barrier_init(&all_there, NULL, threads);
 		sum = run_threads(threads, call_all, (struct caller){ .calls = number });
 		loops_say(line, snprintf(line, sizeof(line), "%lu\n", sum.cpu));

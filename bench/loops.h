@@ -3,7 +3,8 @@
  * loops.h - what all observed programs of bench/ are: loops of calls, timed by themselves, on demand.
  *
  * A program reads commands from its standard input and is idle in between, so one process is measured with and without
- * observers, and observers come and go while it waits. It says "ready PID" first, and answers each command with one line:
+ * observers, and observers come and go while it waits. It says "ready PID" first, and answers each command with one
+ * line:
  *
  *   loop NAME CALLS ROUNDS      the ns that each of ROUNDS times CALLS calls took
  *
@@ -19,14 +20,15 @@
 
 struct loop {
 	const char *name;
-	void (*call)(long number);     /* called CALLS times, or */
-	void (*run)(long calls);       /* called once */
+	void (*call)(long number); /* called CALLS times, or */
+	void (*run)(long calls);   /* called once */
 };
 
-/* Obeys commands until the input ends. `other` is given what is no loop, and says whether it knew it; NULL: there is none. */
+/* Obeys commands until the input ends. `other` is given what is no loop, and says whether it knew it; NULL: there is
+ * none. */
 void serve_loops(const struct loop *loops, size_t count, bool (*other)(const char *command));
 
-uint64_t loops_now(void);              /* ns, CLOCK_MONOTONIC */
+uint64_t loops_now(void); /* ns, CLOCK_MONOTONIC */
 void loops_say(const char *text, size_t length);
 
 #endif

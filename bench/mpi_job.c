@@ -5,7 +5,8 @@
  *   sendrecv   MPI_Sendrecv of one int
  *   mix        MPI_Irecv, MPI_Isend, MPI_Waitall, MPI_Sendrecv, MPI_Allreduce: one of each, of 1 to 1,000 doubles
  *
- * Each call has a function of its own around it, which -DINSTRUMENTED makes the only ones that cyg-profile instruments see.
+ * Each call has a function of its own around it, which -DINSTRUMENTED makes the only ones that cyg-profile instruments
+ * see.
  */
 #include "loops.h"
 
@@ -30,7 +31,8 @@ __attribute__((no_instrument_function)) static void need(int result)
 
 static WRAPPER void send_receive(int count, int tag)
 {
-	need(MPI_Sendrecv(out, count, MPI_DOUBLE, 0, tag, in, count, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	need(MPI_Sendrecv(out, count, MPI_DOUBLE, 0, tag, in, count, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD,
+			  MPI_STATUS_IGNORE));
 }
 
 static WRAPPER void receive_later(int count, MPI_Request *request)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu_job.c - what StarPU's example tasks_overhead does, again and again (loops.h): `tasks` submits empty tasks that use
- * no data, and waits for all of them. A call is a task.
+ * starpu_job.c - what StarPU's example tasks_overhead does, again and again (loops.h): `tasks` submits empty tasks that
+ * use no data, and waits for all of them. A call is a task.
  */
 #include "loops.h"
 

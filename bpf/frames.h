@@ -41,11 +41,11 @@
 
 struct frame {
 	struct gb_span span;
-	__u64 sp; /* at the function's first instruction; ~0: closed by another probe, not by a return */
-	__u64 ip; /* of the probed instruction */
-	bool exits; /* its end is told by the function's last instructions: no trampoline is at sp */
-	bool summed;/* it becomes no span (sums.h) */
-	__u32 user; /* kept by stack, `monitoring`: whose share that is of */
+	__u64 sp;    /* at the function's first instruction; ~0: closed by another probe, not by a return */
+	__u64 ip;    /* of the probed instruction */
+	bool exits;  /* its end is told by the function's last instructions: no trampoline is at sp */
+	bool summed; /* it becomes no span (sums.h) */
+	__u32 user;  /* kept by stack, `monitoring`: whose share that is of */
 };
 
 /* A piece of the target's memory, as it was read last (values.h). */
@@ -68,9 +68,9 @@ struct place {
 struct thread_state {
 	__u64 sequence; /* of the last span, sent or lost */
 	__u64 lost;
-	__u64 born;     /* ns; of its first call */
-	__u64 sums;     /* entries of this thread in `sums` */
-	__u32 depth;    /* frames in use */
+	__u64 born;  /* ns; of its first call */
+	__u64 sums;  /* entries of this thread in `sums` */
+	__u32 depth; /* frames in use */
 	union {
 		struct {
 			__u32 tid, pid;
@@ -78,16 +78,17 @@ struct thread_state {
 		__u64 pid_tid; /* as in struct gb_span */
 	};
 	bool ended;
-	bool counted;   /* in its user's share */
-	bool told;      /* in `tellers` */
-	bool stacked;   /* its process is in `stacked` (stacks.h) */
-	__u32 user;     /* whose share its entries are of (shares.h) */
-	__u64 ax, dx;   /* of the return that is being looked at */
+	bool counted; /* in its user's share */
+	bool told;    /* in `tellers` */
+	bool stacked; /* its process is in `stacked` (stacks.h) */
+	__u32 user;   /* whose share its entries are of (shares.h) */
+	__u64 ax, dx; /* of the return that is being looked at */
 	struct place place;
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
-	__u32 trusted;  /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
-	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0: none */
-	struct cpu_time began;  /* at its first call */
+	__u32 trusted; /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */
+	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0:
+			   none */
+	struct cpu_time began; /* at its first call */
 	struct window window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
@@ -107,8 +108,8 @@ static __always_inline void cpu_time_read(const struct task_struct *task, struct
 }
 
 /*
- * Threads with something to tell at their end, by pid. All that die together are counted out by the kernel before each of them comes to our program,
- * in any order: a process's end is told by who comes last.
+ * Threads with something to tell at their end, by pid. All that die together are counted out by the kernel before each
+ * of them comes to our program, in any order: a process's end is told by who comes last.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -131,10 +132,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_RINGBUF);
-		__uint(max_entries, 4096);
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_RINGBUF);
+			__uint(max_entries, 4096);
+		});
 } rings SEC(".maps");
 
 /* Process life, apart from the spans so that a flood of them cannot drown it. */
@@ -160,8 +162,8 @@ struct {
 } targets SEC(".maps");
 
 /*
- * Processes that user space has looked at as they are now: GB_LOOKING and the like. An entry goes when the process becomes another program or
- * its objects change, and `doubts` counts that.
+ * Processes that user space has looked at as they are now: GB_LOOKING and the like. An entry goes when the process
+ * becomes another program or its objects change, and `doubts` counts that.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -187,7 +189,7 @@ struct {
 	__type(value, struct gb_control);
 } controls SEC(".maps");
 
-bool some_off;                      /* there may be one in `controls` */
+bool some_off; /* there may be one in `controls` */
 /* The rank of each process, as @peer counts; only where `near` of some probe is used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -198,14 +200,15 @@ struct {
 } ranks SEC(".maps");
 
 /*
- * A whole machine is looked at (user/monitor): every call is summed, with its payload; processes are counted until they are known to be
- * unwanted; nobody is told of their life. Constant, so that where it is false nothing of it is left in the programs.
+ * A whole machine is looked at (user/monitor): every call is summed, with its payload; processes are counted until they
+ * are known to be unwanted; nobody is told of their life. Constant, so that where it is false nothing of it is left in
+ * the programs.
  */
 const volatile bool monitoring;
-const volatile bool spans_too;      /* with that: calls are sent, and life is told, as if nobody monitored */
+const volatile bool spans_too; /* with that: calls are sent, and life is told, as if nobody monitored */
 
-const volatile __u32 ring_mask;     /* number of rings - 1; a power of two less one */
-const volatile __u32 wakeup_bytes;  /* wake the reader when a ring holds more than this */
+const volatile __u32 ring_mask;    /* number of rings - 1; a power of two less one */
+const volatile __u32 wakeup_bytes; /* wake the reader when a ring holds more than this */
 
 static __always_inline struct gb_trouble *trouble_here(void)
 {

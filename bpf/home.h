@@ -2,34 +2,39 @@
 /*
  * home.h - may the end of this very call be watched by a return probe?
  *
- * The kernel keeps one list of return probes a thread, and takes it for a stack: a return probe that is set at a higher address than one
- * that waits throws that one away, and the thread that returns to it is killed (SIGILL). Two stacks of one thread break that: fibers, and
- * a signal handler's own stack above the thread's. What a program does with its stacks is known only when it does it, so each
- * call is asked: is it on the stack that the thread was born with? Elsewhere no return probe is set. All that wait are
- * then on one stack, and there the order is kept, whoever switches between stacks in between.
+ * The kernel keeps one list of return probes a thread, and takes it for a stack: a return probe that is set at a higher
+ * address than one that waits throws that one away, and the thread that returns to it is killed (SIGILL). Two stacks of
+ * one thread break that: fibers, and a signal handler's own stack above the thread's. What a program does with its
+ * stacks is known only when it does it, so each call is asked: is it on the stack that the thread was born with?
+ * Elsewhere no return probe is set. All that wait are then on one stack, and there the order is kept, whoever switches
+ * between stacks in between.
  *
- * The stack of a process's first thread is the one that the kernel made (mm->start_stack). Another thread's was made by the C library, which keeps
- * where it begins and its size next to each other in what the thread pointer leads to: that pair is found by what it says, since the thread pointer
- * is at the end of the stack that it describes. Without such a pair it is the mapping that holds both the stack pointer and the thread pointer, as
- * it was at first: a stack for fibers may be put right below, and look like a part of it. The bounds of a thread are looked for once, those
- * of a first thread's stack again as it grows; each other call costs a subtraction and a comparison.
+ * The stack of a process's first thread is the one that the kernel made (mm->start_stack). Another thread's was made by
+ * the C library, which keeps where it begins and its size next to each other in what the thread pointer leads to: that
+ * pair is found by what it says, since the thread pointer is at the end of the stack that it describes. Without such a
+ * pair it is the mapping that holds both the stack pointer and the thread pointer, as it was at first: a stack for
+ * fibers may be put right below, and look like a part of it. The bounds of a thread are looked for once, those of a
+ * first thread's stack again as it grows; each other call costs a subtraction and a comparison.
  *
- * A thread whose system calls somebody else takes has none, either. And each process is asked: has user space seen what it maps? After an exec, and from the moment when its linker says that objects come
- * or go, nobody knows whether an exception may pass through the function. Only a link for both ends of a call (a session) can leave the
- * return alone for one call; elsewhere user space decides for all calls beforehand (user/probe/returns.c).
+ * A thread whose system calls somebody else takes has none, either. And each process is asked: has user space seen what
+ * it maps? After an exec, and from the moment when its linker says that objects come or go, nobody knows whether an
+ * exception may pass through the function. Only a link for both ends of a call (a session) can leave the return alone
+ * for one call; elsewhere user space decides for all calls beforehand (user/probe/returns.c).
  */
 #ifndef GASPBPF_HOME_H
 #define GASPBPF_HOME_H
 
 #include "frames.h"
 
-const volatile bool choosing; /* each call may choose: it is seen by a session link */
-const volatile __u32 observer;  /* gaspbpf itself: its process */
+const volatile bool choosing;  /* each call may choose: it is seen by a session link */
+const volatile __u32 observer; /* gaspbpf itself: its process */
 
 #define SS_AUTODISARM (1u << 31)
-#define TELLING_WORDS 320      /* of what the thread pointer leads to, that are looked at */
-#define TELLING_MOST 16384     /* bytes from the thread pointer to the end of its stack, at most */
-#define BORN_WITH 131072       /* bytes of a first thread's stack that the kernel makes at exec, below where it begins (mm/exec: stack_expand) */
+#define TELLING_WORDS 320  /* of what the thread pointer leads to, that are looked at */
+#define TELLING_MOST 16384 /* bytes from the thread pointer to the end of its stack, at most */
+#define BORN_WITH                                                                                                \
+	131072 /* bytes of a first thread's stack that the kernel makes at exec, below where it begins (mm/exec: \
+		  stack_expand) */
 #define PAGE_SHIFT 12
 #define EBUSY 16
 
@@ -77,8 +82,8 @@ static __always_inline int stack_keep(struct thread_state *t, const struct stack
 }
 
 /*
- * Where another thread maps something at this moment, nobody can ask for mappings from here. The first pages of a first thread's stack are known all the same:
- * they are there from the exec on, unless less was allowed (ulimit -s).
+ * Where another thread maps something at this moment, nobody can ask for mappings from here. The first pages of a first
+ * thread's stack are known all the same: they are there from the exec on, unless less was allowed (ulimit -s).
  */
 static __always_inline bool is_where_born(const struct mm_struct *mm, __u64 sp)
 {
@@ -115,8 +120,8 @@ __noinline int stack_find(struct thread_state *t, __u64 sp)
 }
 
 /*
- * Is this the stack that the thread has for its signal handlers (sigaltstack)? One that is disarmed while a handler runs (SS_AUTODISARM) is not known then, and may lie in
- * the thread's own: with that no call is at home.
+ * Is this the stack that the thread has for its signal handlers (sigaltstack)? One that is disarmed while a handler
+ * runs (SS_AUTODISARM) is not known then, and may lie in the thread's own: with that no call is at home.
  */
 static __always_inline bool on_signal_stack(const struct task_struct *task, __u64 sp)
 {
@@ -124,14 +129,15 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
 }
 
 /*
- * The kernel's code at which a return probe ends makes a system call. Would anybody but the kernel take it? A tracer (other than gaspbpf, which holds processes while
- * it looks at them) that takes its two stops for breakpoints, as ltrace does, sends the thread astray; a program that has its system
- * calls given back to itself (Syscall User Dispatch: emulators of other systems) gets a SIGSYS that it cannot understand.
+ * The kernel's code at which a return probe ends makes a system call. Would anybody but the kernel take it? A tracer
+ * (other than gaspbpf, which holds processes while it looks at them) that takes its two stops for breakpoints, as
+ * ltrace does, sends the thread astray; a program that has its system calls given back to itself (Syscall User
+ * Dispatch: emulators of other systems) gets a SIGSYS that it cannot understand.
  */
 static __always_inline bool has_calls_taken(const struct task_struct *task)
 {
 	return (task->ptrace && task->parent->tgid != observer) ||
-		task->thread_info.syscall_work & 1UL << SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH;
+	       task->thread_info.syscall_work & 1UL << SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH;
 }
 
 /* Is it on the thread's own stack, and the innermost return probe, whoever has set it, too? */

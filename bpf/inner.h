@@ -2,19 +2,22 @@
 /*
  * inner.h - did the program call, or did the runtime call itself?
  *
- * A runtime is built from its own functions: the next iterations of an ordered loop are handed out with a call of the function that waits for its turn,
- * MPI-IO sends messages, a shared heap takes a lock. Such calls are counted apart, in a sum of their own and with a mark on their span.
+ * A runtime is built from its own functions: the next iterations of an ordered loop are handed out with a call of the
+ * function that waits for its turn, MPI-IO sends messages, a shared heap takes a lock. Such calls are counted apart, in
+ * a sum of their own and with a mark on their span.
  *
  * A call at depth 0 is the program's, as far as the kernel can tell: for it nothing is done. Of any other one the call
- * directly around it, on the same thread, must be of the same runtime. Then the return address decides: where it lies in
- * the file that holds the called function itself, the runtime called. That file is as far below and above the probed instruction in
- * every process as it is in the file, so two numbers of the probe tell it. Code of the program that runs inside a call (the body of a parallel
- * region, a reduction, an error handler) returns elsewhere, and its calls are the program's. Unless its call is its last act and a jump: then it has the
- * return address of the code itself, which the runtime called by a pointer. So the instruction before that address must be a call of
- * something in the file, or by its table of other files' functions.
+ * directly around it, on the same thread, must be of the same runtime. Then the return address decides: where it lies
+ * in the file that holds the called function itself, the runtime called. That file is as far below and above the probed
+ * instruction in every process as it is in the file, so two numbers of the probe tell it. Code of the program that runs
+ * inside a call (the body of a parallel region, a reduction, an error handler) returns elsewhere, and its calls are the
+ * program's. Unless its call is its last act and a jump: then it has the return address of the code itself, which the
+ * runtime called by a pointer. So the instruction before that address must be a call of something in the file, or by
+ * its table of other files' functions.
  *
- * The return address decides nothing where program and runtime are one file (code_size 0), and it is not known of some calls that never
- * return. There the call around it does: what is called inside of one is the runtime's, unless that one calls back.
+ * The return address decides nothing where program and runtime are one file (code_size 0), and it is not known of some
+ * calls that never return. There the call around it does: what is called inside of one is the runtime's, unless that
+ * one calls back.
  *
  * A runtime of several files, and calls around that were not followed: user/capture/inner.c.
  */
@@ -39,8 +42,10 @@ static __noinline int is_direct_call(__u64 caller, __u64 code, __u32 size)
 	return before.last[0] == 0xe8 && caller + distance - code < size;
 }
 
-/* caller: the return address; 0: not known. ip: of the probed instruction. sp: of the call, and of the one around it. */
-static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb_probe *around, __u64 caller, __u64 ip, bool same_sp)
+/* caller: the return address; 0: not known. ip: of the probed instruction. sp: of the call, and of the one around it.
+ */
+static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb_probe *around, __u64 caller, __u64 ip,
+				       bool same_sp)
 {
 	if (!p->runtime || p->runtime != around->runtime || p->happens)
 		return 0;
@@ -57,10 +62,11 @@ static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb
 }
 
 /*
- * Of a call around which none is followed, but one may be in progress whose return was left alone. When that one ended is not known,
- * so only the return address can tell.
+ * Of a call around which none is followed, but one may be in progress whose return was left alone. When that one ended
+ * is not known, so only the return address can tell.
  */
-static __always_inline __u8 inner_alone(struct thread_state *t, const struct gb_probe *p, __u64 sp, __u64 caller, __u64 ip)
+static __always_inline __u8 inner_alone(struct thread_state *t, const struct gb_probe *p, __u64 sp, __u64 caller,
+					__u64 ip)
 {
 	__u64 code = ip - p->code_below;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look.bpf.c - where threads stand, without stopping them: an iterator over all tasks that tells of those of the processes in `wanted`.
+ * look.bpf.c - where threads stand, without stopping them: an iterator over all tasks that tells of those of the
+ * processes in `wanted`.
  *
- * A thread that is not on a processor is in the kernel, and its program's registers are saved at the top of its kernel stack. How long it has not
- * run is told by its processor's own clock, which leaves out time that a hypervisor took away: two readings of the same processor's clock are never further
- * apart than real time. So user space runs this on each processor in turn.
+ * A thread that is not on a processor is in the kernel, and its program's registers are saved at the top of its kernel
+ * stack. How long it has not run is told by its processor's own clock, which leaves out time that a hypervisor took
+ * away: two readings of the same processor's clock are never further apart than real time. So user space runs this on
+ * each processor in turn.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * neighbours.bpf.c - whose probes are where: an iterator over the kernel's links that tells of those of many uprobes which are not ours.
+ * neighbours.bpf.c - whose probes are where: an iterator over the kernel's links that tells of those of many uprobes
+ * which are not ours.
  *
- * The file is told by the inode that the kernel's probes are in. That is the one below an overlay, and no matter of names and mount namespaces.
+ * The file is told by the inode that the kernel's probes are in. That is the one below an overlay, and no matter of
+ * names and mount namespaces.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

@@ -2,8 +2,8 @@
 /*
  * observe.bpf.c - one probe hit: the call, the return, the span.
  *
- * Where a return probe does no harm, a session program sees call and return on one link; the pair `call` and `leave` serves
- * uprobe_multi links and perf events. Elsewhere `call` is alone, or the function's last instructions have `last`
+ * Where a return probe does no harm, a session program sees call and return on one link; the pair `call` and `leave`
+ * serves uprobe_multi links and perf events. Elsewhere `call` is alone, or the function's last instructions have `last`
  * (user/probe/returns.c tells which). frames.h tells how the two ends of a call find each other, stacks.h how they
  * do where a thread has several stacks; values.h fetches what a call carries.
  */
@@ -15,13 +15,14 @@
 
 extern bool bpf_session_is_return(void) __ksym __weak; /* Linux 6.13, commit adf644ff8573 */
 
-bool filter_targets;                /* look the process up in `targets`; told once the processes are known, so not a constant */
-bool active;                        /* observation is on */
+bool filter_targets; /* look the process up in `targets`; told once the processes are known, so not a constant */
+bool active;         /* observation is on */
 
 /*
- * A function may jump back to its first instruction: a loop that it begins with, or a last call of itself. Then the probe there is hit without
- * a call. As a call is followed by a return probe, a further round finds the kernel's trampoline in the place of the return
- * address, and the frame of that very call on top. A new call in the same place has a real return address there.
+ * A function may jump back to its first instruction: a loop that it begins with, or a last call of itself. Then the
+ * probe there is hit without a call. As a call is followed by a return probe, a further round finds the kernel's
+ * trampoline in the place of the return address, and the frame of that very call on top. A new call in the same place
+ * has a real return address there.
  */
 static __noinline int is_round(struct thread_state *t, __u64 sp, __u32 id)
 {
@@ -115,7 +116,8 @@ static __noinline struct thread_state *thread_new(void)
 	return t;
 }
 
-/* Keeps a call by the place of its return address. 0, or 1: there is no room. Static, since Linux 6.1 puts only what it knows to be of a map into one. */
+/* Keeps a call by the place of its return address. 0, or 1: there is no room. Static, since Linux 6.1 puts only what it
+ * knows to be of a map into one. */
 static __noinline int stack_begin(struct thread_state *t, struct frame *f)
 {
 	struct stack_place place = { 0 };
@@ -409,7 +411,8 @@ __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 n
 }
 
 /*
- * The frame of the call that ends here. GB_DEPTH: none; code that functions share, or a call that began before the observation.
+ * The frame of the call that ends here. GB_DEPTH: none; code that functions share, or a call that began before the
+ * observation.
  */
 __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 {
@@ -435,7 +438,8 @@ __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 	return GB_DEPTH;
 }
 
-/* The place of the frame that this return ends, the topmost one from now on. GB_DEPTH: none; that is counted where it is odd. */
+/* The place of the frame that this return ends, the topmost one from now on. GB_DEPTH: none; that is counted where it
+ * is odd. */
 __noinline __u32 top_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
 	struct gb_probe *p = bpf_map_lookup_elem(&probes, &id);
@@ -452,9 +456,10 @@ __noinline __u32 top_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 
 }
 
 /*
- * Is the topmost frame, which is at the stack pointer of a return, certainly the one that returns? On a session link a return is only told of a call
- * that was followed. Then the place says it all, unless a tail call has put two frames there: the probes of the upper one may have been taken
- * out meanwhile, and its return not told. Asking for the probe's number costs about as much as all else that is done to find a frame.
+ * Is the topmost frame, which is at the stack pointer of a return, certainly the one that returns? On a session link a
+ * return is only told of a call that was followed. Then the place says it all, unless a tail call has put two frames
+ * there: the probes of the upper one may have been taken out meanwhile, and its return not told. Asking for the probe's
+ * number costs about as much as all else that is done to find a frame.
  */
 static __always_inline bool is_plain(const struct thread_state *t, __u32 top)
 {
@@ -504,32 +509,49 @@ static __always_inline int on_return(struct pt_regs *ctx, bool session)
 /* Does a jcc with this condition jump? Its low bit turns the meaning round. */
 static __always_inline bool condition_holds(__u64 flags, __u32 condition)
 {
-	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
+	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80,
+	     overflow = flags & 0x800;
 	bool holds;
 
 	switch (condition >> 1) {
-	case 0: holds = overflow; break;
-	case 1: holds = carry; break;
-	case 2: holds = zero; break;
-	case 3: holds = carry || zero; break;
-	case 4: holds = sign; break;
-	case 5: holds = parity; break;
-	case 6: holds = sign != overflow; break;
-	default: holds = zero || sign != overflow;
+	case 0:
+		holds = overflow;
+		break;
+	case 1:
+		holds = carry;
+		break;
+	case 2:
+		holds = zero;
+		break;
+	case 3:
+		holds = carry || zero;
+		break;
+	case 4:
+		holds = sign;
+		break;
+	case 5:
+		holds = parity;
+		break;
+	case 6:
+		holds = sign != overflow;
+		break;
+	default:
+		holds = zero || sign != overflow;
 	}
 	return holds != (condition & 1);
 }
 
 /*
- * A return probe of somebody else at the instruction of our probe replaces the return address in this process, too, even if
- * it is for another process. We leave it alone by intention here, so it is worth a word.
+ * A return probe of somebody else at the instruction of our probe replaces the return address in this process, too,
+ * even if it is for another process. We leave it alone by intention here, so it is worth a word.
  */
 static __always_inline void look_for_trampoline(const struct frame *f)
 {
 	struct gb_trouble *seen;
 	__u64 caller;
 
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller || !holds_trampoline(f->sp))
+	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller ||
+	    !holds_trampoline(f->sp))
 		return; /* as it was, or the function itself has changed it */
 	seen = trouble_here();
 	if (seen)
@@ -614,7 +636,8 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 		return 0;
 	}
 	found = t ? find_ended(t, sp, id) : GB_DEPTH;
-	if (!t || found >= GB_DEPTH || !t->frames[found].exits) /* one that began before the function had probes here has a return probe */
+	if (!t || found >= GB_DEPTH ||
+	    !t->frames[found].exits) /* one that began before the function had probes here has a return probe */
 		return 0;
 	t->ax = ctx->ax;
 	t->dx = ctx->dx;

@@ -8,7 +8,8 @@
 #include "frames.h"
 #include "home.h"
 
-/* Is the word on top of the stack the kernel's own return trampoline? At a function's start: it was called last by one that has a return probe. */
+/* Is the word on top of the stack the kernel's own return trampoline? At a function's start: it was called last by one
+ * that has a return probe. */
 __noinline int holds_trampoline(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -21,8 +22,9 @@ __noinline int holds_trampoline(__u64 sp)
 }
 
 /*
- * Where the thread is, for comparing it with its frames. It stands in a map and is read anew each time: what comparisons in a loop say of a local variable the
- * verifier keeps, and finds each round another one; that took most of the time that loading took.
+ * Where the thread is, for comparing it with its frames. It stands in a map and is read anew each time: what
+ * comparisons in a loop say of a local variable the verifier keeps, and finds each round another one; that took most of
+ * the time that loading took.
  */
 static __always_inline const volatile struct place *place_here(struct thread_state *t, __u64 sp)
 {
@@ -36,8 +38,9 @@ static __always_inline const volatile struct place *place_here(struct thread_sta
 }
 
 /*
- * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of its own interrupts
- * calls on the other one, so those go on; but once the thread is back there, nothing of the handler's is left.
+ * What a stack pointer says of a frame. Only pointers into one stack can be compared. A signal handler with a stack of
+ * its own interrupts calls on the other one, so those go on; but once the thread is back there, nothing of the
+ * handler's is left.
  */
 static __always_inline bool has_passed(const volatile struct place *here, __u64 frame_sp)
 {

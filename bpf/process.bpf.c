@@ -64,7 +64,8 @@ static __always_inline void end_stacks(struct task_struct *task, struct thread_s
 	t->stacked = false;
 }
 
-/* ns that the thread has been in the kernel since then: of its processor time, which is exact, the share that ticks found there. */
+/* ns that the thread has been in the kernel since then: of its processor time, which is exact, the share that ticks
+ * found there. */
 static __always_inline __u64 system_since(const struct task_struct *task, const struct cpu_time *began)
 {
 	struct cpu_time now;
@@ -148,7 +149,8 @@ static __noinline int doubt(__u32 pid)
 	return 1;
 }
 
-/* A runtime loads its own plug-ins inside its functions: the thread is in one. They are looked at later, and do not throw through it. */
+/* A runtime loads its own plug-ins inside its functions: the thread is in one. They are looked at later, and do not
+ * throw through it. */
 static __always_inline bool loads_its_own(void)
 {
 	const struct thread_state *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -157,8 +159,9 @@ static __always_inline bool loads_its_own(void)
 }
 
 /*
- * Pages of code that a process had mapped when its linker last gave a sign. The sign that its objects are consistent comes also where it has
- * found that there was nothing to map, and of a namespace of their own (dlmopen) nothing else can be read.
+ * Pages of code that a process had mapped when its linker last gave a sign. The sign that its objects are consistent
+ * comes also where it has found that there was nothing to map, and of a namespace of their own (dlmopen) nothing else
+ * can be read.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -273,9 +276,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 }
 
 /*
- * A thread that is held stops before its next instruction: here its linker has mapped objects, and none of their code has run. Only where its tracer is
- * surely there to take the signal away, and where it is not blocked, which would deliver it in some other place; nor where somebody's own waits for this
- * thread, since that one would be all that comes.
+ * A thread that is held stops before its next instruction: here its linker has mapped objects, and none of their code
+ * has run. Only where its tracer is surely there to take the signal away, and where it is not blocked, which would
+ * deliver it in some other place; nor where somebody's own waits for this thread, since that one would be all that
+ * comes.
  */
 static __always_inline bool hold_here(void)
 {
@@ -351,7 +355,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	bpf_map_delete_elem(&tellers, &pid);
 	bpf_map_delete_elem(&looked, &pid);
 	bpf_map_delete_elem(&code_mapped, &pid);
-	forget_control(pid); /* one that is no target may have one, too, and the next process of its number is not off */
+	forget_control(
+		pid); /* one that is no target may have one, too, and the next process of its number is not off */
 	if (bpf_map_delete_elem(&targets, &pid)) /* it is none, or another thread has just told its end */
 		return 0;
 	thread_ended(task, task->pid, GB_LIFE_EXIT, bpf_ktime_get_ns(), 0);
@@ -376,7 +381,8 @@ int open_frames(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* The calls in progress, while they are: whoever reads this must expect that they change meanwhile (user/capture/open.c). */
+/* The calls in progress, while they are: whoever reads this must expect that they change meanwhile
+ * (user/capture/open.c). */
 SEC("iter/task")
 int show_frames(struct bpf_iter__task *ctx)
 {

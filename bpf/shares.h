@@ -2,12 +2,14 @@
 /*
  * shares.h - who has taken how much of the maps that all users of a machine share.
  *
- * Where a whole machine is looked at, threads of all users make entries in the same maps, and each of them has a limit. So that one user's excess
- * falls on himself, a user never has more of a map than is left free in it: one user alone gets half, and whoever comes after him, however
- * late, finds half of the rest. What is refused is counted with the user.
+ * Where a whole machine is looked at, threads of all users make entries in the same maps, and each of them has a limit.
+ * So that one user's excess falls on himself, a user never has more of a map than is left free in it: one user alone
+ * gets half, and whoever comes after him, however late, finds half of the rest. What is refused is counted with the
+ * user.
  *
- * That is asked only where an entry is made: at a thread's first call, or its first of a function. Each number has one side that writes it: `taken` is
- * the kernel's; sums are removed by user space, which counts them in `returned`. What is in use is the difference, and exact.
+ * That is asked only where an entry is made: at a thread's first call, or its first of a function. Each number has one
+ * side that writes it: `taken` is the kernel's; sums are removed by user space, which counts them in `returned`. What
+ * is in use is the difference, and exact.
  *
  * A user is the real user of the thread's first call. Users beyond the most that are known share one account.
  */
@@ -71,7 +73,8 @@ static __always_inline __u64 returned_by(__u32 user)
 	return count ? *count : 0;
 }
 
-/* The room's number as an index of fixed arrays: the register that is checked, and no copy of it in memory. GB_ROOMS: it is none. */
+/* The room's number as an index of fixed arrays: the register that is checked, and no copy of it in memory. GB_ROOMS:
+ * it is none. */
 static __always_inline __u32 room_index(__u32 room)
 {
 	barrier_var(room);

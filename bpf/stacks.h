@@ -2,13 +2,14 @@
 /*
  * stacks.h - calls in progress where a thread has many stacks.
  *
- * Programs with user-level threads (ucontext, fibers, coroutines) change stacks inside a function, and go on with another call of the
- * same function there; they may even finish a call on another thread than the one that began it. A stack of frames for each
- * thread would be wrong then. But the place of a call's return address is its own, in the whole process, for as long as the
- * call is in progress. So calls of such functions are kept in one map by process and stack pointer. When one is found in the place of a
- * new call, it has been left without a return.
+ * Programs with user-level threads (ucontext, fibers, coroutines) change stacks inside a function, and go on with
+ * another call of the same function there; they may even finish a call on another thread than the one that began it. A
+ * stack of frames for each thread would be wrong then. But the place of a call's return address is its own, in the
+ * whole process, for as long as the call is in progress. So calls of such functions are kept in one map by process and
+ * stack pointer. When one is found in the place of a new call, it has been left without a return.
  *
- * When a process ends, those of its calls that did not are looked for in the whole map. Only where it has ever had one: its number is in `stacked` then.
+ * When a process ends, those of its calls that did not are looked for in the whole map. Only where it has ever had one:
+ * its number is in `stacked` then.
  *
  * The span goes to the thread that finishes the call. It has depth 0: what contains what cannot be told.
  */

@@ -2,9 +2,10 @@
 /*
  * sums.h - what remains of calls that become no span.
  *
- * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/govern/govern.c). Such calls are
- * counted here, and timed where their end was seen, by thread and probe: so the profile is exact however much is missing on
- * the timeline. A call that is sent costs nothing here. One entry is written by one thread only, so nothing is atomic.
+ * A span can find its ring full; a probe can be so hot that spans of it would cost too much (user/govern/govern.c).
+ * Such calls are counted here, and timed where their end was seen, by thread and probe: so the profile is exact however
+ * much is missing on the timeline. A call that is sent costs nothing here. One entry is written by one thread only, so
+ * nothing is atomic.
  */
 #ifndef GASPBPF_SUMS_H
 #define GASPBPF_SUMS_H
@@ -54,8 +55,9 @@ static __always_inline bool is_readable(const struct frame *f, const struct gb_n
 
 	if (n->flags & GB_NUMBER_NULL && (!word_of(f, n->null_slot, &other) || other << (n->null_left & 63) == n->null))
 		return false;
-	if (n->flags & GB_NUMBER_LEAST && (!word_of(f, n->least_slot, &other) ||
-					   (__s64)cut_word(other, n->least_left, n->least_left, n->least_signed) < (__s64)n->least))
+	if (n->flags & GB_NUMBER_LEAST &&
+	    (!word_of(f, n->least_slot, &other) ||
+	     (__s64)cut_word(other, n->least_left, n->least_left, n->least_signed) < (__s64)n->least))
 		return false;
 	return !(n->flags & GB_NUMBER_VALID) || cut_word(word, n->valid_left, n->valid_right, false) == n->valid_equals;
 }

@@ -7,7 +7,8 @@
 
 #include "frames.h"
 
-/* The payload of a gfortran array descriptor: elem_len x product of the extents (libgfortran.h, GCC 8 and later). Not static, so that the verifier looks at it once. */
+/* The payload of a gfortran array descriptor: elem_len x product of the extents (libgfortran.h, GCC 8 and later). Not
+ * static, so that the verifier looks at it once. */
 __noinline int decode_gfc_bytes(__u64 descriptor, __u64 *result)
 {
 	struct {
@@ -64,9 +65,9 @@ static __always_inline int read_one(__u64 address, __u32 width, __u64 *word)
 }
 
 /*
- * What was read last of the target's memory. A read costs a tenth to a quarter of a microsecond, and for 64 bytes hardly more than for
- * eight; and what a call carries often lies together: arguments on the stack, members of one struct. Never across the end of
- * a page: what lies there may be not mapped, or no memory at all.
+ * What was read last of the target's memory. A read costs a tenth to a quarter of a microsecond, and for 64 bytes
+ * hardly more than for eight; and what a call carries often lies together: arguments on the stack, members of one
+ * struct. Never across the end of a page: what lies there may be not mapped, or no memory at all.
  */
 #define PAGE 4096
 
@@ -191,8 +192,9 @@ static __noinline int read_stack(struct frame *f, const struct gb_op *op)
 }
 
 /*
- * One step of a capture program. A slot that cannot be filled is marked as unread. Not static, so that the verifier looks at it once and not once for each
- * step that there may be, which took most of the time that loading took; a call costs one to two nanoseconds.
+ * One step of a capture program. A slot that cannot be filled is marked as unread. Not static, so that the verifier
+ * looks at it once and not once for each step that there may be, which took most of the time that loading took; a call
+ * costs one to two nanoseconds.
  */
 __noinline int run_op(struct thread_state *t, struct frame *f, const struct gb_op *op)
 {

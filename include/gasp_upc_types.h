@@ -9,7 +9,7 @@
 
 /* Section 5.3: the numbers that pupc_create_event() gives; those of PUPC 1.1 section 3.1. */
 #define GASP_UPC_USEREVT_START 0xC0000000u
-#define GASP_UPC_USEREVT_END   0xFFFFFFFFu
+#define GASP_UPC_USEREVT_END 0xFFFFFFFFu
 
 /* Opaque: a pointer-to-shared, and upc_lock_t. Tools get pointers to storage that holds the value, 8 or 16 bytes. */
 typedef void gasp_upc_PTS_t;

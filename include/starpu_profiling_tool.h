@@ -2,8 +2,8 @@
 /*
  * starpu_profiling_tool.h - StarPU's profiling interface for tools (hal-03868526), sections 3 and 4.
  *
- * For tools that are compiled where StarPU is not installed, or has no such header. gaspbpf drives them (gaspbpf --starpu-tool, docs/starpu.md): on
- * jobs whose StarPU lacks the interface, on running ones, and on recordings.
+ * For tools that are compiled where StarPU is not installed, or has no such header. gaspbpf drives them (gaspbpf
+ * --starpu-tool, docs/starpu.md): on jobs whose StarPU lacks the interface, on running ones, and on recordings.
  */
 #ifndef __STARPU_PROFILING_TOOL_H__
 #define __STARPU_PROFILING_TOOL_H__
@@ -34,10 +34,7 @@ enum starpu_prof_tool_event {
 };
 
 /* Section 4.2.2. */
-enum starpu_prof_tool_driver_type {
-	starpu_prof_tool_driver_cpu,
-	starpu_prof_tool_driver_gpu
-};
+enum starpu_prof_tool_driver_type { starpu_prof_tool_driver_cpu, starpu_prof_tool_driver_gpu };
 
 /* How a callback is registered. gaspbpf registers it whatever this says. */
 enum starpu_prof_tool_command {
@@ -50,24 +47,24 @@ struct starpu_conf;
 
 /* Section 4.2.1. What an event does not tell is -1 (ids), 0 or NULL. */
 struct starpu_prof_tool_info {
-	struct starpu_conf *conf;        /* NULL: it is in another process */
+	struct starpu_conf *conf; /* NULL: it is in another process */
 	enum starpu_prof_tool_event event_type;
-	unsigned int starpu_version[3];  /* by the library's name: the third is 0 */
-	int thread_id;                   /* the kernel's */
-	int worker_id;                   /* -1: not a worker */
+	unsigned int starpu_version[3]; /* by the library's name: the third is 0 */
+	int thread_id;                  /* the kernel's */
+	int worker_id;                  /* -1: not a worker */
 	int device_number;
 	enum starpu_prof_tool_driver_type driver_type;
-	unsigned memnode;                /* transfers: where the data goes; else the worker's */
+	unsigned memnode; /* transfers: where the data goes; else the worker's */
 	unsigned bytes_to_transfer;
 #if defined(__GNUC__)
-	__extension__ union {            /* the document spells it both ways */
+	__extension__ union { /* the document spells it both ways */
 		unsigned bytes_transferred;
 		unsigned bytes_transfered;
 	};
 #else
 	unsigned bytes_transferred;
 #endif
-	void *fun_ptr;                   /* of the job's address space: gaspbpf_function_name() knows it */
+	void *fun_ptr; /* of the job's address space: gaspbpf_function_name() knows it */
 };
 
 /* Section 4.2.3. */
@@ -82,22 +79,26 @@ struct starpu_prof_tool_api_info {
 #endif
 };
 
-typedef void (*starpu_prof_tool_cb_func)(struct starpu_prof_tool_info *, union starpu_prof_tool_event_info *, struct starpu_prof_tool_api_info *);
-typedef void (*starpu_prof_tool_entry_register_func)(enum starpu_prof_tool_event event_type, starpu_prof_tool_cb_func cb,
-						     enum starpu_prof_tool_command info);
-typedef void (*starpu_prof_tool_entry_func)(starpu_prof_tool_entry_register_func reg, starpu_prof_tool_entry_register_func unreg);
+typedef void (*starpu_prof_tool_cb_func)(struct starpu_prof_tool_info *, union starpu_prof_tool_event_info *,
+					 struct starpu_prof_tool_api_info *);
+typedef void (*starpu_prof_tool_entry_register_func)(enum starpu_prof_tool_event event_type,
+						     starpu_prof_tool_cb_func cb, enum starpu_prof_tool_command info);
+typedef void (*starpu_prof_tool_entry_func)(starpu_prof_tool_entry_register_func reg,
+					    starpu_prof_tool_entry_register_func unreg);
 
 /* What the tool library provides. */
-void starpu_prof_tool_library_register(starpu_prof_tool_entry_register_func reg, starpu_prof_tool_entry_register_func unreg);
+void starpu_prof_tool_library_register(starpu_prof_tool_entry_register_func reg,
+				       starpu_prof_tool_entry_register_func unreg);
 
 #if defined(__GNUC__)
 /*
- * gaspbpf's own: the name of the function that fun_ptr points to, in a callback; NULL where it is not known. The function is NULL where
- * somebody else drives the tool.
+ * gaspbpf's own: the name of the function that fun_ptr points to, in a callback; NULL where it is not known. The
+ * function is NULL where somebody else drives the tool.
  */
 extern const char *gaspbpf_function_name(const void *fun_ptr) __attribute__((weak));
 
-/* Tells gaspbpf that the tool was compiled with this header: StarPU 1.5's own has two members more in the middle of the struct. */
+/* Tells gaspbpf that the tool was compiled with this header: StarPU 1.5's own has two members more in the middle of the
+ * struct. */
 extern __attribute__((weak, visibility("default"))) const char gaspbpf_starpu_info_of_1_4;
 const char gaspbpf_starpu_info_of_1_4 = 1;
 #endif

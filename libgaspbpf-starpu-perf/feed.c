@@ -2,9 +2,9 @@
 /*
  * feed.c - where the counters come from.
  *
- * gaspbpf observes a job, or reads a recording, and runs this very library as a tool in its unprivileged process: there it is told each counter that
- * has changed (user/toolhost/counters.c) and prints a line. gaspbpf passes that on, and here, in the program that listens, the lines
- * are read again. So nothing but text comes from the observer.
+ * gaspbpf observes a job, or reads a recording, and runs this very library as a tool in its unprivileged process: there
+ * it is told each counter that has changed (user/toolhost/counters.c) and prints a line. gaspbpf passes that on, and
+ * here, in the program that listens, the lines are read again. So nothing but text comes from the observer.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,12 +41,15 @@ static struct {
 EXPORTED void gaspbpf_tool_counters(const struct gaspbpf_counters *c)
 {
 	static const unsigned scopes[] = {
-		starpu_perf_counter_scope_global, starpu_perf_counter_scope_per_worker, starpu_perf_counter_scope_per_codelet,
+		starpu_perf_counter_scope_global,
+		starpu_perf_counter_scope_per_worker,
+		starpu_perf_counter_scope_per_codelet,
 	};
 
 	/* What is not known (UINT64_MAX) is -1 there, as the interface's numbers have a sign. */
-	printf(WORD " %u %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %s\n", scopes[c->scope], c->worker, c->kind,
-	       (int64_t)c->submitted, (int64_t)c->peak_submitted, (int64_t)c->peak_ready, (int64_t)c->executed, c->busy_ns, c->name ? c->name : "");
+	printf(WORD " %u %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %s\n",
+	       scopes[c->scope], c->worker, c->kind, (int64_t)c->submitted, (int64_t)c->peak_submitted,
+	       (int64_t)c->peak_ready, (int64_t)c->executed, c->busy_ns, c->name ? c->name : "");
 }
 
 EXPORTED void gaspbpf_tool_counters_pause(void)
@@ -62,8 +65,10 @@ static void take_line(char *line)
 	uint64_t busy;
 	int name = 0;
 
-	if (sscanf(line, WORD " %u %" SCNd64 " %" SCNu64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNu64 " %n", &row.scope, &row.worker,
-		   &row.kind, &row.submitted, &row.peak_submitted, &row.peak_ready, &row.executed, &busy, &name) < 8)
+	if (sscanf(line,
+		   WORD " %u %" SCNd64 " %" SCNu64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNu64 " %n",
+		   &row.scope, &row.worker, &row.kind, &row.submitted, &row.peak_submitted, &row.peak_ready,
+		   &row.executed, &busy, &name) < 8)
 		return;
 	row.busy = busy / 1000.0;
 	line[strcspn(line, "\n")] = '\0';
@@ -97,7 +102,8 @@ static bool wait_ready(void)
 	return ready;
 }
 
-/* gaspbpf: as GASPBPF says, else that of the checkout or installation that this library is in, else where PATH has it. */
+/* gaspbpf: as GASPBPF says, else that of the checkout or installation that this library is in, else where PATH has it.
+ */
 static const char *find_gaspbpf(const char *library, char *path, size_t size)
 {
 	static const char *const near[] = { "../../gaspbpf", "../bin/gaspbpf" };
@@ -160,7 +166,9 @@ static void run(const char *source)
 	argv[n++] = library;
 	error = start(argv);
 	if (error) {
-		fprintf(stderr, "libgaspbpf-starpu-perf: %s cannot be started: %s: no counters: set GASPBPF to its path\n", argv[0], strerror(error));
+		fprintf(stderr,
+			"libgaspbpf-starpu-perf: %s cannot be started: %s: no counters: set GASPBPF to its path\n",
+			argv[0], strerror(error));
 		feed.child = 0;
 		return;
 	}

@@ -12,12 +12,12 @@
 
 /* One row of counters, as the feed tells it. */
 struct row {
-	unsigned scope;          /* enum starpu_perf_counter_scope */
-	int64_t worker;          /* per_worker */
-	uint64_t kind;           /* per_codelet: its address in the job */
-	char *name;              /* of the codelet; NULL: none */
+	unsigned scope;                                          /* enum starpu_perf_counter_scope */
+	int64_t worker;                                          /* per_worker */
+	uint64_t kind;                                           /* per_codelet: its address in the job */
+	char *name;                                              /* of the codelet; NULL: none */
 	int64_t submitted, peak_submitted, peak_ready, executed; /* -1: not known */
-	double busy;             /* us */
+	double busy;                                             /* us */
 };
 
 /* perf.c: a row has changed. On the feed's thread. */

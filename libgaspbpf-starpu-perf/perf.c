@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf.c - StarPU's performance monitoring (hal-03868526, section 5.3): scopes, types, counters, sets, listeners, samples.
+ * perf.c - StarPU's performance monitoring (hal-03868526, section 5.3): scopes, types, counters, sets, listeners,
+ * samples.
  *
- * All of a listener's life and all samples are under one lock. A sample is the listener's own while its callback runs; a callback may set and unset
- * listeners, its own too, but what it frees lives on until it returns.
+ * All of a listener's life and all samples are under one lock. A sample is the listener's own while its callback runs;
+ * a callback may set and unset listeners, its own too, but what it frees lives on until it returns.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -44,15 +45,21 @@ struct counter {
 /* Section 5.5. */
 static const struct counter counters[] = {
 	{ 0x20, GLOBAL, INT64, SUBMITTED, "starpu.task.g_total_submitted", "number of tasks submitted" },
-	{ 0x21, GLOBAL, INT64, PEAK_SUBMITTED, "starpu.task.g_peak_submitted", "most tasks at a time submitted and waiting for their dependencies" },
-	{ 0x22, GLOBAL, INT64, PEAK_READY, "starpu.task.g_peak_ready", "most tasks at a time ready and waiting for a worker" },
+	{ 0x21, GLOBAL, INT64, PEAK_SUBMITTED, "starpu.task.g_peak_submitted",
+	  "most tasks at a time submitted and waiting for their dependencies" },
+	{ 0x22, GLOBAL, INT64, PEAK_READY, "starpu.task.g_peak_ready",
+	  "most tasks at a time ready and waiting for a worker" },
 	{ 0x40, WORKER, INT64, EXECUTED, "starpu.task.w_total_executed", "number of tasks executed by the worker" },
-	{ 0x41, WORKER, DOUBLE, EXECUTION_TIME, "starpu.task.w_cumul_execution_time", "execution time of the worker's tasks, in us" },
+	{ 0x41, WORKER, DOUBLE, EXECUTION_TIME, "starpu.task.w_cumul_execution_time",
+	  "execution time of the worker's tasks, in us" },
 	{ 0x60, CODELET, INT64, SUBMITTED, "starpu.task.c_total_submitted", "number of the codelet's tasks submitted" },
-	{ 0x61, CODELET, INT64, PEAK_SUBMITTED, "starpu.task.c_peak_submitted", "most of the codelet's tasks at a time waiting for their dependencies" },
-	{ 0x62, CODELET, INT64, PEAK_READY, "starpu.task.c_peak_ready", "most of the codelet's tasks at a time waiting for a worker" },
+	{ 0x61, CODELET, INT64, PEAK_SUBMITTED, "starpu.task.c_peak_submitted",
+	  "most of the codelet's tasks at a time waiting for their dependencies" },
+	{ 0x62, CODELET, INT64, PEAK_READY, "starpu.task.c_peak_ready",
+	  "most of the codelet's tasks at a time waiting for a worker" },
 	{ 0x63, CODELET, INT64, EXECUTED, "starpu.task.c_total_executed", "number of the codelet's tasks executed" },
-	{ 0x64, CODELET, DOUBLE, EXECUTION_TIME, "starpu.task.c_cumul_execution_time", "execution time of the codelet's tasks, in us" },
+	{ 0x64, CODELET, DOUBLE, EXECUTION_TIME, "starpu.task.c_cumul_execution_time",
+	  "execution time of the codelet's tasks, in us" },
 };
 #define COUNTERS ((int)(sizeof(counters) / sizeof(counters[0])))
 
@@ -60,7 +67,10 @@ static const struct {
 	int id;
 	const char *name;
 } scopes[] = { { GLOBAL, "global" }, { WORKER, "per_worker" }, { CODELET, "per_codelet" } },
-  types[] = { { starpu_perf_counter_type_int32, "int32" }, { INT64, "int64" }, { starpu_perf_counter_type_float, "float" }, { DOUBLE, "double" } };
+  types[] = { { starpu_perf_counter_type_int32, "int32" },
+	      { INT64, "int64" },
+	      { starpu_perf_counter_type_float, "float" },
+	      { DOUBLE, "double" } };
 
 /* A mistake of the program (section 5.4.4): as StarPU does, it ends there. */
 static void __attribute__((format(printf, 1, 2), noreturn)) mistake(const char *format, ...)
@@ -164,8 +174,8 @@ EXPORTED void starpu_perf_counter_list_avail(enum starpu_perf_counter_scope scop
 {
 	for (int i = 0; i < COUNTERS; i++)
 		if (counters[i].scope == scope)
-			printf("0x%02x: %s [%s] - %s\n", counters[i].id, counters[i].name, starpu_perf_counter_type_id_to_name(counters[i].type),
-			       counters[i].help);
+			printf("0x%02x: %s [%s] - %s\n", counters[i].id, counters[i].name,
+			       starpu_perf_counter_type_id_to_name(counters[i].type), counters[i].help);
 }
 
 EXPORTED void starpu_perf_counter_list_all_avail(void)
@@ -208,7 +218,8 @@ static void enable(struct starpu_perf_counter_set *set, int id, bool on, const c
 	if (!counter)
 		mistake("%s: there is no counter with the id %d", function, id);
 	if (counter->scope != set->scope)
-		mistake("%s: %s is not a counter of the set's scope, %s", function, counter->name, starpu_perf_counter_scope_id_to_name(set->scope));
+		mistake("%s: %s is not a counter of the set's scope, %s", function, counter->name,
+			starpu_perf_counter_scope_id_to_name(set->scope));
 	set->enabled[counter->what] = on;
 }
 
@@ -230,12 +241,12 @@ struct starpu_perf_counter_listener {
 	struct starpu_perf_counter_set set; /* as it was when the listener was made */
 	callback_fn callback;
 	void *argument;
-	unsigned users;          /* places where it is set, the program's own hold, and a callback that runs */
+	unsigned users; /* places where it is set, the program's own hold, and a callback that runs */
 };
 
 struct codelet {
 	const struct starpu_codelet *address; /* of the job, if this is it; or one that gaspbpf_starpu_codelet() made */
-	char *name;              /* of the latter */
+	char *name;                           /* of the latter */
 	struct starpu_perf_counter_listener *listener;
 };
 
@@ -247,10 +258,10 @@ static size_t ncodelets;
 
 /* What came, for what is said at the end. With the lock. */
 static struct {
-	uint64_t tasks;          /* samples of any scope */
-	uint64_t codelets;       /* of a codelet */
-	uint64_t nobody;         /* of a worker without a known number, for whom nobody listened */
-	bool unknown[WHATS];     /* said */
+	uint64_t tasks;      /* samples of any scope */
+	uint64_t codelets;   /* of a codelet */
+	uint64_t nobody;     /* of a worker without a known number, for whom nobody listened */
+	bool unknown[WHATS]; /* said */
 } came;
 
 /* All with the lock. */
@@ -270,15 +281,18 @@ static void put(struct starpu_perf_counter_listener **place, struct starpu_perf_
 	let_go(before);
 }
 
-static void check_scope(const struct starpu_perf_counter_listener *listener, enum starpu_perf_counter_scope scope, const char *function)
+static void check_scope(const struct starpu_perf_counter_listener *listener, enum starpu_perf_counter_scope scope,
+			const char *function)
 {
 	if (!listener)
 		mistake("%s: no listener", function);
 	if (listener->set.scope != scope)
-		mistake("%s: the listener's set has the scope %s", function, starpu_perf_counter_scope_id_to_name(listener->set.scope));
+		mistake("%s: the listener's set has the scope %s", function,
+			starpu_perf_counter_scope_id_to_name(listener->set.scope));
 }
 
-EXPORTED struct starpu_perf_counter_listener *starpu_perf_counter_listener_init(struct starpu_perf_counter_set *set, callback_fn callback, void *user_arg)
+EXPORTED struct starpu_perf_counter_listener *starpu_perf_counter_listener_init(struct starpu_perf_counter_set *set,
+										callback_fn callback, void *user_arg)
 {
 	struct starpu_perf_counter_listener *listener = calloc(1, sizeof(*listener));
 
@@ -306,7 +320,8 @@ EXPORTED void starpu_perf_counter_set_global_listener(struct starpu_perf_counter
 	feed_start();
 }
 
-EXPORTED void starpu_perf_counter_set_per_worker_listener(unsigned workerid, struct starpu_perf_counter_listener *listener)
+EXPORTED void starpu_perf_counter_set_per_worker_listener(unsigned workerid,
+							  struct starpu_perf_counter_listener *listener)
 {
 	check_scope(listener, WORKER, __func__);
 	if (workerid >= WORKERS)
@@ -354,7 +369,8 @@ EXPORTED struct starpu_codelet *gaspbpf_starpu_codelet(const char *name)
 	return (struct starpu_codelet *)copy;
 }
 
-EXPORTED void starpu_perf_counter_set_per_codelet_listener(struct starpu_codelet *cl, struct starpu_perf_counter_listener *listener)
+EXPORTED void starpu_perf_counter_set_per_codelet_listener(struct starpu_codelet *cl,
+							   struct starpu_perf_counter_listener *listener)
 {
 	check_scope(listener, CODELET, __func__);
 	pthread_mutex_lock(&lock);
@@ -410,7 +426,8 @@ struct starpu_perf_counter_sample {
 	const struct row *row;
 };
 
-static const struct counter *check(const struct starpu_perf_counter_sample *sample, int id, enum starpu_perf_counter_type type, const char *function)
+static const struct counter *check(const struct starpu_perf_counter_sample *sample, int id,
+				   enum starpu_perf_counter_type type, const char *function)
 {
 	const struct counter *counter = counter_by_id(id);
 
@@ -420,11 +437,13 @@ static const struct counter *check(const struct starpu_perf_counter_sample *samp
 		mistake("%s: %s is not enabled in the listener's set", function, counter->name);
 	if (counter->type != type)
 		mistake("%s: %s is of type %s: use starpu_perf_counter_sample_get_%s_value()", function, counter->name,
-			starpu_perf_counter_type_id_to_name(counter->type), starpu_perf_counter_type_id_to_name(counter->type));
+			starpu_perf_counter_type_id_to_name(counter->type),
+			starpu_perf_counter_type_id_to_name(counter->type));
 	return counter;
 }
 
-EXPORTED int32_t starpu_perf_counter_sample_get_int32_value(struct starpu_perf_counter_sample *sample, const int counter_id)
+EXPORTED int32_t starpu_perf_counter_sample_get_int32_value(struct starpu_perf_counter_sample *sample,
+							    const int counter_id)
 {
 	check(sample, counter_id, starpu_perf_counter_type_int32, __func__);
 	return 0; /* there is no such counter */
@@ -433,32 +452,41 @@ EXPORTED int32_t starpu_perf_counter_sample_get_int32_value(struct starpu_perf_c
 static int64_t value_of(const struct row *row, enum what what)
 {
 	switch (what) {
-	case SUBMITTED: return row->submitted;
-	case PEAK_SUBMITTED: return row->peak_submitted;
-	case PEAK_READY: return row->peak_ready;
-	default: return row->executed;
+	case SUBMITTED:
+		return row->submitted;
+	case PEAK_SUBMITTED:
+		return row->peak_submitted;
+	case PEAK_READY:
+		return row->peak_ready;
+	default:
+		return row->executed;
 	}
 }
 
-EXPORTED int64_t starpu_perf_counter_sample_get_int64_value(struct starpu_perf_counter_sample *sample, const int counter_id)
+EXPORTED int64_t starpu_perf_counter_sample_get_int64_value(struct starpu_perf_counter_sample *sample,
+							    const int counter_id)
 {
 	const struct counter *counter = check(sample, counter_id, INT64, __func__);
 	int64_t value = value_of(sample->row, counter->what);
 
 	if (value < 0 && !came.unknown[counter->what]) {
-		fprintf(stderr, "libgaspbpf-starpu-perf: %s is not known with the job's build of StarPU: it is given as -1\n", counter->name);
+		fprintf(stderr,
+			"libgaspbpf-starpu-perf: %s is not known with the job's build of StarPU: it is given as -1\n",
+			counter->name);
 		came.unknown[counter->what] = true;
 	}
 	return value;
 }
 
-EXPORTED float starpu_perf_counter_sample_get_float_value(struct starpu_perf_counter_sample *sample, const int counter_id)
+EXPORTED float starpu_perf_counter_sample_get_float_value(struct starpu_perf_counter_sample *sample,
+							  const int counter_id)
 {
 	check(sample, counter_id, starpu_perf_counter_type_float, __func__);
 	return 0; /* there is no such counter */
 }
 
-EXPORTED double starpu_perf_counter_sample_get_double_value(struct starpu_perf_counter_sample *sample, const int counter_id)
+EXPORTED double starpu_perf_counter_sample_get_double_value(struct starpu_perf_counter_sample *sample,
+							    const int counter_id)
 {
 	check(sample, counter_id, DOUBLE, __func__);
 	return sample->row->busy;
@@ -484,7 +512,8 @@ static struct starpu_perf_counter_listener *listener_of(const struct row *row)
 		return row->worker < 0 ? everybody : row->worker < WORKERS ? workers[row->worker] : NULL;
 	case CODELET:
 		for (size_t i = 0; i < ncodelets; i++)
-			if (codelets[i].name ? row->name && !strcmp(codelets[i].name, row->name) : (uintptr_t)codelets[i].address == row->kind)
+			if (codelets[i].name ? row->name && !strcmp(codelets[i].name, row->name)
+					     : (uintptr_t)codelets[i].address == row->kind)
 				return codelets[i].listener;
 		return NULL;
 	default:
@@ -531,10 +560,13 @@ void perf_end(void)
 	for (size_t i = 0; i < ncodelets; i++)
 		listens |= codelets[i].listener != NULL;
 	if (came.nobody)
-		fprintf(stderr, "libgaspbpf-starpu-perf: %llu samples of workers were given to nobody: the workers' numbers are not known with the job's build "
-			"of StarPU; starpu_perf_counter_set_all_per_worker_listeners() gets them\n", (unsigned long long)came.nobody);
+		fprintf(stderr,
+			"libgaspbpf-starpu-perf: %llu samples of workers were given to nobody: the workers' numbers are not known with the job's build "
+			"of StarPU; starpu_perf_counter_set_all_per_worker_listeners() gets them\n",
+			(unsigned long long)came.nobody);
 	if (listens && came.tasks && !came.codelets)
-		fprintf(stderr, "libgaspbpf-starpu-perf: no listener of a codelet was told anything: which codelet a task has is not known with the job's "
+		fprintf(stderr,
+			"libgaspbpf-starpu-perf: no listener of a codelet was told anything: which codelet a task has is not known with the job's "
 			"build of StarPU\n");
 	pthread_mutex_unlock(&lock);
 }

@@ -2,9 +2,9 @@
 /*
  * pupc.c - user events for any program (GASP 1.4 section 5.2 and 5.3, PUPC 1.1 sections 3.3 to 3.5), without a tool.
  *
- * Starting and ending an event does nothing: those functions are in entries.S. Creating one gives its name a number, and keeps name and
- * format where an observer finds them, however late it comes (gaspbpf/pupc_table.h). The same name has the same number. The functions whose
- * names end in _body are what entries.S jumps to.
+ * Starting and ending an event does nothing: those functions are in entries.S. Creating one gives its name a number,
+ * and keeps name and format where an observer finds them, however late it comes (gaspbpf/pupc_table.h). The same name
+ * has the same number. The functions whose names end in _body are what entries.S jumps to.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -20,15 +20,20 @@
 static struct pupc_entry entries[PUPC_TABLE_ROOM];
 
 __attribute__((visibility("default"))) struct pupc_table pupc_table = {
-	.magic = PUPC_TABLE_MAGIC, .version = PUPC_TABLE_VERSION, .entry_size = sizeof(struct pupc_entry),
-	.first = PUPC_USEREVT_FIRST, .room = PUPC_TABLE_ROOM, .on = 1, .entries = 0,
+	.magic = PUPC_TABLE_MAGIC,
+	.version = PUPC_TABLE_VERSION,
+	.entry_size = sizeof(struct pupc_entry),
+	.first = PUPC_USEREVT_FIRST,
+	.room = PUPC_TABLE_ROOM,
+	.on = 1,
+	.entries = 0,
 };
 
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
 /*
- * Copies what is certainly readable. PUPC 1.1 knows no format, so a program that was compiled for it calls with whatever is in
- * the register of the second argument: that must not be followed.
+ * Copies what is certainly readable. PUPC 1.1 knows no format, so a program that was compiled for it calls with
+ * whatever is in the register of the second argument: that must not be followed.
  */
 static void copy_text(char *to, size_t room, const char *from)
 {
@@ -131,7 +136,8 @@ __attribute__((visibility("default"))) unsigned int pupc_tick_granularityus(void
 	return us < 1 ? 1 : (unsigned int)us;
 }
 
-/* --- Fortran: names with an underscore, arguments by reference, lengths of texts last; events are in entries.S ------ */
+/* --- Fortran: names with an underscore, arguments by reference, lengths of texts last; events are in entries.S ------
+ */
 
 static void copy_fortran(char *to, size_t room, const char *from, size_t length)
 {
@@ -143,7 +149,8 @@ static void copy_fortran(char *to, size_t room, const char *from, size_t length)
 	to[length] = '\0';
 }
 
-__attribute__((visibility("default"))) int pupc_create_event_(const char *name, const char *desc, size_t name_length, size_t desc_length);
+__attribute__((visibility("default"))) int pupc_create_event_(const char *name, const char *desc, size_t name_length,
+							      size_t desc_length);
 int pupc_create_event_(const char *name, const char *desc, size_t name_length, size_t desc_length)
 {
 	struct pupc_entry texts;

@@ -6,13 +6,13 @@
  *
  *   process PID RANK                            rank -1: none; its first thread has the tid PID
  *   thread PID TID
- *   call TID START END SYMBOL [NAME=VALUE...]   times in ns from the beginning; calls of a thread in the order of their ends
- *   atomic TID TIME SYMBOL
- *   comm PID HANDLE TIME ID RANK...             what the handle means to the process from then on: its members' ranks in the job
- *   end TIME                                    of the run
+ *   call TID START END SYMBOL [NAME=VALUE...]   times in ns from the beginning; calls of a thread in the order of their
+ * ends atomic TID TIME SYMBOL comm PID HANDLE TIME ID RANK...             what the handle means to the process from
+ * then on: its members' ranks in the job end TIME                                    of the run
  *
- * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the recording
- * gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those not named are unknown.
+ * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
+ * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
+ * not named are unknown.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -28,8 +28,8 @@
 #define MOST 1024
 
 static const char program[] = "model program\nlanguage PROGRAM\nlibrary job\n"
-	"WORK function void work(long step)\nOTHER function void other(void)\n"
-	"model_end\n";
+			      "WORK function void work(long step)\nOTHER function void other(void)\n"
+			      "model_end\n";
 
 static struct definitions d;
 static struct model_set *models;
@@ -88,9 +88,16 @@ static uint32_t probe_of(const char *symbol)
 		fail("too many functions");
 	slots[index] = capture.program.slots;
 	d.probes[index] = (struct def_probe){
-		.event = copy(function->event), .number = function->number, .model = copy(function->model->name), .role = function->role,
-		.marks = function->marks, .symbol = copy(symbol), .prototype = copy(function->prototype), .offset = 64 * index,
-		.values = capture.values, .nvalues = capture.nvalues,
+		.event = copy(function->event),
+		.number = function->number,
+		.model = copy(function->model->name),
+		.role = function->role,
+		.marks = function->marks,
+		.symbol = copy(symbol),
+		.prototype = copy(function->prototype),
+		.offset = 64 * index,
+		.values = capture.values,
+		.nvalues = capture.nvalues,
 	};
 	return index;
 }
@@ -128,8 +135,13 @@ static void add_process(uint32_t pid, long rank)
 
 	if (index == NO_INDEX)
 		fail("out of memory");
-	d.processes[index] = (struct def_process){ .pid = pid, .parent = 1, .command = copy("./job"), .name = copy("job"), .rank = rank,
-						   .unit = rank >= 0 ? copy("rank") : NULL, .start = BEGIN };
+	d.processes[index] = (struct def_process){ .pid = pid,
+						   .parent = 1,
+						   .command = copy("./job"),
+						   .name = copy("job"),
+						   .rank = rank,
+						   .unit = rank >= 0 ? copy("rank") : NULL,
+						   .start = BEGIN };
 	add_thread(index, pid);
 }
 
@@ -197,7 +209,8 @@ static void add_call(char *text, bool atomic)
 
 static void add_comm(char *text)
 {
-	char *next, *pid = strtok_r(text, " \n", &next), *handle = strtok_r(NULL, " \n", &next), *time = strtok_r(NULL, " \n", &next);
+	char *next, *pid = strtok_r(text, " \n", &next), *handle = strtok_r(NULL, " \n", &next),
+		    *time = strtok_r(NULL, " \n", &next);
 	char *id = strtok_r(NULL, " \n", &next), *rank;
 	int64_t ranks[MOST];
 	size_t count = 0;
@@ -210,8 +223,11 @@ static void add_comm(char *text)
 	index = definitions_add_comm(&d);
 	if (index == NO_INDEX)
 		fail("out of memory");
-	d.comms[index] = (struct def_comm){ .process = process_of(strtoul(pid, NULL, 10)), .handle = strtoull(handle, NULL, 0),
-					    .since = BEGIN + strtoull(time, NULL, 10), .has_id = true, .id = strtoul(id, NULL, 10) };
+	d.comms[index] = (struct def_comm){ .process = process_of(strtoul(pid, NULL, 10)),
+					    .handle = strtoull(handle, NULL, 0),
+					    .since = BEGIN + strtoull(time, NULL, 10),
+					    .has_id = true,
+					    .id = strtoul(id, NULL, 10) };
 	if (comm_set_members(&d.comms[index], ranks, count))
 		fail("out of memory");
 }
@@ -226,8 +242,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: compose FILE MODELS < TEXT\n");
 		return 2;
 	}
-	d.run = (struct def_run){ .start = BEGIN, .start_realtime = 1700000000000000000ULL, .command = copy("compose"), .host = copy("host"),
-				  .kernel = copy("6.18"), .version = copy("test"), .rung = copy("session") };
+	d.run = (struct def_run){ .start = BEGIN,
+				  .start_realtime = 1700000000000000000ULL,
+				  .command = copy("compose"),
+				  .host = copy("host"),
+				  .kernel = copy("6.18"),
+				  .version = copy("test"),
+				  .rung = copy("session") };
 	definitions_add_image(&d);
 	d.images[0] = (struct def_image){ .path = copy("/job") };
 	if (recording_create(&writer, fd, argv[1], &d))

@@ -94,7 +94,7 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances; /* the innermost first */
-	unsigned int depth; /* return probes in progress on this thread */
+	unsigned int depth;                       /* return probes in progress on this thread */
 };
 
 struct sched_entity {
@@ -120,7 +120,7 @@ struct task_struct {
 	unsigned int __state;
 	int on_cpu;
 	struct sched_entity se;
-	__u64 utime, stime;     /* ns; by ticks on most kernels */
+	__u64 utime, stime; /* ns; by ticks on most kernels */
 	unsigned long nvcsw, nivcsw;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */
@@ -130,10 +130,10 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	struct task_struct *real_parent;
-	struct task_struct *parent;      /* a tracer, while there is one */
-	unsigned int ptrace;             /* 0: nobody traces it */
+	struct task_struct *parent; /* a tracer, while there is one */
+	unsigned int ptrace;        /* 0: nobody traces it */
 	sigset_t blocked;
-	struct sigpending pending;       /* what waits for this thread alone */
+	struct sigpending pending; /* what waits for this thread alone */
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct thread_struct thread;

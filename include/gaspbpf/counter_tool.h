@@ -13,10 +13,10 @@
 struct gaspbpf_counters {
 	uint32_t scope;
 	uint32_t pid;
-	int64_t worker;          /* scope 1; below 0: its number is not known */
-	uint64_t kind;           /* scope 2: address of the description in the job */
-	const char *name;        /* of the kind, or the worker's thread; NULL: unknown */
-	const char *model;       /* "starpu" */
+	int64_t worker;    /* scope 1; below 0: its number is not known */
+	uint64_t kind;     /* scope 2: address of the description in the job */
+	const char *name;  /* of the kind, or the worker's thread; NULL: unknown */
+	const char *model; /* "starpu" */
 	uint64_t submitted, internal, peak_submitted, peak_ready, executed; /* UINT64_MAX: not known */
 	uint64_t busy_ns;
 };

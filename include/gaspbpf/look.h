@@ -7,15 +7,18 @@
 
 #include "gaspbpf/wire.h"
 
-#define GB_LOOK_REGISTERS 17 /* numbered as DWARF does for x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, and the return address: here ip */
+#define GB_LOOK_REGISTERS                                                                                           \
+	17 /* numbered as DWARF does for x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, and the return address: \
+	      here ip */
 
 struct gb_look {
 	gb_u32 pid, tid;
 	gb_u64 registers[GB_LOOK_REGISTERS]; /* of its program; as of when it last came into the kernel */
-	gb_u64 orig_ax;   /* number of its system call; negative: it is in none */
-	gb_u64 switches;  /* times that it left a processor */
-	gb_u64 ran;       /* ns of processor time */
-	gb_u64 last, now; /* ns of its processor's own clock: when it last ran there, and now; `now` 0: this was read on another one */
+	gb_u64 orig_ax;                      /* number of its system call; negative: it is in none */
+	gb_u64 switches;                     /* times that it left a processor */
+	gb_u64 ran;                          /* ns of processor time */
+	gb_u64 last, now; /* ns of its processor's own clock: when it last ran there, and now; `now` 0: this was read on
+			     another one */
 	gb_u32 state;     /* as in struct task_struct; 0: it runs, or would if it could */
 	gb_u32 on_cpu;    /* it runs right now: registers are out of date */
 	gb_u32 cpu;
@@ -27,7 +30,7 @@ struct gb_look {
 /* A return address that a return probe, anybody's, has replaced by the kernel's trampoline. */
 struct gb_return {
 	gb_u32 pid, tid;
-	gb_u64 stack;     /* where it stood */
+	gb_u64 stack; /* where it stood */
 	gb_u64 address;
 };
 

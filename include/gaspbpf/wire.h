@@ -29,23 +29,24 @@ typedef __u64 gb_u64;
 typedef __s32 gb_s32;
 #endif
 
-#define GB_REGISTERS 6   /* integer argument registers: rdi rsi rdx rcx r8 r9 */
-#define GB_SLOTS 20      /* words that one call can carry */
-#define GB_OPS 32        /* steps of one capture program; a power of two */
+#define GB_REGISTERS 6 /* integer argument registers: rdi rsi rdx rcx r8 r9 */
+#define GB_SLOTS 20    /* words that one call can carry */
+#define GB_OPS 32      /* steps of one capture program; a power of two */
 /*
  * Calls in progress that are followed on a thread. One less than the kernel's own limit of nested return probes: a
  * thread that reaches that one, and leaves the calls by longjmp, gets no return probe any more, since the kernel
  * looks at the limit before it clears what was left behind.
  */
 #define GB_DEPTH 63
-#define GB_PROBES 8192   /* probes of one session */
-#define GB_COMM 16       /* TASK_COMM_LEN */
+#define GB_PROBES 8192 /* probes of one session */
+#define GB_COMM 16     /* TASK_COMM_LEN */
 
 /*
- * Where a call says whose part of the global address space it is about: a rank in some bits of an argument register. `bits` 0: nothing is there.
+ * Where a call says whose part of the global address space it is about: a rank in some bits of an argument register.
+ * `bits` 0: nothing is there.
  */
 struct gb_near {
-	gb_u8 reg;   /* 0..5 as above */
+	gb_u8 reg; /* 0..5 as above */
 	gb_u8 shift;
 	gb_u8 bits;
 	gb_u8 zero;
@@ -61,9 +62,11 @@ enum gb_op_kind {
 	GB_OP_RESULT,    /* slot = the returned integer or pointer (rax); at return only */
 	GB_OP_RESULT2,   /* slot = the second eightbyte of the result (rdx); at return only */
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
-	GB_OP_TEXT,      /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer */
-	GB_OP_TEXTS,     /* slot[source] is the number of an event: what struct gb_texts has of it */
-	GB_OP_STACK_WORDS, /* `source` slots from this one = as many words at [sp + offset], as they are; see GB_STACK_WORDS */
+	GB_OP_TEXT,  /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer
+		      */
+	GB_OP_TEXTS, /* slot[source] is the number of an event: what struct gb_texts has of it */
+	GB_OP_STACK_WORDS, /* `source` slots from this one = as many words at [sp + offset], as they are; see
+			      GB_STACK_WORDS */
 };
 
 /* Decoders of a data layout that must be read while the call is in progress. */
@@ -73,11 +76,12 @@ enum gb_decoder {
 
 /* Of GB_OP_STACK_WORDS: at most so many; and its slot is so far from the last one. */
 #define GB_STACK_WORDS 8
-#define GB_TEXT_WORDS 8  /* of GB_OP_TEXT */
+#define GB_TEXT_WORDS 8 /* of GB_OP_TEXT */
 
 /*
- * What user space knows of an event that programs announce, by process and number: how many slots its values take, and which of these are
- * pointers to texts. The texts follow in slots from that of GB_OP_TEXTS on, GB_TEXTS_WORDS each, cut where they are longer.
+ * What user space knows of an event that programs announce, by process and number: how many slots its values take, and
+ * which of these are pointers to texts. The texts follow in slots from that of GB_OP_TEXTS on, GB_TEXTS_WORDS each, cut
+ * where they are longer.
  */
 #define GB_TEXTS 2
 #define GB_TEXTS_WORDS 4
@@ -115,44 +119,53 @@ struct gb_probe {
 	gb_u8 slots;
 	gb_u8 entry_ops;
 	gb_u8 return_ops;
-	gb_u8 flags; /* GB_PROBE_* */
+	gb_u8 flags;         /* GB_PROBE_* */
 	gb_u32 return_slots; /* bit i: slot i is filled at the return */
 	gb_u32 opener;       /* GB_PROBE_CLOSES: the probe whose span ends here */
 	gb_u32 pushed;       /* bytes that the function has pushed before the probed instruction */
-	gb_u32 skip;         /* changes under way: a call is followed where no bit of a random number is in here, else only counted; 0: all are */
-	gb_u32 control;      /* GB_CONTROL_* */
-	gb_u8 wary;          /* its return probe may do harm in some process: where user space has not looked (GB_LOOKED) it is left out */
-	gb_u8 rounds;        /* the function may jump back to where the probe is, so not each hit is a call (is_round(), bpf/observe.bpf.c) */
+	gb_u32 skip;    /* changes under way: a call is followed where no bit of a random number is in here, else only
+			   counted; 0: all are */
+	gb_u32 control; /* GB_CONTROL_* */
+	gb_u8 wary;   /* its return probe may do harm in some process: where user space has not looked (GB_LOOKED) it is
+			 left out */
+	gb_u8 rounds; /* the function may jump back to where the probe is, so not each hit is a call (is_round(),
+			 bpf/observe.bpf.c) */
 	gb_u16 zero;
-	gb_u16 runtime;      /* whose function it is: a number that functions of one runtime share; 0: nobody's, and no call of it is inner (bpf/inner.h) */
-	gb_u8 calls_back;    /* it runs code of its caller's: what is called inside may be the program's */
-	gb_u8 happens;       /* it tells what the runtime does by itself: no call of it is inner */
-	gb_u32 code_below;   /* its file's code begins so far below the probed instruction ... */
-	gb_u32 code_size;    /* ... and has so many bytes; 0: runtime and program share the file */
-	struct gb_near near[GB_NEAR]; /* calls that are all about the caller's own part are no events; near[0].bits 0: they are */
-	gb_u64 out_at;       /* changes under way: ns; when its probes were last taken out; calls that began before and did not return since ended then */
+	gb_u16 runtime; /* whose function it is: a number that functions of one runtime share; 0: nobody's, and no call
+			   of it is inner (bpf/inner.h) */
+	gb_u8 calls_back;             /* it runs code of its caller's: what is called inside may be the program's */
+	gb_u8 happens;                /* it tells what the runtime does by itself: no call of it is inner */
+	gb_u32 code_below;            /* its file's code begins so far below the probed instruction ... */
+	gb_u32 code_size;             /* ... and has so many bytes; 0: runtime and program share the file */
+	struct gb_near near[GB_NEAR]; /* calls that are all about the caller's own part are no events; near[0].bits 0:
+					 they are */
+	gb_u64 out_at; /* changes under way: ns; when its probes were last taken out; calls that began before and did
+			  not return since ended then */
 	struct gb_op ops[GB_OPS];
 };
 
 /* gb_probe.control: 0: not seen while its process has switched measurement off; */
 #define GB_CONTROL_ALWAYS 255 /* seen nevertheless; */
-#define GB_CONTROL_SLOT 1     /* else slot + this: the call switches it off where that slot is 0 (as an int), else on; it is no span */
+#define GB_CONTROL_SLOT \
+	1 /* else slot + this: the call switches it off where that slot is 0 (as an int), else on; it is no span */
 
 #define GB_PROBE_NO_RETURN 0x01 /* only the call is observed: an ATOMIC event */
 #define GB_PROBE_OPENS 0x02     /* the span lasts until a closing probe is hit on the same thread */
 #define GB_PROBE_CLOSES 0x04    /* ends the span of probe `opener`; no span of its own */
 #define GB_PROBE_CALLER 0x08    /* read the return address at the call: this function may never return */
-#define GB_PROBE_EXITS 0x10     /* the end of a call is told by probes on the function's last instructions, not by a return probe */
-#define GB_PROBE_STACKS 0x20    /* with EXITS: a thread may change stacks within a call, and a stack its thread */
+#define GB_PROBE_EXITS \
+	0x10 /* the end of a call is told by probes on the function's last instructions, not by a return probe */
+#define GB_PROBE_STACKS 0x20 /* with EXITS: a thread may change stacks within a call, and a stack its thread */
 
-#define GB_PROBE_SAMPLED 0x40   /* `skip` has been used: a return may be of a call that was only counted */
-#define GB_PROBE_SUMMED 0x80    /* its calls become no spans: struct gb_sum has them */
+#define GB_PROBE_SAMPLED 0x40 /* `skip` has been used: a return may be of a call that was only counted */
+#define GB_PROBE_SUMMED 0x80  /* its calls become no spans: struct gb_sum has them */
 
 #define GB_SKIP_ALL 0xffffffffu /* gb_probe.skip: every call is only counted */
 
 /*
  * What a probe on a last instruction has in the upper half of its cookie, above the number of the function's
- * probe: a ret, a jump to another function, or such a jump under a condition, numbered as the processor does (the low four bits of a jcc).
+ * probe: a ret, a jump to another function, or such a jump under a condition, numbered as the processor does (the low
+ * four bits of a jcc).
  */
 #define GB_EXIT_RETURN 1
 #define GB_EXIT_JUMP 2
@@ -169,15 +182,16 @@ enum gb_end {
 	GB_END_ATOMIC,     /* only the call is observed: start == end */
 	GB_END_TAIL,       /* its last act was a jump to another function, and what that did is not part of the span */
 	GB_END_OFF,        /* measurement was switched off inside; that is the end */
-	GB_END_ALONE,      /* the call is counted; its return was left alone, since to watch it might have done harm (bpf/home.h) */
+	GB_END_ALONE,      /* the call is counted; its return was left alone, since to watch it might have done harm
+			      (bpf/home.h) */
 	GB_ENDS
 };
 
 /* One finished call, as it comes out of a ring: the header, then `values` words. */
 struct gb_span {
-	gb_u64 start;  /* ns */
-	gb_u64 end;    /* ns */
-	gb_u64 caller; /* return address: the call site is the instruction before it */
+	gb_u64 start;   /* ns */
+	gb_u64 end;     /* ns */
+	gb_u64 caller;  /* return address: the call site is the instruction before it */
 	gb_u64 pid_tid; /* pid << 32 | tid */
 	gb_u32 probe;
 	gb_u32 sequence; /* low half of the thread's count of calls, from 1; lost spans count too */
@@ -196,7 +210,8 @@ struct gb_span {
 
 #define GB_SPAN_HEADER 48 /* bytes before value[] */
 
-/* A call in progress, as the iterator show_frames writes it: this, then a whole struct gb_span whose end is not known. */
+/* A call in progress, as the iterator show_frames writes it: this, then a whole struct gb_span whose end is not known.
+ */
 struct gb_open {
 	gb_u64 pid_tid;
 	gb_u32 depth;  /* calls in progress below it */
@@ -208,27 +223,29 @@ struct gb_open {
  * calls = spans + lost + summed + skipped.
  */
 struct gb_sum_place {
-	gb_u64 born;  /* ns; when the thread's first call was seen: tids are used again */
+	gb_u64 born; /* ns; when the thread's first call was seen: tids are used again */
 	gb_u32 tid;
 	gb_u32 probe; /* with GB_SUM_INNER: of its calls with GB_INNER_SELF, which have a sum of their own */
 };
 
 #define GB_SUM_INNER 0x80000000u
 
-#define GB_SIZES 40   /* payloads: [i] of 2^i bytes up to twice that; 0 is in [0]; the last one, from 512 GiB, has no end */
-#define GB_BUCKETS 40 /* durations: [i] of 2^i ns up to twice that; 0 ns is in [0]; the last one, from 9.2 minutes, has no end */
+#define GB_SIZES \
+	40 /* payloads: [i] of 2^i bytes up to twice that; 0 is in [0]; the last one, from 512 GiB, has no end */
+#define GB_BUCKETS \
+	40 /* durations: [i] of 2^i ns up to twice that; 0 ns is in [0]; the last one, from 9.2 minutes, has no end */
 
 struct gb_sum {
 	gb_u32 pid;
-	gb_u32 user;    /* whose share it is of (struct gb_user) */
-	gb_u64 lost;    /* their spans found no room in the ring; these count in the thread's sequence */
-	gb_u64 summed;  /* by intention: GB_PROBE_SUMMED */
-	gb_u64 skipped; /* only counted: gb_probe.skip */
-	gb_u64 timed;   /* of those lost or summed: whose duration is known, and in what follows */
-	gb_u64 total;   /* ns */
-	gb_u64 min, max;/* ns; valid where timed is not 0 */
+	gb_u32 user;     /* whose share it is of (struct gb_user) */
+	gb_u64 lost;     /* their spans found no room in the ring; these count in the thread's sequence */
+	gb_u64 summed;   /* by intention: GB_PROBE_SUMMED */
+	gb_u64 skipped;  /* only counted: gb_probe.skip */
+	gb_u64 timed;    /* of those lost or summed: whose duration is known, and in what follows */
+	gb_u64 total;    /* ns */
+	gb_u64 min, max; /* ns; valid where timed is not 0 */
 	gb_u64 bucket[GB_BUCKETS];
-	gb_u64 sized;   /* of those lost or summed: whose payload is known, and in what follows (struct gb_amounts) */
+	gb_u64 sized; /* of those lost or summed: whose payload is known, and in what follows (struct gb_amounts) */
 	gb_u64 bytes;
 	gb_u64 size[GB_SIZES];
 };
@@ -236,22 +253,25 @@ struct gb_sum {
 /* A number among the words of a call, as user/meaning/value.h reads it. */
 struct gb_number {
 	gb_u8 slot;
-	gb_u8 left, right;  /* the word is shifted so far to the left and then to the right: what remains is the number */
-	gb_u8 flags;        /* GB_NUMBER_* */
-	gb_u8 null_slot;    /* GB_NUMBER_NULL: where the word there, shifted to the left by null_left, is `null`, there is nothing to read */
+	gb_u8 left,
+		right;   /* the word is shifted so far to the left and then to the right: what remains is the number */
+	gb_u8 flags;     /* GB_NUMBER_* */
+	gb_u8 null_slot; /* GB_NUMBER_NULL: where the word there, shifted to the left by null_left, is `null`, there is
+			    nothing to read */
 	gb_u8 null_left;
-	gb_u8 least_slot;   /* GB_NUMBER_LEAST: known only where the word there, shifted by least_left both ways, is at least `least` */
+	gb_u8 least_slot; /* GB_NUMBER_LEAST: known only where the word there, shifted by least_left both ways, is at
+			     least `least` */
 	gb_u8 least_left, least_signed;
 	gb_u8 valid_left, valid_right; /* GB_NUMBER_VALID: known only where the word, shifted so, is valid_equals */
 	gb_u8 zero;
-	gb_u32 element;     /* bytes that one of what it counts has; 0: not said */
+	gb_u32 element; /* bytes that one of what it counts has; 0: not said */
 	gb_u64 null, least, valid_equals;
-	gb_u64 none;        /* GB_NUMBER_NONE: this number means "not given" */
-	gb_u64 add;         /* to the number; GB_NUMBER_CONSTANT: it is the number */
+	gb_u64 none; /* GB_NUMBER_NONE: this number means "not given" */
+	gb_u64 add;  /* to the number; GB_NUMBER_CONSTANT: it is the number */
 };
 
 #define GB_NUMBER_SIGNED 1
-#define GB_NUMBER_RETURN 2    /* known only of a call that has returned */
+#define GB_NUMBER_RETURN 2 /* known only of a call that has returned */
 #define GB_NUMBER_CONSTANT 4
 #define GB_NUMBER_NULL 8
 #define GB_NUMBER_NONE 16
@@ -260,13 +280,14 @@ struct gb_number {
 #define GB_NUMBER_UNKNOWN 128 /* only user space could tell: what would be asked after it is not, either */
 
 /*
- * How many bytes a call moves, by its words: user/meaning/payload.c. For each side the first known number of [bytes, counts) is it; else the first of
- * [counts, sizes) is multiplied by the first of [sizes, end), or by its own `element` where that range is empty. Of two sides both must be known.
+ * How many bytes a call moves, by its words: user/meaning/payload.c. For each side the first known number of [bytes,
+ * counts) is it; else the first of [counts, sizes) is multiplied by the first of [sizes, end), or by its own `element`
+ * where that range is empty. Of two sides both must be known.
  */
 #define GB_NUMBERS 16
 
 struct gb_amounts {
-	gb_u8 sides;        /* 0: calls of this probe have no payload, or nothing tells it */
+	gb_u8 sides; /* 0: calls of this probe have no payload, or nothing tells it */
 	gb_u8 zero[3];
 	struct {
 		gb_u8 bytes, counts, sizes, end;
@@ -283,10 +304,13 @@ struct gb_amounts {
 #define GB_TARGET_YES 1
 #define GB_TARGET_TREE 2 /* with all that it starts, other programs included */
 
-/* What user space knows of a process: it is just looking at what it maps; it has looked, and return probes of `wary` functions do no harm. */
+/* What user space knows of a process: it is just looking at what it maps; it has looked, and return probes of `wary`
+ * functions do no harm. */
 #define GB_LOOKING 1
 #define GB_LOOKED 2
-#define GB_LOOKED_HELD 3 /* the same, while it stood still after its linker had mapped all objects: that the linker says so then is no news */
+#define GB_LOOKED_HELD                                                                                               \
+	3 /* the same, while it stood still after its linker had mapped all objects: that the linker says so then is \
+	     no news */
 
 /* Process life, on the control ring. */
 enum gb_life_kind {
@@ -295,16 +319,19 @@ enum gb_life_kind {
 	GB_LIFE_THREAD,   /* tid of pid ended; sequence and lost are its final counts */
 	GB_LIFE_EXIT,     /* pid ended */
 	GB_LIFE_OPEN,     /* at detach: final counts of a thread that lives on */
-	GB_LIFE_LINKER,   /* the dynamic linker of pid has mapped or unmapped objects; exit_code 1: tid stands still until they were looked at */
+	GB_LIFE_LINKER, /* the dynamic linker of pid has mapped or unmapped objects; exit_code 1: tid stands still until
+			   they were looked at */
 	GB_LIFE_STRANGER, /* pid, which nobody observes, runs a new program */
-	GB_LIFE_CONTROL,  /* tid has switched measurement of pid off or on: exit_code is what it said, `changing` the probe */
+	GB_LIFE_CONTROL,  /* tid has switched measurement of pid off or on: exit_code is what it said, `changing` the
+			     probe */
 };
 
 /*
- * By this signal a thread that is held (user/target/hold.c) stops where its dynamic linker has mapped something. Its tracer takes it away; were the
- * tracer killed in just that moment, it would mean nothing: SIGWINCH's default is to be ignored. Of the four that are so it is the one that nobody sends to a
- * single thread, and only such a one can meet ours: two of a kind that wait for one thread become one. (SIGURG is how Go's runtime preempts its threads;
- * SIGCHLD and SIGCONT do more than come.)
+ * By this signal a thread that is held (user/target/hold.c) stops where its dynamic linker has mapped something. Its
+ * tracer takes it away; were the tracer killed in just that moment, it would mean nothing: SIGWINCH's default is to be
+ * ignored. Of the four that are so it is the one that nobody sends to a single thread, and only such a one can meet
+ * ours: two of a kind that wait for one thread become one. (SIGURG is how Go's runtime preempts its threads; SIGCHLD
+ * and SIGCONT do more than come.)
  */
 #define GB_HOLD_SIGNAL 28
 
@@ -314,13 +341,13 @@ struct gb_life {
 	gb_u32 pid;
 	gb_u32 tid;
 	gb_u32 parent;
-	gb_u64 sequence; /* calls seen on this thread */
-	gb_u64 lost;     /* of those, spans that found no room in the ring */
-	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
-	gb_u32 changing;  /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
-	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
-	gb_u64 sums;      /* probes of which it has a sum */
-	gb_u64 system;   /* ns that the thread was in the kernel since its first call, probes included */
+	gb_u64 sequence;    /* calls seen on this thread */
+	gb_u64 lost;        /* of those, spans that found no room in the ring */
+	gb_s32 exit_code;   /* as wait(2) gives it; GB_LIFE_EXIT only */
+	gb_u32 changing;    /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
+	gb_u64 born;        /* ns; of the thread, as in gb_sum_place; 0: none is meant */
+	gb_u64 sums;        /* probes of which it has a sum */
+	gb_u64 system;      /* ns that the thread was in the kernel since its first call, probes included */
 	char comm[GB_COMM]; /* of the thread; GB_LIFE_EXIT and GB_LIFE_OPEN only */
 };
 
@@ -333,16 +360,17 @@ struct gb_control {
 	gb_s32 value;        /* what it said last; 0: off */
 	gb_u32 user;         /* whose share it is of ... */
 	gb_u32 charged;      /* ... where this is not 0 */
-	gb_u32 heard;        /* the program itself has said so while it was observed; else user space has found it in its memory, or was told by others */
+	gb_u32 heard; /* the program itself has said so while it was observed; else user space has found it in its
+			 memory, or was told by others */
 	gb_u32 zero;
 };
 
 /* What users of a machine share while it is monitored (bpf/shares.h), each with a limit. */
 enum gb_rooms {
-	GB_ROOM_SUMS = 0,  /* struct gb_sum, by thread and function */
-	GB_ROOM_THREADS,   /* threads that call, with their calls in progress */
-	GB_ROOM_STACKS,    /* calls in progress that are kept by stack */
-	GB_ROOM_CONTROLS,  /* processes that have switched measurement off */
+	GB_ROOM_SUMS = 0, /* struct gb_sum, by thread and function */
+	GB_ROOM_THREADS,  /* threads that call, with their calls in progress */
+	GB_ROOM_STACKS,   /* calls in progress that are kept by stack */
+	GB_ROOM_CONTROLS, /* processes that have switched measurement off */
 	GB_ROOMS
 };
 
@@ -355,7 +383,8 @@ struct gb_room {
 	gb_u64 taken;
 };
 
-/* Entries that a user has taken, and what he was refused: calls that are in no figure, or, of GB_ROOM_CONTROLS, not taken out of any. */
+/* Entries that a user has taken, and what he was refused: calls that are in no figure, or, of GB_ROOM_CONTROLS, not
+ * taken out of any. */
 struct gb_user {
 	gb_u64 taken[GB_ROOMS];
 	gb_u64 refused[GB_REFUSALS];
@@ -367,15 +396,16 @@ struct gb_user {
 
 /* What went wrong, whole run; one per CPU. */
 struct gb_trouble {
-	gb_u64 lost;       /* spans that found no room in the ring */
-	gb_u64 no_memory;  /* calls not seen: no memory for the thread's state */
-	gb_u64 no_sum;     /* calls that are in no span and, for want of memory, in no sum */
-	gb_u64 no_entry;   /* returns whose call was not seen (fork inside a call) */
-	gb_u64 life_lost;  /* control records that found no room */
-	gb_u64 near;       /* accesses to the caller's own part: no events by intention */
-	gb_u64 summed;     /* calls that went into a sum, of probes that a monitor has; to see at a glance whether there is something to do */
-	gb_u64 trampolines;/* calls whose return address somebody else's return probe had replaced */
-	gb_u64 rounds;     /* hits of gb_probe.rounds that are a call or one more round, nobody knows: in no other number */
+	gb_u64 lost;      /* spans that found no room in the ring */
+	gb_u64 no_memory; /* calls not seen: no memory for the thread's state */
+	gb_u64 no_sum;    /* calls that are in no span and, for want of memory, in no sum */
+	gb_u64 no_entry;  /* returns whose call was not seen (fork inside a call) */
+	gb_u64 life_lost; /* control records that found no room */
+	gb_u64 near;      /* accesses to the caller's own part: no events by intention */
+	gb_u64 summed; /* calls that went into a sum, of probes that a monitor has; to see at a glance whether there is
+			  something to do */
+	gb_u64 trampolines; /* calls whose return address somebody else's return probe had replaced */
+	gb_u64 rounds; /* hits of gb_probe.rounds that are a call or one more round, nobody knows: in no other number */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu.h - StarPU's own, with the performance counters that it lacks; without StarPU, what a program that only listens needs.
+ * starpu.h - StarPU's own, with the performance counters that it lacks; without StarPU, what a program that only
+ * listens needs.
  */
 #ifndef GASPBPF_STARPU_PERF_STARPU_H
 #define GASPBPF_STARPU_PERF_STARPU_H

@@ -42,7 +42,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define WAY_FROM 3   /* this library's own */
+#define WAY_FROM 3 /* this library's own */
 #define WAY_LENGTH 5
 
 enum kind { MEMORY, WRITE, MMAP, BPF, PERF, FORK, THREAD, OPEN, KINDS };
@@ -61,13 +61,18 @@ static pid_t program;
 static int kind = -1, error, trace = -1, ways = -1;
 static uint64_t at, room = UINT64_MAX;
 static bool from_there_on, children;
-static __thread bool excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
+static __thread bool
+	excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
 
 /*
  * What the program would have called; looked for at the first call, which can come before begin(): other libraries
  * begin, too.
  */
-#define REAL(name) ({ static __typeof__(&name) real; real ?: (real = (__typeof__(real))dlsym(RTLD_NEXT, #name)); })
+#define REAL(name)                                                          \
+	({                                                                  \
+		static __typeof__(&name) real;                              \
+		real ?: (real = (__typeof__(real))dlsym(RTLD_NEXT, #name)); \
+	})
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -244,7 +249,8 @@ void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t 
 	return fails(MMAP) ? MAP_FAILED : REAL(mmap)(address, size, protection, flags, fd, offset);
 }
 
-void *mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset) __attribute__((alias("mmap")));
+void *mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+	__attribute__((alias("mmap")));
 
 long syscall(long number, ...)
 {
@@ -292,14 +298,14 @@ pid_t fork(void)
 	return fails(FORK) ? -1 : REAL(fork)();
 }
 
-int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes, char *const *argv,
-		char *const *environment)
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attributes, char *const *argv, char *const *environment)
 {
 	return fails(FORK) ? error : REAL(posix_spawn)(pid, path, actions, attributes, argv, environment);
 }
 
-int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
-		 char *const *argv, char *const *environment)
+int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attributes, char *const *argv, char *const *environment)
 {
 	return fails(FORK) ? error : REAL(posix_spawnp)(pid, path, actions, attributes, argv, environment);
 }
@@ -313,8 +319,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"), *on = taken("FAIL_ON");
-	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"), *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
+	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"),
+		   *on = taken("FAIL_ON");
+	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"),
+		   *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
 	const struct sigaction crash = { .sa_handler = tell_crash, .sa_flags = SA_RESETHAND };
 	struct book *fresh;
 	int fd;

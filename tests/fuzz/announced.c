@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * announced.c - events that a program announces itself: names and formats, the table in its memory, STARTs and ENDs with any values.
+ * announced.c - events that a program announces itself: names and formats, the table in its memory, STARTs and ENDs
+ * with any values.
  *
  * The input is a table of entries, as libpupc keeps it, and then calls of its functions.
  */
@@ -13,7 +14,10 @@
 static void read_table(struct fuzz_session *f, struct input *in)
 {
 	struct pupc_table table = {
-		.magic = PUPC_TABLE_MAGIC, .version = PUPC_TABLE_VERSION, .entry_size = sizeof(struct pupc_entry), .room = PUPC_TABLE_ROOM,
+		.magic = PUPC_TABLE_MAGIC,
+		.version = PUPC_TABLE_VERSION,
+		.entry_size = sizeof(struct pupc_entry),
+		.room = PUPC_TABLE_ROOM,
 	};
 	struct captured_process *p = session_calling_process(f->session, fuzz_own_process()->pid, CAPTURE_NOW);
 	struct process *before = p->process;

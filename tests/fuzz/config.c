@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * config.c - a file of options (--config), as the service reads it again at SIGHUP; and files of events (--profile-only and its like).
+ * config.c - a file of options (--config), as the service reads it again at SIGHUP; and files of events (--profile-only
+ * and its like).
  */
 #include "cli/config.h"
 #include "cli/observing.h"
@@ -8,8 +9,12 @@
 #include "model/selection.h"
 #include "shared/fuzz.h"
 
-static const struct argp_child children[] = { { .argp = &choice_parser }, { .argp = &service_parser }, { .argp = &observing_parser }, { 0 } };
-static const struct argp_option own[] = { { .name = "all", .key = 1 }, { .name = "listen", .key = 2, .arg = "ADDRESS" }, { 0 } };
+static const struct argp_child children[] = {
+	{ .argp = &choice_parser }, { .argp = &service_parser }, { .argp = &observing_parser }, { 0 }
+};
+static const struct argp_option own[] = { { .name = "all", .key = 1 },
+					  { .name = "listen", .key = 2, .arg = "ADDRESS" },
+					  { 0 } };
 static const struct argp parser = { .options = own, .children = children };
 
 static void read_options(const char *path)

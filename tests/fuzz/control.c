@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control.c - datagrams that anybody may send to the socket of a recorder (gaspbpf control), and what is answered to the one who asks.
+ * control.c - datagrams that anybody may send to the socket of a recorder (gaspbpf control), and what is answered to
+ * the one who asks.
  */
-#include "cli/control.c"        /* both sides' readers are static; the library's copies are not linked then */
+#include "cli/control.c" /* both sides' readers are static; the library's copies are not linked then */
 #include "observe/control_server.c"
 
 #include "capture/session.h"
@@ -25,7 +26,8 @@ static void serve(const uint8_t *data, size_t size)
 	int ends[2];
 	const int yes = 1;
 
-	must(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) && !setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)));
+	must(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) &&
+	     !setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)));
 	c.fd = ends[0];
 	fuzz_session_open(&f, NULL);
 	must(session_calling_process(f.session, fuzz_sleeper(), CAPTURE_NOW));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * http.c - what somebody sends to the port of the metrics (libmicrohttpd parses it), and what an Accept header asks for.
+ * http.c - what somebody sends to the port of the metrics (libmicrohttpd parses it), and what an Accept header asks
+ * for.
  *
  * The first byte says in how large pieces it comes.
  */
@@ -17,18 +18,40 @@
 
 static const struct monitor_snapshot *look(void *context)
 {
-	static struct monitor_process_event events[2] = { { .amounts = { .calls = 3, .timed = 3, .ns = 4500, .duration = { [10] = 3 } } }, { .event = 1 } };
+	static struct monitor_process_event events[2] = {
+		{ .amounts = { .calls = 3, .timed = 3, .ns = 4500, .duration = { [10] = 3 } } }, { .event = 1 }
+	};
 	static const struct monitor_event all[] = {
-		{ .name = "GASP_MPI_SEND", .model = "mpi", .role = ROLE_SEND, .moves = true, .every = 1, .total = { .calls = 3, .timed = 3, .ns = 4500 } },
+		{ .name = "GASP_MPI_SEND",
+		  .model = "mpi",
+		  .role = ROLE_SEND,
+		  .moves = true,
+		  .every = 1,
+		  .total = { .calls = 3, .timed = 3, .ns = 4500 } },
 		{ .name = "GASP_C_MALLOC", .model = "c", .role = ROLE_ALLOC, .every = 4 },
 	};
 	static const struct monitor_process processes[] = {
-		{ .pid = 7, .comm = "a\"b\\c\nd\xff", .exe = "/bin/a", .cgroup = "/", .user = "alice", .job = "42", .rank = 1, .size = 2, .events = events, .nevents = 2 },
+		{ .pid = 7,
+		  .comm = "a\"b\\c\nd\xff",
+		  .exe = "/bin/a",
+		  .cgroup = "/",
+		  .user = "alice",
+		  .job = "42",
+		  .rank = 1,
+		  .size = 2,
+		  .events = events,
+		  .nevents = 2 },
 	};
 	static const struct monitor_user others = { .others = true };
 	static const struct monitor_snapshot snapshot = {
 		.others = &others,
-		.processes = processes, .nprocesses = 1, .nalive = 1, .events = all, .nevents = 2, .rung = "session", .since_realtime_ns = 1700000000123456789,
+		.processes = processes,
+		.nprocesses = 1,
+		.nalive = 1,
+		.events = all,
+		.nevents = 2,
+		.rung = "session",
+		.since_realtime_ns = 1700000000123456789,
 	};
 
 	return &snapshot;
@@ -36,7 +59,9 @@ static const struct monitor_snapshot *look(void *context)
 
 static int connect_to(const struct metrics *metrics)
 {
-	const struct linger at_once = { .l_onoff = 1 }; /* nothing stays of the connection: there are tens of thousands */
+	const struct linger at_once = {
+		.l_onoff = 1
+	}; /* nothing stays of the connection: there are tens of thousands */
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const char *port = strrchr(metrics_url(metrics), ':');

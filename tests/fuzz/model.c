@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * model.c - the text of a model (--model-file), what its functions' values are fetched from, and those read from a call's words.
+ * model.c - the text of a model (--model-file), what its functions' values are fetched from, and those read from a
+ * call's words.
  */
 #include "model/model.h"
 #include "meaning/value.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * place.c - the code of such a file: where probes go, by which instructions functions end, jump tables, calls, the linker's sign.
+ * place.c - the code of such a file: where probes go, by which instructions functions end, jump tables, calls, the
+ * linker's sign.
  */
 #include "probe/kernel_private.h"
 #include "shared/fuzz.h"
@@ -18,13 +19,17 @@ static size_t choose(const struct image *image, struct place_wish *wishes)
 
 	for (; count < image->nsymbols && count < SOME; count++)
 		wishes[count] = (struct place_wish){
-			.function = &image->symbols[count], .registers = count % 3 ? PLACE_ALL_REGISTERS : 0, .aside = count % 5 == 4,
-			.avoid = image->symbols[count].offset + 4, .taken = is_even,
+			.function = &image->symbols[count],
+			.registers = count % 3 ? PLACE_ALL_REGISTERS : 0,
+			.aside = count % 5 == 4,
+			.avoid = image->symbols[count].offset + 4,
+			.taken = is_even,
 		};
 	return count;
 }
 
-static void look_at_ends(const struct image *image, const struct place_wish *wishes, const struct probe_place *places, size_t count)
+static void look_at_ends(const struct image *image, const struct place_wish *wishes, const struct probe_place *places,
+			 size_t count)
 {
 	const struct observed observed = { .is = is_even };
 	struct site_exit *exits;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plan.c - the whole way from a mapped file to probes: models that apply, how a runtime was built, wrappers, doubts, places, returns.
+ * plan.c - the whole way from a mapped file to probes: models that apply, how a runtime was built, wrappers, doubts,
+ * places, returns.
  */
 #include "shared/fuzz.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proc_texts.c - what /proc says of a process. The kernel writes it, but names, paths, arguments and environment in it are the process's own.
+ * proc_texts.c - what /proc says of a process. The kernel writes it, but names, paths, arguments and environment in it
+ * are the process's own.
  *
  * The input is the same text for each of the files; those that it does not fit are refused.
  */
@@ -34,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *const words[] = { (char *)"/system.slice/*", (char *)"a*?b" };
 	static const char *const files[] = { "maps", "stat", "status", "comm", "cmdline", "environ", "cgroup", "exe" };
 	struct process process = { .pid = 1, .quiet = true, .pidfd = -1, .proc_fd = fuzz_folder() };
-	const struct monitor_choice choice = { .comms = words, .ncomms = 2, .cgroups = words, .ncgroups = 2, .jobs = words, .njobs = 2 };
+	const struct monitor_choice choice = {
+		.comms = words, .ncomms = 2, .cgroups = words, .ncgroups = 2, .jobs = words, .njobs = 2
+	};
 	struct proc_stat stat;
 	struct about about;
 	pid_t group;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * recording.c - a recording that somebody hands on: read whole, chunk by chunk, its late spans, as events in order of time.
+ * recording.c - a recording that somebody hands on: read whole, chunk by chunk, its late spans, as events in order of
+ * time.
  */
 #include "recording/recording.h"
 #include "shared/fuzz.h"

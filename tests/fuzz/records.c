@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * records.c - what the kernel side puts into its rings: calls and process life, in any order, with any values, as capture reads them.
+ * records.c - what the kernel side puts into its rings: calls and process life, in any order, with any values, as
+ * capture reads them.
  *
- * Our own BPF programs write the records, but times, addresses and words in them are the target's. Numbers of probes are ours, and so not made up beyond
- * the plan.
+ * Our own BPF programs write the records, but times, addresses and words in them are the target's. Numbers of probes
+ * are ours, and so not made up beyond the plan.
  */
 #include "capture/capture.h"
 #include "shared/kernel.h"
@@ -12,7 +13,8 @@
 
 static int take_span(void *context, const struct definitions *d, const struct span *span)
 {
-	must(span->thread < d->nthreads && span->probe < d->nprobes && (span->site == NO_INDEX || span->site < d->nsites) && span->nwords <= GB_SLOTS);
+	must(span->thread < d->nthreads && span->probe < d->nprobes &&
+	     (span->site == NO_INDEX || span->site < d->nsites) && span->nwords <= GB_SLOTS);
 	return 0;
 }
 

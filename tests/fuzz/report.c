@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report.c - what is made of such a recording: the report as text and as JSON, counters, and all formats that it is exported to.
+ * report.c - what is made of such a recording: the report as text and as JSON, counters, and all formats that it is
+ * exported to.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,7 +25,9 @@ static void report(struct recording *r, FILE *out, bool floor)
 	struct profile *profile = profile_new();
 	const struct definitions *d = recording_definitions(r);
 	struct counters *counters = NULL;
-	struct profile_style style = { .width = floor ? 80 : 0, .colour = floor, .top = floor ? 5 : 0, .sites = floor, .histogram = true };
+	struct profile_style style = {
+		.width = floor ? 80 : 0, .colour = floor, .top = floor ? 5 : 0, .sites = floor, .histogram = true
+	};
 	struct span_sink sink;
 
 	must(profile);

@@ -11,7 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, data + size };
 	struct definitions d = { 0 };
 	struct host_status *page = malloc(sizeof(*page)); /* what reads beyond it is noticed */
-	struct tool t = { .options = { .library = "tool.so" }, .process = { .page = page }, .trouble = TROUBLE_ENDED, .d = &d };
+	struct tool t = {
+		.options = { .library = "tool.so" }, .process = { .page = page }, .trouble = TROUBLE_ENDED, .d = &d
+	};
 	char text[64];
 
 	must(page);

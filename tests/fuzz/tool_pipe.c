@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tool_pipe.c - frames in the pipe to a tool's process: definitions, events, switches, as gaspbpf sends them from a recording or live; and what the host makes of
- * them for each kind of tool.
+ * tool_pipe.c - frames in the pipe to a tool's process: definitions, events, switches, as gaspbpf sends them from a
+ * recording or live; and what the host makes of them for each kind of tool.
  *
- * The first byte chooses the kind of tool. The host is a process that ends when something makes no sense, without freeing anything: here it goes back to the
- * target instead (the linker puts __wrap__exit() in the place of _exit()), which frees what is left.
+ * The first byte chooses the kind of tool. The host is a process that ends when something makes no sense, without
+ * freeing anything: here it goes back to the target instead (the linker puts __wrap__exit() in the place of _exit()),
+ * which frees what is left.
  */
 #include <sanitizer/allocator_interface.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 /*
  * unwind.c - the rules of .eh_frame, and a thread's stack that is unwound by them.
  *
- * The input begins with the thread: its registers and its stack; the file follows. The file is "mapped" at BASE; of the registers, the instruction
- * pointer is one of the file's, and the stack pointer one of the stack's.
+ * The input begins with the thread: its registers and its stack; the file follows. The file is "mapped" at BASE; of the
+ * registers, the instruction pointer is one of the file's, and the stack pointer one of the stack's.
  */
 #include "shared/fuzz.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * late_reader.c - the process that reads targets' memory takes long to start, as where its program lies on a file system far away.
+ * late_reader.c - the process that reads targets' memory takes long to start, as where its program lies on a file
+ * system far away.
  *
  * Takes libbz2's place, which libdw needs and no file of a test does.
  */
@@ -15,6 +16,15 @@ __attribute__((constructor)) static void start(int count, char **arguments)
 		sleep(LATE);
 }
 
-int BZ2_bzDecompressInit(void) { return -1; }
-int BZ2_bzDecompress(void) { return -1; }
-int BZ2_bzDecompressEnd(void) { return -1; }
+int BZ2_bzDecompressInit(void)
+{
+	return -1;
+}
+int BZ2_bzDecompress(void)
+{
+	return -1;
+}
+int BZ2_bzDecompressEnd(void)
+{
+	return -1;
+}

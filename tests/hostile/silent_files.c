@@ -2,10 +2,11 @@
 /*
  * silent_files.c - a file system (FUSE) whose files open, and whose pages never come.
  *
- * silent_files DIR SECONDS [FILE]: mounts itself at DIR, says "mounted", and ends after SECONDS or by a signal; the kernel then fails whatever
- * still waits. Files: "never": no read is answered. "second": the first read fails, no other one is answered (whoever faults then waits with
- * the lock of its address space held). "choosy": FILE, for all but those whose names begin with "gaspbpf": they get no answer to anything about it.
- * Each time somebody is kept waiting it prints the file's name.
+ * silent_files DIR SECONDS [FILE]: mounts itself at DIR, says "mounted", and ends after SECONDS or by a signal; the
+ * kernel then fails whatever still waits. Files: "never": no read is answered. "second": the first read fails, no other
+ * one is answered (whoever faults then waits with the lock of its address space held). "choosy": FILE, for all but
+ * those whose names begin with "gaspbpf": they get no answer to anything about it. Each time somebody is kept waiting
+ * it prints the file's name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,10 @@ static int device, choosy = -1;
 
 static void answer(const struct fuse_in_header *to, int error, const void *bytes, size_t size)
 {
-	struct { struct fuse_out_header head; char bytes[4096]; } out = { .head = { .unique = to->unique, .error = -error } };
+	struct {
+		struct fuse_out_header head;
+		char bytes[4096];
+	} out = { .head = { .unique = to->unique, .error = -error } };
 
 	if (error)
 		size = 0;
@@ -43,15 +47,25 @@ static struct fuse_attr attributes(uint64_t node)
 	struct stat status;
 
 	if (node == CHOOSY && !fstat(choosy, &status))
-		return (struct fuse_attr){ .ino = node, .mode = S_IFREG | 0755, .nlink = 1, .size = status.st_size, .blksize = 4096 };
-	return (struct fuse_attr){ .ino = node, .mode = folder ? S_IFDIR | 0755 : S_IFREG | 0666, .nlink = 1, .size = folder ? 0 : PAGES * 4096,
+		return (struct fuse_attr){
+			.ino = node, .mode = S_IFREG | 0755, .nlink = 1, .size = status.st_size, .blksize = 4096
+		};
+	return (struct fuse_attr){ .ino = node,
+				   .mode = folder ? S_IFDIR | 0755 : S_IFREG | 0666,
+				   .nlink = 1,
+				   .size = folder ? 0 : PAGES * 4096,
 				   .blksize = 4096 };
 }
 
 static void look_up(const struct fuse_in_header *in, const char *name)
 {
-	uint64_t node = !strcmp(name, "never") ? NEVER : !strcmp(name, "second") ? SECOND : !strcmp(name, "choosy") && choosy >= 0 ? CHOOSY : 0;
-	struct fuse_entry_out entry = { .nodeid = node, .attr_valid = node == CHOOSY ? 0 : 3600, .entry_valid = 3600, .attr = attributes(node) };
+	uint64_t node = !strcmp(name, "never")                   ? NEVER
+			: !strcmp(name, "second")                ? SECOND
+			: !strcmp(name, "choosy") && choosy >= 0 ? CHOOSY
+								 : 0;
+	struct fuse_entry_out entry = {
+		.nodeid = node, .attr_valid = node == CHOOSY ? 0 : 3600, .entry_valid = 3600, .attr = attributes(node)
+	};
 
 	answer(in, node ? 0 : ENOENT, &entry, sizeof(entry));
 }
@@ -81,7 +95,11 @@ static void read_choosy(const struct fuse_in_header *in, const struct fuse_read_
 static void serve(const struct fuse_in_header *in, const void *rest)
 {
 	static int reads;
-	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = 0, .max_write = 4096, .flags = FUSE_ASYNC_READ };
+	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
+				      .minor = 31,
+				      .max_readahead = 0,
+				      .max_write = 4096,
+				      .flags = FUSE_ASYNC_READ };
 	struct fuse_attr_out attr = { .attr_valid = in->nodeid == CHOOSY ? 0 : 3600, .attr = attributes(in->nodeid) };
 	struct fuse_open_out open = { .fh = 0 };
 
@@ -90,12 +108,28 @@ static void serve(const struct fuse_in_header *in, const void *rest)
 		return;
 	}
 	switch (in->opcode) {
-	case FUSE_INIT: answer(in, 0, &init, sizeof(init)); break;
-	case FUSE_LOOKUP: look_up(in, rest); break;
-	case FUSE_GETATTR: answer(in, 0, &attr, sizeof(attr)); break;
-	case FUSE_OPEN: case FUSE_OPENDIR: answer(in, 0, &open, sizeof(open)); break;
-	case FUSE_RELEASE: case FUSE_FLUSH: case FUSE_ACCESS: answer(in, 0, "", 0); break;
-	case FUSE_FORGET: case FUSE_BATCH_FORGET: case FUSE_INTERRUPT: break; /* no answer is wanted */
+	case FUSE_INIT:
+		answer(in, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		look_up(in, rest);
+		break;
+	case FUSE_GETATTR:
+		answer(in, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		answer(in, 0, &open, sizeof(open));
+		break;
+	case FUSE_RELEASE:
+	case FUSE_FLUSH:
+	case FUSE_ACCESS:
+		answer(in, 0, "", 0);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break; /* no answer is wanted */
 	case FUSE_READ:
 		if (in->nodeid == CHOOSY) {
 			read_choosy(in, rest);
@@ -107,7 +141,8 @@ static void serve(const struct fuse_in_header *in, const void *rest)
 		}
 		printf("%s\n", in->nodeid == NEVER ? "never" : "second");
 		break;
-	default: answer(in, ENOSYS, "", 0);
+	default:
+		answer(in, ENOSYS, "", 0);
 	}
 }
 

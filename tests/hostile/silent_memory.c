@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * silent_memory.c - a UPC program with memory that cannot be read by others: a page of it is of a file whose server never answers.
+ * silent_memory.c - a UPC program with memory that cannot be read by others: a page of it is of a file whose server
+ * never answers.
  *
- * silent_memory WHAT FOLDER LONG: says its pid, makes three calls, and sleeps. Of WHAT the page is: "rank" (the variable), "arguments", "environment",
- * "stack" (of a thread that waits); "lock": none, but a fault of it waits with the lock of its address space held, and another thread wants to
- * change that. "nothing": an honest one.
+ * silent_memory WHAT FOLDER LONG: says its pid, makes three calls, and sleeps. Of WHAT the page is: "rank" (the
+ * variable), "arguments", "environment", "stack" (of a thread that waits); "lock": none, but a fault of it waits with
+ * the lock of its address space held, and another thread wants to change that. "nothing": an honest one.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,13 +20,19 @@
 #define PAGE 4096
 #define LEFT_ALONE __attribute__((noinline))
 
-struct { int MYTHREAD; char rest[PAGE - sizeof(int)]; } rank_page __attribute__((aligned(PAGE))) = { .MYTHREAD = 7 };
+struct {
+	int MYTHREAD;
+	char rest[PAGE - sizeof(int)];
+} rank_page __attribute__((aligned(PAGE))) = { .MYTHREAD = 7 };
 extern int MYTHREAD __attribute__((alias("rank_page")));
 int THREADS = 8;
 static char *volatile on_stack;
 static volatile char sink;
 
-LEFT_ALONE void __upc_barrier(int number) { __asm__ volatile("nop" : : "r"(number)); }
+LEFT_ALONE void __upc_barrier(int number)
+{
+	__asm__ volatile("nop" : : "r"(number));
+}
 
 static char *cover(void *at, const char *folder, const char *name)
 {
@@ -89,7 +96,8 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "lock")) {
 		pthread_create(&thread, NULL, touch, cover(NULL, folder, "second"));
 		usleep(300000);
-		mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* waits for the lock, and all others behind it */
+		mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0); /* waits for the lock, and all others behind it */
 	} else if (!strcmp(what, "stack")) {
 		pthread_create(&thread, NULL, wait_deep_down, NULL);
 		while (!on_stack)

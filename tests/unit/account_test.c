@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * account_test.c - whose time it was: compared with marking each moment of made-up calls, some of which are lost; and which calls are one event.
+ * account_test.c - whose time it was: compared with marking each moment of made-up calls, some of which are lost; and
+ * which calls are one event.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,9 +20,14 @@
 
 enum { DATA, LOCK, TASK, USER, INNER, KINDS };
 
-static const struct { enum role role; enum group group; bool opaque; } kinds[KINDS] = {
-	[DATA] = { ROLE_GET, GROUP_DATA, true },   [LOCK] = { ROLE_ACQUIRE, GROUP_LOCK, true }, [TASK] = { ROLE_TASK, GROUP_TASK, false },
-	[USER] = { ROLE_USER, GROUP_OTHER, false }, [INNER] = { ROLE_GET, GROUP_DATA, true },
+static const struct {
+	enum role role;
+	enum group group;
+	bool opaque;
+} kinds[KINDS] = {
+	[DATA] = { ROLE_GET, GROUP_DATA, true },   [LOCK] = { ROLE_ACQUIRE, GROUP_LOCK, true },
+	[TASK] = { ROLE_TASK, GROUP_TASK, false }, [USER] = { ROLE_USER, GROUP_OTHER, false },
+	[INNER] = { ROLE_GET, GROUP_DATA, true },
 };
 
 static struct {
@@ -41,7 +47,8 @@ static void nest(uint32_t depth, int around, uint64_t at, uint64_t end)
 {
 	for (;;) {
 		uint64_t start = at + below(depth ? 20 : 100), length;
-		int kind = (int)below(around == DATA || around == INNER ? KINDS : INNER); /* only a runtime makes inner calls */
+		int kind = (int)below(around == DATA || around == INNER ? KINDS
+									: INNER); /* only a runtime makes inner calls */
 
 		if (start + 2 >= end || job.ncalls == CALLS_MOST)
 			return;
@@ -100,7 +107,8 @@ static void work_out(struct expected *e)
 		if (count)
 			e->self[at[count - 1]->kind]++;
 		/* The calls of the runtime around an inner one have it, too. */
-		for (size_t i = count; i-- > 1 && at[i]->kind == INNER && (at[i - 1]->kind == INNER || at[i - 1]->kind == DATA);)
+		for (size_t i = count;
+		     i-- > 1 && at[i]->kind == INNER && (at[i - 1]->kind == INNER || at[i - 1]->kind == DATA);)
 			e->self[at[i - 1]->kind]++;
 	}
 	e->group[GROUP_COMPUTE] = 0;
@@ -118,10 +126,14 @@ static void account(struct accounted *a)
 {
 	memset(a, 0, sizeof(*a));
 	for (int i = 0; i < KINDS; i++)
-		a->probes[i] = (struct accounted_probe){ .group = kinds[i].group, .opaque = kinds[i].opaque, .inner = i == INNER, .runtime = i == INNER ? DATA : i };
+		a->probes[i] = (struct accounted_probe){ .group = kinds[i].group,
+							 .opaque = kinds[i].opaque,
+							 .inner = i == INNER,
+							 .runtime = i == INNER ? DATA : i };
 	for (size_t i = 0; i < job.ncalls; i++) {
 		const struct call *call = &job.calls[i];
-		struct nested_call nested = { call->start, call->start, call->end, call->end - call->start, call->depth };
+		struct nested_call nested = { call->start, call->start, call->end, call->end - call->start,
+					      call->depth };
 		uint64_t self, own;
 
 		if (call->lost) {
@@ -164,7 +176,8 @@ static void each_moment_of_nested_calls(void **state)
 	}
 }
 
-/* What remains is accounted for as if those that were lost had never been; only what they had of the time is nobody's, or their caller's. */
+/* What remains is accounted for as if those that were lost had never been; only what they had of the time is nobody's,
+ * or their caller's. */
 static void each_moment_where_calls_were_lost(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -228,8 +241,9 @@ static void which_calls_are_one_event(void **state)
 {
 	struct event_names names = { 0 };
 	const struct event_key keys[] = {
-		{ "GET", "mpi", NULL, false }, { "GET", "shmem", NULL, false }, { "GET", "mpi", "MPI_Get", false }, { "GET", "mpi", NULL, true }, { "GE", "Tmpi", NULL, false },
-		{ "GET", NULL, NULL, false },  { "GET", NULL, "mpi", false },   { "", NULL, NULL, false },
+		{ "GET", "mpi", NULL, false }, { "GET", "shmem", NULL, false }, { "GET", "mpi", "MPI_Get", false },
+		{ "GET", "mpi", NULL, true },  { "GE", "Tmpi", NULL, false },   { "GET", NULL, NULL, false },
+		{ "GET", NULL, "mpi", false }, { "", NULL, NULL, false },
 	};
 	uint32_t count = sizeof(keys) / sizeof(*keys);
 
@@ -258,7 +272,8 @@ static void every_role_has_a_group(void **state)
 	assert_int_equal(group_of_role(ROLE_TEST), GROUP_WAIT);
 	assert_int_equal(group_of_role(ROLE_ATOMIC), GROUP_DATA);
 	assert_int_equal(group_of_role(ROLE_INIT), GROUP_OTHER);
-	assert_int_equal(roles_that_wait(), 1ull << ROLE_BARRIER | 1ull << ROLE_NOTIFY | 1ull << ROLE_WAIT | 1ull << ROLE_ACQUIRE | 1ull << ROLE_COLLECTIVE);
+	assert_int_equal(roles_that_wait(), 1ull << ROLE_BARRIER | 1ull << ROLE_NOTIFY | 1ull << ROLE_WAIT |
+						    1ull << ROLE_ACQUIRE | 1ull << ROLE_COLLECTIVE);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * announced_test.c - what a program tells of itself: formats, texts in the words of a span, and the model language for it.
+ * announced_test.c - what a program tells of itself: formats, texts in the words of a span, and the model language for
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,8 @@ static void formats_name_their_values(void **state)
 
 static void odd_formats_do_no_harm(void **state)
 {
-	static const char *const formats[] = { "%", "%%", "% ", "%l", "%q", "%d%", "%5$d", "%*", "\xff%d\xff%s", "%-+#0123456789.999lld" };
+	static const char *const formats[] = { "%",   "%%",   "% ", "%l",           "%q",
+					       "%d%", "%5$d", "%*", "\xff%d\xff%s", "%-+#0123456789.999lld" };
 	char many[1024] = "";
 	struct items items;
 
@@ -95,7 +97,8 @@ static bool reads(const char *lines)
 static void models_say_all_that_marks_need(void **state)
 {
 	assert_true(reads("A user starts void f(unsigned tag @id, ...)\n"));
-	assert_true(reads("join always\nA user notifies void f(void *c, unsigned tag @id, int kind @kind, va_list varargs)\n"));
+	assert_true(reads(
+		"join always\nA user notifies void f(void *c, unsigned tag @id, int kind @kind, va_list varargs)\n"));
 	assert_true(reads("A user controls int f(const int *on @on)\ntold A 1100\n"));
 	assert_false(reads("A user starts f\n"));
 	assert_false(reads("A user starts void f(unsigned tag, ...)\n"));
@@ -109,7 +112,9 @@ static void models_say_all_that_marks_need(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formats_name_their_values), cmocka_unit_test(odd_formats_do_no_harm), cmocka_unit_test(texts_have_an_end),
+		cmocka_unit_test(formats_name_their_values),
+		cmocka_unit_test(odd_formats_do_no_harm),
+		cmocka_unit_test(texts_have_an_end),
 		cmocka_unit_test(models_say_all_that_marks_need),
 	};
 

@@ -26,15 +26,18 @@ static struct model_set *read_events(const char *lines)
 
 static void events_of_a_model(void **state)
 {
-	struct model_set *set = read_events("number SEEN 7\n"
-					    "event SEEN start(size_t n) end(size_t n, void  *  where = a.b|result|0)  \"one line\"\n"
-					    "event NEVER atomic(int status)\n"
-					    "PLAIN put void x_put(int n)\n"
-					    "SEEN get void *x_get(size_t n) -> @ptr\n"
-					    "event QUIET both()\n");
+	struct model_set *set = read_events(
+		"number SEEN 7\n"
+		"event SEEN start(size_t n) end(size_t n, void  *  where = a.b|result|0)  \"one line\"\n"
+		"event NEVER atomic(int status)\n"
+		"PLAIN put void x_put(int n)\n"
+		"SEEN get void *x_get(size_t n) -> @ptr\n"
+		"event QUIET both()\n");
 	const struct model *model = models_at(set, 0);
-	const struct model_event *seen = model_event_find(model, "GASP_X_SEEN"), *never = model_event_find(model, "GASP_X_NEVER"),
-				 *plain = model_event_find(model, "GASP_X_PLAIN"), *quiet = model_event_find(model, "GASP_X_QUIET");
+	const struct model_event *seen = model_event_find(model, "GASP_X_SEEN"),
+				 *never = model_event_find(model, "GASP_X_NEVER"),
+				 *plain = model_event_find(model, "GASP_X_PLAIN"),
+				 *quiet = model_event_find(model, "GASP_X_QUIET");
 
 	assert_int_equal(model->nevents, 4);
 	assert_int_equal(seen->number, 7);
@@ -67,11 +70,13 @@ static void events_of_a_model(void **state)
 
 static void kinds_of_arguments(void **state)
 {
-	struct model_set *set = read_events("event E both(int a, unsigned short b, const char *c, gasp_upc_PTS_t* d, gasp_upc_lock_t *e, "
-					    "double f, gasp_upc_nb_handle_t g, void **h, struct s *i)\n");
+	struct model_set *set = read_events(
+		"event E both(int a, unsigned short b, const char *c, gasp_upc_PTS_t* d, gasp_upc_lock_t *e, "
+		"double f, gasp_upc_nb_handle_t g, void **h, struct s *i)\n");
 	const struct event_list *list = &model_event_find(models_at(set, 0), "GASP_X_E")->lists[EVENT_START];
-	static const enum argument_kind expected[] = { ARGUMENT_INT, ARGUMENT_UINT, ARGUMENT_TEXT, ARGUMENT_SHARED, ARGUMENT_SHARED,
-						       ARGUMENT_DOUBLE, ARGUMENT_UINT, ARGUMENT_POINTER, ARGUMENT_POINTER };
+	static const enum argument_kind expected[] = { ARGUMENT_INT,    ARGUMENT_UINT,    ARGUMENT_TEXT,
+						       ARGUMENT_SHARED, ARGUMENT_SHARED,  ARGUMENT_DOUBLE,
+						       ARGUMENT_UINT,   ARGUMENT_POINTER, ARGUMENT_POINTER };
 
 	assert_int_equal(list->count, 9);
 	for (size_t i = 0; i < list->count; i++)
@@ -189,7 +194,8 @@ static const char *shown(struct made *made, enum event_type type)
 		else if (a->text)
 			length += snprintf(text + length, sizeof(text) - length, "=%s", a->text);
 		else if (a->high)
-			length += snprintf(text + length, sizeof(text) - length, "=%llx:%llx", (long long)a->high, (long long)a->word);
+			length += snprintf(text + length, sizeof(text) - length, "=%llx:%llx", (long long)a->high,
+					   (long long)a->word);
 		else
 			length += snprintf(text + length, sizeof(text) - length, "=%lld", (long long)a->word);
 	}
@@ -202,9 +208,12 @@ static void start_and_end_have_their_own(void **state)
 {
 	struct made made;
 
-	make(&made, "event MALLOC start(size_t nbytes) end(size_t nbytes, void *returnptr)\n"
-		    "MALLOC alloc void *x_malloc(size_t nbytes @bytes) -> returnptr @ptr\n", "x_malloc", (uint64_t[]){ 10, 4096 }, 2);
-	BOTH_WAYS(&made) {
+	make(&made,
+	     "event MALLOC start(size_t nbytes) end(size_t nbytes, void *returnptr)\n"
+	     "MALLOC alloc void *x_malloc(size_t nbytes @bytes) -> returnptr @ptr\n",
+	     "x_malloc", (uint64_t[]){ 10, 4096 }, 2);
+	BOTH_WAYS(&made)
+	{
 		assert_string_equal(shown(&made, EVENT_START), "nbytes=10");
 		assert_string_equal(shown(&made, EVENT_END), "nbytes=10 returnptr=4096");
 	}
@@ -219,54 +228,59 @@ static void start_and_end_have_their_own(void **state)
 static void given_or_not(void **state)
 {
 	struct made made;
-	const char *lines = "event BARRIER both(int named = id.given, int expr = id)\nBARRIER barrier void x_barrier(int id @named(none=-1))\n";
+	const char *lines =
+		"event BARRIER both(int named = id.given, int expr = id)\nBARRIER barrier void x_barrier(int id @named(none=-1))\n";
 
 	make(&made, lines, "x_barrier", (uint64_t[]){ 17 }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "named=1 expr=17");
+	assert_string_equal(shown(&made, EVENT_START), "named=1 expr=17");
 	unmake(&made);
 	make(&made, lines, "x_barrier", (uint64_t[]){ UINT32_MAX }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_END), "named=0 expr?");
+	assert_string_equal(shown(&made, EVENT_END), "named=0 expr?");
 	unmake(&made);
 }
 
 static void groups_are_constants(void **state)
 {
 	struct made made;
-	const char *lines = "event GET both(int is_relaxed, int type, const char *funcsig = prototype, const char *what = op, int no = nothing|5, int never)\n"
-			    "GET get void x_get{is_relaxed=:1,s:0}{type=I:4,D:9}{op=sum,max}(int n)\n";
+	const char *lines =
+		"event GET both(int is_relaxed, int type, const char *funcsig = prototype, const char *what = op, int no = nothing|5, int never)\n"
+		"GET get void x_get{is_relaxed=:1,s:0}{type=I:4,D:9}{op=sum,max}(int n)\n";
 
 	make(&made, lines, "x_getIsum", (uint64_t[]){ 3 }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "is_relaxed=1 type=4 funcsig=void x_getIsum(int n) what=sum no=5 never?");
+	assert_string_equal(shown(&made, EVENT_START),
+			    "is_relaxed=1 type=4 funcsig=void x_getIsum(int n) what=sum no=5 never?");
 	unmake(&made);
 	make(&made, lines, "x_getsDmax", (uint64_t[]){ 3 }, 1);
 	assert_string_equal(find_function(made.set, "x_getsDmax")->op, "max");
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_END), "is_relaxed=0 type=9 funcsig=void x_getsDmax(int n) what=max no=5 never?");
+	assert_string_equal(shown(&made, EVENT_END),
+			    "is_relaxed=0 type=9 funcsig=void x_getsDmax(int n) what=max no=5 never?");
 	unmake(&made);
 }
 
 static void types_and_sizes_of_elements(void **state)
 {
 	struct made made;
-	const char *lines = "list TYPES = short,longlong:long long\n"
-			    "event PUT both(size_t nelems, const char *type = T, size_t size = element|1)\n"
-			    "PUT put void x_{TYPES}_put(T *dest, size_t nelems @count)\nPUT put one void x_{TYPES}_p(T *dest, T value @skip)\n"
-			    "PUT put void x_putmem(void *dest @skip, size_t nelems @bytes)\n";
+	const char *lines =
+		"list TYPES = short,longlong:long long\n"
+		"event PUT both(size_t nelems, const char *type = T, size_t size = element|1)\n"
+		"PUT put void x_{TYPES}_put(T *dest, size_t nelems @count)\nPUT put one void x_{TYPES}_p(T *dest, T value @skip)\n"
+		"PUT put void x_putmem(void *dest @skip, size_t nelems @bytes)\n";
 
 	make(&made, lines, "x_longlong_put", (uint64_t[]){ 64, 3 }, 2);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "nelems=3 type=long long size=8");
+	assert_string_equal(shown(&made, EVENT_START), "nelems=3 type=long long size=8");
 	unmake(&made);
 	make(&made, lines, "x_short_p", (uint64_t[]){ 64 }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "nelems? type=short size=2");
+	assert_string_equal(shown(&made, EVENT_START), "nelems? type=short size=2");
 	unmake(&made);
 	make(&made, lines, "x_putmem", (uint64_t[]){ 7 }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_END), "nelems=7 type? size=1");
+	assert_string_equal(shown(&made, EVENT_END), "nelems=7 type? size=1");
 	unmake(&made);
 }
 
@@ -275,9 +289,11 @@ static void plain_values_have_conditions(void **state)
 {
 	struct made made;
 
-	make(&made, "event NEXT end(int more, long first)\nNEXT submit int x_next(long *first @plain(*, if more) @out) -> more\n", "x_next",
-	     (uint64_t[]){ 12, 1 }, 2);
-	BOTH_WAYS(&made) {
+	make(&made,
+	     "event NEXT end(int more, long first)\nNEXT submit int x_next(long *first @plain(*, if more) @out) -> more\n",
+	     "x_next", (uint64_t[]){ 12, 1 }, 2);
+	BOTH_WAYS(&made)
+	{
 		made.span.words[1] = 1;
 		assert_string_equal(shown(&made, EVENT_END), "more=1 first=12");
 		made.span.words[1] = 0;
@@ -290,10 +306,12 @@ static void the_first_known(void **state)
 {
 	struct made made;
 
-	make(&made, "event RECV start(int source) end(int source = status.peer|source)\n"
-		    "RECV recv void x_recv(int source, int *status @peer(+0 s32) @tag(+4 s32) @out)\n", "x_recv",
-	     (uint64_t[]){ 99, 4, 3 }, 3);
-	BOTH_WAYS(&made) {
+	make(&made,
+	     "event RECV start(int source) end(int source = status.peer|source)\n"
+	     "RECV recv void x_recv(int source, int *status @peer(+0 s32) @tag(+4 s32) @out)\n",
+	     "x_recv", (uint64_t[]){ 99, 4, 3 }, 3);
+	BOTH_WAYS(&made)
+	{
 		assert_string_equal(shown(&made, EVENT_START), "source=99");
 		made.span.unread = 0;
 		assert_string_equal(shown(&made, EVENT_END), "source=3");
@@ -307,9 +325,11 @@ static void shared_pointers_keep_their_words(void **state)
 {
 	struct made made;
 
-	make(&made, "type pts = u64\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr @ptr(upc_packed))\n", "x_free",
-	     (uint64_t[]){ (5ull << 30) | (2 << 20) | 1 }, 1);
-	BOTH_WAYS(&made) {
+	make(&made,
+	     "type pts = u64\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr @ptr(upc_packed))\n",
+	     "x_free", (uint64_t[]){ (5ull << 30) | (2 << 20) | 1 }, 1);
+	BOTH_WAYS(&made)
+	{
 		struct event event = { .type = EVENT_START, .span = &made.span };
 		struct argument a;
 
@@ -321,10 +341,11 @@ static void shared_pointers_keep_their_words(void **state)
 		assert_int_equal(a.address, 5);
 	}
 	unmake(&made);
-	make(&made, "type pts = struct 16\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr)\n", "x_free",
-	     (uint64_t[]){ 0x11, 0x22 }, 2);
+	make(&made,
+	     "type pts = struct 16\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr)\n",
+	     "x_free", (uint64_t[]){ 0x11, 0x22 }, 2);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "shrd_ptr=22:11");
+	assert_string_equal(shown(&made, EVENT_START), "shrd_ptr=22:11");
 	unmake(&made);
 }
 
@@ -333,7 +354,8 @@ static void an_event_without_a_list_has_its_values(void **state)
 	struct made made;
 
 	make(&made, "PUT put int x_put(int n @bytes, int pe @peer) -> @error\n", "x_put", (uint64_t[]){ 8, 3, 0 }, 3);
-	BOTH_WAYS(&made) {
+	BOTH_WAYS(&made)
+	{
 		assert_string_equal(shown(&made, EVENT_START), "n=8 pe=3");
 		assert_string_equal(shown(&made, EVENT_END), "n=8 pe=3 result=0");
 	}
@@ -346,7 +368,7 @@ static void an_empty_list_is_a_list(void **state)
 
 	make(&made, "event FENCE both()\nFENCE fence void x_fence(int secret)\n", "x_fence", (uint64_t[]){ 8 }, 1);
 	BOTH_WAYS(&made)
-		assert_string_equal(shown(&made, EVENT_START), "");
+	assert_string_equal(shown(&made, EVENT_START), "");
 	unmake(&made);
 }
 
@@ -357,8 +379,9 @@ static void bad_bytes(void **state)
 	const struct kind *kind = NULL;
 	struct buffer bytes = { 0 };
 
-	make(&made, "event E both(int a = x.given|n, const char *s = prototype, int k = 3)\nE put void x_e(int n @bytes, int x)\n", "x_e",
-	     (uint64_t[]){ 1, 2 }, 2);
+	make(&made,
+	     "event E both(int a = x.given|n, const char *s = prototype, int k = 3)\nE put void x_e(int n @bytes, int x)\n",
+	     "x_e", (uint64_t[]){ 1, 2 }, 2);
 	for (int i = 0; i < KINDS; i++)
 		if (kinds[i].array == offsetof(struct definitions, probes))
 			kind = &kinds[i];
@@ -384,7 +407,8 @@ static void bad_bytes(void **state)
 }
 
 /* Can any function of the event give this argument? */
-static bool can_be_given(const struct model *model, const struct model_event *event, enum event_type type, const char *name)
+static bool can_be_given(const struct model *model, const struct model_event *event, enum event_type type,
+			 const char *name)
 {
 	bool given = false;
 
@@ -399,7 +423,8 @@ static bool can_be_given(const struct model *model, const struct model_event *ev
 		probe.nvalues = capture.nvalues;
 		assert_int_equal(define_arguments(&probe, &model->functions[i]), 0);
 		for (uint32_t k = 0; k < probe.narguments; k++)
-			given |= probe.arguments[k].event == type && !strcmp(probe.arguments[k].name, name) && probe.arguments[k].nfrom;
+			given |= probe.arguments[k].event == type && !strcmp(probe.arguments[k].name, name) &&
+				 probe.arguments[k].nfrom;
 		arguments_free(&probe);
 		capture_free(&capture);
 	}
@@ -424,7 +449,8 @@ static void shipped_models_have_what_they_list(void **state)
 			for (int type = 0; event->nfunctions && type < EVENT_TYPES; type++)
 				for (size_t a = 0; a < event->lists[type].count; a++)
 					if (!can_be_given(model, event, type, event->lists[type].arguments[a].name))
-						fail_msg("%s: no function has '%s'", event->name, event->lists[type].arguments[a].name);
+						fail_msg("%s: no function has '%s'", event->name,
+							 event->lists[type].arguments[a].name);
 		}
 	}
 	models_free(set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * builds_test.c - pointers-to-shared in each layout, by registers, stack and result; how a program's runtime was built; what cannot be seen.
+ * builds_test.c - pointers-to-shared in each layout, by registers, stack and result; how a program's runtime was built;
+ * what cannot be seen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +86,8 @@ static const struct value *named(const struct capture *capture, const char *name
 }
 
 /* As a recording gives it back. */
-static struct value_reading reading(const struct capture *capture, const struct call *call, const char *name, bool returned)
+static struct value_reading reading(const struct capture *capture, const struct call *call, const char *name,
+				    bool returned)
 {
 	struct buffer bytes = { 0 };
 	struct value again;
@@ -141,7 +143,8 @@ static void one_word(void **state)
 {
 	struct model_set *set = read_text(layouts);
 	struct capture capture;
-	struct call call = { .words = { 3ull << 44 | 5ull << 34 | 0x12345, 7ull << 44 | 1023ull << 34 | 8, 64, 0xfull << 34, 9 },
+	struct call call = { .words = { 3ull << 44 | 5ull << 34 | 0x12345, 7ull << 44 | 1023ull << 34 | 8, 64,
+					0xfull << 34, 9 },
 			     .result = { 1ull << 34 | 16 } };
 
 	capture_of(set, "copy", "last", &capture);
@@ -169,7 +172,8 @@ static void two_words(void **state)
 {
 	struct model_set *set = read_text(layouts);
 	struct capture capture;
-	struct call call = { .words = { 0x1000, 7ull << 32 | 2, 0x2000, 3, 64, 11 }, .stack = { 0x3000, 1ull << 32 | 4 },
+	struct call call = { .words = { 0x1000, 7ull << 32 | 2, 0x2000, 3, 64, 11 },
+			     .stack = { 0x3000, 1ull << 32 | 4 },
 			     .result = { 0x4000, 5 } };
 
 	capture_of(set, "copy", "pair", &capture);
@@ -184,7 +188,9 @@ static void two_words(void **state)
 	assert_true(reading(&capture, &call, "dst", true).has_high);
 	assert_int_equal(reading(&capture, &call, "dst", true).high, 7ull << 32 | 2);
 	/* Half of it is not it. */
-	assert_false(value_read(named(&capture, "dst"), call.words, capture.program.slots, 1u << named(&capture, "dst")->high_slot, true).known);
+	assert_false(value_read(named(&capture, "dst"), call.words, capture.program.slots,
+				1u << named(&capture, "dst")->high_slot, true)
+			     .known);
 	capture_free(&capture);
 
 	capture_of(set, "get", "turned", &capture);
@@ -224,8 +230,15 @@ static void unknown_types(void **state)
 /* Recordings are anybody's. */
 static void odd_decoders(void **state)
 {
-	static const char *const odd[] = { "", "upc_packed 0 0", "upc_packed 63 63", "upc_packed 99999999999 1", "upc_packed 1", "upc_struct",
-					   "frobnicate", "upc_packed_last 31 32", "gfc_bytes" };
+	static const char *const odd[] = { "",
+					   "upc_packed 0 0",
+					   "upc_packed 63 63",
+					   "upc_packed 99999999999 1",
+					   "upc_packed 1",
+					   "upc_struct",
+					   "frobnicate",
+					   "upc_packed_last 31 32",
+					   "gfc_bytes" };
 	uint64_t words[GB_SLOTS] = { UINT64_MAX, UINT64_MAX };
 
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
@@ -245,11 +258,15 @@ static void put_together(void **state)
 	static const struct {
 		const char *decoder;
 		bool two;
-	} layouts[] = { { "upc_packed", false }, { "upc_packed_last", false }, { "upc_packed 16 12", false }, { "upc_packed_last 8 8", false },
-			{ "upc_struct", true }, { "upc_struct_last", true } };
+	} layouts[] = { { "upc_packed", false },          { "upc_packed_last", false }, { "upc_packed 16 12", false },
+			{ "upc_packed_last 8 8", false }, { "upc_struct", true },       { "upc_struct_last", true } };
 
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
-		struct value v = { .name = "v", .decoder = (char *)layouts[i].decoder, .width = GB_U64, .has_high = layouts[i].two, .high_slot = 1 };
+		struct value v = { .name = "v",
+				   .decoder = (char *)layouts[i].decoder,
+				   .width = GB_U64,
+				   .has_high = layouts[i].two,
+				   .high_slot = 1 };
 		struct value_reading r;
 		uint64_t words[2];
 
@@ -267,13 +284,15 @@ static bool holds(void *context, const struct build_test *test)
 {
 	const char *facts = context;
 
-	return strstr(facts, test->name) && (test->kind != BUILD_STRUCT || (test->bytes == 16 && !strcmp(test->member, "vaddr")));
+	return strstr(facts, test->name) &&
+	       (test->kind != BUILD_STRUCT || (test->bytes == 16 && !strcmp(test->member, "vaddr")));
 }
 
 static void recognising(void **state)
 {
-	struct model_set *set = read_text(HEAD "build a if text \"$Config: *=packed\" and symbol xyz\nbuild b if struct s 16 vaddr\n"
-					  "build c if struct s 8\nA function void f(void)\n");
+	struct model_set *set = read_text(
+		HEAD "build a if text \"$Config: *=packed\" and symbol xyz\nbuild b if struct s 16 vaddr\n"
+		     "build c if struct s 8\nA function void f(void)\n");
 	const struct model *m = models_at(set, 0);
 
 	assert_int_equal(m->nbuilds, 3);
@@ -301,7 +320,8 @@ static void recognising(void **state)
 
 static void unseen(void **state)
 {
-	struct model_set *set = read_text(HEAD "A function void f(void)\nunseen A B \"it is inlined\"\nunseen C \"it is a loop\"\n");
+	struct model_set *set = read_text(
+		HEAD "A function void f(void)\nunseen A B \"it is inlined\"\nunseen C \"it is a loop\"\n");
 	const struct model *m = models_at(set, 0);
 
 	assert_int_equal(m->nunseen, 3);
@@ -322,7 +342,9 @@ static void unseen(void **state)
 /* A group may say a number and a type of each. */
 static void numbers_and_types(void **state)
 {
-	struct model_set *set = read_text(HEAD "R collective void reduce{type=C:0:signed char,L:6:long}(void *src @size(sizeof T), size_t n @count)\n");
+	struct model_set *set = read_text(
+		HEAD
+		"R collective void reduce{type=C:0:signed char,L:6:long}(void *src @size(sizeof T), size_t n @count)\n");
 	const struct model *m = models_at(set, 0);
 	const struct function *f = &m->functions[1];
 	struct capture capture;
@@ -335,7 +357,10 @@ static void numbers_and_types(void **state)
 	assert_true(found);
 	assert_int_equal(model_function_capture(f, NULL, &capture), 0);
 	fetch(&capture, &call);
-	assert_int_equal(value_payload(ROLE_COLLECTIVE, capture.values, capture.nvalues, call.words, capture.program.slots, 0, true).bytes, 40);
+	assert_int_equal(value_payload(ROLE_COLLECTIVE, capture.values, capture.nvalues, call.words,
+				       capture.program.slots, 0, true)
+				 .bytes,
+			 40);
 	capture_free(&capture);
 	models_free(set);
 	refused(HEAD "R collective void reduce{type=C:0:signed char,L:6}(size_t n @bytes(sizeof T))\n");
@@ -379,8 +404,9 @@ static void traits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_word), cmocka_unit_test(two_words), cmocka_unit_test(unknown_types), cmocka_unit_test(odd_decoders), cmocka_unit_test(put_together),
-		cmocka_unit_test(recognising), cmocka_unit_test(unseen), cmocka_unit_test(numbers_and_types), cmocka_unit_test(traits),
+		cmocka_unit_test(one_word),     cmocka_unit_test(two_words),         cmocka_unit_test(unknown_types),
+		cmocka_unit_test(odd_decoders), cmocka_unit_test(put_together),      cmocka_unit_test(recognising),
+		cmocka_unit_test(unseen),       cmocka_unit_test(numbers_and_types), cmocka_unit_test(traits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,10 @@
 #include "util/call_filter.h"
 
 static const struct call_rule rules[] = {
-	{ .call = SYS_getppid }, { .call = SYS_exit_group }, RULE_OPENAT_TO_READ, { SYS_openat2, RULE_UNKNOWN, 0, { 0 } },
+	{ .call = SYS_getppid },
+	{ .call = SYS_exit_group },
+	RULE_OPENAT_TO_READ,
+	{ SYS_openat2, RULE_UNKNOWN, 0, { 0 } },
 	{ SYS_ptrace, RULE_ONE_OF, 0, { PTRACE_SEIZE, PTRACE_DETACH } },
 };
 
@@ -32,7 +35,8 @@ static int under(bool ends, int (*call)(void))
 	if (!child) {
 		int result;
 
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !calls_allow_only(rules, sizeof(rules) / sizeof(rules[0]), ends))
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		    !calls_allow_only(rules, sizeof(rules) / sizeof(rules[0]), ends))
 			_exit(255);
 		result = call();
 		_exit(result < 0 ? 128 - result : result ? 1 : 0);
@@ -61,7 +65,8 @@ static int is_not(void)
 
 static int opens_to_read(void)
 {
-	return result_of(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC)) & result_of(syscall(SYS_openat, AT_FDCWD, "/", O_PATH));
+	return result_of(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC)) &
+	       result_of(syscall(SYS_openat, AT_FDCWD, "/", O_PATH));
 }
 
 static int opens_to_write(void)

@@ -47,7 +47,10 @@ static bool string(const char **at)
 				return false;
 			}
 		} else if (c >= 0x80) {
-			int more = c >= 0xf0 && c < 0xf5 ? 3 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xc2 && c < 0xe0 ? 1 : -1;
+			int more = c >= 0xf0 && c < 0xf5   ? 3
+				   : c >= 0xe0 && c < 0xf0 ? 2
+				   : c >= 0xc2 && c < 0xe0 ? 1
+							   : -1;
 
 			for (; more > 0; more--) {
 				if ((*(*at)++ & 0xc0) != 0x80)
@@ -122,13 +125,20 @@ static bool value(const char **at, int depth)
 	if (depth > 20)
 		return false;
 	switch (**at) {
-	case '{': return container(at, depth, '}');
-	case '[': return container(at, depth, ']');
-	case '"': return string(at);
-	case 't': return word(at, "true");
-	case 'f': return word(at, "false");
-	case 'n': return word(at, "null");
-	default: return number(at);
+	case '{':
+		return container(at, depth, '}');
+	case '[':
+		return container(at, depth, ']');
+	case '"':
+		return string(at);
+	case 't':
+		return word(at, "true");
+	case 'f':
+		return word(at, "false");
+	case 'n':
+		return word(at, "null");
+	default:
+		return number(at);
 	}
 }
 
@@ -195,7 +205,10 @@ static size_t assert_nesting(const char *text)
 			continue;
 		all = realloc(all, (count + 1) * sizeof(*all));
 		all[count] = (struct complete){
-			.pid = whole(line, "\"pid\":"), .tid = whole(line, "\"tid\":"), .start = nanoseconds(line, "\"ts\":"), .line = count,
+			.pid = whole(line, "\"pid\":"),
+			.tid = whole(line, "\"tid\":"),
+			.start = nanoseconds(line, "\"ts\":"),
+			.line = count,
 		};
 		all[count].end = all[count].start + nanoseconds(line, "\"dur\":");
 		count++;
@@ -238,13 +251,18 @@ static char *ugly(const char *head)
 	return text;
 }
 
-static struct value *values_of(size_t count, const char *const *names, const enum meaning *meanings, const enum form *forms)
+static struct value *values_of(size_t count, const char *const *names, const enum meaning *meanings,
+			       const enum form *forms)
 {
 	struct value *values = calloc(count, sizeof(*values));
 
 	for (size_t i = 0; i < count; i++) {
 		values[i] = (struct value){
-			.name = names[i] ? strdup(names[i]) : ugly("v"), .meaning = meanings[i], .form = forms[i], .slot = i, .width = GB_U64,
+			.name = names[i] ? strdup(names[i]) : ugly("v"),
+			.meaning = meanings[i],
+			.form = forms[i],
+			.slot = i,
+			.width = GB_U64,
 		};
 	}
 	return values;
@@ -260,12 +278,19 @@ static void job_open(struct job *job, unsigned threads, long rank)
 
 	memset(job, 0, sizeof(*job));
 	job->d.run = (struct def_run){
-		.start = START_TIME, .end = START_TIME + 1000000000, .start_realtime = 1700000000000000000ull, .finished = true,
-		.command = ugly("gaspbpf"), .host = strdup("h"),
+		.start = START_TIME,
+		.end = START_TIME + 1000000000,
+		.start_realtime = 1700000000000000000ull,
+		.finished = true,
+		.command = ugly("gaspbpf"),
+		.host = strdup("h"),
 	};
 	definitions_add_process(&job->d);
 	job->d.processes[0] = (struct def_process){
-		.pid = 4000, .rank = rank, .unit = rank >= 0 ? strdup("rank") : NULL, .command = rank >= 0 ? strdup("./job 1") : ugly("./"),
+		.pid = 4000,
+		.rank = rank,
+		.unit = rank >= 0 ? strdup("rank") : NULL,
+		.command = rank >= 0 ? strdup("./job 1") : ugly("./"),
 		.start = START_TIME,
 	};
 	for (unsigned i = 0; i < threads; i++) {
@@ -276,19 +301,32 @@ static void job_open(struct job *job, unsigned threads, long rank)
 	job->d.images[0].path = ugly("/lib/");
 	definitions_add_probe(&job->d);
 	job->d.probes[0] = (struct def_probe){
-		.event = strdup("GASP_T_PUT"), .model = strdup("t"), .role = ROLE_PUT, .symbol = strdup("put"),
-		.values = values_of(6, names, meanings, forms), .nvalues = 6,
+		.event = strdup("GASP_T_PUT"),
+		.model = strdup("t"),
+		.role = ROLE_PUT,
+		.symbol = strdup("put"),
+		.values = values_of(6, names, meanings, forms),
+		.nvalues = 6,
 	};
 	definitions_add_probe(&job->d);
 	job->d.probes[1] = (struct def_probe){
-		.event = ugly("GASP_"), .model = ugly("m"), .role = ROLE_FUNCTION, .symbol = strdup("f"),
+		.event = ugly("GASP_"),
+		.model = ugly("m"),
+		.role = ROLE_FUNCTION,
+		.symbol = strdup("f"),
 	};
 	definitions_add_site(&job->d);
 	job->d.sites[0] = (struct def_site){
-		.located = true, .file = strdup("ring.c"), .line = 12, .column = 5, .function = strdup("main"),
+		.located = true,
+		.file = strdup("ring.c"),
+		.line = 12,
+		.column = 5,
+		.function = strdup("main"),
 	};
 	definitions_add_site(&job->d);
-	job->d.sites[1] = (struct def_site){ .located = true, .image = NO_INDEX, .function = ugly("f"), .function_offset = 0x1c };
+	job->d.sites[1] = (struct def_site){
+		.located = true, .image = NO_INDEX, .function = ugly("f"), .function_offset = 0x1c
+	};
 
 	int fd = file_temporary();
 
@@ -300,8 +338,15 @@ static void job_open(struct job *job, unsigned threads, long rank)
 static void job_call(struct job *job, uint32_t thread, uint32_t probe, unsigned depth, uint64_t start, uint64_t end)
 {
 	struct span span = {
-		.start = START_TIME + start, .end = START_TIME + end, .thread = thread, .probe = probe, .site = probe,
-		.sequence = ++job->sequence[thread], .depth = depth, .nwords = probe ? 0 : 6, .unread = probe ? 0 : 1u << 5,
+		.start = START_TIME + start,
+		.end = START_TIME + end,
+		.thread = thread,
+		.probe = probe,
+		.site = probe,
+		.sequence = ++job->sequence[thread],
+		.depth = depth,
+		.nwords = probe ? 0 : 6,
+		.unread = probe ? 0 : 1u << 5,
 		.words = { 100, -7, 1, 3, 0x7f00dead },
 	};
 
@@ -370,7 +415,9 @@ static void a_call_is_a_complete_event(void **state)
 	assert_true(has(text, "\"displayTimeUnit\":\"ns\""));
 	assert_true(has(text, "\"name\":\"rank 3: ./job 1\""));
 	assert_true(has(text, "\"name\":\"main (tid 4000)\""));
-	assert_true(has(text, "\"name\":\"GASP_T_PUT\",\"cat\":\"t\",\"pid\":4000,\"tid\":4000,\"ts\":1234.567,\"dur\":765.434,"));
+	assert_true(has(
+		text,
+		"\"name\":\"GASP_T_PUT\",\"cat\":\"t\",\"pid\":4000,\"tid\":4000,\"ts\":1234.567,\"dur\":765.434,"));
 	assert_true(has(text, "\"args\":{\"n\":100,\"caller_\":-7,\"caller__\":true,\"pe\":3,\"p\":\"0x7f00dead\","));
 	assert_true(has(text, ":null,\"bytes\":100,\"peer\":3,\"caller\":\"ring.c:12:5\"}"));
 	free(text);
@@ -417,7 +464,9 @@ static void what_is_lost_is_marked(void **state)
 	job_call(&job, 0, 1, 0, 40, 50);
 	text = job_export(&job, "run.json");
 	assert_json(text);
-	assert_true(has(text, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 calls lost here\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
+	assert_true(has(
+		text,
+		"{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 calls lost here\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
 	free(text);
 }
 
@@ -504,7 +553,8 @@ static void events_are_lines(void **state)
 	job.d.probes[0].values[5].name = strdup("q r");
 	job_call(&job, 0, 0, 0, 1234567, 2000001);
 	text = job_export(&job, "run.events");
-	assert_string_equal(text,
+	assert_string_equal(
+		text,
 		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 caller=-7 caller=true pe=3 q\\x20r=unknown @ ring.c:12:5\n"
 		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 caller=-7 caller=true pe=3 p=0x7f00dead q\\x20r=unknown @ ring.c:12:5\n");
 	free(text);

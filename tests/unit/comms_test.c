@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is behind the ranks of a communicator: read from memory that looks like a library's, and from memory that does not; kept as runs.
+ * Who is behind the ranks of a communicator: read from memory that looks like a library's, and from memory that does
+ * not; kept as runs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -206,7 +207,8 @@ static void any_memory_does_no_harm(void **state)
 		*f = good;
 		for (unsigned i = 0; i < 3; i++) {
 			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-			((uint8_t *)f)[at + (random >> 33) % (offsetof(struct fixture, readable) - at)] = (uint8_t)(random >> 56);
+			((uint8_t *)f)[at + (random >> 33) % (offsetof(struct fixture, readable) - at)] =
+				(uint8_t)(random >> 56);
 		}
 		if (!members_of(f, &members))
 			assert_in_range(members.count, 1, 1 << 22);
@@ -249,8 +251,10 @@ static void runs(void **state)
 static void the_latest_before_a_call_counts(void **state)
 {
 	struct def_comm comms[] = {
-		{ .process = 1, .handle = 5, .since = 200, .size = 3 }, { .process = 1, .handle = 5, .since = 0, .size = 1 },
-		{ .process = 1, .handle = 5, .since = 100, .size = 2 }, { .process = 2, .handle = 5, .since = 50, .size = 4 },
+		{ .process = 1, .handle = 5, .since = 200, .size = 3 },
+		{ .process = 1, .handle = 5, .since = 0, .size = 1 },
+		{ .process = 1, .handle = 5, .since = 100, .size = 2 },
+		{ .process = 2, .handle = 5, .since = 50, .size = 4 },
 	};
 	struct definitions d = { .comms = comms, .ncomms = 4 };
 	struct comm_index *index = comm_index_new(&d);

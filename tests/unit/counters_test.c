@@ -16,7 +16,8 @@ enum { SUBMIT, READY, TASK, DONE, PROBES };
 enum { VALUE_TASK, VALUE_KIND, VALUE_INTERNAL, VALUE_WORKER, VALUE_ERROR, VALUES };
 
 static const enum role roles[PROBES] = { ROLE_SUBMIT, ROLE_READY, ROLE_TASK, ROLE_DONE };
-static const enum meaning meanings[VALUES] = { MEANING_TASK, MEANING_KIND, MEANING_INTERNAL, MEANING_WORKER, MEANING_ERROR };
+static const enum meaning meanings[VALUES] = { MEANING_TASK, MEANING_KIND, MEANING_INTERNAL, MEANING_WORKER,
+					       MEANING_ERROR };
 
 struct run {
 	struct definitions d;
@@ -43,7 +44,11 @@ static int run_open(void **state)
 		probe->values = calloc(VALUES, sizeof(*probe->values));
 		probe->nvalues = VALUES;
 		for (int v = 0; v < VALUES; v++)
-			probe->values[v] = (struct value){ .name = strdup("v"), .meaning = meanings[v], .form = FORM_INT, .slot = v, .width = GB_U64 };
+			probe->values[v] = (struct value){ .name = strdup("v"),
+							   .meaning = meanings[v],
+							   .form = FORM_INT,
+							   .slot = v,
+							   .width = GB_U64 };
 	}
 	run->counters = counters_new(&run->d);
 	run->worker = 3;
@@ -63,7 +68,11 @@ static int run_close(void **state)
 
 static void happen(struct run *run, int probe, enum event_type type, uint64_t task, uint64_t kind, uint64_t lasts)
 {
-	struct span span = { .start = type == EVENT_END ? run->now - lasts : run->now, .end = run->now, .probe = probe, .site = NO_INDEX, .nwords = VALUES,
+	struct span span = { .start = type == EVENT_END ? run->now - lasts : run->now,
+			     .end = run->now,
+			     .probe = probe,
+			     .site = NO_INDEX,
+			     .nwords = VALUES,
 			     .words = { task, kind, run->internal, run->worker, run->error } };
 	struct event event = { .type = type, .time = run->now, .span = &span };
 
@@ -91,7 +100,8 @@ static const struct counter_row *row(struct run *run, enum counter_scope scope, 
 	const struct counter_row *rows = counters_rows(run->counters, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (rows[i].scope == scope && (scope != COUNTER_WORKER || rows[i].worker == (int64_t)what) && (scope != COUNTER_KIND || rows[i].kind == what))
+		if (rows[i].scope == scope && (scope != COUNTER_WORKER || rows[i].worker == (int64_t)what) &&
+		    (scope != COUNTER_KIND || rows[i].kind == what))
 			return &rows[i];
 	fail_msg("no such row");
 	return NULL;
@@ -108,7 +118,8 @@ static void tasks_wait_run_and_end(void **state)
 	execute(run, 1, 0x100, 500);
 	execute(run, 2, 0x100, 700);
 	submit(run, 1, 0x200); /* the address is used again */
-	const struct counter_row *whole = row(run, COUNTER_GLOBAL, 0), *kind = row(run, COUNTER_KIND, 0x100), *worker = row(run, COUNTER_WORKER, 3);
+	const struct counter_row *whole = row(run, COUNTER_GLOBAL, 0), *kind = row(run, COUNTER_KIND, 0x100),
+				 *worker = row(run, COUNTER_WORKER, 3);
 
 	assert_int_equal(whole->submitted, 4);
 	assert_int_equal(whole->executed, 2);

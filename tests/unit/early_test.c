@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * early_test.c - records of a thread that came before their time: in which order they come out, and that a ringful of them is no trouble.
+ * early_test.c - records of a thread that came before their time: in which order they come out, and that a ringful of
+ * them is no trouble.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,9 @@ static struct early_spans spans;
 
 static void put(uint64_t sequence)
 {
-	struct gb_span raw = { .end = sequence * 10, .values = 1, .value = { sequence + 7, 99 } }; /* the second is not a part of it */
+	struct gb_span raw = { .end = sequence * 10,
+			       .values = 1,
+			       .value = { sequence + 7, 99 } }; /* the second is not a part of it */
 
 	assert_int_equal(early_put(&spans, sequence, &raw, GB_SPAN_HEADER + sizeof(raw.value[0])), 0);
 }
@@ -70,7 +73,8 @@ static void twice_the_same_is_twice_there(void **state)
 	early_free(&spans);
 }
 
-/* The thread was on one CPU, on another, and the first record of all was lost: the second ring's records all belong before the first ring's. */
+/* The thread was on one CPU, on another, and the first record of all was lost: the second ring's records all belong
+ * before the first ring's. */
 static void a_ringful_is_no_trouble(void **state)
 {
 	for (uint64_t i = MANY / 2; i < MANY; i++)

@@ -145,7 +145,9 @@ static void add_some(struct block_maker *maker, struct expected *e, uint32_t *se
 		assert_int_equal(block_add_span(maker, span), 0);
 		if (i % 100)
 			continue;
-		e->gaps[e->ngaps] = (struct gap){ .thread = i % 5, .count = 1 + i, .after = span->end, .before = i % 200 ? span->end + 5 : 0 };
+		e->gaps[e->ngaps] = (struct gap){
+			.thread = i % 5, .count = 1 + i, .after = span->end, .before = i % 200 ? span->end + 5 : 0
+		};
 		assert_int_equal(block_add_gap(maker, &e->gaps[e->ngaps++]), 0);
 	}
 }
@@ -211,7 +213,8 @@ static uint64_t limit_of(const char *text, enum role role, const char *event)
 
 static void test_triggers(void **state)
 {
-	static const char *const wrong[] = { "", "barrier", ">5s", "barrier>", "barrier>x", "barrier>0", "nonsense>5s", "gasp_mpi>5s" };
+	static const char *const wrong[] = { "",          "barrier",   ">5s",         "barrier>",
+					     "barrier>x", "barrier>0", "nonsense>5s", "gasp_mpi>5s" };
 
 	assert_int_equal(limit_of("barrier>5s", ROLE_BARRIER, "GASP_X"), 5000000000ULL);
 	assert_int_equal(limit_of("barrier=5ms", ROLE_BARRIER, "GASP_X"), 5000000ULL);

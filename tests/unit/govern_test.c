@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The governor against a simulated job: threads that call functions at rates of their own, slowed down by their probes as a real
- * one is. What the probes really took from the job is what the tests look at, not what the governor believes.
+ * The governor against a simulated job: threads that call functions at rates of their own, slowed down by their probes
+ * as a real one is. What the probes really took from the job is what the tests look at, not what the governor believes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -27,16 +27,16 @@ static const unsigned skipped_ns[SITES] = { 400, 400, 4600, 400 };
 struct simulation {
 	struct governor *governor;
 	struct site_level levels[SITES];
-	double rate[THREADS][SITES];  /* calls a second of the job's own time */
-	bool whole[SITES];            /* it is followed or out, nothing between */
-	int fails[SITES];             /* what changing it gives */
-	double taken[THREADS];        /* ns in probes */
+	double rate[THREADS][SITES]; /* calls a second of the job's own time */
+	bool whole[SITES];           /* it is followed or out, nothing between */
+	int fails[SITES];            /* what changing it gives */
+	double taken[THREADS];       /* ns in probes */
 	uint64_t now, start;
 	unsigned steps, busy;
 	struct governed_step last;
 	double followed[THREADS][SITES], skipped[THREADS][SITES]; /* calls so far */
 	bool ended[THREADS];
-	double real[SITES];           /* calls there were */
+	double real[SITES]; /* calls there were */
 };
 
 static unsigned cost(void *context, uint32_t site, bool skipped)
@@ -85,7 +85,8 @@ static void run_thread(struct simulation *s, int t)
 
 	for (int i = 0; i < SITES; i++)
 		if (s->levels[i].level != LEVEL_OUT)
-			each += s->rate[t][i] / 1e9 * (skipped_ns[i] + (double)(followed_ns[i] - skipped_ns[i]) / s->levels[i].every);
+			each += s->rate[t][i] / 1e9 *
+				(skipped_ns[i] + (double)(followed_ns[i] - skipped_ns[i]) / s->levels[i].every);
 	own = LOOK / (1 + each);
 	s->taken[t] += LOOK - own;
 	for (int i = 0; i < SITES; i++) {
@@ -97,13 +98,14 @@ static void run_thread(struct simulation *s, int t)
 			s->skipped[t][i] += calls - calls / s->levels[i].every;
 		}
 		if (s->followed[t][i] > 0 && !s->ended[t])
-			assert_int_equal(governor_count(s->governor, t, i, false, s->followed[t][i], s->skipped[t][i]), 0);
+			assert_int_equal(governor_count(s->governor, t, i, false, s->followed[t][i], s->skipped[t][i]),
+					 0);
 	}
 }
 
 static void run(struct simulation *s, double seconds)
 {
-	for (uint64_t end = s->now + (uint64_t)(seconds * 1e9); s->now < end; ) {
+	for (uint64_t end = s->now + (uint64_t)(seconds * 1e9); s->now < end;) {
 		for (int t = 0; t < THREADS; t++)
 			run_thread(s, t);
 		s->now += LOOK;
@@ -290,7 +292,8 @@ static void a_thread_that_ended_counts_no_more(void **state)
 	governor_free(s.governor);
 }
 
-/* Probes had been in for long before the governor looked for the first time: in how much time those calls were made is not known. */
+/* Probes had been in for long before the governor looked for the first time: in how much time those calls were made is
+ * not known. */
 static void what_was_before_the_first_look_is_no_storm(void **state)
 {
 	struct simulation s = { 0 };

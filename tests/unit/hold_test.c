@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost. Nobody stands still for ever, however long
- * the answer takes. And a command that is not to run is killed, by who may not kill it, too.
+ * hold_test.c - the end of a command is collected, and no stop of it: with the stop its signal would be lost. Nobody
+ * stands still for ever, however long the answer takes. And a command that is not to run is killed, by who may not kill
+ * it, too.
  */
 #include <pthread.h>
 #include <setjmp.h>

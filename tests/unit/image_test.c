@@ -41,11 +41,11 @@ static const char program[] =
 	"char letter = 'x';\n"
 	"static inline __attribute__((always_inline)) int inlined(int x)\n"
 	"{\n"
-	"	return rand() + x;\n"                          /* line 14 */
+	"	return rand() + x;\n" /* line 14 */
 	"}\n"
 	"__attribute__((noinline)) int visible(int x)\n"
 	"{\n"
-	"	int y = rand();\n"                             /* line 18 */
+	"	int y = rand();\n" /* line 18 */
 	"	y += inlined(x);\n"
 	"	return y + 1;\n"
 	"}\n"
@@ -145,7 +145,9 @@ static void compare_with_nm(const struct image *image, const char *name)
 	FILE *output;
 
 	assert_int_equal(run("readelf -sW %s | awk '($4 == \"FUNC\" || $4 == \"IFUNC\") && $7 != \"UND\" "
-			     "{ sub(/@.*/, \"\", $8); print $2, $8 }' | sort -u", name), 0);
+			     "{ sub(/@.*/, \"\", $8); print $2, $8 }' | sort -u",
+			     name),
+			 0);
 	output = fopen(in_folder("output"), "r");
 	while (fgets(line, sizeof(line), output)) {
 		unsigned long long address;
@@ -166,9 +168,19 @@ static void compare_with_nm(const struct image *image, const char *name)
 static void functions_are_found_however_the_program_was_linked(void **state)
 {
 	static const char *const ways[] = {
-		"", "-no-pie", "-static", "-static-pie", "-Wl,-z,noseparate-code", "-Wl,-z,separate-code",
-		"-Wl,-z,max-page-size=0x200000", "-no-pie -Wl,--section-start=.text=0x800000", "-fuse-ld=gold",
-		"-no-pie -fuse-ld=gold", "-fuse-ld=lld", "-no-pie -fuse-ld=lld", "-shared -fPIC",
+		"",
+		"-no-pie",
+		"-static",
+		"-static-pie",
+		"-Wl,-z,noseparate-code",
+		"-Wl,-z,separate-code",
+		"-Wl,-z,max-page-size=0x200000",
+		"-no-pie -Wl,--section-start=.text=0x800000",
+		"-fuse-ld=gold",
+		"-no-pie -fuse-ld=gold",
+		"-fuse-ld=lld",
+		"-no-pie -fuse-ld=lld",
+		"-shared -fPIC",
 		"-shared -fPIC -fuse-ld=lld",
 	};
 	int tried = 0;
@@ -213,12 +225,16 @@ static void a_library_tells_its_name_and_versions(void **state)
 
 	need("cc");
 	write_text("versions.map", "OLD { global: twice; }; NEW { global: twice; fresh; } OLD;\n");
-	write_text("versions.c", "__asm__(\".symver twice_old, twice@OLD\");\n__asm__(\".symver twice_new, twice@@NEW\");\n"
-		   "int twice_old(void) { return 1; }\nint twice_new(void) { return 2; }\nint fresh(void) { return 3; }\n"
-		   "static int chosen(void) { return 4; }\nstatic void *choose(void) { return (void *)chosen; }\n"
-		   "int choice(void) __attribute__((ifunc(\"choose\")));\n");
-	assert_int_equal(run("cc -O1 -fno-ipa-icf -shared -fPIC -Wl,-soname,libversions.so.3 -Wl,--build-id=0x0123456789 "
-			     "-Wl,--version-script=versions.map -o libversions.so versions.c"), 0);
+	write_text(
+		"versions.c",
+		"__asm__(\".symver twice_old, twice@OLD\");\n__asm__(\".symver twice_new, twice@@NEW\");\n"
+		"int twice_old(void) { return 1; }\nint twice_new(void) { return 2; }\nint fresh(void) { return 3; }\n"
+		"static int chosen(void) { return 4; }\nstatic void *choose(void) { return (void *)chosen; }\n"
+		"int choice(void) __attribute__((ifunc(\"choose\")));\n");
+	assert_int_equal(
+		run("cc -O1 -fno-ipa-icf -shared -fPIC -Wl,-soname,libversions.so.3 -Wl,--build-id=0x0123456789 "
+		    "-Wl,--version-script=versions.map -o libversions.so versions.c"),
+		0);
 	for (int stripped = 0; stripped < 2; stripped++) {
 		image = open_image("libversions.so");
 		assert_string_equal(image->soname, "libversions.so.3");
@@ -229,8 +245,11 @@ static void a_library_tells_its_name_and_versions(void **state)
 		assert_true(symbol && symbol->dynamic && !symbol->other_version);
 		assert_string_equal(symbol[1].name, "twice"); /* the old one has another address: kept, and second */
 		assert_true(symbol[1].other_version && symbol[1].offset != symbol->offset);
-		assert_int_equal(run("test $((0x$(readelf -sW --dyn-syms libversions.so | awk '/twice@@NEW/ { print $2; exit }'))) "
-				     "= %llu", (unsigned long long)symbol->address), 0);
+		assert_int_equal(
+			run("test $((0x$(readelf -sW --dyn-syms libversions.so | awk '/twice@@NEW/ { print $2; exit }'))) "
+			    "= %llu",
+			    (unsigned long long)symbol->address),
+			0);
 		assert_true(image_symbol(image, "fresh")->dynamic);
 		assert_true(image_symbol(image, "choice")->ifunc);
 		image_close(image);
@@ -243,8 +262,7 @@ static void the_c_library_is_read(void **state)
 {
 	struct image *image;
 
-	if (image_open_file(&image, "/lib/x86_64-linux-gnu/libc.so.6") &&
-	    image_open_file(&image, "/lib64/libc.so.6"))
+	if (image_open_file(&image, "/lib/x86_64-linux-gnu/libc.so.6") && image_open_file(&image, "/lib64/libc.so.6"))
 		skip();
 	assert_string_equal(image->soname, "libc.so.6");
 	assert_false(image->is_program); /* though it can be started */
@@ -281,14 +299,18 @@ static void a_separate_debug_file_is_used_when_it_belongs(void **state)
 	for (int with_id = 0; with_id < 2; with_id++) {
 		assert_int_equal(run("rm -rf .debug; cc -g -O1 -Wl,--build-id=%s -o parted program.c && "
 				     "objcopy --only-keep-debug parted parted.debug && strip parted && "
-				     "objcopy --add-gnu-debuglink=parted.debug parted", with_id ? "sha1" : "none"), 0);
+				     "objcopy --add-gnu-debuglink=parted.debug parted",
+				     with_id ? "sha1" : "none"),
+				 0);
 		check_whole("parted", true);
 		assert_int_equal(run("mkdir .debug && mv parted.debug .debug"), 0);
 		check_whole("parted", true);
 		/* One of another build: the checksum or the build-id gives it away. */
-		assert_int_equal(run("cc -g -O1 -DX -Wl,--build-id=%s -o other program.c && echo x >>.debug/parted.debug && "
-				     "objcopy --only-keep-debug other .debug/parted.debug && echo >>.debug/parted.debug",
-				     with_id ? "0xabcdef0123" : "none"), 0);
+		assert_int_equal(
+			run("cc -g -O1 -DX -Wl,--build-id=%s -o other program.c && echo x >>.debug/parted.debug && "
+			    "objcopy --only-keep-debug other .debug/parted.debug && echo >>.debug/parted.debug",
+			    with_id ? "0xabcdef0123" : "none"),
+			0);
 		check_whole("parted", false);
 		assert_int_equal(run("rm .debug/parted.debug && mkfifo .debug/parted.debug"), 0);
 		check_whole("parted", false);
@@ -302,8 +324,10 @@ static void mini_debug_data_is_unpacked(void **state)
 	need("cc");
 	need("objcopy");
 	need("xz");
-	assert_int_equal(run("cc -O1 -o mini program.c && objcopy --only-keep-debug mini symbols && strip mini && xz symbols && "
-			     "objcopy --add-section .gnu_debugdata=symbols.xz mini"), 0);
+	assert_int_equal(
+		run("cc -O1 -o mini program.c && objcopy --only-keep-debug mini symbols && strip mini && xz symbols && "
+		    "objcopy --add-section .gnu_debugdata=symbols.xz mini"),
+		0);
 	image = open_image("mini");
 	assert_true(image->has_symtab);
 	assert_non_null(image_symbol(image, "marked_local"));
@@ -311,7 +335,8 @@ static void mini_debug_data_is_unpacked(void **state)
 	image_close(image);
 	/* Zeros pack well: more than fits is not unpacked. */
 	assert_int_equal(run("strip mini; head -c 400M /dev/zero | xz -1 >zeros.xz && "
-			     "objcopy --remove-section .gnu_debugdata --add-section .gnu_debugdata=zeros.xz mini"), 0);
+			     "objcopy --remove-section .gnu_debugdata --add-section .gnu_debugdata=zeros.xz mini"),
+			 0);
 	image = open_image("mini");
 	assert_false(image->has_symtab);
 	image_close(image);
@@ -331,7 +356,8 @@ static void compare_with_addr2line(const char *name)
 	assert_non_null(symbol);
 	assert_int_equal(run("for a in $(seq %llu %llu); do printf '%%x\\n' $a; done | addr2line -e %s",
 			     (unsigned long long)symbol->address,
-			     (unsigned long long)(symbol->address + symbol->size - 1), name), 0);
+			     (unsigned long long)(symbol->address + symbol->size - 1), name),
+			 0);
 	output = fopen(in_folder("output"), "r");
 	for (uint64_t i = 0; i < symbol->size; i++) {
 		struct source_location location;
@@ -360,8 +386,13 @@ static void compare_with_addr2line(const char *name)
 static void source_lines_are_those_of_addr2line(void **state)
 {
 	static const char *const ways[] = {
-		"cc -O2", "cc -O1 -gdwarf-4", "cc -O2 -gdwarf-3", "cc -O2 -gz", "cc -O2 -no-pie -ffunction-sections",
-		"clang -O2 -gdwarf-4", "clang -O1 -gdwarf-4 -fuse-ld=lld",
+		"cc -O2",
+		"cc -O1 -gdwarf-4",
+		"cc -O2 -gdwarf-3",
+		"cc -O2 -gz",
+		"cc -O2 -no-pie -ffunction-sections",
+		"clang -O2 -gdwarf-4",
+		"clang -O1 -gdwarf-4 -fuse-ld=lld",
 	};
 	int tried = 0;
 
@@ -491,8 +522,9 @@ static void check_in_process(const struct process *process, bool deleted)
 
 static void a_mapped_file_is_opened_even_when_deleted(void **state)
 {
-	static const char *const ways[] = { "", "-no-pie", "-static", "-static-pie", "-fuse-ld=lld",
-					    "-Wl,-z,noseparate-code" };
+	static const char *const ways[] = {
+		"", "-no-pie", "-static", "-static-pie", "-fuse-ld=lld", "-Wl,-z,noseparate-code"
+	};
 
 	need("cc");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -583,7 +615,9 @@ static void damaged_files_do_no_harm(void **state)
 		memcpy(damaged, whole, size);
 		for (int k = rand() % 8; k >= 0; k--) {
 			/* every other one in the headers at both ends, where one byte does most */
-			size_t at = rand() % 2 ? rand() % (size - 8) : rand() % 2 ? rand() % 1024 : size - 8 - rand() % 2400;
+			size_t at = rand() % 2   ? rand() % (size - 8)
+				    : rand() % 2 ? rand() % 1024
+						 : size - 8 - rand() % 2400;
 			uint64_t value = rand() % 2 ? (uint64_t)rand() : values[rand() % 9];
 
 			memcpy(damaged + at, &value, (size_t)1 << rand() % 4);

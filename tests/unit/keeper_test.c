@@ -26,7 +26,8 @@
 #define OTHER 61001
 
 static struct kept_process process; /* pid 0: there is none */
-static char folder[] = "/tmp/gaspbpf-keeper-XXXXXX", own[] = "/tmp/gaspbpf-keeper-XXXXXX", elsewhere[] = "/tmp/gaspbpf-keeper-XXXXXX";
+static char folder[] = "/tmp/gaspbpf-keeper-XXXXXX", own[] = "/tmp/gaspbpf-keeper-XXXXXX",
+	    elsewhere[] = "/tmp/gaspbpf-keeper-XXXXXX";
 
 static const char *in(const char *where, const char *name)
 {
@@ -72,7 +73,9 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 	assert_int_equal(chown(folder, owner, owner), 0);
 	child = fork();
 	if (!child) {
-		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], &process, process.pid > 0, &caller }) || !replace(files[1]) || !keep_no_privileges(nowhere))
+		if (keeper_start(&(struct keeping){ folders, ".gasp", files, files[2], &process, process.pid > 0,
+						    &caller }) ||
+		    !replace(files[1]) || !keep_no_privileges(nowhere))
 			exit(100);
 		exit(what()); /* as a whole program ends */
 	}
@@ -104,9 +107,11 @@ static int try_elsewhere(void)
 	snprintf(long_path, sizeof(long_path), "%s/%04096d.gasp", folder, 0);
 	file_remove(in(elsewhere, "old"));
 	file_remove(in(folder, "other"));
-	if (file_create_new(in(elsewhere, "new.gasp"), NULL) >= 0 || file_create_new(path, NULL) >= 0 || file_create_new("", NULL) >= 0)
+	if (file_create_new(in(elsewhere, "new.gasp"), NULL) >= 0 || file_create_new(path, NULL) >= 0 ||
+	    file_create_new("", NULL) >= 0)
 		return 1;
-	if (file_create_new(in(folder, "new"), NULL) >= 0 || file_create_new(in(folder, ".gasp"), NULL) >= 0 || file_create_new(in(folder, ".new.gasp"), NULL) >= 0)
+	if (file_create_new(in(folder, "new"), NULL) >= 0 || file_create_new(in(folder, ".gasp"), NULL) >= 0 ||
+	    file_create_new(in(folder, ".new.gasp"), NULL) >= 0)
 		return 4;
 	if (file_create_new(in(folder, "."), NULL) >= 0 || file_create_new(long_path, NULL) >= 0)
 		return 2;
@@ -192,7 +197,8 @@ static void what_is_not_to_be_left_goes(void **state)
 	assert_true(is_there(in(folder, "mine")));
 }
 
-/* A process of this user, which leads a group of two. Each says that it has begun; `alive` ends with the last of them. */
+/* A process of this user, which leads a group of two. Each says that it has begun; `alive` ends with the last of them.
+ */
 static pid_t start_two(uid_t user, int *alive)
 {
 	int ends[2];
@@ -222,7 +228,8 @@ static pid_t start_two(uid_t user, int *alive)
 	return pid;
 }
 
-/* The signal that such a process ends by, after what a keeper of this caller was asked to do. Where it is to be none, it gets a SIGHUP then. others: does the other one live on? */
+/* The signal that such a process ends by, after what a keeper of this caller was asked to do. Where it is to be none,
+ * it gets a SIGHUP then. others: does the other one live on? */
 static int ended_by(uid_t user, uid_t caller, struct kept_process how, int (*what)(void), bool by_none, bool *others)
 {
 	struct pollfd alive = { 0 };
@@ -245,17 +252,24 @@ static int ended_by(uid_t user, uid_t caller, struct kept_process how, int (*wha
 
 static void processes_are_ended(void **state)
 {
-	const struct kept_process command = { .signal = SIGTERM }, tool = { .group = true, .signal = SIGKILL, .orphaned = SIGUSR1 };
-	const struct { uid_t user, caller; int (*what)(void); const struct kept_process *how; int by; } cases[] = {
+	const struct kept_process command = { .signal = SIGTERM },
+				  tool = { .group = true, .signal = SIGKILL, .orphaned = SIGUSR1 };
+	const struct {
+		uid_t user, caller;
+		int (*what)(void);
+		const struct kept_process *how;
+		int by;
+	} cases[] = {
 		{ 0, 0, end_the_process, &command, SIGTERM },
 		{ OTHER, OTHER, end_the_process, &command, SIGTERM },
-		{ 0, OTHER, end_the_process, &command, SIGTERM },       /* by sudo once more */
-		{ OTHER, OTHER + 1, end_the_process, &command, SIGHUP }, /* the caller may not, so neither may who acts for him */
+		{ 0, OTHER, end_the_process, &command, SIGTERM }, /* by sudo once more */
+		{ OTHER, OTHER + 1, end_the_process, &command,
+		  SIGHUP }, /* the caller may not, so neither may who acts for him */
 		{ 0, 0, end_another, &command, SIGHUP },
 		{ 0, 0, do_nothing, &command, SIGHUP },
 		{ 0, 0, end_the_process, &tool, SIGKILL },
 		{ OTHER, OTHER, end_the_process, &tool, SIGKILL },
-		{ OTHER, OTHER, do_nothing, &tool, SIGUSR1 },           /* when the keeper ends, as its parent has */
+		{ OTHER, OTHER, do_nothing, &tool, SIGUSR1 }, /* when the keeper ends, as its parent has */
 		{ 0, 0, be_killed, &tool, SIGUSR1 },
 	};
 
@@ -266,7 +280,9 @@ static void processes_are_ended(void **state)
 		bool others;
 
 		print_message("case %zu\n", i);
-		assert_int_equal(ended_by(cases[i].user, cases[i].caller, *cases[i].how, cases[i].what, cases[i].by == SIGHUP, &others), cases[i].by);
+		assert_int_equal(ended_by(cases[i].user, cases[i].caller, *cases[i].how, cases[i].what,
+					  cases[i].by == SIGHUP, &others),
+				 cases[i].by);
 		assert_int_equal(others, !cases[i].how->group);
 	}
 }
@@ -274,13 +290,15 @@ static void processes_are_ended(void **state)
 static int make_folders(void **state)
 {
 	(void)state;
-	return !mkdtemp(folder) || !mkdtemp(own) || !mkdtemp(elsewhere) || chmod(folder, 0755) || chmod(own, 0755) || chmod(elsewhere, 0755);
+	return !mkdtemp(folder) || !mkdtemp(own) || !mkdtemp(elsewhere) || chmod(folder, 0755) || chmod(own, 0755) ||
+	       chmod(elsewhere, 0755);
 }
 
 static int remove_folders(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "mine", "replaced", "left", "other", "new", "new.gasp", ".gasp", ".new.gasp", "old" };
+	static const char *const names[] = { "mine",     "replaced", "left",      "other", "new",
+					     "new.gasp", ".gasp",    ".new.gasp", "old" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		unlink(in(folder, names[i]));

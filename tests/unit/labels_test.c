@@ -16,9 +16,11 @@ static char text[LABEL_ROOM];
 
 static void processes_and_threads(void **state)
 {
-	const struct who rank = { .unit = "PE", .rank = 3, .name = "solver", .pid = 42 }, plain = { .rank = -1, .name = "solver", .pid = 42 };
+	const struct who rank = { .unit = "PE", .rank = 3, .name = "solver", .pid = 42 },
+			 plain = { .rank = -1, .name = "solver", .pid = 42 };
 	const struct who main_thread = { .unit = "PE", .rank = 3, .name = "solver", .pid = 42, .tid = 42 };
-	const struct who worker = { .rank = 3, .name = "worker-1", .pid = 42, .tid = 43 }, alone = { .rank = -1, .name = "worker-1", .pid = 42, .tid = 43 };
+	const struct who worker = { .rank = 3, .name = "worker-1", .pid = 42, .tid = 43 },
+			 alone = { .rank = -1, .name = "worker-1", .pid = 42, .tid = 43 };
 	const struct who first = { .rank = -1, .name = "solver", .pid = 42, .tid = 42 }, unknown = { .rank = -1 };
 
 	assert_string_equal(label_of_process(&rank, text, sizeof(text)), "PE 3");
@@ -72,15 +74,21 @@ static void places(void **state)
 {
 	struct def_image image = { .path = (char *)"/usr/bin/solver" };
 	struct def_site sites[] = {
-		{ .file = (char *)"/home/u/ring.c", .line = 12, .column = 5, .function = (char *)"exchange", .image = NO_INDEX },
+		{ .file = (char *)"/home/u/ring.c",
+		  .line = 12,
+		  .column = 5,
+		  .function = (char *)"exchange",
+		  .image = NO_INDEX },
 		{ .file = (char *)"/home/u/ring.c", .line = 12, .image = NO_INDEX },
 		{ .function = (char *)"main", .function_offset = 0x12, .image = NO_INDEX },
 		{ .image = 0, .offset = 0x1200 },
 		{ .image = NO_INDEX, .address = 0x7f00 },
 	};
 	struct definitions d = { .sites = sites, .nsites = 5, .images = &image, .nimages = 1 };
-	static const char *const labels[] = { "ring.c:12 in exchange", "ring.c:12", "main+0x12", "solver+0x1200", "0x7f00", "?" };
-	static const char *const exact[] = { "/home/u/ring.c:12:5", "/home/u/ring.c:12", "main+0x12", "solver+0x1200", "0x7f00" };
+	static const char *const labels[] = { "ring.c:12 in exchange", "ring.c:12", "main+0x12",
+					      "solver+0x1200",         "0x7f00",    "?" };
+	static const char *const exact[] = { "/home/u/ring.c:12:5", "/home/u/ring.c:12", "main+0x12", "solver+0x1200",
+					     "0x7f00" };
 
 	for (uint32_t i = 0; i < 6; i++)
 		assert_string_equal(site_label(&d, i, text, sizeof(text)), labels[i]);
@@ -95,8 +103,11 @@ static void places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_and_threads), cmocka_unit_test(names_of_any_bytes), cmocka_unit_test(little_room),
-		cmocka_unit_test(events), cmocka_unit_test(places),
+		cmocka_unit_test(processes_and_threads),
+		cmocka_unit_test(names_of_any_bytes),
+		cmocka_unit_test(little_room),
+		cmocka_unit_test(events),
+		cmocka_unit_test(places),
 	};
 
 	return cmocka_run_group_tests_name("labels", tests, NULL, NULL);

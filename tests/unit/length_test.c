@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * length_test.c - what length.c says of an instruction is what the disassembler says: for all opcodes with all operands, and at each byte of real code.
+ * length_test.c - what length.c says of an instruction is what the disassembler says: for all opcodes with all
+ * operands, and at each byte of real code.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -68,7 +69,8 @@ static int close_disassembler(void **state)
 
 static void test_all_opcodes(void **state)
 {
-	static const uint8_t legacy[] = { 0, 0x66, 0xf2, 0xf3, 0xf0, 0x2e, 0x64, 0x67 }, rex[] = { 0, 0x40, 0x41, 0x44, 0x48, 0x4f };
+	static const uint8_t legacy[] = { 0, 0x66, 0xf2, 0xf3, 0xf0, 0x2e, 0x64, 0x67 },
+			     rex[] = { 0, 0x40, 0x41, 0x44, 0x48, 0x4f };
 	static const uint8_t behind[] = { 0x24, 0x05, 0x65, 0x00, 0xff, 0x80, 0x12 };
 
 	(void)state;
@@ -101,7 +103,8 @@ static void test_cut_short(void **state)
 {
 	(void)state;
 	for (unsigned op = 0; op < 0x10000; op++) {
-		const uint8_t plain[] = { op >> 8, op, 0x24, 0, 0, 0, 0, 0 }, wide[] = { 0x48, op >> 8, op, 0x24, 0, 0, 0, 0 };
+		const uint8_t plain[] = { op >> 8, op, 0x24, 0, 0, 0, 0, 0 },
+			      wide[] = { 0x48, op >> 8, op, 0x24, 0, 0, 0, 0 };
 
 		for (size_t size = 0; size <= sizeof(plain); size++) {
 			compare(plain, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live_test.c - where a thread's time goes, interval by interval, compared with marking each moment. The capture is the test's own: it tells what a real one
- * could have known when it was asked.
+ * live_test.c - where a thread's time goes, interval by interval, compared with marking each moment. The capture is the
+ * test's own: it tells what a real one could have known when it was asked.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +16,20 @@
 
 #define THREADS_HERE 3
 #define BEGAN 1000u
-#define ENDS 12000u     /* the last call ends before */
+#define ENDS 12000u /* the last call ends before */
 #define CALLS_MOST 4000
-#define OVER 14000u     /* the last look */
+#define OVER 14000u /* the last look */
 
 enum { DATA, LOCK, TASK, USER, ALLOC, WAIT, KINDS };
 
-static const struct { enum role role; enum group group; bool opaque; } kinds[KINDS] = {
-	[DATA] = { ROLE_GET, GROUP_DATA, true },    [LOCK] = { ROLE_ACQUIRE, GROUP_LOCK, true }, [TASK] = { ROLE_TASK, GROUP_TASK, false },
-	[USER] = { ROLE_USER, GROUP_OTHER, false }, [ALLOC] = { ROLE_ALLOC, GROUP_ALLOC, true }, [WAIT] = { ROLE_WAIT, GROUP_WAIT, true },
+static const struct {
+	enum role role;
+	enum group group;
+	bool opaque;
+} kinds[KINDS] = {
+	[DATA] = { ROLE_GET, GROUP_DATA, true },     [LOCK] = { ROLE_ACQUIRE, GROUP_LOCK, true },
+	[TASK] = { ROLE_TASK, GROUP_TASK, false },   [USER] = { ROLE_USER, GROUP_OTHER, false },
+	[ALLOC] = { ROLE_ALLOC, GROUP_ALLOC, true }, [WAIT] = { ROLE_WAIT, GROUP_WAIT, true },
 };
 
 static struct {
@@ -32,7 +37,8 @@ static struct {
 	struct span calls[CALLS_MOST]; /* by end: as they are told */
 	size_t ncalls, told;
 	struct span_sink sink;
-	uint64_t drained, taken, read, finished; /* of a look: up to where the first drain tells; its moment; when calls in progress are read; up to where the other drains tell */
+	uint64_t drained, taken, read, finished; /* of a look: up to where the first drain tells; its moment; when calls
+						    in progress are read; up to where the other drains tell */
 	int drains;
 } job;
 
@@ -40,9 +46,11 @@ static struct {
 
 void __wrap_capture_add_sink(struct capture_session *session, const struct span_sink *sink);
 int __wrap_capture_drain(struct capture_session *session);
-int __wrap_capture_visit_open(struct capture_session *session, void (*visit)(void *context, const struct span *span, bool silent), void *context);
+int __wrap_capture_visit_open(struct capture_session *session,
+			      void (*visit)(void *context, const struct span *span, bool silent), void *context);
 int __wrap_capture_read_sums(struct capture_session *session);
-void __wrap_capture_visit_threads(const struct capture_session *session, void (*visit)(void *context, const struct capture_thread *thread), void *context);
+void __wrap_capture_visit_threads(const struct capture_session *session,
+				  void (*visit)(void *context, const struct capture_thread *thread), void *context);
 uint64_t __wrap_clock_monotonic(void);
 
 void __wrap_capture_add_sink(struct capture_session *session, const struct span_sink *sink)
@@ -64,7 +72,8 @@ uint64_t __wrap_clock_monotonic(void)
 	return job.taken;
 }
 
-int __wrap_capture_visit_open(struct capture_session *session, void (*visit)(void *context, const struct span *span, bool silent), void *context)
+int __wrap_capture_visit_open(struct capture_session *session,
+			      void (*visit)(void *context, const struct span *span, bool silent), void *context)
 {
 	for (size_t i = 0; i < job.ncalls; i++) {
 		struct span open = job.calls[i];
@@ -82,7 +91,8 @@ int __wrap_capture_read_sums(struct capture_session *session)
 	return 0;
 }
 
-void __wrap_capture_visit_threads(const struct capture_session *session, void (*visit)(void *context, const struct capture_thread *thread), void *context)
+void __wrap_capture_visit_threads(const struct capture_session *session,
+				  void (*visit)(void *context, const struct capture_thread *thread), void *context)
 {
 	for (uint32_t i = 0; i < THREADS_HERE; i++)
 		visit(context, &(struct capture_thread){ .thread = i, .cost = job.taken + i });
@@ -113,7 +123,9 @@ static void define_job(uint32_t marks)
 	for (int i = 0; i < KINDS; i++) {
 		uint32_t probe = definitions_add_probe(&job.d);
 
-		job.d.probes[probe] = (struct def_probe){ .event = text("GASP_TEST_%d", i), .role = kinds[i].role, .image = NO_INDEX, .marks = marks };
+		job.d.probes[probe] = (struct def_probe){
+			.event = text("GASP_TEST_%d", i), .role = kinds[i].role, .image = NO_INDEX, .marks = marks
+		};
 	}
 }
 
@@ -121,7 +133,13 @@ static void add_call(uint32_t thread, unsigned depth, uint64_t start, uint64_t e
 {
 	assert_true(job.ncalls < CALLS_MOST);
 	job.calls[job.ncalls] = (struct span){
-		.thread = thread, .probe = (uint32_t)below(KINDS), .site = NO_INDEX, .start = start, .end = end, .depth = depth, .sequence = (uint32_t)job.ncalls,
+		.thread = thread,
+		.probe = (uint32_t)below(KINDS),
+		.site = NO_INDEX,
+		.start = start,
+		.end = end,
+		.depth = depth,
+		.sequence = (uint32_t)job.ncalls,
 	};
 	job.ncalls++;
 }
@@ -130,7 +148,8 @@ static void add_call(uint32_t thread, unsigned depth, uint64_t start, uint64_t e
 static void nest(uint32_t thread, unsigned depth, uint64_t at, uint64_t end)
 {
 	for (;;) {
-		uint64_t start = at + below(depth ? 20 : 200), length; /* the first one inside may begin with its parent */
+		uint64_t start = at + below(depth ? 20 : 200),
+			 length; /* the first one inside may begin with its parent */
 
 		if (start + 2 >= end)
 			return;
@@ -156,7 +175,9 @@ static void overlap(uint32_t thread)
 
 struct expected {
 	uint64_t wall, group[GROUPS], calls;
-	struct { uint64_t time, self, calls, full, longest; } event[KINDS];
+	struct {
+		uint64_t time, self, calls, full, longest;
+	} event[KINDS];
 };
 
 /* Which call has the moment: the innermost; of those that overlap, the one that is told first. NULL: none. */
@@ -170,7 +191,8 @@ static const struct span *owner(uint32_t thread, uint64_t moment, uint64_t until
 		if (call->thread != thread || call->start > moment || call->end <= moment)
 			continue;
 		if (stacked) {
-			bool open = call->end > job.finished && job.finished >= until, before = found && found->end > job.finished;
+			bool open = call->end > job.finished && job.finished >= until,
+			     before = found && found->end > job.finished;
 
 			/* Those that have ended, by their ends; then those in progress, the latest first. */
 			if (!found || (open && before && call->start > found->start))

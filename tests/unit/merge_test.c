@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * merge_test.c - events of several threads in one order of time, out of a recording; and events while calls are being made. What each thread is
- * told must be what timeline_read() tells of it, which timeline_test.c checks.
+ * merge_test.c - events of several threads in one order of time, out of a recording; and events while calls are being
+ * made. What each thread is told must be what timeline_read() tells of it, which timeline_test.c checks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ struct reading {
 	struct told *told[THREADS];
 	size_t count[THREADS];
 	uint64_t now;
-	bool ordered;            /* among all threads */
+	bool ordered; /* among all threads */
 	uint64_t gaps;
 };
 
@@ -43,7 +43,8 @@ static int take(void *context, const struct definitions *d, const struct event *
 	if (!r->told[thread])
 		r->told[thread] = malloc(EVENTS_MOST * sizeof(struct told));
 	assert_true(r->count[thread] < EVENTS_MOST);
-	r->told[thread][r->count[thread]++] = (struct told){ event->time, event->span->sequence, event->type, event->lane };
+	r->told[thread][r->count[thread]++] = (struct told){ event->time, event->span->sequence, event->type,
+							     event->lane };
 	return 0;
 }
 
@@ -90,8 +91,8 @@ struct job {
 	struct recording_writer *writer;
 	struct timeline_live *live;
 	unsigned seed;
-	unsigned long returned;  /* calls */
-	bool shown;              /* the calls in progress, to the live timeline */
+	unsigned long returned; /* calls */
+	bool shown;             /* the calls in progress, to the live timeline */
 };
 
 static void job_open(struct job *job, unsigned seed, int *fd)
@@ -143,7 +144,9 @@ static void leave(struct job *job, unsigned thread)
 
 static void enter(struct job *job, unsigned thread)
 {
-	job->open[thread][job->depth[thread]] = (struct span){ .start = job->now, .thread = thread, .site = NO_INDEX, .depth = job->depth[thread] };
+	job->open[thread][job->depth[thread]] = (struct span){
+		.start = job->now, .thread = thread, .site = NO_INDEX, .depth = job->depth[thread]
+	};
 	job->depth[thread]++;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics of a machine that the test has made up: what each form says of it, what a scraper is given, and what happens beyond the limit of series.
+ * Metrics of a machine that the test has made up: what each form says of it, what a scraper is given, and what happens
+ * beyond the limit of series.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,17 +43,32 @@ static void build(struct machine *m, size_t max_series)
 {
 	*m = (struct machine){ .families = families_new(max_series) };
 	assert_non_null(m->families);
-	m->event = (struct monitor_event){ .name = "GASP_MPI_SEND", .model = "mpi", .role = ROLE_SEND, .moves = true, .every = 1 };
+	m->event = (struct monitor_event){
+		.name = "GASP_MPI_SEND", .model = "mpi", .role = ROLE_SEND, .moves = true, .every = 1
+	};
 	for (int i = 0; i < PROCESSES; i++) {
 		m->processes[i] = (struct monitor_process){
-			.pid = 100 + i, .start_time = 7, .comm = i ? "solver" : "a\"b\\c\nd\xff", .exe = "", .cgroup = "", .user = "alice", .job = i ? "42" : "",
-			.rank = i, .size = PROCESSES, .events = &m->events[i], .nevents = 1,
+			.pid = 100 + i,
+			.start_time = 7,
+			.comm = i ? "solver" : "a\"b\\c\nd\xff",
+			.exe = "",
+			.cgroup = "",
+			.user = "alice",
+			.job = i ? "42" : "",
+			.rank = i,
+			.size = PROCESSES,
+			.events = &m->events[i],
+			.nevents = 1,
 		};
 		count(&m->events[i].amounts, 10, 1500, 1024);
 		count(&m->event.total, 10, 1500, 1024);
 	}
-	m->snapshot = (struct monitor_snapshot){ .processes = m->processes, .nprocesses = PROCESSES, .events = &m->event, .nevents = 1, .rung = "session",
-					 .since_realtime_ns = 1700000000123456789 };
+	m->snapshot = (struct monitor_snapshot){ .processes = m->processes,
+						 .nprocesses = PROCESSES,
+						 .events = &m->event,
+						 .nevents = 1,
+						 .rung = "session",
+						 .since_realtime_ns = 1700000000123456789 };
 }
 
 static void end(struct machine *m)
@@ -120,7 +136,8 @@ static void names_are_escaped(void **state)
 
 	build(&m, 10000);
 	text = scrape(&m, DIALECT_TEXT);
-	assert_non_null(strstr(text, "{job=\"none\",rank=\"0\",pid=\"100\",comm=\"a\\\"b\\\\c\\\\x0ad\\\\xff\",user=\"alice\","));
+	assert_non_null(strstr(
+		text, "{job=\"none\",rank=\"0\",pid=\"100\",comm=\"a\\\"b\\\\c\\\\x0ad\\\\xff\",user=\"alice\","));
 	end(&m);
 }
 
@@ -164,10 +181,12 @@ static void forms_differ_where_they_must(void **state)
 	end(&m);
 }
 
-/* With room for one row: the others are in one series, which never goes back, whoever ends and whatever room there is later. */
+/* With room for one row: the others are in one series, which never goes back, whoever ends and whatever room there is
+ * later. */
 static void too_many_series_become_one(void **state)
 {
-	static const char own[] = "gaspbpf_process_calls_total{job=", over[] = "gaspbpf_process_calls_total{overflow=\"true\"," SEND "} ";
+	static const char own[] = "gaspbpf_process_calls_total{job=",
+			  over[] = "gaspbpf_process_calls_total{overflow=\"true\"," SEND "} ";
 	struct machine m;
 	const char *text;
 
@@ -210,8 +229,10 @@ static void scrapers_get_what_they_prefer(void **state)
 		{ "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
 		  DIALECT_OPENMETRICS },
 		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,"
-		  "application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", DIALECT_PROTOBUF },
-		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text", DIALECT_TEXT },
+		  "application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  DIALECT_PROTOBUF },
+		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text",
+		  DIALECT_TEXT },
 		{ "application/openmetrics-text; version=2.0.0, text/plain;q=0.1", DIALECT_TEXT },
 		{ "text/plain;q=0.2 , Application/OpenMetrics-Text;Q=0.3", DIALECT_OPENMETRICS },
 		{ "application/openmetrics-text;q=0", DIALECT_TEXT },
@@ -225,12 +246,9 @@ static void scrapers_get_what_they_prefer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(says_what_was_counted),
-		cmocka_unit_test(names_are_escaped),
-		cmocka_unit_test(what_is_not_known_is_left_out),
-		cmocka_unit_test(forms_differ_where_they_must),
-		cmocka_unit_test(too_many_series_become_one),
-		cmocka_unit_test(scrapers_get_what_they_prefer),
+		cmocka_unit_test(says_what_was_counted),         cmocka_unit_test(names_are_escaped),
+		cmocka_unit_test(what_is_not_known_is_left_out), cmocka_unit_test(forms_differ_where_they_must),
+		cmocka_unit_test(too_many_series_become_one),    cmocka_unit_test(scrapers_get_what_they_prefer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

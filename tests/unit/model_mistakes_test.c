@@ -70,7 +70,8 @@ static void columns_count_through_continued_lines(void **state)
 static void whole_files_that_are_no_models(void **state)
 {
 	static const char twice[] = "model x\nlibrary program\nA put void f(void)\nB get void f(void)\n";
-	static const char different[] = "model x\nlibrary program\nA put void f(int a @only(== 1))\nB get void f(int a @only(== 2))\n";
+	static const char different[] =
+		"model x\nlibrary program\nA put void f(int a @only(== 1))\nB get void f(int a @only(== 2))\n";
 
 	assert_non_null(strstr(complaint("", 0), "no model here"));
 	assert_non_null(strstr(complaint("model x\n", 8), "where are the functions?"));
@@ -135,7 +136,8 @@ static const char *models_folder(void)
 
 static void every_shipped_model_loads(void **state)
 {
-	static const char *const sonames[] = { NULL, "libmpi.so.40", "libmpich.so.12", "liboshmem.so.40", "libstarpu-1.3.so.9" };
+	static const char *const sonames[] = { NULL, "libmpi.so.40", "libmpich.so.12", "liboshmem.so.40",
+					       "libstarpu-1.3.so.9" };
 	struct model_set *set;
 
 	if (access(models_folder(), R_OK))
@@ -146,7 +148,9 @@ static void every_shipped_model_loads(void **state)
 			for (size_t l = 0; l < sizeof(sonames) / sizeof(*sonames); l++) {
 				struct capture capture;
 
-				assert_int_equal(model_function_capture(&models_at(set, m)->functions[i], sonames[l], &capture), 0);
+				assert_int_equal(
+					model_function_capture(&models_at(set, m)->functions[i], sonames[l], &capture),
+					0);
 				capture_free(&capture);
 			}
 	models_free(set);
@@ -176,11 +180,65 @@ static uint32_t dice(uint64_t *seed, uint32_t sides)
 }
 
 static const char *const snippets[] = {
-	"@", "(", ")", "{", "}", ",", "->", "...", "..", "*", "+8 ptr", "-2147483648 u64", "bits 0..63 if bits 0..63 == -1", "str", "T",
-	"@only(* == 1)", "@bytes(sizeof *)", "@out", "@skip", "high", "{op=", "=", "\\\n", "#", "\n", "\0", "\377", "struct", "void",
-	"layout *\n", "type X = struct 65536\n", "X", "list L = L,L\n", "{L,L,L,L}", "A put void f(", "99999999999999999999", "[", "]",
-	"opens", "closes", "one", "long double", "_Complex", "upc_packed", "gfc_bytes", ":recv", "none=1", "element=1", "\t", "unsigned",
-	"event A start(int a)", "both(", "atomic()", "\"", "|", ".given", "= a.b|-1", "{is_relaxed=:1,s:0}", "-> returnptr",
+	"@",
+	"(",
+	")",
+	"{",
+	"}",
+	",",
+	"->",
+	"...",
+	"..",
+	"*",
+	"+8 ptr",
+	"-2147483648 u64",
+	"bits 0..63 if bits 0..63 == -1",
+	"str",
+	"T",
+	"@only(* == 1)",
+	"@bytes(sizeof *)",
+	"@out",
+	"@skip",
+	"high",
+	"{op=",
+	"=",
+	"\\\n",
+	"#",
+	"\n",
+	"\0",
+	"\377",
+	"struct",
+	"void",
+	"layout *\n",
+	"type X = struct 65536\n",
+	"X",
+	"list L = L,L\n",
+	"{L,L,L,L}",
+	"A put void f(",
+	"99999999999999999999",
+	"[",
+	"]",
+	"opens",
+	"closes",
+	"one",
+	"long double",
+	"_Complex",
+	"upc_packed",
+	"gfc_bytes",
+	":recv",
+	"none=1",
+	"element=1",
+	"\t",
+	"unsigned",
+	"event A start(int a)",
+	"both(",
+	"atomic()",
+	"\"",
+	"|",
+	".given",
+	"= a.b|-1",
+	"{is_relaxed=:1,s:0}",
+	"-> returnptr",
 };
 
 static size_t mutate(uint64_t *seed, char *text, size_t length, size_t room)
@@ -229,7 +287,8 @@ static void try_text(const char *text, size_t length)
 
 			for (size_t v = 0; v < s.capture.nvalues; v++)
 				value_read(&s.capture.values[v], s.words, s.capture.program.slots, s.unread, true);
-			value_payload(s.role, s.capture.values, s.capture.nvalues, s.words, s.capture.program.slots, s.unread, true);
+			value_payload(s.role, s.capture.values, s.capture.nvalues, s.words, s.capture.program.slots,
+				      s.unread, true);
 			capture_free(&s.capture);
 		}
 	models_free(set);
@@ -238,7 +297,8 @@ static void try_text(const char *text, size_t length)
 static void damaged_models_do_no_harm(void **state)
 {
 	static const char *const parts[] = {
-		message_model, task_model,
+		message_model,
+		task_model,
 		"model x\nlibrary program\nlist N = :int,_c:int64_t\ntype pts = struct 16\n"
 		"A put void {,P}f{N}(const T *a @count:send(+4 u32 bits 0..7 if bits 8..9 == 1), void *(*g)(int, int), char **s @name(* str) @out, ...) -> @ptr\n"
 		"B get one double g_{int,double}(T v[], pts p @peer(high bits 0..31) @ptr(upc_packed), int r[][3] @skip)\n",

@@ -70,11 +70,12 @@ static void a_later_model_replaces_one_of_the_same_name(void **state)
 
 static void alternatives(void **state)
 {
-	struct model_set *set = read_lines("list REAL = float,longdouble:long double\n"
-					   "list ALL = int,longlong:long long,REAL\n"
-					   "GET get void {,p}x_{ALL}_get(T *dst, const T *src, size_t n @count)\n"
-					   "RED collective void x_{op=sum,fadd:fetch_add}_{8:int8_t,16:int16_t}(T *d, size_t n @count)\n"
-					   "NEW alloc x_{a,b}");
+	struct model_set *set = read_lines(
+		"list REAL = float,longdouble:long double\n"
+		"list ALL = int,longlong:long long,REAL\n"
+		"GET get void {,p}x_{ALL}_get(T *dst, const T *src, size_t n @count)\n"
+		"RED collective void x_{op=sum,fadd:fetch_add}_{8:int8_t,16:int16_t}(T *d, size_t n @count)\n"
+		"NEW alloc x_{a,b}");
 
 	assert_int_equal(models_at(set, 0)->nfunctions, 2 * 4 + 4 + 2);
 	assert_string_equal(find_function(set, "px_longlong_get")->prototype,
@@ -100,9 +101,11 @@ static void alternatives(void **state)
 
 static void integers_have_the_width_and_sign_of_their_type(void **state)
 {
-	struct model_set *set = read_lines("F function bool f(int a, unsigned b, short c, unsigned char d, bool e, long g) ->");
-	struct call call = { .registers = { GARBAGE | (uint32_t)-5, GARBAGE | 0xfffffffb, GARBAGE | 0xfffe, GARBAGE | 0x1ff,
-					    GARBAGE | 1, (uint64_t)-7 }, RESULT_OF(GARBAGE | 0x100) };
+	struct model_set *set = read_lines(
+		"F function bool f(int a, unsigned b, short c, unsigned char d, bool e, long g) ->");
+	struct call call = { .registers = { GARBAGE | (uint32_t)-5, GARBAGE | 0xfffffffb, GARBAGE | 0xfffe,
+					    GARBAGE | 0x1ff, GARBAGE | 1, (uint64_t)-7 },
+			     RESULT_OF(GARBAGE | 0x100) };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
 
 	assert_int_equal(s.capture.program.slots, 7);
@@ -120,8 +123,9 @@ static void integers_have_the_width_and_sign_of_their_type(void **state)
 
 static void floating_point_takes_no_integer_register(void **state)
 {
-	struct model_set *set = read_lines("F function double f(double x, int a, float y[3], float z, long double w, int b, long c, "
-					   "long d, long e, long g, long double v, int h) ->");
+	struct model_set *set = read_lines(
+		"F function double f(double x, int a, float y[3], float z, long double w, int b, long c, "
+		"long d, long e, long g, long double v, int h) ->");
 	/* a y b c d e in registers; w at 8 (16 bytes), g at 24, v at 40 (aligned), h at 56 */
 	struct call call = { .registers = { 1, 2, 3, 4, 5, 6 }, .stack = { 0, 90, 91, 7, 92, 93, 94, GARBAGE | 8 } };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
@@ -141,12 +145,15 @@ static void floating_point_takes_no_integer_register(void **state)
 
 static void structs_by_value(void **state)
 {
-	struct model_set *set = read_lines("type pts = struct 16\ntype big = struct 40\ntype small = struct 4\n"
-					   "F function pts f(void *d, pts src @peer(high bits 0..31) @ptr, size_t n @bytes) ->\n"
-					   "G function big g(int a, big b, int c)\n"
-					   "H function void h(long a, long b, long c, long d, long e, pts p, small s)\n"
-					   "I function void i(int a, pts p @skip, int b)");
-	struct call call = { .registers = { 1, 0x1000, 0x500000003, 64, 5, 6 }, .result = 77, .result2 = 88,
+	struct model_set *set = read_lines(
+		"type pts = struct 16\ntype big = struct 40\ntype small = struct 4\n"
+		"F function pts f(void *d, pts src @peer(high bits 0..31) @ptr, size_t n @bytes) ->\n"
+		"G function big g(int a, big b, int c)\n"
+		"H function void h(long a, long b, long c, long d, long e, pts p, small s)\n"
+		"I function void i(int a, pts p @skip, int b)");
+	struct call call = { .registers = { 1, 0x1000, 0x500000003, 64, 5, 6 },
+			     .result = 77,
+			     .result2 = 88,
 			     .stack = { 0, 21, 22, 23, 24, 25, 26 } };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
 
@@ -163,7 +170,8 @@ static void structs_by_value(void **state)
 	assert_int_equal(number(&s, "c"), 3);
 	capture_free(&s.capture);
 
-	s = run(find_function(set, "h"), NULL, &call); /* one register left: the struct goes to the stack, the next does not */
+	s = run(find_function(set, "h"), NULL,
+		&call); /* one register left: the struct goes to the stack, the next does not */
 	assert_int_equal(number(&s, "p"), 21);
 	assert_int_equal(number(&s, "p.high"), 22);
 	assert_int_equal(number(&s, "s"), 6);
@@ -177,13 +185,14 @@ static void structs_by_value(void **state)
 
 static void slots_are_few(void **state)
 {
-	struct model_set *set = read_lines("A alloc void *a(size_t n @bytes) -> @ptr\n"
-					   "B free void b(void *p)\n"
-					   "C send int c(void *b, int n, int t, int d, int g, int c, int *r @request(*) @out)\n"
-					   "D function void d(int a @skip, int b @skip, int c)\n"
-					   "E function void e(void)\n"
-					   "F recv int f(int a @skip, long *p @peer(+0 s32) @tag(+4 s32) @bytes(+8 u64) @out, int b @skip) ->\n"
-					   "G function void g(long *a @ptr(*), long *b @ptr(*), int c @skip, int d)");
+	struct model_set *set = read_lines(
+		"A alloc void *a(size_t n @bytes) -> @ptr\n"
+		"B free void b(void *p)\n"
+		"C send int c(void *b, int n, int t, int d, int g, int c, int *r @request(*) @out)\n"
+		"D function void d(int a @skip, int b @skip, int c)\n"
+		"E function void e(void)\n"
+		"F recv int f(int a @skip, long *p @peer(+0 s32) @tag(+4 s32) @bytes(+8 u64) @out, int b @skip) ->\n"
+		"G function void g(long *a @ptr(*), long *b @ptr(*), int c @skip, int d)");
 	static const struct {
 		const char *symbol;
 		int slots;
@@ -209,8 +218,9 @@ static void slots_are_few(void **state)
 
 static void too_much_is_left_out_from_the_end(void **state)
 {
-	struct model_set *set = read_lines("F function int f(int a1,int a2,int a3,int a4,int a5,int a6,int a7,int a8,int a9,int b1,int b2,"
-					   "int b3,int b4,int b5,int b6,int b7,int b8,int b9,int c1,int c2,int c3,int c4) ->");
+	struct model_set *set = read_lines(
+		"F function int f(int a1,int a2,int a3,int a4,int a5,int a6,int a7,int a8,int a9,int b1,int b2,"
+		"int b3,int b4,int b5,int b6,int b7,int b8,int b9,int c1,int c2,int c3,int c4) ->");
 	struct call call = { .stack = { [14] = 20 } };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
 
@@ -232,7 +242,9 @@ static void out_parameters_are_read_at_the_return(void **state)
 	struct model_set *set = read_lines("F test int f(int *flag @done @out, void **p @ptr(*) @out, int *q @out)");
 	int flag = 0, q = -3;
 	void *p = &q;
-	struct call call = { .registers = { ADDRESS(&flag), ADDRESS(&p), ADDRESS(&q) }, .during = write_seven, .context = &flag };
+	struct call call = { .registers = { ADDRESS(&flag), ADDRESS(&p), ADDRESS(&q) },
+			     .during = write_seven,
+			     .context = &flag };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
 
 	assert_int_equal(number(&s, "flag"), 7);
@@ -249,8 +261,15 @@ static void out_parameters_are_read_at_the_return(void **state)
 
 static void paths_through_structs(void **state)
 {
-	struct { uint64_t id; char *name; char text[8]; } object = { 0x1234567890, "hello", "inline" };
-	struct { long pad; void *object; } holder = { 1, &object };
+	struct {
+		uint64_t id;
+		char *name;
+		char text[8];
+	} object = { 0x1234567890, "hello", "inline" };
+	struct {
+		long pad;
+		void *object;
+	} holder = { 1, &object };
 	uint64_t deep = 99, *pointer = &deep;
 	struct call call = { .registers = { ADDRESS(&holder), ADDRESS(&object), ADDRESS("abc"), ADDRESS(&pointer) } };
 
@@ -279,11 +298,20 @@ static void paths_through_structs(void **state)
 static void layouts_of_one_library(void **state)
 {
 	struct model_set *set = read_text(message_model);
-	struct { char pad[24]; uint64_t size; } type = { "", 8 };
-	struct { int pad, id; } comm = { 0, 42 };
-	struct { int source, x, y, z; uint64_t bytes; } status = { 3, 0, 0, 0, 80 };
+	struct {
+		char pad[24];
+		uint64_t size;
+	} type = { "", 8 };
+	struct {
+		int pad, id;
+	} comm = { 0, 42 };
+	struct {
+		int source, x, y, z;
+		uint64_t bytes;
+	} status = { 3, 0, 0, 0, 80 };
 	void *comms[] = { &comm };
-	struct call call = { .registers = { 1, GARBAGE | 100, ADDRESS(&type), GARBAGE | (uint32_t)-1, 5, ADDRESS(&comm) },
+	struct call call = { .registers = { 1, GARBAGE | 100, ADDRESS(&type), GARBAGE | (uint32_t)-1, 5,
+					    ADDRESS(&comm) },
 			     .stack = { 0, ADDRESS(&status) } };
 	struct seen s = run(find_function(set, "Recv"), "libmsg.so.4", &call);
 
@@ -311,7 +339,10 @@ static void layouts_of_one_library(void **state)
 static void layouts_of_another(void **state)
 {
 	struct model_set *set = read_text(message_model);
-	struct { uint32_t low; int x, source; } status = { 24, 0, 6 };
+	struct {
+		uint32_t low;
+		int x, source;
+	} status = { 24, 0, 6 };
 	struct call call = { .registers = { 1, 100, GARBAGE | 0x4c000405, 2, 5, GARBAGE | 0x44000007 },
 			     .stack = { 0, ADDRESS(&status) } };
 	struct seen s = run(find_function(set, "Recv"), "libmsg.so.12", &call);
@@ -370,10 +401,11 @@ static void a_null_that_can_be_read(void **state)
 
 static void decoders(void **state)
 {
-	struct model_set *set = read_lines("type pts = u64\n"
-					   "GET get void get(void *d, pts s @peer(upc_packed) @ptr(upc_packed), size_t n @bytes)\n"
-					   "PUT put void put(void *t, gfc_descriptor_t *d @bytes(gfc_bytes))\n"
-					   "BARRIER barrier void bar(int id @named(none=-2147483648))");
+	struct model_set *set = read_lines(
+		"type pts = u64\n"
+		"GET get void get(void *d, pts s @peer(upc_packed) @ptr(upc_packed), size_t n @bytes)\n"
+		"PUT put void put(void *t, gfc_descriptor_t *d @bytes(gfc_bytes))\n"
+		"BARRIER barrier void bar(int id @named(none=-2147483648))");
 	uint64_t packed = 0x12345ull << 30 | 5 << 20 | 17;
 	struct call call = { .registers = { 1, packed, 64 } };
 	struct seen s = run(find_function(set, "get"), NULL, &call);
@@ -402,11 +434,13 @@ static void decoders(void **state)
 /* What there is says another parameter: how long an array is, whether a status was filled. */
 static void values_that_depend_on_another(void **state)
 {
-	struct model_set *set = read_lines("WAIT wait int wait_some(int n, void *handles[] @request(each 3 of n), int *done @out, "
-					   "int which[] @index(each 2 of done) @out, int *status @tag(+4 s32, if done) @out)");
+	struct model_set *set = read_lines(
+		"WAIT wait int wait_some(int n, void *handles[] @request(each 3 of n), int *done @out, "
+		"int which[] @index(each 2 of done) @out, int *status @tag(+4 s32, if done) @out)");
 	void *handles[3] = { &handles[0], &handles[1], &handles[2] };
 	int done_count = 1, which[2] = { 1, 77 }, status[2] = { 5, 6 };
-	struct call call = { .registers = { GARBAGE | 2, ADDRESS(handles), ADDRESS(&done_count), ADDRESS(which), ADDRESS(status) } };
+	struct call call = { .registers = { GARBAGE | 2, ADDRESS(handles), ADDRESS(&done_count), ADDRESS(which),
+					    ADDRESS(status) } };
 	struct seen s = run(find_function(set, "wait_some"), NULL, &call);
 	struct buffer stored = { 0 };
 	struct value again;
@@ -475,7 +509,8 @@ static void payload_by_role(void **state)
 
 static void impossible_payload_is_unknown(void **state)
 {
-	struct model_set *set = read_lines("F alloc void *f(size_t n @count, size_t s @size)\nG send void g(int n @count(element=8))");
+	struct model_set *set = read_lines(
+		"F alloc void *f(size_t n @count, size_t s @size)\nG send void g(int n @count(element=8))");
 	struct call call = { .registers = { 1ull << 40, 1ull << 40 } };
 	struct seen s = run(find_function(set, "f"), NULL, &call);
 
@@ -494,7 +529,10 @@ static void one_function_several_events(void **state)
 	struct model_set *set = read_text(task_model);
 	const struct model *m = models_at(set, 0);
 	uint32_t kind = 3;
-	struct { void *pad; uint32_t *kind; } arch = { NULL, &kind };
+	struct {
+		void *pad;
+		uint32_t *kind;
+	} arch = { NULL, &kind };
 	struct call call = { .registers = { ADDRESS(&arch), 4 } };
 
 	assert_int_equal(m->nfunctions, 6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The monitor's tables of a machine that the test has made up: rates are of the interval, estimates are marked, what is not known is not 0, and all of
- * it fits on a terminal of 80 columns.
+ * The monitor's tables of a machine that the test has made up: rates are of the interval, estimates are marked, what is
+ * not known is not 0, and all of it fits on a terminal of 80 columns.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,13 +30,30 @@ static void build(struct machine *m)
 	*m = (struct machine){
 		.events = { { .name = "GASP_MPI_REDUCE_SCATTER_BLOCK", .model = "mpi", .every = 1, .moves = true },
 			    { .name = "GASP_MPI_BARRIER", .model = "mpi", .every = 1 } },
-		.process = { .pid = 4194303, .start_time = 7, .comm = "fifteen_letters", .exe = "", .cgroup = "", .user = "somebody-of-many",
-			     .job = "123456789012", .rank = 1023, .size = 2048, .nevents = 2 },
+		.process = { .pid = 4194303,
+			     .start_time = 7,
+			     .comm = "fifteen_letters",
+			     .exe = "",
+			     .cgroup = "",
+			     .user = "somebody-of-many",
+			     .job = "123456789012",
+			     .rank = 1023,
+			     .size = 2048,
+			     .nevents = 2 },
 		.of_process = { { .event = 0 }, { .event = 1 } },
 	};
 	m->process.events = m->of_process;
-	m->snapshot = (struct monitor_snapshot){ .ready = true, .time_ns = 100 * SECOND, .since_ns = 40 * SECOND, .processes = &m->process, .nprocesses = 1, .nalive = 1,
-						 .events = m->events, .nevents = 2, .noticed = 1, .own_bytes = 30 << 20, .rung = "session" };
+	m->snapshot = (struct monitor_snapshot){ .ready = true,
+						 .time_ns = 100 * SECOND,
+						 .since_ns = 40 * SECOND,
+						 .processes = &m->process,
+						 .nprocesses = 1,
+						 .nalive = 1,
+						 .events = m->events,
+						 .nevents = 2,
+						 .noticed = 1,
+						 .own_bytes = 30 << 20,
+						 .rung = "session" };
 }
 
 /* Calls of an event: so many that are timed and sized, so many that are only counted. */
@@ -94,8 +111,10 @@ static void rates_are_of_the_interval(void **state)
 	m.snapshot.cost_ns = SECOND / 10;
 	m.snapshot.own_cpu_ns = SECOND / 20;
 	text = table(&m, 10);
-	assert_non_null(strstr(text, "  1 process (1 came, 0 ended)\n  cost: probes 1.00% of a CPU, gaspbpf 0.50%, 30.0 MiB\n"));
-	assert_non_null(strstr(text, "GASP_MPI_REDUCE_SCATTER_BLOCK   1,001,000     100/s  500.0 us   100 KiB       \n"));
+	assert_non_null(strstr(
+		text, "  1 process (1 came, 0 ended)\n  cost: probes 1.00% of a CPU, gaspbpf 0.50%, 30.0 MiB\n"));
+	assert_non_null(
+		strstr(text, "GASP_MPI_REDUCE_SCATTER_BLOCK   1,001,000     100/s  500.0 us   100 KiB       \n"));
 	assert_non_null(strstr(text, "4194303 fifteen_letters somebody 1023 123456789     100/s     5.0%   100 KiB\n"));
 	assert_null(strstr(text, "BARRIER"));
 	end(&m);
@@ -135,7 +154,8 @@ static void what_is_out_has_no_rate(void **state)
 	begin(&m);
 	m.events[1].every = 0;
 	text = table(&m, 10);
-	assert_non_null(strstr(text, "GASP_MPI_BARRIER                      500         -         -         -    out\n"));
+	assert_non_null(
+		strstr(text, "GASP_MPI_BARRIER                      500         -         -         -    out\n"));
 	end(&m);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * open_file_test.c - files below the root of a process: with openat2, and where a filter of system calls takes it away, the same files, and none outside.
+ * open_file_test.c - files below the root of a process: with openat2, and where a filter of system calls takes it away,
+ * the same files, and none outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +26,9 @@
 #include "target/image_private.h"
 
 /*
- * TOP/outside and TOP/root/ with: usr/lib/file, lib -> usr/lib, absolute -> /usr/lib/file, up -> ../../../../outside, out -> /outside,
- * into -> /usr/lib, usr/lib/deep -> /usr/lib/file, round -> round, a chain of 41 links to file, pipe (a FIFO), usr/lib/back -> ../lib/./file, hole -> nothing.
+ * TOP/outside and TOP/root/ with: usr/lib/file, lib -> usr/lib, absolute -> /usr/lib/file, up -> ../../../../outside,
+ * out -> /outside, into -> /usr/lib, usr/lib/deep -> /usr/lib/file, round -> round, a chain of 41 links to file, pipe
+ * (a FIFO), usr/lib/back -> ../lib/./file, hole -> nothing.
  */
 static char top[] = "/tmp/open_file_test.XXXXXX";
 
@@ -49,8 +51,10 @@ static int make_tree(void **state)
 	assert_false(mkdir("root", 0755) || mkdir("root/usr", 0755) || mkdir("root/usr/lib", 0755));
 	make_file("root/usr/lib/file", "inside");
 	assert_int_equal(chdir("root"), 0);
-	assert_false(symlink("usr/lib", "lib") || symlink("/usr/lib/file", "absolute") || symlink("../../../../outside", "up") || symlink("/outside", "out") ||
-		     symlink("round", "round") || symlink("../lib/./file", "usr/lib/back") || symlink("nothing", "hole") || symlink("/usr/lib", "into") || symlink("/usr/lib/file", "usr/lib/deep") || mkfifo("pipe", 0600));
+	assert_false(symlink("usr/lib", "lib") || symlink("/usr/lib/file", "absolute") ||
+		     symlink("../../../../outside", "up") || symlink("/outside", "out") || symlink("round", "round") ||
+		     symlink("../lib/./file", "usr/lib/back") || symlink("nothing", "hole") ||
+		     symlink("/usr/lib", "into") || symlink("/usr/lib/file", "usr/lib/deep") || mkfifo("pipe", 0600));
 	for (int i = 0; i <= 41; i++) {
 		snprintf(name, sizeof(name), "chain%d", i);
 		snprintf(next, sizeof(next), "chain%d", i - 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pass_test.c - what threads did before they ended stands behind a record that is still being written: it is theirs nevertheless, and none of it is lost.
+ * pass_test.c - what threads did before they ended stands behind a record that is still being written: it is theirs
+ * nevertheless, and none of it is lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,14 +39,18 @@ static int count_gap(void *context, const struct definitions *d, const struct ga
 /* The n-th call of the thread, from 1. */
 static void put_call(unsigned n)
 {
-	struct gb_span span = { .pid_tid = (uint64_t)getpid() << 32 | TID, .sequence = n, .start = 100 * n, .end = 100 * n + 50 };
+	struct gb_span span = {
+		.pid_tid = (uint64_t)getpid() << 32 | TID, .sequence = n, .start = 100 * n, .end = 100 * n + 50
+	};
 
 	assert_true(fuzz_ring_put(0, &span, GB_SPAN_HEADER));
 }
 
 static void put_life(enum gb_life_kind kind, uint32_t tid)
 {
-	struct gb_life life = { .kind = kind, .pid = getpid(), .tid = tid, .time = 1000, .sequence = tid == TID ? CALLS : 0 };
+	struct gb_life life = {
+		.kind = kind, .pid = getpid(), .tid = tid, .time = 1000, .sequence = tid == TID ? CALLS : 0
+	};
 
 	assert_true(fuzz_ring_put(FUZZ_CONTROL, &life, sizeof(life)));
 }

@@ -46,10 +46,13 @@ static const struct trial trials[] = {
 	{ "endbr_jump", "endbr64; jmp push", 4, SITE_EMULATED, ALL },
 	{ "endbr_nop5", "endbr64; .byte 0x0f, 0x1f, 0x44, 0, 0; ret", 4, SITE_NOP5, ALL },
 	{ "test_branch", "test %rdi, %rdi; je 1f; inc %eax; 1: ret", 3, SITE_EMULATED, ALL },
-	{ "test_far_branch", "test %rdi, %rdi; .byte 0x0f, 0x84; .long 0x40; ret; .fill 0x60, 1, 0x90", 3, SITE_EMULATED, ALL },
-	{ "read_memory", "mov (%rdi), %rax; mov %fs:0x28, %rbx; lea 8(%rsp), %r10; movq %xmm0, %r11; push %rax; pop %rax; ret", 22,
+	{ "test_far_branch", "test %rdi, %rdi; .byte 0x0f, 0x84; .long 0x40; ret; .fill 0x60, 1, 0x90", 3,
 	  SITE_EMULATED, ALL },
-	{ "vectors", "pxor %xmm0, %xmm0; movaps %xmm1, %xmm2; movups (%rdi), %xmm3; push %rax; pop %rax; ret", 10, SITE_EMULATED, ALL },
+	{ "read_memory",
+	  "mov (%rdi), %rax; mov %fs:0x28, %rbx; lea 8(%rsp), %r10; movq %xmm0, %r11; push %rax; pop %rax; ret", 22,
+	  SITE_EMULATED, ALL },
+	{ "vectors", "pxor %xmm0, %xmm0; movaps %xmm1, %xmm2; movups (%rdi), %xmm3; push %rax; pop %rax; ret", 10,
+	  SITE_EMULATED, ALL },
 	{ "frame_pointer", "mov %rsp, %rbp; push %rbp; pop %rbp; ret", 3, SITE_EMULATED, ALL },
 	{ "segment_nop", "cs nopw 0(%rax,%rax,1); push %rax; pop %rax; ret", 6, SITE_EMULATED, ALL },
 	{ "branch_to_start", "test %edi, %edi; jne branch_to_start; ret", 2, SITE_EMULATED, ALL },
@@ -85,7 +88,8 @@ static const struct trial trials[] = {
 	{ "no_code", ".byte 0x06; push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
 	{ "no_code_later", "endbr64; push %rax; pop %rax; ret; .byte 0x06", 0, SITE_STEPPED, 0 },
 	{ "too_far", ".rept 20; mov %rax, %rbx; nopl (%rax); .endr; push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
-	{ "rex_nop", ".byte 0x41, 0x90; push %rax; pop %rax; ret", 0, REFUSED, ALL }, /* xchg %rax, %r8: the kernel runs it as a nop */
+	{ "rex_nop", ".byte 0x41, 0x90; push %rax; pop %rax; ret", 0, REFUSED,
+	  ALL }, /* xchg %rax, %r8: the kernel runs it as a nop */
 	{ "vex", ".byte 0xc5, 0xf9, 0xeb, 0xc1; push %rax; pop %rax; ret", 0, REFUSED, 0 }, /* vpor: as a jump */
 	{ "call_of_16_bits", "xor %eax, %eax; .byte 0x66, 0xe9; .long 0; ret", 0, SITE_STEPPED, 0 },
 	{ "branch_with_hint", "xor %eax, %eax; .byte 0x3e; je 1f; 1: ret", 0, SITE_STEPPED, 0 },
@@ -99,45 +103,64 @@ static const struct trial trials[] = {
 	{ "loop_instruction", "xor %eax, %eax; 1: push %rax; pop %rax; loop 1b; ret", 0, SITE_STEPPED, 0 },
 	{ "count_branch", "xor %eax, %eax; 1: push %rax; pop %rax; jrcxz 1b; ret", 0, SITE_STEPPED, 0 },
 	{ "called_inside", "xor %eax, %eax; 1: push %rax; pop %rax; call 1b; ret", 0, SITE_STEPPED, 0 },
-	{ "cold", "mov (%rdi), %eax; .globl cold_label; cold_label: test %eax, %eax; jne away; ret\n"
-		  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\naway: dec %eax; .byte 0xe9; .long cold_label - . - 4\n.popsection", 0,
-	  SITE_STEPPED, 0 },
+	{ "cold",
+	  "mov (%rdi), %eax; .globl cold_label; cold_label: test %eax, %eax; jne away; ret\n"
+	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\naway: dec %eax; .byte 0xe9; .long cold_label - . - 4\n.popsection",
+	  0, SITE_STEPPED, 0 },
 	{ "before", "xor %eax, %eax; ret; 1: jmp behind_label", 0, SITE_STEPPED, 0 },
 	{ "behind", "xor %eax, %eax; behind_label: push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
 	{ "ahead", "xor %eax, %eax; ahead_label: push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
 	{ "after", "jmp ahead_label", 0, SITE_EMULATED, 0 },
-	{ "with_entry", "xor %eax, %eax\n.globl inner_entry\n.type inner_entry, @function\ninner_entry: push %rax; pop %rax; ret\n"
-			".size inner_entry, . - inner_entry", 0, SITE_STEPPED, 0 },
-	{ "with_unsized_entry", "xor %eax, %eax\n.globl other_entry\n.type other_entry, @function\nother_entry: push %rax; pop %rax; ret", 0,
+	{ "with_entry",
+	  "xor %eax, %eax\n.globl inner_entry\n.type inner_entry, @function\ninner_entry: push %rax; pop %rax; ret\n"
+	  ".size inner_entry, . - inner_entry",
+	  0, SITE_STEPPED, 0 },
+	{ "with_unsized_entry",
+	  "xor %eax, %eax\n.globl other_entry\n.type other_entry, @function\nother_entry: push %rax; pop %rax; ret", 0,
 	  SITE_STEPPED, 0 },
 	{ "transaction", "xor %eax, %eax; 1: push %rax; pop %rax; xbegin 1b; ret", 0, SITE_STEPPED, 0 },
 	/* Jumps that may lead anywhere. */
 	{ "table", "mov %edi, %eax; push %rbx; pop %rbx; jmp *%rax", 0, SITE_STEPPED, 0 },
 	{ "table_in_memory", "mov %edi, %eax; push %rbx; pop %rbx; jmp *8(,%rax,8)", 0, SITE_STEPPED, 0 },
-	{ "through_index", "mov %edi, %eax; push %rbx; pop %rbx; mov (%rdx,%rax,8), %rax; jmp *%rax", 0, SITE_STEPPED, 0 },
-	{ "through_branch", "mov %edi, %eax; push %rbx; pop %rbx; mov (%rdx), %rcx; je 1f; nop; 1: jmp *%rcx", 0, SITE_STEPPED, 0 },
+	{ "through_index", "mov %edi, %eax; push %rbx; pop %rbx; mov (%rdx,%rax,8), %rax; jmp *%rax", 0, SITE_STEPPED,
+	  0 },
+	{ "through_branch", "mov %edi, %eax; push %rbx; pop %rbx; mov (%rdx), %rcx; je 1f; nop; 1: jmp *%rcx", 0,
+	  SITE_STEPPED, 0 },
 	{ "table_endbr", "endbr64; push %rbx; pop %rbx; jmp *%rax", 4, SITE_EMULATED, ALL },
-	{ "table_past_endbr", "endbr64; 1: push %rbx; pop %rbx; lea labels(%rip), %rdx; jmp *(%rdx,%rax,8)\n"
-			      ".pushsection .data\nlabels: .quad 1b\n.popsection", 0, SITE_STEPPED, 0 },
+	{ "table_past_endbr",
+	  "endbr64; 1: push %rbx; pop %rbx; lea labels(%rip), %rdx; jmp *(%rdx,%rax,8)\n"
+	  ".pushsection .data\nlabels: .quad 1b\n.popsection",
+	  0, SITE_STEPPED, 0 },
 	{ "table_endbr_more", "endbr64; mov %edi, %eax; push %rbx; pop %rbx; notrack jmp *%rax", 0, SITE_STEPPED, 0 },
-	{ "table_to_start", "mov %edi, %eax; 1: test %eax, %eax; jne table_part; ret\n"
-			    ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\n"
-			    "table_part: lea offsets(%rip), %rdx; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax\n.popsection\n"
-			    ".pushsection .rodata\n.balign 4\noffsets: .long table_part - offsets, 1b - offsets\n.popsection", 0, SITE_STEPPED, 0 },
-	{ "table_elsewhere", "mov %edi, %eax; test %eax, %eax; jne elsewhere; 1: ret\n"
-			     ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\n"
-			     "elsewhere: lea others(%rip), %rdx; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax\n.popsection\n"
-			     ".pushsection .rodata\n.balign 4\n.quad 0x7fffffff7fffffff\n"
-			     "others: .long elsewhere - others, 1b - others\n.popsection", 4, SITE_EMULATED, ALL },
+	{ "table_to_start",
+	  "mov %edi, %eax; 1: test %eax, %eax; jne table_part; ret\n"
+	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\n"
+	  "table_part: lea offsets(%rip), %rdx; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax\n.popsection\n"
+	  ".pushsection .rodata\n.balign 4\noffsets: .long table_part - offsets, 1b - offsets\n.popsection",
+	  0, SITE_STEPPED, 0 },
+	{ "table_elsewhere",
+	  "mov %edi, %eax; test %eax, %eax; jne elsewhere; 1: ret\n"
+	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\n"
+	  "elsewhere: lea others(%rip), %rdx; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax\n.popsection\n"
+	  ".pushsection .rodata\n.balign 4\n.quad 0x7fffffff7fffffff\n"
+	  "others: .long elsewhere - others, 1b - others\n.popsection",
+	  4, SITE_EMULATED, ALL },
 	/* Calls at the end through pointers: where nothing points to near the function's start. */
 	{ "through_memory", "mov %edi, %eax; push %rbx; pop %rbx; jmp *8(%rdi)", 2, SITE_EMULATED, ALL },
 	{ "through_stack", "mov %edi, %eax; push %rbx; pop %rbx; jmp *-8(%rsp)", 2, SITE_EMULATED, ALL },
-	{ "through_register", "mov %edi, %eax; push %rbx; mov 8(%r12), %r11; pop %rbx; jmp *%r11", 2, SITE_EMULATED, ALL },
-	{ "through_import", "mov %edi, %eax; push %rbx; pop %rbx; jmp *elsewhere_else@GOTPCREL(%rip)", 2, SITE_EMULATED, ALL },
-	{ "label_in_data", "mov %edi, %eax; 1: push %rbx; pop %rbx; jmp *8(%rdi)\n.pushsection .data\n.quad 1b\n.popsection", 0, SITE_STEPPED, 0 },
-	{ "label_in_code", "mov %edi, %eax; 1: push %rbx; lea 1b(%rip), %rdx; pop %rbx; jmp *8(%rdx)", 0, SITE_STEPPED, 0 },
-	{ "plain_elsewhere", "mov %edi, %eax; test %eax, %eax; jne plain_part; ret\n"
-			     ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\nplain_part: dec %eax; ret\n.popsection", 4, SITE_EMULATED, ALL },
+	{ "through_register", "mov %edi, %eax; push %rbx; mov 8(%r12), %r11; pop %rbx; jmp *%r11", 2, SITE_EMULATED,
+	  ALL },
+	{ "through_import", "mov %edi, %eax; push %rbx; pop %rbx; jmp *elsewhere_else@GOTPCREL(%rip)", 2, SITE_EMULATED,
+	  ALL },
+	{ "label_in_data",
+	  "mov %edi, %eax; 1: push %rbx; pop %rbx; jmp *8(%rdi)\n.pushsection .data\n.quad 1b\n.popsection", 0,
+	  SITE_STEPPED, 0 },
+	{ "label_in_code", "mov %edi, %eax; 1: push %rbx; lea 1b(%rip), %rdx; pop %rbx; jmp *8(%rdx)", 0, SITE_STEPPED,
+	  0 },
+	{ "plain_elsewhere",
+	  "mov %edi, %eax; test %eax, %eax; jne plain_part; ret\n"
+	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\nplain_part: dec %eax; ret\n.popsection",
+	  4, SITE_EMULATED, ALL },
 };
 
 #define TRIALS (sizeof(trials) / sizeof(trials[0]))
@@ -160,11 +183,14 @@ static int build(void **state)
 	for (size_t i = 0; i < TRIALS; i++) {
 		bool next_is_near = !strcmp(trials[i].name, "before") || !strcmp(trials[i].name, "ahead");
 
-		fprintf(f, ".globl %s\n.type %s, @function\n%s: %s\n.size %s, . - %s\n%s", trials[i].name, trials[i].name,
-			trials[i].name, trials[i].code, trials[i].name, trials[i].name, next_is_near ? "" : PAD);
+		fprintf(f, ".globl %s\n.type %s, @function\n%s: %s\n.size %s, . - %s\n%s", trials[i].name,
+			trials[i].name, trials[i].name, trials[i].code, trials[i].name, trials[i].name,
+			next_is_near ? "" : PAD);
 	}
-	fprintf(f, ".globl unsized\n.type unsized, @function\nunsized: xor %%eax, %%eax; push %%rax; pop %%rax; ret" PAD);
-	fprintf(f, ".globl unsized_endbr\n.type unsized_endbr, @function\nunsized_endbr: endbr64; push %%rax; pop %%rax; ret" PAD);
+	fprintf(f,
+		".globl unsized\n.type unsized, @function\nunsized: xor %%eax, %%eax; push %%rax; pop %%rax; ret" PAD);
+	fprintf(f,
+		".globl unsized_endbr\n.type unsized_endbr, @function\nunsized_endbr: endbr64; push %%rax; pop %%rax; ret" PAD);
 	assert_int_equal(fclose(f), 0);
 	snprintf(command, sizeof(command), "cc -nostdlib -shared -Wl,-Bsymbolic -o %s/trials.so %s", folder, path);
 	assert_int_equal(system(command), 0);
@@ -186,7 +212,8 @@ static void place(struct place_options options)
 	struct place_wish wishes[TRIALS];
 
 	for (size_t i = 0; i < TRIALS; i++) {
-		wishes[i] = (struct place_wish){ .function = image_symbol(image, trials[i].name), .registers = trials[i].registers };
+		wishes[i] = (struct place_wish){ .function = image_symbol(image, trials[i].name),
+						 .registers = trials[i].registers };
 		assert_non_null(wishes[i].function);
 	}
 	assert_int_equal(place_probes(image, wishes, TRIALS, &options, places), 0);
@@ -203,8 +230,8 @@ static void test_each_trial(void **state)
 
 		if (distance == t->distance && (places[i].refused ? REFUSED : places[i].class) == t->class)
 			continue;
-		print_error("%s: +%u %s, not +%u: %s\n", t->name, (unsigned)distance, site_class_name(places[i].class), t->distance,
-			    places[i].why ?: "no reason");
+		print_error("%s: +%u %s, not +%u: %s\n", t->name, (unsigned)distance, site_class_name(places[i].class),
+			    t->distance, places[i].why ?: "no reason");
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
@@ -239,7 +266,8 @@ static void test_without_nop5(void **state)
 
 static void test_unknown_size(void **state)
 {
-	struct place_wish wishes[UNSIZED] = { { .function = image_symbol(image, "unsized") }, { .function = image_symbol(image, "unsized_endbr") } };
+	struct place_wish wishes[UNSIZED] = { { .function = image_symbol(image, "unsized") },
+					      { .function = image_symbol(image, "unsized_endbr") } };
 	struct place_options options = { 0 };
 	struct probe_place found[UNSIZED];
 
@@ -252,12 +280,18 @@ static void test_unknown_size(void **state)
 static void test_lies(void **state)
 {
 	struct symbol lies[] = {
-		{ .name = "endless", .offset = image_symbol(image, "endbr")->offset, .address = image_symbol(image, "endbr")->address,
+		{ .name = "endless",
+		  .offset = image_symbol(image, "endbr")->offset,
+		  .address = image_symbol(image, "endbr")->address,
 		  .size = UINT64_MAX },
-		{ .name = "large", .offset = image_symbol(image, "test_branch")->offset,
-		  .address = image_symbol(image, "test_branch")->address, .size = 1 << 30 },
-		{ .name = "short", .offset = image_symbol(image, "read_memory")->offset,
-		  .address = image_symbol(image, "read_memory")->address, .size = 3 },
+		{ .name = "large",
+		  .offset = image_symbol(image, "test_branch")->offset,
+		  .address = image_symbol(image, "test_branch")->address,
+		  .size = 1 << 30 },
+		{ .name = "short",
+		  .offset = image_symbol(image, "read_memory")->offset,
+		  .address = image_symbol(image, "read_memory")->address,
+		  .size = 3 },
 		{ .name = "outside", .offset = 1ull << 40, .address = 1ull << 40, .size = 100 },
 		{ .name = "wraps", .offset = UINT64_MAX - 3, .address = UINT64_MAX - 3, .size = 100 },
 	};
@@ -276,12 +310,9 @@ static void test_lies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_trial),
-		cmocka_unit_test(test_reason_where_it_stays),
-		cmocka_unit_test(test_at_entry),
-		cmocka_unit_test(test_without_nop5),
-		cmocka_unit_test(test_unknown_size),
-		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_each_trial),   cmocka_unit_test(test_reason_where_it_stays),
+		cmocka_unit_test(test_at_entry),     cmocka_unit_test(test_without_nop5),
+		cmocka_unit_test(test_unknown_size), cmocka_unit_test(test_lies),
 	};
 
 	return cmocka_run_group_tests(tests, build, clean);

@@ -62,25 +62,69 @@ static int with_files(bool (*try)(void), uid_t caller)
 	return status_of(child);
 }
 
-static bool write_where_allowed(void) { return open_in(allowed, "new", O_WRONLY | O_CREAT) >= 0 && open_in(allowed, "old", O_WRONLY | O_TRUNC) >= 0; }
-static bool write_new_where_allowed(void) { return open_in(allowed, "another", O_WRONLY | O_CREAT) >= 0; }
-static bool remove_where_allowed(void) { char path[64]; snprintf(path, sizeof(path), "%s/removed", allowed); return !unlink(path); }
-static bool make_elsewhere(void) { return open_in(other, "new", O_WRONLY | O_CREAT) >= 0; }
-static bool write_elsewhere(void) { return open_in(other, "old", O_WRONLY) >= 0; }
-static bool read_elsewhere(void) { return open_in(other, "old", O_RDONLY) >= 0; }
-static bool remove_elsewhere(void) { char path[64]; snprintf(path, sizeof(path), "%s/old", other); return !unlink(path); }
-static bool write_memory_of_another(void) { char path[64]; snprintf(path, sizeof(path), "/proc/%d/mem", getppid()); return open(path, O_RDWR) >= 0; }
-static bool execute(void) { execl("/bin/false", "false", NULL); return false; } /* that ends with 1 */
-static bool become_another(void) { return !setresuid(1, 1, 1); }
-static bool open_nothing(void) { return open("/dev/null", O_WRONLY) >= 0; }
+static bool write_where_allowed(void)
+{
+	return open_in(allowed, "new", O_WRONLY | O_CREAT) >= 0 && open_in(allowed, "old", O_WRONLY | O_TRUNC) >= 0;
+}
+static bool write_new_where_allowed(void)
+{
+	return open_in(allowed, "another", O_WRONLY | O_CREAT) >= 0;
+}
+static bool remove_where_allowed(void)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%s/removed", allowed);
+	return !unlink(path);
+}
+static bool make_elsewhere(void)
+{
+	return open_in(other, "new", O_WRONLY | O_CREAT) >= 0;
+}
+static bool write_elsewhere(void)
+{
+	return open_in(other, "old", O_WRONLY) >= 0;
+}
+static bool read_elsewhere(void)
+{
+	return open_in(other, "old", O_RDONLY) >= 0;
+}
+static bool remove_elsewhere(void)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%s/old", other);
+	return !unlink(path);
+}
+static bool write_memory_of_another(void)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/mem", getppid());
+	return open(path, O_RDWR) >= 0;
+}
+static bool execute(void)
+{
+	execl("/bin/false", "false", NULL);
+	return false;
+} /* that ends with 1 */
+static bool become_another(void)
+{
+	return !setresuid(1, 1, 1);
+}
+static bool open_nothing(void)
+{
+	return open("/dev/null", O_WRONLY) >= 0;
+}
 
 static bool is_nobody(void)
 {
 	uid_t real, effective, saved;
 
-	return !getresuid(&real, &effective, &saved) && real == effective && real == saved && real >= 0x7fff0000u && getgid() == real && !getgroups(0, NULL);
+	return !getresuid(&real, &effective, &saved) && real == effective && real == saved && real >= 0x7fff0000u &&
+	       getgid() == real && !getgroups(0, NULL);
 }
-static bool become_root(void) { return !setresuid((uid_t)-1, 0, (uid_t)-1) || !seteuid(0); }
+static bool become_root(void)
+{
+	return !setresuid((uid_t)-1, 0, (uid_t)-1) || !seteuid(0);
+}
 
 static void who_makes_files_changes_only_what_it_is_to(void **state)
 {
@@ -133,7 +177,8 @@ static void others_change_no_more(void **state)
 static int make_folders(void **state)
 {
 	(void)state;
-	return !mkdtemp(allowed) || !mkdtemp(other) || close(open_in(allowed, "old", O_WRONLY | O_CREAT)) || close(open_in(allowed, "removed", O_WRONLY | O_CREAT)) ||
+	return !mkdtemp(allowed) || !mkdtemp(other) || close(open_in(allowed, "old", O_WRONLY | O_CREAT)) ||
+	       close(open_in(allowed, "removed", O_WRONLY | O_CREAT)) ||
 	       close(open_in(other, "old", O_WRONLY | O_CREAT));
 }
 

@@ -23,17 +23,23 @@ struct run {
 
 enum { BARRIER, LOCK, WORK, REDUCE, SEND, PROBES };
 
-static const struct { const char *event; enum role role; } kinds[PROBES] = {
-	[BARRIER] = { "GASP_TEST_BARRIER", ROLE_BARRIER },
-	[LOCK] = { "GASP_TEST_LOCK", ROLE_ACQUIRE },
-	[WORK] = { "GASP_TEST_WORK", ROLE_USER },
-	[REDUCE] = { "GASP_TEST_REDUCE", ROLE_COLLECTIVE },
+static const struct {
+	const char *event;
+	enum role role;
+} kinds[PROBES] = {
+	[BARRIER] = { "GASP_TEST_BARRIER", ROLE_BARRIER }, [LOCK] = { "GASP_TEST_LOCK", ROLE_ACQUIRE },
+	[WORK] = { "GASP_TEST_WORK", ROLE_USER },          [REDUCE] = { "GASP_TEST_REDUCE", ROLE_COLLECTIVE },
 	[SEND] = { "GASP_TEST_SEND", ROLE_SEND },
 };
 
 static struct value root_value[] = { { .meaning = MEANING_ROOT } };
 static struct value send_values[] = {
-	{ .name = (char *)"n", .meaning = MEANING_BYTES, .side = SIDE_SEND, .form = FORM_UINT, .slot = 0, .width = GB_U64 },
+	{ .name = (char *)"n",
+	  .meaning = MEANING_BYTES,
+	  .side = SIDE_SEND,
+	  .form = FORM_UINT,
+	  .slot = 0,
+	  .width = GB_U64 },
 };
 
 /* Threads 0 .. threads-1, each `per_process` of them one process; several processes are ranks. */
@@ -46,7 +52,10 @@ static void run_open(struct run *run, unsigned threads, unsigned per_process)
 			uint32_t process = definitions_add_process(&run->d);
 
 			run->d.processes[process] = (struct def_process){
-				.pid = 100 + i, .command = strdup("./job 1 2"), .name = strdup("job"), .start = 1000 * MS,
+				.pid = 100 + i,
+				.command = strdup("./job 1 2"),
+				.name = strdup("job"),
+				.start = 1000 * MS,
 				.rank = threads > per_process ? (long)(i / per_process) : -1,
 				.unit = threads > per_process ? strdup("rank") : NULL,
 			};
@@ -56,14 +65,19 @@ static void run_open(struct run *run, unsigned threads, unsigned per_process)
 
 		snprintf(name, sizeof(name), "worker-%u", i);
 		run->d.threads[thread] = (struct def_thread){
-			.process = run->d.nprocesses - 1, .tid = 100 + i, .name = strdup(name),
+			.process = run->d.nprocesses - 1,
+			.tid = 100 + i,
+			.name = strdup(name),
 		};
 	}
 	for (int i = 0; i < PROBES; i++) {
 		uint32_t probe = definitions_add_probe(&run->d);
 
 		run->d.probes[probe] = (struct def_probe){
-			.event = strdup(kinds[i].event), .model = strdup("test"), .role = kinds[i].role, .image = NO_INDEX,
+			.event = strdup(kinds[i].event),
+			.model = strdup("test"),
+			.role = kinds[i].role,
+			.image = NO_INDEX,
 		};
 	}
 	run->d.probes[REDUCE].values = root_value;
@@ -88,8 +102,14 @@ static void span(struct run *run, uint32_t thread, uint32_t probe, unsigned dept
 		 uint8_t reason)
 {
 	struct span s = {
-		.start = start, .end = end, .thread = thread, .probe = probe, .site = NO_INDEX,
-		.sequence = ++run->sequence[thread], .depth = depth, .reason = reason,
+		.start = start,
+		.end = end,
+		.thread = thread,
+		.probe = probe,
+		.site = NO_INDEX,
+		.sequence = ++run->sequence[thread],
+		.depth = depth,
+		.reason = reason,
 	};
 
 	assert_int_equal(run->sink.span(run->sink.context, &run->d, &s), 0);
@@ -138,7 +158,14 @@ static void sum(struct run *run, uint32_t thread, uint32_t probe, uint64_t lost,
 	struct def_sum *sum = &run->d.sums[index];
 
 	*sum = (struct def_sum){
-		.thread = thread, .probe = probe, .lost = lost, .skipped = skipped, .timed = lost, .total = lost * each, .min = each, .max = each,
+		.thread = thread,
+		.probe = probe,
+		.lost = lost,
+		.skipped = skipped,
+		.timed = lost,
+		.total = lost * each,
+		.min = each,
+		.max = each,
 	};
 	sum->bucket[bucket_of(each)] = lost;
 }
@@ -152,7 +179,8 @@ static uint64_t histogram_calls(const struct tally *tally)
 	return calls;
 }
 
-/* Two locks of 1 ms and 3 ms are on the timeline, three of 5 ms on another thread and two of 0.5 ms on this one were lost. */
+/* Two locks of 1 ms and 3 ms are on the timeline, three of 5 ms on another thread and two of 0.5 ms on this one were
+ * lost. */
 static void lost_calls_are_in_the_profile(void **state)
 {
 	struct run run;
@@ -221,9 +249,9 @@ static void skipped_calls_are_estimated(void **state)
 
 	run_open(&run, 3, 3);
 	span(&run, 0, LOCK, 0, 1001 * MS, 1002 * MS, GB_END_RETURN);
-	sum(&run, 0, LOCK, 1, 3 * MS, 10);  /* mean of 2 ms */
+	sum(&run, 0, LOCK, 1, 3 * MS, 10); /* mean of 2 ms */
 	sum(&run, 1, LOCK, 0, 0, 5);
-	sum(&run, 2, BARRIER, 0, 0, 7);     /* never timed at all */
+	sum(&run, 2, BARRIER, 0, 0, 7); /* never timed at all */
 	lock = tally_of(&run, "GASP_TEST_LOCK");
 	assert_int_equal(lock.calls, 17);
 	assert_int_equal(lock.timed, 2);
@@ -238,7 +266,9 @@ static void skipped_calls_are_estimated(void **state)
 	text = text_of(&run, false, 0);
 	assert_non_null(strstr(text, "~34.00 ms"));
 	assert_non_null(strstr(text, "22 calls were only counted"));
-	assert_non_null(strstr(text, "\nlost 1 of 24 calls from the timeline (4.2 %); all are in Calls and Total, timed in the kernel\n"));
+	assert_non_null(strstr(
+		text,
+		"\nlost 1 of 24 calls from the timeline (4.2 %); all are in Calls and Total, timed in the kernel\n"));
 	free(text);
 	text = text_of(&run, true, 0);
 	assert_non_null(strstr(text, "\"estimated_total_ns\": 34000000"));
@@ -277,7 +307,13 @@ static void impossible_sums_do_no_harm(void **state)
 	span(&run, 0, LOCK, 0, 1001 * MS, 1002 * MS, GB_END_RETURN);
 	definitions_add_sum(&run.d);
 	run.d.sums[0] = (struct def_sum){
-		.probe = LOCK, .lost = 1ull << 55, .skipped = 1ull << 55, .timed = 1, .total = UINT64_MAX, .min = UINT64_MAX, .bucket = { [39] = 1ull << 55 },
+		.probe = LOCK,
+		.lost = 1ull << 55,
+		.skipped = 1ull << 55,
+		.timed = 1,
+		.total = UINT64_MAX,
+		.min = UINT64_MAX,
+		.bucket = { [39] = 1ull << 55 },
 	};
 	free(text_of(&run, true, 0));
 	text = text_of(&run, false, 80);
@@ -398,7 +434,7 @@ static void time_belongs_to_the_outermost_layer(void **state)
 struct tree {
 	struct run *run;
 	uint64_t now;
-	unsigned active[PROBES];       /* calls in progress */
+	unsigned active[PROBES]; /* calls in progress */
 	uint64_t total[PROBES], self[PROBES], calls[PROBES];
 	unsigned left;
 };
@@ -512,7 +548,8 @@ static void chance_is_not_blamed(void **state)
 				last = arrived[i] > last ? arrived[i] : last;
 			}
 			for (int i = 0; i < 4; i++)
-				span(&run, i, BARRIER, 0, (1000 + 12 * step) * MS + arrived[i], (1000 + 12 * step) * MS + last, GB_END_RETURN);
+				span(&run, i, BARRIER, 0, (1000 + 12 * step) * MS + arrived[i],
+				     (1000 + 12 * step) * MS + last, GB_END_RETURN);
 		}
 		text = text_of(&run, true, 0);
 		blamed += strstr(text, "slow_thread") != NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * recording_damage_test.c - whatever happens to the file, reading it neither crashes nor hangs, and says where it stops.
+ * recording_damage_test.c - whatever happens to the file, reading it neither crashes nor hangs, and says where it
+ * stops.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -153,19 +154,62 @@ static void sums_that_cannot_be(void **state)
 		const char *words;
 	} cases[] = {
 #define PAYLOAD(text) text, sizeof(text) - 1
-		{ PAYLOAD("\3\6" "\1\1\0" "\2\1\0"), "" },
-		{ PAYLOAD("\3\11" "\1\1\0" "\2\1\0" "\77\1\0"), "" }, /* a field of a newer writer */
-		{ PAYLOAD("\4\6" "\1\1\0" "\2\1\0"), "a definition is missing" },
-		{ PAYLOAD("\3\7" "\1\1\0" "\2\1\0"), "a definition does not fit" },
-		{ PAYLOAD("\3\3" "\2\1\0"), "no thread" },
-		{ PAYLOAD("\3\3" "\1\1\0"), "no probe" },
-		{ PAYLOAD("\3\6" "\1\1\144" "\2\1\0"), "no thread" },
-		{ PAYLOAD("\3\7" "\1\1\0" "\2\2\377\1"), "no probe" },
-		{ PAYLOAD("\3\22" "\1\1\0" "\2\1\0" "\3\12\377\377\377\377\377\377\377\377\377\1"), "more calls than there can be" },
-		{ PAYLOAD("\3\12" "\1\1\0" "\2\1\0" "\12\2\50\1"), "too many columns" },
-		{ PAYLOAD("\3\13" "\1\1\0" "\2\1\0" "\12\3\47\1\1"), "too many columns" },
-		{ PAYLOAD("\3\12" "\1\1\0" "\2\1\0" "\12\2\0\200"), "a histogram is bad" },
-		{ PAYLOAD("\3\10" "\1\1\0" "\2\1\0" "\12\0"), "a histogram is bad" },
+		{ PAYLOAD("\3\6"
+			  "\1\1\0"
+			  "\2\1\0"),
+		  "" },
+		{ PAYLOAD("\3\11"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\77\1\0"),
+		  "" }, /* a field of a newer writer */
+		{ PAYLOAD("\4\6"
+			  "\1\1\0"
+			  "\2\1\0"),
+		  "a definition is missing" },
+		{ PAYLOAD("\3\7"
+			  "\1\1\0"
+			  "\2\1\0"),
+		  "a definition does not fit" },
+		{ PAYLOAD("\3\3"
+			  "\2\1\0"),
+		  "no thread" },
+		{ PAYLOAD("\3\3"
+			  "\1\1\0"),
+		  "no probe" },
+		{ PAYLOAD("\3\6"
+			  "\1\1\144"
+			  "\2\1\0"),
+		  "no thread" },
+		{ PAYLOAD("\3\7"
+			  "\1\1\0"
+			  "\2\2\377\1"),
+		  "no probe" },
+		{ PAYLOAD("\3\22"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\3\12\377\377\377\377\377\377\377\377\377\1"),
+		  "more calls than there can be" },
+		{ PAYLOAD("\3\12"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\12\2\50\1"),
+		  "too many columns" },
+		{ PAYLOAD("\3\13"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\12\3\47\1\1"),
+		  "too many columns" },
+		{ PAYLOAD("\3\12"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\12\2\0\200"),
+		  "a histogram is bad" },
+		{ PAYLOAD("\3\10"
+			  "\1\1\0"
+			  "\2\1\0"
+			  "\12\0"),
+		  "a histogram is bad" },
 	};
 	size_t nsums;
 

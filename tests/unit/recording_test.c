@@ -346,14 +346,18 @@ static void make_stream(struct span *spans, size_t count)
 		struct span *span = &spans[i];
 
 		clock[thread] += 100 + below(1500);
-		*span = (struct span){ .start = 1000000000000 + clock[thread], .thread = thread, .probe = kind,
-				       .site = (uint32_t)(kind * 3 + below(3)), .sequence = ++sequence[thread],
+		*span = (struct span){ .start = 1000000000000 + clock[thread],
+				       .thread = thread,
+				       .probe = kind,
+				       .site = (uint32_t)(kind * 3 + below(3)),
+				       .sequence = ++sequence[thread],
 				       .nwords = kind == 1 ? 1 : 2 };
 		clock[thread] += 60 + below(300);
 		span->end = 1000000000000 + clock[thread];
 		if (kind == 0) {
 			span->words[0] = 16 + 8 * below(100);
-			span->words[1] = blocks[thread][slot] = 0x7f1200000000 + thread * 0x4000000 + 16 * below(1 << 16);
+			span->words[1] = blocks[thread][slot] = 0x7f1200000000 + thread * 0x4000000 +
+								16 * below(1 << 16);
 		} else if (kind == 1) {
 			span->words[0] = blocks[thread][slot];
 		} else {

@@ -72,8 +72,10 @@ static void words_that_are_no_queue_tell_nothing(void **state)
 /* --- what the probes saw -------------------------------------------------- */
 
 static struct value values[] = { { .name = "lck", .meaning = MEANING_LOCK, .form = FORM_UINT, .width = GB_U64 } };
-static struct value tried[] = { { .name = "lck", .meaning = MEANING_LOCK, .form = FORM_UINT, .width = GB_U64 },
-				{ .name = "result", .meaning = MEANING_ERROR, .form = FORM_INT, .width = GB_S32, .slot = 1, .at_return = true } };
+static struct value tried[] = {
+	{ .name = "lck", .meaning = MEANING_LOCK, .form = FORM_UINT, .width = GB_U64 },
+	{ .name = "result", .meaning = MEANING_ERROR, .form = FORM_INT, .width = GB_S32, .slot = 1, .at_return = true }
+};
 static struct def_probe probes[] = {
 	{ .role = ROLE_ACQUIRE, .values = values, .nvalues = 1 },
 	{ .role = ROLE_RELEASE, .values = values, .nvalues = 1 },
@@ -81,7 +83,9 @@ static struct def_probe probes[] = {
 };
 static struct def_process processes[] = { { .pid = 10 }, { .pid = 20 } };
 static struct def_thread threads[] = { { .process = 0, .tid = 10 }, { .process = 1, .tid = 20 } };
-static const struct definitions definitions = { .processes = processes, .nprocesses = 2, .threads = threads, .nthreads = 2, .probes = probes, .nprobes = 3 };
+static const struct definitions definitions = {
+	.processes = processes, .nprocesses = 2, .threads = threads, .nthreads = 2, .probes = probes, .nprobes = 3
+};
 
 enum { ACQUIRE, RELEASE, TRY };
 
@@ -89,7 +93,13 @@ static struct stuck stuck;
 
 static void call(uint32_t thread, uint32_t probe, uint64_t lock, uint64_t start, uint64_t result)
 {
-	const struct span span = { .start = start, .end = start + 5, .thread = thread, .probe = probe, .reason = GB_END_RETURN, .nwords = 2, .words = { lock, result } };
+	const struct span span = { .start = start,
+				   .end = start + 5,
+				   .thread = thread,
+				   .probe = probe,
+				   .reason = GB_END_RETURN,
+				   .nwords = 2,
+				   .words = { lock, result } };
 
 	assert_int_equal(stuck_take_span(&stuck, &definitions, &span), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tally_test.c - the monitor's figures by process and event, compared with what threads did. The kernel is the test's own: threads come and go by the hundred,
- * under numbers that are used again, and their ends are told late.
+ * tally_test.c - the monitor's figures by process and event, compared with what threads did. The kernel is the test's
+ * own: threads come and go by the hundred, under numbers that are used again, and their ends are told late.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,18 +18,18 @@
 
 #define PROCESSES 6
 #define EVENTS 3
-#define SITES_HERE 5      /* two of them of one event, and one of none */
-#define LIVING 12         /* threads at a time */
+#define SITES_HERE 5 /* two of them of one event, and one of none */
+#define LIVING 12    /* threads at a time */
 #define STEPS 4000
 #define TIDS 30
-#define FOLLOWED 100      /* ns of a call */
+#define FOLLOWED 100 /* ns of a call */
 #define ONLY_COUNTED 10
 #define PID(process) (7000000u + (process)) /* no kernel has such numbers */
 
 struct thread {
 	uint32_t process, tid;
-	uint64_t born, ended;     /* ns; 0: it lives */
-	bool told;                /* of its end */
+	uint64_t born, ended; /* ns; 0: it lives */
+	bool told;            /* of its end */
 };
 
 /* What it did that the kernel has not been asked to forget. */
@@ -46,15 +46,17 @@ static struct {
 	struct function functions[SITES_HERE];
 	struct model model;
 	struct capture capture;
-	struct entry *entries; size_t nentries, room;
+	struct entry *entries;
+	size_t nentries, room;
 	struct thread threads[LIVING];
 	uint64_t now, reading;
 	size_t forgotten;
-	bool forgetting;          /* a reading is over, and those that it named go */
+	bool forgetting; /* a reading is over, and those that it named go */
 	struct tallied_process processes[PROCESSES];
 	enum owner owners[PROCESSES];
 	uint64_t cost, pending_cost[PROCESSES]; /* ns */
-	struct monitor_amounts did[PROCESSES][EVENTS], pending[PROCESSES][EVENTS], total[EVENTS]; /* pending: of processes that nobody has looked at */
+	struct monitor_amounts did[PROCESSES][EVENTS], pending[PROCESSES][EVENTS],
+		total[EVENTS]; /* pending: of processes that nobody has looked at */
 } fake;
 
 /* --- the kernel ------------------------------------------------------------ */
@@ -98,7 +100,9 @@ uint64_t __wrap_kernel_changes(const struct kernel *kernel)
 
 struct site_price __wrap_site_price(const struct kernel *kernel, const struct site *site)
 {
-	return (struct site_price){ .call = FOLLOWED, .skipped = ONLY_COUNTED, .cold = FOLLOWED, .cold_skipped = ONLY_COUNTED };
+	return (struct site_price){
+		.call = FOLLOWED, .skipped = ONLY_COUNTED, .cold = FOLLOWED, .cold_skipped = ONLY_COUNTED
+	};
 }
 
 /* --- what happens ----------------------------------------------------------- */
@@ -119,14 +123,17 @@ static struct entry *entry_of(uint32_t thread, uint32_t probe)
 	const struct thread *t = &fake.threads[thread];
 
 	for (size_t i = 0; i < fake.nentries; i++)
-		if (fake.entries[i].place.tid == t->tid && fake.entries[i].place.born == t->born && fake.entries[i].place.probe == probe)
+		if (fake.entries[i].place.tid == t->tid && fake.entries[i].place.born == t->born &&
+		    fake.entries[i].place.probe == probe)
 			return &fake.entries[i];
 	if (fake.nentries == fake.room) {
 		fake.room = fake.room ? 2 * fake.room : 64;
 		fake.entries = realloc(fake.entries, fake.room * sizeof(*fake.entries));
 		assert_non_null(fake.entries);
 	}
-	fake.entries[fake.nentries] = (struct entry){ .place = { t->born, t->tid, probe }, .sum = { .pid = PID(t->process), .user = 5 }, .thread = thread };
+	fake.entries[fake.nentries] = (struct entry){ .place = { t->born, t->tid, probe },
+						      .sum = { .pid = PID(t->process), .user = 5 },
+						      .thread = thread };
 	return &fake.entries[fake.nentries++];
 }
 
@@ -192,7 +199,8 @@ static void make_call(void)
 	call_once(&entry_of(thread, site | (inner ? GB_SUM_INNER : 0))->sum, skipped, ns, bytes);
 	if (event >= EVENTS || fake.owners[t->process] == OWNER_NOBODY)
 		return;
-	*(fake.owners[t->process] == OWNER_UNKNOWN ? &fake.pending_cost[t->process] : &fake.cost) += skipped ? ONLY_COUNTED : FOLLOWED;
+	*(fake.owners[t->process] == OWNER_UNKNOWN ? &fake.pending_cost[t->process]
+						   : &fake.cost) += skipped ? ONLY_COUNTED : FOLLOWED;
 	if (fake.owners[t->process] == OWNER_UNKNOWN) {
 		count_once(&fake.pending[t->process][event], inner, skipped, ns, bytes);
 		return;
@@ -210,7 +218,8 @@ static bool in_use(uint32_t tid)
 	return false;
 }
 
-/* A thread ends. Its end is told now, or when another one takes its place; by then its number may be somebody else's. */
+/* A thread ends. Its end is told now, or when another one takes its place; by then its number may be somebody else's.
+ */
 static void end_thread(void)
 {
 	struct thread *t = &fake.threads[below(LIVING)];
@@ -291,7 +300,8 @@ static void compare_totals(void)
 	for (size_t i = 0; i < EVENTS; i++) {
 		const struct figure *total = &fake.book.events[i].total;
 
-		assert_memory_equal(total->reading == fake.book.reading ? &total->all : &total->ended, &fake.total[i], sizeof(fake.total[i]));
+		assert_memory_equal(total->reading == fake.book.reading ? &total->all : &total->ended, &fake.total[i],
+				    sizeof(fake.total[i]));
 	}
 }
 
@@ -306,7 +316,8 @@ static void read_and_compare(void)
 	assert_int_equal(fake.book.entries, fake.nentries);
 	for (size_t i = 0; i < fake.nentries; i++) /* what has been told to have ended is gone */
 		for (int j = 0; j < LIVING; j++)
-			assert_false(fake.threads[j].told && fake.entries[i].place.tid == fake.threads[j].tid && fake.entries[i].place.born == fake.threads[j].born);
+			assert_false(fake.threads[j].told && fake.entries[i].place.tid == fake.threads[j].tid &&
+				     fake.entries[i].place.born == fake.threads[j].born);
 }
 
 static void define_fake(void)
@@ -318,7 +329,11 @@ static void define_fake(void)
 	fake.model.name = (char *)"test";
 	for (int i = 0; i < SITES_HERE; i++) {
 		fake.functions[i] = (struct function){ .event = (char *)names[i], .model = &fake.model };
-		fake.sites[i] = (struct site){ .id = i, .function = &fake.functions[i], .nfunctions = 1, .captures = &fake.capture, .no_span = i == SITES_HERE - 1 };
+		fake.sites[i] = (struct site){ .id = i,
+					       .function = &fake.functions[i],
+					       .nfunctions = 1,
+					       .captures = &fake.capture,
+					       .no_span = i == SITES_HERE - 1 };
 	}
 	fake.plan.sites = fake.sites;
 	fake.plan.nsites = SITES_HERE;
@@ -349,11 +364,21 @@ static void what_threads_did_is_counted_once(void **state)
 		define_fake();
 		for (int step = 0; step < STEPS; step++) {
 			switch (below(20)) {
-			case 0: end_thread(); break;
-			case 1: begin_thread(); break;
-			case 2: read_and_compare(); break;
-			case 3: if (!below(10)) look_at_process(); break;
-			default: make_call();
+			case 0:
+				end_thread();
+				break;
+			case 1:
+				begin_thread();
+				break;
+			case 2:
+				read_and_compare();
+				break;
+			case 3:
+				if (!below(10))
+					look_at_process();
+				break;
+			default:
+				make_call();
 			}
 		}
 		read_and_compare();
@@ -362,7 +387,8 @@ static void what_threads_did_is_counted_once(void **state)
 	}
 }
 
-/* A process that is chosen no more, and all when sites get other meanings: what it did stays in the totals, and counts no second time. */
+/* A process that is chosen no more, and all when sites get other meanings: what it did stays in the totals, and counts
+ * no second time. */
 static void what_is_folded_stays_in_the_totals(void **state)
 {
 	random_state = 0x9e3779b97f4a7c15u;
@@ -394,7 +420,8 @@ static void who_is_gone_is_swept(void **state)
 
 	define_fake();
 	for (int i = 0; i < 2; i++)
-		entries[i] = (struct entry){ .place = { 5, tids[i], 0 }, .sum = { .pid = i ? (uint32_t)getpid() : PID(1), .lost = 3 } };
+		entries[i] = (struct entry){ .place = { 5, tids[i], 0 },
+					     .sum = { .pid = i ? (uint32_t)getpid() : PID(1), .lost = 3 } };
 	fake.entries = malloc(sizeof(entries));
 	memcpy(fake.entries, entries, sizeof(entries));
 	fake.nentries = fake.room = 2;

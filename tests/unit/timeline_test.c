@@ -32,7 +32,9 @@ static void job_open(struct job *job)
 	job->d.run = (struct def_run){ .start = START_TIME, .end = 1ull << 40, .finished = true };
 	uint32_t process = definitions_add_process(&job->d);
 
-	job->d.processes[process] = (struct def_process){ .pid = 10, .rank = -1, .command = strdup("job"), .start = START_TIME };
+	job->d.processes[process] = (struct def_process){
+		.pid = 10, .rank = -1, .command = strdup("job"), .start = START_TIME
+	};
 	for (uint32_t i = 0; i < THREADS; i++) {
 		uint32_t thread = definitions_add_thread(&job->d);
 
@@ -47,8 +49,12 @@ static void job_open(struct job *job)
 
 		snprintf(name, sizeof(name), "GASP_%c", 'A' + i);
 		job->d.probes[probe] = (struct def_probe){
-			.event = strdup(name), .model = strdup("test"), .role = ROLE_FUNCTION, .symbol = strdup(name),
-			.prototype = strdup("void f(void)"), .image = image,
+			.event = strdup(name),
+			.model = strdup("test"),
+			.role = ROLE_FUNCTION,
+			.symbol = strdup(name),
+			.prototype = strdup("void f(void)"),
+			.image = image,
 		};
 	}
 	int fd = file_temporary();
@@ -63,8 +69,14 @@ static void job_call(struct job *job, uint32_t thread, uint32_t probe, unsigned 
 		     uint8_t reason)
 {
 	struct span span = {
-		.start = START_TIME + start, .end = START_TIME + end, .thread = thread, .probe = probe, .site = NO_INDEX,
-		.sequence = ++job->sequence[thread], .depth = depth, .reason = reason,
+		.start = START_TIME + start,
+		.end = START_TIME + end,
+		.thread = thread,
+		.probe = probe,
+		.site = NO_INDEX,
+		.sequence = ++job->sequence[thread],
+		.depth = depth,
+		.reason = reason,
 	};
 
 	assert_int_equal(recording_span(job->writer, &span), 0);
@@ -78,7 +90,7 @@ struct open_call {
 };
 
 struct reading {
-	char *text;             /* START A at 5 on lane 0: "A(5@0 ", END "A)5@0 "; NULL: not kept */
+	char *text; /* START A at 5 on lane 0: "A(5@0 ", END "A)5@0 "; NULL: not kept */
 	size_t size;
 	FILE *out;
 	uint64_t now[THREADS];
@@ -129,7 +141,7 @@ static int check_event(void *context, const struct definitions *d, const struct 
 	r->hash[thread] = mix(r->hash[thread], event->type, event->time, (uint64_t)span->probe << 32 | span->depth);
 	if (r->out) {
 		fprintf(r->out, "%c%c%llu@%u ", d->probes[span->probe].event[5], "()!"[event->type],
-			(unsigned long long)(event->time - START_TIME), event->lane);
+			(unsigned long long)(event->time - START_TIME), event -> lane);
 	}
 	return 0;
 }

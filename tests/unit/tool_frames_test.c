@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tool_frames_test.c - what a tool's process reads from its pipe, compared with what was to be told: in order, whole, and never before what it refers to. The
- * other end is the test's own, which reads as slowly as it likes.
+ * tool_frames_test.c - what a tool's process reads from its pipe, compared with what was to be told: in order, whole,
+ * and never before what it refers to. The other end is the test's own, which reads as slowly as it likes.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -60,7 +60,9 @@ static uint32_t new_thread(void)
 {
 	uint32_t thread = definitions_add_thread(&play.d);
 
-	play.d.threads[thread] = (struct def_thread){ .process = 0, .tid = 1000 + thread, .name = text("worker-%u", thread) };
+	play.d.threads[thread] = (struct def_thread){ .process = 0,
+						      .tid = 1000 + thread,
+						      .name = text("worker-%u", thread) };
 	return thread;
 }
 
@@ -68,7 +70,9 @@ static uint32_t new_probe(void)
 {
 	uint32_t probe = definitions_add_probe(&play.d);
 
-	play.d.probes[probe] = (struct def_probe){ .event = text("GASP_TEST_%u", probe), .model = text("test"), .symbol = text("f%u", probe), .image = 0 };
+	play.d.probes[probe] = (struct def_probe){
+		.event = text("GASP_TEST_%u", probe), .model = text("test"), .symbol = text("f%u", probe), .image = 0
+	};
 	return probe;
 }
 
@@ -83,17 +87,34 @@ static uint32_t new_site(void)
 static void tell(uint32_t thread, uint32_t probe, uint32_t site)
 {
 	size_t i = play.told++;
-	struct span span = { .thread = thread, .probe = probe, .site = site, .start = play.clock, .end = play.clock + 5, .sequence = (uint32_t)i,
+	struct span span = { .thread = thread,
+			     .probe = probe,
+			     .site = site,
+			     .start = play.clock,
+			     .end = play.clock + 5,
+			     .sequence = (uint32_t)i,
 			     .nwords = (uint8_t)below(WORDS_MOST + 1) };
-	struct event event = { .type = (enum event_type)below(3), .span = &span, .lane = (unsigned)below(3), .level = (unsigned)below(9) };
+	struct event event = { .type = (enum event_type)below(3),
+			       .span = &span,
+			       .lane = (unsigned)below(3),
+			       .level = (unsigned)below(9) };
 
 	event.time = play.clock += below(4);
 	span.start = event.time;
 	span.end = event.time + 5;
 	for (unsigned k = 0; k < span.nwords; k++)
 		span.words[k] = play.words[i][k] = random_number();
-	play.events[i] = (struct wire_event){ .time = event.time, .start = span.start, .end = span.end, .thread = thread, .probe = probe, .site = site,
-					      .sequence = span.sequence, .nwords = span.nwords, .type = event.type, .lane = event.lane, .level = event.level };
+	play.events[i] = (struct wire_event){ .time = event.time,
+					      .start = span.start,
+					      .end = span.end,
+					      .thread = thread,
+					      .probe = probe,
+					      .site = site,
+					      .sequence = span.sequence,
+					      .nwords = span.nwords,
+					      .type = event.type,
+					      .lane = event.lane,
+					      .level = event.level };
 	tool_put_event(&play.tool, &event);
 }
 
@@ -101,7 +122,9 @@ static void switch_measurement(uint32_t thread, int on)
 {
 	uint32_t index = definitions_add_control(&play.d);
 
-	play.d.controls[index] = (struct def_control){ .time = play.clock, .process = 0, .thread = thread, .value = on };
+	play.d.controls[index] = (struct def_control){
+		.time = play.clock, .process = 0, .thread = thread, .value = on
+	};
 }
 
 /* --- the other end -------------------------------------------------------- */
@@ -116,7 +139,8 @@ static void take_event(const uint8_t *bytes, size_t size)
 	assert_int_equal(size, sizeof(e) + e.nwords * sizeof(uint64_t));
 	assert_memory_equal(bytes + sizeof(e), play.words[play.seen], e.nwords * sizeof(uint64_t));
 	play.seen++;
-	assert_true(e.thread < play.known.nthreads && e.probe < play.known.nprobes && (e.site == NO_INDEX || e.site < play.known.nsites));
+	assert_true(e.thread < play.known.nthreads && e.probe < play.known.nprobes &&
+		    (e.site == NO_INDEX || e.site < play.known.nsites));
 	assert_string_equal(play.known.probes[e.probe].event, play.d.probes[e.probe].event);
 	assert_int_equal(play.known.threads[e.thread].tid, play.d.threads[e.thread].tid);
 }
@@ -171,7 +195,8 @@ static void listen_to_the_end(void)
 
 /* --- the tests ------------------------------------------------------------ */
 
-/* Threads, probes and sites come as the job goes on; the pipe takes a page at a time, and the other end reads odd numbers of bytes. */
+/* Threads, probes and sites come as the job goes on; the pipe takes a page at a time, and the other end reads odd
+ * numbers of bytes. */
 static void whole_and_in_order(void **state)
 {
 	begin();
@@ -182,7 +207,8 @@ static void whole_and_in_order(void **state)
 			new_thread();
 		if (!below(40))
 			new_probe();
-		tell((uint32_t)below(play.d.nthreads), (uint32_t)below(play.d.nprobes), below(2) ? NO_INDEX : new_site());
+		tell((uint32_t)below(play.d.nthreads), (uint32_t)below(play.d.nprobes),
+		     below(2) ? NO_INDEX : new_site());
 		if (!below(3))
 			tool_pump(&play.tool);
 		if (!below(3))
@@ -193,7 +219,8 @@ static void whole_and_in_order(void **state)
 	finish();
 }
 
-/* It comes before the first event that is later; from outside, to each thread of the process, also to those that had no event yet. */
+/* It comes before the first event that is later; from outside, to each thread of the process, also to those that had no
+ * event yet. */
 static void measurement_is_switched(void **state)
 {
 	begin();
@@ -239,7 +266,9 @@ static void nobody_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_and_in_order), cmocka_unit_test(measurement_is_switched), cmocka_unit_test(nobody_reads),
+		cmocka_unit_test(whole_and_in_order),
+		cmocka_unit_test(measurement_is_switched),
+		cmocka_unit_test(nobody_reads),
 	};
 
 	return cmocka_run_group_tests_name("tool_frames", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top_test.c - which rows top has, in what order, what it calls them and which columns fit. What is known of the job is the test's own.
+ * top_test.c - which rows top has, in what order, what it calls them and which columns fit. What is known of the job is
+ * the test's own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,35 +60,64 @@ uint64_t __wrap_live_now(const struct live *live)
 	return 5000000000;
 }
 
-/* Ranks 1 and 0, the latter with a helper thread; a process without a rank; and a launcher, which is left out. Nothing was seen of that without a rank. */
+/* Ranks 1 and 0, the latter with a helper thread; a process without a rank; and a launcher, which is left out. Nothing
+ * was seen of that without a rank. */
 static void set_up(void)
 {
-	static const struct { uint32_t process, tid; const char *name; } threads[THREADS_HERE] = {
-		{ 0, 200, "solver" }, { 1, 100, "solver" }, { 1, 101, "helper" }, { 2, 300, "viewer" }, { 3, 400, "mpirun" },
+	static const struct {
+		uint32_t process, tid;
+		const char *name;
+	} threads[THREADS_HERE] = {
+		{ 0, 200, "solver" }, { 1, 100, "solver" }, { 1, 101, "helper" },
+		{ 2, 300, "viewer" }, { 3, 400, "mpirun" },
 	};
 
 	memset(&job, 0, sizeof(job));
-	job.processes[0] = (struct def_process){ .pid = 200, .rank = 1, .unit = (char *)"rank", .command = (char *)"./solver big" };
-	job.processes[1] = (struct def_process){ .pid = 100, .rank = 0, .unit = (char *)"rank", .command = (char *)"./solver big" };
+	job.processes[0] = (struct def_process){
+		.pid = 200, .rank = 1, .unit = (char *)"rank", .command = (char *)"./solver big"
+	};
+	job.processes[1] = (struct def_process){
+		.pid = 100, .rank = 0, .unit = (char *)"rank", .command = (char *)"./solver big"
+	};
 	job.processes[2] = (struct def_process){ .pid = 300, .rank = -1, .name = (char *)"viewer" };
-	job.processes[3] = (struct def_process){ .pid = 400, .rank = -1, .name = (char *)"mpirun", .left_out = (char *)LEFT_OUT_LAUNCHER };
+	job.processes[3] = (struct def_process){
+		.pid = 400, .rank = -1, .name = (char *)"mpirun", .left_out = (char *)LEFT_OUT_LAUNCHER
+	};
 	job.probes[BARRIER] = (struct def_probe){ .event = (char *)"GASP_MPI_BARRIER", .role = ROLE_BARRIER };
 	job.probes[GET] = (struct def_probe){ .event = (char *)"GASP_MPI_GET", .role = ROLE_GET };
 	for (uint32_t i = 0; i < THREADS_HERE; i++) {
-		struct live_figures figures = { .wall = 1000, .group = { [GROUP_COMPUTE] = 900 - 100 * i, [GROUP_BARRIER] = 100 + 100 * i }, .calls = 10 + i };
+		struct live_figures figures = {
+			.wall = 1000,
+			.group = { [GROUP_COMPUTE] = 900 - 100 * i, [GROUP_BARRIER] = 100 + 100 * i },
+			.calls = 10 + i
+		};
 
-		job.definitions[i] = (struct def_thread){ .process = threads[i].process, .tid = threads[i].tid, .name = (char *)threads[i].name };
+		job.definitions[i] = (struct def_thread){ .process = threads[i].process,
+							  .tid = threads[i].tid,
+							  .name = (char *)threads[i].name };
 		job.threads[i] = (struct live_thread){
-			.thread = i, .process = threads[i].process, .seen = i != 3, .now = figures, .all = figures, .in.probe = i == 2 ? BARRIER : NO_INDEX,
-			.events = job.events[i], .nevents = 2,
+			.thread = i,
+			.process = threads[i].process,
+			.seen = i != 3,
+			.now = figures,
+			.all = figures,
+			.in.probe = i == 2 ? BARRIER : NO_INDEX,
+			.events = job.events[i],
+			.nevents = 2,
 		};
 		for (uint32_t k = 0; k < 2; k++)
-			job.events[i][k] = (struct live_event){ .event = k, .probe = k, .site = NO_INDEX, .now = { .calls = 1 + i, .self = 100 * k + i } };
+			job.events[i][k] = (struct live_event){
+				.event = k, .probe = k, .site = NO_INDEX, .now = { .calls = 1 + i, .self = 100 * k + i }
+			};
 		if (i != 3 && threads[i].process < PROCESSES_HERE)
 			job.figures[threads[i].process] = figures;
 	}
-	job.d = (struct definitions){ .processes = job.processes, .nprocesses = PROCESSES_HERE, .threads = job.definitions, .nthreads = THREADS_HERE,
-				      .probes = job.probes, .nprobes = PROBES_HERE };
+	job.d = (struct definitions){ .processes = job.processes,
+				      .nprocesses = PROCESSES_HERE,
+				      .threads = job.definitions,
+				      .nthreads = THREADS_HERE,
+				      .probes = job.probes,
+				      .nprobes = PROBES_HERE };
 	job.top = (struct top){ .d = &job.d };
 }
 
@@ -204,8 +234,9 @@ static void names_of_columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_by_rank), cmocka_unit_test(threads_with_their_numbers), cmocka_unit_test(a_filter),
-		cmocka_unit_test(events_of_all_threads_of_a_process), cmocka_unit_test(columns_fit), cmocka_unit_test(names_of_columns),
+		cmocka_unit_test(processes_by_rank), cmocka_unit_test(threads_with_their_numbers),
+		cmocka_unit_test(a_filter),          cmocka_unit_test(events_of_all_threads_of_a_process),
+		cmocka_unit_test(columns_fit),       cmocka_unit_test(names_of_columns),
 	};
 
 	return cmocka_run_group_tests_name("top", tests, NULL, NULL);

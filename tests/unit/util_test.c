@@ -88,8 +88,9 @@ static void json_types_commas_itself(void **state)
 	json_object(j);
 	json_end_object(j);
 	json_key_string(j, "none", NULL);
-	expect(w, "{\"name\":\"x\",\"list\":[-9223372036854775808,18446744073709551615,0,1002.003,0.007,0.1,null,true,null],"
-		  "\"n\":-5,\"empty\":{},\"none\":null}"); /* and closes what is open */
+	expect(w,
+	       "{\"name\":\"x\",\"list\":[-9223372036854775808,18446744073709551615,0,1002.003,0.007,0.1,null,true,null],"
+	       "\"n\":-5,\"empty\":{},\"none\":null}"); /* and closes what is open */
 }
 
 static void json_for_people_and_for_lines(void **state)
@@ -125,10 +126,10 @@ static void json_strings_of_any_bytes(void **state)
 		{ "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"" },
 		{ "\xc2\x80\xc2\x9b\xc2\xa0", "\"\\u0080\\u009b\xc2\xa0\"" }, /* C1, and what comes after it */
 		{ "\xff\xc3", "\"\\u00ff\\u00c3\"" },
-		{ "\xc0\x80", "\"\\u00c0\\u0080\"" },             /* overlong */
-		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" },   /* a surrogate */
+		{ "\xc0\x80", "\"\\u00c0\\u0080\"" },                       /* overlong */
+		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" },            /* a surrogate */
 		{ "\xf4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\"" }, /* above U+10FFFF */
-		{ "\xe0\x9f\xbf", "\"\\u00e0\\u009f\\u00bf\"" },   /* overlong */
+		{ "\xe0\x9f\xbf", "\"\\u00e0\\u009f\\u00bf\"" },            /* overlong */
 		{ "", "\"\"" },
 		{ "twelve bytes\" and then \xff some", "\"twelve bytes\\\" and then \\u00ff some\"" },
 		{ "cut in a character\xe2\x82", "\"cut in a character\\u00e2\\u0082\"" },
@@ -184,7 +185,8 @@ static void addresses_of_all_lengths(void **state)
 {
 	for (unsigned bits = 0; bits <= 64; bits++) {
 		for (uint64_t spread = 0; spread < 3; spread++) {
-			uint64_t value = (bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX) & ~(spread * 0x5a5a5a5a5a5a5a5a);
+			uint64_t value = (bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX) &
+					 ~(spread * 0x5a5a5a5a5a5a5a5a);
 			char text[DIGITS_ROOM], expected[DIGITS_ROOM];
 
 			*digits_address(text, value) = '\0';
@@ -273,7 +275,8 @@ static void what_an_event_costs(void **state)
 	assert_int_equal(json_finish(j), 0);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
 	print_message("a trace event: %llu bytes in %.0f ns of CPU\n", (unsigned long long)(bytes / count),
-		      ((double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec)) / count);
+		      ((double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec)) /
+			      count);
 	free(j);
 }
 
@@ -370,10 +373,12 @@ static void numbers_of_people_are_read(void **state)
 		const char *text;
 		uint64_t ns;
 	} times[] = {
-		{ "10", 10000000000 }, { "10s", 10000000000 }, { "500ms", 500000000 }, { "2m", 120000000000 },
-		{ "1h", 3600000000000 }, { "1.5 s", 1500000000 }, { ".25us", 250 }, { "0", 0 },
+		{ "10", 10000000000 },   { "10s", 10000000000 },  { "500ms", 500000000 }, { "2m", 120000000000 },
+		{ "1h", 3600000000000 }, { "1.5 s", 1500000000 }, { ".25us", 250 },       { "0", 0 },
 	};
-	static const char *const bad[] = { "", "s", "-1", "1x", "1 s s", "nan", "0x10", "1e3", ".", "99999999999999999999", "20000000000s" };
+	static const char *const bad[] = {
+		"", "s", "-1", "1x", "1 s s", "nan", "0x10", "1e3", ".", "99999999999999999999", "20000000000s"
+	};
 	uint64_t value;
 	double percent;
 	size_t i;

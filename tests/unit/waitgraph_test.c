@@ -12,7 +12,12 @@
 
 static struct party rank(long number, const char *label)
 {
-	return (struct party){ .pid = 100 + number, .tid = 100 + number, .rank = number, .label = label, .stands_for_rank = true, .peer = WAITS_NOBODY };
+	return (struct party){ .pid = 100 + number,
+			       .tid = 100 + number,
+			       .rank = number,
+			       .label = label,
+			       .stands_for_rank = true,
+			       .peer = WAITS_NOBODY };
 }
 
 static struct party receives(long number, const char *label, long from)
@@ -50,8 +55,16 @@ static struct party in_message(long number, const char *label, enum role role)
 
 static struct party locks(pid_t tid, const char *label, uint64_t lock, pid_t holder)
 {
-	return (struct party){ .pid = 1, .tid = tid, .rank = -1, .label = label, .waits = true, .event = "LOCK", .role = ROLE_ACQUIRE, .lock = lock,
-			       .holder = holder, .peer = WAITS_NOBODY };
+	return (struct party){ .pid = 1,
+			       .tid = tid,
+			       .rank = -1,
+			       .label = label,
+			       .waits = true,
+			       .event = "LOCK",
+			       .role = ROLE_ACQUIRE,
+			       .lock = lock,
+			       .holder = holder,
+			       .peer = WAITS_NOBODY };
 }
 
 static struct findings found;
@@ -69,13 +82,15 @@ static void find(const struct party *parties, size_t count)
 
 static void a_circle_of_locks_is_told_once(void **state)
 {
-	const struct party parties[] = { locks(1, "a", 16, 2), locks(2, "b", 32, 3), locks(3, "c", 48, 1), locks(4, "d", 16, 2) };
+	const struct party parties[] = { locks(1, "a", 16, 2), locks(2, "b", 32, 3), locks(3, "c", 48, 1),
+					 locks(4, "d", 16, 2) };
 
 	find(parties, 4);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
 	assert_int_equal(found.list[0].nparties, 3);
-	assert_string_equal(found.list[0].text, "deadlock of 3: a waits for lock 0x10 that b holds; b waits for lock 0x20 that c holds; "
+	assert_string_equal(found.list[0].text,
+			    "deadlock of 3: a waits for lock 0x10 that b holds; b waits for lock 0x20 that c holds; "
 			    "c waits for lock 0x30 that a holds");
 }
 
@@ -92,12 +107,14 @@ static void where_all_send_nobody_receives(void **state)
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
 	assert_true(found.list[0].likely);
-	assert_string_equal(found.list[0].text, "deadlock (likely) of 2: rank 0 and rank 1 wait in SEND, and no rank receives");
+	assert_string_equal(found.list[0].text,
+			    "deadlock (likely) of 2: rank 0 and rank 1 wait in SEND, and no rank receives");
 }
 
 static void who_might_receive_makes_it_none(void **state)
 {
-	struct party parties[] = { in_message(0, "rank 0", ROLE_SEND), in_message(1, "rank 1", ROLE_SEND), rank(2, "rank 2") };
+	struct party parties[] = { in_message(0, "rank 0", ROLE_SEND), in_message(1, "rank 1", ROLE_SEND),
+				   rank(2, "rank 2") };
 	struct party other = { .pid = 101, .tid = 201, .rank = 1, .label = "rank 1, other", .peer = WAITS_NOBODY };
 
 	find_of(parties, 2, 3); /* one is not in sight */
@@ -121,12 +138,15 @@ static void who_might_receive_makes_it_none(void **state)
 
 static void the_few_that_do_not_wait_are_named(void **state)
 {
-	struct party parties[] = { in_message(0, "rank 0", ROLE_WAIT), in_message(1, "rank 1", ROLE_WAIT), rank(2, "rank 2") };
+	struct party parties[] = { in_message(0, "rank 0", ROLE_WAIT), in_message(1, "rank 1", ROLE_WAIT),
+				   rank(2, "rank 2") };
 
 	find_of(parties, 3, 3);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.list[0].kind, FINDING_ABSENT);
-	assert_string_equal(found.list[0].text, "rank 0 and rank 1 wait in WAIT, for whom is not known; 1 of 3 does not wait: rank 2 is in no known call");
+	assert_string_equal(
+		found.list[0].text,
+		"rank 0 and rank 1 wait in WAIT, for whom is not known; 1 of 3 does not wait: rank 2 is in no known call");
 	findings_free(&found);
 	parties[1] = rank(1, "rank 1");
 	find_of(parties, 3, 3);
@@ -166,7 +186,9 @@ static void a_message_and_a_barrier_make_a_circle(void **state)
 
 	find(parties, 2);
 	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
-	assert_string_equal(found.list[0].text, "deadlock of 2: rank 0 waits in BARRIER, to which rank 1 has not come; rank 1 waits in RECV for rank 0");
+	assert_string_equal(
+		found.list[0].text,
+		"deadlock of 2: rank 0 waits in BARRIER, to which rank 1 has not come; rank 1 waits in RECV for rank 0");
 }
 
 static void other_groups_do_not_count(void **state)
@@ -189,7 +211,8 @@ static void who_has_left_is_told(void **state)
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.list[0].kind, FINDING_LEFT);
 	assert_int_equal(found.list[0].nwaiting, 2);
-	assert_string_equal(found.list[0].text, "rank 0 and rank 1 wait in BARRIER; 1 of 3 has not come: rank 2 has left the program");
+	assert_string_equal(found.list[0].text,
+			    "rank 0 and rank 1 wait in BARRIER; 1 of 3 has not come: rank 2 has left the program");
 }
 
 /* Whose stack is not known may be at the barrier, too. */
@@ -203,7 +226,8 @@ static void who_could_not_be_caught_is_not_said_to_be_absent(void **state)
 	assert_int_equal(found.list[0].kind, FINDING_LEFT);
 	assert_false(found.list[0].likely);
 	assert_int_equal(found.list[0].nparties, 2);
-	assert_string_equal(found.list[0].text, "rank 0 waits in BARRIER; 1 of 3 has not come: rank 2 has left the program; "
+	assert_string_equal(found.list[0].text,
+			    "rank 0 waits in BARRIER; 1 of 3 has not come: rank 2 has left the program; "
 			    "who could not be caught, and may have come: rank 1");
 	findings_free(&found);
 	parties[2].left = false;
@@ -212,7 +236,8 @@ static void who_could_not_be_caught_is_not_said_to_be_absent(void **state)
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.list[0].kind, FINDING_ABSENT);
 	assert_true(found.list[0].likely);
-	assert_string_equal(found.list[0].text, "rank 0 waits in BARRIER; who could not be caught, and may have come: rank 1 and rank 2");
+	assert_string_equal(found.list[0].text,
+			    "rank 0 waits in BARRIER; who could not be caught, and may have come: rank 1 and rank 2");
 }
 
 static void what_is_likely_stays_so(void **state)
@@ -247,7 +272,8 @@ static bool read_array(void *context, uint64_t address, void *bytes, size_t size
 static void a_mutex_has_its_owner(void **state)
 {
 	uint32_t memory[16] = { 2, 0, 77 };
-	struct lock_state s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0x1000, 0, false, false, read_array, memory);
+	struct lock_state s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0x1000, 0, false, false,
+					read_array, memory);
 
 	assert_int_equal(s.address, 0x1000);
 	assert_true(s.certain);
@@ -257,13 +283,15 @@ static void a_mutex_has_its_owner(void **state)
 static void a_barrier_has_its_count(void **state)
 {
 	uint32_t memory[16] = { 7, 4, 5 };
-	struct lock_state s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true, false, read_array, memory);
+	struct lock_state s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true,
+					false, read_array, memory);
 
 	assert_true(s.certain && s.is_barrier);
 	assert_int_equal(s.come, 3);
 	assert_int_equal(s.of, 5);
 	memory[0] = 100; /* makes no sense */
-	s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true, false, read_array, memory);
+	s = lock_read("int pthread_barrier_wait(pthread_barrier_t *barrier)", 0x1004, 0x1000, true, false, read_array,
+		      memory);
 	assert_int_equal(s.of, 0);
 }
 
@@ -273,7 +301,8 @@ static void other_functions_have_none(void **state)
 	struct lock_state s = lock_read("int sem_wait(sem_t *sem)", 0x1000, 0x1000, true, true, read_array, memory);
 
 	assert_int_equal(s.address, 0);
-	s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0, 0xffffffffffffff00, true, true, read_array, memory);
+	s = lock_read("int pthread_mutex_lock(pthread_mutex_t *mutex)", 0, 0xffffffffffffff00, true, true, read_array,
+		      memory);
 	assert_int_equal(s.holder, 0);
 }
 

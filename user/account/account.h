@@ -2,8 +2,8 @@
 /*
  * account.h - the door of user/account: which event a call is of, and whose its time is.
  *
- * Everybody who sums up calls asks here: the report, top, the flight recorder's triggers and the monitor. So that a call is of the same event, and its
- * time goes to the same group, wherever it is told of.
+ * Everybody who sums up calls asks here: the report, top, the flight recorder's triggers and the monitor. So that a
+ * call is of the same event, and its time goes to the same group, wherever it is told of.
  */
 #ifndef GASPBPF_ACCOUNT_H
 #define GASPBPF_ACCOUNT_H
@@ -14,9 +14,15 @@
 /* --- groups: what the time of a call is for (groups.c) -------------------- */
 
 enum group {
-	GROUP_COMPUTE,   /* in no observed call */
-	GROUP_BARRIER, GROUP_WAIT, GROUP_LOCK, GROUP_DATA, GROUP_COLLECTIVE, GROUP_TASK, GROUP_ALLOC,
-	GROUP_OTHER,     /* in observed calls of other roles */
+	GROUP_COMPUTE, /* in no observed call */
+	GROUP_BARRIER,
+	GROUP_WAIT,
+	GROUP_LOCK,
+	GROUP_DATA,
+	GROUP_COLLECTIVE,
+	GROUP_TASK,
+	GROUP_ALLOC,
+	GROUP_OTHER, /* in observed calls of other roles */
 	GROUPS
 };
 
@@ -28,7 +34,8 @@ const char *group_name(enum group group);
 uint64_t group_roles(enum group group);
 /* Bit i: who makes a call of role i waits in it for others to come, to let go or to be done. */
 uint64_t roles_that_wait(void);
-/* Is all time inside its calls the group's, whatever they are built from? Else they are looked into: tasks, functions of the program. */
+/* Is all time inside its calls the group's, whatever they are built from? Else they are looked into: tasks, functions
+ * of the program. */
 static inline bool group_is_opaque(enum group group)
 {
 	return group != GROUP_TASK && group != GROUP_OTHER && group != GROUP_COMPUTE;
@@ -40,8 +47,8 @@ static inline bool group_is_opaque(enum group group)
 struct event_key {
 	const char *event;
 	const char *model;
-	const char *function;    /* where each function is an event of its own (MARK_EACH); else NULL */
-	bool inner;              /* calls that the runtime makes to itself are another event than the program's */
+	const char *function; /* where each function is an event of its own (MARK_EACH); else NULL */
+	bool inner;           /* calls that the runtime makes to itself are another event than the program's */
 };
 
 /* The events that are known, numbered from 0 on. Zero: none. */
@@ -60,17 +67,18 @@ void event_names_free(struct event_names *names);
 
 /* What every sum over calls needs of a probe, worked out once. */
 struct accounted_probe {
-	uint32_t event;          /* of event_names */
-	uint32_t runtime;        /* a number for its model */
-	uint8_t group;           /* enum group */
-	bool opaque;             /* all time inside is this group's */
-	bool inner;              /* calls that the runtime makes to itself */
-	bool stacked;            /* its threads may change stacks within its calls: these overlap in any way, all at depth 0 */
+	uint32_t event;   /* of event_names */
+	uint32_t runtime; /* a number for its model */
+	uint8_t group;    /* enum group */
+	bool opaque;      /* all time inside is this group's */
+	bool inner;       /* calls that the runtime makes to itself */
+	bool stacked;     /* its threads may change stacks within its calls: these overlap in any way, all at depth 0 */
 	struct payload_plan *payload; /* NULL: its calls move nothing */
 };
 
 /* 0 or -ENOMEM; accounted_probe_free() after either. */
-int account_probe(struct accounted_probe *probe, struct event_names *names, const struct definitions *d, uint32_t index);
+int account_probe(struct accounted_probe *probe, struct event_names *names, const struct definitions *d,
+		  uint32_t index);
 void accounted_probe_free(struct accounted_probe *probe);
 /* Which of its values has this meaning; -1: none. */
 int32_t probe_value(const struct def_probe *probe, enum meaning meaning);
@@ -83,25 +91,26 @@ struct finished_calls;
 struct nesting {
 	struct finished_calls *finished; /* a stack: those whose surrounding call may still be in progress */
 	size_t nfinished, room;
-	uint32_t epoch;          /* gaps so far */
-	uint64_t order;          /* calls so far */
-	uint64_t *ended;         /* by depth: `order` when a call of it last ended */
+	uint32_t epoch;  /* gaps so far */
+	uint64_t order;  /* calls so far */
+	uint64_t *ended; /* by depth: `order` when a call of it last ended */
 	size_t depths;
-	uint64_t group[GROUPS];  /* ns: of calls that no call in progress contains */
-	bool stacked;            /* has had calls that overlap in any way; from then on: */
-	struct covered covered;  /* when any outermost call was in progress */
+	uint64_t group[GROUPS]; /* ns: of calls that no call in progress contains */
+	bool stacked;           /* has had calls that overlap in any way; from then on: */
+	struct covered covered; /* when any outermost call was in progress */
 };
 
 /* A call, or the part of it that is to be accounted for. */
 struct nested_call {
-	uint64_t begin;          /* ns: when the call began; what lies inside began later */
-	uint64_t start, end;     /* ns: the part */
-	uint64_t duration;       /* ns: of the part; may be shorter, where the probe's own time is taken off */
+	uint64_t begin;      /* ns: when the call began; what lies inside began later */
+	uint64_t start, end; /* ns: the part */
+	uint64_t duration;   /* ns: of the part; may be shorter, where the probe's own time is taken off */
 	uint32_t depth;
 };
 
 /* Calls come with those inside first. *self: ns of it that no call inside has had. 0 or -ENOMEM. */
-int nesting_add(struct nesting *nesting, const struct accounted_probe *probe, const struct nested_call *call, uint64_t *self);
+int nesting_add(struct nesting *nesting, const struct accounted_probe *probe, const struct nested_call *call,
+		uint64_t *self);
 /* Calls were lost here: they may have contained some that came before. */
 void nesting_gap(struct nesting *nesting);
 /* Adds the time by group up to now to group[], also of calls whose surrounding call has not ended. */
@@ -119,14 +128,15 @@ struct call_run;
 struct inclusive {
 	uint32_t nruns, room;
 	struct call_run *runs;
-	struct covered covered;  /* where calls overlap in any way: when one of these was in progress */
+	struct covered covered; /* where calls overlap in any way: when one of these was in progress */
 };
 
 /*
- * A call that nesting_add() has just taken. *own: ns by which the event's total grows; a call inside one of the same event is not counted again.
- * 0 or -ENOMEM.
+ * A call that nesting_add() has just taken. *own: ns by which the event's total grows; a call inside one of the same
+ * event is not counted again. 0 or -ENOMEM.
  */
-int inclusive_add(struct inclusive *inclusive, const struct nesting *nesting, const struct nested_call *call, uint64_t *own);
+int inclusive_add(struct inclusive *inclusive, const struct nesting *nesting, const struct nested_call *call,
+		  uint64_t *own);
 void inclusive_free(struct inclusive *inclusive);
 
 #endif

@@ -12,13 +12,16 @@
 struct event_name {
 	UT_hash_handle hh;
 	uint32_t number;
-	char key[];              /* event, model and function, each with its end, and 'i' for inner calls */
+	char key[]; /* event, model and function, each with its end, and 'i' for inner calls */
 };
 
 struct event_key event_key_of(const struct def_probe *probe, bool inner)
 {
 	return (struct event_key){
-		.event = probe->event ?: "?", .model = probe->model, .function = probe->marks & MARK_EACH ? probe->symbol : NULL, .inner = inner,
+		.event = probe->event ?: "?",
+		.model = probe->model,
+		.function = probe->marks & MARK_EACH ? probe->symbol : NULL,
+		.inner = inner,
 	};
 }
 
@@ -62,7 +65,7 @@ void event_names_free(struct event_names *names)
 {
 	struct event_name *name, *next;
 
-	HASH_ITER(hh, names->by_key, name, next) {
+	HASH_ITER (hh, names->by_key, name, next) {
 		HASH_DEL(names->by_key, name);
 		free(name);
 	}

@@ -6,7 +6,7 @@
 
 static const struct {
 	enum group group;
-	bool waits;              /* for others to come, to let go, or to be done */
+	bool waits; /* for others to come, to let go, or to be done */
 } of_role[ROLES] = {
 	[ROLE_BARRIER] = { GROUP_BARRIER, true },
 	[ROLE_NOTIFY] = { GROUP_BARRIER, true },
@@ -40,7 +40,8 @@ enum group group_of_role(enum role role)
 
 const char *group_name(enum group group)
 {
-	static const char *const names[GROUPS] = { "compute", "barrier", "wait", "lock", "data", "collective", "task", "alloc", "other" };
+	static const char *const names[GROUPS] = { "compute",    "barrier", "wait",  "lock", "data",
+						   "collective", "task",    "alloc", "other" };
 
 	return group < GROUPS ? names[group] : "?";
 }

@@ -2,10 +2,11 @@
 /*
  * inclusive.c - the whole time of an event's calls, in which a recursive event counts once, in the outermost call.
  *
- * When an inner call ends, it is not known whether there is an outer one, so it is added, and taken back when the outer one ends. For that each event of
- * a thread keeps a stack of runs of calls that only a call around all of them can still enclose. Two runs are the same to the future when every
- * call in progress encloses both or neither; that holds when their effective depth is the same: the lowest depth at which any call of the thread
- * has ended since the run did, or the run's own if that is lower. The stack is therefore never longer than calls can nest.
+ * When an inner call ends, it is not known whether there is an outer one, so it is added, and taken back when the outer
+ * one ends. For that each event of a thread keeps a stack of runs of calls that only a call around all of them can
+ * still enclose. Two runs are the same to the future when every call in progress encloses both or neither; that holds
+ * when their effective depth is the same: the lowest depth at which any call of the thread has ended since the run did,
+ * or the run's own if that is lower. The stack is therefore never longer than calls can nest.
  *
  * Where calls overlap in any way (MARK_STACKED), the total is the time in which at least one of them was in progress.
  */
@@ -19,9 +20,9 @@
 
 /* Calls of one event that nothing but a call around all of them can still enclose. */
 struct call_run {
-	uint64_t first;          /* ns: start of the first of them */
+	uint64_t first; /* ns: start of the first of them */
 	uint64_t total;
-	uint64_t order;          /* nesting.order when the last was added */
+	uint64_t order; /* nesting.order when the last was added */
 	uint32_t epoch;
 	uint32_t depth;
 };
@@ -97,7 +98,11 @@ int inclusive_add(struct inclusive *c, const struct nesting *n, const struct nes
 	}
 	*own = call->duration > inside ? call->duration - inside : 0;
 	join_runs(c, n);
-	if (add_run(c, &(struct call_run){ .first = call->begin, .total = call->duration, .order = n->order, .epoch = n->epoch, .depth = call->depth }))
+	if (add_run(c, &(struct call_run){ .first = call->begin,
+					   .total = call->duration,
+					   .order = n->order,
+					   .epoch = n->epoch,
+					   .depth = call->depth }))
 		return -ENOMEM;
 	join_runs(c, n);
 	return 0;

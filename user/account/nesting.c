@@ -2,21 +2,24 @@
 /*
  * nesting.c - self time, and time by group.
  *
- * Problem: a call is told of when it has ended, after the calls inside it; nothing is known yet of the calls that are still in progress around it.
+ * Problem: a call is told of when it has ended, after the calls inside it; nothing is known yet of the calls that are
+ * still in progress around it.
  *
- * So a thread keeps a stack of the calls that have ended, while a call around them may still come. A call that ends takes from the top of the stack what
- * began within it, and leaves its own time there. The same is done for the time by group, so that a lock taken inside a barrier is barrier time: the
- * outermost call of a runtime decides. Tasks and functions of the program are looked into.
+ * So a thread keeps a stack of the calls that have ended, while a call around them may still come. A call that ends
+ * takes from the top of the stack what began within it, and leaves its own time there. The same is done for the time by
+ * group, so that a lock taken inside a barrier is barrier time: the outermost call of a runtime decides. Tasks and
+ * functions of the program are looked into.
  *
- * Calls of one depth that follow each other are one element: what comes around one of them comes around the others. Unless calls were lost between
- * them: then there may have been two calls around them, of which one was lost and the other one was not. With no gap there is an element for each
- * depth at most. What lies before a call of depth 0 waits for nothing any more.
+ * Calls of one depth that follow each other are one element: what comes around one of them comes around the others.
+ * Unless calls were lost between them: then there may have been two calls around them, of which one was lost and the
+ * other one was not. With no gap there is an element for each depth at most. What lies before a call of depth 0 waits
+ * for nothing any more.
  *
- * What a runtime calls of itself (MARK_INNER) is accounted for beside the program's calls, and its self time also stays in that of the runtime's call
- * around it: that is the one that the program waited in. By group it is nowhere twice.
+ * What a runtime calls of itself (MARK_INNER) is accounted for beside the program's calls, and its self time also stays
+ * in that of the runtime's call around it: that is the one that the program waited in. By group it is nowhere twice.
  *
- * Where a thread changes stacks within calls (MARK_STACKED) they overlap in any way, all at depth 0: a call may go on while another one, of another
- * fiber, runs. There each moment counts once: it goes to the call that ended first.
+ * Where a thread changes stacks within calls (MARK_STACKED) they overlap in any way, all at depth 0: a call may go on
+ * while another one, of another fiber, runs. There each moment counts once: it goes to the call that ended first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,10 +32,10 @@
 
 /* Calls of one depth, one after the other. */
 struct finished_calls {
-	uint64_t begin;          /* ns: of the first of them */
-	uint64_t time;           /* ns */
-	uint64_t inner;          /* part of it: self time of calls that a runtime made to itself, */
-	uint32_t runtime;        /* ... this one: the call of it around them keeps that time */
+	uint64_t begin;   /* ns: of the first of them */
+	uint64_t time;    /* ns */
+	uint64_t inner;   /* part of it: self time of calls that a runtime made to itself, */
+	uint32_t runtime; /* ... this one: the call of it around them keeps that time */
 	uint32_t depth;
 	uint32_t epoch;
 	uint64_t group[GROUPS];

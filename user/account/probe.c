@@ -32,8 +32,12 @@ int account_probe(struct accounted_probe *probe, struct event_names *names, cons
 	struct event_key key = event_key_of(def, def->marks & MARK_INNER);
 
 	*probe = (struct accounted_probe){
-		.event = event_names_number(names, &key), .runtime = runtime_of(d, index), .group = group, .opaque = group_is_opaque(group),
-		.inner = def->marks & MARK_INNER, .stacked = def->marks & MARK_STACKED,
+		.event = event_names_number(names, &key),
+		.runtime = runtime_of(d, index),
+		.group = group,
+		.opaque = group_is_opaque(group),
+		.inner = def->marks & MARK_INNER,
+		.stacked = def->marks & MARK_STACKED,
 	};
 	if (probe->event == NO_INDEX)
 		return -ENOMEM;

@@ -44,7 +44,9 @@ void print_controls(const struct printer *p)
 		if (!any)
 			printer_heading(p, "Measurement was off", "  (what was called then is in no figure)");
 		any = true;
-		fprintf(p->out, "  %s: for %s, %zu %s; the last word: %s, by %s\n", process_label(d, i, label, sizeof(label)), format_time(text, sum.off), sum.times,
-			sum.times == 1 ? "time" : "times", sum.last->value ? "on" : "off", sum.last->who ? log_safe(sum.last->who) : "?");
+		fprintf(p->out, "  %s: for %s, %zu %s; the last word: %s, by %s\n",
+			process_label(d, i, label, sizeof(label)), format_time(text, sum.off), sum.times,
+			sum.times == 1 ? "time" : "times", sum.last->value ? "on" : "off",
+			sum.last->who ? log_safe(sum.last->who) : "?");
 	}
 }

@@ -3,8 +3,8 @@
  * counters.c - counting tasks.
  *
  * A task is known by its address from its submission to its end; an address may be used again after that. The
- * definitions are those of StarPU 1.4's own counters: the program's tasks are counted when they are submitted, the runtime's own (@internal)
- * are not; but whatever a worker executes is counted there. A submission that failed is none.
+ * definitions are those of StarPU 1.4's own counters: the program's tasks are counted when they are submitted, the
+ * runtime's own (@internal) are not; but whatever a worker executes is counted there. A submission that failed is none.
  *
  * Where a task was submitted before the observation began, its later steps count for what they are: it becomes ready
  * without ever having been seen waiting.
@@ -26,8 +26,8 @@
 /* Where a probe's calls say what; -1: they do not. */
 struct probe_facts {
 	bool looked_at;
-	bool has_done;           /* the model tells when a task is over */
-	bool sorts;              /* it can be told whose a task is; a call that does not tell it is the program's */
+	bool has_done; /* the model tells when a task is over */
+	bool sorts;    /* it can be told whose a task is; a call that does not tell it is the program's */
 	int16_t task, kind, internal, worker, error;
 	int16_t names[NAMES_MOST];
 	unsigned nnames;
@@ -44,7 +44,7 @@ struct task {
 	struct task_key key;
 	enum state state;
 	bool internal;
-	uint32_t kind;           /* row; NO_INDEX: none yet */
+	uint32_t kind; /* row; NO_INDEX: none yet */
 	UT_hash_handle hh;
 };
 
@@ -96,11 +96,11 @@ void counters_free(struct counters *c)
 
 	if (!c)
 		return;
-	HASH_ITER(hh, c->tasks, task, next) {
+	HASH_ITER (hh, c->tasks, task, next) {
 		HASH_DEL(c->tasks, task);
 		free(task);
 	}
-	HASH_ITER(hh, c->index, row, after) {
+	HASH_ITER (hh, c->index, row, after) {
 		HASH_DEL(c->index, row);
 		free(row);
 	}
@@ -123,24 +123,35 @@ static bool model_has(const struct counters *c, const char *model, enum role rol
 
 static void look_at(struct probe_facts *facts, const struct def_probe *probe)
 {
-	*facts = (struct probe_facts){ .looked_at = true, .task = -1, .kind = -1, .internal = -1, .worker = -1, .error = -1 };
+	*facts = (struct probe_facts){
+		.looked_at = true, .task = -1, .kind = -1, .internal = -1, .worker = -1, .error = -1
+	};
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
 		const struct value *v = &probe->values[i];
 
 		switch (v->meaning) {
-		case MEANING_TASK: facts->task = i; break;
-		case MEANING_KIND: facts->kind = i; break;
+		case MEANING_TASK:
+			facts->task = i;
+			break;
+		case MEANING_KIND:
+			facts->kind = i;
+			break;
 		case MEANING_INTERNAL:
 			facts->internal = i;
 			facts->sorts = !v->unobservable;
 			break;
-		case MEANING_WORKER: facts->worker = i; break;
-		case MEANING_ERROR: facts->error = i; break;
+		case MEANING_WORKER:
+			facts->worker = i;
+			break;
+		case MEANING_ERROR:
+			facts->error = i;
+			break;
 		case MEANING_NAME:
 			if (facts->nnames < NAMES_MOST)
 				facts->names[facts->nnames++] = i;
 			break;
-		default: break;
+		default:
+			break;
 		}
 	}
 }
@@ -169,7 +180,8 @@ static bool read_number(const struct counters *c, const struct span *span, int v
 }
 
 /* The name of the kind: the first of the call's names that is not the task's own, which is the first of all. */
-static const char *kind_name(const struct counters *c, const struct probe_facts *facts, const struct span *span, uint32_t process)
+static const char *kind_name(const struct counters *c, const struct probe_facts *facts, const struct span *span,
+			     uint32_t process)
 {
 	for (unsigned i = facts->nnames > 1; i < facts->nnames; i++) {
 		int64_t address;
@@ -215,8 +227,11 @@ static uint32_t row_of(struct counters *c, enum counter_scope scope, uint32_t pr
 		free(record);
 		return NO_INDEX;
 	}
-	c->rows[c->nrows++] = (struct counter_row){ .scope = scope, .process = process, .model = key.model,
-		.worker = scope == COUNTER_WORKER ? (int64_t)what : 0, .kind = scope == COUNTER_KIND ? what : 0 };
+	c->rows[c->nrows++] = (struct counter_row){ .scope = scope,
+						    .process = process,
+						    .model = key.model,
+						    .worker = scope == COUNTER_WORKER ? (int64_t)what : 0,
+						    .kind = scope == COUNTER_KIND ? what : 0 };
 	return record->row;
 }
 
@@ -277,7 +292,7 @@ struct step {
 	const struct event *event;
 	const struct probe_facts *facts;
 	struct task *task;
-	uint32_t global, kind;   /* rows; kind NO_INDEX: tasks of this runtime have none */
+	uint32_t global, kind; /* rows; kind NO_INDEX: tasks of this runtime have none */
 };
 
 static void move(struct step *s, enum state state)
@@ -337,7 +352,8 @@ static int finish_run(struct step *s)
 	}
 	if (!read_number(c, span, s->facts->worker, &worker))
 		worker = -1 - (int64_t)c->d->threads[span->thread].tid; /* its thread is all that is known of it */
-	uint32_t row = row_of(c, COUNTER_WORKER, s->task->key.process, (uint64_t)worker, c->d->probes[span->probe].model);
+	uint32_t row = row_of(c, COUNTER_WORKER, s->task->key.process, (uint64_t)worker,
+			      c->d->probes[span->probe].model);
 
 	if (row == NO_INDEX)
 		return -ENOMEM;
@@ -396,7 +412,8 @@ int counters_event(void *context, const struct definitions *d, const struct even
 	int64_t task, kind, internal = 0;
 
 	c->nchanged = 0;
-	if (probe->role != ROLE_SUBMIT && probe->role != ROLE_READY && probe->role != ROLE_TASK && probe->role != ROLE_DONE)
+	if (probe->role != ROLE_SUBMIT && probe->role != ROLE_READY && probe->role != ROLE_TASK &&
+	    probe->role != ROLE_DONE)
 		return 0;
 	s.facts = facts_of(c, event->span->probe);
 	if (!s.facts)

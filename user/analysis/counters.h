@@ -2,9 +2,9 @@
 /*
  * counters.h - performance counters of task runtimes, out of the events of their tasks.
  *
- * A task is submitted, waits for what it depends on, is ready, runs, and is over. Counting that gives the counters that StarPU's
- * performance monitoring defines, by process, by worker and by kind of task, for any runtime whose model
- * has the roles submit, ready, task and done with @task, @kind, @worker, @internal and @name. They count from where the
+ * A task is submitted, waits for what it depends on, is ready, runs, and is over. Counting that gives the counters that
+ * StarPU's performance monitoring defines, by process, by worker and by kind of task, for any runtime whose model has
+ * the roles submit, ready, task and done with @task, @kind, @worker, @internal and @name. They count from where the
  * observation begins.
  */
 #ifndef GASPBPF_COUNTERS_H
@@ -19,17 +19,18 @@ enum counter_scope { COUNTER_GLOBAL, COUNTER_WORKER, COUNTER_KIND, COUNTER_SCOPE
 /* Those of a scope that the definitions below do not name are 0. */
 struct counter_row {
 	enum counter_scope scope;
-	uint32_t process;            /* index */
-	int64_t worker;              /* COUNTER_WORKER */
-	uint64_t kind;               /* COUNTER_KIND: address of the description, 0: a task without one */
-	const char *model;           /* of the probes; belongs to the definitions */
-	const char *name;            /* of the worker's thread, or the kind; NULL: unknown. Belongs to the definitions */
-	uint64_t submitted, executed;/* tasks; submitted ones are the program's own */
-	uint64_t internal;           /* tasks that the runtime submitted to itself: not among `submitted` */
-	uint64_t unsorted;           /* of `submitted`: this build of the library does not tell whether they are the program's or the runtime's */
-	uint64_t peak_submitted;     /* most tasks at a time that were submitted and not ready */
-	uint64_t peak_ready;         /* most tasks at a time that were ready and not running */
-	uint64_t busy;               /* ns; sum of the execution times */
+	uint32_t process;  /* index */
+	int64_t worker;    /* COUNTER_WORKER */
+	uint64_t kind;     /* COUNTER_KIND: address of the description, 0: a task without one */
+	const char *model; /* of the probes; belongs to the definitions */
+	const char *name;  /* of the worker's thread, or the kind; NULL: unknown. Belongs to the definitions */
+	uint64_t submitted, executed; /* tasks; submitted ones are the program's own */
+	uint64_t internal;            /* tasks that the runtime submitted to itself: not among `submitted` */
+	uint64_t unsorted; /* of `submitted`: this build of the library does not tell whether they are the program's or
+			      the runtime's */
+	uint64_t peak_submitted; /* most tasks at a time that were submitted and not ready */
+	uint64_t peak_ready;     /* most tasks at a time that were ready and not running */
+	uint64_t busy;           /* ns; sum of the execution times */
 	uint64_t now_submitted, now_ready;
 };
 

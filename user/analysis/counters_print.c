@@ -37,7 +37,8 @@ static void put_name(struct table *t, const struct counters *c, const struct cou
 		table_cell(t, "(no code)");
 }
 
-static void put_row(struct table *t, const struct counters *c, const struct counter_row *row, const struct definitions *d)
+static void put_row(struct table *t, const struct counters *c, const struct counter_row *row,
+		    const struct definitions *d)
 {
 	bool peaks = counters_know_peaks(c, row);
 	char text[FORMAT_SIZE];
@@ -68,7 +69,8 @@ static bool has_scope(const struct counters *c, enum counter_scope scope)
 	return false;
 }
 
-static int print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, enum counter_scope scope)
+static int print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width,
+		       enum counter_scope scope)
 {
 	static const char *const titles[COUNTER_SCOPES] = { "Runtime", "Worker", "Codelet" };
 	static const char *const middle[] = { "Submitted", "Internal", "Peak submitted", "Peak ready" };
@@ -115,23 +117,27 @@ int counters_print(const struct counters *c, const struct definitions *d, FILE *
 	size_t count;
 
 	counters_rows(c, &count);
-	fprintf(out, "\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in Submitted)\n",
+	fprintf(out,
+		"\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in Submitted)\n",
 		bold ? "\033[1m" : "", bold ? "\033[0m" : "");
 	if (!count)
 		fputs("No task was observed.\n", out);
 	for (int scope = 0; count && scope < COUNTER_SCOPES && !error; scope++)
 		error = print_scope(c, d, out, width, scope);
 	if (any_unsorted(c))
-		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may have some of them\n", out);
+		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may have some of them\n",
+		      out);
 	if (missing)
-		fprintf(out, "%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
+		fprintf(out,
+			"%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
 			format_count(text, missing));
 	return error;
 }
 
 /* --- for programs ---------------------------------------------------------- */
 
-static void put_json_row(const struct counters *c, const struct counter_row *row, const struct definitions *d, struct json *j)
+static void put_json_row(const struct counters *c, const struct counter_row *row, const struct definitions *d,
+			 struct json *j)
 {
 	bool peaks = counters_know_peaks(c, row), internal = counters_know_internal(row);
 	char kind[32];

@@ -17,9 +17,9 @@
  *   - or, with three members and more, the others agree and the one stands apart: from it to the second shortest
  *     is at least 3 times as far as from there to the longest. (So it is where all meet at several
  *     places, of which only one follows the uneven work.) Then it must be worth 5 %;
- *   - it is more than chance. Where nobody is slow and it is chance who comes last, the means of a few waits differ too:
- *     waits vary by about their mean, so the mean of n of them varies by that over the root of n, and the
- *     distance must be three times as much; or not one wait of the one was as long as any of the others';
+ *   - it is more than chance. Where nobody is slow and it is chance who comes last, the means of a few waits differ
+ * too: waits vary by about their mean, so the mean of n of them varies by that over the root of n, and the distance
+ * must be three times as much; or not one wait of the one was as long as any of the others';
  *   - the time that the others wait more than the one, in all calls of one member, is at least 1 %
  *     of the time observed: worth looking at.
  * Threads of one process that meet at different barrier objects are different teams.
@@ -40,16 +40,16 @@
 #define LEAST_CALLS 3
 #define CLEAR_FACTOR 4
 #define SECOND_FACTOR 2
-#define CALLS_APART 10        /* one in so many */
-#define WORTH_SHARE 100       /* one in so many of the time observed */
+#define CALLS_APART 10  /* one in so many */
+#define WORTH_SHARE 100 /* one in so many of the time observed */
 #define APART_FACTOR 3
 #define APART_WORTH_SHARE 20
 #define CHANCE 3
-#define HOT_SHARE 10          /* percent of the threads' time */
+#define HOT_SHARE 10 /* percent of the threads' time */
 
 struct member {
 	const struct row *row;
-	uint64_t mean;           /* ns a call */
+	uint64_t mean; /* ns a call */
 };
 
 static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
@@ -150,14 +150,18 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 	const struct row *row = team[0].row;
 	char label[LABEL_ROOM], event[LABEL_ROOM], it[FORMAT_SIZE], they[FORMAT_SIZE];
 	struct finding finding = {
-		.kind = "slow_thread", .event = row->event, .thread = row->thread,
+		.kind = "slow_thread",
+		.event = row->event,
+		.thread = row->thread,
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
-	return add_finding(r, &finding, "%s: the others wait for it in %s: it waits %s a call, "
+	return add_finding(r, &finding,
+			   "%s: the others wait for it in %s: it waits %s a call, "
 			   "the other %zu wait %s (mean)",
-			   thread_label(r->d, row->thread, label, sizeof(label)), report_event_label(r, row->event, event, sizeof(event)),
-			   format_time(it, team[0].mean), count - 1, format_time(they, others));
+			   thread_label(r->d, row->thread, label, sizeof(label)),
+			   report_event_label(r, row->event, event, sizeof(event)), format_time(it, team[0].mean),
+			   count - 1, format_time(they, others));
 }
 
 /* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */
@@ -226,8 +230,8 @@ static int by_team(const void *a, const void *b)
 static int judge_processes(struct report *r, struct member *members, size_t count)
 {
 	for (size_t start = 0, end; start < count; start = end) {
-		for (end = start + 1; end < count &&
-		     process_of(r, members[end].row) == process_of(r, members[start].row); end++)
+		for (end = start + 1;
+		     end < count && process_of(r, members[end].row) == process_of(r, members[start].row); end++)
 			;
 		qsort(members + start, end - start, sizeof(*members), by_team);
 		for (size_t from = start, to; from < end; from = to) {
@@ -322,15 +326,17 @@ static int find_hot_event(struct report *r)
 		const struct tally *tally = &r->events[i].tally;
 		uint32_t event = r->events[i].event;
 		double share = r->wall ? 100.0 * tally->likely_self / r->wall : 0;
-		struct finding finding = { .kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->likely_self };
+		struct finding finding = {
+			.kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->likely_self
+		};
 
 		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
 			continue; /* the work itself */
 		if (share < HOT_SHARE)
 			return 0;
 		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-				   report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
-				   format_time(time, tally->likely_self),
+				   report_event_label(r, event, label, sizeof(label)),
+				   tally_missing(tally) ? "about " : "", share, format_time(time, tally->likely_self),
 				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
 				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
@@ -344,15 +350,18 @@ static int find_unreturned(struct report *r)
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
 		struct finding finding = {
-			.kind = "unreturned", .event = r->events[i].event, .thread = NO_INDEX,
+			.kind = "unreturned",
+			.event = r->events[i].event,
+			.thread = NO_INDEX,
 		};
 		int error;
 
 		if (!tally->unwound || group_of_role(r->profile->events[finding.event].role) == GROUP_TASK)
 			continue;
-		error = add_finding(r, &finding, "%s of %s calls of %s did not return: an exception or longjmp left them",
-				    format_count(unwound, tally->unwound),
-				    format_count(calls, tally->calls), report_event_label(r, finding.event, label, sizeof(label)));
+		error = add_finding(r, &finding,
+				    "%s of %s calls of %s did not return: an exception or longjmp left them",
+				    format_count(unwound, tally->unwound), format_count(calls, tally->calls),
+				    report_event_label(r, finding.event, label, sizeof(label)));
 		if (error)
 			return error;
 	}

@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INDEX_FREE UINT32_MAX    /* NO_INDEX */
+#define INDEX_FREE UINT32_MAX /* NO_INDEX */
 
 struct index_slot {
 	uint64_t key;
-	uint32_t value;          /* INDEX_FREE: free */
+	uint32_t value; /* INDEX_FREE: free */
 };
 
 /* Begins as zeros; `slots` is to be freed. */

@@ -2,23 +2,27 @@
 /*
  * missing_calls.c - the calls that became no span, in the report.
  *
- * A call may be missing on the timeline: its span found no room in a ring (lost), or it was to become none, to keep the cost low
- * (summed, skipped). The kernel has counted all of them, and timed the lost and the summed ones, by thread and probe. So
- * Calls, Min, Max, Mean and the histogram hold all calls that were timed, and are exact however much is missing.
+ * A call may be missing on the timeline: its span found no room in a ring (lost), or it was to become none, to keep the
+ * cost low (summed, skipped). The kernel has counted all of them, and timed the lost and the summed ones, by thread and
+ * probe. So Calls, Min, Max, Mean and the histogram hold all calls that were timed, and are exact however much is
+ * missing.
  *
  * What is not known, and what is made of it:
  *
- * Total. Where calls of one event contain each other, only the outermost is to count. Of a missing call it is not known whether
- * it is one, so it counts: for recursive events Total may be too large, by no more than the time of the missing calls.
+ * Total. Where calls of one event contain each other, only the outermost is to count. Of a missing call it is not known
+ * whether it is one, so it counts: for recursive events Total may be too large, by no more than the time of the missing
+ * calls.
  *
- * Self. What a missing call contains is not known. Its self time is taken to be as large a part of its time as it is in the calls of this event
- * on the timeline: of the same thread, or of all where that has none, or all of it where there are none at all. (And what contains a
- * missing call does not know of it: the call's time is in the self time of the call around it, as that of any function that is not observed.)
+ * Self. What a missing call contains is not known. Its self time is taken to be as large a part of its time as it is in
+ * the calls of this event on the timeline: of the same thread, or of all where that has none, or all of it where there
+ * are none at all. (And what contains a missing call does not know of it: the call's time is in the self time of the
+ * call around it, as that of any function that is not observed.)
  *
- * Skipped calls have no duration: they are taken to last as long as the mean of the timed ones, of the same thread or of all.
+ * Skipped calls have no duration: they are taken to last as long as the mean of the timed ones, of the same thread or
+ * of all.
  *
- * The time of a thread by groups of events is that of the calls on the timeline; what the missing ones' self time adds is taken
- * from the time outside of calls, but no more than all of it: they may lie inside others.
+ * The time of a thread by groups of events is that of the calls on the timeline; what the missing ones' self time adds
+ * is taken from the time outside of calls, but no more than all of it: they may lie inside others.
  *
  * The estimates stand beside what is known, never in its place.
  */
@@ -29,8 +33,8 @@
 
 /* What is known of an event's calls on all threads, for threads of which nothing is. */
 struct basis {
-	double time, timed;          /* of all timed calls */
-	double self, self_time;      /* of calls on the timeline */
+	double time, timed;     /* of all timed calls */
+	double self, self_time; /* of calls on the timeline */
 };
 
 static uint64_t rounded(double ns)
@@ -43,7 +47,8 @@ static uint64_t without(uint64_t ns, uint64_t floor)
 	return ns > floor ? ns - floor : 0;
 }
 
-/* floor: ns to be taken off each duration. The histogram is left as it is: which calls stand in a column is not known. */
+/* floor: ns to be taken off each duration. The histogram is left as it is: which calls stand in a column is not known.
+ */
 static void add_sum(struct tally *tally, const struct def_sum *sum, bool moves, uint32_t floor)
 {
 	uint64_t total = without(sum->total, rounded((double)floor * sum->timed));
@@ -106,11 +111,13 @@ static int add_all(struct report *r)
 	if (!refs)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->nsums; i++)
-		refs[i] = (struct sum_ref){ d->sums[i].thread, profile_event(r->profile, d, d->sums[i].probe), &d->sums[i] };
+		refs[i] = (struct sum_ref){ d->sums[i].thread, profile_event(r->profile, d, d->sums[i].probe),
+					    &d->sums[i] };
 	qsort(refs, d->nsums, sizeof(*refs), by_thread_and_event);
 	for (size_t i = 0; i < d->nsums; i++)
 		add_sum(&row_of(r, refs[i].thread, refs[i].event)->tally, refs[i].sum,
-			r->profile->events[refs[i].event].moves, r->profile->subtract_floor ? d->probes[refs[i].sum->probe].floor_ns : 0);
+			r->profile->events[refs[i].event].moves,
+			r->profile->subtract_floor ? d->probes[refs[i].sum->probe].floor_ns : 0);
 	free(refs);
 	return 0;
 }
@@ -151,7 +158,7 @@ static void estimate_groups(struct report_thread *t, const uint64_t *missing)
 
 static int estimate_threads(struct report *r)
 {
-	uint64_t (*missing)[GROUPS] = calloc(r->d->nthreads + 1, sizeof(*missing));
+	uint64_t(*missing)[GROUPS] = calloc(r->d->nthreads + 1, sizeof(*missing));
 
 	if (!missing)
 		return -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * not_observable.c - what the report says of events that nobody could have seen, so that no calls is not taken for none made.
+ * not_observable.c - what the report says of events that nobody could have seen, so that no calls is not taken for none
+ * made.
  */
 #include "analysis/printer.h"
 

@@ -2,9 +2,10 @@
 /*
  * print_histogram.c - how long the calls of each event took: a few figures and a picture.
  *
- * The kernel counts durations by powers of two, so a percentile is only known to lie below one: "<" stands before it. All events share
- * one axis, so that they can be compared by eye. The height of a column is its share of the event's calls, but a column that has
- * any call at all is seen: what matters in a parallel job is often the one call in a million.
+ * The kernel counts durations by powers of two, so a percentile is only known to lie below one: "<" stands before it.
+ * All events share one axis, so that they can be compared by eye. The height of a column is its share of the event's
+ * calls, but a column that has any call at all is seen: what matters in a parallel job is often the one call in a
+ * million.
  */
 #include "analysis/printer.h"
 
@@ -95,7 +96,8 @@ void print_histogram(const struct printer *p)
 	find_axis(p, &first, &end);
 	if (first >= end)
 		return;
-	snprintf(title, sizeof(title), "%s .. %s", printer_time(p, from, first ? 1ull << first : 0), printer_time(p, to, 1ull << end));
+	snprintf(title, sizeof(title), "%s .. %s", printer_time(p, from, first ? 1ull << first : 0),
+		 printer_time(p, to, 1ull << end));
 	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "Min", .drop = 3 });
 	table_column(&t, &(struct column){ .title = "Median" });

@@ -36,8 +36,9 @@ void print_missing(const struct printer *p)
 			table_cell(&t, "%s", format_count(text, tally->skipped));
 	}
 	if (t.ncells || t.failed) {
-		printer_heading(p, "Calls that are not on the timeline", p->r->skipped ?
-				"  (all but those only counted were timed in the kernel)" : "  (they were timed in the kernel)");
+		printer_heading(p, "Calls that are not on the timeline",
+				p->r->skipped ? "  (all but those only counted were timed in the kernel)"
+					      : "  (they were timed in the kernel)");
 		printer_table(p, &t);
 	} else {
 		table_free(&t);
@@ -70,7 +71,8 @@ static void print_losers(const struct printer *p)
 
 		if (!row->lost || losers++ >= LOSERS_SHOWN)
 			continue;
-		fprintf(p->out, "  %s %s", thread_label(p->r->d, row->thread, label, sizeof(label)), format_count(text, row->lost));
+		fprintf(p->out, "  %s %s", thread_label(p->r->d, row->thread, label, sizeof(label)),
+			format_count(text, row->lost));
 		print_when(p, row->thread);
 		fputc('\n', p->out);
 	}
@@ -86,7 +88,8 @@ static void print_lost(const struct printer *p, uint64_t summed)
 	double share = r->calls ? 100.0 * r->lost / r->calls : 0;
 
 	fprintf(p->out, "\n%slost %s of ", r->lost ? p->bold : "", format_count(text, r->lost));
-	fprintf(p->out, "%s %s%s", format_count(text, r->calls), r->calls == 1 ? "call" : "calls", r->lost ? p->plain : "");
+	fprintf(p->out, "%s %s%s", format_count(text, r->calls), r->calls == 1 ? "call" : "calls",
+		r->lost ? p->plain : "");
 	if (!r->lost) {
 		fputc('\n', p->out);
 		return;
@@ -107,10 +110,11 @@ static void print_kept_low(const struct printer *p)
 	char text[FORMAT_SIZE];
 
 	if (p->r->summed)
-		fprintf(p->out, "%s %s summed up in the kernel, to keep the cost low\n", format_count(text, p->r->summed),
-			p->r->summed == 1 ? "call was" : "calls were");
+		fprintf(p->out, "%s %s summed up in the kernel, to keep the cost low\n",
+			format_count(text, p->r->summed), p->r->summed == 1 ? "call was" : "calls were");
 	if (p->r->skipped)
-		fprintf(p->out, "%s %s only counted, to keep the cost low; how long they took is estimated by the mean of the others\n",
+		fprintf(p->out,
+			"%s %s only counted, to keep the cost low; how long they took is estimated by the mean of the others\n",
 			format_count(text, p->r->skipped), p->r->skipped == 1 ? "call was" : "calls were");
 }
 
@@ -153,12 +157,16 @@ void print_loss(const struct printer *p)
 	print_unseen(p, all.ended, "call", "calls",
 		     "did not return: the thread or program ended inside; their time counts up to then");
 	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
-	print_unseen(p, all.alone, "call was", "calls were", "only counted: to watch their return might have harmed the program "
-		     "(another stack than the thread's own, a debugger that traced it, or a program or library that had just come)");
-	print_unseen(p, all.tails, "call", "calls", "ended in a jump to another function, whose time is not part of theirs");
+	print_unseen(
+		p, all.alone, "call was", "calls were",
+		"only counted: to watch their return might have harmed the program "
+		"(another stack than the thread's own, a debugger that traced it, or a program or library that had just come)");
+	print_unseen(p, all.tails, "call", "calls",
+		     "ended in a jump to another function, whose time is not part of theirs");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
-	print_unseen(p, loss->near, "access", "accesses", "to the caller's own part of the global address space left out (--profile)");
+	print_unseen(p, loss->near, "access", "accesses",
+		     "to the caller's own part of the global address space left out (--profile)");
 	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
 	if (p->r->d->run.own_cpu)
 		fprintf(p->out, "gaspbpf itself took %s of CPU time\n", format_time(text, p->r->d->run.own_cpu));

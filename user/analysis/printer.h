@@ -9,7 +9,6 @@
 #include "util/format.h"
 #include "util/table.h"
 
-
 struct printer {
 	const struct report *r;
 	const struct profile_style *style;

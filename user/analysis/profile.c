@@ -16,7 +16,7 @@
 #include "util/array.h"
 #include "util/text.h"
 
-#define TOGETHER 64           /* spans that are looked up together */
+#define TOGETHER 64 /* spans that are looked up together */
 #define CACHE_LINE 64
 
 /* --- probes and events -------------------------------------------------- */
@@ -32,7 +32,9 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 		return NO_INDEX;
 	event = event_names_number(&p->names, &key);
 	if (event == p->nevents) {
-		p->events[p->nevents++] = (struct event_state){ .probe = probe, .role = def->role, .inner = NO_INDEX, .is_inner = inner };
+		p->events[p->nevents++] = (struct event_state){
+			.probe = probe, .role = def->role, .inner = NO_INDEX, .is_inner = inner
+		};
 	}
 	return event;
 }
@@ -42,7 +44,10 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 	const struct def_probe *def = &d->probes[probe];
 	int32_t object = probe_value(def, MEANING_BARRIER);
 	struct probe_facts facts = {
-		.ready = true, .object = object < INT16_MAX ? object : -1, .cost = def->cost_ns, .floor = p->subtract_floor ? def->floor_ns : 0,
+		.ready = true,
+		.object = object < INT16_MAX ? object : -1,
+		.cost = def->cost_ns,
+		.floor = p->subtract_floor ? def->floor_ns : 0,
 	};
 	uint32_t own = event_of_probe(p, d, probe, false);
 
@@ -82,7 +87,7 @@ uint32_t profile_find_row(const struct profile *p, uint32_t thread, uint32_t eve
 /* Where a span is counted; found beforehand, see profile_spans(). */
 struct place {
 	uint32_t row;
-	uint32_t site;           /* index of the site_row; NO_INDEX: no call site */
+	uint32_t site; /* index of the site_row; NO_INDEX: no call site */
 };
 
 /* The index of the row; NO_INDEX: out of memory. */
@@ -138,14 +143,20 @@ static int find_place(struct profile *p, const struct definitions *d, const stru
 }
 
 /* Adds the times of a call. *own: what of it is in the event's total. */
-static int settle(struct profiled_thread *t, struct row *row, const struct span *span, const struct probe_facts *facts, uint64_t duration, uint64_t *own)
+static int settle(struct profiled_thread *t, struct row *row, const struct span *span, const struct probe_facts *facts,
+		  uint64_t duration, uint64_t *own)
 {
 	struct nested_call call = {
-		.begin = span->start, .start = span->start, .end = span->end, .duration = duration, .depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH,
+		.begin = span->start,
+		.start = span->start,
+		.end = span->end,
+		.duration = duration,
+		.depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH,
 	};
 	uint64_t self;
 
-	if (nesting_add(&t->nesting, &facts->is, &call, &self) || inclusive_add(&row->inclusive, &t->nesting, &call, own))
+	if (nesting_add(&t->nesting, &facts->is, &call, &self) ||
+	    inclusive_add(&row->inclusive, &t->nesting, &call, own))
 		return -ENOMEM;
 	row->tally.total += *own;
 	row->tally.self += self;
@@ -213,7 +224,8 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
-static int count_span(struct profile *p, const struct definitions *d, const struct span *span, const struct place *place)
+static int count_span(struct profile *p, const struct definitions *d, const struct span *span,
+		      const struct place *place)
 {
 	struct profiled_thread *t = &p->threads[span->thread];
 	const struct probe_facts *facts = &p->probes[span->probe];
@@ -281,8 +293,9 @@ static void fetch(const struct profile *p, const struct span *span, const struct
 }
 
 /*
- * The same for many at once. Where there are thousands of probes or threads, rows and sites do not fit in the cache, and a
- * span would wait for memory several times, once after the other. Looked up together, all of them wait at the same time.
+ * The same for many at once. Where there are thousands of probes or threads, rows and sites do not fit in the cache,
+ * and a span would wait for memory several times, once after the other. Looked up together, all of them wait at the
+ * same time.
  */
 static int profile_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
 {
@@ -339,7 +352,10 @@ void profile_subtract_floor(struct profile *p)
 struct span_sink profile_sink(struct profile *profile)
 {
 	return (struct span_sink){
-		.span = profile_span, .spans = profile_spans, .gap = profile_gap, .context = profile,
+		.span = profile_span,
+		.spans = profile_spans,
+		.gap = profile_gap,
+		.context = profile,
 	};
 }
 

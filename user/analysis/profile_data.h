@@ -14,7 +14,7 @@
 /* Where the time of a thread goes, as the report has it. */
 struct share {
 	const char *name;
-	unsigned groups;         /* bit i: enum group */
+	unsigned groups; /* bit i: enum group */
 };
 
 #define SHARES 7
@@ -22,31 +22,33 @@ extern const struct share report_shares[SHARES];
 uint64_t share_of(const struct share *share, const uint64_t group[GROUPS]); /* ns */
 
 /*
- * Sums over calls. All times ns. A profile's own hold the calls on the timeline; those of a report all calls, also those that became no span
- * (missing_calls.c): of them more or less is known, and the last three members are what it may be all together.
+ * Sums over calls. All times ns. A profile's own hold the calls on the timeline; those of a report all calls, also
+ * those that became no span (missing_calls.c): of them more or less is known, and the last three members are what it
+ * may be all together.
  */
 struct tally {
 	/* What every span changes stands first, close together; so does the start of struct row. */
 	uint64_t calls;
-	uint64_t timed;          /* calls whose duration is known */
-	uint64_t total;          /* inclusive; a call inside a call of the same event is not counted again */
-	uint64_t self;           /* without the time of probed calls inside; of calls on the timeline */
-	uint64_t time;           /* sum of all durations: mean = time / timed */
-	uint64_t min, max;       /* valid where timed is not 0 */
+	uint64_t timed;    /* calls whose duration is known */
+	uint64_t total;    /* inclusive; a call inside a call of the same event is not counted again */
+	uint64_t self;     /* without the time of probed calls inside; of calls on the timeline */
+	uint64_t time;     /* sum of all durations: mean = time / timed */
+	uint64_t min, max; /* valid where timed is not 0 */
 	uint64_t bytes, sent, received;
 	uint64_t known_bytes, known_sent, known_received; /* calls that the three sums hold */
-	uint64_t unknown_bytes;  /* calls that moved data whose amount is unknown */
-	uint64_t lost, summed, skipped; /* of the calls, not on the timeline: struct def_sum */
-	uint64_t off;            /* measurement was switched off inside */
-	uint64_t unwound;        /* left by longjmp or an exception */
-	uint64_t tails;          /* ended in a jump to another function, whose time is not part of theirs */
-	uint64_t ended;          /* the thread or program ended inside */
-	uint64_t open;           /* in progress when the observation ended */
-	uint64_t deep;           /* nested too deep: the duration is unknown */
-	uint64_t alone;          /* their return was left alone: the duration is unknown */
-	uint64_t untold;         /* part of `time`: of lost and summed calls, of which it is not known what they contain */
-	uint64_t likely_total;   /* total, and what the skipped calls will have taken, by the mean of the others */
-	uint64_t likely_self;    /* self, and as large a part of the other calls' time as it is of that of the calls on the timeline */
+	uint64_t unknown_bytes;                           /* calls that moved data whose amount is unknown */
+	uint64_t lost, summed, skipped;                   /* of the calls, not on the timeline: struct def_sum */
+	uint64_t off;                                     /* measurement was switched off inside */
+	uint64_t unwound;                                 /* left by longjmp or an exception */
+	uint64_t tails;  /* ended in a jump to another function, whose time is not part of theirs */
+	uint64_t ended;  /* the thread or program ended inside */
+	uint64_t open;   /* in progress when the observation ended */
+	uint64_t deep;   /* nested too deep: the duration is unknown */
+	uint64_t alone;  /* their return was left alone: the duration is unknown */
+	uint64_t untold; /* part of `time`: of lost and summed calls, of which it is not known what they contain */
+	uint64_t likely_total; /* total, and what the skipped calls will have taken, by the mean of the others */
+	uint64_t likely_self; /* self, and as large a part of the other calls' time as it is of that of the calls on the
+				 timeline */
 	uint64_t bucket[GB_BUCKETS]; /* timed calls by duration (wire.h) */
 };
 
@@ -62,7 +64,7 @@ static inline unsigned bucket_of(uint64_t duration)
 struct row {
 	uint32_t thread, event;
 	struct inclusive inclusive;
-	uint64_t object;         /* MEANING_BARRIER of the first call, see findings */
+	uint64_t object; /* MEANING_BARRIER of the first call, see findings */
 	bool has_object, several_objects;
 	struct tally tally;
 };
@@ -75,42 +77,48 @@ struct site_row {
 
 struct profiled_thread {
 	struct nesting nesting;
-	uint64_t first, last;    /* ns: first start and last end seen */
+	uint64_t first, last; /* ns: first start and last end seen */
 	uint64_t spans, lost;
-	uint64_t cost;           /* ns; what its spans' probes took from it */
-	uint64_t lost_from, lost_to; /* ns: around all gaps; valid where any were lost. lost_to UINT64_MAX: up to the end */
+	uint64_t cost; /* ns; what its spans' probes took from it */
+	uint64_t lost_from,
+		lost_to; /* ns: around all gaps; valid where any were lost. lost_to UINT64_MAX: up to the end */
 };
 
 /* What is needed of a probe for every span, worked out once. */
 struct probe_facts {
 	struct accounted_probe is;
-	uint32_t cost;           /* ns; what a call costs its thread */
-	uint32_t floor;          /* ns; to be taken off each duration */
-	int16_t object;          /* index of the value that says which barrier; -1: none */
+	uint32_t cost;  /* ns; what a call costs its thread */
+	uint32_t floor; /* ns; to be taken off each duration */
+	int16_t object; /* index of the value that says which barrier; -1: none */
 	bool ready;
 };
 
 /* Calls of one name and model; several probes may be one event. */
 struct event_state {
-	uint32_t probe;          /* the first one seen */
+	uint32_t probe; /* the first one seen */
 	enum role role;
-	uint32_t inner;          /* the event of its inner calls; NO_INDEX: none were seen */
-	bool is_inner;           /* ... and this is one: its calls count beside the program's, never among them */
-	bool rooted;             /* one thread is special in each call */
+	uint32_t inner; /* the event of its inner calls; NO_INDEX: none were seen */
+	bool is_inner;  /* ... and this is one: its calls count beside the program's, never among them */
+	bool rooted;    /* one thread is special in each call */
 	bool moves;
 };
 
 struct profile {
-	struct profiled_thread *threads; size_t nthreads;
-	struct probe_facts *probes;   size_t nprobes;
-	struct event_state *events;   size_t nevents, events_room;
-	struct row *rows;             size_t nrows, rows_room;
-	struct site_row *sites;       size_t nsites, sites_room;
+	struct profiled_thread *threads;
+	size_t nthreads;
+	struct probe_facts *probes;
+	size_t nprobes;
+	struct event_state *events;
+	size_t nevents, events_room;
+	struct row *rows;
+	size_t nrows, rows_room;
+	struct site_row *sites;
+	size_t nsites, sites_room;
 	struct index row_index, site_index;
-	struct event_names names;     /* the number of each is its index in events */
+	struct event_names names; /* the number of each is its index in events */
 	uint64_t spans, lost;
 	bool subtract_floor;
-	uint64_t last;                /* ns: the last end seen */
+	uint64_t last; /* ns: the last end seen */
 };
 
 /* The event of a probe, also where no call of it was seen. NO_INDEX: out of memory. */
@@ -121,47 +129,53 @@ uint32_t profile_find_row(const struct profile *profile, uint32_t thread, uint32
 /* Sums for a report. */
 struct report_thread {
 	uint32_t thread, process;
-	uint64_t wall;           /* ns: how long its process was observed */
+	uint64_t wall; /* ns: how long its process was observed */
 	uint64_t group[GROUPS];
-	uint64_t outside;        /* ns: in no probed call; in none on the timeline where some are missing there */
-	uint64_t likely_group[GROUPS], likely_outside; /* the same with the missing calls, estimated by tally.likely_self */
+	uint64_t outside; /* ns: in no probed call; in none on the timeline where some are missing there */
+	uint64_t likely_group[GROUPS],
+		likely_outside;                /* the same with the missing calls, estimated by tally.likely_self */
 	uint64_t spans, lost, summed, skipped; /* together: all its calls */
-	uint64_t cost;           /* ns; what all its probes took from it, by the calibration */
-	uint64_t system;         /* ns that it spent in the kernel, probes included; 0: not known */
+	uint64_t cost;                         /* ns; what all its probes took from it, by the calibration */
+	uint64_t system;                       /* ns that it spent in the kernel, probes included; 0: not known */
 };
 
 struct report_event {
-	uint32_t event;          /* never one of inner calls */
+	uint32_t event; /* never one of inner calls */
 	struct tally tally;
 	const struct tally *inner; /* its inner calls; NULL: none were seen */
-	uint64_t out;            /* ns in which probes of it were out, to keep the cost low: calls then are not known of */
+	uint64_t out; /* ns in which probes of it were out, to keep the cost low: calls then are not known of */
 };
 
 struct finding {
-	const char *kind;        /* "slow_thread", "hot_event", "unreturned" */
+	const char *kind; /* "slow_thread", "hot_event", "unreturned" */
 	char *text;
-	uint32_t event, thread;  /* NO_INDEX: none */
-	uint64_t weight;         /* ns: how much time it is about */
+	uint32_t event, thread; /* NO_INDEX: none */
+	uint64_t weight;        /* ns: how much time it is about */
 };
 
 struct report {
 	struct profile *profile;
 	const struct definitions *d;
-	uint64_t start, end;     /* ns */
+	uint64_t start, end; /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
-	uint64_t wall;           /* ns: sum over the threads */
-	struct report_event *events; size_t nevents; /* by self, largest first */
-	struct tally *by_event;      /* by event index */
-	struct report_thread *threads; size_t nthreads; /* by rank, process and tid; without idle ones */
-	struct site_row *sites; size_t nsites; /* by total, largest first */
-	struct row *rows;        size_t nrows;     /* the profile's, by thread and self */
-	struct finding *findings; size_t nfindings;
-	bool outs;               /* probes of some events were out for a while */
+	uint64_t wall; /* ns: sum over the threads */
+	struct report_event *events;
+	size_t nevents;         /* by self, largest first */
+	struct tally *by_event; /* by event index */
+	struct report_thread *threads;
+	size_t nthreads; /* by rank, process and tid; without idle ones */
+	struct site_row *sites;
+	size_t nsites; /* by total, largest first */
+	struct row *rows;
+	size_t nrows; /* the profile's, by thread and self */
+	struct finding *findings;
+	size_t nfindings;
+	bool outs; /* probes of some events were out for a while */
 };
 
 /*
- * Adds the calls that became no span to the rows, and what they took to the threads (missing_calls.c): report->rows must have room for one more row for each of d->sums, whose
- * events must be known to the profile. 0 or -ENOMEM.
+ * Adds the calls that became no span to the rows, and what they took to the threads (missing_calls.c): report->rows
+ * must have room for one more row for each of d->sums, whose events must be known to the profile. 0 or -ENOMEM.
  */
 int report_add_sums(struct report *report);
 /* The calls of the event or thread that are not on the timeline. */
@@ -178,7 +192,8 @@ int report_find_outs(struct report *report);
 /* Adds the findings. 0 or -ENOMEM. */
 int report_find(struct report *report);
 
-/* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or -ENOMEM. */
+/* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
+ * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);
 void report_sort_sites(struct report *report);
 
@@ -190,7 +205,8 @@ char *report_event_label(const struct report *report, uint32_t event, char *text
 
 struct json;
 
-/* left_out.c: rows and call sites of processes that are no part of the job are dropped; who they are, in the JSON report. */
+/* left_out.c: rows and call sites of processes that are no part of the job are dropped; who they are, in the JSON
+ * report. */
 void report_leave_out(struct report *report);
 void put_left_out(struct json *j, const struct definitions *d);
 
@@ -202,8 +218,8 @@ void put_windows(struct json *j, const struct definitions *d);
 
 /* controls.c: what a process had switched off of its measurement. */
 struct control_sum {
-	uint64_t off;            /* ns, all together */
-	size_t times;            /* that it went off */
+	uint64_t off;                   /* ns, all together */
+	size_t times;                   /* that it went off */
 	const struct def_control *last; /* what was said last; NULL: nothing ever */
 };
 struct control_sum controls_sum(const struct report *r, uint32_t process);

@@ -23,7 +23,8 @@ static void put_classes(struct json *j, const char *key, const uint32_t ns[3])
 	json_end_object(j);
 }
 
-/* What probes cost on that machine, by the instruction under them; the limit that was set; and what gaspbpf itself took. */
+/* What probes cost on that machine, by the instruction under them; the limit that was set; and what gaspbpf itself
+ * took. */
 static void put_calibration(struct json *j, const struct def_run *run)
 {
 	put_classes(j, "call_ns", run->cost_ns);
@@ -360,7 +361,8 @@ static void put_steps(struct json *j, const struct report *r)
 	json_end_array(j);
 }
 
-int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out, const struct profile_style *style)
+int profile_print_json(struct profile *profile, const struct definitions *d, FILE *out,
+		       const struct profile_style *style)
 {
 	struct json *j = malloc(sizeof(*j));
 	struct report report;

@@ -16,17 +16,22 @@
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 
 #define HOTTEST_SITES 10
-#define WIDE 100             /* columns from which on times have four digits */
+#define WIDE 100 /* columns from which on times have four digits */
 #define PROCESSES_SHOWN 8
-#define TEXT_WIDTH 100       /* of a paragraph where the width is not limited */
+#define TEXT_WIDTH 100 /* of a paragraph where the width is not limited */
 
 /* --- numbers ----------------------------------------------------------------- */
 
 /* "1.23 ms": at most seven characters below 11 days. */
 static char *short_time(char *buffer, uint64_t ns)
 {
-	static const struct { double unit; const char *name; } units[] = {
-		{ 1e3, "us" }, { 1e6, "ms" }, { 1e9, "s" },
+	static const struct {
+		double unit;
+		const char *name;
+	} units[] = {
+		{ 1e3, "us" },
+		{ 1e6, "ms" },
+		{ 1e9, "s" },
 	};
 	size_t i = 0;
 
@@ -121,11 +126,14 @@ static void print_when(const struct printer *p)
 		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
 	fputc('\n', p->out);
 	if (run->reason)
-		fprintf(p->out, "Flight recording: what led up to this: %s%s%s\n", p->bold, log_safe(run->reason), p->plain);
+		fprintf(p->out, "Flight recording: what led up to this: %s%s%s\n", p->bold, log_safe(run->reason),
+			p->plain);
 	if (p->r->profile->subtract_floor)
-		fprintf(p->out, "Times are without the probes' own part, %u to %u ns a call.\n", least_floor(run), most_floor(run));
+		fprintf(p->out, "Times are without the probes' own part, %u to %u ns a call.\n", least_floor(run),
+			most_floor(run));
 	if (!run->finished)
-		fprintf(p->out, "%sThe recording was cut: what follows is what was saved until then.%s\n", p->bold, p->plain);
+		fprintf(p->out, "%sThe recording was cut: what follows is what was saved until then.%s\n", p->bold,
+			p->plain);
 }
 
 static void print_process(const struct printer *p, uint32_t index)
@@ -138,8 +146,8 @@ static void print_process(const struct printer *p, uint32_t index)
 
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
-	fprintf(p->out, "  %s, %u %s: %s", label_with_pid(&who, label, sizeof(label)), threads, threads == 1 ? "thread" : "threads",
-		command ? log_safe(command) : "?");
+	fprintf(p->out, "  %s, %u %s: %s", label_with_pid(&who, label, sizeof(label)), threads,
+		threads == 1 ? "thread" : "threads", command ? log_safe(command) : "?");
 	if (def->has_exit && (def->exit_code & 0x7f))
 		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
 	else if (def->has_exit)
@@ -180,7 +188,8 @@ static void likely_cell(const struct printer *p, struct table *t, uint64_t time,
 	table_cell(t, "%s%s", estimated ? "~" : "", printer_time(p, text, time));
 }
 
-static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_inner, bool with_bytes)
+static void print_event(const struct printer *p, struct table *t, const struct report_event *event, bool with_inner,
+			bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
 	char text[FORMAT_SIZE], label[LABEL_ROOM];
@@ -207,8 +216,11 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 static void print_payload(const struct printer *p)
 {
 	static const struct column columns[] = {
-		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" }, { .title = "Bytes" },
-		{ .title = "Sent" }, { .title = "Received" },
+		{ .title = "Event", .left = true, .shrinks = true },
+		{ .title = "Calls" },
+		{ .title = "Bytes" },
+		{ .title = "Sent" },
+		{ .title = "Received" },
 		{ .title = "Unknown calls" },
 	};
 	struct table t = { 0 };
@@ -240,7 +252,7 @@ static void print_events(const struct printer *p)
 {
 	static const struct column columns[] = {
 		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 2 },
-		{ .title = "Max" }, { .title = "Mean" }, { .title = "% wall" },
+		{ .title = "Max" },   { .title = "Mean" }, { .title = "% wall" },
 	};
 	struct table t = { 0 };
 	size_t shown = printer_rows(p, p->r->nevents);
@@ -260,14 +272,17 @@ static void print_events(const struct printer *p)
 		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
-	printer_heading(p, "Events by self time", p->r->outs ?
-			"  (% wall: self, of all threads; ~ estimated; + more while probes were out)" : p->r->calls > p->r->delivered ?
-			"  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)" :
-			"  (% wall: self, of the time of all threads)");
+	printer_heading(
+		p, "Events by self time",
+		p->r->outs ? "  (% wall: self, of all threads; ~ estimated; + more while probes were out)"
+		: p->r->calls > p->r->delivered
+			? "  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)"
+			: "  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
 	print_rest(p, shown, p->r->nevents, "events");
 	if (with_inner)
-		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is that of the call around them.\n", p->out);
+		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is that of the call around them.\n",
+		      p->out);
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
@@ -282,7 +297,8 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 	table_cell(t, "%s", printer_time(p, text, row->wall));
 	for (int i = 0; i < SHARES; i++) {
 		if (used[i])
-			table_cell(t, "%s%.1f%%", about, percent(share_of(&report_shares[i], row->likely_group), row->wall));
+			table_cell(t, "%s%.1f%%", about,
+				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
 	}
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
@@ -312,7 +328,8 @@ static void print_paragraph(const struct printer *p, const char *before, const c
 	fputc('\n', p->out);
 }
 
-/* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken more than was spent there. */
+/* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken
+ * more than was spent there. */
 static void print_cost(const struct printer *p)
 {
 	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[300];
@@ -326,17 +343,21 @@ static void print_cost(const struct printer *p)
 	}
 	if (!system)
 		return;
-	snprintf(text, sizeof(text), "Probes took about %s of these threads' time (estimated from the price of a call); their whole time in the kernel, probes included, was %s (measured).%s",
-		 format_time(probes, cost), format_time(all, system),
-		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	snprintf(
+		text, sizeof(text),
+		"Probes took about %s of these threads' time (estimated from the price of a call); their whole time in the kernel, probes included, was %s (measured).%s",
+		format_time(probes, cost), format_time(all, system),
+		cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
 	print_paragraph(p, "", text);
 }
 
 static void print_threads(const struct printer *p)
 {
 	static const struct column first[] = {
-		{ .title = "Thread", .left = true, .shrinks = true }, { .title = "tid" },
-		{ .title = "Calls", .drop = 1 }, { .title = "Wall" },
+		{ .title = "Thread", .left = true, .shrinks = true },
+		{ .title = "tid" },
+		{ .title = "Calls", .drop = 1 },
+		{ .title = "Wall" },
 	};
 	size_t shown = printer_rows(p, p->r->nthreads);
 	bool used[SHARES] = { false };
@@ -391,7 +412,8 @@ static void print_sites(const struct printer *p)
 {
 	static const struct column columns[] = {
 		{ .title = "Called from", .left = true, .shrinks = true },
-		{ .title = "Event", .left = true, .shrinks = true }, { .title = "Calls" },
+		{ .title = "Event", .left = true, .shrinks = true },
+		{ .title = "Calls" },
 		{ .title = "Total" },
 	};
 	struct table t = { 0 };
@@ -408,10 +430,11 @@ static void print_sites(const struct printer *p)
 		print_site(p, &t, &p->r->sites[i]);
 		left--;
 	}
-	printer_heading(p, "Call sites", p->style->sites ? 
-			(p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "") :
-			p->r->calls > p->r->delivered ? "  (the hottest of all on the timeline; report --sites has them by event)" :
-			"  (the hottest of all; report --sites has them by event)");
+	printer_heading(p, "Call sites",
+			p->style->sites ? (p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "")
+			: p->r->calls > p->r->delivered
+				? "  (the hottest of all on the timeline; report --sites has them by event)"
+				: "  (the hottest of all; report --sites has them by event)");
 	printer_table(p, &t);
 }
 
@@ -429,8 +452,12 @@ int profile_print(struct profile *profile, const struct definitions *d, FILE *ou
 	int failed = 0, error;
 	struct report report;
 	struct printer p = {
-		.r = &report, .style = style, .out = out, .error = &failed,
-		.bold = style->colour ? "\033[1m" : "", .plain = style->colour ? "\033[0m" : "",
+		.r = &report,
+		.style = style,
+		.out = out,
+		.error = &failed,
+		.bold = style->colour ? "\033[1m" : "",
+		.plain = style->colour ? "\033[0m" : "",
 	};
 	error = report_make(&report, profile, d);
 	if (error)

@@ -68,8 +68,13 @@ static uint64_t sum_groups(const uint64_t *group)
 #define BIT(group) (1u << (group))
 
 const struct share report_shares[SHARES] = {
-	{ "wait", BIT(GROUP_BARRIER) | BIT(GROUP_WAIT) }, { "lock", BIT(GROUP_LOCK) }, { "data", BIT(GROUP_DATA) }, { "coll", BIT(GROUP_COLLECTIVE) },
-	{ "task", BIT(GROUP_TASK) }, { "alloc", BIT(GROUP_ALLOC) }, { "other", BIT(GROUP_OTHER) },
+	{ "wait", BIT(GROUP_BARRIER) | BIT(GROUP_WAIT) },
+	{ "lock", BIT(GROUP_LOCK) },
+	{ "data", BIT(GROUP_DATA) },
+	{ "coll", BIT(GROUP_COLLECTIVE) },
+	{ "task", BIT(GROUP_TASK) },
+	{ "alloc", BIT(GROUP_ALLOC) },
+	{ "other", BIT(GROUP_OTHER) },
 };
 
 uint64_t share_of(const struct share *share, const uint64_t group[GROUPS])
@@ -168,7 +173,8 @@ static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
 	return a > b ? (a > c ? a : c) : b > c ? b : c;
 }
 
-/* Lost calls are told by the numbers of spans, by the kernel's count of the thread and by its sums: by all three, or by less where the recording was cut. */
+/* Lost calls are told by the numbers of spans, by the kernel's count of the thread and by its sums: by all three, or by
+ * less where the recording was cut. */
 static void sum_threads(struct report *r)
 {
 	const struct profile *p = r->profile;
@@ -186,7 +192,12 @@ static void sum_threads(struct report *r)
 		if ((!lost && !summed && !skipped && (!t || !t->spans)) || thread_is_left_out(r->d, i))
 			continue;
 		r->nthreads++; /* never beyond i */
-		*row = (struct report_thread){ .thread = i, .process = def->process, .lost = lost, .summed = summed, .skipped = skipped, .cost = cost,
+		*row = (struct report_thread){ .thread = i,
+					       .process = def->process,
+					       .lost = lost,
+					       .summed = summed,
+					       .skipped = skipped,
+					       .cost = cost,
 					       .system = def->counted ? def->system : 0 };
 		row->wall = process_wall(r, def->process);
 		if (t) {
@@ -330,5 +341,6 @@ char *report_event_label(const struct report *r, uint32_t event, char *text, siz
 {
 	const struct event_state *state = &r->profile->events[event];
 
-	return state->probe < r->d->nprobes ? event_label(&r->d->probes[state->probe], state->is_inner, text, room) : strcpy(text, "?");
+	return state->probe < r->d->nprobes ? event_label(&r->d->probes[state->probe], state->is_inner, text, room)
+					    : strcpy(text, "?");
 }

@@ -2,9 +2,10 @@
 /*
  * sites.c - call sites that are one.
  *
- * A recording has a call site for each process and address, and again whenever something has been mapped into the process, since another
- * file may lie there then (capture/sites.c). What a user means by it is the instruction: the same place of the same file, whoever runs it.
- * A text for people has no columns and no addresses where there are lines; there all calls of one line are one row.
+ * A recording has a call site for each process and address, and again whenever something has been mapped into the
+ * process, since another file may lie there then (capture/sites.c). What a user means by it is the instruction: the
+ * same place of the same file, whoever runs it. A text for people has no columns and no addresses where there are
+ * lines; there all calls of one line are one row.
  */
 #include "analysis/profile_data.h"
 
@@ -19,8 +20,8 @@ struct spot {
 	struct site_row row;
 	const char *file, *function; /* of a line; NULL: not known, or not asked for */
 	uint32_t line;
-	uint32_t image;          /* the first definition of the same file; NO_INDEX: not known */
-	uint32_t process;        /* where it is not */
+	uint32_t image;   /* the first definition of the same file; NO_INDEX: not known */
+	uint32_t process; /* where it is not */
 	uint64_t offset;
 };
 
@@ -30,7 +31,8 @@ static uint32_t first_image(const struct definitions *d, uint32_t image)
 	if (image >= d->nimages || !d->images[image].path || !d->images[image].build_id)
 		return image;
 	for (uint32_t i = 0; i < image; i++)
-		if (same_text(d->images[i].path, d->images[image].path) && same_text(d->images[i].build_id, d->images[image].build_id))
+		if (same_text(d->images[i].path, d->images[image].path) &&
+		    same_text(d->images[i].build_id, d->images[image].build_id))
 			return i;
 	return image;
 }
@@ -59,7 +61,9 @@ static struct spot spot_of(const struct definitions *d, const struct site_row *r
 	return spot;
 }
 
-#define COMPARE(a, b) if ((a) != (b)) return (a) < (b) ? -1 : 1
+#define COMPARE(a, b)   \
+	if ((a) != (b)) \
+	return (a) < (b) ? -1 : 1
 
 static int by_spot(const void *a, const void *b)
 {

@@ -17,7 +17,7 @@ int report_find_outs(struct report *r)
 
 	if (!next)
 		return -ENOMEM;
-	for (size_t i = r->d->nsteps; i-- > 0; ) {
+	for (size_t i = r->d->nsteps; i-- > 0;) {
 		const struct def_step *step = &r->d->steps[i];
 		uint64_t end = next[step->probe] ? next[step->probe] : r->end;
 
@@ -40,7 +40,8 @@ static void print_step(const struct printer *p, const struct def_step *step)
 	fprintf(p->out, "  %10s  %s: %s", format_time(when, step->time > p->r->start ? step->time - p->r->start : 0),
 		probe->symbol ? log_safe(probe->symbol) : "?", step_text(step, text, sizeof(text)));
 	if (step->thread == NO_INDEX)
-		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n" : ", since the load has fallen\n");
+		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n"
+							   : ", since the load has fallen\n");
 	else
 		fprintf(p->out, ", since probes took %.0f%% of the time of %s\n", step->share / 100.0,
 			thread_label(p->r->d, step->thread, label, sizeof(label)));
@@ -55,7 +56,8 @@ static void print_outs(const struct printer *p)
 		if (!p->r->events[e].out)
 			continue;
 		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
-			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)), format_time(out, p->r->events[e].out), format_time(whole, all));
+			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)),
+			format_time(out, p->r->events[e].out), format_time(whole, all));
 	}
 }
 

@@ -17,7 +17,8 @@ static void print_window(const struct printer *p, const struct def_window *w)
 	uint64_t start = p->r->d->run.start;
 	char at[FORMAT_SIZE], length[FORMAT_SIZE], label[LABEL_ROOM];
 
-	fprintf(p->out, "  %s: %s, for %s", process_label(p->r->d, w->process, label, sizeof(label)), w->models ? log_safe(w->models) : "whatever it called", format_time(length, w->to - w->from));
+	fprintf(p->out, "  %s: %s, for %s", process_label(p->r->d, w->process, label, sizeof(label)),
+		w->models ? log_safe(w->models) : "whatever it called", format_time(length, w->to - w->from));
 	if (w->from >= start)
 		fprintf(p->out, " from %s on", format_time(at, w->from - start));
 	if (w->after)

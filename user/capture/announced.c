@@ -2,26 +2,27 @@
 /*
  * announced.c - events that a program tells of itself.
  *
- * Some functions do nothing but say that something begins, ends, or has happened: user events (pupc_event_start), and what a compiler
- * puts in for each construct of the language (gasp_event_notify). A model says which functions they are (docs/models.md). Each call is
- * a record without duration; here START and END become the span that they mean, under the name of the event.
+ * Some functions do nothing but say that something begins, ends, or has happened: user events (pupc_event_start), and
+ * what a compiler puts in for each construct of the language (gasp_event_notify). A model says which functions they are
+ * (docs/models.md). Each call is a record without duration; here START and END become the span that they mean, under
+ * the name of the event.
  *
- * Pairing: an END belongs to the latest START of the same number on its thread. So events may overlap without nesting. The span is
- * delivered at its END, in the place of that record. What a START without an END was cut off by is the span's reason; an END
- * without a START is counted and said.
+ * Pairing: an END belongs to the latest START of the same number on its thread. So events may overlap without nesting.
+ * The span is delivered at its END, in the place of that record. What a START without an END was cut off by is the
+ * span's reason; an END without a START is counted and said.
  *
- * Depth: the kernel does not know that an announced event is in progress. Calls inside it are one deeper than it has them, which is
- * corrected as they are delivered: between START and END all records of the thread come in order.
+ * Depth: the kernel does not know that an announced event is in progress. Calls inside it are one deeper than it has
+ * them, which is corrected as they are delivered: between START and END all records of the thread come in order.
  *
- * Echoes: pupc_event_start() may be a wrapper of gasp_event_notify(). The same announcement by another function right after the first, on the same
- * thread, is an echo of it. And where a compiler announced an event, the runtime's own function, which is observed too, is the same
- * event again: the compiler's counts, for it knows the place in the source and all arguments. A thread's end is announced as a whole before the
- * function runs that ends it.
+ * Echoes: pupc_event_start() may be a wrapper of gasp_event_notify(). The same announcement by another function right
+ * after the first, on the same thread, is an echo of it. And where a compiler announced an event, the runtime's own
+ * function, which is observed too, is the same event again: the compiler's counts, for it knows the place in the source
+ * and all arguments. A thread's end is announced as a whole before the function runs that ends it.
  *
- * Values: what an event carries is known from its format, or from its runtime's model. Integers and pointers come in registers and on the stack,
- * as the kernel sent them; text is read by the kernel at the call, once it knows which value is one (struct gb_texts); before that only
- * text in memory that nobody writes to is known. Floating point numbers are in registers that no probe can see; of these libpupc stores
- * the first ones where a probe can.
+ * Values: what an event carries is known from its format, or from its runtime's model. Integers and pointers come in
+ * registers and on the stack, as the kernel sent them; text is read by the kernel at the call, once it knows which
+ * value is one (struct gb_texts); before that only text in memory that nobody writes to is known. Floating point
+ * numbers are in registers that no probe can see; of these libpupc stores the first ones where a probe can.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct walk {
 	const struct telling *telling;
 	const struct gb_span *raw;
 	unsigned integers, reals, stack;
-	unsigned texts;          /* met so far */
+	unsigned texts; /* met so far */
 };
 
 static struct walk walk_new(const struct telling *telling, const struct gb_span *raw)
@@ -49,7 +50,9 @@ static struct walk walk_new(const struct telling *telling, const struct gb_span 
 	struct walk w = { .telling = telling, .raw = raw, .integers = telling->rest };
 
 	if (telling->list)
-		w.integers = raw && LIST_USED < raw->values && !(raw->unread >> LIST_USED & 1) ? (uint32_t)raw->value[LIST_USED] / 8 : GB_REGISTERS;
+		w.integers = raw && LIST_USED < raw->values && !(raw->unread >> LIST_USED & 1)
+				     ? (uint32_t)raw->value[LIST_USED] / 8
+				     : GB_REGISTERS;
 	return w;
 }
 
@@ -86,7 +89,8 @@ static unsigned walk_next(struct walk *w, const struct item *item)
 #define FIRST_TEXT TEXT_SLOT(0)
 
 /* Tells the kernel where this event's texts and pointers-to-shared are. */
-void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid, const struct telling *telling)
+void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid,
+			   const struct telling *telling)
 {
 	struct gb_texts texts = { .slots = GB_REGISTERS, .text = { GB_NO_TEXT, GB_NO_TEXT } };
 
@@ -124,8 +128,8 @@ static bool was_read(const struct gb_span *raw, unsigned slot)
 }
 
 /* What lies behind a pointer, as the kernel read it, or, of a text, as it certainly still is. Into words, zeroed. */
-static bool take_pointed(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, const struct item *item,
-			 unsigned slot, unsigned nth, uint64_t *words)
+static bool take_pointed(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
+			 const struct item *item, unsigned slot, unsigned nth, uint64_t *words)
 {
 	if (raw->values == GB_SLOTS && nth < GB_TEXTS && slot < FIRST_TEXT && was_read(raw, TEXT_SLOT(nth))) {
 		memcpy(words, &raw->value[TEXT_SLOT(nth)], item_words(item) * sizeof(*words));
@@ -136,8 +140,8 @@ static bool take_pointed(struct capture_session *s, const struct captured_thread
 }
 
 /* The values of START (or ATOMIC), or of END, into the words of the span to be. */
-static void take_values(struct capture_session *s, const struct captured_thread *t, struct open_event *o, const struct telling *telling,
-			const struct gb_span *raw, bool at_end)
+static void take_values(struct capture_session *s, const struct captured_thread *t, struct open_event *o,
+			const struct telling *telling, const struct gb_span *raw, bool at_end)
 {
 	const struct items *items = &o->event->items[at_end];
 	struct walk w = walk_new(telling, raw);
@@ -162,7 +166,8 @@ static void take_values(struct capture_session *s, const struct captured_thread 
 		    (pointed && !take_pointed(s, t, raw, item, slot, nth, &o->words[to])))
 			o->unread |= 1u << to;
 		else if (!pointed)
-			o->words[to] = o->fixed && !strcmp(o->fixed, item->name) ? (uint64_t)o->fixed_number : raw->value[slot];
+			o->words[to] = o->fixed && !strcmp(o->fixed, item->name) ? (uint64_t)o->fixed_number
+										 : raw->value[slot];
 		nth += pointed;
 		to += words;
 	}
@@ -172,7 +177,8 @@ static void take_values(struct capture_session *s, const struct captured_thread 
 /* --- START, END, ATOMIC ---------------------------------------------------------- */
 
 /* The place that the program names, else that of the call. */
-static uint32_t site_of(struct capture_session *s, struct captured_thread *t, const struct telling *telling, const struct gb_span *raw)
+static uint32_t site_of(struct capture_session *s, struct captured_thread *t, const struct telling *telling,
+			const struct gb_span *raw)
 {
 	struct captured_process *p = session_process(s, t->pid);
 	char file[1024];
@@ -188,15 +194,23 @@ static uint32_t site_of(struct capture_session *s, struct captured_thread *t, co
 static struct span span_of(const struct captured_thread *t, const struct open_event *o)
 {
 	struct span span = {
-		.start = o->start, .end = UINT64_MAX, .thread = t->index, .probe = o->probe, .site = o->site, .unread = o->unread,
-		.depth = o->depth, .reason = GB_END_RETURN, .nwords = o->nwords,
+		.start = o->start,
+		.end = UINT64_MAX,
+		.thread = t->index,
+		.probe = o->probe,
+		.site = o->site,
+		.unread = o->unread,
+		.depth = o->depth,
+		.reason = GB_END_RETURN,
+		.nwords = o->nwords,
 	};
 
 	memcpy(span.words, o->words, o->nwords * sizeof(span.words[0]));
 	return span;
 }
 
-static void emit(struct capture_session *s, struct captured_thread *t, const struct open_event *o, uint64_t end, uint32_t sequence, enum gb_end reason)
+static void emit(struct capture_session *s, struct captured_thread *t, const struct open_event *o, uint64_t end,
+		 uint32_t sequence, enum gb_end reason)
 {
 	struct span span = span_of(t, o);
 
@@ -216,7 +230,8 @@ unsigned session_announced_below(const struct captured_thread *t, uint64_t start
 	return below;
 }
 
-void session_visit_announced(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context)
+void session_visit_announced(struct capture_session *s,
+			     void (*visit)(void *context, const struct span *span, bool silent), void *context)
 {
 	for (const struct captured_thread *t = s->live; t; t = t->next_live)
 		for (size_t i = 0; i < t->nopen; i++) {
@@ -252,7 +267,8 @@ static void start(struct capture_session *s, struct captured_thread *t, const st
 	t->instrumented += o->event->key.runtime;
 }
 
-static void end(struct capture_session *s, struct captured_thread *t, struct announced_event *e, const struct telling *telling, const struct gb_span *raw)
+static void end(struct capture_session *s, struct captured_thread *t, struct announced_event *e,
+		const struct telling *telling, const struct gb_span *raw)
 {
 	for (size_t i = t->nopen; i--;) {
 		struct open_event *o = &t->open[i];
@@ -270,7 +286,8 @@ static void end(struct capture_session *s, struct captured_thread *t, struct ann
 }
 
 /* Only the general functions are called by others; pupc_event_start() does not call pupc_event_start_reals(). */
-static bool is_echo(struct captured_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id, enum event_type kind)
+static bool is_echo(struct captured_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id,
+		    enum event_type kind)
 {
 	bool echo = t->told.fresh && t->told.site != raw->probe && t->told.id == id && t->told.kind == kind &&
 		    site->function->marks & MARK_NOTIFIES;
@@ -294,7 +311,8 @@ static int kind_of(const struct site *site, const struct telling *telling, const
 }
 
 /* True where the record has been delivered, as a span. */
-static bool announce(struct capture_session *s, struct captured_thread *t, const struct site *site, const struct gb_span *raw)
+static bool announce(struct capture_session *s, struct captured_thread *t, const struct site *site,
+		     const struct gb_span *raw)
 {
 	const struct telling *telling = &site->captures[0].telling;
 	uint32_t id = raw->value[telling->id];
@@ -314,7 +332,11 @@ static bool announce(struct capture_session *s, struct captured_thread *t, const
 		end(s, t, e, telling, raw);
 		return s->totals.spans > before;
 	}
-	now = (struct open_event){ .event = e, .probe = e->probe, .start = raw->start, .site = site_of(s, t, telling, raw), .depth = raw->depth + t->nopen };
+	now = (struct open_event){ .event = e,
+				   .probe = e->probe,
+				   .start = raw->start,
+				   .site = site_of(s, t, telling, raw),
+				   .depth = raw->depth + t->nopen };
 	take_values(s, t, &now, telling, raw, false);
 	if (kind == EVENT_START)
 		start(s, t, &now);
@@ -325,7 +347,8 @@ static bool announce(struct capture_session *s, struct captured_thread *t, const
 
 /* --- creation -------------------------------------------------------------------- */
 
-static bool take_text(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, uint8_t slot, uint8_t at, char *text)
+static bool take_text(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
+		      uint8_t slot, uint8_t at, char *text)
 {
 	size_t room = TELLING_TEXT * sizeof(raw->value[0]);
 
@@ -337,10 +360,12 @@ static bool take_text(struct capture_session *s, const struct captured_thread *t
 		text[room - 1] = '\0';
 		return true;
 	}
-	return was_read(raw, at) && raw->value[at] && announced_constant_text(s, session_process(s, t->pid), raw->value[at], text, room);
+	return was_read(raw, at) && raw->value[at] &&
+	       announced_constant_text(s, session_process(s, t->pid), raw->value[at], text, room);
 }
 
-static void create(struct capture_session *s, struct captured_thread *t, const struct site *site, const struct gb_span *raw)
+static void create(struct capture_session *s, struct captured_thread *t, const struct site *site,
+		   const struct gb_span *raw)
 {
 	const struct telling *telling = &site->captures[0].telling;
 	char name[TELLING_TEXT * 8], format[TELLING_TEXT * 8];
@@ -349,7 +374,8 @@ static void create(struct capture_session *s, struct captured_thread *t, const s
 	if (raw->reason != GB_END_RETURN || !was_read(raw, telling->id) || !known)
 		return;
 	known = take_text(s, t, raw, telling->format, telling->format_at, format);
-	announced_name(s, s->d->threads[t->index].process, t->pid, raw->value[telling->id], name, known && *format ? format : NULL);
+	announced_name(s, s->d->threads[t->index].process, t->pid, raw->value[telling->id], name,
+		       known && *format ? format : NULL);
 	if (strlen(format) == sizeof(format) - 1 && session_process(s, t->pid))
 		announced_read_table_again(s, session_process(s, t->pid)); /* it may be longer */
 }
@@ -361,7 +387,8 @@ static void show_creation(void *context, const void *record, size_t size)
 	struct gb_span whole = { 0 };
 	struct captured_thread *t;
 
-	if (size < GB_SPAN_HEADER || raw->probe >= s->nfirst || !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
+	if (size < GB_SPAN_HEADER || raw->probe >= s->nfirst ||
+	    !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
 		return;
 	memcpy(&whole, raw, size < sizeof(whole) ? size : sizeof(whole));
 	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid, raw->end);
@@ -402,7 +429,8 @@ bool session_announced(struct capture_session *s, struct captured_thread *t, con
 	return true;
 }
 
-/* A number that stands in the name of the runtime's function (a strict access) is better evidence than what a compiler passes. */
+/* A number that stands in the name of the runtime's function (a strict access) is better evidence than what a compiler
+ * passes. */
 static void take_fixed(struct open_event *o, const struct def_probe *inner)
 {
 	unsigned at = 0;
@@ -413,7 +441,8 @@ static void take_fixed(struct open_event *o, const struct def_probe *inner)
 		for (uint32_t k = 0; item->kind == ITEM_WORD && k < inner->narguments; k++) {
 			const struct def_argument *a = &inner->arguments[k];
 
-			if (a->event != EVENT_START || !a->nfrom || a->from[0].what != FROM_NUMBER || strcmp(a->name, item->name))
+			if (a->event != EVENT_START || !a->nfrom || a->from[0].what != FROM_NUMBER ||
+			    strcmp(a->name, item->name))
 				continue;
 			o->fixed = item->name;
 			o->fixed_number = a->from[0].number;
@@ -477,18 +506,21 @@ void session_say_announced(struct capture_session *s)
 {
 	for (const struct announced_event *e = s->announced; e; e = e->hh.next)
 		if (e->unmatched_ends)
-			log_warn("%s of process %u ended %llu time%s without having started: before it was observed, on another thread, or while "
-				 "measurement was off", log_safe(e->name ?: "an event without a name"), s->d->processes[e->key.process].pid,
-				 (unsigned long long)e->unmatched_ends, e->unmatched_ends == 1 ? "" : "s");
+			log_warn(
+				"%s of process %u ended %llu time%s without having started: before it was observed, on another thread, or while "
+				"measurement was off",
+				log_safe(e->name ?: "an event without a name"), s->d->processes[e->key.process].pid,
+				(unsigned long long)e->unmatched_ends, e->unmatched_ends == 1 ? "" : "s");
 	if (s->doubles)
-		log_info("%llu calls are left out, since the program's own instrumentation tells the same events", (unsigned long long)s->doubles);
+		log_info("%llu calls are left out, since the program's own instrumentation tells the same events",
+			 (unsigned long long)s->doubles);
 }
 
 void session_free_announced(struct capture_session *s)
 {
 	struct announced_event *e, *next;
 
-	HASH_ITER(hh, s->announced, e, next) {
+	HASH_ITER (hh, s->announced, e, next) {
 		HASH_DEL(s->announced, e);
 		free(e->name);
 		free(e->format);

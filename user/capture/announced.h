@@ -7,28 +7,34 @@
 
 #include "capture/session.h"
 
-#define ITEMS_MOST 12        /* values of an announcement */
-#define ANNOUNCED_TEXT 32    /* bytes of a text value, with its end: GB_TEXTS_WORDS words */
+#define ITEMS_MOST 12     /* values of an announcement */
+#define ANNOUNCED_TEXT 32 /* bytes of a text value, with its end: GB_TEXTS_WORDS words */
 
 /* How a value of an announcement is passed. */
-enum item_kind { ITEM_WORD, ITEM_TEXT, ITEM_REAL /* in a vector register, which probes cannot see by themselves */, ITEM_LONG_REAL, ITEM_SHARED /* the address of one */ };
+enum item_kind {
+	ITEM_WORD,
+	ITEM_TEXT,
+	ITEM_REAL /* in a vector register, which probes cannot see by themselves */,
+	ITEM_LONG_REAL,
+	ITEM_SHARED /* the address of one */
+};
 
 struct item {
 	enum item_kind kind;
 	enum form form;
-	uint8_t width;           /* enum gb_width */
+	uint8_t width; /* enum gb_width */
 	char name[32];
-	const char *type;        /* C */
+	const char *type; /* C */
 	enum argument_kind argument;
-	enum meaning meaning;    /* of what says how much is moved; MEANING_PLAIN: anything else */
-	uint32_t element;        /* as of a value of that meaning */
-	bool skipped;            /* a width or precision that came as an argument ('*') */
+	enum meaning meaning; /* of what says how much is moved; MEANING_PLAIN: anything else */
+	uint32_t element;     /* as of a value of that meaning */
+	bool skipped;         /* a width or precision that came as an argument ('*') */
 };
 
 struct items {
 	struct item item[ITEMS_MOST];
 	size_t count;
-	bool cut;                /* there are more */
+	bool cut; /* there are more */
 };
 
 /* format.c: the values that a printf format asks for. */
@@ -37,18 +43,19 @@ void items_of_format(struct items *items, const char *format);
 /* An event that announcements name by number; of one process, since numbers are. */
 struct announced_event {
 	struct {
-		uint32_t process;    /* index in definitions */
+		uint32_t process; /* index in definitions */
 		uint32_t id;
-		uint32_t runtime;    /* 1: of the runtime itself, put in by a compiler: another list of values at START than at END; 2: of all numbers that are too many */
+		uint32_t runtime; /* 1: of the runtime itself, put in by a compiler: another list of values at START
+				     than at END; 2: of all numbers that are too many */
 	} key;
-	uint32_t probe;          /* index in definitions */
-	char *name, *format;     /* NULL: unknown */
-	uint32_t names;          /* that it has got so far */
-	struct items items[2];   /* at START (and ATOMIC), at END */
-	const char *decoder;     /* of its runtime's pointers-to-shared; of the plan. NULL: not known */
-	uint32_t rest;           /* of the functions for which the kernel was told where texts are */
+	uint32_t probe;        /* index in definitions */
+	char *name, *format;   /* NULL: unknown */
+	uint32_t names;        /* that it has got so far */
+	struct items items[2]; /* at START (and ATOMIC), at END */
+	const char *decoder;   /* of its runtime's pointers-to-shared; of the plan. NULL: not known */
+	uint32_t rest;         /* of the functions for which the kernel was told where texts are */
 	bool told;
-	bool unwanted;           /* of the runtime, and not among those that --profile-only asks for */
+	bool unwanted;                    /* of the runtime, and not among those that --profile-only asks for */
 	uint64_t unmatched_ends, unended; /* ENDs without a START, STARTs that ended for another reason than an END */
 	UT_hash_handle hh;
 };
@@ -56,8 +63,8 @@ struct announced_event {
 /* One that has been started and not ended, on a thread. */
 struct open_event {
 	struct announced_event *event;
-	uint32_t probe;          /* index in definitions; the event may have got another name meanwhile */
-	uint64_t start;          /* ns */
+	uint32_t probe; /* index in definitions; the event may have got another name meanwhile */
+	uint64_t start; /* ns */
 	uint32_t site;
 	uint32_t unread;
 	uint16_t depth;
@@ -70,12 +77,14 @@ struct open_event {
 
 /* announced_define.c */
 /* The event of this number; defined where it is new. NULL: no memory. */
-struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id, const struct site *site,
-					uint32_t first_probe);
-/* Tells the kernel side which of the runtime's own events have values that it has to follow, before the first is announced. */
+struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id,
+					const struct site *site, uint32_t first_probe);
+/* Tells the kernel side which of the runtime's own events have values that it has to follow, before the first is
+ * announced. */
 void announced_foretell(struct capture_session *s, struct captured_process *p);
 /* The program has created it, now or before anybody watched. */
-void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format);
+void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name,
+		    const char *format);
 void announced_free_meanings(struct capture_session *s);
 /* Words that a value takes in a span; 0: none, it is not observable, or no value (a width). */
 unsigned item_words(const struct item *item);
@@ -84,13 +93,17 @@ unsigned item_words(const struct item *item);
 /* The event in progress at this place ends at that time: measurement was switched off. */
 void announced_cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time);
 
-/* A thread may use an event before the thread that created it has had its turn: names what is on its way in all rings. */
+/* A thread may use an event before the thread that created it has had its turn: names what is on its way in all rings.
+ */
 void announced_look_ahead(struct capture_session *s);
-/* Tells the kernel side where the values of this event are that it has to follow, in announcements by a function of this form. */
-void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid, const struct telling *telling);
+/* Tells the kernel side where the values of this event are that it has to follow, in announcements by a function of
+ * this form. */
+void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid,
+			   const struct telling *telling);
 
 /* controls.c */
-/* What was started and has not ended when its process last switched measurement off, before this time (ns), ended there. */
+/* What was started and has not ended when its process last switched measurement off, before this time (ns), ended
+ * there. */
 void session_cut_announced(struct capture_session *s, struct captured_thread *t, uint64_t time);
 
 /* announced_read.c */
@@ -99,6 +112,7 @@ void announced_read_table(struct capture_session *s, struct captured_process *p)
 /* The same, once in a pass: what is delivered in this one was announced before that reading. */
 void announced_read_table_again(struct capture_session *s, struct captured_process *p);
 /* A text in memory that the program does not write to: false where it is not there, or may have changed. */
-bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text, size_t room);
+bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text,
+			     size_t room);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * announced_define.c - what an announced event is: a definition of its own, as if a model had described it.
  *
- * A user event's name and format are the program's; its number may be shared by several processes, so each has its own meaning in
- * each. Those that say the same share one definition. What a program may have of them is bounded (NUMBERS_MOST, NAMES_MOST): nothing is lost beyond that, but
- * it is told as one. Where a number is none that the program created, it may be that of an event of the
- * runtime in the same file: then a compiler put the announcement in, and the runtime's model says which values follow.
+ * A user event's name and format are the program's; its number may be shared by several processes, so each has its own
+ * meaning in each. Those that say the same share one definition. What a program may have of them is bounded
+ * (NUMBERS_MOST, NAMES_MOST): nothing is lost beyond that, but it is told as one. Where a number is none that the
+ * program created, it may be that of an event of the runtime in the same file: then a compiler put the announcement in,
+ * and the runtime's model says which values follow.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,17 +31,23 @@ unsigned item_words(const struct item *item)
 	if (item->skipped)
 		return 0;
 	switch (item->kind) {
-	case ITEM_WORD: case ITEM_REAL: return 1;
-	case ITEM_TEXT: return ANNOUNCED_TEXT / 8;
-	case ITEM_SHARED: return 2;
-	default: return 0;
+	case ITEM_WORD:
+	case ITEM_REAL:
+		return 1;
+	case ITEM_TEXT:
+		return ANNOUNCED_TEXT / 8;
+	case ITEM_SHARED:
+		return 2;
+	default:
+		return 0;
 	}
 }
 
 /* --- values and arguments ---------------------------------------------------- */
 
 /* Appends the values of START or END; *slot is the next free word. */
-static int add_values(struct def_probe *def, const struct items *items, const char *decoder, bool at_end, unsigned *slot)
+static int add_values(struct def_probe *def, const struct items *items, const char *decoder, bool at_end,
+		      unsigned *slot)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		const struct item *item = &items->item[i];
@@ -49,7 +56,9 @@ static int add_values(struct def_probe *def, const struct items *items, const ch
 
 		if (item->skipped)
 			continue;
-		*v = (struct value){ .form = item->form, .width = item->width, .at_return = at_end, .slot = *slot, .null_slot = *slot };
+		*v = (struct value){
+			.form = item->form, .width = item->width, .at_return = at_end, .slot = *slot, .null_slot = *slot
+		};
 		if (!at_end) {
 			v->meaning = item->meaning;
 			v->element = item->element;
@@ -86,10 +95,16 @@ static int add_arguments(struct def_probe *def, const struct items *items, enum 
 		if (item->skipped)
 			continue;
 		*a = (struct def_argument){
-			.event = type, .kind = item->argument, .name = strdup(item->name), .type = strdup(item->type),
-			.size = item->width == GB_U8 || item->width == GB_S8 ? 1 : item->width == GB_U16 || item->width == GB_S16 ? 2 :
-				item->width == GB_U32 || item->width == GB_S32 ? 4 : 8,
-			.from = calloc(1, sizeof(*a->from)), .nfrom = 1,
+			.event = type,
+			.kind = item->argument,
+			.name = strdup(item->name),
+			.type = strdup(item->type),
+			.size = item->width == GB_U8 || item->width == GB_S8     ? 1
+				: item->width == GB_U16 || item->width == GB_S16 ? 2
+				: item->width == GB_U32 || item->width == GB_S32 ? 4
+										 : 8,
+			.from = calloc(1, sizeof(*a->from)),
+			.nfrom = 1,
 		};
 		def->narguments++;
 		if (!a->name || !a->type || !a->from)
@@ -127,7 +142,7 @@ static int describe_values(struct def_probe *def, const struct announced_event *
 
 /* What events say, whose they may be. */
 struct announced_meaning {
-	uint32_t probe;          /* index in definitions */
+	uint32_t probe; /* index in definitions */
 	char *text;
 	UT_hash_handle hh;
 };
@@ -136,7 +151,10 @@ static char *meaning_text(const struct announced_event *e)
 {
 	char *text;
 
-	return asprintf(&text, "%u\n%u\n%s\n%s\n%s", e->key.id, e->key.runtime, e->name ?: "\1", e->format ?: "\1", e->decoder ?: "\1") < 0 ? NULL : text;
+	return asprintf(&text, "%u\n%u\n%s\n%s\n%s", e->key.id, e->key.runtime, e->name ?: "\1", e->format ?: "\1",
+			e->decoder ?: "\1") < 0
+		       ? NULL
+		       : text;
 }
 
 /* The definition of an event that says the same. */
@@ -173,7 +191,7 @@ void announced_free_meanings(struct capture_session *s)
 {
 	struct announced_meaning *meaning, *next;
 
-	HASH_ITER(hh, s->meanings, meaning, next) {
+	HASH_ITER (hh, s->meanings, meaning, next) {
 		HASH_DEL(s->meanings, meaning);
 		free(meaning->text);
 		free(meaning);
@@ -181,7 +199,8 @@ void announced_free_meanings(struct capture_session *s)
 }
 
 /* like: the definition of the function that announced it. */
-static uint32_t define(struct capture_session *s, const struct announced_event *e, uint32_t like, const struct model_event *of, const char *model)
+static uint32_t define(struct capture_session *s, const struct announced_event *e, uint32_t like,
+		       const struct model_event *of, const char *model)
 {
 	uint32_t index = definitions_add_probe(s->d);
 	const struct def_probe *f = &s->d->probes[like];
@@ -263,7 +282,8 @@ static struct announced_event *add_number(struct capture_session *s, uint32_t pr
 	further = find(s, process, 0, OF_FURTHER);
 	if (further)
 		return further;
-	log_info("process %u announces more than %d events: those of further numbers are told as one, \"%s\"", s->d->processes[process].pid, NUMBERS_MOST, FURTHER);
+	log_info("process %u announces more than %d events: those of further numbers are told as one, \"%s\"",
+		 s->d->processes[process].pid, NUMBERS_MOST, FURTHER);
 	further = add(s, process, 0, OF_FURTHER);
 	if (further)
 		further->name = copy_text(FURTHER);
@@ -307,7 +327,8 @@ static void rename_event(struct announced_event *e, const char *name, const char
 	e->told = false;
 }
 
-void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name, const char *format)
+void announced_name(struct capture_session *s, uint32_t process, uint32_t pid, uint32_t id, const char *name,
+		    const char *format)
 {
 	struct announced_event *e = find(s, process, id, OF_PROGRAM) ?: add_number(s, process, id);
 
@@ -328,10 +349,12 @@ static const struct model_event *event_of_number(const struct model *m, uint32_t
 }
 
 /*
- * The event of this number that a runtime in the same file has; or, since its compiler announces functions of the program, too (GASP 1.4
- * section 4), one of a model that describes C. Whether they take part or not: what is wanted is asked by the event's name.
+ * The event of this number that a runtime in the same file has; or, since its compiler announces functions of the
+ * program, too (GASP 1.4 section 4), one of a model that describes C. Whether they take part or not: what is wanted is
+ * asked by the event's name.
  */
-static const struct model_event *runtime_event(const struct capture_session *s, const struct site *site, uint32_t id, const struct model **model)
+static const struct model_event *runtime_event(const struct capture_session *s, const struct site *site, uint32_t id,
+					       const struct model **model)
 {
 	const struct model_event *of = NULL;
 	bool tells = true;
@@ -352,7 +375,8 @@ static const struct model_event *runtime_event(const struct capture_session *s, 
 static void items_of_list(struct items *items, const struct event_list *list)
 {
 	static const uint8_t widths[2][9] = {
-		{ [1] = GB_U8, [2] = GB_U16, [4] = GB_U32, [8] = GB_U64 }, { [1] = GB_S8, [2] = GB_S16, [4] = GB_S32, [8] = GB_U64 },
+		{ [1] = GB_U8, [2] = GB_U16, [4] = GB_U32, [8] = GB_U64 },
+		{ [1] = GB_S8, [2] = GB_S16, [4] = GB_S32, [8] = GB_U64 },
 	};
 
 	*items = (struct items){ .count = 0 };
@@ -381,14 +405,16 @@ static void items_of_list(struct items *items, const struct event_list *list)
 	items->cut = items->count < list->count;
 }
 
-/* What an argument means that goes by this name in the runtime's own functions, as far as it is about how much is moved. */
+/* What an argument means that goes by this name in the runtime's own functions, as far as it is about how much is
+ * moved. */
 static void take_meaning(struct item *item, const struct capture *capture, bool any)
 {
 	for (size_t i = 0; i < capture->nvalues; i++) {
 		const struct value *v = &capture->values[i];
 
-		if ((v->meaning != MEANING_BYTES && (any || (v->meaning != MEANING_COUNT && v->meaning != MEANING_SIZE))) || v->at_return ||
-		    v->constant || strcmp(v->name, item->name))
+		if ((v->meaning != MEANING_BYTES &&
+		     (any || (v->meaning != MEANING_COUNT && v->meaning != MEANING_SIZE))) ||
+		    v->at_return || v->constant || strcmp(v->name, item->name))
 			continue;
 		item->meaning = v->meaning;
 		item->element = v->element;
@@ -425,7 +451,8 @@ static int find_meanings(struct items *items, const struct model *model, const c
 }
 
 /* How the runtime in this file has its pointers-to-shared, as far as its own functions tell. */
-static const char *runtime_decoder(const struct capture_session *s, const struct image *image, const struct model *model)
+static const char *runtime_decoder(const struct capture_session *s, const struct image *image,
+				   const struct model *model)
 {
 	for (size_t i = 0; i < s->plan->nsites; i++) {
 		const struct site *site = &s->plan->sites[i];
@@ -439,11 +466,13 @@ static const char *runtime_decoder(const struct capture_session *s, const struct
 	return NULL;
 }
 
-static struct announced_event *define_runtime_event(struct capture_session *s, uint32_t process, uint32_t id, const struct model_event *of,
-						    const struct model *model, const struct image *image, uint32_t like)
+static struct announced_event *define_runtime_event(struct capture_session *s, uint32_t process, uint32_t id,
+						    const struct model_event *of, const struct model *model,
+						    const struct image *image, uint32_t like)
 {
 	struct announced_event *e = find(s, process, id, OF_RUNTIME) ?: add(s, process, id, OF_RUNTIME);
-	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END], *atomic = &of->lists[EVENT_ATOMIC];
+	const struct event_list *start = &of->lists[EVENT_START], *end = &of->lists[EVENT_END],
+				*atomic = &of->lists[EVENT_ATOMIC];
 
 	if (!e)
 		return e;
@@ -471,7 +500,8 @@ static const struct site *announcing(const struct capture_session *s, const stru
 		const struct site *site = &s->plan->sites[i];
 		const struct telling *telling = &site->captures[0].telling;
 
-		if (site->image != image || !(site->function->marks & MARKS_ANNOUNCE) || telling->file == SLOT_NOWHERE || telling->list)
+		if (site->image != image || !(site->function->marks & MARKS_ANNOUNCE) ||
+		    telling->file == SLOT_NOWHERE || telling->list)
 			continue;
 		if (!found || site->function->marks & MARK_STARTS)
 			found = site;
@@ -488,7 +518,8 @@ static bool follows_pointers(const struct announced_event *e)
 	return false;
 }
 
-static void foretell_model(struct capture_session *s, const struct captured_process *p, const struct model *model, const struct telling *telling)
+static void foretell_model(struct capture_session *s, const struct captured_process *p, const struct model *model,
+			   const struct telling *telling)
 {
 	for (size_t i = 0; i < model->nevents; i++) {
 		const struct model_event *of = &model->events[i];
@@ -521,8 +552,8 @@ void announced_foretell(struct capture_session *s, struct captured_process *p)
 	}
 }
 
-struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id, const struct site *site,
-					uint32_t like)
+struct announced_event *announced_event(struct capture_session *s, const struct captured_thread *t, uint32_t id,
+					const struct site *site, uint32_t like)
 {
 	uint32_t process = s->d->threads[t->index].process;
 	struct announced_event *e = find(s, process, id, OF_PROGRAM);

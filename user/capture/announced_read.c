@@ -2,8 +2,8 @@
 /*
  * announced_read.c - what stands in a process's memory of the events that it announces: libpupc's table, and texts.
  *
- * The table (gaspbpf/pupc_table.h) is the process's own, so nothing in it is trusted: it is read in pieces of bounded size, and what does
- * not fit its head is not read.
+ * The table (gaspbpf/pupc_table.h) is the process's own, so nothing in it is trusted: it is read in pieces of bounded
+ * size, and what does not fit its head is not read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "gaspbpf/pupc_table.h"
 #include "util/log.h"
 
-#define SOME 64 /* entries read at a time */
+#define SOME 64  /* entries read at a time */
 #define SHORT 64 /* bytes: a text near the end of a file may have no more behind it */
 
 /* Has the plan found a function in this image that creates events? */
@@ -27,11 +27,13 @@ static bool creates_events(const struct capture_session *s, const struct image *
 
 static bool is_table(const struct pupc_table *table)
 {
-	return table->magic == PUPC_TABLE_MAGIC && table->version == PUPC_TABLE_VERSION && table->entry_size == sizeof(struct pupc_entry) &&
-	       table->used <= table->room && table->room <= PUPC_TABLE_ROOM;
+	return table->magic == PUPC_TABLE_MAGIC && table->version == PUPC_TABLE_VERSION &&
+	       table->entry_size == sizeof(struct pupc_entry) && table->used <= table->room &&
+	       table->room <= PUPC_TABLE_ROOM;
 }
 
-static void take_entry(struct capture_session *s, const struct captured_process *p, uint32_t id, struct pupc_entry *entry)
+static void take_entry(struct capture_session *s, const struct captured_process *p, uint32_t id,
+		       struct pupc_entry *entry)
 {
 	entry->name[sizeof(entry->name) - 1] = '\0';
 	entry->format[sizeof(entry->format) - 1] = '\0';
@@ -53,7 +55,8 @@ static void read_entries(struct capture_session *s, const struct captured_proces
 	free(entries);
 }
 
-/* What it said before anybody watched holds. It may say something else meanwhile: whoever reads this looks again once the probes are in. */
+/* What it said before anybody watched holds. It may say something else meanwhile: whoever reads this looks again once
+ * the probes are in. */
 static void take_state(struct capture_session *s, struct captured_process *p, int32_t on)
 {
 	struct gb_life life = { .kind = GB_LIFE_CONTROL, .pid = p->pid, .changing = NO_SITE, .exit_code = on };
@@ -70,7 +73,9 @@ void announced_read_table(struct capture_session *s, struct captured_process *p)
 {
 	for (size_t i = 0; p->process && i < p->process->nmappings; i++) {
 		const struct mapping *mapping = &p->process->mappings[i];
-		struct image *image = mapping->executable && mapping->inode ? plan_image(s->plan, mapping->device, mapping->inode) : NULL;
+		struct image *image = mapping->executable && mapping->inode
+					      ? plan_image(s->plan, mapping->device, mapping->inode)
+					      : NULL;
 		struct pupc_table table;
 
 		if (!image || !creates_events(s, image) ||
@@ -94,7 +99,8 @@ void announced_read_table_again(struct capture_session *s, struct captured_proce
 }
 
 /* What nobody writes to is as it stands in the file, and the file stays when the process has gone. */
-static bool read_constant(struct capture_session *s, struct process *process, const struct mapping *mapping, uint64_t address, char *text, size_t size)
+static bool read_constant(struct capture_session *s, struct process *process, const struct mapping *mapping,
+			  uint64_t address, char *text, size_t size)
 {
 	struct known_image *known = session_image(s, process, mapping);
 
@@ -104,7 +110,8 @@ static bool read_constant(struct capture_session *s, struct process *process, co
 	return !process_read(process, address, text, size);
 }
 
-bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text, size_t room)
+bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text,
+			     size_t room)
 {
 	/* What it mapped last may not have been seen any more, if it has ended: then what it mapped before. */
 	struct process *process = !p ? NULL : p->process ?: p->before;

@@ -37,7 +37,8 @@ static const char *fixed_text(const struct def_probe *def, const struct function
 }
 
 /* 1: it is one; 0: the function has no such thing; or -ENOMEM. */
-static int define_from(const struct def_probe *def, const struct function *f, const struct argument_from *rule, struct def_from *from)
+static int define_from(const struct def_probe *def, const struct function *f, const struct argument_from *rule,
+		       struct def_from *from)
 {
 	const char *text;
 	char *end;

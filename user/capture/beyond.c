@@ -2,10 +2,10 @@
 /*
  * beyond.c - pointers-to-shared that name a thread which the job does not have.
  *
- * How a runtime packs them is recognised in the program, or said with --build, and either may be wrong. A thread beyond THREADS
- * shows it: then nothing of the pointer is so, nor of any other one of the process, and all are unknown from there on. THREADS
- * is the program's own variable, which its runtime sets when it starts: it is read when the process is looked at, and again
- * as long as it is not known.
+ * How a runtime packs them is recognised in the program, or said with --build, and either may be wrong. A thread beyond
+ * THREADS shows it: then nothing of the pointer is so, nor of any other one of the process, and all are unknown from
+ * there on. THREADS is the program's own variable, which its runtime sets when it starts: it is read when the process
+ * is looked at, and again as long as it is not known.
  */
 #include "capture/session.h"
 #include "meaning/value.h"
@@ -30,9 +30,10 @@ static void say_beyond(struct capture_session *s, const struct captured_process 
 	if (s->said_beyond)
 		return;
 	s->said_beyond = true;
-	log_warn("%d: a pointer-to-shared names thread %llu, and there are %ld: how its runtime (model %s) was built is guessed, or was said, wrongly: "
-		 "such pointers are unknown from here on: --build %s=NAME tells ('gaspbpf list --known' has the names)",
-		 (int)p->pid, (unsigned long long)thread, p->threads, log_safe(model), log_safe(model));
+	log_warn(
+		"%d: a pointer-to-shared names thread %llu, and there are %ld: how its runtime (model %s) was built is guessed, or was said, wrongly: "
+		"such pointers are unknown from here on: --build %s=NAME tells ('gaspbpf list --known' has the names)",
+		(int)p->pid, (unsigned long long)thread, p->threads, log_safe(model), log_safe(model));
 }
 
 void session_check_shared(struct capture_session *s, const struct captured_thread *t, struct span *span)
@@ -52,7 +53,8 @@ void session_check_shared(struct capture_session *s, const struct captured_threa
 			span->unread |= 1u << v->slot;
 			continue;
 		}
-		r = value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
+		r = value_read(v, span->words, span->nwords, span->unread,
+			       span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
 		threads = r.known && r.decoded && p ? threads_of(s, p, def->model) : 0;
 		if (threads <= 0 || r.thread < (uint64_t)threads)
 			continue;

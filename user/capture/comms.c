@@ -2,10 +2,10 @@
 /*
  * comms.c - what communicators mean, read from the process when one is first met in a call of it.
  *
- * A handle means the same until another communicator gets it, which only a function that makes one can do: such a call, and a known
- * handle with another id than before, are reasons to look again. A look comes a moment after the call. What has been freed by then cannot be told any more,
- * and what was made of its memory meanwhile must not be taken for it: model/communicator.c refuses what does not fit together, and here the id
- * must be that of the call.
+ * A handle means the same until another communicator gets it, which only a function that makes one can do: such a call,
+ * and a known handle with another id than before, are reasons to look again. A look comes a moment after the call. What
+ * has been freed by then cannot be told any more, and what was made of its memory meanwhile must not be taken for it:
+ * model/communicator.c refuses what does not fit together, and here the id must be that of the call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "recording/communicators.h"
 #include "util/log.h"
 
-#define RECENT 16    /* a power of two */
+#define RECENT 16 /* a power of two */
 /*
  * What is kept, in communicators and runs of their members: of a process, and of all. Beyond that further ones have no
  * members that are known.
@@ -30,7 +30,7 @@
 struct comm_places {
 	const struct model *model;
 	const char *soname;
-	const struct value *handle, *id; /* of the one that the call works on; NULL: none */
+	const struct value *handle, *id;    /* of the one that the call works on; NULL: none */
 	const struct value *made, *made_id; /* of the one that it makes */
 	/* Which one each of some processes named last: nearly always the one that it names next. */
 	struct {
@@ -42,15 +42,15 @@ struct comm_places {
 
 struct comm_key {
 	uint64_t handle;
-	uint32_t process;        /* index in definitions */
+	uint32_t process; /* index in definitions */
 	uint32_t zero;
 };
 
 struct live_comm {
 	struct comm_key key;
 	bool has_id;
-	uint32_t id;             /* of the calls that named it */
-	uint32_t index;          /* in definitions; NO_INDEX: not known */
+	uint32_t id;    /* of the calls that named it */
+	uint32_t index; /* in definitions; NO_INDEX: not known */
 	UT_hash_handle hh;
 };
 
@@ -72,8 +72,8 @@ static struct comm_places *places_of(const struct site *site)
 
 	for (size_t i = 0; i < capture->nvalues; i++) {
 		const struct value *v = &capture->values[i];
-		const struct value **which = is_id(v) ? (v->at_return ? &places.made_id : &places.id) :
-						       (v->at_return ? &places.made : &places.handle);
+		const struct value **which = is_id(v) ? (v->at_return ? &places.made_id : &places.id)
+						      : (v->at_return ? &places.made : &places.handle);
 
 		if (v->meaning == MEANING_COMM && !v->unobservable && !*which)
 			*which = v;
@@ -112,7 +112,8 @@ static bool read_process(void *context, const struct memory_piece *pieces, size_
 static bool same_members(const struct def_comm *a, const struct def_comm *b)
 {
 	return a->size == b->size && a->nruns == b->nruns && a->has_id == b->has_id && a->id == b->id &&
-	       !strcmp(a->name ?: "", b->name ?: "") && (!a->nruns || !memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)));
+	       !strcmp(a->name ?: "", b->name ?: "") &&
+	       (!a->nruns || !memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)));
 }
 
 static void comm_clear(struct def_comm *comm)
@@ -132,8 +133,8 @@ static bool has_room(struct capture_session *s, uint32_t process, uint32_t more)
 		s->kept_comms += more;
 	} else if (p && p->comms < KEPT_OF_PROCESS) {
 		p->comms = KEPT_OF_PROCESS;
-		log_warn("%u (%s): makes more communicators than are kept: the members of further ones are not known", p->pid,
-			 log_safe(s->d->processes[process].name ?: "?"));
+		log_warn("%u (%s): makes more communicators than are kept: the members of further ones are not known",
+			 p->pid, log_safe(s->d->processes[process].name ?: "?"));
 	}
 	return room;
 }
@@ -149,7 +150,9 @@ static void define(struct capture_session *s, struct live_comm *comm, struct def
 	}
 	if (!has_room(s, comm->key.process, 1 + fresh->nruns)) {
 		comm_clear(fresh);
-		*fresh = (struct def_comm){ .process = comm->key.process, .handle = comm->key.handle, .since = fresh->since };
+		*fresh = (struct def_comm){ .process = comm->key.process,
+					    .handle = comm->key.handle,
+					    .since = fresh->since };
 		/* What it was before holds no longer. */
 		if (comm->index == NO_INDEX || same_members(&s->d->comms[comm->index], fresh))
 			return;
@@ -164,8 +167,8 @@ static void define(struct capture_session *s, struct live_comm *comm, struct def
 }
 
 /* since: ns; from when on what is found holds. */
-static void look(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t, struct live_comm *comm,
-		 uint64_t since)
+static void look(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t,
+		 struct live_comm *comm, uint64_t since)
 {
 	struct captured_process *p = session_process(s, t->pid);
 	struct def_comm fresh = { .process = comm->key.process, .handle = comm->key.handle };
@@ -175,7 +178,8 @@ static void look(struct capture_session *s, const struct comm_places *places, co
 
 	if (p && p->process && process_alive(p->process)) {
 		memory.context = p->process;
-		err = model_members(places->model, places->soname, comm->key.handle, s->d->processes[p->index].rank, &memory, &members);
+		err = model_members(places->model, places->soname, comm->key.handle, s->d->processes[p->index].rank,
+				    &memory, &members);
 	}
 	if (!err && comm->has_id && members.has_id && members.id != comm->id) {
 		err = -ENODATA; /* another one lies there by now */
@@ -231,7 +235,8 @@ static bool number_of(const struct value *v, const struct span *span, int64_t *n
 	return reading.known && !reading.none;
 }
 
-static void meet(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t, const struct span *span, bool made)
+static void meet(struct capture_session *s, const struct comm_places *places, const struct captured_thread *t,
+		 const struct span *span, bool made)
 {
 	struct comm_key key = { .process = s->d->threads[t->index].process };
 	int64_t handle, id;
@@ -263,7 +268,8 @@ static bool is_recent(struct comm_places *places, uint32_t process, const struct
 
 	if (handle >= span->nwords || id >= span->nwords || (span->unread >> handle & 1) || (span->unread >> id & 1))
 		return false;
-	if (recent->known && recent->process == process && recent->handle == span->words[handle] && recent->id == span->words[id])
+	if (recent->known && recent->process == process && recent->handle == span->words[handle] &&
+	    recent->id == span->words[id])
 		return true;
 	recent->known = true;
 	recent->process = process;
@@ -272,7 +278,8 @@ static bool is_recent(struct comm_places *places, uint32_t process, const struct
 	return false;
 }
 
-void session_meet_comms(struct capture_session *s, const struct captured_thread *t, uint32_t site, const struct span *span)
+void session_meet_comms(struct capture_session *s, const struct captured_thread *t, uint32_t site,
+			const struct span *span)
 {
 	struct comm_places *places = s->comm_places[site];
 
@@ -286,7 +293,7 @@ void session_free_comms(struct capture_session *s)
 {
 	struct live_comm *comm, *next;
 
-	HASH_ITER(hh, s->comms, comm, next) {
+	HASH_ITER (hh, s->comms, comm, next) {
 		HASH_DEL(s->comms, comm);
 		free(comm);
 	}

@@ -2,8 +2,9 @@
 /*
  * controls.c - measurement that is switched off and on, by the program or from outside.
  *
- * The kernel side heeds it at once: while it is off, no call of the process is seen, and calls that were in progress end then
- * (bpf/frames.h). Here it becomes a definition, and cuts events that the program had started itself, which the kernel side does not pair.
+ * The kernel side heeds it at once: while it is off, no call of the process is seen, and calls that were in progress
+ * end then (bpf/frames.h). Here it becomes a definition, and cuts events that the program had started itself, which the
+ * kernel side does not pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@
 
 static const char *who(const struct capture_session *s, uint32_t site)
 {
-	return site < s->plan->nsites ? s->plan->sites[site].function->symbol : site == NO_SITE ? "before it was observed" : BY_US;
+	return site < s->plan->nsites ? s->plan->sites[site].function->symbol
+	       : site == NO_SITE      ? "before it was observed"
+				      : BY_US;
 }
 
 /* In the order of time: what several threads say at once may be told in another. */
@@ -33,10 +36,15 @@ static void insert(struct definitions *d, const struct def_control *control)
 	d->controls[at] = *control;
 }
 
-static void define(struct capture_session *s, struct captured_process *p, uint32_t tid, uint64_t time, int32_t value, const char *name)
+static void define(struct capture_session *s, struct captured_process *p, uint32_t tid, uint64_t time, int32_t value,
+		   const char *name)
 {
 	struct captured_thread *t = tid ? session_thread(s, p->pid, tid, time) : NULL;
-	struct def_control control = { .time = time, .process = p->index, .thread = t ? t->index : NO_INDEX, .value = value, .who = strdup(name) };
+	struct def_control control = { .time = time,
+				       .process = p->index,
+				       .thread = t ? t->index : NO_INDEX,
+				       .value = value,
+				       .who = strdup(name) };
 
 	insert(s->d, &control);
 	p->control = value;
@@ -68,7 +76,8 @@ int capture_control(struct capture_session *s, pid_t pid, bool on)
 }
 
 /* The last time (ns) before this one at which the process was switched off; 0: never. */
-static uint64_t off_before(const struct capture_session *s, const struct captured_thread *t, uint64_t start, uint64_t time)
+static uint64_t off_before(const struct capture_session *s, const struct captured_thread *t, uint64_t start,
+			   uint64_t time)
 {
 	uint32_t process = s->d->threads[t->index].process;
 

@@ -103,8 +103,9 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 	def->cost_ns = site_cost(site, s->d->run.cost_ns);
 	def->skipped_ns = site_cost(site, s->d->run.skipped_ns);
 	def->floor_ns = site_cost(site, s->d->run.floor_ns);
-	if (text_copy(&def->event, f->event) || text_copy(&def->model, f->model->name) || text_copy(&def->symbol, f->symbol) ||
-	    text_copy(&def->aliases, site->aliases) || text_copy(&def->prototype, site->signature ?: f->prototype) || text_copy(&def->op, f->op))
+	if (text_copy(&def->event, f->event) || text_copy(&def->model, f->model->name) ||
+	    text_copy(&def->symbol, f->symbol) || text_copy(&def->aliases, site->aliases) ||
+	    text_copy(&def->prototype, site->signature ?: f->prototype) || text_copy(&def->op, f->op))
 		return -ENOMEM;
 	return copy_values(def, &site->captures[meaning]) ?: define_arguments(def, f);
 }
@@ -114,8 +115,10 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	struct known_image *known = known_image(s, site->image->device, site->image->inode);
 
 	if (!known)
-		known = add_known(s, (struct known_image){ .device = site->image->device, .inode = site->image->inode,
-							   .image = site->image, .index = NO_INDEX });
+		known = add_known(s, (struct known_image){ .device = site->image->device,
+							   .inode = site->image->inode,
+							   .image = site->image,
+							   .index = NO_INDEX });
 	if (!known)
 		return -ENOMEM;
 	if (known->index == NO_INDEX)
@@ -268,7 +271,7 @@ void session_free_definitions(struct capture_session *s)
 
 	session_free_threads(s);
 	session_free_processes(s);
-	HASH_ITER(hh, s->sites, r, after) {
+	HASH_ITER (hh, s->sites, r, after) {
 		HASH_DEL(s->sites, r);
 		free(r);
 	}

@@ -2,8 +2,8 @@
 /*
  * early.h - private to user/capture: a thread's records that came before one that ought to precede them.
  *
- * There may be a ringful of them: a thread has moved to another CPU, or the record due was lost. So putting one in and taking the first one out take
- * steps by the logarithm of their number, none where they come in order (a binary heap).
+ * There may be a ringful of them: a thread has moved to another CPU, or the record due was lost. So putting one in and
+ * taking the first one out take steps by the logarithm of their number, none where they come in order (a binary heap).
  */
 #ifndef GASPBPF_CAPTURE_EARLY_H
 #define GASPBPF_CAPTURE_EARLY_H
@@ -15,11 +15,11 @@
 
 struct early {
 	uint64_t sequence;
-	struct gb_span *span;  /* malloc'ed, whole: values that the record has not are 0 */
+	struct gb_span *span; /* malloc'ed, whole: values that the record has not are 0 */
 };
 
 struct early_spans {
-	struct early *heap;    /* heap[0] has the lowest sequence number, else in no order */
+	struct early *heap; /* heap[0] has the lowest sequence number, else in no order */
 	size_t count, room;
 };
 

@@ -22,7 +22,10 @@ static enum length length_read(const char **at)
 		if (**at == 'l')
 			++*at;
 		return LENGTH_LONG;
-	case 'q': case 'j': case 'z': case 't':
+	case 'q':
+	case 'j':
+	case 'z':
+	case 't':
 		return LENGTH_LONG;
 	case 'L':
 		return LENGTH_LONG_DOUBLE;
@@ -64,16 +67,23 @@ static void address(struct item *item, const char *type)
 static bool conversion(struct item *item, char letter, enum length length)
 {
 	switch (letter) {
-	case 'd': case 'i':
+	case 'd':
+	case 'i':
 		integer(item, length, true);
 		return true;
-	case 'o': case 'u': case 'x': case 'X': case 'b': case 'B':
+	case 'o':
+	case 'u':
+	case 'x':
+	case 'X':
+	case 'b':
+	case 'B':
 		integer(item, length, false);
 		return true;
 	case 'c':
 		integer(item, length == LENGTH_LONG ? LENGTH_INT : LENGTH_CHAR, true);
 		return true;
-	case 'p': case 'n':
+	case 'p':
+	case 'n':
 		address(item, "void *");
 		return true;
 	case 's':
@@ -84,7 +94,14 @@ static bool conversion(struct item *item, char letter, enum length length)
 		item->form = FORM_TEXT;
 		item->argument = ARGUMENT_TEXT;
 		return true;
-	case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+	case 'e':
+	case 'E':
+	case 'f':
+	case 'F':
+	case 'g':
+	case 'G':
+	case 'a':
+	case 'A':
 		item->kind = length == LENGTH_LONG_DOUBLE ? ITEM_LONG_REAL : ITEM_REAL;
 		item->form = FORM_REAL;
 		item->argument = ARGUMENT_DOUBLE;

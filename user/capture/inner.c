@@ -2,15 +2,16 @@
 /*
  * inner.c - calls that a runtime makes to itself, in spans and sums.
  *
- * The kernel tells most of them (bpf/inner.h). What it cannot know is which files a runtime has besides the one with its functions (its plugins:
- * MPI-IO is one in Open MPI), and what called where the call around was not followed (sampled, or not wanted). Here the place of the
- * call tells: its file, and the function that it lies in.
+ * The kernel tells most of them (bpf/inner.h). What it cannot know is which files a runtime has besides the one with
+ * its functions (its plugins: MPI-IO is one in Open MPI), and what called where the call around was not followed
+ * (sampled, or not wanted). Here the place of the call tells: its file, and the function that it lies in.
  *
- * A call from the file of the functions with no call of the runtime around it is the program's: it came by a function that the model
- * does not describe, as a binding for another language. It is inner only where the calling function is one of the model's.
+ * A call from the file of the functions with no call of the runtime around it is the program's: it came by a function
+ * that the model does not describe, as a binding for another language. It is inner only where the calling function is
+ * one of the model's.
  *
- * Inner calls have a definition of their own, a twin of the probe's with MARK_INNER. So they are apart wherever calls are counted
- * by definition.
+ * Inner calls have a definition of their own, a twin of the probe's with MARK_INNER. So they are apart wherever calls
+ * are counted by definition.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,12 @@
 
 /* --- who called ---------------------------------------------------------- */
 
-enum { NOT_LOOKED_AT, PROGRAM, RUNTIME_FILE /* in a file of the runtime */, RUNTIME_FUNCTION /* and in a function of the model */ };
+enum {
+	NOT_LOOKED_AT,
+	PROGRAM,
+	RUNTIME_FILE /* in a file of the runtime */,
+	RUNTIME_FUNCTION /* and in a function of the model */
+};
 
 static bool is_of_model(const struct model *model, const struct image *image, const struct symbol *symbol)
 {
@@ -54,7 +60,8 @@ static uint8_t look_at_caller(const struct capture_session *s, const struct def_
 	    !model_runtime_has_file(model, image->soname, path_base(image->path)))
 		return PROGRAM;
 	if (!image_call_at(image, from->offset))
-		return PROGRAM; /* by a pointer: what was called there is the program's, and its last act was a jump to the function */
+		return PROGRAM; /* by a pointer: what was called there is the program's, and its last act was a jump to
+				   the function */
 	caller = from->offset ? image_symbol_at(image, from->offset - 1) : NULL;
 	return caller && is_of_model(model, image, caller) ? RUNTIME_FUNCTION : RUNTIME_FILE;
 }
@@ -65,7 +72,8 @@ static uint8_t caller_at(struct capture_session *s, uint32_t from, const struct 
 	if (from == NO_INDEX || array_reach(&s->callers, &s->callers_room, (size_t)from + 1, sizeof(*s->callers)))
 		return PROGRAM;
 	if (s->callers[from].model != site->function->model)
-		s->callers[from] = (struct place_caller){ site->function->model, look_at_caller(s, &s->d->sites[from], site) };
+		s->callers[from] = (struct place_caller){ site->function->model,
+							  look_at_caller(s, &s->d->sites[from], site) };
 	return s->callers[from].is;
 }
 
@@ -77,7 +85,8 @@ bool session_is_inner(struct capture_session *s, const struct gb_span *raw, uint
 		return true;
 	if (!site_may_be_inner(site))
 		return false;
-	if (from == NO_INDEX || s->d->sites[from].image == NO_INDEX) /* in a library that nobody could look at in time */
+	if (from == NO_INDEX ||
+	    s->d->sites[from].image == NO_INDEX) /* in a library that nobody could look at in time */
 		return raw->inner & GB_INNER_AROUND;
 	return caller_at(s, from, site) >= (raw->inner & GB_INNER_NESTED ? RUNTIME_FILE : RUNTIME_FUNCTION);
 }

@@ -5,10 +5,11 @@
  * The kernel knows a thread by its number and the time of its first call, for numbers are used again. Here a thread is
  * known by its number as long as it lives. The two meet when the thread ends, or the observation does: the
  * kernel's last word on it says when it was born. Before that, an entry is taken to be of the thread that has its
- * number now, unless the end of one with this number has been told and not been applied yet: then the entry is left for the next look.
+ * number now, unless the end of one with this number has been told and not been applied yet: then the entry is left for
+ * the next look.
  *
- * An entry of a thread that has ended is read for the last time and then removed, so that the kernel's map need only hold what living
- * threads, and those of the last moments, have lost.
+ * An entry of a thread that has ended is read for the last time and then removed, so that the kernel's map need only
+ * hold what living threads, and those of the last moments, have lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,28 +20,29 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ENDED_MOST 8192 /* entries of ended threads for which a look of its own is worth while; an eighth of the kernel's map */
+#define ENDED_MOST \
+	8192 /* entries of ended threads for which a look of its own is worth while; an eighth of the kernel's map */
 
 /* A thread as the kernel names it. */
 struct thread_name {
-	uint64_t born;           /* ns */
+	uint64_t born; /* ns */
 	uint64_t tid;
 };
 
 struct sum_thread {
 	struct thread_name name;
-	uint32_t thread;         /* index in definitions */
+	uint32_t thread; /* index in definitions */
 	bool ended;
 	UT_hash_handle hh;
 };
 
 struct sum_place {
-	uint32_t thread, site;   /* site: with GB_SUM_INNER, as in gb_sum_place */
+	uint32_t thread, site; /* site: with GB_SUM_INNER, as in gb_sum_place */
 };
 
 struct sum_record {
 	struct sum_place place;
-	uint32_t sum;            /* index in definitions */
+	uint32_t sum; /* index in definitions */
 	UT_hash_handle hh;
 };
 
@@ -50,11 +52,11 @@ struct look {
 	struct entry {
 		struct gb_sum_place place;
 		struct gb_sum sum;
-	} *unknown;              /* whose threads are not known by birth yet */
+	} * unknown; /* whose threads are not known by birth yet */
 	size_t nunknown, unknown_room;
 	struct gb_sum_place *ended; /* to be removed */
 	size_t nended, ended_room;
-	bool failed;             /* no memory */
+	bool failed; /* no memory */
 };
 
 static struct sum_thread *find_thread(struct capture_session *s, uint64_t born, uint32_t tid)
@@ -139,9 +141,11 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 }
 
 /* What has been added since the last look goes into the totals, and to the thread while it lives. */
-static void count_new(struct capture_session *s, const struct def_sum *def, uint32_t site, const struct gb_sum *now, struct captured_thread *t)
+static void count_new(struct capture_session *s, const struct def_sum *def, uint32_t site, const struct gb_sum *now,
+		      struct captured_thread *t)
 {
-	uint64_t lost = now->lost - def->lost, summed = now->summed - def->summed, skipped = now->skipped - def->skipped;
+	uint64_t lost = now->lost - def->lost, summed = now->summed - def->summed,
+		 skipped = now->skipped - def->skipped;
 	uint64_t calls = lost + summed + skipped;
 	double gap = calls ? (double)s->sums_elapsed / calls : 0;
 
@@ -161,13 +165,15 @@ static void count_new(struct capture_session *s, const struct def_sum *def, uint
 	t->calls[site].skipped += skipped;
 }
 
-static bool apply(struct capture_session *s, const struct sum_thread *thread, const struct gb_sum_place *place, const struct gb_sum *sum)
+static bool apply(struct capture_session *s, const struct sum_thread *thread, const struct gb_sum_place *place,
+		  const struct gb_sum *sum)
 {
 	struct def_sum *def = definition_of(s, thread->thread, place->probe);
 
 	if (!def)
 		return false;
-	count_new(s, def, place->probe & ~GB_SUM_INNER, sum, place->tid < s->threads_room ? s->threads[place->tid] : NULL);
+	count_new(s, def, place->probe & ~GB_SUM_INNER, sum,
+		  place->tid < s->threads_room ? s->threads[place->tid] : NULL);
 	def->lost = sum->lost;
 	def->summed = sum->summed;
 	def->skipped = sum->skipped;
@@ -270,9 +276,10 @@ static void remove_ended(struct look *look)
 		thread = find_thread(s, look->ended[i].born, look->ended[i].tid);
 		if (thread)
 			forget(s, thread, look->ended[i].probe);
-		kernel_forget_sum(s->kernel, &look->ended[i], 0); /* shares are of a whole machine, whose sums are not read here */
+		kernel_forget_sum(s->kernel, &look->ended[i],
+				  0); /* shares are of a whole machine, whose sums are not read here */
 	}
-	HASH_ITER(hh, s->sum_threads, thread, next) {
+	HASH_ITER (hh, s->sum_threads, thread, next) {
 		if (!thread->ended)
 			continue;
 		HASH_DEL(s->sum_threads, thread);
@@ -315,11 +322,18 @@ void session_make_room(struct capture_session *s)
 
 /* --- for the governor --------------------------------------------------- */
 
-void capture_visit_threads(const struct capture_session *s, void (*visit)(void *, const struct capture_thread *), void *context)
+void capture_visit_threads(const struct capture_session *s, void (*visit)(void *, const struct capture_thread *),
+			   void *context)
 {
 	for (const struct captured_thread *t = s->live; t; t = t->next_live) {
 		const struct capture_thread shown = {
-			.pid = t->pid, .tid = t->tid, .thread = t->index, .cost = t->cost, .since = t->since, .calls = t->calls, .ncalls = t->ncalls,
+			.pid = t->pid,
+			.tid = t->tid,
+			.thread = t->index,
+			.cost = t->cost,
+			.since = t->since,
+			.calls = t->calls,
+			.ncalls = t->ncalls,
 		};
 
 		visit(context, &shown);
@@ -331,11 +345,11 @@ void session_free_sums(struct capture_session *s)
 	struct sum_thread *thread, *next;
 	struct sum_record *record, *after;
 
-	HASH_ITER(hh, s->sum_threads, thread, next) {
+	HASH_ITER (hh, s->sum_threads, thread, next) {
 		HASH_DEL(s->sum_threads, thread);
 		free(thread);
 	}
-	HASH_ITER(hh, s->sums, record, after) {
+	HASH_ITER (hh, s->sums, record, after) {
 		HASH_DEL(s->sums, record);
 		free(record);
 	}

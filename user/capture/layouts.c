@@ -2,9 +2,10 @@
 /*
  * layouts.c - what a process has mapped where, as it changes (see sites.c).
  *
- * A change is told with its time, and what is mapped can only be read later, while the process goes on. What was read tells of the changes before the
- * reading began; after each reading the signs that came meanwhile are taken, and where one is of a time after that, it is read once more. A process that
- * changes faster than that is left *torn* until the next pass: where its calls come from is known only where nothing can have changed.
+ * A change is told with its time, and what is mapped can only be read later, while the process goes on. What was read
+ * tells of the changes before the reading began; after each reading the signs that came meanwhile are taken, and where
+ * one is of a time after that, it is read once more. A process that changes faster than that is left *torn* until the
+ * next pass: where its calls come from is known only where nothing can have changed.
  *
  * Others look at a process, too, in between, and may see a change that has not been told yet (session_look_again()).
  */
@@ -83,7 +84,8 @@ void session_look_again(struct capture_session *s, struct captured_process *p)
 	p->process = NULL;
 }
 
-/* What was read last of a process that can be read no more: libraries have come and gone since, but its program lies where it lay. */
+/* What was read last of a process that can be read no more: libraries have come and gone since, but its program lies
+ * where it lay. */
 static void keep_last(struct captured_process *p, struct process *process)
 {
 	if (!process)
@@ -92,7 +94,8 @@ static void keep_last(struct captured_process *p, struct process *process)
 	p->last = process;
 }
 
-/* What lay there before a change at this time, the first that is told in this pass; taken away from where it was. NULL: not known. */
+/* What lay there before a change at this time, the first that is told in this pass; taken away from where it was. NULL:
+ * not known. */
 static struct process *take_before(struct capture_session *s, struct captured_process *p, uint64_t time)
 {
 	struct process **from = session_mapped_ns(p) > time ? &p->older : &p->process, *before = *from;
@@ -199,9 +202,11 @@ static bool is_among(const struct captured_process *p, const struct mapping *map
 	return false;
 }
 
-static const struct image *image_of(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
+static const struct image *image_of(struct capture_session *s, struct captured_process *p,
+				    const struct mapping *mapping)
 {
-	const struct known_image *known = mapping->executable && mapping->inode ? session_image(s, p->process, mapping) : NULL;
+	const struct known_image *known = mapping->executable && mapping->inode ? session_image(s, p->process, mapping)
+										: NULL;
 
 	return known ? known->image : NULL;
 }
@@ -214,13 +219,15 @@ static void add_needed(struct capture_session *s, struct captured_process *p, co
 
 		if (!image || strcmp(image->soname ?: path_base(image->path), name))
 			continue;
-		if (p->nneeded < NEEDED_MOST && !is_among(p, mapping) && !array_one_more(&p->needed, room, p->nneeded, sizeof(*p->needed)))
+		if (p->nneeded < NEEDED_MOST && !is_among(p, mapping) &&
+		    !array_one_more(&p->needed, room, p->nneeded, sizeof(*p->needed)))
 			p->needed[p->nneeded++] = (struct needed_file){ mapping->device, mapping->inode, image };
 		return;
 	}
 }
 
-static void add_needed_of(struct capture_session *s, struct captured_process *p, const struct image *image, size_t *room)
+static void add_needed_of(struct capture_session *s, struct captured_process *p, const struct image *image,
+			  size_t *room)
 {
 	for (const char *name = image->needed; name && *name; name += strlen(name) + 1)
 		add_needed(s, p, name, room);

@@ -53,16 +53,20 @@ static void say_step(struct limit *limit, const struct def_step *step)
 		log_warn("%s: %s from now on: %s", log_safe(symbol), text,
 			 step->level == STEP_SUMMED ? "to see whether the load has fallen" : "the load has fallen");
 	else
-		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", log_safe(symbol), text, step->share / 100.0,
-			 d->threads[step->thread].tid);
+		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", log_safe(symbol), text,
+			 step->share / 100.0, d->threads[step->thread].tid);
 }
 
 static void tell_step(struct limit *limit, const struct governed_step *step, uint64_t now)
 {
 	struct definitions *d = limit->session->d;
 	const struct def_step def = {
-		.time = now, .probe = limit->session->first_probe[step->site], .level = (uint32_t)step->level.level,
-		.every = step->level.every, .thread = step->thread, .share = (uint32_t)(10000 * step->share + 0.5),
+		.time = now,
+		.probe = limit->session->first_probe[step->site],
+		.level = (uint32_t)step->level.level,
+		.every = step->level.every,
+		.thread = step->thread,
+		.share = (uint32_t)(10000 * step->share + 0.5),
 	};
 	uint32_t index = definitions_add_step(d);
 
@@ -71,14 +75,16 @@ static void tell_step(struct limit *limit, const struct governed_step *step, uin
 	say_step(limit, &def);
 }
 
-_Static_assert((int)STEP_OUT == (int)LEVEL_OUT && (int)STEP_SUMMED == (int)LEVEL_SUMMED && (int)STEP_SAMPLED == (int)LEVEL_SAMPLED,
+_Static_assert((int)STEP_OUT == (int)LEVEL_OUT && (int)STEP_SUMMED == (int)LEVEL_SUMMED &&
+		       (int)STEP_SAMPLED == (int)LEVEL_SAMPLED,
 	       "the recording's levels are those of the probes");
 
 static int do_step(void *context, const struct governed_step *step)
 {
 	struct limit *limit = context;
 	uint64_t now = clock_monotonic();
-	int err = level_set(limit->session->kernel, limit->plan, &limit->plan->sites[step->site], step->level, limit->scope);
+	int err = level_set(limit->session->kernel, limit->plan, &limit->plan->sites[step->site], step->level,
+			    limit->scope);
 
 	if (!err)
 		tell_step(limit, step, now);
@@ -89,8 +95,12 @@ int capture_limit(struct capture_session *s, struct plan *plan, const struct att
 {
 	struct limit *limit = calloc(1, sizeof(*limit));
 	struct governor_options options = {
-		.budget = budget, .trial_ns = kernel_rung(s->kernel) == RUNG_PERF ? TRIAL_PERF_NS : TRIAL_NS,
-		.cost = site_ns, .possible = is_possible, .set = do_step, .context = limit,
+		.budget = budget,
+		.trial_ns = kernel_rung(s->kernel) == RUNG_PERF ? TRIAL_PERF_NS : TRIAL_NS,
+		.cost = site_ns,
+		.possible = is_possible,
+		.set = do_step,
+		.context = limit,
 	};
 
 	if (!limit)
@@ -109,7 +119,8 @@ static void tell(void *context, const struct capture_thread *thread)
 		const struct capture_calls *calls = &thread->calls[site];
 		uint64_t followed = calls->spans + calls->lost + calls->summed;
 
-		if ((followed || calls->skipped) && governor_count(s->limit->governor, thread->thread, site, false, followed, calls->skipped))
+		if ((followed || calls->skipped) &&
+		    governor_count(s->limit->governor, thread->thread, site, false, followed, calls->skipped))
 			s->err = -ENOMEM;
 	}
 }

@@ -2,9 +2,9 @@
 /*
  * open.c - the calls in progress, asked for while the job goes on.
  *
- * The kernel side keeps them in each thread's own memory and changes them without asking. So one look may show a call that is just coming or going,
- * half written. A call that two looks show alike, with the same start to the nanosecond, was in progress all the time in between, and
- * what was known at its beginning is whole.
+ * The kernel side keeps them in each thread's own memory and changes them without asking. So one look may show a call
+ * that is just coming or going, half written. A call that two looks show alike, with the same start to the nanosecond,
+ * was in progress all the time in between, and what was known at its beginning is whole.
  */
 #include <string.h>
 
@@ -23,8 +23,13 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	uint32_t pid = open->pid_tid >> 32, tid = (uint32_t)open->pid_tid;
 	struct captured_process *p = session_process(s, pid);
 	struct captured_thread *t;
-	struct span span = { .start = raw->start, .end = UINT64_MAX, .unread = raw->unread, .depth = open->depth, .site = NO_INDEX,
-			     .reason = GB_END_RETURN, .nwords = session_own_words(s, raw) };
+	struct span span = { .start = raw->start,
+			     .end = UINT64_MAX,
+			     .unread = raw->unread,
+			     .depth = open->depth,
+			     .site = NO_INDEX,
+			     .reason = GB_END_RETURN,
+			     .nwords = session_own_words(s, raw) };
 
 	if (!p || p->ended)
 		return;
@@ -47,7 +52,8 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 	looking->visit(looking->context, &span, open->silent || span.probe == NO_INDEX);
 }
 
-int capture_visit_open(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent), void *context)
+int capture_visit_open(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent),
+		       void *context)
 {
 	struct looking looking = { s, visit, context };
 

@@ -15,7 +15,8 @@ void session_renew_prices(struct capture_session *s)
 		s->prices[site] = site_price(s->kernel, &s->plan->sites[site]);
 }
 
-void session_price(struct capture_session *s, struct captured_thread *t, uint32_t site, uint64_t calls, bool skipped, double gap)
+void session_price(struct capture_session *s, struct captured_thread *t, uint32_t site, uint64_t calls, bool skipped,
+		   double gap)
 {
 	uint64_t cost;
 

@@ -20,13 +20,14 @@ static void say_nothing_is_near(struct capture_session *s, const struct process 
 	if (!m || !m->affinity)
 		return;
 	s->said_near = true;
-	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
-		 process->pid, log_safe(process->name), m->name);
+	log_warn(
+		"%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
+		process->pid, log_safe(process->name), m->name);
 }
 
 /*
- * A process that has forked two ranks is none itself: its variable is the value that all began with, or that of the first. Where ranks are told by the
- * environment their parent is a launcher, and has none.
+ * A process that has forked two ranks is none itself: its variable is the value that all began with, or that of the
+ * first. Where ranks are told by the environment their parent is a launcher, and has none.
  */
 static void find_starter(struct capture_session *s, const struct def_process *def)
 {
@@ -118,7 +119,9 @@ static struct captured_process *new_process(struct capture_session *s, uint32_t 
 		free(p);
 		return NULL;
 	}
-	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered)) ? NO_INDEX : definitions_add_process(s->d);
+	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered))
+			   ? NO_INDEX
+			   : definitions_add_process(s->d);
 	if (p->index == NO_INDEX) {
 		HASH_DEL(s->processes, p);
 		free(p);
@@ -148,7 +151,8 @@ static bool is_power_of_two(uint32_t n)
 	return !(n & (n - 1));
 }
 
-bool session_is_another(const struct capture_session *s, const struct captured_process *p, const struct process *process)
+bool session_is_another(const struct capture_session *s, const struct captured_process *p,
+			const struct process *process)
 {
 	if (p->started)
 		return p->started != process->start_time;
@@ -214,8 +218,10 @@ void session_set_process(struct capture_session *s, struct captured_process *p, 
 	describe_process(s, p);
 }
 
-/* It takes the place of the one that had its number, whose end may be told after this time (ns), at which this one was there already. 0 or -ENOMEM. */
-static int replace_process(struct capture_session *s, struct captured_process *p, struct process *process, uint64_t time)
+/* It takes the place of the one that had its number, whose end may be told after this time (ns), at which this one was
+ * there already. 0 or -ENOMEM. */
+static int replace_process(struct capture_session *s, struct captured_process *p, struct process *process,
+			   uint64_t time)
 {
 	uint32_t of = p->index;
 
@@ -427,7 +433,7 @@ void session_free_processes(struct capture_session *s)
 {
 	struct captured_process *p, *next;
 
-	HASH_ITER(hh, s->processes, p, next) {
+	HASH_ITER (hh, s->processes, p, next) {
 		HASH_DEL(s->processes, p);
 		session_forget_layouts(s, p);
 		free(p);

@@ -11,10 +11,10 @@
  * is kept back. A hole that is still there after a later complete pass over all rings cannot be a
  * matter of order any more: the records between were lost, and become a gap.
  *
- * Control records are of two kinds. Ends of threads and processes are applied after the spans of a pass, and only those that
- * were read before it was fixed how far the pass goes: a thread's spans are in the rings before its end is told. What changes
- * the meaning of spans (fork, exec, libraries) is applied before them, and everything is read up to a moment after the last
- * span of the pass: so a span never meets a process of which a change is still to be told.
+ * Control records are of two kinds. Ends of threads and processes are applied after the spans of a pass, and only those
+ * that were read before it was fixed how far the pass goes: a thread's spans are in the rings before its end is told.
+ * What changes the meaning of spans (fork, exec, libraries) is applied before them, and everything is read up to a
+ * moment after the last span of the pass: so a span never meets a process of which a change is still to be told.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,10 +42,11 @@ void session_deliver(struct capture_session *s, const struct span *span)
 }
 
 /*
- * Is it an access to the caller's own part that is to be left out? The kernel leaves these out as soon as it is told of the process's rank; those that were made
- * before that are left out here.
+ * Is it an access to the caller's own part that is to be left out? The kernel leaves these out as soon as it is told of
+ * the process's rank; those that were made before that are left out here.
  */
-static bool is_near(const struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, const struct span *span)
+static bool is_near(const struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
+		    const struct span *span)
 {
 	const struct def_probe *def = &s->d->probes[span->probe];
 	long rank = s->d->processes[s->d->threads[t->index].process].rank;
@@ -68,8 +69,13 @@ static void deliver(struct capture_session *s, struct captured_thread *t, const 
 {
 	uint64_t last_end = t->last_end;
 	struct span span = {
-		.start = raw->start, .end = raw->end, .thread = t->index,
-		.sequence = raw->sequence, .unread = raw->unread, .depth = raw->depth, .reason = raw->reason,
+		.start = raw->start,
+		.end = raw->end,
+		.thread = t->index,
+		.sequence = raw->sequence,
+		.unread = raw->unread,
+		.depth = raw->depth,
+		.reason = raw->reason,
 		.nwords = session_own_words(s, raw),
 	};
 
@@ -123,8 +129,8 @@ static void deliver_gap(struct capture_session *s, struct captured_thread *t, ui
 
 /* --- order ------------------------------------------------------------- */
 
-static void keep_back(struct capture_session *s, struct captured_thread *t, uint64_t sequence, const struct gb_span *raw,
-		      size_t size)
+static void keep_back(struct capture_session *s, struct captured_thread *t, uint64_t sequence,
+		      const struct gb_span *raw, size_t size)
 {
 	if (early_put(&t->early, sequence, raw, size)) {
 		s->err = -ENOMEM; /* the hole stays, and will be counted as a loss */
@@ -283,7 +289,8 @@ void capture_check_processes(struct capture_session *s)
 		bool there = p->ended || session_is_there(s, p), again = p->missing;
 
 		p->missing = !there;
-		/* Mostly its end is only about to be told: what it did last is still to come, and wants it as it was. */
+		/* Mostly its end is only about to be told: what it did last is still to come, and wants it as it was.
+		 */
 		if (there || !again)
 			continue;
 		session_end_process(s, p);
@@ -295,7 +302,8 @@ void capture_check_processes(struct capture_session *s)
 /* Spans that end later are of another thread of this number. */
 static void note_end(struct capture_session *s, const struct gb_life *life)
 {
-	struct captured_thread *t = life->sequence || life->sums ? session_thread(s, life->pid, life->tid, life->time) : NULL;
+	struct captured_thread *t = life->sequence || life->sums ? session_thread(s, life->pid, life->tid, life->time)
+								 : NULL;
 
 	if (t && !t->ends)
 		t->ends = life->time;
@@ -387,7 +395,8 @@ static void end_pass(struct capture_session *s)
 
 	pass->open = false;
 	if (!pass->complete)
-		return; /* what threads did before they ended may stand behind a record that is still being written: they end with the next pass */
+		return; /* what threads did before they ended may stand behind a record that is still being written:
+			   they end with the next pass */
 	if (s->waiting)
 		close_old_holes(s, false);
 	for (size_t i = 0; i < pass->nlife; i++)
@@ -488,15 +497,19 @@ int capture_finish(struct capture_session *s)
 		s->d->loss.no_entry = counts.no_entry;
 		s->d->loss.near = counts.near + s->near;
 		if (counts.trampolines)
-			log_warn("another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
-				 "gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",
-				 (unsigned long long)counts.trampolines);
+			log_warn(
+				"another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
+				"gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",
+				(unsigned long long)counts.trampolines);
 		if (counts.rounds)
-			log_warn("functions that jump back to where they begin were called, or went round, %llu times where gaspbpf leaves the return alone "
-				 "for the job's sake: which of these were calls cannot be told, and none is counted", (unsigned long long)counts.rounds);
+			log_warn(
+				"functions that jump back to where they begin were called, or went round, %llu times where gaspbpf leaves the return alone "
+				"for the job's sake: which of these were calls cannot be told, and none is counted",
+				(unsigned long long)counts.rounds);
 		if (counts.no_sum)
-			log_warn("%llu calls are in no span and, for want of memory, in no sum: they are missing in the profile",
-				 (unsigned long long)counts.no_sum);
+			log_warn(
+				"%llu calls are in no span and, for want of memory, in no sum: they are missing in the profile",
+				(unsigned long long)counts.no_sum);
 		if (s->totals.lost + counts.no_sum < s->totals.gaps)
 			log_warn("%llu spans were lost, of which the kernel's sums have %llu: please report this",
 				 (unsigned long long)s->totals.gaps, (unsigned long long)s->totals.lost);
@@ -557,8 +570,8 @@ static int open_rings(struct capture_session *s)
 	return err;
 }
 
-int capture_new(struct capture_session **result, struct kernel *kernel, const struct plan *plan,
-		struct definitions *d, const struct capture_events *events)
+int capture_new(struct capture_session **result, struct kernel *kernel, const struct plan *plan, struct definitions *d,
+		const struct capture_events *events)
 {
 	struct capture_session *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
@@ -579,7 +592,8 @@ int capture_new(struct capture_session **result, struct kernel *kernel, const st
 	if (!err)
 		err = capture_define_probes(s);
 	if (err) {
-		log_error("cannot read from the kernel: %s: free some memory, or choose a smaller --ring-size", strerror(-err));
+		log_error("cannot read from the kernel: %s: free some memory, or choose a smaller --ring-size",
+			  strerror(-err));
 		capture_close(s);
 		return err;
 	}

@@ -2,12 +2,13 @@
 /*
  * sites.c - where a call comes from: an address, at a time, in a process.
  *
- * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change begins a
- * new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of the layout
- * before are kept, for calls that ended before the change. Of several changes at one go only the mappings before the first and
- * after the last are known: a call in between is located where both agree, and what lies there cannot have gone and come back; else it has no place.
- * So a call may come from an unknown place, never from a wrong one. But what comes and goes are libraries that were loaded by a call: the program itself, and
- * the libraries that it needs, stay where they are until the next exec.
+ * What lies at an address changes: with exec, and when libraries are unloaded and others take their place. Each change
+ * begins a new layout of the process (session_change_layout()), whose mappings are read as soon as it is told; those of
+ * the layout before are kept, for calls that ended before the change. Of several changes at one go only the mappings
+ * before the first and after the last are known: a call in between is located where both agree, and what lies there
+ * cannot have gone and come back; else it has no place. So a call may come from an unknown place, never from a wrong
+ * one. But what comes and goes are libraries that were loaded by a call: the program itself, and the libraries that it
+ * needs, stay where they are until the next exec.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
 	return a && b && a->inode == b->inode && a->device == b->device && a->start - a->offset == b->start - b->offset;
 }
 
-/* Of something that lay there before the changes of this layout and lies there after them: was it there all the time? */
+/* Of something that lay there before the changes of this layout and lies there after them: was it there all the time?
+ */
 static bool stayed(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
 {
 	if (p->only_added)
@@ -48,13 +50,14 @@ static uint32_t layout_at(const struct captured_process *p, uint64_t time)
 }
 
 /*
- * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that came
- * without a word is looked for once in a while.
+ * The mapping that holds the site, and the process whose mapping it is. In a layout that has settled, a library that
+ * came without a word is looked for once in a while.
  */
-static const struct mapping *site_mapping(struct capture_session *s, const struct def_site *site, struct captured_process *p, uint32_t layout,
-					  struct process **owner)
+static const struct mapping *site_mapping(struct capture_session *s, const struct def_site *site,
+					  struct captured_process *p, uint32_t layout, struct process **owner)
 {
-	const struct mapping *mapping = mapping_in(p->process, site->address), *before = mapping_in(p->before, site->address);
+	const struct mapping *mapping = mapping_in(p->process, site->address),
+			     *before = mapping_in(p->before, site->address);
 
 	*owner = p->process;
 	if (layout == (p->layout | UNSETTLED))
@@ -68,37 +71,42 @@ static const struct mapping *site_mapping(struct capture_session *s, const struc
 	return process_refresh(p->process) || session_changes(s, p) ? NULL : mapping_in(p->process, site->address);
 }
 
-/* Is the file's code mapped at one place alone? Another one may be of a namespace of its own (dlmopen), which goes when the program likes. */
+/* Is the file's code mapped at one place alone? Another one may be of a namespace of its own (dlmopen), which goes when
+ * the program likes. */
 static bool is_mapped_once(const struct process *process, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < process->nmappings; i++) {
 		const struct mapping *other = &process->mappings[i];
 
-		if (other->executable && other->inode == mapping->inode && other->device == mapping->device && !same_mapping(other, mapping))
+		if (other->executable && other->inode == mapping->inode && other->device == mapping->device &&
+		    !same_mapping(other, mapping))
 			return false;
 	}
 	return true;
 }
 
 /* Does it stay from exec to exec? So does the program itself, and what it needs. */
-static bool is_of_program(struct capture_session *s, struct captured_process *p, const struct process *owner, const struct mapping *mapping, const struct image *image)
+static bool is_of_program(struct capture_session *s, struct captured_process *p, const struct process *owner,
+			  const struct mapping *mapping, const struct image *image)
 {
 	return image->is_program || (p->process && session_is_needed(s, p, mapping) && is_mapped_once(owner, mapping));
 }
 
 /*
- * The mapping of the program that the process has run all through this layout, or of what that needs, where one of these holds the site; NULL: it does not, or
- * another program may have been there.
+ * The mapping of the program that the process has run all through this layout, or of what that needs, where one of
+ * these holds the site; NULL: it does not, or another program may have been there.
  */
-static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site, struct captured_process *p, uint32_t layout,
-					     struct process **owner)
+static const struct mapping *program_mapping(struct capture_session *s, const struct def_site *site,
+					     struct captured_process *p, uint32_t layout, struct process **owner)
 {
 	uint32_t number = layout & ~UNSETTLED;
 	const struct mapping *mapping;
 	const struct known_image *known;
 
 	/* It may have ended before it could be looked at once more. */
-	*owner = session_mapped_ns(p) > p->program_since ? p->process : p->layout > p->program_layout ? p->before : NULL;
+	*owner = session_mapped_ns(p) > p->program_since ? p->process
+		 : p->layout > p->program_layout         ? p->before
+							 : NULL;
 	if (!*owner && p->last && p->last->mapped_ns > p->program_since)
 		*owner = p->last;
 	mapping = mapping_in(*owner, site->address);
@@ -160,11 +168,12 @@ struct named_site {
 		uint32_t process, line, column, zero;
 	} key;
 	char *file;
-	uint32_t site;            /* index in definitions */
+	uint32_t site; /* index in definitions */
 	UT_hash_handle hh;
 };
 
-uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file, uint32_t line, uint32_t column)
+uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_t address, const char *file,
+			    uint32_t line, uint32_t column)
 {
 	struct named_site *named, *fresh;
 	struct def_site *def;
@@ -209,7 +218,7 @@ void session_free_named_sites(struct capture_session *s)
 {
 	struct named_site *named, *next;
 
-	HASH_ITER(hh, s->named_sites, named, next) {
+	HASH_ITER (hh, s->named_sites, named, next) {
 		HASH_DEL(s->named_sites, named);
 		free(named->file);
 		free(named);

@@ -2,11 +2,12 @@
 /*
  * texts.c - the names that calls carry as addresses, read from the job while it is there.
  *
- * The kernel side sends the address of a name: of a C string, or of a function. What stands there is read here, once for each address and
- * not at each call: a job has millions of tasks and a dozen kinds of them. A string in a mapped file is what it is as long as the
- * mapping is; it is read from the file, so it is known even where the process has ended meanwhile. Any other memory may be used
- * again for another name, so it is read once in each pass over the rings: what is said of the calls of one pass (tens of
- * milliseconds) is what the last of them would say. A text is an entry of its own from the moment on where it changes.
+ * The kernel side sends the address of a name: of a C string, or of a function. What stands there is read here, once
+ * for each address and not at each call: a job has millions of tasks and a dozen kinds of them. A string in a mapped
+ * file is what it is as long as the mapping is; it is read from the file, so it is known even where the process has
+ * ended meanwhile. Any other memory may be used again for another name, so it is read once in each pass over the rings:
+ * what is said of the calls of one pass (tens of milliseconds) is what the last of them would say. A text is an entry
+ * of its own from the moment on where it changes.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -25,16 +26,16 @@
 
 struct text_key {
 	uint64_t address;
-	uint32_t process;        /* index in definitions */
+	uint32_t process; /* index in definitions */
 	uint32_t is_string;
 };
 
 struct text_record {
 	struct text_key key;
-	uint32_t text;           /* index in definitions; NO_INDEX: not known yet */
-	uint32_t layout;         /* of the process, when it was read */
-	bool steady;             /* it lies in a mapped file */
-	uint64_t pass;           /* in which it was read */
+	uint32_t text;   /* index in definitions; NO_INDEX: not known yet */
+	uint32_t layout; /* of the process, when it was read */
+	bool steady;     /* it lies in a mapped file */
+	uint64_t pass;   /* in which it was read */
 	UT_hash_handle hh;
 };
 
@@ -45,7 +46,8 @@ static bool read_memory(pid_t pid, uint64_t address, char text[TEXT_MOST + 1])
 
 	while (done < TEXT_MOST) {
 		size_t piece = PAGE - (address + done) % PAGE;
-		ssize_t got = memory_read(pid, address + done, text + done, piece < TEXT_MOST - done ? piece : TEXT_MOST - done);
+		ssize_t got = memory_read(pid, address + done, text + done,
+					  piece < TEXT_MOST - done ? piece : TEXT_MOST - done);
 
 		if (got <= 0)
 			break;
@@ -86,7 +88,8 @@ static bool name_function(struct known_image *known, uint64_t offset, char text[
 	return snprintf(text, TEXT_MOST, "%s+0x%llx", path_base(known->image->path), (unsigned long long)offset) > 0;
 }
 
-static bool look_up(struct capture_session *s, struct captured_process *p, struct text_record *record, char text[TEXT_MOST + 1])
+static bool look_up(struct capture_session *s, struct captured_process *p, struct text_record *record,
+		    char text[TEXT_MOST + 1])
 {
 	const struct mapping *mapping = p->process ? process_mapping_at(p->process, record->key.address) : NULL;
 	struct known_image *known = mapping && mapping->inode ? session_image(s, p->process, mapping) : NULL;
@@ -130,9 +133,12 @@ static void refresh(struct capture_session *s, struct captured_process *p, struc
 	record->text = index;
 }
 
-static void note(struct capture_session *s, const struct captured_thread *t, uint64_t address, bool is_string, uint64_t time)
+static void note(struct capture_session *s, const struct captured_thread *t, uint64_t address, bool is_string,
+		 uint64_t time)
 {
-	struct text_key key = { .address = address, .process = s->d->threads[t->index].process, .is_string = is_string };
+	struct text_key key = { .address = address,
+				.process = s->d->threads[t->index].process,
+				.is_string = is_string };
 	unsigned slot = (address >> 3 ^ address >> 12 ^ key.process * 31) & (TEXT_CACHE - 1);
 	struct text_record *record = s->text_cache[slot];
 	struct captured_process *p;
@@ -206,7 +212,7 @@ void session_free_texts(struct capture_session *s)
 {
 	struct text_record *record, *next;
 
-	HASH_ITER(hh, s->texts, record, next) {
+	HASH_ITER (hh, s->texts, record, next) {
 		HASH_DEL(s->texts, record);
 		free(record);
 	}

@@ -37,8 +37,9 @@ static struct captured_thread *new_thread(struct capture_session *s, uint32_t pi
 }
 
 /*
- * A number may be used again while spans of the thread before are still to come: at once, where one that is not a process's first thread
- * executes a program and becomes it. So the ends that were told divide the spans, not the order in which they come.
+ * A number may be used again while spans of the thread before are still to come: at once, where one that is not a
+ * process's first thread executes a program and becomes it. So the ends that were told divide the spans, not the order
+ * in which they come.
  */
 struct captured_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
 {

@@ -17,8 +17,10 @@ int session_define_unseen(struct capture_session *s, const struct model *model)
 
 		if (index == NO_INDEX)
 			return -ENOMEM;
-		s->d->unseen[index] = (struct def_unseen){ .event = strdup(model->unseen[i].event), .model = strdup(model->name),
-							   .why = strdup(model->unseen[i].why), .partly = model->unseen[i].partly };
+		s->d->unseen[index] = (struct def_unseen){ .event = strdup(model->unseen[i].event),
+							   .model = strdup(model->name),
+							   .why = strdup(model->unseen[i].why),
+							   .partly = model->unseen[i].partly };
 		if (!s->d->unseen[index].event || !s->d->unseen[index].model || !s->d->unseen[index].why)
 			return -ENOMEM;
 	}

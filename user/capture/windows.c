@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * windows.c - times in which calls of a process were not seen, since its probes were not in yet, become a part of the recording.
+ * windows.c - times in which calls of a process were not seen, since its probes were not in yet, become a part of the
+ * recording.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static char *models_of(const struct plan *plan, const struct image *image)
 	return text;
 }
 
-int capture_add_window(struct capture_session *s, pid_t pid, const struct image *image, uint64_t from, uint64_t to, const char *after)
+int capture_add_window(struct capture_session *s, pid_t pid, const struct image *image, uint64_t from, uint64_t to,
+		       const char *after)
 {
 	const struct captured_process *p = session_process(s, pid);
 	struct def_window *window;
@@ -53,5 +55,9 @@ void capture_add_window_of_all(struct capture_session *s, uint64_t from, uint64_
 {
 	for (const struct captured_process *p = s->processes; p; p = p->hh.next)
 		if (!p->ended && p->born < to)
-			capture_add_window(s, p->pid, NULL, p->born > from ? p->born : from > s->d->run.start ? from : s->d->run.start, to, after);
+			capture_add_window(s, p->pid, NULL,
+					   p->born > from           ? p->born
+					   : from > s->d->run.start ? from
+								    : s->d->run.start,
+					   to, after);
 }

@@ -18,8 +18,9 @@ static const struct image_call *wrapper_call(struct capture_session *s, uint32_t
 		const struct image *image = s->images[i].image;
 
 		if (s->images[i].index == site->image)
-			return image && model_wraps_in_file(model, image->soname, path_base(image->path)) ?
-				image_call_at(image, site->offset) : NULL;
+			return image && model_wraps_in_file(model, image->soname, path_base(image->path))
+				       ? image_call_at(image, site->offset)
+				       : NULL;
 	}
 	return NULL;
 }
@@ -47,8 +48,8 @@ static uint32_t wrapper_frame(struct capture_session *s, uint32_t index, const s
 	return s->frames[index];
 }
 
-static uint32_t no_wrapper(struct capture_session *s, const struct captured_thread *t, const struct site *site, const struct gb_span *raw,
-			   uint32_t from, uint64_t end)
+static uint32_t no_wrapper(struct capture_session *s, const struct captured_thread *t, const struct site *site,
+			   const struct gb_span *raw, uint32_t from, uint64_t end)
 {
 	uint32_t depth = 0, frame;
 	unsigned i;
@@ -67,7 +68,8 @@ static uint32_t no_wrapper(struct capture_session *s, const struct captured_thre
 	return from;
 }
 
-uint32_t session_call_site(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw, uint64_t end)
+uint32_t session_call_site(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
+			   uint64_t end)
 {
 	uint32_t from = raw->caller ? session_site(s, t, raw->caller, end) : NO_INDEX;
 	const struct site *site = raw->probe < s->nfirst ? &s->plan->sites[raw->probe] : NULL;

@@ -31,19 +31,20 @@ int command_stuck(int argc, char **argv);
 
 int cli_append(struct text_list *list, char *item);
 
-/* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several commands share. */
+/* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several
+ * commands share. */
 struct choice {
 	struct pid_list pids;
 	struct text_list model_files;
 	struct text_list functions; /* -e: prototypes or bare names */
-	char *models; /* all -m, joined by commas; NULL: none */
+	char *models;               /* all -m, joined by commas; NULL: none */
 	struct text_list builds;    /* --build: MODEL=BUILD */
 	enum returns_wish returns;
-	bool at_entry; /* probes go to the first instruction */
-	struct text_list asked;     /* -F: patterns of functions */
-	struct selection *selection;/* of events; NULL: all */
-	bool leave_near;            /* --profile */
-	bool partial, local;        /* --profile-partial, --profile-local were given */
+	bool at_entry;               /* probes go to the first instruction */
+	struct text_list asked;      /* -F: patterns of functions */
+	struct selection *selection; /* of events; NULL: all */
+	bool leave_near;             /* --profile */
+	bool partial, local;         /* --profile-partial, --profile-local were given */
 };
 /* What the options wish for in a plan that is still empty. 0 or -errno, said. */
 int cli_prepare_plan(struct plan *plan, const struct choice *choice);
@@ -63,7 +64,8 @@ char *cli_models_folder(void);
  */
 int cli_load_models(struct model_set **set, struct choice *choice);
 
-/* A command about one recording: each argument becomes it, or is one too many; at the end there must be one. Mistakes end the program, as argp's. */
+/* A command about one recording: each argument becomes it, or is one too many; at the end there must be one. Mistakes
+ * end the program, as argp's. */
 void cli_take_recording(const char **recording, const char *argument, struct argp_state *state);
 void cli_need_recording(const char *recording, struct argp_state *state);
 
@@ -75,8 +77,9 @@ error_t cli_refuse(int err);
 /* argp_parse(), which ends the program at mistakes in the command line; and where it has no memory. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /*
- * The exit status of a command that has met this error, or 0. Out of memory is met in a hundred places, none of which knows more than the others: who
- * meets it hands it on, and it is said here, as is any other error of which nobody has said anything; and that what was printed found no room.
+ * The exit status of a command that has met this error, or 0. Out of memory is met in a hundred places, none of which
+ * knows more than the others: who meets it hands it on, and it is said here, as is any other error of which nobody has
+ * said anything; and that what was printed found no room.
  */
 int cli_status(const char *command, int err);
 
@@ -87,7 +90,8 @@ int cli_need_rights(void);
 unsigned cli_width(void);
 bool cli_colour(void);
 
-/* SIGINT, SIGTERM, `more` (0: none) and, but under nohup, SIGHUP come by the descriptor that is returned from now on. Or -errno. */
+/* SIGINT, SIGTERM, `more` (0: none) and, but under nohup, SIGHUP come by the descriptor that is returned from now on.
+ * Or -errno. */
 int cli_block_signals(int more);
 
 #endif

@@ -31,7 +31,9 @@ static char *beside_program(const char *name)
 
 char *cli_models_folder(void)
 {
-	static const char *const places[] = { "models", "../share/gaspbpf/models" }; /* in a build tree; where it was installed, or moved to */
+	static const char *const places[] = {
+		"models", "../share/gaspbpf/models"
+	}; /* in a build tree; where it was installed, or moved to */
 	const char *told = getenv("GASPBPF_MODELS");
 
 	if (told && *told)
@@ -218,18 +220,28 @@ static int parse_returns(enum returns_wish *wish, const char *text)
 enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD };
 
 static const struct argp_option choice_options[] = {
-	{ "pid", 'p', "PID[,PID...]", 0, "These processes; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started", 1 },
-	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default", 2 },
+	{ "pid", 'p', "PID[,PID...]", 0,
+	  "These processes; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started", 1 },
+	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default",
+	  2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
-	{ "build", OPTION_BUILD, "MODEL=BUILD", 0, "How the runtime in the program was built, such as upc=struct, where that cannot be told "
-	  "from the program; may repeat ('gaspbpf list --known' names the builds)", 2 },
-	{ "function", 'e', "PROTOTYPE", 0, "Observe this function of the program or a library, too, such as 'void my_phase(int step)'; "
-	  "a bare name will do; may repeat", 2 },
-	{ "placement", OPTION_PLACEMENT, "fast|entry", 0, "Put probes on the first instruction that is cheap to observe, where that "
-	  "is safe (the default), or always on a function's first instruction", 2 },
-	{ "returns", OPTION_RETURNS, "auto|trampoline|sites|none", 0, "How the end of a call is seen: by a return probe, which costs least but "
+	{ "build", OPTION_BUILD, "MODEL=BUILD", 0,
+	  "How the runtime in the program was built, such as upc=struct, where that cannot be told "
+	  "from the program; may repeat ('gaspbpf list --known' names the builds)",
+	  2 },
+	{ "function", 'e', "PROTOTYPE", 0,
+	  "Observe this function of the program or a library, too, such as 'void my_phase(int step)'; "
+	  "a bare name will do; may repeat",
+	  2 },
+	{ "placement", OPTION_PLACEMENT, "fast|entry", 0,
+	  "Put probes on the first instruction that is cheap to observe, where that "
+	  "is safe (the default), or always on a function's first instruction",
+	  2 },
+	{ "returns", OPTION_RETURNS, "auto|trampoline|sites|none", 0,
+	  "How the end of a call is seen: by a return probe, which costs least but "
 	  "breaks jobs in which exceptions, cancellation or changes of stack pass through the function; by probes on the function's own last "
-	  "instructions; or not at all (auto: the first of these that cannot harm this job)", 2 },
+	  "instructions; or not at all (auto: the first of these that cannot harm this job)",
+	  2 },
 	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
 	{ 0 }
 };
@@ -337,7 +349,9 @@ int cli_status(const char *command, int err)
 	if (log_has_failed() || err == -ECANCELED) /* the user's wish, or a child's, which has said why */
 		return err || lost ? 1 : 0;
 	if (lost && lost != -EPIPE) /* 'gaspbpf events | head' is no mistake */
-		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-lost));
+		log_error(
+			"standard output: %s: what was printed is not whole: make room there, or print to another place",
+			strerror(-lost));
 	else if (err == -ENOMEM)
 		log_error("%s: out of memory: free some memory and try again", command);
 	else if (err && err != -EPIPE)
@@ -384,6 +398,7 @@ int cli_need_rights(void)
 {
 	if (may_observe())
 		return 0;
-	log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+	log_error(
+		"observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
 	return -EPERM;
 }

@@ -2,8 +2,8 @@
 /*
  * config.c - options from a file.
  *
- * Each line becomes an argument of the command line, whose parser has the say. That an option exists, and has its value, is looked up here: a missing
- * value would be taken from the next line.
+ * Each line becomes an argument of the command line, whose parser has the say. That an option exists, and has its
+ * value, is looked up here: a missing value would be taken from the next line.
  */
 #include "cli/config.h"
 
@@ -32,7 +32,9 @@ static int check_owner(const char *path, int fd)
 		return -EINVAL;
 	}
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH)) {
-		log_error("%s: others may write to it: it tells a privileged program what to do: chown root and chmod go-w it", log_safe(path));
+		log_error(
+			"%s: others may write to it: it tells a privileged program what to do: chown root and chmod go-w it",
+			log_safe(path));
 		return -EPERM;
 	}
 	return 0;
@@ -72,7 +74,8 @@ static const struct argp_option *find_option(const struct argp *parser, const ch
 }
 
 /* "max-overhead = 1%", "max-overhead 1%" or "all", without blanks around. */
-static int add_line(const char *path, unsigned number, char *line, const struct argp *parser, struct text_list *arguments)
+static int add_line(const char *path, unsigned number, char *line, const struct argp *parser,
+		    struct text_list *arguments)
 {
 	const struct argp_option *option;
 	size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -81,15 +84,17 @@ static int add_line(const char *path, unsigned number, char *line, const struct 
 
 	option = *value && !isspace((unsigned char)*value) && *value != '=' ? NULL : find_option(parser, line, name);
 	if (!option) {
-		log_error("%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'", log_safe(path), number,
-			  log_safe(line));
+		log_error(
+			"%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'",
+			log_safe(path), number, log_safe(line));
 		return -EINVAL;
 	}
 	value = trim(value);
 	if (*value == '=')
 		value = trim(value + 1);
 	if (name == 6 && !strncmp(line, "config", name)) {
-		log_error("%s:%u: a file of options cannot name another one: put the options here", log_safe(path), number);
+		log_error("%s:%u: a file of options cannot name another one: put the options here", log_safe(path),
+			  number);
 		return -EINVAL;
 	}
 	if (!*value == (option->arg && !(option->flags & OPTION_ARG_OPTIONAL))) {
@@ -97,13 +102,14 @@ static int add_line(const char *path, unsigned number, char *line, const struct 
 			  option->arg ? "needs a value: put it behind the name" : "has no value: leave it out");
 		return -EINVAL;
 	}
-	length = *value ? asprintf(&argument, "--%.*s=%s", (int)name, line, value) : asprintf(&argument, "--%.*s", (int)name, line);
+	length = *value ? asprintf(&argument, "--%.*s=%s", (int)name, line, value)
+			: asprintf(&argument, "--%.*s", (int)name, line);
 	return append(arguments, length < 0 ? NULL : argument);
 }
 
 /*
- * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed: options that the parser knows, by their whole names. What a
- * privileged process reads must not be writable by others. 0 or -errno, said.
+ * Appends "--all", "--listen=127.0.0.1:9464", ... to the arguments, each malloc'ed: options that the parser knows, by
+ * their whole names. What a privileged process reads must not be writable by others. 0 or -errno, said.
  */
 static int read_file(const char *path, const struct argp *parser, struct text_list *arguments)
 {
@@ -153,7 +159,8 @@ static const char *named(int argc, char *const argv[])
 	return NULL;
 }
 
-int config_arguments(int argc, char *const argv[], const struct argp *parser, const char *usual, struct text_list *arguments, char **path)
+int config_arguments(int argc, char *const argv[], const struct argp *parser, const char *usual,
+		     struct text_list *arguments, char **path)
 {
 	const char *file = named(argc, argv);
 	bool must = file != NULL;
@@ -214,7 +221,8 @@ static bool is_one_of(const char *const *names, const char *name)
 	return *names;
 }
 
-static void print_changes(FILE *out, const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser, const char *const *but)
+static void print_changes(FILE *out, const struct text_list *was, const struct text_list *now, int argc,
+			  const struct argp *parser, const char *const *but)
 {
 	const struct argp_option *option = parser->options;
 
@@ -225,7 +233,8 @@ static void print_changes(FILE *out, const struct text_list *was, const struct t
 		print_changes(out, was, now, argc, child->argp, but);
 }
 
-char *config_changes(const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser, const char *const *but)
+char *config_changes(const struct text_list *was, const struct text_list *now, int argc, const struct argp *parser,
+		     const char *const *but)
 {
 	char *text = NULL;
 	size_t size;

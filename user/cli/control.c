@@ -22,9 +22,9 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define PATIENCE 10000000000ULL        /* ns */
+#define PATIENCE 10000000000ULL /* ns */
 #define STOPPED_PATIENCE 500000000ULL
-#define DUMP_PATIENCE 300000000000ULL  /* it may be gigabytes */
+#define DUMP_PATIENCE 300000000000ULL /* it may be gigabytes */
 #define TICK_MS 100
 
 struct options {
@@ -33,11 +33,10 @@ struct options {
 	bool quiet;
 };
 
-static const struct argp_option option_list[] = {
-	{ "pid", 'p', "PID", 0, "The process, or a launcher: all below it", 0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing but errors", 0 },
-	{ 0 }
-};
+static const struct argp_option option_list[] = { { "pid", 'p', "PID", 0, "The process, or a launcher: all below it",
+						    0 },
+						  { "quiet", 'q', NULL, 0, "Say nothing but errors", 0 },
+						  { 0 } };
 
 static const char about[] =
 	"Switches measurement of an observed process off or on, from outside: while it is off nothing of it is measured, and what was in progress ends "
@@ -87,7 +86,7 @@ static const struct argp parser = { option_list, parse, "-p PID off|on|dump", ab
 struct answers {
 	unsigned long changed, already;
 	bool done, forbidden, failed, silent;
-	char said[CONTROL_TEXT];     /* why it failed, or the files that were written, one on a line */
+	char said[CONTROL_TEXT]; /* why it failed, or the files that were written, one on a line */
 };
 
 static void note(struct answers *all, const char *text)
@@ -120,14 +119,14 @@ static void take(struct answers *all, const char *text)
 
 /* A recorder that has been asked. */
 struct asked {
-	int pid;                     /* 0: not known */
-	uint64_t until;              /* ns: it is waited for; later than that only if it says so */
-	uint64_t stopped;            /* ns: since when it has been seen stopped; 0: it runs */
+	int pid;          /* 0: not known */
+	uint64_t until;   /* ns: it is waited for; later than that only if it says so */
+	uint64_t stopped; /* ns: since when it has been seen stopped; 0: it runs */
 };
 
 struct asking {
 	struct asked *asked;
-	struct pollfd *fds;          /* beside them; fd -1: nothing more is waited for */
+	struct pollfd *fds; /* beside them; fd -1: nothing more is waited for */
 	size_t count, asked_room, fds_room;
 };
 
@@ -266,8 +265,9 @@ static void consider(const struct options *o, struct asked *asked, struct pollfd
 	if (!state) {
 		done_with(from); /* it has ended meanwhile */
 	} else if (stopped && now - asked->stopped >= STOPPED_PATIENCE) {
-		log_warn("control: the gaspbpf of process id %d does not answer: it is stopped: 'kill -CONT %d' lets it go on, and obey '%s'", asked->pid,
-			 asked->pid, o->word);
+		log_warn(
+			"control: the gaspbpf of process id %d does not answer: it is stopped: 'kill -CONT %d' lets it go on, and obey '%s'",
+			asked->pid, asked->pid, o->word);
 		all->silent = true;
 		done_with(from);
 	} else if (now >= asked->until) {
@@ -328,7 +328,8 @@ int command_control(int argc, char **argv)
 		else if (all.forbidden)
 			log_error("%d: it belongs to somebody else: ask its owner, or use sudo", o.pid);
 		else if (all.silent)
-			log_error("%d: no gaspbpf that answers observes it: see above for the one that does not", o.pid);
+			log_error("%d: no gaspbpf that answers observes it: see above for the one that does not",
+				  o.pid);
 		else if (!err)
 			log_error("%d: no running gaspbpf observes it: 'sudo gaspbpf -p %d' does", o.pid, o.pid);
 		return 1;

@@ -77,7 +77,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static bool is_wanted(const char *wanted, const struct model *model, const struct model_event *event)
 {
-	return !fnmatch(wanted, model->name, FNM_CASEFOLD) || !fnmatch(wanted, event->name, 0) || !fnmatch(wanted, event->own_name, 0);
+	return !fnmatch(wanted, model->name, FNM_CASEFOLD) || !fnmatch(wanted, event->name, 0) ||
+	       !fnmatch(wanted, event->own_name, 0);
 }
 
 bool event_is_chosen(const struct chosen_events *chosen, const struct model *model, const struct model_event *event)
@@ -119,7 +120,8 @@ static bool same_list(const struct event_list *a, const struct event_list *b)
 	bool same = a->stated == b->stated && a->count == b->count;
 
 	for (size_t i = 0; same && i < a->count; i++)
-		same = !strcmp(a->arguments[i].type, b->arguments[i].type) && !strcmp(a->arguments[i].name, b->arguments[i].name);
+		same = !strcmp(a->arguments[i].type, b->arguments[i].type) &&
+		       !strcmp(a->arguments[i].name, b->arguments[i].name);
 	return same;
 }
 
@@ -163,7 +165,8 @@ char *arguments_text(const struct event_list *list)
 	for (size_t i = 0; list && i < list->count; i++) {
 		const char *type = list->arguments[i].type;
 
-		fprintf(out, "%s%s%s%s", i ? ", " : "", type, type[strlen(type) - 1] == '*' ? "" : " ", list->arguments[i].name);
+		fprintf(out, "%s%s%s%s", i ? ", " : "", type, type[strlen(type) - 1] == '*' ? "" : " ",
+			list->arguments[i].name);
 	}
 	if (fclose(out)) {
 		free(text);
@@ -174,7 +177,8 @@ char *arguments_text(const struct event_list *list)
 
 static int print_header(const struct chosen_events *chosen, const char *include)
 {
-	const struct model *model = *chosen->names && !chosen->names[1] ? models_find(chosen->models, *chosen->names) : NULL;
+	const struct model *model = *chosen->names && !chosen->names[1] ? models_find(chosen->models, *chosen->names)
+									: NULL;
 
 	if (!model) {
 		log_error("--header: it is made of one model: name one, as in 'gaspbpf events upc --header'");

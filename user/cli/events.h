@@ -12,7 +12,7 @@
 /* The events that the user asked for. */
 struct chosen_events {
 	const struct model_set *models;
-	char **names;            /* of models and events, or patterns of these; NULL-terminated; empty: all */
+	char **names; /* of models and events, or patterns of these; NULL-terminated; empty: all */
 };
 
 bool event_is_chosen(const struct chosen_events *chosen, const struct model *model, const struct model_event *event);
@@ -20,13 +20,14 @@ bool model_is_chosen(const struct chosen_events *chosen, const struct model *mod
 
 /* A row of an event's table: types that have the same arguments share one. */
 struct event_row {
-	char types[32];          /* "Start, End" */
+	char types[32];                /* "Start, End" */
 	const struct event_list *list; /* NULL: no statement; the arguments are the values of the call */
 };
 
 /* At most EVENT_TYPES rows; returns how many. */
 size_t event_rows(const struct model_event *event, struct event_row *rows);
-/* "size_t nbytes, void *returnptr", "(none)"; of a row without a list "(values of the call)". To be freed; NULL: no memory. */
+/* "size_t nbytes, void *returnptr", "(none)"; of a row without a list "(values of the call)". To be freed; NULL: no
+ * memory. */
 char *arguments_text(const struct event_list *list);
 
 /* Each returns 0 or -errno. */

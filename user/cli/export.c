@@ -22,16 +22,14 @@ struct options {
 };
 
 static const struct argp_option option_list[] = {
-	{ "output", 'o', "FILE", 0, "Where to; the suffix chooses the format. May repeat", 0 },
-	{ 0 }
+	{ "output", 'o', "FILE", 0, "Where to; the suffix chooses the format. May repeat", 0 }, { 0 }
 };
 
-static const char about[] =
-	"Writes a recording in another format, which the suffix of the file chooses."
-	"\vExamples:\n"
-	"  gaspbpf export run.gasp -o run.json         for ui.perfetto.dev\n"
-	"  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
-	"\nFormats:\n";
+static const char about[] = "Writes a recording in another format, which the suffix of the file chooses."
+			    "\vExamples:\n"
+			    "  gaspbpf export run.gasp -o run.json         for ui.perfetto.dev\n"
+			    "  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
+			    "\nFormats:\n";
 
 static void print_formats(FILE *out)
 {

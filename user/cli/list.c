@@ -19,8 +19,8 @@ struct options {
 	struct choice choice;
 	struct text_list files;
 	bool json, all, only_models, every;
-	pid_t crash_handler; /* a process that has one; 0: none */
-	bool sessions; /* call and return are seen on one link, or whether they are is not known */
+	pid_t crash_handler;            /* a process that has one; 0: none */
+	bool sessions;                  /* call and return are seen on one link, or whether they are is not known */
 	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
@@ -29,7 +29,8 @@ enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY };
 static const struct argp_option option_table[] = {
 	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
 	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
-	{ "every-function", OPTION_EVERY, NULL, 0, "Where a probe would go in each function of the FILEs, known to a model or not", 1 },
+	{ "every-function", OPTION_EVERY, NULL, 0,
+	  "Where a probe would go in each function of the FILEs, known to a model or not", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
 	{ 0 }
 };
@@ -78,7 +79,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID\nFILE...\n--known", description, children, NULL, NULL };
+static const struct argp parser = {
+	option_table, parse, "-p PID\nFILE...\n--known", description, children, NULL, NULL
+};
 
 /* --- text -------------------------------------------------------------- */
 
@@ -92,8 +95,8 @@ void list_print_place(const struct image *image, uint64_t start, const struct pr
 	if (cost_ns)
 		snprintf(cost, sizeof(cost), "%u ns", cost_ns);
 	printf("0x%-8llx %-4s %-9s%-8s %-24s%s%s", (unsigned long long)start, distance,
-	       place->refused ? "refused" : site_class_name(place->class), cost, text, place->why ? "  stays there: " : "",
-	       place->why ?: "");
+	       place->refused ? "refused" : site_class_name(place->class), cost, text,
+	       place->why ? "  stays there: " : "", place->why ?: "");
 }
 
 void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, unsigned cost_ns)
@@ -169,8 +172,9 @@ static void print_absents(const struct plan *plan, const struct model *model, bo
 		}
 		if (!named++)
 			printf("  not there:\n");
-		printf("  %-34s %-34s %s%s%s\n", absent->function->event, absent->function->symbol, absence_text(absent->why),
-		       absent->image ? ": " : "", absent->image ? log_safe(absent->image->path) : "");
+		printf("  %-34s %-34s %s%s%s\n", absent->function->event, absent->function->symbol,
+		       absence_text(absent->why), absent->image ? ": " : "",
+		       absent->image ? log_safe(absent->image->path) : "");
 	}
 	if (unmapped) {
 		printf("  not there: %zu functions: %s (", unmapped, absence_text(ABSENT_NOT_MAPPED));
@@ -193,9 +197,10 @@ static void print_builds(const struct plan *plan, const struct model *model)
 		printf("  build: %s", build ? build->name : "unknown");
 		if (build && build->bits[0])
 			printf(" (%u, %u and %u bits)", build->bits[0], build->bits[1], build->bits[2]);
-		printf(": %s\n",
-		       plan_build_is_told(plan, model) ? "as told by --build" :
-		       build && build->ntests ? "recognised in the program" : "taken by default: the program does not tell; --build does");
+		printf(": %s\n", plan_build_is_told(plan, model) ? "as told by --build"
+				 : build && build->ntests
+					 ? "recognised in the program"
+					 : "taken by default: the program does not tell; --build does");
 	}
 }
 
@@ -204,7 +209,8 @@ static void print_unseen(const struct model *model)
 	if (model->nunseen)
 		printf("  not observable here, or not all of it:\n");
 	for (size_t i = 0; i < model->nunseen; i++)
-		printf("  %-34s %s%s\n", model->unseen[i].event, model->unseen[i].partly ? "in part: " : "", model->unseen[i].why);
+		printf("  %-34s %s%s\n", model->unseen[i].event, model->unseen[i].partly ? "in part: " : "",
+		       model->unseen[i].why);
 }
 
 static bool is_chosen(const struct plan *plan, const struct model *model)
@@ -222,7 +228,9 @@ static void print_model(const struct options *o, const struct plan *plan, const 
 	for (size_t i = 0; i < plan->nsites; i++)
 		sites += same_model(plan->sites[i].function, model);
 	printf("%s: %zu functions found%s\n", model->name, sites,
-	       is_chosen(plan, model) ? "" : model->alone ? ", not observed unless asked for with -m" : "");
+	       is_chosen(plan, model) ? ""
+	       : model->alone         ? ", not observed unless asked for with -m"
+				      : "");
 	for (size_t i = 0; i < plan->nsites; i++)
 		if (same_model(plan->sites[i].function, model))
 			print_site(&plan->sites[i], o->cost_ns);
@@ -259,7 +267,8 @@ static void print_images(const struct plan *plan)
 	}
 }
 
-/* A return probe stands in for the return address of a call in progress, and who prints a backtrace then gets no further. */
+/* A return probe stands in for the return address of a call in progress, and who prints a backtrace then gets no
+ * further. */
 static void print_crashes(const struct options *o, const struct plan *plan)
 {
 	size_t count = 0;
@@ -454,7 +463,8 @@ static int show(const struct options *o, const struct plan *plan)
 	return 0;
 }
 
-/* What a call costs at each class of place, on this machine. Only who may observe can measure it, with probes in gaspbpf itself. */
+/* What a call costs at each class of place, on this machine. Only who may observe can measure it, with probes in
+ * gaspbpf itself. */
 static void measure_costs(unsigned cost_ns[SITE_CLASSES], bool *sessions)
 {
 	struct kernel_options options = { .ring_bytes = 1 << 20, .quiet = true };

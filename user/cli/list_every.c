@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * list_every.c - gaspbpf list --every-function: where a probe would go in each function of a file, whatever the models say.
+ * list_every.c - gaspbpf list --every-function: where a probe would go in each function of a file, whatever the models
+ * say.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +40,8 @@ static const struct symbol **functions_of(const struct image *image, size_t *cou
 }
 
 /* The instructions by which its calls end; see exits.c. */
-static void json_ends(struct json *j, const struct image *image, const struct symbol *symbol, const struct probe_place *place)
+static void json_ends(struct json *j, const struct image *image, const struct symbol *symbol,
+		      const struct probe_place *place)
 {
 	struct site_exit *exits;
 	size_t count;
@@ -50,7 +52,10 @@ static void json_ends(struct json *j, const struct image *image, const struct sy
 	for (size_t i = 0; i < count; i++) {
 		json_object(j);
 		json_key_uint(j, "offset", exits[i].offset);
-		json_key_string(j, "kind", exits[i].how == GB_EXIT_RETURN ? "ret" : exits[i].how == GB_EXIT_JUMP ? "jump" : "jump if");
+		json_key_string(j, "kind",
+				exits[i].how == GB_EXIT_RETURN ? "ret"
+				: exits[i].how == GB_EXIT_JUMP ? "jump"
+							       : "jump if");
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -131,7 +136,7 @@ static int show_file(const struct image *image, const struct place_options *opti
 }
 
 static int show_files(const struct text_list *files, const struct place_options *options, const unsigned *cost_ns,
-		     struct json *j)
+		      struct json *j)
 {
 	int err = 0;
 
@@ -141,7 +146,8 @@ static int show_files(const struct text_list *files, const struct place_options 
 		err = image_open_file(&image, files->items[i]);
 		if (err) {
 			if (err == -ENOEXEC)
-				log_error("%s: not an x86-64 ELF program or library: name one", log_safe(files->items[i]));
+				log_error("%s: not an x86-64 ELF program or library: name one",
+					  log_safe(files->items[i]));
 			break;
 		}
 		err = show_file(image, options, cost_ns, j);

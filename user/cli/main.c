@@ -22,7 +22,8 @@ static const struct {
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "export", command_export, "a recording in another format: Chrome trace, event list" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
-	{ "simulate", command_simulate, "replay a recording with other times: another network, no locks, your own plug-in" },
+	{ "simulate", command_simulate,
+	  "replay a recording with other times: another network, no locks, your own plug-in" },
 	{ "monitor", command_monitor, "count the events of all jobs of a machine, or of some, for months" },
 	{ "list", command_list, "what could be observed in a process or file, and what could not" },
 	{ "events", command_events, "every event with its number, types and arguments; where tests have seen it" },
@@ -37,7 +38,8 @@ static int help(FILE *out)
 	      "       gaspbpf [record] [-o FILE]... -- COMMAND...\n"
 	      "       gaspbpf COMMAND [OPTION...]\n"
 	      "Join a running parallel job and see its GASP events.\n\n"
-	      "Commands:\n", out);
+	      "Commands:\n",
+	      out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
 	fputs("\nExamples:\n"
@@ -45,7 +47,8 @@ static int help(FILE *out)
 	      "  sudo gaspbpf -p 4242 -d 10s                  for ten seconds; a launcher's PID means all its ranks\n"
 	      "  sudo gaspbpf -p 4242 -o run.gasp -o run.json record, and a trace for ui.perfetto.dev\n"
 	      "  sudo gaspbpf -- ./job 64                     start a job and miss nothing of it\n"
-	      "\n'gaspbpf COMMAND --help' tells more; 'gaspbpf record --help' has the options of the main job.\n", out);
+	      "\n'gaspbpf COMMAND --help' tells more; 'gaspbpf record --help' has the options of the main job.\n",
+	      out);
 	return out == stderr ? 2 : 0;
 }
 
@@ -54,8 +57,8 @@ static void ignore(int signal)
 }
 
 /*
- * Writing into a pipe that nobody reads, and beyond the limit on the size of files (ulimit -f), are errors like others. By a handler: it does not pass on
- * to a command that is started.
+ * Writing into a pipe that nobody reads, and beyond the limit on the size of files (ulimit -f), are errors like others.
+ * By a handler: it does not pass on to a command that is started.
  */
 static void outlive_writing(void)
 {

@@ -2,7 +2,8 @@
 /*
  * monitor.c - counts of a whole machine, for months: gaspbpf monitor.
  *
- * What is counted is for user/monitor to know; here is what the user asks for, the loop, and what is printed (monitor_print.c).
+ * What is counted is for user/monitor to know; here is what the user asks for, the loop, and what is printed
+ * (monitor_print.c).
  */
 #include <argp.h>
 #include <errno.h>
@@ -33,8 +34,9 @@
 #define DEFAULT_BUDGET 0.01
 #define DEFAULT_INTERVAL 10000000000ULL /* ns */
 #define DEFAULT_LINGER 60000000000ULL   /* ns; scrapers come more often than that */
-#define STATUS_VAIN 2     /* exit status: wrong options, or rights that are missing. The unit knows it, and does not try again */
-#define PAUSE_MS 2        /* between two steps, so that a burst of news is read at once */
+#define STATUS_VAIN \
+	2 /* exit status: wrong options, or rights that are missing. The unit knows it, and does not try again */
+#define PAUSE_MS 2 /* between two steps, so that a burst of news is read at once */
 
 struct options {
 	struct choice choice;
@@ -52,24 +54,51 @@ struct options {
 	char **argv;
 };
 
-enum { OPTION_ALL = 300, OPTION_COMM, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_BUDGET, OPTION_INTERVAL, OPTION_JSON, OPTION_PROCESSES, OPTION_LAZY, OPTION_LINGER, OPTION_UNPRIVILEGED };
+enum {
+	OPTION_ALL = 300,
+	OPTION_COMM,
+	OPTION_CGROUP,
+	OPTION_USER,
+	OPTION_JOB,
+	OPTION_BUDGET,
+	OPTION_INTERVAL,
+	OPTION_JSON,
+	OPTION_PROCESSES,
+	OPTION_LAZY,
+	OPTION_LINGER,
+	OPTION_UNPRIVILEGED
+};
 
 static const struct argp_option option_table[] = {
-	{ "all", OPTION_ALL, NULL, 0, "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
-	{ "comm", OPTION_COMM, "NAME", 0, "Processes of this name ('*' and '?' as usual); may repeat, as --cgroup, --slurm-job and --user", 1 },
-	{ "cgroup", OPTION_CGROUP, "PATH", 0, "Processes in this cgroup and below it: /system.slice/slurmstepd.scope", 1 },
+	{ "all", OPTION_ALL, NULL, 0,
+	  "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
+	{ "comm", OPTION_COMM, "NAME", 0,
+	  "Processes of this name ('*' and '?' as usual); may repeat, as --cgroup, --slurm-job and --user", 1 },
+	{ "cgroup", OPTION_CGROUP, "PATH", 0, "Processes in this cgroup and below it: /system.slice/slurmstepd.scope",
+	  1 },
 	{ "user", OPTION_USER, "NAME|UID", 0, "Processes of this user", 1 },
-	{ "slurm-job", OPTION_JOB, "ID", 0, "Processes of this job, by its variable in their environment or by their cgroup", 1 },
-	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0, "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
-	  "but not every one timed, then their probes come out for a while, and it is told for how long", 2 },
-	{ "max-processes", OPTION_PROCESSES, "N", 0, "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
-	{ "lazy", OPTION_LAZY, NULL, 0, "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
-	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too", 2 },
-	{ "unprivileged", OPTION_UNPRIVILEGED, NULL, 0, "End at once rather than keep rights while looking at others' files: before Linux 6.6, and where /proc shows only who has rights "
-	  "others' processes, observing needs them (docs/security-privileges.md)", 2 },
-	{ "interval", OPTION_INTERVAL, "TIME", 0, "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
-	{ "linger", OPTION_LINGER, "TIME", 0, "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of that time "
-	  "has it whole; the last 512 of them at most", 4 },
+	{ "slurm-job", OPTION_JOB, "ID", 0,
+	  "Processes of this job, by its variable in their environment or by their cgroup", 1 },
+	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0,
+	  "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
+	  "but not every one timed, then their probes come out for a while, and it is told for how long",
+	  2 },
+	{ "max-processes", OPTION_PROCESSES, "N", 0,
+	  "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
+	{ "lazy", OPTION_LAZY, NULL, 0,
+	  "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
+	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too",
+	  2 },
+	{ "unprivileged", OPTION_UNPRIVILEGED, NULL, 0,
+	  "End at once rather than keep rights while looking at others' files: before Linux 6.6, and where /proc shows only who has rights "
+	  "others' processes, observing needs them (docs/security-privileges.md)",
+	  2 },
+	{ "interval", OPTION_INTERVAL, "TIME", 0,
+	  "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
+	{ "linger", OPTION_LINGER, "TIME", 0,
+	  "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of that time "
+	  "has it whole; the last 512 of them at most",
+	  4 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
 	{ "output", 'o', "FOLDER|FILE", 0, "With --flight: where its dumps go", 4 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
@@ -126,7 +155,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return add_name(&o->comms, "--comm", argument, state);
 	case OPTION_CGROUP:
 		if (*argument != '/')
-			argp_error(state, "--cgroup %s: not a path: use one of /proc/PID/cgroup, such as /system.slice", log_safe(argument));
+			argp_error(state, "--cgroup %s: not a path: use one of /proc/PID/cgroup, such as /system.slice",
+				   log_safe(argument));
 		return -cli_append(&o->cgroups, argument);
 	case OPTION_USER:
 		return add_name(&o->users, "--user", argument, state);
@@ -137,7 +167,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (!strcmp(argument, "none"))
 			break;
 		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
-			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 1%%, or none", log_safe(argument));
+			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 1%%, or none",
+				   log_safe(argument));
 		o->budget /= 100;
 		break;
 	case OPTION_PROCESSES:
@@ -147,7 +178,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_INTERVAL:
 		if (parse_time(argument, &o->interval) || o->interval < 100000000)
-			argp_error(state, "--interval %s: not a time of at least 100ms: use 10, 500ms, 2m", log_safe(argument));
+			argp_error(state, "--interval %s: not a time of at least 100ms: use 10, 500ms, 2m",
+				   log_safe(argument));
 		break;
 	case OPTION_LINGER:
 		if (parse_time(argument, &o->linger))
@@ -170,15 +202,19 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->quiet = true;
 		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: not an option: 'gaspbpf -- COMMAND' starts and observes a command", log_safe(argument));
+		argp_error(state, "%s: not an option: 'gaspbpf -- COMMAND' starts and observes a command",
+			   log_safe(argument));
 		break;
 	case ARGP_KEY_END:
-		if (!o->all && !o->choice.pids.count && !o->comms.count && !o->cgroups.count && !o->users.count && !o->jobs.count)
-			argp_error(state, "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
+		if (!o->all && !o->choice.pids.count && !o->comms.count && !o->cgroups.count && !o->users.count &&
+		    !o->jobs.count)
+			argp_error(state,
+				   "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
 		if (o->service.listen && !o->json && !o->interval)
 			o->quiet = true;
 		if (o->output && !o->flight.on)
-			argp_error(state, "-o %s: goes with --flight: 'gaspbpf -p PID -o FILE' records", log_safe(o->output));
+			argp_error(state, "-o %s: goes with --flight: 'gaspbpf -p PID -o FILE' records",
+				   log_safe(o->output));
 		wrong = o->output ? flight_set_path(&o->flight, o->output) : NULL;
 		if (wrong)
 			argp_error(state, "-o %s: %s", log_safe(o->output), wrong);
@@ -191,7 +227,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {
+	{ &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 }
+};
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
 
 /* Names become numbers. 0 or -errno, said. */
@@ -206,7 +244,8 @@ static int find_users(struct options *o)
 		unsigned long uid = entry ? entry->pw_uid : strtoul(o->users.items[i], &end, 10);
 
 		if (!entry && (!*o->users.items[i] || *end || uid >= UINT32_MAX)) {
-			log_error("--user %s: no such user: give a name or a number that 'id' knows", log_safe(o->users.items[i]));
+			log_error("--user %s: no such user: give a name or a number that 'id' knows",
+				  log_safe(o->users.items[i]));
 			return -ENOENT;
 		}
 		o->uids[i] = uid;
@@ -225,8 +264,11 @@ static void look_for_cgroups(const struct options *o)
 		const char *path = o->cgroups.items[i];
 		char whole[PATH_MAX];
 
-		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) < (int)sizeof(whole) && access(whole, F_OK))
-			log_warn("--cgroup %s: there is none of this name now: it counts from when it comes", log_safe(path));
+		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) <
+			    (int)sizeof(whole) &&
+		    access(whole, F_OK))
+			log_warn("--cgroup %s: there is none of this name now: it counts from when it comes",
+				 log_safe(path));
 	}
 }
 
@@ -265,11 +307,11 @@ static int min_timeout(int timeout, uint64_t now, uint64_t due)
 
 struct watch {
 	const struct options *options;
-	struct monitor *m;         /* NULL: not open yet */
+	struct monitor *m; /* NULL: not open yet */
 	struct monitor_flight *flight;
 	struct service *service;
 	int signals;
-	bool end, reload;          /* asked for */
+	bool end, reload; /* asked for */
 	bool serving;
 };
 
@@ -315,7 +357,9 @@ static bool breathe(void *context)
 static void wait_for_something(struct watch *w, int timeout)
 {
 	struct pollfd fds[] = {
-		{ .fd = w->signals, .events = POLLIN }, { .fd = monitor_fd(w->m), .events = POLLIN }, { .fd = service_fd(w->service), .events = POLLIN },
+		{ .fd = w->signals, .events = POLLIN },
+		{ .fd = monitor_fd(w->m), .events = POLLIN },
+		{ .fd = service_fd(w->service), .events = POLLIN },
 		{ .fd = control_fd(monitor_flight_control(w->flight)), .events = POLLIN },
 	};
 
@@ -369,7 +413,8 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 	err = config_arguments(argc, argv, &parser, argc == 1 ? SERVICE_CONFIG : NULL, &o->arguments, &o->config);
 	if (err)
 		return err;
-	if (again && !service_try(&parser, o->arguments.count, o->arguments.items, &(struct options){ .budget = DEFAULT_BUDGET }))
+	if (again && !service_try(&parser, o->arguments.count, o->arguments.items,
+				  &(struct options){ .budget = DEFAULT_BUDGET }))
 		return -EINVAL;
 	cli_parse(&parser, o->arguments.count, o->arguments.items, o);
 	return find_users(o);
@@ -378,14 +423,23 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 static struct monitor_choice wanted(const struct options *o)
 {
 	return (struct monitor_choice){
-		.all = o->all, .pids = o->choice.pids.pids, .npids = o->choice.pids.count, .comms = o->comms.items, .ncomms = o->comms.count,
-		.cgroups = o->cgroups.items, .ncgroups = o->cgroups.count, .users = o->uids, .nusers = o->users.count,
-		.jobs = o->jobs.items, .njobs = o->jobs.count,
+		.all = o->all,
+		.pids = o->choice.pids.pids,
+		.npids = o->choice.pids.count,
+		.comms = o->comms.items,
+		.ncomms = o->comms.count,
+		.cgroups = o->cgroups.items,
+		.ncgroups = o->cgroups.count,
+		.users = o->uids,
+		.nusers = o->users.count,
+		.jobs = o->jobs.items,
+		.njobs = o->jobs.count,
 	};
 }
 
 /* What a file that is read again changes at once. */
-static const char *const at_once[] = { "all", "pid", "comm", "cgroup", "user", "slurm-job", "listen", "max-series", "verbose", NULL };
+static const char *const at_once[] = { "all",       "pid",    "comm",       "cgroup",  "user",
+				       "slurm-job", "listen", "max-series", "verbose", NULL };
 
 static void say_changes(const struct options *was, const struct options *now)
 {
@@ -397,8 +451,8 @@ static void say_changes(const struct options *was, const struct options *now)
 }
 
 /*
- * SIGHUP. *chosen: the options whose choice of processes holds now, others than those that the monitor began with (`first`) or NULL.
- * 0, or -ECANCELED: the program is to end.
+ * SIGHUP. *chosen: the options whose choice of processes holds now, others than those that the monitor began with
+ * (`first`) or NULL. 0, or -ECANCELED: the program is to end.
  */
 static int reload(struct watch *w, const struct options *first, struct options **chosen)
 {
@@ -429,7 +483,8 @@ static int reload(struct watch *w, const struct options *first, struct options *
 		return err;
 	if (err) {
 		log_set_level(level);
-		log_error("%s: not taken: what was before goes on: mend the file and send SIGHUP again", log_safe(first->config));
+		log_error("%s: not taken: what was before goes on: mend the file and send SIGHUP again",
+			  log_safe(first->config));
 	} else {
 		say_changes(first, *chosen);
 		if (service_url(w->service))
@@ -492,28 +547,34 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 {
 	const struct watch *w = context;
 	const struct options *o = w->options;
-	char *folder = o->output ?: (char []){ "." };
+	char *folder = o->output ?: (char[]){ "." };
 	struct text_list written = { .items = &folder, .count = o->flight.on };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 
-	*privileged = !rights_give_up(kernel, &(struct rights_later){ .written = &written, .control = monitor_flight_control(w->flight) });
+	*privileged = !rights_give_up(
+		kernel, &(struct rights_later){ .written = &written, .control = monitor_flight_control(w->flight) });
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {
-		log_error("--unprivileged: on this machine rights would have to be kept: %s: see docs/security-privileges.md, or leave the option out",
-			  events ? "before Linux 6.6 each probe is a perf event" : "nothing works without them (is /proc mounted with hidepid?)");
+		log_error(
+			"--unprivileged: on this machine rights would have to be kept: %s: see docs/security-privileges.md, or leave the option out",
+			events ? "before Linux 6.6 each probe is a perf event"
+			       : "nothing works without them (is /proc mounted with hidepid?)");
 		return -EPERM;
 	}
 	if (events)
 		log_info("the rights that observing needs are kept: each probe is a perf event here");
 	else
-		log_warn("the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
+		log_warn(
+			"the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
 	if (!keep_privileges_to_observe(events))
-		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
+		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer",
+			 strerror(errno));
 	return 0;
 }
 
-static int open_and_watch(struct watch *w, struct options *o, const struct monitor_options *options, struct options **chosen)
+static int open_and_watch(struct watch *w, struct options *o, const struct monitor_options *options,
+			  struct options **chosen)
 {
 	struct monitor *m = NULL;
 	int err = monitor_open(&m, options);
@@ -529,12 +590,20 @@ static int run(struct options *o, const struct model_set *models)
 {
 	struct watch w = { .options = o, .signals = block_signals(o) };
 	struct monitor_options options = {
-		.models = models, .wish = o->choice.models, .prepare = prepare, .prepare_context = &o->choice,
-		.choice = wanted(o), .lazy = o->lazy, .budget = o->budget, .most_processes = o->most_processes,
+		.models = models,
+		.wish = o->choice.models,
+		.prepare = prepare,
+		.prepare_context = &o->choice,
+		.choice = wanted(o),
+		.lazy = o->lazy,
+		.budget = o->budget,
+		.most_processes = o->most_processes,
 		/* A line of JSON has those once more that ended since the one before. */
 		.linger_ns = o->json && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
-		.loaded = drop_privileges, .loaded_context = &w,
-		.breathe = breathe, .breathe_context = &w,
+		.loaded = drop_privileges,
+		.loaded_context = &w,
+		.breathe = breathe,
+		.breathe_context = &w,
 	};
 	struct options *chosen = NULL;
 	int err = 0;

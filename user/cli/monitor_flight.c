@@ -2,9 +2,10 @@
 /*
  * monitor_flight.c - the flight recorder of 'gaspbpf monitor'.
  *
- * The monitor counts in the kernel; for a flight recorder each call goes through the rings as well, and a capture takes it from there, as in 'gaspbpf
- * -p'. What a capture knows of processes, threads and call sites grows as long as it lives; a monitor lives for months. So when that is too
- * much, or when the monitor forgets the files that are gone, the capture begins anew, and with it the time that a dump can reach back.
+ * The monitor counts in the kernel; for a flight recorder each call goes through the rings as well, and a capture takes
+ * it from there, as in 'gaspbpf -p'. What a capture knows of processes, threads and call sites grows as long as it
+ * lives; a monitor lives for months. So when that is too much, or when the monitor forgets the files that are gone, the
+ * capture begins anew, and with it the time that a dump can reach back.
  */
 #include "cli/monitor_flight.h"
 
@@ -29,10 +30,10 @@ struct monitor_flight {
 	struct capture_session *capture; /* NULL: nothing is probed yet */
 	struct flight *flight;
 	struct control *control;
-	pid_t *pids;             /* that are watched */
+	pid_t *pids; /* that are watched */
 	size_t npids, pids_room;
-	uint64_t checked;        /* ns */
-	int err;                 /* that a hook met */
+	uint64_t checked; /* ns */
+	int err;          /* that a hook met */
 };
 
 static void describe_run(struct def_run *run)
@@ -77,7 +78,7 @@ static int open_capture(struct monitor_flight *f, struct monitor *m)
 
 	describe_run(&f->definitions.run);
 	kernel_costs(kernel, &costs);
-	for (int class = 0; class < SITE_CLASSES; class++) {
+	for (int class = 0; class < SITE_CLASSES; class ++) {
 		f->definitions.run.cost_ns[class] = costs.call[class];
 		f->definitions.run.floor_ns[class] = costs.floor[class];
 	}
@@ -115,7 +116,8 @@ static void on_renewing(void *context, struct monitor *m)
 	close_capture(f);
 }
 
-static void on_came(void *context, struct monitor *m, const struct process *process, uint64_t blind_from, uint64_t blind_to)
+static void on_came(void *context, struct monitor *m, const struct process *process, uint64_t blind_from,
+		    uint64_t blind_to)
 {
 	struct monitor_flight *f = context;
 
@@ -149,7 +151,12 @@ struct monitor_watcher monitor_flight_watcher(struct monitor_flight *f)
 {
 	if (!f)
 		return (struct monitor_watcher){ 0 };
-	return (struct monitor_watcher){ .grown = on_grown, .renewing = on_renewing, .came = on_came, .left = on_left, .changed = on_changed, .context = f };
+	return (struct monitor_watcher){ .grown = on_grown,
+					 .renewing = on_renewing,
+					 .came = on_came,
+					 .left = on_left,
+					 .changed = on_changed,
+					 .context = f };
 }
 
 /* --- dumps ------------------------------------------------------------------- */

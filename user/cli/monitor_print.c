@@ -31,14 +31,17 @@ struct process_before {
 /* 0 or -ENOMEM. */
 static int sum_up(struct process_before *sum, const struct monitor_process *p)
 {
-	*sum = (struct process_before){ .pid = p->pid, .start_time = p->start_time, .events = calloc(p->nevents + 1, sizeof(*sum->events)) };
+	*sum = (struct process_before){ .pid = p->pid,
+					.start_time = p->start_time,
+					.events = calloc(p->nevents + 1, sizeof(*sum->events)) };
 	if (!sum->events)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nevents; i++) {
 		const struct monitor_amounts *a = &p->events[i].amounts;
 
 		sum->calls += a->calls;
-		sum->events[sum->nevents++] = (struct event_before){ p->events[i].event, a->timed, a->sized, a->skipped, a->ns, a->bytes };
+		sum->events[sum->nevents++] = (struct event_before){ p->events[i].event, a->timed, a->sized,
+								     a->skipped,         a->ns,    a->bytes };
 	}
 	return 0;
 }
@@ -61,7 +64,8 @@ static struct event_before event_was(const struct process_before *process, uint3
 	return (struct event_before){ .event = event };
 }
 
-/* What calls had of something since then; those that were only counted had as much as the others, as far as anybody knows. */
+/* What calls had of something since then; those that were only counted had as much as the others, as far as anybody
+ * knows. */
 static double all_of(double known, double calls, double skipped, double mean_before)
 {
 	return known + skipped * (calls ? known / calls : mean_before);
@@ -115,8 +119,10 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 
 	if (localtime_r(&clock, &local))
 		strftime(when, sizeof(when), "%F %T", &local);
-	fprintf(out, "%s  %zu process%s (%llu came, %llu ended)\n  cost: probes %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB", when, now->nalive, now->nalive == 1 ? "" : "es",
-		(unsigned long long)now->noticed, (unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
+	fprintf(out,
+		"%s  %zu process%s (%llu came, %llu ended)\n  cost: probes %.2f%% of a CPU, gaspbpf %.2f%%, %.1f MiB",
+		when, now->nalive, now->nalive == 1 ? "" : "es", (unsigned long long)now->noticed,
+		(unsigned long long)now->ended, 100 * (now->cost_ns - before->cost_ns) / since,
 		100 * (now->own_cpu_ns - before->own_cpu_ns) / since, now->own_bytes / 1048576.0);
 	if (now->lost)
 		fprintf(out, "  LOST %llu calls (no room)", (unsigned long long)now->lost);
@@ -124,9 +130,11 @@ static void print_head(const struct monitor_snapshot *now, const struct monitor_
 	if (!now->ready)
 		fprintf(out, "  not ready: %zu of %zu libraries have their probes\n", now->registered, now->libraries);
 	if (now->late)
-		fprintf(out, "  late*: %llu times a process could call before its probes were in, up to %s\n", (unsigned long long)now->late, format_time(late, now->late_longest_ns));
+		fprintf(out, "  late*: %llu times a process could call before its probes were in, up to %s\n",
+			(unsigned long long)now->late, format_time(late, now->late_longest_ns));
 	if (now->unseen)
-		fprintf(out, "  unseen: %llu processes had ended before they could be looked at\n", (unsigned long long)now->unseen);
+		fprintf(out, "  unseen: %llu processes had ended before they could be looked at\n",
+			(unsigned long long)now->unseen);
 }
 
 /* A second. Calls that were only counted moved as much as the others, as far as anybody knows. */
@@ -145,7 +153,8 @@ static void print_events(const struct monitor_snapshot *now, const struct monito
 	for (size_t i = 0; i < now->nevents; i++) {
 		const struct monitor_event *event = &now->events[i];
 		struct monitor_amounts was = { 0 };
-		char rate[FORMAT_SIZE] = "-", mean[FORMAT_SIZE] = "-", bytes[FORMAT_SIZE + 1] = "-", calls[FORMAT_SIZE], note[16] = "";
+		char rate[FORMAT_SIZE] = "-", mean[FORMAT_SIZE] = "-", bytes[FORMAT_SIZE + 1] = "-", calls[FORMAT_SIZE],
+		     note[16] = "";
 		uint64_t timed, sized, skipped;
 
 		if (i < before->nevents)
@@ -153,7 +162,8 @@ static void print_events(const struct monitor_snapshot *now, const struct monito
 		if (event->total.calls == was.calls && event->every)
 			continue;
 		if (!any)
-			fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", "Event", "Calls", "Rate", "Mean", "Bytes/s", "Timed");
+			fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", "Event", "Calls", "Rate", "Mean", "Bytes/s",
+				"Timed");
 		any = true;
 		timed = event->total.timed - was.timed;
 		sized = event->total.sized - was.sized;
@@ -168,9 +178,11 @@ static void print_events(const struct monitor_snapshot *now, const struct monito
 			snprintf(note, sizeof(note), "out");
 		else if (event->every > 1)
 			snprintf(note, sizeof(note), "1/%u", event->every);
-		fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", event->name, format_count(calls, event->total.calls), rate, mean, bytes, note);
+		fprintf(out, "  %-29s %11s %9s %9s %9s %6s\n", event->name, format_count(calls, event->total.calls),
+			rate, mean, bytes, note);
 		if (event->total.inner)
-			fprintf(out, "  %-29s %11s\n", "  made by the runtime (inner)", format_count(calls, event->total.inner));
+			fprintf(out, "  %-29s %11s\n", "  made by the runtime (inner)",
+				format_count(calls, event->total.inner));
 	}
 }
 
@@ -216,7 +228,8 @@ static int print_processes(const struct monitor_snapshot *now, const struct moni
 		list[i] = busy_since(&now->processes[i], was(before, &now->processes[i]));
 	qsort(list, count, sizeof(*list), by_time);
 	if (count)
-		fprintf(out, "  %7s %-15s %-8s %4s %-9s %9s %8s %9s\n", "Pid", "Name", "User", "Rank", "Job", "Calls/s", "In calls", "Bytes/s");
+		fprintf(out, "  %7s %-15s %-8s %4s %-9s %9s %8s %9s\n", "Pid", "Name", "User", "Rank", "Job", "Calls/s",
+			"In calls", "Bytes/s");
 	for (size_t i = 0; i < count && i < PROCESSES_SHOWN; i++) {
 		const struct monitor_process *p = list[i].process;
 		const char *about = list[i].estimated ? "~" : "";
@@ -225,9 +238,14 @@ static int print_processes(const struct monitor_snapshot *now, const struct moni
 		if (p->rank >= 0)
 			snprintf(rank, sizeof(rank), "%ld", p->rank);
 		snprintf(share, sizeof(share), "%s%.1f%%", about, list[i].ns / 1e7 / since);
-		snprintf(moved, sizeof(moved), "%s%s", list[i].bytes ? about : "", format_bytes(bytes, list[i].bytes / since));
-		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s%s\n", p->pid, log_safe(p->comm), log_safe(p->user), rank,
-			*p->job ? log_safe(p->job) : "-", format_rate(rate, list[i].calls / since), share, moved, p->lost ? " LOST some" : p->blind_ns ? "*" : "");
+		snprintf(moved, sizeof(moved), "%s%s", list[i].bytes ? about : "",
+			 format_bytes(bytes, list[i].bytes / since));
+		fprintf(out, "  %7d %-15s %-8.8s %4s %-9.9s %9s %8s %9s%s\n", p->pid, log_safe(p->comm),
+			log_safe(p->user), rank, *p->job ? log_safe(p->job) : "-",
+			format_rate(rate, list[i].calls / since), share, moved,
+			p->lost       ? " LOST some"
+			: p->blind_ns ? "*"
+				      : "");
 	}
 	if (count > PROCESSES_SHOWN)
 		fprintf(out, "  ... and %zu more\n", count - PROCESSES_SHOWN);

@@ -22,7 +22,8 @@ struct monitor_before {
 int monitor_print_begin(const struct monitor_snapshot *now, struct monitor_before *before);
 /* What happened since then. 0 or -errno. */
 int monitor_print_table(const struct monitor_snapshot *now, struct monitor_before *before, FILE *out);
-/* One line, everything since the monitor began; processes that have ended since the line before are in it once more. 0 or -errno. */
+/* One line, everything since the monitor began; processes that have ended since the line before are in it once more. 0
+ * or -errno. */
 int monitor_print_json(const struct monitor_snapshot *now, struct monitor_before *before, FILE *out);
 void monitor_print_free(struct monitor_before *before);
 

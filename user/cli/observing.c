@@ -9,13 +9,20 @@
 enum { OPTION_SCOPE = 380, OPTION_RINGS, OPTION_BUDGET, OPTION_ALL_PROCESSES };
 
 static const struct argp_option option_table[] = {
-	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0, "Take no more of any thread's time than this: of functions called too often only one call in so many is followed, "
-	  "then none, then their probes are taken out; all of it is told, and undone when the load falls", 2 },
-	{ "scope", OPTION_SCOPE, "auto|process|file", 0, "Put breakpoints into the observed processes only, or into every process "
-	  "that maps the library (auto: the first for up to 4 processes)", 2 },
-	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)", 2 },
-	{ "all-processes", OPTION_ALL_PROCESSES, NULL, 0, "Observe launchers, shells and the like, too: what only starts others is left out otherwise, and beside a "
-	  "parallel runtime also programs that map none", 2 },
+	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0,
+	  "Take no more of any thread's time than this: of functions called too often only one call in so many is followed, "
+	  "then none, then their probes are taken out; all of it is told, and undone when the load falls",
+	  2 },
+	{ "scope", OPTION_SCOPE, "auto|process|file", 0,
+	  "Put breakpoints into the observed processes only, or into every process "
+	  "that maps the library (auto: the first for up to 4 processes)",
+	  2 },
+	{ "ring-size", OPTION_RINGS, "SIZE", 0, "Memory for events on their way, all CPUs together (default 32 MiB)",
+	  2 },
+	{ "all-processes", OPTION_ALL_PROCESSES, NULL, 0,
+	  "Observe launchers, shells and the like, too: what only starts others is left out otherwise, and beside a "
+	  "parallel runtime also programs that map none",
+	  2 },
 	{ 0 }
 };
 
@@ -46,7 +53,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_BUDGET:
 		if (parse_percent(argument, &o->budget) || o->budget < 0.01 || o->budget > 90)
-			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%", log_safe(argument));
+			argp_error(state, "--max-overhead %s: not a share between 0.01%% and 90%%: use 2%%",
+				   log_safe(argument));
 		o->budget /= 100;
 		return 0;
 	case OPTION_ALL_PROCESSES:

@@ -12,9 +12,9 @@
 
 struct observing {
 	enum scope scope;
-	uint64_t ring_bytes;      /* 0: as many as usual */
-	double budget;            /* --max-overhead; 0: no limit */
-	bool all_processes;       /* launchers, too */
+	uint64_t ring_bytes; /* 0: as many as usual */
+	double budget;       /* --max-overhead; 0: no limit */
+	bool all_processes;  /* launchers, too */
 };
 
 /* Before anything is attached. */

@@ -76,10 +76,12 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 			log_warn("%s: cannot be emptied: %s", log_safe(outputs->exports[i].path), strerror(errno));
 	if (outputs->recording_fd < 0)
 		return;
-	fd = fcntl(outputs->recording_fd, F_DUPFD_CLOEXEC, 0); /* the exports read what was recorded through the other one */
+	fd = fcntl(outputs->recording_fd, F_DUPFD_CLOEXEC,
+		   0); /* the exports read what was recorded through the other one */
 	if (fd < 0 || ftruncate(fd, 0)) {
 		outputs->error = -errno;
-		log_error("%s: cannot be written: %s: nothing is recorded", log_safe(outputs->recording), strerror(errno));
+		log_error("%s: cannot be written: %s: nothing is recorded", log_safe(outputs->recording),
+			  strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -15,7 +15,7 @@ struct export_target {
 	const struct exporter *exporter;
 	const char *path;
 	int fd;
-	bool created;                    /* the file is new */
+	bool created; /* the file is new */
 };
 
 struct outputs {
@@ -28,7 +28,7 @@ struct outputs {
 	size_t nexports;
 	struct caller caller;
 	bool begun;
-	int error;                       /* the recording could not be begun */
+	int error; /* the recording could not be begun */
 };
 
 enum output_kind { OUTPUT_UNKNOWN, OUTPUT_RECORDING, OUTPUT_EXPORT };

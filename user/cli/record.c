@@ -51,13 +51,19 @@ struct options {
 enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR };
 
 static const struct argp_option option_table[] = {
-	{ "output", 'o', "FILE", 0, "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
+	{ "output", 'o', "FILE", 0,
+	  "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
-	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0, "Before Linux 6.6, where each probe is slow to put in and take out, observe "
-	  "also those functions of a large library that nothing in the job imports", 2 },
-	{ "no-hold", OPTION_NO_HOLD, NULL, 0, "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
-	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal", 2 },
-	{ "subtract-floor", OPTION_FLOOR, NULL, 0, "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
+	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0,
+	  "Before Linux 6.6, where each probe is slow to put in and take out, observe "
+	  "also those functions of a large library that nothing in the job imports",
+	  2 },
+	{ "no-hold", OPTION_NO_HOLD, NULL, 0,
+	  "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
+	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal",
+	  2 },
+	{ "subtract-floor", OPTION_FLOOR, NULL, 0,
+	  "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
 	{ "quiet", 'q', NULL, 0, "No live line", 3 },
 	{ 0 }
@@ -149,7 +155,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { &tools_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &observing_parser, 0, NULL, 0 },
+					      { &tools_parser, 0, NULL, 0 },
+					      { &flight_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
@@ -188,11 +198,11 @@ struct watch {
 	struct outputs *outputs;
 	struct tools *tools;
 	const struct options *options;
-	int signals;               /* signalfd */
+	int signals; /* signalfd */
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
 	struct cost_meter cost;
-	struct flight *flight;     /* NULL: none */
+	struct flight *flight; /* NULL: none */
 };
 
 static void show_status(struct watch *w, uint64_t now)
@@ -209,16 +219,19 @@ static void show_status(struct watch *w, uint64_t now)
 	if (w->options->quiet)
 		return;
 	if (came.late)
-		snprintf(later, sizeof(later), "  +%zu processes, blind up to %s", came.processes, format_time(blind, came.longest));
+		snprintf(later, sizeof(later), "  +%zu processes, blind up to %s", came.processes,
+			 format_time(blind, came.longest));
 	else if (came.processes)
 		snprintf(later, sizeof(later), "  +%zu processes", came.processes);
-	log_status("%7.1f s  %s events  %s  lost %s  %s%s", (now - w->started) / 1e9, format_count(events, totals.spans),
-		   format_rate(rate, (totals.spans - w->spans_shown) / since), format_count(lost, totals.lost > totals.gaps ? totals.lost : totals.gaps),
+	log_status("%7.1f s  %s events  %s  lost %s  %s%s", (now - w->started) / 1e9,
+		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
+		   format_count(lost, totals.lost > totals.gaps ? totals.lost : totals.gaps),
 		   cost_now(cost, &w->cost, w->job->capture, now), later);
 	w->spans_shown = totals.spans;
 }
 
-/* A job that ends its workers by a signal to its process group means itself, and not gaspbpf, which is of the same group. */
+/* A job that ends its workers by a signal to its process group means itself, and not gaspbpf, which is of the same
+ * group. */
 static bool is_of_job(struct watch *w, const struct signalfd_siginfo *info)
 {
 	return w->job->command && info->ssi_code == SI_USER &&
@@ -318,11 +331,16 @@ static void say_later(const struct job *job)
 		log_warn("%zu process%s forked meanwhile%s", came.processes, were,
 			 came.late || came.unseen ? "" : " and observed from the first instruction");
 	if (came.late)
-		log_warn("probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these blind windows were missed: "
-			 "the longest was %s, all together %s%s", came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest), format_time(total, came.total), advice);
+		log_warn(
+			"probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these blind windows were missed: "
+			"the longest was %s, all together %s%s",
+			came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest),
+			format_time(total, came.total), advice);
 	if (came.unseen)
-		log_warn("%zu time%s a process had ended before it could be looked at: what it called in files that were not known yet was "
-			 "missed%s", came.unseen, came.unseen == 1 ? "" : "s", advice);
+		log_warn(
+			"%zu time%s a process had ended before it could be looked at: what it called in files that were not known yet was "
+			"missed%s",
+			came.unseen, came.unseen == 1 ? "" : "s", advice);
 }
 
 static int leave(struct watch *w)
@@ -340,8 +358,9 @@ static int leave(struct watch *w)
 	capture_finish(job->capture);
 	say_later(job);
 	if (!job->plan->nsites)
-		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
-			 "what is looked for");
+		log_warn(
+			"nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
+			"what is looked for");
 	job_check_functions(job); /* of what came later than the start, too */
 	err = flight_finish(w->flight);
 	answer_dump(w);
@@ -423,12 +442,14 @@ static void say_start(const struct watch *w)
 	if (w->options->quiet)
 		return;
 	observed = describe_costs(job, costs, sizeof(costs));
-	if (!observed) { /* only of a command or a launcher, which may map or start something yet; of others it is an error */
-		fprintf(stderr, "gaspbpf: observing %s nothing known is mapped so far; ^C to stop\n", job->command ? "the command:" : "what is started:");
+	if (!observed) { /* only of a command or a launcher, which may map or start something yet; of others it is an
+			    error */
+		fprintf(stderr, "gaspbpf: observing %s nothing known is mapped so far; ^C to stop\n",
+			job->command ? "the command:" : "what is started:");
 		return;
 	}
-	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved, job->nobserved == 1 ? "" : "es",
-		observed);
+	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved,
+		job->nobserved == 1 ? "" : "es", observed);
 	say_models(job->plan);
 	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
 }
@@ -440,8 +461,10 @@ static void say_left_out(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += left_out(job, i);
 	if (count)
-		log_warn("%zu functions are left out, since nothing that the job maps imports them and on this kernel each probe is slow "
-			 "to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them", count);
+		log_warn(
+			"%zu functions are left out, since nothing that the job maps imports them and on this kernel each probe is slow "
+			"to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them",
+			count);
 }
 
 /* Functions whose returns are left alone for the job's sake. */
@@ -452,8 +475,10 @@ static void say_calls_only(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += job->plan->sites[i].returns == RETURNS_NONE && job->plan->sites[i].no_exits;
 	if (count)
-		log_warn("of %zu functions only the calls are observed, not how long they take: watching their returns could harm this job: "
-			 "'gaspbpf list' says which and why", count);
+		log_warn(
+			"of %zu functions only the calls are observed, not how long they take: watching their returns could harm this job: "
+			"'gaspbpf list' says which and why",
+			count);
 }
 
 /* Where files are written. */
@@ -475,7 +500,8 @@ static int run(struct watch *w, int *status)
 	w->signals = cli_block_signals(o->flight.on ? SIGUSR1 : 0);
 	if (w->signals < 0)
 		return w->signals;
-	err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes, written_by(o)) : job_attach(job, o->observing.scope);
+	err = o->command ? job_start(job, o->command, o->observing.scope, o->observing.ring_bytes, written_by(o))
+			 : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
 	outputs_begin(outputs, &job->definitions);
@@ -530,7 +556,9 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	if (!err)
 		job->control = control_open();
 	if (!err)
-		err = tools_start(&o->tools, &outputs->caller, o->json ? STDERR_FILENO : STDOUT_FILENO); /* as who called, for which it takes rights */
+		err = tools_start(&o->tools, &outputs->caller,
+				  o->json ? STDERR_FILENO
+					  : STDOUT_FILENO); /* as who called, for which it takes rights */
 	job->started = kept;
 	job->nstarted = tools_kept(&o->tools, kept);
 	if (!err && !o->command)

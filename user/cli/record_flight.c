@@ -9,7 +9,8 @@
 
 void record_flight_check(struct flight_options *options, const struct text_list *outputs, struct argp_state *state)
 {
-	const char *path = outputs->count ? outputs->items[0] : NULL, *wrong = path ? flight_set_path(options, path) : NULL;
+	const char *path = outputs->count ? outputs->items[0] : NULL,
+		   *wrong = path ? flight_set_path(options, path) : NULL;
 
 	if (outputs->count > 1)
 		argp_error(state, "-o %s: with --flight there is one: where its dumps go", log_safe(outputs->items[1]));
@@ -17,7 +18,8 @@ void record_flight_check(struct flight_options *options, const struct text_list 
 		argp_error(state, "-o %s: %s", log_safe(path), wrong);
 }
 
-int record_flight_begin(const struct flight_options *options, struct job *job, const struct caller *caller, struct flight **flight)
+int record_flight_begin(const struct flight_options *options, struct job *job, const struct caller *caller,
+			struct flight **flight)
 {
 	int err = flight_new(flight, options, caller, &job->definitions, job->capture);
 	struct span_sink sink;
@@ -33,6 +35,7 @@ void record_flight_say(const struct flight_options *options)
 {
 	char window[FORMAT_SIZE], bytes[FORMAT_SIZE];
 
-	fprintf(stderr, "gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
+	fprintf(stderr,
+		"gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
 		format_time(window, options->window), format_bytes(bytes, options->bytes), getpid());
 }

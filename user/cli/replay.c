@@ -20,10 +20,7 @@ struct options {
 	bool quiet;
 };
 
-static const struct argp_option option_list[] = {
-	{ "quiet", 'q', NULL, 0, "Do not say how much was told", 0 },
-	{ 0 }
-};
+static const struct argp_option option_list[] = { { "quiet", 'q', NULL, 0, "Do not say how much was told", 0 }, { 0 } };
 
 static const char about[] =
 	"Tells tool libraries what a recording holds, as if they had been linked into the job: all events in the order of time, with their "

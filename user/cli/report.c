@@ -25,9 +25,13 @@ static const struct argp_option option_list[] = {
 	{ "json", 'j', NULL, 0, "Everything as JSON, times in ns", 0 },
 	{ "top", 't', "N", 0, "At most N rows a table (default 40; 0: all)", 0 },
 	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
-	{ "subtract-floor", 'f', NULL, 0, "All durations without what the probe itself adds to each, by the calibration in the recording", 0 },
-	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread", 0 },
-	{ "counters", 'c', NULL, 0, "Tasks submitted, waiting, ready and executed, by runtime, worker and codelet: StarPU's performance counters", 0 },
+	{ "subtract-floor", 'f', NULL, 0,
+	  "All durations without what the probe itself adds to each, by the calibration in the recording", 0 },
+	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread",
+	  0 },
+	{ "counters", 'c', NULL, 0,
+	  "Tasks submitted, waiting, ready and executed, by runtime, worker and codelet: StarPU's performance counters",
+	  0 },
 	{ 0 }
 };
 
@@ -83,7 +87,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static int print(struct profile *profile, const struct definitions *d, const struct options *o)
 {
-	return o->json ? profile_print_json(profile, d, stdout, &o->style) : profile_print(profile, d, stdout, &o->style);
+	return o->json ? profile_print_json(profile, d, stdout, &o->style)
+		       : profile_print(profile, d, stdout, &o->style);
 }
 
 int command_report(int argc, char **argv)

@@ -22,10 +22,15 @@
 enum { OPTION_LISTEN = 500, OPTION_SERIES, OPTION_CONFIG };
 
 static const struct argp_option option_table[] = {
-	{ "listen", OPTION_LISTEN, "[ADDRESS:]PORT", 0, "Answer Prometheus and others over HTTP: OpenMetrics at /metrics (ADDRESS: 127.0.0.1; docs/metrics.md)", 4 },
-	{ "max-series", OPTION_SERIES, "N", 0, "Series of single processes that they get at most (default 40000); what is beyond becomes one series an event", 4 },
-	{ "config", OPTION_CONFIG, "FILE", 0, "Take options from FILE first: the long ones' names, without dashes, one a line; read again at SIGHUP (default, if nothing "
-	  "else is given: " SERVICE_CONFIG ")", 4 },
+	{ "listen", OPTION_LISTEN, "[ADDRESS:]PORT", 0,
+	  "Answer Prometheus and others over HTTP: OpenMetrics at /metrics (ADDRESS: 127.0.0.1; docs/metrics.md)", 4 },
+	{ "max-series", OPTION_SERIES, "N", 0,
+	  "Series of single processes that they get at most (default 40000); what is beyond becomes one series an event",
+	  4 },
+	{ "config", OPTION_CONFIG, "FILE", 0,
+	  "Take options from FILE first: the long ones' names, without dashes, one a line; read again at SIGHUP (default, if nothing "
+	  "else is given: " SERVICE_CONFIG ")",
+	  4 },
 	{ 0 }
 };
 
@@ -59,7 +64,8 @@ struct service {
 	struct monitor *const *monitor;
 	struct metrics *metrics; /* NULL: not asked for */
 	char *listen;
-	uint64_t watchdog, told; /* ns: how often systemd wants to be told, 0: never; when it was, 0: not even that all is ready */
+	uint64_t watchdog,
+		told; /* ns: how often systemd wants to be told, 0: never; when it was, 0: not even that all is ready */
 };
 
 static const struct monitor_snapshot *look(void *context)
@@ -69,7 +75,8 @@ static const struct monitor_snapshot *look(void *context)
 	return monitor_glance(*service->monitor);
 }
 
-/* The new one first: if that fails, the old one goes on. Not so where both want the same port, but then nothing changes. */
+/* The new one first: if that fails, the old one goes on. Not so where both want the same port, but then nothing
+ * changes. */
 static int change_address(struct service *service, const char *listen, uint64_t max_series)
 {
 	struct metrics *metrics = NULL;

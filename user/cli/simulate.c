@@ -29,9 +29,11 @@ struct options {
 };
 
 static const struct argp_option option_list[] = {
-	{ "plugin", KEY_PLUGIN, "NAME", 0, "What is different: one of those below, or a shared library, by its path (./my.so)", 0 },
+	{ "plugin", KEY_PLUGIN, "NAME", 0,
+	  "What is different: one of those below, or a shared library, by its path (./my.so)", 0 },
 	{ "output", 'o', "FILE.gasp", 0, "Write the recording that would have been", 0 },
-	{ "patience", KEY_PATIENCE, "TIME", 0, "End a plug-in that stays in one of its functions for longer (60s; 0: never)", 0 },
+	{ "patience", KEY_PATIENCE, "TIME", 0,
+	  "End a plug-in that stays in one of its functions for longer (60s; 0: never)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "The summary as JSON", 0 },
 	{ 0 }
 };
@@ -60,16 +62,22 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_PLUGIN:
 		if (o->plugin)
-			argp_error(state, "--plugin %s: one at a time; simulate the first one's result (-o FILE.gasp) with the second", log_safe(argument));
+			argp_error(
+				state,
+				"--plugin %s: one at a time; simulate the first one's result (-o FILE.gasp) with the second",
+				log_safe(argument));
 		if (!strchr(argument, '/') && !simulation_is_builtin(argument))
-			argp_error(state, "--plugin %s: no such plug-in; a library needs its path: ./%s", log_safe(argument), log_safe(argument));
+			argp_error(state, "--plugin %s: no such plug-in; a library needs its path: ./%s",
+				   log_safe(argument), log_safe(argument));
 		o->plugin = argument;
 		return 0;
 	case 'o':
 		length = strlen(argument);
 		if (length < 6 || strcmp(argument + length - 5, ".gasp"))
-			argp_error(state, "-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes others of it)",
-				   log_safe(argument));
+			argp_error(
+				state,
+				"-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes others of it)",
+				log_safe(argument));
 		o->output = argument;
 		return 0;
 	case KEY_PATIENCE:
@@ -85,7 +93,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			return 0;
 		}
 		if (!strchr(argument, '='))
-			argp_error(state, "one recording at a time: what is '%s'? parameters are name=value", log_safe(argument));
+			argp_error(state, "one recording at a time: what is '%s'? parameters are name=value",
+				   log_safe(argument));
 		return cli_append(&o->parameters, argument) ? ENOMEM : 0;
 	case ARGP_KEY_END:
 		cli_need_recording(o->recording, state);
@@ -99,10 +108,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static int open_input(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO without a writer must not hold us */
+	int fd = open(path,
+		      O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO without a writer must not hold us */
 
 	if (fd < 0)
-		log_error("%s: cannot be opened: %s: check the name and its permissions", log_safe(path), strerror(errno));
+		log_error("%s: cannot be opened: %s: check the name and its permissions", log_safe(path),
+			  strerror(errno));
 	return fd;
 }
 
@@ -116,8 +127,15 @@ static bool is_same_file(int input, const char *output)
 static int run(const struct options *o, const struct caller *caller, int input)
 {
 	struct simulation simulation = {
-		.path = o->recording, .input = input, .output = -1, .output_name = o->output, .plugin = o->plugin,
-		.parameters = o->parameters.items, .nparameters = o->parameters.count, .patience = o->patience, .json = o->json,
+		.path = o->recording,
+		.input = input,
+		.output = -1,
+		.output_name = o->output,
+		.plugin = o->plugin,
+		.parameters = o->parameters.items,
+		.nparameters = o->parameters.count,
+		.patience = o->patience,
+		.json = o->json,
 	};
 	int error;
 
@@ -142,7 +160,9 @@ static int run(const struct options *o, const struct caller *caller, int input)
 
 int command_simulate(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "REC.gasp --plugin NAME [PARAMETER=VALUE...]", about, NULL, help_filter, NULL };
+	static const struct argp argp = { option_list, parse, "REC.gasp --plugin NAME [PARAMETER=VALUE...]",
+					  about,       NULL,  help_filter,
+					  NULL };
 	struct options o = { .patience = PATIENCE };
 	struct caller caller;
 	int error = 1, input;

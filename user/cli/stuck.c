@@ -2,8 +2,8 @@
 /*
  * stuck.c - gaspbpf stuck: who waits, for what, since when.
  *
- * A look at all stacks; then probes for a short while, which tell who moves, and of calls that begin now, all; then another look. The probes
- * are out again before anything is worked out.
+ * A look at all stacks; then probes for a short while, which tell who moves, and of calls that begin now, all; then
+ * another look. The probes are out again before anything is worked out.
  */
 #include <argp.h>
 #include <errno.h>
@@ -37,10 +37,12 @@ struct options {
 enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES, OPTION_ALL_PROCESSES };
 
 static const struct argp_option option_table[] = {
-	{ "duration", 'd', "TIME", 0, "Watch for so long (default 1s): a call that has not ended by then counts as waiting; 0: a single look", 1 },
+	{ "duration", 'd', "TIME", 0,
+	  "Watch for so long (default 1s): a call that has not ended by then counts as waiting; 0: a single look", 1 },
 	{ "stack", OPTION_STACK, NULL, 0, "The stack of each thread, too", 3 },
 	{ "all", OPTION_ALL, NULL, 0, "Also threads that libraries have started for themselves", 3 },
-	{ "all-processes", OPTION_ALL_PROCESSES, NULL, 0, "Launchers, shells and the like, too, not only what they have started", 2 },
+	{ "all-processes", OPTION_ALL_PROCESSES, NULL, 0,
+	  "Launchers, shells and the like, too, not only what they have started", 2 },
 	{ "no-probes", OPTION_NO_PROBES, NULL, 0, "Put no probes in: two looks at the stacks are all", 2 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON (docs/stuck.md)", 3 },
 	{ 0 }
@@ -106,7 +108,12 @@ static bool ever_waits(const struct model *model)
 {
 	for (size_t i = 0; i < model->nfunctions; i++) {
 		switch (model->functions[i].role) {
-		case ROLE_BARRIER: case ROLE_WAIT: case ROLE_ACQUIRE: case ROLE_COLLECTIVE: case ROLE_RECV: case ROLE_GET:
+		case ROLE_BARRIER:
+		case ROLE_WAIT:
+		case ROLE_ACQUIRE:
+		case ROLE_COLLECTIVE:
+		case ROLE_RECV:
+		case ROLE_GET:
 			return true;
 		default:
 			break;
@@ -145,7 +152,8 @@ static bool is_parallel(const struct plan *plan)
 	return false;
 }
 
-/* Probes are for what can be waited in; not for what everything calls a million times a second where there is a parallel runtime to look at. */
+/* Probes are for what can be waited in; not for what everything calls a million times a second where there is a
+ * parallel runtime to look at. */
 static int plan_probes(struct options *o, struct job *job, const struct stuck *stuck)
 {
 	struct choice choice = o->choice;
@@ -189,8 +197,13 @@ static void take_open(void *context, const struct span *span, bool silent)
 		return;
 	}
 	open = &opens->list[opens->count++];
-	*open = (struct stuck_open){ .pid = d->processes[thread->process].pid, .tid = thread->tid, .symbol = d->probes[span->probe].symbol,
-				     .event = d->probes[span->probe].event, .start = span->start, .nwords = span->nwords, .unread = span->unread,
+	*open = (struct stuck_open){ .pid = d->processes[thread->process].pid,
+				     .tid = thread->tid,
+				     .symbol = d->probes[span->probe].symbol,
+				     .event = d->probes[span->probe].event,
+				     .start = span->start,
+				     .nwords = span->nwords,
+				     .unread = span->unread,
 				     .caller = span->site != NO_INDEX ? d->sites[span->site].address : 0 };
 	memcpy(open->words, span->words, span->nwords * sizeof(span->words[0]));
 }
@@ -276,8 +289,10 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	if (err)
 		return err;
 	capture_add_sink(job->capture, &sink);
-	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es", o->duration / 1e9);
-	for (uint64_t start = clock_monotonic(); !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
+	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es",
+		o->duration / 1e9);
+	for (uint64_t start = clock_monotonic();
+	     !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
 		job_serve(job);
 	opens->d = &job->definitions;
 	err = look_again(job, stuck, opens);
@@ -342,8 +357,9 @@ static bool is_launcher_named(const struct pid_list *named, const pid_t *pids, s
 
 static void say_rights(void)
 {
-	log_warn("without root, or the three capabilities that observing needs, no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
-		 "one has lasted all the time is known only of threads that did not run: sudo tells more");
+	log_warn(
+		"without root, or the three capabilities that observing needs, no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
+		"one has lasted all the time is known only of threads that did not run: sudo tells more");
 }
 
 /* Where nothing at all could be seen of the threads of somebody else's process, the reason is not what they do. */
@@ -354,7 +370,9 @@ static void say_foreign(const struct stuck *stuck)
 
 		if (process->uid == geteuid())
 			continue;
-		log_warn("%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", process->pid);
+		log_warn(
+			"%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+			process->pid);
 		return;
 	}
 }
@@ -401,7 +419,8 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 		say_foreign(stuck);
 	}
 	if (!stuck->nprocesses) {
-		log_error("nothing that these launchers have started maps a known runtime yet: try again, or use --all-processes");
+		log_error(
+			"nothing that these launchers have started maps a known runtime yet: try again, or use --all-processes");
 		return -ENOENT;
 	}
 	err = stuck_look(stuck, false);

@@ -16,21 +16,43 @@
 
 #define OPEN_EVERY 200000000ULL /* ns */
 
-enum { OPTION_TOOL = 500, OPTION_STARPU, OPTION_HEADERS, OPTION_IDS, OPTION_THREADS, OPTION_CLOCK, OPTION_BUFFER, OPTION_PATIENCE };
+enum {
+	OPTION_TOOL = 500,
+	OPTION_STARPU,
+	OPTION_HEADERS,
+	OPTION_IDS,
+	OPTION_THREADS,
+	OPTION_CLOCK,
+	OPTION_BUFFER,
+	OPTION_PATIENCE
+};
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Tools written to GASP 1.4, PUPC 1.1 or StarPU's profiling interface:", 20 },
-	{ "tool", OPTION_TOOL, "LIBRARY", 0, "Load this tool library, in a process of its own without privileges, and tell it all events; may repeat", 20 },
-	{ "starpu-tool", OPTION_STARPU, "LIBRARY", 0, "The same for a library written to StarPU's profiling interface: its callbacks are called as the interface says", 20 },
-	{ "starpu-headers", OPTION_HEADERS, "1.4|1.5", 0, "StarPU's headers that it was compiled with, where the library does not tell and they are not those of the "
-	  "job's StarPU: what callbacks get differs", 20 },
-	{ "gasp-ids", OPTION_IDS, "gupc|bupc|pupc|own", 0, "The numbers of events that it was compiled with: GNU and Clang UPC's, Berkeley UPC's, PUPC 1.1's, or those of the headers "
-	  "that come with gaspbpf (default)", 20 },
-	{ "tool-threads", OPTION_THREADS, "one|each|process", 0, "Call it from one thread (default), from one for each thread of the job, or besides in a process of its own "
-	  "for each process of the job", 20 },
-	{ "tool-clock", OPTION_CLOCK, "job|true", 0, "When it asks for the time, tell that of the event (default), or the true time", 20 },
-	{ "tool-buffer", OPTION_BUFFER, "SIZE", 0, "Live: let so much wait for a slow tool before it is told no more (default 64 MiB)", 20 },
-	{ "tool-patience", OPTION_PATIENCE, "TIME", 0, "Kill it when it has made no step for so long (default 30 s)", 20 },
+	{ "tool", OPTION_TOOL, "LIBRARY", 0,
+	  "Load this tool library, in a process of its own without privileges, and tell it all events; may repeat",
+	  20 },
+	{ "starpu-tool", OPTION_STARPU, "LIBRARY", 0,
+	  "The same for a library written to StarPU's profiling interface: its callbacks are called as the interface says",
+	  20 },
+	{ "starpu-headers", OPTION_HEADERS, "1.4|1.5", 0,
+	  "StarPU's headers that it was compiled with, where the library does not tell and they are not those of the "
+	  "job's StarPU: what callbacks get differs",
+	  20 },
+	{ "gasp-ids", OPTION_IDS, "gupc|bupc|pupc|own", 0,
+	  "The numbers of events that it was compiled with: GNU and Clang UPC's, Berkeley UPC's, PUPC 1.1's, or those of the headers "
+	  "that come with gaspbpf (default)",
+	  20 },
+	{ "tool-threads", OPTION_THREADS, "one|each|process", 0,
+	  "Call it from one thread (default), from one for each thread of the job, or besides in a process of its own "
+	  "for each process of the job",
+	  20 },
+	{ "tool-clock", OPTION_CLOCK, "job|true", 0,
+	  "When it asks for the time, tell that of the event (default), or the true time", 20 },
+	{ "tool-buffer", OPTION_BUFFER, "SIZE", 0,
+	  "Live: let so much wait for a slow tool before it is told no more (default 64 MiB)", 20 },
+	{ "tool-patience", OPTION_PATIENCE, "TIME", 0, "Kill it when it has made no step for so long (default 30 s)",
+	  20 },
 	{ 0 }
 };
 
@@ -65,7 +87,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_HEADERS:
 		if (strcmp(argument, "1.4") && strcmp(argument, "1.5"))
-			argp_error(state, "--starpu-headers=%s: use 1.4 (and before), or 1.5 (and after)", log_safe(argument));
+			argp_error(state, "--starpu-headers=%s: use 1.4 (and before), or 1.5 (and after)",
+				   log_safe(argument));
 		t->options.starpu = argument;
 		return 0;
 	case OPTION_THREADS:
@@ -79,8 +102,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		t->options.true_clock = !strcmp(argument, "true");
 		return 0;
 	case OPTION_BUFFER:
-		if (parse_bytes(argument, &t->options.buffer) || t->options.buffer < 4096 || t->options.buffer > 4ULL << 30)
-			argp_error(state, "--tool-buffer %s: not a size between 4k and 4g: use 16m", log_safe(argument));
+		if (parse_bytes(argument, &t->options.buffer) || t->options.buffer < 4096 ||
+		    t->options.buffer > 4ULL << 30)
+			argp_error(state, "--tool-buffer %s: not a size between 4k and 4g: use 16m",
+				   log_safe(argument));
 		return 0;
 	case OPTION_PATIENCE:
 		if (parse_time(argument, &t->options.patience) || !t->options.patience)

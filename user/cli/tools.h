@@ -17,8 +17,8 @@ struct tools {
 	struct tool **started;
 	size_t count;
 	struct capture_session *capture;
-	uint64_t looked;             /* ns; when the calls in progress were asked for */
-	int wake;                    /* epoll: one of them has something to serve; -1: there are none */
+	uint64_t looked; /* ns; when the calls in progress were asked for */
+	int wake;        /* epoll: one of them has something to serve; -1: there are none */
 };
 
 /* For argp's `children`; its input (state->child_inputs[0] or so) is a struct tools. */

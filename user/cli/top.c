@@ -2,8 +2,8 @@
 /*
  * top.c - gaspbpf top: what a job is doing now, on a screen that goes on, or once.
  *
- * The observation is that of record, without a recording: spans come from the rings, and live/ sums them up. For the screen there are
- * two processes (top/guard.c); this one measures and draws.
+ * The observation is that of record, without a recording: spans come from the rings, and live/ sums them up. For the
+ * screen there are two processes (top/guard.c); this one measures and draws.
  */
 #include <argp.h>
 #include <errno.h>
@@ -26,10 +26,10 @@
 #include "util/log.h"
 #include "util/privileges.h"
 
-#define FIRST_INTERVAL 300000000ULL    /* ns; until there are figures to show */
-#define LEAST_INTERVAL 100000000ULL    /* ns */
+#define FIRST_INTERVAL 300000000ULL /* ns; until there are figures to show */
+#define LEAST_INTERVAL 100000000ULL /* ns */
 #define MOST_INTERVAL 60000000000ULL
-#define INTERRUPTED_MS 2000            /* so long may a command take to end after ^C */
+#define INTERRUPTED_MS 2000 /* so long may a command take to end after ^C */
 
 struct options {
 	struct choice choice;
@@ -46,8 +46,12 @@ static const struct argp_option option_table[] = {
 	{ "interval", 'i', "TIME", 0, "Look every TIME: 1 (seconds, the default), 500ms, 10s", 1 },
 	{ "duration", 'd', "TIME", 0, "End after TIME", 1 },
 	{ "threads", 't', NULL, 0, "A row for each thread, not for each process", 1 },
-	{ "sort", OPTION_SORT, "COLUMN", 0, "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, late or cost", 1 },
-	{ "once", OPTION_ONCE, NULL, 0, "No screen: observe for -d TIME (default: one interval), or up to ^C or the job's end, and print it once", 1 },
+	{ "sort", OPTION_SORT, "COLUMN", 0,
+	  "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, late or cost",
+	  1 },
+	{ "once", OPTION_ONCE, NULL, 0,
+	  "No screen: observe for -d TIME (default: one interval), or up to ^C or the job's end, and print it once",
+	  1 },
 	{ "json", OPTION_JSON, NULL, 0, "With --once: everything as JSON", 1 },
 	{ 0 }
 };
@@ -115,7 +119,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &observing_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
 
 /* --- the run --------------------------------------------------------------- */
@@ -125,13 +131,13 @@ struct run {
 	struct job job;
 	struct live *live;
 	struct top top;
-	struct guard *guard;     /* NULL: there is no screen */
+	struct guard *guard; /* NULL: there is no screen */
 	struct screen *screen;
 	struct cost_meter cost;
 	int signals;
-	bool interrupted;        /* ^C: it went to the command, too */
-	uint64_t interval;       /* ns */
-	uint64_t cpu;            /* ns; own CPU time at the look before */
+	bool interrupted;  /* ^C: it went to the command, too */
+	uint64_t interval; /* ns */
+	uint64_t cpu;      /* ns; own CPU time at the look before */
 };
 
 static void locate(void *context, uint32_t site)
@@ -224,13 +230,15 @@ static int start_command(struct run *r)
 	int before[3], nothing = open("/dev/null", O_RDWR | O_CLOEXEC), output, err;
 
 	if (!r->guard)
-		return job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes, &nowhere);
+		return job_start(&r->job, r->options->command, r->options->observing.scope,
+				 r->options->observing.ring_bytes, &nowhere);
 	output = guard_output(r->guard) >= 0 ? guard_output(r->guard) : nothing;
 	for (int fd = 0; fd < 3; fd++) {
 		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
 		dup2(fd ? output : nothing, fd);
 	}
-	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes, &nowhere);
+	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes,
+			&nowhere);
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(before[fd], fd);
 		close(before[fd]);
@@ -279,8 +287,8 @@ static int observe(struct run *r, struct options *o)
 	r->top.locate = locate;
 	r->top.locate_context = r->job.capture;
 	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
-	fprintf(stderr, "gaspbpf: observing %zu process%s (%s); ^C to stop\n", r->job.nobserved, r->job.nobserved == 1 ? "" : "es",
-		rung_name(kernel_rung(r->job.kernel)));
+	fprintf(stderr, "gaspbpf: observing %zu process%s (%s); ^C to stop\n", r->job.nobserved,
+		r->job.nobserved == 1 ? "" : "es", rung_name(kernel_rung(r->job.kernel)));
 	if (r->guard) {
 		guard_screen(r->guard, true);
 		r->screen = screen_open(&r->top);
@@ -313,7 +321,8 @@ static void part_from_command(struct run *r)
 	if (!job->command || job->command_ended)
 		return;
 	if (r->guard)
-		log_warn("%d runs on: 'kill %d' ends it, 'sudo tail -f /proc/%d/fd/1' shows what it prints", job->command, job->command, job->command);
+		log_warn("%d runs on: 'kill %d' ends it, 'sudo tail -f /proc/%d/fd/1' shows what it prints",
+			 job->command, job->command, job->command);
 	else
 		log_warn("%d runs on: 'kill %d' ends it", job->command, job->command);
 }

@@ -15,7 +15,10 @@
 struct sent_words call_words(const struct span *span)
 {
 	return (struct sent_words){
-		span->words, span->nwords, span->unread, span->reason == GB_END_RETURN || span->reason == GB_END_TAIL,
+		span->words,
+		span->nwords,
+		span->unread,
+		span->reason == GB_END_RETURN || span->reason == GB_END_TAIL,
 	};
 }
 
@@ -47,8 +50,8 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 		strcpy(shown->word, "none");
 	} else if (reading.decoded && v->meaning != MEANING_PEER && v->meaning != MEANING_ROOT) {
 		shown->kind = VALUE_WORD;
-		snprintf(shown->word, VALUE_TEXT, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, reading.thread,
-			 reading.phase, reading.address);
+		snprintf(shown->word, VALUE_TEXT, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64,
+			 reading.thread, reading.phase, reading.address);
 	} else if (v->form == FORM_REAL) {
 		shown->kind = VALUE_WORD;
 		real_text(shown->word, VALUE_TEXT, (uint64_t)reading.number);
@@ -85,7 +88,8 @@ const char *argument_text(const struct argument *a, char *text, size_t room)
 	if (a->text)
 		return a->text;
 	if (a->kind == ARGUMENT_SHARED && a->decoded)
-		snprintf(text, room, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, a->thread, a->phase, a->address);
+		snprintf(text, room, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, a->thread, a->phase,
+			 a->address);
 	else if (a->kind == ARGUMENT_SHARED && a->high)
 		snprintf(text, room, "0x%" PRIx64 ":0x%" PRIx64, a->high, a->word);
 	else if (a->kind == ARGUMENT_POINTER || a->kind == ARGUMENT_TEXT || a->kind == ARGUMENT_SHARED)
@@ -102,9 +106,9 @@ const char *argument_text(const struct argument *a, char *text, size_t room)
 const char *call_end(const struct span *span)
 {
 	static const char *const names[] = {
-		[GB_END_UNWOUND] = "unwound", [GB_END_EXIT] = "exit", [GB_END_EXEC] = "exec", [GB_END_DEPTH] = "depth",
-		[GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic", [GB_END_TAIL] = "tail", [GB_END_OFF] = "off",
-		[GB_END_ALONE] = "alone",
+		[GB_END_UNWOUND] = "unwound", [GB_END_EXIT] = "exit",     [GB_END_EXEC] = "exec",
+		[GB_END_DEPTH] = "depth",     [GB_END_DETACH] = "detach", [GB_END_ATOMIC] = "atomic",
+		[GB_END_TAIL] = "tail",       [GB_END_OFF] = "off",       [GB_END_ALONE] = "alone",
 	};
 
 	if (span->reason == GB_END_RETURN)

@@ -16,8 +16,8 @@ enum value_kind { VALUE_UNKNOWN, VALUE_SIGNED, VALUE_UNSIGNED, VALUE_TRUTH, VALU
 
 struct shown_value {
 	enum value_kind kind;
-	int64_t number;          /* not for VALUE_UNKNOWN and VALUE_WORD; the bits of an unsigned one */
-	char word[VALUE_TEXT];   /* VALUE_WORD: "0x7f00", "none", "thread=1,phase=0,addr=0x10" */
+	int64_t number;        /* not for VALUE_UNKNOWN and VALUE_WORD; the bits of an unsigned one */
+	char word[VALUE_TEXT]; /* VALUE_WORD: "0x7f00", "none", "thread=1,phase=0,addr=0x10" */
 };
 
 /* Value `v` of a call. */

@@ -11,8 +11,8 @@
  * ts and dur are microseconds; they are written from integers of ns with three decimals, so that what
  * nests in ns nests in the file.
  *
- * The events of calls are written by chrome_call.c, into a block that is handed on when it is large, or before something
- * else is written.
+ * The events of calls are written by chrome_call.c, into a block that is handed on when it is large, or before
+ * something else is written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,19 +35,19 @@
 
 /* One track of the trace: a lane of a thread. */
 struct track {
-	uint64_t tid;            /* real or made up; 0: not used so far */
+	uint64_t tid; /* real or made up; 0: not used so far */
 	struct chrome_place place;
 };
 
 struct thread_tracks {
 	uint64_t pid;
-	struct track *tracks;    /* by lane */
+	struct track *tracks; /* by lane */
 	unsigned ntracks;
 };
 
 struct used_id {
 	UT_hash_handle hh;
-	uint64_t key;            /* pid << 32 | tid */
+	uint64_t key; /* pid << 32 | tid */
 };
 
 struct chrome {
@@ -55,10 +55,10 @@ struct chrome {
 	struct json json;
 	struct output *out;
 	struct chrome_calls *calls;
-	struct buffer block;     /* events of calls, not handed on so far */
+	struct buffer block; /* events of calls, not handed on so far */
 	struct thread_tracks *threads;
 	struct used_id *used;
-	uint64_t next_tid;       /* made-up ones */
+	uint64_t next_tid; /* made-up ones */
 };
 
 /* --- names of tracks ----------------------------------------------------------- */
@@ -227,8 +227,10 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 	return error ? error : c->json.error;
 }
 
-/* An event without duration, up to its arguments, which the caller puts and ends. scope: 't' of the track, 'g' of all. */
-static void begin_instant(struct json *j, const char *scope, const char *name, const char *category, uint64_t pid, uint64_t tid, uint64_t ns)
+/* An event without duration, up to its arguments, which the caller puts and ends. scope: 't' of the track, 'g' of all.
+ */
+static void begin_instant(struct json *j, const char *scope, const char *name, const char *category, uint64_t pid,
+			  uint64_t tid, uint64_t ns)
 {
 	json_newline(j);
 	json_object(j);
@@ -251,7 +253,8 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	if (!track)
 		return -ENOMEM;
 	hand_on(c);
-	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count, gap->count == 1 ? "call" : "calls");
+	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count,
+		 gap->count == 1 ? "call" : "calls");
 	begin_instant(j, "t", name, "loss", c->threads[gap->thread].pid, track->tid, since_start(c, gap->after));
 	json_key_uint(j, "count", gap->count);
 	if (gap->before) { /* else up to the end */
@@ -272,8 +275,8 @@ static int put_control(void *context, const struct definitions *d, uint32_t thre
 	if (!track)
 		return -ENOMEM;
 	hand_on(c);
-	begin_instant(j, "t", control->value ? "measurement on" : "measurement off", "control", c->threads[thread].pid, track->tid,
-		      since_start(c, control->time));
+	begin_instant(j, "t", control->value ? "measurement on" : "measurement off", "control", c->threads[thread].pid,
+		      track->tid, since_start(c, control->time));
 	json_key_string(j, "by", control->who);
 	json_end_object(j);
 	json_end_object(j);
@@ -288,7 +291,8 @@ static void put_step(struct chrome *c, const struct def_step *step)
 	struct json *j = &c->json;
 	char name[NAME_SIZE], text[40];
 
-	snprintf(name, sizeof(name), "%s: %s", probe->symbol ? probe->symbol : "?", step_text(step, text, sizeof(text)));
+	snprintf(name, sizeof(name), "%s: %s", probe->symbol ? probe->symbol : "?",
+		 step_text(step, text, sizeof(text)));
 	begin_instant(j, "g", name, "governor", pid, pid, since_start(c, step->time));
 	json_key_string(j, "event", probe->event);
 	if (step->thread != NO_INDEX) {
@@ -382,7 +386,7 @@ static void chrome_close(struct chrome *c)
 {
 	struct used_id *id, *next;
 
-	HASH_ITER(hh, c->used, id, next) {
+	HASH_ITER (hh, c->used, id, next) {
 		HASH_DEL(c->used, id);
 		free(id);
 	}
@@ -398,7 +402,9 @@ static int chrome_write(struct recording *recording, int fd, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct chrome *c = chrome_open(d, fd, name);
-	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = c };
+	struct timeline_ops ops = {
+		.event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = c
+	};
 	int error, ended;
 
 	if (!c || !c->out) {

@@ -4,16 +4,17 @@
  *
  * {"ph":"X","name":"GASP_C_MALLOC","cat":"c","pid":7,"tid":7,"ts":1.500,"dur":0.200,"args":{"size":64,"caller":"a.c:9"}}
  *
- * Almost all of it is the same for all calls of one probe, of one track, or from one call site. So for each of these the
- * text is made once, with all escaping, and an event is: copy, number, copy, number. There is room
- * for the whole event before it begins, so nothing checks on the way; and a copy is made of whole pieces of 16 bytes, beyond the
+ * Almost all of it is the same for all calls of one probe, of one track, or from one call site. So for each of these
+ * the text is made once, with all escaping, and an event is: copy, number, copy, number. There is room for the whole
+ * event before it begins, so nothing checks on the way; and a copy is made of whole pieces of 16 bytes, beyond the
  * text's end if need be, since the next one overwrites that and the length is then no matter for a
  * call of memcpy(). The general writer (util/json.h) took three times as long.
  *
  * Arguments: a value stands under its own name. Derived ones (bytes, sent, received, peer, caller, end) come
  * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
  * an object with the same key twice is not good JSON. Where the value is what the derived argument
- * would say, it is enough. A name that was sent as its address (of a string, or of a function) is the text that was read there.
+ * would say, it is enough. A name that was sent as its address (of a string, or of a function) is the text that was
+ * read there.
  */
 #include "export/chrome_call.h"
 #include "recording/communicators.h"
@@ -29,7 +30,7 @@
 #include "util/digits.h"
 #include "util/json.h"
 
-#define PIECE 16        /* bytes that are copied at once; so many may be read and written behind a text */
+#define PIECE 16         /* bytes that are copied at once; so many may be read and written behind a text */
 #define DERIVED_MOST 512 /* bytes of all derived arguments but the caller, and of what stands between the texts */
 
 static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
@@ -38,16 +39,16 @@ enum json_kind { JSON_INT, JSON_UINT, JSON_POINTER, JSON_BOOL, JSON_NAME, JSON_O
 
 struct json_argument {
 	struct prepared_value value;
-	uint32_t key, length;    /* in the probe's texts: "size": */
+	uint32_t key, length; /* in the probe's texts: "size": */
 	enum json_kind kind;
 };
 
 /* What the events of a probe are made from. */
 struct probe_text {
-	size_t most;             /* bytes of an event without its place and caller; 0: not worked out so far */
-	struct buffer texts;     /* the event's head, then the keys */
-	uint32_t head;           /* bytes of it */
-	uint32_t nvalues;        /* arguments that are values; behind them stand those that say the peer */
+	size_t most;         /* bytes of an event without its place and caller; 0: not worked out so far */
+	struct buffer texts; /* the event's head, then the keys */
+	uint32_t head;       /* bytes of it */
+	uint32_t nvalues;    /* arguments that are values; behind them stand those that say the peer */
 	uint32_t npeers;
 	struct json_argument *arguments;
 	struct payload_plan *payload; /* NULL: it has none */
@@ -55,7 +56,7 @@ struct probe_text {
 
 /* "caller":"a.c:9", */
 struct caller_text {
-	char *text;              /* NULL: not made so far */
+	char *text; /* NULL: not made so far */
 	size_t length;
 };
 
@@ -100,7 +101,8 @@ static bool says_it_itself(const struct value *v, const char *key, enum meaning 
 	return v->meaning == meaning && v->side == SIDE_NONE && v->name && !strcmp(v->name, key);
 }
 
-/* A key that no other value has; "" for a value that a derived argument says as well, or that is not shown. NULL: out of memory. */
+/* A key that no other value has; "" for a value that a derived argument says as well, or that is not shown. NULL: out
+ * of memory. */
 static char *make_key(const struct def_probe *probe, char **keys, uint32_t index)
 {
 	const struct value *v = &probe->values[index];
@@ -108,7 +110,8 @@ static char *make_key(const struct def_probe *probe, char **keys, uint32_t index
 	size_t length = strlen(name);
 	char *key = calloc(1, length + index + 8); /* every clash costs one '_' */
 
-	if (!key || !value_is_shown(v) || says_it_itself(v, "bytes", MEANING_BYTES) || says_it_itself(v, "peer", MEANING_PEER))
+	if (!key || !value_is_shown(v) || says_it_itself(v, "bytes", MEANING_BYTES) ||
+	    says_it_itself(v, "peer", MEANING_PEER))
 		return key;
 	strcpy(key, name);
 	while (is_taken(keys, index, key) && length < strlen(name) + index + 6)
@@ -119,7 +122,9 @@ static char *make_key(const struct def_probe *probe, char **keys, uint32_t index
 static enum json_kind kind_of(const struct prepared_value *v)
 {
 	static const enum json_kind kinds[FORMS] = {
-		[FORM_UINT] = JSON_UINT, [FORM_POINTER] = JSON_POINTER, [FORM_BOOL] = JSON_BOOL,
+		[FORM_UINT] = JSON_UINT,
+		[FORM_POINTER] = JSON_POINTER,
+		[FORM_BOOL] = JSON_BOOL,
 	};
 
 	if (v->value->meaning == MEANING_NAME && (v->value->form == FORM_STRING || v->value->form == FORM_POINTER))
@@ -240,8 +245,9 @@ static int learn_caller(struct caller_text *caller, const struct definitions *d,
 
 void chrome_place_set(struct chrome_place *place, uint64_t pid, uint64_t tid)
 {
-	place->length = (uint8_t)snprintf(place->text, sizeof(place->text), "\"pid\":%llu,\"tid\":%llu,\"ts\":",
-					  (unsigned long long)pid, (unsigned long long)tid);
+	place->length = (uint8_t)snprintf(place->text, sizeof(place->text),
+					  "\"pid\":%llu,\"tid\":%llu,\"ts\":", (unsigned long long)pid,
+					  (unsigned long long)tid);
 }
 
 struct chrome_calls *chrome_calls_new(const struct definitions *d)
@@ -320,7 +326,9 @@ static char *put_odd(char *to, const struct span *span, const struct value *v)
 	if (v->form == FORM_TEXT)
 		return put_passed_text(to, shown.word, ESCAPED(VALUE_TEXT)) ?: COPY(to, "null");
 	text = shown_text(&shown); /* digits, letters and the like: nothing to escape */
-	quoted = shown.kind == VALUE_WORD && (v->form != FORM_REAL || !isdigit((unsigned char)text[*text == '-'])); /* "inf" is no number of JSON's */
+	quoted = shown.kind == VALUE_WORD &&
+		 (v->form != FORM_REAL ||
+		  !isdigit((unsigned char)text[*text == '-'])); /* "inf" is no number of JSON's */
 	if (quoted)
 		*to++ = '"';
 	to = mempcpy(to, text, strlen(text));
@@ -362,8 +370,9 @@ static char *put_name_at(struct chrome_calls *calls, char *to, const struct span
 	return end ?: put_plain(to, JSON_POINTER, shown.number);
 }
 
-static inline char *put_argument(struct chrome_calls *calls, char *to, const struct probe_text *text, const struct json_argument *argument,
-				 const struct span *span, const struct sent_words *sent)
+static inline char *put_argument(struct chrome_calls *calls, char *to, const struct probe_text *text,
+				 const struct json_argument *argument, const struct span *span,
+				 const struct sent_words *sent)
 {
 	int64_t number;
 
@@ -421,8 +430,8 @@ static char *put_peer(char *to, const struct json_argument *peers, uint32_t npee
 	return to;
 }
 
-static char *put_arguments(struct chrome_calls *calls, char *to, const struct probe_text *text, const struct caller_text *caller,
-			   const struct span *span)
+static char *put_arguments(struct chrome_calls *calls, char *to, const struct probe_text *text,
+			   const struct caller_text *caller, const struct span *span)
 {
 	const struct sent_words sent = call_words(span);
 	const char *end = call_end(span);
@@ -432,7 +441,8 @@ static char *put_arguments(struct chrome_calls *calls, char *to, const struct pr
 	if (text->payload)
 		to = put_payload(to, text->payload, &sent);
 	if (text->npeers)
-		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent, comm_of_span(calls->comms, span));
+		to = put_peer(to, text->arguments + text->nvalues, text->npeers, &sent,
+			      comm_of_span(calls->comms, span));
 	if (caller)
 		to = copy(to, caller->text, caller->length);
 	if (end) {

@@ -11,7 +11,7 @@
 /* The part of an event that says on which track it is, and all that is the same for every event of a track. */
 struct chrome_place {
 	uint8_t length;
-	char text[64];           /* "pid":1,"tid":2,"ts": */
+	char text[64]; /* "pid":1,"tid":2,"ts": */
 };
 
 void chrome_place_set(struct chrome_place *place, uint64_t pid, uint64_t tid);

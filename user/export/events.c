@@ -5,10 +5,11 @@
  *     TIME PROCESS THREAD TYPE EVENT [NAME=VALUE...] [end=REASON] [@ WHERE]
  *
  * TIME is seconds since the run began. PROCESS is the rank ("rank:3") or the pid ("pid:1234"), THREAD is "name:tid".
- * Where measurement was switched off or on there is CONTROL. Where calls were lost there is LOST N, with until=TIME where a call is known after them. START and END have the arguments that the
- * event's table gives each of them, and after these the other values that are known: at END those of the return, too. The
- * lines of one thread are in order of time; threads come in turns. No field but the last has a blank in
- * it: blanks and other bytes that do not print stand as \xNN.
+ * Where measurement was switched off or on there is CONTROL. Where calls were lost there is LOST N, with until=TIME
+ * where a call is known after them. START and END have the arguments that the event's table gives each of them, and
+ * after these the other values that are known: at END those of the return, too. The lines of one thread are in order of
+ * time; threads come in turns. No field but the last has a blank in it: blanks and other bytes that do not print stand
+ * as \xNN.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,8 +33,8 @@ struct events {
 	struct site_texts sites;
 	struct comm_index *comms;
 	struct texts *texts;
-	char **labels;           /* by thread: "rank:3 worker:12" */
-	struct buffer lines;     /* not yet written */
+	char **labels;       /* by thread: "rank:3 worker:12" */
+	struct buffer lines; /* not yet written */
 };
 
 static void put_text(struct buffer *b, const char *text)
@@ -130,14 +131,17 @@ static void put_values(struct events *e, const struct span *span, const struct d
 		struct shown_value shown;
 		const char *name;
 
-		if (!value_is_shown(&probe->values[i]) || (probe->values[i].at_return && !at_end) || (probe->lists && value_is_argument(probe, i)))
+		if (!value_is_shown(&probe->values[i]) || (probe->values[i].at_return && !at_end) ||
+		    (probe->lists && value_is_argument(probe, i)))
 			continue;
 		call_value(span, &probe->values[i], &shown);
 		put_text(b, " ");
 		put_escaped(b, probe->values[i].name);
 		put_text(b, "=");
-		name = probe->values[i].meaning == MEANING_NAME && probe->values[i].form != FORM_TEXT && shown.kind != VALUE_UNKNOWN ?
-		       texts_find(e->texts, process, (uint64_t)shown.number, span->start) : NULL;
+		name = probe->values[i].meaning == MEANING_NAME && probe->values[i].form != FORM_TEXT &&
+				       shown.kind != VALUE_UNKNOWN
+			       ? texts_find(e->texts, process, (uint64_t)shown.number, span->start)
+			       : NULL;
 		put_escaped(b, name ?: shown_text(&shown));
 	}
 }
@@ -155,7 +159,8 @@ static bool is_outdone(const struct span *span, const struct def_probe *probe, u
 	struct shown_value shown;
 
 	for (uint32_t i = value + 1; i < probe->nvalues; i++) {
-		if (probe->values[i].meaning != probe->values[value].meaning || strcmp(last_name(&probe->values[i]), last_name(&probe->values[value])))
+		if (probe->values[i].meaning != probe->values[value].meaning ||
+		    strcmp(last_name(&probe->values[i]), last_name(&probe->values[value])))
 			continue;
 		call_value(span, &probe->values[i], &shown);
 		if (shown.kind == VALUE_SIGNED)
@@ -164,7 +169,8 @@ static bool is_outdone(const struct span *span, const struct def_probe *probe, u
 	return false;
 }
 
-/* The ranks in the whole job of those that the call names by their ranks in a communicator which is another one: dest.world=7 */
+/* The ranks in the whole job of those that the call names by their ranks in a communicator which is another one:
+ * dest.world=7 */
 static void put_world_ranks(struct events *e, const struct span *span, const struct def_probe *probe, bool at_end)
 {
 	const struct def_comm *comm = comm_of_span(e->comms, span);
@@ -191,7 +197,9 @@ static void put_world_ranks(struct events *e, const struct span *span, const str
 
 static int put_event(void *context, const struct definitions *d, const struct event *event)
 {
-	static const char *const types[] = { [EVENT_START] = "START ", [EVENT_END] = "END ", [EVENT_ATOMIC] = "ATOMIC " };
+	static const char *const types[] = {
+		[EVENT_START] = "START ", [EVENT_END] = "END ", [EVENT_ATOMIC] = "ATOMIC "
+	};
 	struct events *e = context;
 	const struct span *span = event->span;
 	const struct def_probe *probe = &d->probes[span->probe];
@@ -291,7 +299,9 @@ static int events_write(struct recording *recording, int fd, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct events e = { .d = d };
-	struct timeline_ops ops = { .event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = &e };
+	struct timeline_ops ops = {
+		.event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = &e
+	};
 	int error = -ENOMEM, ended = 0;
 
 	e.labels = calloc(d->nthreads + 1, sizeof(*e.labels));

@@ -8,9 +8,9 @@
 #include "recording/recording.h"
 
 struct exporter {
-	const char *name;      /* "chrome" */
-	const char *suffixes;  /* ".json .json.gz" */
-	const char *help;      /* one line for --help */
+	const char *name;     /* "chrome" */
+	const char *suffixes; /* ".json .json.gz" */
+	const char *help;     /* one line for --help */
 	/* Writes the whole recording to fd (the caller's, open for writing, empty). 0 or -errno, said. */
 	int (*write)(struct recording *recording, int fd, const char *name);
 };

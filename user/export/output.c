@@ -2,10 +2,11 @@
 /*
  * output.c - bytes on their way to a file, compressed or not.
  *
- * Making a trace and writing it take about as long as each other: a large trace fills the page cache, and the kernel then takes memory and
- * disk for every page; and compressing takes five times as long as either. So a thread of its own compresses and
- * writes one block while the next is filled. The blocks go round: `filled` and `written` count them, and the block
- * of either number belongs to the side that has it next. Where no thread can be had, each block is written when it is full.
+ * Making a trace and writing it take about as long as each other: a large trace fills the page cache, and the kernel
+ * then takes memory and disk for every page; and compressing takes five times as long as either. So a thread of its own
+ * compresses and writes one block while the next is filled. The blocks go round: `filled` and `written` count them, and
+ * the block of either number belongs to the side that has it next. Where no thread can be had, each block is written
+ * when it is full.
  */
 #include "export/output.h"
 
@@ -20,7 +21,7 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define GZIP_LEVEL 2        /* traces shrink tenfold at any level; higher ones cost more time than they save space */
+#define GZIP_LEVEL 2          /* traces shrink tenfold at any level; higher ones cost more time than they save space */
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, with a gzip header */
 #define SQUEEZED_SIZE 65536
 #define BLOCKS 3
@@ -35,19 +36,19 @@ struct output {
 	int fd;
 	const char *name;
 	bool zipped;
-	bool said;               /* the error, by the side that fills */
+	bool said; /* the error, by the side that fills */
 	unsigned percent;
-	uint64_t filled;         /* blocks; the next one is being filled */
+	uint64_t filled; /* blocks; the next one is being filled */
 
 	bool threaded;
 	pthread_t thread;
-	pthread_mutex_t lock;    /* of what follows */
+	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	uint64_t ready, written; /* blocks */
 	bool ended;              /* no more will be ready */
 	int error;               /* the first */
 
-	z_stream zip;            /* of the side that writes, as is `squeezed` */
+	z_stream zip; /* of the side that writes, as is `squeezed` */
 	unsigned char squeezed[SQUEEZED_SIZE];
 	struct block blocks[BLOCKS];
 };
@@ -79,7 +80,8 @@ static int squeeze(struct output *out, const char *data, size_t size, int flush)
 
 static int write_block(struct output *out, const struct block *block)
 {
-	return out->zipped ? squeeze(out, block->data, block->used, Z_NO_FLUSH) : write_all(out->fd, block->data, block->used);
+	return out->zipped ? squeeze(out, block->data, block->used, Z_NO_FLUSH)
+			   : write_all(out->fd, block->data, block->used);
 }
 
 /* After an error the blocks that still come are let go. */
@@ -135,7 +137,8 @@ struct output *output_open(int fd, const char *name)
 	out->fd = fd;
 	out->name = name;
 	out->zipped = ends_in(name, ".gz");
-	if (out->zipped && deflateInit2(&out->zip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (out->zipped &&
+	    deflateInit2(&out->zip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
 		log_error("%s: out of memory: free some memory and try again", log_safe(name));
 		free(out);
 		return NULL;
@@ -148,7 +151,8 @@ static int say_error(struct output *out, int error)
 {
 	if (error && !out->said) {
 		log_status("%s", "");
-		log_error("%s: cannot write: %s: make room or choose another place", log_safe(out->name), strerror(-error));
+		log_error("%s: cannot write: %s: make room or choose another place", log_safe(out->name),
+			  strerror(-error));
 		out->said = true;
 	}
 	return error;

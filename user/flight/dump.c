@@ -2,11 +2,13 @@
 /*
  * dump.c - writes what is kept, in a child process.
  *
- * Packing, source lines and the disk take seconds, in which nobody would look at the kernel's rings; so it is done by a child: fork() gives it the spans and all
- * that they refer to as they are at this moment, at the price of the pages that change meanwhile: so much memory is taken twice, for
- * as long as it writes. The child gives back what it has written, the oldest first, which is what this process overwrites first.
+ * Packing, source lines and the disk take seconds, in which nobody would look at the kernel's rings; so it is done by a
+ * child: fork() gives it the spans and all that they refer to as they are at this moment, at the price of the pages
+ * that change meanwhile: so much memory is taken twice, for as long as it writes. The child gives back what it has
+ * written, the oldest first, which is what this process overwrites first.
  *
- * The child keeps no link of the kernel side and no socket: if this process dies, the probes go with it, and the child ends its work.
+ * The child keeps no link of the kernel side and no socket: if this process dies, the probes go with it, and the child
+ * ends its work.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,10 +30,10 @@
 struct writing {
 	struct flight *flight;
 	struct recording_writer *writer;
-	uint64_t *spans, *lost;  /* by thread */
-	uint32_t *sequence;      /* by thread: of its last span */
-	bool *used;              /* by call site */
-	struct def_sum *sums;    /* of the time that is kept */
+	uint64_t *spans, *lost; /* by thread */
+	uint32_t *sequence;     /* by thread: of its last span */
+	bool *used;             /* by call site */
+	struct def_sum *sums;   /* of the time that is kept */
 };
 
 /* What holds probes in place, or keeps somebody waiting for us, must not outlive the parent. */
@@ -100,7 +102,8 @@ static int write_blocks(struct writing *w)
 	for (size_t i = 0; i < f->ring.count && !err; i++) {
 		const struct block *block = ring_block(&f->ring, i);
 
-		err = block->sums ? sums_read(f, block, w->sums) : block_read(f->maker, f->ring.data + block->at, block->size, &sink);
+		err = block->sums ? sums_read(f, block, w->sums)
+				  : block_read(f->maker, f->ring.data + block->at, block->size, &sink);
 		ring_release(&f->ring, i);
 	}
 	return err;
@@ -159,8 +162,10 @@ static int write_all_of_it(struct flight *f, int fd, const char *path, const cha
 	const struct definitions *d = f->d;
 	struct writing w = {
 		.flight = f,
-		.spans = calloc(d->nthreads + 1, sizeof(*w.spans)), .lost = calloc(d->nthreads + 1, sizeof(*w.lost)),
-		.sequence = calloc(d->nthreads + 1, sizeof(*w.sequence)), .used = calloc(d->nsites + 1, sizeof(*w.used)),
+		.spans = calloc(d->nthreads + 1, sizeof(*w.spans)),
+		.lost = calloc(d->nthreads + 1, sizeof(*w.lost)),
+		.sequence = calloc(d->nthreads + 1, sizeof(*w.sequence)),
+		.used = calloc(d->nsites + 1, sizeof(*w.used)),
 		.sums = calloc(d->nsums + 1, sizeof(*w.sums)),
 	};
 	int err, finished;
@@ -194,7 +199,8 @@ static void __attribute__((noreturn)) write_and_exit(struct flight *f, int fd, c
 static void describe(const struct request *r, char why[WHY_SIZE + 64])
 {
 	if (r->more)
-		snprintf(why, WHY_SIZE + 64, "%s, and %u more trigger%s since", r->why, r->more, r->more == 1 ? "" : "s");
+		snprintf(why, WHY_SIZE + 64, "%s, and %u more trigger%s since", r->why, r->more,
+			 r->more == 1 ? "" : "s");
 	else
 		snprintf(why, WHY_SIZE + 64, "%s", r->why);
 }
@@ -234,7 +240,8 @@ int dump_begin(struct flight *f, const struct request *request)
 
 		dump->child = 0;
 		close(dump->fd);
-		log_error("%s: not written: no process for it: %s: free some memory", log_safe(dump->path), strerror(error));
+		log_error("%s: not written: no process for it: %s: free some memory", log_safe(dump->path),
+			  strerror(error));
 		return -error;
 	}
 	return 0;
@@ -256,7 +263,8 @@ static void whole_path(const struct dump *dump, char *text, size_t room)
 
 static void tell(struct flight *f, struct dump *dump, int status)
 {
-	char why[WHY_SIZE + 64], spans[FORMAT_SIZE], length[FORMAT_SIZE], size[FORMAT_SIZE], lost[FORMAT_SIZE + 16] = "", number[FORMAT_SIZE];
+	char why[WHY_SIZE + 64], spans[FORMAT_SIZE], length[FORMAT_SIZE], size[FORMAT_SIZE],
+		lost[FORMAT_SIZE + 16] = "", number[FORMAT_SIZE];
 	struct stat file = { 0 };
 	bool written = WIFEXITED(status) && !WEXITSTATUS(status);
 
@@ -265,7 +273,8 @@ static void tell(struct flight *f, struct dump *dump, int status)
 	if (dump->lost)
 		snprintf(lost, sizeof(lost), ", %s lost", format_count(number, dump->lost));
 	if (written) {
-		log_warn("%s: %s: %s call%s%s in the %s before, %s", log_safe(dump->path), why, format_count(spans, dump->spans), dump->spans == 1 ? "" : "s", lost,
+		log_warn("%s: %s: %s call%s%s in the %s before, %s", log_safe(dump->path), why,
+			 format_count(spans, dump->spans), dump->spans == 1 ? "" : "s", lost,
 			 format_time(length, dump->length), format_bytes(size, file.st_size));
 	} else {
 		log_error("%s: the dump is not whole (%s): %s: check the disk", log_safe(dump->path), why,

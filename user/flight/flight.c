@@ -2,12 +2,13 @@
 /*
  * flight.c - the flight recorder: the last spans in bounded memory, and when they are written.
  *
- * Spans come from the capture and go into a block; a full one, or one that is some time old, is sealed and put into the ring (ring.c), where
- * the oldest go for want of room or because they ended too long ago. So what is kept ends a block's time before the window does at the earliest, and
- * reaches back at least as far as the window where the memory suffices.
+ * Spans come from the capture and go into a block; a full one, or one that is some time old, is sealed and put into the
+ * ring (ring.c), where the oldest go for want of room or because they ended too long ago. So what is kept ends a
+ * block's time before the window does at the earliest, and reaches back at least as far as the window where the memory
+ * suffices.
  *
- * A dump is asked for by a trigger (watch.c) or by somebody. Those of triggers keep a distance: what happens meanwhile waits, and is in the
- * next one. Nothing waits for the disk: dump.c.
+ * A dump is asked for by a trigger (watch.c) or by somebody. Those of triggers keep a distance: what happens meanwhile
+ * waits, and is in the next one. Nothing waits for the disk: dump.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +23,14 @@
 
 #define CUT_LEAST (16u << 10)
 #define CUT_MOST (1u << 20)
-#define PARTS 64             /* a block has at most so small a part of the memory */
+#define PARTS 64              /* a block has at most so small a part of the memory */
 #define AGE_LEAST 20000000ULL /* ns */
 #define AGE_MOST 1000000000ULL
-#define AGE_PARTS 16         /* and of the window */
+#define AGE_PARTS 16 /* and of the window */
 #define LOOK_LEAST 50000000ULL
 #define LOOK_MOST 500000000ULL
 #define BLOCKS_LEAST 256
-#define SHARES 4             /* a user's part of the dumps, where it is one user's wish */
+#define SHARES 4 /* a user's part of the dumps, where it is one user's wish */
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
@@ -60,7 +61,8 @@ static int make_ring(struct flight *f)
 	return ring_new(&f->ring, bytes - 4 * f->cut, blocks);
 }
 
-int flight_new(struct flight **result, const struct flight_options *options, const struct caller *caller, struct definitions *d, struct capture_session *capture)
+int flight_new(struct flight **result, const struct flight_options *options, const struct caller *caller,
+	       struct definitions *d, struct capture_session *capture)
 {
 	struct flight *f = calloc(1, sizeof(*f));
 	int err = -ENOMEM;
@@ -185,11 +187,13 @@ const char *flight_share(struct flight *f, uid_t user)
 	if (!asker)
 		return "too many users have asked for dumps";
 	if (asker->dumps >= most) {
-		snprintf(f->refused, sizeof(f->refused), "you have had %u dumps, your share of those that --dumps allows", asker->dumps);
+		snprintf(f->refused, sizeof(f->refused),
+			 "you have had %u dumps, your share of those that --dumps allows", asker->dumps);
 		return f->refused;
 	}
 	if (asker->last && now - asker->last < f->options->pause) {
-		snprintf(f->refused, sizeof(f->refused), "you have just had one: the next in %s (--dump-pause)", format_time(time, asker->last + f->options->pause - now));
+		snprintf(f->refused, sizeof(f->refused), "you have just had one: the next in %s (--dump-pause)",
+			 format_time(time, asker->last + f->options->pause - now));
 		return f->refused;
 	}
 	asker->dumps++;
@@ -241,7 +245,9 @@ static void begin(struct flight *f, struct request *r)
 	*r = (struct request){ 0 };
 	if (f->dumps >= f->options->most) {
 		if (!f->said_most)
-			log_warn("%u dumps have been written, and no more are: start gaspbpf again, or with more --dumps", f->dumps);
+			log_warn(
+				"%u dumps have been written, and no more are: start gaspbpf again, or with more --dumps",
+				f->dumps);
 		f->said_most = true;
 		refuse(f, &taken, "as many dumps have been written as --dumps allows");
 		return;

@@ -28,7 +28,7 @@ const char *flight_set_path(struct flight_options *options, const char *path)
 
 struct name {
 	char *text;
-	size_t used, room;       /* used >= room: too long */
+	size_t used, room; /* used >= room: too long */
 };
 
 static void put(struct name *name, const char *text)
@@ -61,7 +61,8 @@ static void expand(struct name *name, const char *pattern, unsigned number, cons
 		if (kind == 'n') {
 			put_number(name, number);
 			*numbered = true;
-		} else if (kind == 't' && gmtime_r(&now, &when) && strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &when)) {
+		} else if (kind == 't' && gmtime_r(&now, &when) &&
+			   strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &when)) {
 			put(name, text);
 		} else if (kind == 'w') {
 			put(name, word);
@@ -110,13 +111,16 @@ int flight_create(struct flight *f, const char *word, char path[PATH_MAX])
 		int fd;
 
 		if (!make_name(f->options, ++f->number, word, path)) {
-			log_error("-o %s: the name is too long for a dump: give a shorter one", log_safe(f->options->path ?: "."));
+			log_error("-o %s: the name is too long for a dump: give a shorter one",
+				  log_safe(f->options->path ?: "."));
 			return -ENAMETOOLONG;
 		}
 		fd = file_create_new(path, f->caller);
 		if (fd != -EEXIST)
 			return fd;
 	}
-	log_error("%s: it and the %d before it are there already, and a dump never writes over a file: give another folder or name", log_safe(path), TRIES);
+	log_error(
+		"%s: it and the %d before it are there already, and a dump never writes over a file: give another folder or name",
+		log_safe(path), TRIES);
 	return -EEXIST;
 }

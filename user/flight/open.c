@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * open.c - the calls in progress at the moment of a dump: the barrier that somebody waits in is what the reader wants to see.
+ * open.c - the calls in progress at the moment of a dump: the barrier that somebody waits in is what the reader wants
+ * to see.
  *
- * They are looked at twice, and what both looks show alike was in progress between them (user/capture/open.c). Then the rings are drained: a call that has
- * ended since is among the spans, and is taken from the list. So each call is in the dump once, with its end or without.
+ * They are looked at twice, and what both looks show alike was in progress between them (user/capture/open.c). Then the
+ * rings are drained: a call that has ended since is among the spans, and is taken from the list. So each call is in the
+ * dump once, with its end or without.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -17,30 +17,30 @@
 
 /* What is known of a probe's limit. */
 struct limit {
-	uint64_t ns;             /* NO_LIMIT: none */
+	uint64_t ns; /* NO_LIMIT: none */
 	const struct trigger *trigger;
 	bool known;
 };
 
 /* A call in progress that is too long; all by the time of its start (ns; 0: none). */
 struct thread_watch {
-	uint64_t seen;           /* by the last look at the calls in progress */
-	uint64_t fired;          /* and since it has been said */
+	uint64_t seen;  /* by the last look at the calls in progress */
+	uint64_t fired; /* and since it has been said */
 };
 
 /* Why there is to be a dump, and when. */
 struct request {
 	bool is;
-	uint64_t due;            /* ns */
-	const char *word;        /* "wait", "death", "asked": %w of a name */
+	uint64_t due;     /* ns */
+	const char *word; /* "wait", "death", "asked": %w of a name */
 	char why[WHY_SIZE];
-	unsigned more;           /* that came after it, until the dump began */
-	uint64_t ticket;         /* the last one of those who asked for it; 0: nobody */
+	unsigned more;   /* that came after it, until the dump began */
+	uint64_t ticket; /* the last one of those who asked for it; 0: nobody */
 };
 
 /* A dump that is being written. */
 struct dump {
-	pid_t child;             /* 0: none */
+	pid_t child; /* 0: none */
 	int fd;
 	char path[PATH_MAX];
 	struct request request;
@@ -51,14 +51,14 @@ struct dump {
 struct open_calls {
 	struct span *spans;
 	size_t count, room;
-	bool failed;             /* no memory */
+	bool failed; /* no memory */
 };
 
 /* Who has wished for dumps. */
 struct asker {
 	uid_t user;
 	unsigned dumps;
-	uint64_t last;           /* ns */
+	uint64_t last; /* ns */
 };
 #define ASKERS 64
 
@@ -68,38 +68,39 @@ struct flight {
 	struct definitions *d;
 	struct capture_session *capture;
 
-	uint64_t started;        /* ns */
+	uint64_t started; /* ns */
 	struct ring_of_blocks ring;
 	struct block_maker *maker;
-	struct block filling;    /* what is in the maker */
-	size_t cut;              /* bytes after which a block is sealed */
-	uint64_t age;            /* ns after which one is */
+	struct block filling; /* what is in the maker */
+	size_t cut;           /* bytes after which a block is sealed */
+	uint64_t age;         /* ns after which one is */
 
-	struct def_sum *before;  /* the sums as they were looked at last */
+	struct def_sum *before; /* the sums as they were looked at last */
 	size_t nbefore;
 	struct buffer growth;
-	uint64_t summed;         /* ns; when that was */
+	uint64_t summed; /* ns; when that was */
 
-	struct limit *limits;    /* by probe */
+	struct limit *limits; /* by probe */
 	size_t nlimits;
 	struct thread_watch *threads;
 	size_t nthreads;
-	uint64_t look, looked;   /* ns between two looks at the calls in progress; 0: none are wanted. And when the last one was */
+	uint64_t look, looked; /* ns between two looks at the calls in progress; 0: none are wanted. And when the last
+				  one was */
 
 	struct request triggered, asked; /* asked: by somebody */
-	struct open_calls open;  /* while a dump is being prepared */
+	struct open_calls open;          /* while a dump is being prepared */
 	struct dump dump;
-	uint64_t last;           /* ns; when the last dump began that a trigger asked for */
+	uint64_t last;             /* ns; when the last dump began that a trigger asked for */
 	uint64_t ticket, answered; /* the last one given, and answered */
 	char answer[PATH_MAX + WHY_SIZE];
 	bool answer_is, answer_written;
-	unsigned number;         /* of the last dump's name */
-	unsigned dumps;          /* begun */
+	unsigned number; /* of the last dump's name */
+	unsigned dumps;  /* begun */
 	bool said_most;
 	struct asker askers[ASKERS];
 	unsigned naskers;
 	char refused[160];
-	int error;               /* of the first dump that failed */
+	int error; /* of the first dump that failed */
 };
 
 /* flight.c: seals what has been collected. */

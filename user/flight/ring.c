@@ -2,9 +2,9 @@
 /*
  * ring.c - the last sealed blocks of spans, in memory of a fixed size.
  *
- * Blocks differ in size and go in the order they came, so they lie one after the other in one mapping and around its end; a block that does
- * not fit before the end begins at the start. Pages that hold nothing any more go back to the system, so that a quiet job takes little
- * although much is allowed.
+ * Blocks differ in size and go in the order they came, so they lie one after the other in one mapping and around its
+ * end; a block that does not fit before the end begins at the start. Pages that hold nothing any more go back to the
+ * system, so that a quiet job takes little although much is allowed.
  */
 #include "flight/ring.h"
 
@@ -24,7 +24,9 @@ int ring_new(struct ring_of_blocks *ring, size_t bytes, size_t most)
 		return -EINVAL;
 	ring->size = (bytes - table) & ~(size_t)(PAGE - 1);
 	ring->blocks = calloc(most, sizeof(*ring->blocks));
-	ring->data = ring->blocks ? mmap(NULL, ring->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+	ring->data = ring->blocks ? mmap(NULL, ring->size, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+				  : MAP_FAILED;
 	if (ring->data != MAP_FAILED)
 		return 0;
 	free(ring->blocks);
@@ -53,7 +55,8 @@ const struct block *ring_block(const struct ring_of_blocks *ring, size_t number)
 /* The pages that only this block lies on. */
 static void give_back(struct ring_of_blocks *ring, const struct block *block)
 {
-	uint64_t from = (block->at + PAGE - 1) & ~(uint64_t)(PAGE - 1), to = (block->at + block->size) & ~(uint64_t)(PAGE - 1);
+	uint64_t from = (block->at + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+		 to = (block->at + block->size) & ~(uint64_t)(PAGE - 1);
 
 	if (from < to)
 		madvise(ring->data + from, to - from, MADV_DONTNEED);

@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 struct block {
-	uint64_t begin, end;     /* ns; it has what was delivered from then on up to then */
-	uint64_t spans, lost;    /* in it, and by its gaps */
-	uint64_t at;             /* in ring.data */
+	uint64_t begin, end;  /* ns; it has what was delivered from then on up to then */
+	uint64_t spans, lost; /* in it, and by its gaps */
+	uint64_t at;          /* in ring.data */
 	uint32_t size;
-	bool sums;               /* no spans, but what the sums have grown by (window_sums.c) */
+	bool sums; /* no spans, but what the sums have grown by (window_sums.c) */
 };
 
 struct ring_of_blocks {
-	uint8_t *data;           /* mapped; pages without blocks are given back */
+	uint8_t *data; /* mapped; pages without blocks are given back */
 	size_t size;
-	struct block *blocks;    /* the oldest at `first`, `count` of them, around the end */
+	struct block *blocks; /* the oldest at `first`, `count` of them, around the end */
 	size_t first, count, room;
-	uint64_t gone;           /* ns; the end of the last block that went */
+	uint64_t gone; /* ns; the end of the last block that went */
 };
 
 /* At most so many bytes, the table of the blocks included; most: blocks, at most. 0 or -errno. */

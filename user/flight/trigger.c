@@ -53,8 +53,10 @@ const char *trigger_parse(struct trigger *trigger, const char *text)
 		return NULL;
 	}
 	free(name);
-	return trigger->roles ? NULL : "no such kind of call: use wait, barrier, lock, collective, data, any, another role (docs/models.md), "
-				       "or an event's name: 'GASP_MPI_WAIT*>5s'";
+	return trigger->roles
+		       ? NULL
+		       : "no such kind of call: use wait, barrier, lock, collective, data, any, another role (docs/models.md), "
+			 "or an event's name: 'GASP_MPI_WAIT*>5s'";
 }
 
 void trigger_free(struct trigger *trigger)
@@ -63,14 +65,16 @@ void trigger_free(struct trigger *trigger)
 	trigger->events = NULL;
 }
 
-uint64_t trigger_limit(const struct flight_options *options, const struct def_probe *probe, const struct trigger **which)
+uint64_t trigger_limit(const struct flight_options *options, const struct def_probe *probe,
+		       const struct trigger **which)
 {
 	uint64_t least = NO_LIMIT;
 
 	*which = NULL;
 	for (size_t i = 0; i < options->ntriggers; i++) {
 		const struct trigger *t = &options->triggers[i];
-		bool holds = t->events ? probe->event && !fnmatch(t->events, probe->event, 0) : t->roles >> probe->role & 1;
+		bool holds = t->events ? probe->event && !fnmatch(t->events, probe->event, 0)
+				       : t->roles >> probe->role & 1;
 
 		if (holds && t->limit < least) {
 			least = t->limit;
@@ -85,11 +89,16 @@ uint64_t trigger_limit(const struct flight_options *options, const struct def_pr
 enum { OPTION_FLIGHT = 600, OPTION_TRIGGER, OPTION_PAUSE, OPTION_DUMPS };
 
 static const struct argp_option option_table[] = {
-	{ "flight", OPTION_FLIGHT, "TIME[,SIZE]", 0, "Flight recorder: keep only what happened in the last TIME, in at most SIZE of memory (default 64m), and write it to a recording when "
-	  "a trigger, SIGUSR1 or 'gaspbpf control dump' asks for it; -o is then a folder, or a name with %n (number), %t (time), %w (why)", 4 },
-	{ "trigger", OPTION_TRIGGER, "KIND>TIME", 0, "Dump when a call lasts longer than TIME, also while it still does; may repeat. KIND: wait (barriers, locks, collective operations and the like), "
-	  "barrier, lock, collective, data, any, another role, or an event: 'GASP_MPI_WAIT*>5s'. 'no-death': do not dump when a process is killed or ends with another status than 0", 4 },
-	{ "dump-pause", OPTION_PAUSE, "TIME", 0, "From one dump to the next that a trigger asks for (default 10s); what happens meanwhile is in that one", 4 },
+	{ "flight", OPTION_FLIGHT, "TIME[,SIZE]", 0,
+	  "Flight recorder: keep only what happened in the last TIME, in at most SIZE of memory (default 64m), and write it to a recording when "
+	  "a trigger, SIGUSR1 or 'gaspbpf control dump' asks for it; -o is then a folder, or a name with %n (number), %t (time), %w (why)",
+	  4 },
+	{ "trigger", OPTION_TRIGGER, "KIND>TIME", 0,
+	  "Dump when a call lasts longer than TIME, also while it still does; may repeat. KIND: wait (barriers, locks, collective operations and the like), "
+	  "barrier, lock, collective, data, any, another role, or an event: 'GASP_MPI_WAIT*>5s'. 'no-death': do not dump when a process is killed or ends with another status than 0",
+	  4 },
+	{ "dump-pause", OPTION_PAUSE, "TIME", 0,
+	  "From one dump to the next that a trigger asks for (default 10s); what happens meanwhile is in that one", 4 },
 	{ "dumps", OPTION_DUMPS, "N", 0, "Write at most so many (default 20)", 4 },
 	{ 0 }
 };
@@ -108,7 +117,8 @@ static void parse_flight(struct flight_options *o, const char *text, struct argp
 		argp_error(state, "--flight %s: not a time, or a time and a size: use 30s or 30s,256m", log_safe(text));
 	free(time);
 	if (comma && (parse_bytes(comma + 1, &o->bytes) || o->bytes < LEAST_BYTES || o->bytes > MOST_BYTES))
-		argp_error(state, "--flight %s: not a size between 256k and 64g behind the comma: use 30s,256m", log_safe(text));
+		argp_error(state, "--flight %s: not a size between 256k and 64g behind the comma: use 30s,256m",
+			   log_safe(text));
 }
 
 static error_t add_trigger(struct flight_options *o, const char *text, struct argp_state *state)

@@ -10,10 +10,10 @@
 #include "flight/flight.h"
 
 struct trigger {
-	const char *text;        /* "barrier>5s" */
-	uint64_t limit;          /* ns */
-	uint64_t roles;          /* bit i: role i */
-	char *events;            /* a pattern of their names instead; NULL: none */
+	const char *text; /* "barrier>5s" */
+	uint64_t limit;   /* ns */
+	uint64_t roles;   /* bit i: role i */
+	char *events;     /* a pattern of their names instead; NULL: none */
 };
 
 #define NO_LIMIT UINT64_MAX
@@ -22,6 +22,7 @@ struct trigger {
 const char *trigger_parse(struct trigger *trigger, const char *text);
 void trigger_free(struct trigger *trigger);
 /* The smallest limit that holds for calls of this probe; NO_LIMIT: none. *which: whose. */
-uint64_t trigger_limit(const struct flight_options *options, const struct def_probe *probe, const struct trigger **which);
+uint64_t trigger_limit(const struct flight_options *options, const struct def_probe *probe,
+		       const struct trigger **which);
 
 #endif

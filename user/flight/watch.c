@@ -2,8 +2,9 @@
 /*
  * watch.c - the triggers: calls that take too long, and processes that die.
  *
- * A call is looked at when it ends; and so that a deadlock is seen, too, the calls in progress are looked at now and then. A
- * call is believed to be in progress when two looks have shown it. It fires once: what lies within it, and its own end, do not.
+ * A call is looked at when it ends; and so that a deadlock is seen, too, the calls in progress are looked at now and
+ * then. A call is believed to be in progress when two looks have shown it. It fires once: what lies within it, and its
+ * own end, do not.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -76,7 +77,8 @@ static void say(struct flight *f, const struct span *span, const struct limit *l
 	if (who.tid != who.pid)
 		label_of_thread(&who, thread, sizeof(thread));
 	request(f, "wait", 0, "%s%s%s: %s %s %s (%s)", process, *thread ? ", " : "", thread,
-		       event_label(&f->d->probes[span->probe], false, event, sizeof(event)), verb, format_time(time, length), log_safe(limit->trigger->text));
+		event_label(&f->d->probes[span->probe], false, event, sizeof(event)), verb, format_time(time, length),
+		log_safe(limit->trigger->text));
 }
 
 void flight_watch_span(struct flight *f, const struct span *span)
@@ -97,14 +99,16 @@ void flight_watch_span(struct flight *f, const struct span *span)
 struct looking {
 	struct flight *flight;
 	uint64_t now;
-	uint32_t thread;         /* the last one of which a long call has been shown */
+	uint32_t thread; /* the last one of which a long call has been shown */
 };
 
 static void look_at(void *context, const struct span *span, bool silent)
 {
 	struct looking *looking = context;
 	struct flight *f = looking->flight;
-	const struct limit *limit = span->probe == NO_INDEX || span->thread == looking->thread ? NULL : limit_of(f, span->probe);
+	const struct limit *limit = span->probe == NO_INDEX || span->thread == looking->thread
+					    ? NULL
+					    : limit_of(f, span->probe);
 	struct thread_watch *watch;
 
 	if (!limit || span->start > looking->now || looking->now - span->start <= limit->ns)
@@ -153,7 +157,8 @@ void flight_process_ended(struct flight *f, pid_t pid, int status)
 		return;
 	name_process(f->d, process, who, sizeof(who));
 	if (WIFSIGNALED(status))
-		request(f, "death", due, "%s was killed by signal %d (%s)", who, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		request(f, "death", due, "%s was killed by signal %d (%s)", who, WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
 	else
 		request(f, "death", due, "%s ended with status %d", who, WEXITSTATUS(status));
 }

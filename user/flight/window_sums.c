@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * window_sums.c - the calls that are no spans: those lost for want of room in the kernel's rings, and those that the governor only counts.
+ * window_sums.c - the calls that are no spans: those lost for want of room in the kernel's rings, and those that the
+ * governor only counts.
  *
- * The kernel's sums grow from the beginning of the observation. A dump is about the time that it keeps; so what each sum has grown by is put into
- * the ring now and then, as a block among the spans, and goes with them. A dump adds up what is still there. Only the
- * shortest and the longest call of that time are not known better than by powers of two, unless they are those of the whole observation.
+ * The kernel's sums grow from the beginning of the observation. A dump is about the time that it keeps; so what each
+ * sum has grown by is put into the ring now and then, as a block among the spans, and goes with them. A dump adds up
+ * what is still there. Only the shortest and the longest call of that time are not known better than by powers of two,
+ * unless they are those of the whole observation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +17,8 @@
 
 static bool has_grown(const struct def_sum *now, const struct def_sum *before)
 {
-	return now->lost != before->lost || now->summed != before->summed || now->skipped != before->skipped || now->timed != before->timed;
+	return now->lost != before->lost || now->summed != before->summed || now->skipped != before->skipped ||
+	       now->timed != before->timed;
 }
 
 static void put_growth(struct buffer *out, size_t index, const struct def_sum *now, const struct def_sum *before)

@@ -2,28 +2,29 @@
 /*
  * govern.c - keeps what observing costs below a limit (--max-overhead).
  *
- * Problem: a function may be called once a minute or thirty million times a second, nobody knows beforehand, and it changes
- * with the phases of the job. At the second rate even a probe that only counts makes the job ten times slower.
+ * Problem: a function may be called once a minute or thirty million times a second, nobody knows beforehand, and it
+ * changes with the phases of the job. At the second rate even a probe that only counts makes the job ten times slower.
  *
- * What is known at each look (every 20 ms or so): how often each thread called each observed function since the last look, and, by
- * the calibration, what each of these calls cost. From that:
+ * What is known at each look (every 20 ms or so): how often each thread called each observed function since the last
+ * look, and, by the calibration, what each of these calls cost. From that:
  *
- *   share    of a thread's time that went into probes. It is averaged over about a second (AVERAGE_NS), so that a short burst is
- *            no offence, while a storm is one after 20 ms.
- *   rate     at which the thread would call a function if there were no probes. A thread that spends 90 % of its time in them
- *            would call ten times as often without: so calls are divided by the time that was left to the job.
- *   held     the highest rate of late, which decays over some seconds: what one has to reckon with when giving back.
+ *   share    of a thread's time that went into probes. It is averaged over about a second (AVERAGE_NS), so that a short
+ * burst is no offence, while a storm is one after 20 ms. rate     at which the thread would call a function if there
+ * were no probes. A thread that spends 90 % of its time in them would call ten times as often without: so calls are
+ * divided by the time that was left to the job. held     the highest rate of late, which decays over some seconds: what
+ * one has to reckon with when giving back.
  *
- * Taking away: a thread's averaged share is above the budget, and the rates of the last look say that it will stay there. Where it would
- * stay there even if all calls were only counted, its dearest functions go out, one after the other, until that is no more so: steps
- * in between would only cost. Then the dearest of the others go to the richest level at which the thread is below AIM of the
- * budget: one call in 2, in 4 ... in SAMPLE_MOST, then counts only. A level is for all threads of all processes.
+ * Taking away: a thread's averaged share is above the budget, and the rates of the last look say that it will stay
+ * there. Where it would stay there even if all calls were only counted, its dearest functions go out, one after the
+ * other, until that is no more so: steps in between would only cost. Then the dearest of the others go to the richest
+ * level at which the thread is below AIM of the budget: one call in 2, in 4 ... in SAMPLE_MOST, then counts only. A
+ * level is for all threads of all processes.
  *
- * Giving back: a function that has been at its level for a while (REST_NS) goes to the richest level at which no thread would be
- * above AIM of the budget, reckoned with the held rates. Of one whose probes are out nothing is known. So after a pause they
- * are put in for one look, as counts only, to see. If that shows a storm, the function is out again at once and the pause doubles. A
- * trial costs the storm's thread some tens of milliseconds; the first pause is so long that trials take a quarter of the budget at most,
- * reckoned with the longest that a trial took so far.
+ * Giving back: a function that has been at its level for a while (REST_NS) goes to the richest level at which no thread
+ * would be above AIM of the budget, reckoned with the held rates. Of one whose probes are out nothing is known. So
+ * after a pause they are put in for one look, as counts only, to see. If that shows a storm, the function is out again
+ * at once and the pause doubles. A trial costs the storm's thread some tens of milliseconds; the first pause is so long
+ * that trials take a quarter of the budget at most, reckoned with the longest that a trial took so far.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,50 +34,52 @@
 #include "recording/recording.h"
 #include "util/array.h"
 
-#define LOOK_NS 15000000ULL      /* least time between two looks */
-#define AVERAGE_NS 1e9           /* shares are averaged over so long */
-#define HOLD_NS 3e9              /* held rates decay over so long */
-#define REST_NS 1000000000ULL    /* between a change and giving back */
-#define PAUSE_MOST 120e9         /* between trials */
-#define CALM_NS 10000000000ULL   /* in for so long: the next pause is a first one again */
-#define AIM 0.8                  /* of the budget */
-#define SHARE_MOST 0.97          /* more than this is an error of the calibration */
+#define LOOK_NS 15000000ULL    /* least time between two looks */
+#define AVERAGE_NS 1e9         /* shares are averaged over so long */
+#define HOLD_NS 3e9            /* held rates decay over so long */
+#define REST_NS 1000000000ULL  /* between a change and giving back */
+#define PAUSE_MOST 120e9       /* between trials */
+#define CALM_NS 10000000000ULL /* in for so long: the next pause is a first one again */
+#define AIM 0.8                /* of the budget */
+#define SHARE_MOST 0.97        /* more than this is an error of the calibration */
 
 /* One function on one thread. */
 struct load {
 	uint32_t site;
-	uint64_t followed, skipped; /* calls so far ... */
+	uint64_t followed, skipped;                 /* calls so far ... */
 	uint64_t part_followed[2], part_skipped[2]; /* as they were told: of the program and inner ones */
-	uint64_t followed_before, skipped_before; /* ... and at the last look */
-	double rate, held;          /* calls a ns of the job's own time */
+	uint64_t followed_before, skipped_before;   /* ... and at the last look */
+	double rate, held;                          /* calls a ns of the job's own time */
 };
 
 struct governed_thread {
 	bool used;
-	bool told;                /* since the last look */
-	double share, last;       /* averaged; of the last look */
+	bool told;          /* since the last look */
+	double share, last; /* averaged; of the last look */
 	struct load *loads;
 	size_t nloads, room;
-	uint32_t *where;          /* by site: index in loads, and one; 0: none */
+	uint32_t *where; /* by site: index in loads, and one; 0: none */
 	size_t nwhere;
 };
 
 struct governed_site {
 	struct site_level level;
-	uint64_t changed;         /* ns; its last change */
-	uint64_t again;           /* ns; out: when to try again */
-	double pause;             /* ns; the last one */
-	bool known;               /* it has been called */
-	bool trial;               /* in again, since the last look */
-	bool broken;              /* it cannot be changed any more */
+	uint64_t changed; /* ns; its last change */
+	uint64_t again;   /* ns; out: when to try again */
+	double pause;     /* ns; the last one */
+	bool known;       /* it has been called */
+	bool trial;       /* in again, since the last look */
+	bool broken;      /* it cannot be changed any more */
 };
 
 struct governor {
 	struct governor_options options;
-	struct governed_thread *threads; size_t nthreads;
-	struct governed_site *sites;     size_t nsites;
+	struct governed_thread *threads;
+	size_t nthreads;
+	struct governed_site *sites;
+	size_t nsites;
 	uint64_t looked;
-	double trial_ns;          /* options.trial_ns, or what a trial has been seen to take */
+	double trial_ns; /* options.trial_ns, or what a trial has been seen to take */
 };
 
 struct governor *governor_new(const struct governor_options *options)
@@ -157,11 +160,11 @@ static double cost_at(const struct governor *g, uint32_t site, struct site_level
 }
 
 /*
- * What probes will cost a thread for each ns of its own, with one site's level replaced (NULL: none). Unlike the share of all its time
- * this has no upper end, so parts of it can be compared.
+ * What probes will cost a thread for each ns of its own, with one site's level replaced (NULL: none). Unlike the share
+ * of all its time this has no upper end, so parts of it can be compared.
  */
 static double cost_with(const struct governor *g, const struct governed_thread *t, bool held, uint32_t site,
-			 const struct site_level *level)
+			const struct site_level *level)
 {
 	double cost = 0;
 
@@ -193,8 +196,10 @@ static void take_in(struct governor *g, struct governed_thread *t, double elapse
 	for (size_t i = 0; i < t->nloads; i++) {
 		const struct load *load = &t->loads[i];
 
-		cost += (double)(load->followed - load->followed_before) * g->options.cost(g->options.context, load->site, false) +
-			(double)(load->skipped - load->skipped_before) * g->options.cost(g->options.context, load->site, true);
+		cost += (double)(load->followed - load->followed_before) *
+				g->options.cost(g->options.context, load->site, false) +
+			(double)(load->skipped - load->skipped_before) *
+				g->options.cost(g->options.context, load->site, true);
 	}
 	share = cost / elapsed;
 	if (share > SHARE_MOST)
@@ -204,7 +209,8 @@ static void take_in(struct governor *g, struct governed_thread *t, double elapse
 	for (size_t i = 0; i < t->nloads; i++) {
 		struct load *load = &t->loads[i];
 
-		load->rate = (load->followed - load->followed_before + load->skipped - load->skipped_before) / (elapsed * (1 - share));
+		load->rate = (load->followed - load->followed_before + load->skipped - load->skipped_before) /
+			     (elapsed * (1 - share));
 		load->held *= exp(-elapsed / HOLD_NS);
 		if (load->rate > load->held)
 			load->held = load->rate;
@@ -272,7 +278,9 @@ static const struct site_level out = { LEVEL_OUT, 0 }, least = { LEVEL_SUMMED, S
 /* The poorest level of a site at which its probes are still in. */
 static struct site_level lowest_in(const struct governor *g, uint32_t site)
 {
-	return g->sites[site].level.level != LEVEL_OUT && !g->sites[site].broken && possible(g, site, least) ? least : g->sites[site].level;
+	return g->sites[site].level.level != LEVEL_OUT && !g->sites[site].broken && possible(g, site, least)
+		       ? least
+		       : g->sites[site].level;
 }
 
 /* What the thread's probes would still cost if all that can be only counted were. */
@@ -285,7 +293,8 @@ static double least_cost(const struct governor *g, const struct governed_thread 
 	return cost;
 }
 
-/* The load that gives most, either by being out instead of only counted, or by being only counted. NULL: none gives anything. */
+/* The load that gives most, either by being out instead of only counted, or by being only counted. NULL: none gives
+ * anything. */
 static const struct load *dearest(const struct governor *g, const struct governed_thread *t, bool to_be_out)
 {
 	const struct load *found = NULL;
@@ -294,7 +303,8 @@ static const struct load *dearest(const struct governor *g, const struct governe
 	for (size_t i = 0; i < t->nloads; i++) {
 		const struct load *load = &t->loads[i];
 		struct site_level level = g->sites[load->site].level, lowest = lowest_in(g, load->site);
-		double gain = to_be_out ? cost_at(g, load->site, lowest) : cost_at(g, load->site, level) - cost_at(g, load->site, lowest);
+		double gain = to_be_out ? cost_at(g, load->site, lowest)
+					: cost_at(g, load->site, level) - cost_at(g, load->site, lowest);
 
 		if (load->rate * gain <= most || g->sites[load->site].broken || level.level == LEVEL_OUT)
 			continue;
@@ -326,8 +336,9 @@ static void take_away(struct governor *g, uint32_t thread, uint64_t now)
 	while (cost_with(g, t, false, 0, NULL) > AIM * limit && (load = dearest(g, t, false))) {
 		step.site = load->site;
 		step.level = g->sites[load->site].level;
-		while (poorer(&step.level) && (!possible(g, load->site, step.level) || (step.level.level != LEVEL_SUMMED &&
-					       cost_with(g, t, false, load->site, &step.level) > AIM * limit)))
+		while (poorer(&step.level) && (!possible(g, load->site, step.level) ||
+					       (step.level.level != LEVEL_SUMMED &&
+						cost_with(g, t, false, load->site, &step.level) > AIM * limit)))
 			;
 		if (!change(g, now, &step))
 			return;
@@ -338,7 +349,8 @@ static void take_away(struct governor *g, uint32_t thread, uint64_t now)
 static bool bearable(const struct governor *g, uint32_t site, struct site_level level)
 {
 	for (size_t t = 0; t < g->nthreads; t++)
-		if (g->threads[t].used && cost_with(g, &g->threads[t], true, site, &level) > AIM * cost_of_share(g->options.budget))
+		if (g->threads[t].used &&
+		    cost_with(g, &g->threads[t], true, site, &level) > AIM * cost_of_share(g->options.budget))
 			return false;
 	return true;
 }
@@ -366,7 +378,8 @@ static void give_back(struct governor *g, uint32_t index, uint64_t now)
 	while (!possible(g, index, step.level) || !bearable(g, index, step.level))
 		if (!poorer(&step.level))
 			return;
-	if (step.level.level < site->level.level || (step.level.level == site->level.level && step.level.every < site->level.every))
+	if (step.level.level < site->level.level ||
+	    (step.level.level == site->level.level && step.level.every < site->level.every))
 		change(g, now, &step);
 }
 
@@ -378,12 +391,15 @@ static void judge_trial(struct governor *g, uint32_t index, uint64_t now)
 		const struct governed_thread *thread = &g->threads[t];
 		double with = cost_with(g, thread, false, 0, NULL);
 
-		if (!thread->used || with <= cost_of_share(g->options.budget) || cost_with(g, thread, false, index, &out) > AIM * with)
+		if (!thread->used || with <= cost_of_share(g->options.budget) ||
+		    cost_with(g, thread, false, index, &out) > AIM * with)
 			continue;
 		/* Out they go in the time in which they came in, at least. */
 		if (2.0 * (double)(now - g->sites[index].changed) > g->trial_ns)
 			g->trial_ns = 2.0 * (double)(now - g->sites[index].changed);
-		if (change(g, now, &(struct governed_step){ .site = index, .level = out, .thread = t, .share = share_of_cost(with) }))
+		if (change(g, now,
+			   &(struct governed_step){
+				   .site = index, .level = out, .thread = t, .share = share_of_cost(with) }))
 			return;
 	}
 }

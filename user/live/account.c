@@ -28,7 +28,8 @@ static int learn(struct live *live, uint32_t probe)
 		accounted_probe_free(&p.is);
 		return -ENOMEM;
 	}
-	p.meets = !p.is.inner && (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && probe_value(def, MEANING_ROOT) < 0));
+	p.meets = !p.is.inner &&
+		  (def->role == ROLE_BARRIER || (def->role == ROLE_COLLECTIVE && probe_value(def, MEANING_ROOT) < 0));
 	p.object = probe_value(def, MEANING_BARRIER);
 	if (p.object < 0 && p.ranks) {
 		p.object = probe_value(def, MEANING_COMM);
@@ -43,7 +44,8 @@ static int learn(struct live *live, uint32_t probe)
 
 const struct live_probe *live_learn(struct live *live, uint32_t probe)
 {
-	if (probe >= live->d->nprobes || array_reach(&live->probes, &live->probes_room, live->d->nprobes, sizeof(*live->probes)))
+	if (probe >= live->d->nprobes ||
+	    array_reach(&live->probes, &live->probes_room, live->d->nprobes, sizeof(*live->probes)))
 		return NULL;
 	live->nprobes = live->d->nprobes;
 	if (!live->probes[probe].ready && learn(live, probe))
@@ -70,7 +72,8 @@ struct live_state *live_state_of(struct live *live, uint32_t thread)
 {
 	struct live_state *s;
 
-	if (thread >= live->d->nthreads || array_reach(&live->states, &live->states_room, live->d->nthreads, sizeof(*live->states)))
+	if (thread >= live->d->nthreads ||
+	    array_reach(&live->states, &live->states_room, live->d->nthreads, sizeof(*live->states)))
 		return NULL;
 	if (live->nstates < live->d->nthreads)
 		live->nstates = live->d->nthreads;
@@ -79,7 +82,9 @@ struct live_state *live_state_of(struct live *live, uint32_t thread)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->is = (struct live_thread){ .thread = thread, .process = live->d->threads[thread].process, .in.probe = NO_INDEX };
+	s->is = (struct live_thread){ .thread = thread,
+				      .process = live->d->threads[thread].process,
+				      .in.probe = NO_INDEX };
 	live->states[thread] = s;
 	return s;
 }
@@ -123,9 +128,14 @@ void live_see(struct live *live, struct live_state *s, uint64_t start)
 /* The call's part of the interval. */
 static struct nested_call part_of(const struct live *live, const struct span *span)
 {
-	uint64_t start = span->start > live->start ? span->start : live->start, end = span->end < live->until ? span->end : live->until;
+	uint64_t start = span->start > live->start ? span->start : live->start,
+		 end = span->end < live->until ? span->end : live->until;
 
-	return (struct nested_call){ .begin = span->start, .start = start, .end = end, .duration = end > start ? end - start : 0, .depth = span->depth };
+	return (struct nested_call){ .begin = span->start,
+				     .start = start,
+				     .end = end,
+				     .duration = end > start ? end - start : 0,
+				     .depth = span->depth };
 }
 
 int live_account(struct live *live, const struct span *span, bool ended)

@@ -2,14 +2,16 @@
 /*
  * live.c - where the time of each thread goes, interval by interval.
  *
- * An interval ends while calls are in progress. So at its end they are looked at, and counted as if they ended there, the innermost first; in the
- * next interval only the rest of them counts, since each call is cut to the interval. For that the look must have one moment
- * for all threads. It is taken first; then the calls in progress are read from the kernel; then the rings are drained. A call that was
- * in progress at the moment is in one of the two, or in both, and then it counts once. Spans that end after the moment are cut, too, and
- * counted again in the next interval, in which their rest lies.
+ * An interval ends while calls are in progress. So at its end they are looked at, and counted as if they ended there,
+ * the innermost first; in the next interval only the rest of them counts, since each call is cut to the interval. For
+ * that the look must have one moment for all threads. It is taken first; then the calls in progress are read from the
+ * kernel; then the rings are drained. A call that was in progress at the moment is in one of the two, or in both, and
+ * then it counts once. Spans that end after the moment are cut, too, and counted again in the next interval, in which
+ * their rest lies.
  *
- * Calls that become no span are counted by the kernel (bpf/sums.h). Their time is estimated by that of the thread's other calls of this
- * function where it was not measured, and taken from the time in no call, since nobody knows what they lay in.
+ * Calls that become no span are counted by the kernel (bpf/sums.h). Their time is estimated by that of the thread's
+ * other calls of this function where it was not measured, and taken from the time in no call, since nobody knows what
+ * they lay in.
  */
 #include <errno.h>
 #include <stdlib.h>

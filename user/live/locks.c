@@ -2,9 +2,9 @@
 /*
  * locks.c - which locks are waited for, and who has them.
  *
- * Time in a call that acquires a lock is taken to be waiting: without others it is next to nothing. A lock belongs to the process, or to
- * the job where the runtime's threads are ranks, and is known by the word that calls name it by. Calls of different threads are told
- * in any order, so who has it is decided by their times.
+ * Time in a call that acquires a lock is taken to be waiting: without others it is next to nothing. A lock belongs to
+ * the process, or to the job where the runtime's threads are ranks, and is known by the word that calls name it by.
+ * Calls of different threads are told in any order, so who has it is decided by their times.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,15 +17,15 @@
 
 struct lock_key {
 	uint64_t lock;
-	uint32_t process;        /* definition; NO_INDEX: the job's */
-	uint32_t parent;         /* pid, of the job's; 0: there is only one job */
+	uint32_t process; /* definition; NO_INDEX: the job's */
+	uint32_t parent;  /* pid, of the job's; 0: there is only one job */
 };
 
 struct lock {
 	struct lock_key key;
 	struct live_lock is;
 	struct live_lock_figures open; /* the interval that goes on */
-	uint64_t acquired;       /* ns; by is.holder, or whoever had it last */
+	uint64_t acquired;             /* ns; by is.holder, or whoever had it last */
 	UT_hash_handle hh;
 };
 
@@ -48,7 +48,9 @@ static struct lock *lock_of(struct live *live, const struct live_probe *p, const
 	if (!lock)
 		return NULL;
 	lock->key = key;
-	lock->is = (struct live_lock){ .probe = span->probe, .process = key.process, .lock = value, .holder = NO_INDEX, .site = NO_INDEX };
+	lock->is = (struct live_lock){
+		.probe = span->probe, .process = key.process, .lock = value, .holder = NO_INDEX, .site = NO_INDEX
+	};
 	HASH_ADD(hh, live->locks, key, sizeof(lock->key), lock);
 	if (lock->hh.tbl)
 		return lock;
@@ -116,7 +118,7 @@ void locks_begin_look(struct live *live)
 {
 	struct lock *lock, *next;
 
-	HASH_ITER(hh, live->locks, lock, next)
+	HASH_ITER (hh, live->locks, lock, next)
 		lock->is.waiting = 0;
 }
 
@@ -145,7 +147,7 @@ int locks_end_look(struct live *live)
 	struct lock *lock, *next;
 
 	live->nwaited = 0;
-	HASH_ITER(hh, live->locks, lock, next) {
+	HASH_ITER (hh, live->locks, lock, next) {
 		lock->is.now = lock->open;
 		lock->is.all.calls += lock->open.calls;
 		lock->is.all.wait += lock->open.wait;
@@ -183,7 +185,7 @@ void locks_free(struct live *live)
 {
 	struct lock *lock, *next;
 
-	HASH_ITER(hh, live->locks, lock, next) {
+	HASH_ITER (hh, live->locks, lock, next) {
 		HASH_DEL(live->locks, lock);
 		free(lock);
 	}

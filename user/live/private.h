@@ -14,32 +14,32 @@
 struct live_probe {
 	struct accounted_probe is;
 	bool ready;
-	bool ranks;              /* of a runtime whose threads are the ranks of a job */
-	bool meets;              /* threads meet in it */
-	int32_t object;          /* index of the value that says which barrier or communicator; -1: none */
-	bool comm;               /* it is a communicator */
-	int32_t lock;            /* index of the value that is the lock; -1: none */
-	int32_t done, error;     /* of a try: index of the value that says whether it has it; -1: none */
+	bool ranks;          /* of a runtime whose threads are the ranks of a job */
+	bool meets;          /* threads meet in it */
+	int32_t object;      /* index of the value that says which barrier or communicator; -1: none */
+	bool comm;           /* it is a communicator */
+	int32_t lock;        /* index of the value that is the lock; -1: none */
+	int32_t done, error; /* of a try: index of the value that says whether it has it; -1: none */
 };
 
 struct live_state {
 	struct live_thread is;
-	uint64_t since;          /* ns; from when on it is observed */
-	uint64_t cost;           /* ns; as the capture told it last */
-	struct nesting nesting;  /* of the interval that is open */
-	uint64_t missing[GROUPS];/* ns of it, estimated: calls that became no span */
-	struct live_figures open;/* the interval that is open */
-	uint32_t *by_event;      /* by event: place in is.events, plus 1 */
+	uint64_t since;           /* ns; from when on it is observed */
+	uint64_t cost;            /* ns; as the capture told it last */
+	struct nesting nesting;   /* of the interval that is open */
+	uint64_t missing[GROUPS]; /* ns of it, estimated: calls that became no span */
+	struct live_figures open; /* the interval that is open */
+	uint32_t *by_event;       /* by event: place in is.events, plus 1 */
 	size_t nby_event, events_room;
 	size_t first_call, ncalls; /* of live.calls: those in progress */
-	bool alive;              /* the capture has it */
-	bool rest;               /* calls of it end after the look */
+	bool alive;                /* the capture has it */
+	bool rest;                 /* calls of it end after the look */
 };
 
 /* A call in progress as it was seen. */
 struct live_open {
 	struct span span;
-	bool ended;              /* its span has come since */
+	bool ended; /* its span has come since */
 };
 
 struct live_process {
@@ -53,24 +53,33 @@ struct live {
 	const struct definitions *d;
 	const struct model_set *models;
 	uint64_t began, from, now; /* ns; `from` to `now` is the interval told of */
-	uint64_t start;          /* ns; of the interval that is open */
-	uint64_t until;          /* ns; a look goes on: spans that end later are kept in `later`. UINT64_MAX: none does */
+	uint64_t start;            /* ns; of the interval that is open */
+	uint64_t until; /* ns; a look goes on: spans that end later are kept in `later`. UINT64_MAX: none does */
 
-	struct live_probe *probes; size_t probes_room, nprobes;
+	struct live_probe *probes;
+	size_t probes_room, nprobes;
 	struct event_names events;
-	struct live_state **states; size_t nstates, states_room; /* by thread definition; NULL: never met, or over */
-	struct live_state **shown; size_t nshown, shown_room;
-	struct live_process *processes; size_t nprocesses, processes_room;
-	struct live_open *calls; size_t ncalls, calls_room;   /* in progress at the look, by thread */
-	struct span *later;      size_t nlater, later_room;
-	struct def_sum *sums;    size_t nsums, sums_room;     /* as they were at the last look */
+	struct live_state **states;
+	size_t nstates, states_room; /* by thread definition; NULL: never met, or over */
+	struct live_state **shown;
+	size_t nshown, shown_room;
+	struct live_process *processes;
+	size_t nprocesses, processes_room;
+	struct live_open *calls;
+	size_t ncalls, calls_room; /* in progress at the look, by thread */
+	struct span *later;
+	size_t nlater, later_room;
+	struct def_sum *sums;
+	size_t nsums, sums_room; /* as they were at the last look */
 	int err;
 
-	struct team *teams;      /* by key */
-	struct live_meeting *meetings; size_t nmeetings, meetings_room;
-	bool by_parent;          /* there are several jobs: ranks are those of one parent */
-	struct lock *locks;      /* by key */
-	struct live_lock *waited; size_t nwaited, waited_room;
+	struct team *teams; /* by key */
+	struct live_meeting *meetings;
+	size_t nmeetings, meetings_room;
+	bool by_parent;     /* there are several jobs: ranks are those of one parent */
+	struct lock *locks; /* by key */
+	struct live_lock *waited;
+	size_t nwaited, waited_room;
 };
 
 /* The number of value `index` of a call; false: unknown. */

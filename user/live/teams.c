@@ -2,15 +2,16 @@
 /*
  * teams.c - who comes last to where all meet.
  *
- * Threads meet in a barrier, and in a collective operation without a root. The calls of one meeting have one thing in common: each of them began
- * before any of them ended. That, and not counting, tells which calls belong together, so it does not matter that the observation began
- * while some were inside already. Calls of one thread are told in order, those of different threads in any. So each team keeps its
- * last meetings; each member knows up to which of them it has come, and its next call joins the first one after that with which it has
- * that moment in common, or begins a new one.
+ * Threads meet in a barrier, and in a collective operation without a root. The calls of one meeting have one thing in
+ * common: each of them began before any of them ended. That, and not counting, tells which calls belong together, so it
+ * does not matter that the observation began while some were inside already. Calls of one thread are told in order,
+ * those of different threads in any. So each team keeps its last meetings; each member knows up to which of them it has
+ * come, and its next call joins the first one after that with which it has that moment in common, or begins a new one.
  *
- * A team is the ranks of a job that meet in one communicator, or the threads of a process that meet at one barrier object. Nobody says
- * who its members are: they are those that come. So a meeting is judged only when a whole interval has brought no new member, and when all have
- * come; where somebody has come to a later one and not to this one, his call was not seen, and the meeting is counted as unknown.
+ * A team is the ranks of a job that meet in one communicator, or the threads of a process that meet at one barrier
+ * object. Nobody says who its members are: they are those that come. So a meeting is judged only when a whole interval
+ * has brought no new member, and when all have come; where somebody has come to a later one and not to this one, his
+ * call was not seen, and the meeting is counted as unknown.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,25 +20,27 @@
 #include "live/private.h"
 #include "util/array.h"
 
-#define MEETINGS_MOST 65536 /* of one team that wait to be judged; then whoever has come to none of them is no member */
+#define MEETINGS_MOST 65536 /* of one team that wait to be judged; then whoever has come to none of them is no member \
+			     */
 #define TEAMS_MOST 4096     /* teams without members are forgotten from here on */
 
 struct team_key {
 	uint64_t object;
 	uint32_t event;
-	uint32_t process;        /* definition; of a job: pid of the parent, 0: there is only one job */
+	uint32_t process; /* definition; of a job: pid of the parent, 0: there is only one job */
 	uint32_t job;
 	uint32_t has_object;
-	uint64_t of;             /* of a communicator: a number made of its members, since groups without a common member may use one number */
+	uint64_t of; /* of a communicator: a number made of its members, since groups without a common member may use
+			one number */
 };
 
 struct member {
-	uint32_t who;            /* definition of the process, or the thread */
+	uint32_t who; /* definition of the process, or the thread */
 	uint32_t thread;
-	uint64_t next;           /* number of the first meeting that it has not come to */
-	bool inside;             /* at the look */
-	uint64_t inside_since;   /* ns */
-	uint64_t last, late;     /* as in struct live_figures, of this interval */
+	uint64_t next;         /* number of the first meeting that it has not come to */
+	bool inside;           /* at the look */
+	uint64_t inside_since; /* ns */
+	uint64_t last, late;   /* as in struct live_figures, of this interval */
 	uint64_t all_last, all_late;
 };
 
@@ -51,10 +54,12 @@ struct round {
 struct team {
 	struct team_key key;
 	struct live_meeting is;
-	struct member *members;  size_t nmembers, members_room;
-	struct round *rounds;    size_t nrounds, rounds_room; /* numbers from `first` on */
+	struct member *members;
+	size_t nmembers, members_room;
+	struct round *rounds;
+	size_t nrounds, rounds_room; /* numbers from `first` on */
 	uint64_t first;
-	bool grew;               /* since the last look */
+	bool grew; /* since the last look */
 	UT_hash_handle hh;
 };
 
@@ -128,7 +133,11 @@ static struct team *team_of(struct live *live, const struct live_probe *p, const
 		return NULL;
 	team->key = key;
 	team->is = (struct live_meeting){
-		.probe = span->probe, .job = key.job, .process = key.process, .has_object = key.has_object, .object = key.object,
+		.probe = span->probe,
+		.job = key.job,
+		.process = key.process,
+		.has_object = key.has_object,
+		.object = key.object,
 		.all.last = NO_INDEX,
 	};
 	HASH_ADD(hh, live->teams, key, sizeof(team->key), team);
@@ -178,7 +187,10 @@ static int new_round(struct team *team, const struct span *span)
 	if (array_one_more(&team->rounds, &team->rounds_room, team->nrounds, sizeof(*team->rounds)))
 		return -ENOMEM;
 	team->rounds[team->nrounds++] = (struct round){
-		.last_start = span->start, .first_end = span->end, .last_thread = span->thread, .count = 1,
+		.last_start = span->start,
+		.first_end = span->end,
+		.last_thread = span->thread,
+		.count = 1,
 	};
 	return 0;
 }
@@ -226,7 +238,8 @@ static struct live_figures *figures_of(struct live *live, uint32_t thread)
 	return thread < live->nstates && live->states[thread] ? &live->states[thread]->open : NULL;
 }
 
-/* Nearly always, calls that belong together have a moment in common; else it is no meeting, but a scan, or an operation that is only begun. */
+/* Nearly always, calls that belong together have a moment in common; else it is no meeting, but a scan, or an operation
+ * that is only begun. */
 static bool is_meeting(const struct team *team)
 {
 	return team->is.all.met + team->is.now.met >= team->is.all.unknown + team->is.now.unknown;
@@ -388,7 +401,7 @@ void teams_begin_look(struct live *live)
 	struct team *team, *next;
 
 	live->by_parent = ranks_repeat(live);
-	HASH_ITER(hh, live->teams, team, next)
+	HASH_ITER (hh, live->teams, team, next)
 		for (size_t i = 0; i < team->nmembers; i++)
 			team->members[i].inside = false;
 }
@@ -409,7 +422,7 @@ int teams_end_look(struct live *live, bool last)
 	struct team *team, *next;
 
 	live->nmeetings = 0;
-	HASH_ITER(hh, live->teams, team, next) {
+	HASH_ITER (hh, live->teams, team, next) {
 		end_team(live, team, last);
 		if (!team->nmembers && (!team->is.all.met || HASH_COUNT(live->teams) > TEAMS_MOST)) {
 			HASH_DEL(live->teams, team);
@@ -443,7 +456,7 @@ void teams_free(struct live *live)
 {
 	struct team *team, *next;
 
-	HASH_ITER(hh, live->teams, team, next) {
+	HASH_ITER (hh, live->teams, team, next) {
 		HASH_DEL(live->teams, team);
 		free(team->members);
 		free(team->rounds);

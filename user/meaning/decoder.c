@@ -2,9 +2,10 @@
 /*
  * decoder.c - data layouts that the model language cannot say: pointers-to-shared.
  *
- * A pointer-to-shared of UPC is a thread, a phase and an address in that thread's memory. Runtimes pack the three into 64 bits or pass a
- * struct of 16 bytes, each with the address first or last; how many bits each part has was chosen when the runtime was built. So
- * a decoder is named after the layout, and of a packed one the bits of phase and thread may follow its name: "upc_packed 16 16".
+ * A pointer-to-shared of UPC is a thread, a phase and an address in that thread's memory. Runtimes pack the three into
+ * 64 bits or pass a struct of 16 bytes, each with the address first or last; how many bits each part has was chosen
+ * when the runtime was built. So a decoder is named after the layout, and of a packed one the bits of phase and thread
+ * may follow its name: "upc_packed 16 16".
  *
  * What comes out is the same for all: thread, phase, address, and a number by which pointers can be told apart.
  */
@@ -15,7 +16,8 @@
 
 #define PHASE_BITS 20 /* as GNU UPC and Berkeley UPC are configured where nobody says otherwise */
 #define THREAD_BITS 10
-#define OFFSET_BITS 48 /* of the address that goes into the number of a 16-byte pointer: below that, addresses differ */
+#define OFFSET_BITS 48 /* of the address that goes into the number of a 16-byte pointer: below that, addresses differ \
+			*/
 
 static const struct layout_decoder decoders[] = {
 	{ "gfc_bytes", GB_DECODE_GFC_BYTES, 1, false, false },
@@ -147,7 +149,8 @@ void value_encode_shared(const char *decoder, uint64_t thread, uint64_t address,
 	if (d->address_first)
 		words[0] = address << (phase + threads) | low_bits(thread, threads) << phase;
 	else
-		words[0] = low_bits(thread, threads) << (64 - phase - threads) | low_bits(address, 64 - phase - threads);
+		words[0] = low_bits(thread, threads) << (64 - phase - threads) |
+			   low_bits(address, 64 - phase - threads);
 }
 
 bool decoder_with_bits(const char *decoder, const uint8_t bits[SHARED_PARTS], char *text, size_t room)

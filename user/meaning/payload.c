@@ -2,11 +2,11 @@
 /*
  * payload.c - what a call moved.
  *
- * A model says what a call moves in several ways (docs/models.md, Payload): bytes, or a count of elements whose size is another
- * value, a datatype's, or fixed; each for what is sent, what is received, or with no side named. Several
- * values may mean the same, and the first that is known counts. Which values those are, and in which
- * order they are asked, follows from the probe alone. So that is worked out once, as a plan; a call is then a handful of reads
- * from one small piece of memory. A report makes millions of them, of thousands of probes.
+ * A model says what a call moves in several ways (docs/models.md, Payload): bytes, or a count of elements whose size is
+ * another value, a datatype's, or fixed; each for what is sent, what is received, or with no side named. Several values
+ * may mean the same, and the first that is known counts. Which values those are, and in which order they are asked,
+ * follows from the probe alone. So that is worked out once, as a plan; a call is then a handful of reads from one small
+ * piece of memory. A report makes millions of them, of thousands of probes.
  */
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@
 
 /* What is asked for one side: ranges of plan->values. */
 struct payload_side {
-	bool spoken;             /* some value speaks of this side */
-	bool has_size;           /* the size of an element is a value, known or not */
+	bool spoken;   /* some value speaks of this side */
+	bool has_size; /* the size of an element is a value, known or not */
 	uint32_t bytes, counts, sizes, end;
 };
 
@@ -193,13 +193,23 @@ static struct gb_number kernel_number(const struct value *v)
 {
 	unsigned shift = width_shift(v->width);
 	struct gb_number n = {
-		.slot = v->unobservable ? SLOT_NOWHERE : v->slot, .left = shift, .right = shift, .element = v->element, .add = v->number,
+		.slot = v->unobservable ? SLOT_NOWHERE : v->slot,
+		.left = shift,
+		.right = shift,
+		.element = v->element,
+		.add = v->number,
 		.flags = (v->at_return ? GB_NUMBER_RETURN : 0) | (v->constant ? GB_NUMBER_CONSTANT : 0) |
 			 (v->has_none ? GB_NUMBER_NONE : 0) | (v->has_null ? GB_NUMBER_NULL : 0) |
 			 (v->has_least ? GB_NUMBER_LEAST : 0) | (v->valid_count ? GB_NUMBER_VALID : 0),
-		.none = v->none, .null_slot = v->null_slot, .null_left = v->null_slot == v->slot ? shift : 0,
-		.least_slot = v->least_slot, .least_left = width_shift(v->least_width), .least_signed = width_is_signed(v->least_width),
-		.least = v->least, .valid_left = 64 - v->valid_low - v->valid_count, .valid_right = 64 - v->valid_count,
+		.none = v->none,
+		.null_slot = v->null_slot,
+		.null_left = v->null_slot == v->slot ? shift : 0,
+		.least_slot = v->least_slot,
+		.least_left = width_shift(v->least_width),
+		.least_signed = width_is_signed(v->least_width),
+		.least = v->least,
+		.valid_left = 64 - v->valid_low - v->valid_count,
+		.valid_right = 64 - v->valid_count,
 		.valid_equals = v->valid_equals,
 	};
 

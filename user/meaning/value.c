@@ -9,7 +9,7 @@
 #include "meaning/decoder.h"
 #include "meaning/value.h"
 
-#define NAME_MOST 8192  /* bytes of a name in a recording */
+#define NAME_MOST 8192 /* bytes of a name in a recording */
 #define FIELDS_MOST 32768
 
 int64_t word_extend(uint64_t word, uint8_t width)
@@ -56,7 +56,8 @@ static bool is_null(const struct value *v, const uint64_t *words, unsigned nword
 /* Is there anything, as the word says on which it depends? */
 static bool is_there(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
 {
-	return !v->has_least || (is_sent(v->least_slot, nwords, unread) && word_extend(words[v->least_slot], v->least_width) >= v->least);
+	return !v->has_least || (is_sent(v->least_slot, nwords, unread) &&
+				 word_extend(words[v->least_slot], v->least_width) >= v->least);
 }
 
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
@@ -100,8 +101,8 @@ const char *value_text(const struct value *v, const uint64_t *words, unsigned nw
 {
 	const char *text;
 
-	if (v->form != FORM_TEXT || v->unobservable || (v->at_return && !returned) || !is_sent(v->slot, nwords, unread) ||
-	    v->element > nwords || v->slot + v->element > nwords)
+	if (v->form != FORM_TEXT || v->unobservable || (v->at_return && !returned) ||
+	    !is_sent(v->slot, nwords, unread) || v->element > nwords || v->slot + v->element > nwords)
 		return NULL;
 	text = (const char *)&words[v->slot];
 	return memchr(text, '\0', v->element * sizeof(*words)) ? text : NULL;
@@ -114,7 +115,11 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 	};
 
 	*p = (struct prepared_value){
-		.value = v, .element = v->element, .slot = v->slot, .null_slot = SLOT_NOWHERE, .at_return = v->at_return,
+		.value = v,
+		.element = v->element,
+		.slot = v->slot,
+		.null_slot = SLOT_NOWHERE,
+		.at_return = v->at_return,
 		.shift = v->width < sizeof(shifts) ? shifts[v->width] : 0,
 		.is_signed = v->width == GB_S8 || v->width == GB_S16 || v->width == GB_S32,
 	};
@@ -123,8 +128,8 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null = v->null;
 		p->null_whole = v->null_slot != v->slot;
 	}
-	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant && !v->valid_count && !v->bits_count && !v->number &&
-		   !v->decoder && !v->has_none && !v->has_least;
+	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant &&
+		   !v->valid_count && !v->bits_count && !v->number && !v->decoder && !v->has_none && !v->has_least;
 }
 
 bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
@@ -149,8 +154,9 @@ static void encode_fields(struct buffer *b, const struct value *v)
 	buffer_put_varint(b, v->side);
 	buffer_put_varint(b, v->form);
 	buffer_put_varint(b, (v->at_return ? AT_RETURN : 0) | (v->unobservable ? UNOBSERVABLE : 0) |
-			     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) | (v->has_null ? HAS_NULL : 0) |
-			     (v->has_least ? HAS_LEAST : 0) | (v->has_high ? HAS_HIGH : 0));
+				     (v->constant ? CONSTANT : 0) | (v->has_none ? HAS_NONE : 0) |
+				     (v->has_null ? HAS_NULL : 0) | (v->has_least ? HAS_LEAST : 0) |
+				     (v->has_high ? HAS_HIGH : 0));
 	buffer_put_varint(b, v->slot);
 	buffer_put_varint(b, v->width);
 	buffer_put_varint(b, v->element);

@@ -9,8 +9,8 @@
 #include "util/buffer.h"
 
 /*
- * The data layouts that are decoded in user space (decoder.c). words: how many of 8 bytes the decoder needs, 1 or 2. 0: no such
- * decoder.
+ * The data layouts that are decoded in user space (decoder.c). words: how many of 8 bytes the decoder needs, 1 or 2. 0:
+ * no such decoder.
  */
 unsigned decoder_words(const char *decoder);
 
@@ -34,19 +34,19 @@ int64_t word_extend(uint64_t word, uint8_t width);
 
 /* One fetched value, decoded. */
 struct value_reading {
-	bool known;          /* false: unread, invalid by its layout, null, or not returned */
-	bool none;           /* known, and it says "not given" */
-	int64_t number;      /* by form: signed, or the bits of an unsigned or pointer */
-	uint64_t raw;        /* the word as it came, extended */
-	bool decoded;        /* the three below come from a decoder */
+	bool known;                      /* false: unread, invalid by its layout, null, or not returned */
+	bool none;                       /* known, and it says "not given" */
+	int64_t number;                  /* by form: signed, or the bits of an unsigned or pointer */
+	uint64_t raw;                    /* the word as it came, extended */
+	bool decoded;                    /* the three below come from a decoder */
 	uint64_t thread, phase, address; /* of a pointer-to-shared */
-	bool has_high;       /* it has 16 bytes: `high` is its second word */
+	bool has_high;                   /* it has 16 bytes: `high` is its second word */
 	uint64_t high;
 };
 
 /* Reads value `v` of a span with these words. `returned`: the span ended by return. */
-struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords,
-				uint32_t unread, bool returned);
+struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
+				bool returned);
 
 /* Is it read by a decoder of pointers-to-shared? */
 bool value_is_shared(const struct value *v);
@@ -55,13 +55,14 @@ void value_encode_shared(const char *decoder, uint64_t thread, uint64_t address,
 
 /* FORM_TEXT: the text in the span's words; NULL: unknown, or it has no end. */
 const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
-/* In which of its words (0, 1), and in which bits of that, does a decoded value have the rank (MEANING_PEER)? false: in none alone. */
+/* In which of its words (0, 1), and in which bits of that, does a decoded value have the rank (MEANING_PEER)? false: in
+ * none alone. */
 bool value_rank_bits(const struct value *v, unsigned *word, uint8_t *low, uint8_t *count);
 
 /* The words of one span, as value_read() takes them. */
 struct sent_words {
 	const uint64_t *words;
-	unsigned nwords;     /* at most GB_SLOTS */
+	unsigned nwords; /* at most GB_SLOTS */
 	uint32_t unread;
 	bool returned;
 };
@@ -73,14 +74,14 @@ struct sent_words {
 struct prepared_value {
 	const struct value *value; /* the whole of it, which must live as long */
 	int64_t null;
-	uint32_t element;    /* as in struct value */
+	uint32_t element; /* as in struct value */
 	uint8_t slot;
-	uint8_t shift;       /* of the word's 64 bits the lowest 64 - shift count */
-	uint8_t null_slot;   /* where `null` stands for "nothing to read"; SLOT_NOWHERE: nowhere */
+	uint8_t shift;     /* of the word's 64 bits the lowest 64 - shift count */
+	uint8_t null_slot; /* where `null` stands for "nothing to read"; SLOT_NOWHERE: nowhere */
 	bool is_signed : 1;
 	bool null_whole : 1; /* all 64 bits of the word in null_slot count */
 	bool at_return : 1;
-	bool plain : 1;      /* false: only value_read() can read it */
+	bool plain : 1; /* false: only value_read() can read it */
 };
 
 void value_prepare(struct prepared_value *prepared, const struct value *v);
@@ -128,8 +129,8 @@ struct payload {
  * and `received` by side or role. A call with both sides has bytes = sent +
  * received; where one of the sides is unknown so is the sum.
  */
-struct payload value_payload(enum role role, const struct value *values, size_t nvalues,
-			     const uint64_t *words, unsigned nwords, uint32_t unread, bool returned);
+struct payload value_payload(enum role role, const struct value *values, size_t nvalues, const uint64_t *words,
+			     unsigned nwords, uint32_t unread, bool returned);
 
 /* The same for many calls of one probe: which values to look at, found once. The values must live as long. */
 struct payload_plan;
@@ -138,8 +139,8 @@ struct payload payload_read(const struct payload_plan *plan, const struct sent_w
 void payload_plan_free(struct payload_plan *plan);
 
 /*
- * The same as a program for the kernel (gb_amounts in gaspbpf/wire.h), for calls that user space never sees. What only user space could read makes the
- * payload unknown.
+ * The same as a program for the kernel (gb_amounts in gaspbpf/wire.h), for calls that user space never sees. What only
+ * user space could read makes the payload unknown.
  */
 void payload_amounts(enum role role, const struct value *values, size_t nvalues, struct gb_amounts *amounts);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * accept.c - which form a scraper asks for: the Accept header of a request (RFC 9110, 12.5.1), as far as it concerns us.
+ * accept.c - which form a scraper asks for: the Accept header of a request (RFC 9110, 12.5.1), as far as it concerns
+ * us.
  *
- * A list of media ranges, each with parameters; q weighs them, 1 where it is left out. The heaviest that we can write wins; of equals, the first.
+ * A list of media ranges, each with parameters; q weighs them, 1 where it is left out. The heaviest that we can write
+ * wins; of equals, the first.
  */
 #include "metrics/exposition.h"
 
@@ -16,7 +18,8 @@ const char *dialect_content_type(enum dialect dialect)
 	static const char *const types[DIALECTS] = {
 		[DIALECT_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
 		[DIALECT_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-		[DIALECT_PROTOBUF] = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited",
+		[DIALECT_PROTOBUF] =
+			"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited",
 	};
 
 	return types[dialect];

@@ -2,8 +2,8 @@
 /*
  * exposition.c - families of metrics: what is common to the forms, and the text.
  *
- * In OpenMetrics a counter's family has no _total and its sample has; in the older text and in protocol buffers both have. OpenMetrics also wants
- * a line with the unit, and "# EOF" at the end.
+ * In OpenMetrics a counter's family has no _total and its sample has; in the older text and in protocol buffers both
+ * have. OpenMetrics also wants a line with the unit, and "# EOF" at the end.
  */
 #include "metrics/exposition_private.h"
 
@@ -63,7 +63,8 @@ static void put_head(struct exposition *e, const struct family *family)
 }
 
 /* name_suffix{labels,le="..."} and a space */
-static void put_name(struct exposition *e, const char *suffix, const struct label *labels, size_t nlabels, const char *le)
+static void put_name(struct exposition *e, const char *suffix, const struct label *labels, size_t nlabels,
+		     const char *le)
 {
 	char separator = '{';
 
@@ -156,7 +157,8 @@ uint64_t bound_at(unsigned exponent)
 	return exponent >= 64 ? UINT64_MAX : (1ULL << exponent) - 1;
 }
 
-void exposition_histogram(struct exposition *e, const struct label *labels, size_t nlabels, const struct log2_histogram *h, const struct bounds *bounds)
+void exposition_histogram(struct exposition *e, const struct label *labels, size_t nlabels,
+			  const struct log2_histogram *h, const struct bounds *bounds)
 {
 	uint64_t below = 0;
 	unsigned bucket = 0;
@@ -172,7 +174,8 @@ void exposition_histogram(struct exposition *e, const struct label *labels, size
 		if (bounds->in_seconds)
 			snprintf(le, sizeof(le), "%.12g", bound_at(exponent) / 1e9);
 		else
-			snprintf(le, sizeof(le), "%llu.0", (unsigned long long)bound_at(exponent)); /* OpenMetrics: a number with a point */
+			snprintf(le, sizeof(le), "%llu.0",
+				 (unsigned long long)bound_at(exponent)); /* OpenMetrics: a number with a point */
 		put_name(e, "_bucket", labels, nlabels, le);
 		put_count(e, below);
 	}

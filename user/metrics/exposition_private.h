@@ -15,7 +15,8 @@ uint64_t bound_at(unsigned exponent);
 void protobuf_begin_family(struct exposition *e);
 void protobuf_end_family(struct exposition *e);
 void protobuf_number(struct exposition *e, const struct label *labels, size_t nlabels, double value);
-void protobuf_histogram(struct exposition *e, const struct label *labels, size_t nlabels, const struct log2_histogram *h, const struct bounds *bounds);
+void protobuf_histogram(struct exposition *e, const struct label *labels, size_t nlabels,
+			const struct log2_histogram *h, const struct bounds *bounds);
 void protobuf_native(struct exposition *e, const struct label *labels, size_t nlabels, const struct log2_histogram *h);
 
 #endif

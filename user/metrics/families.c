@@ -2,8 +2,8 @@
 /*
  * families.c - which metrics there are (docs/metrics.md has the list for people).
  *
- * A figure that could not be observed has no series: it is not zero. Seconds and bytes are those of the calls whose duration or size is known;
- * beside them stands how many calls that were.
+ * A figure that could not be observed has no series: it is not zero. Seconds and bytes are those of the calls whose
+ * duration or size is known; beside them stands how many calls that were.
  */
 #include "metrics/families.h"
 
@@ -19,7 +19,8 @@ struct families {
 
 /* --- the amounts of an event -------------------------------------------- */
 
-/* 1 us to 17 s and 64 bytes to 1 GiB, in steps that keep the number of series low. Native histograms have all powers of two. */
+/* 1 us to 17 s and 64 bytes to 1 GiB, in steps that keep the number of series low. Native histograms have all powers of
+ * two. */
 static const struct bounds event_durations = { .first = 10, .step = 2, .last = 34, .in_seconds = true };
 static const struct bounds event_sizes = { .first = 3, .step = 3, .last = 30 };
 static const struct bounds process_durations = { .first = 10, .step = 4, .last = 34, .in_seconds = true };
@@ -28,26 +29,36 @@ static const struct bounds process_sizes = { .first = 6, .step = 6, .last = 30 }
 enum amount { CALLS, TIMED, SKIPPED, SECONDS, SIZED, BYTES, DURATION, SIZE, DURATION_NATIVE, SIZE_NATIVE, AMOUNTS };
 
 static const struct family event_families[AMOUNTS] = {
-	[CALLS] = { "gaspbpf_event_calls", "calls", "Calls of the event on this machine since the monitor began, of processes that have ended, too.", KIND_COUNTER },
+	[CALLS] = { "gaspbpf_event_calls", "calls",
+		    "Calls of the event on this machine since the monitor began, of processes that have ended, too.",
+		    KIND_COUNTER },
 	[TIMED] = { "gaspbpf_event_timed_calls", "calls", "Calls whose duration is known.", KIND_COUNTER },
-	[SKIPPED] = { "gaspbpf_event_untimed_calls", "calls", "Calls that were only counted, to keep the cost low.", KIND_COUNTER },
+	[SKIPPED] = { "gaspbpf_event_untimed_calls", "calls", "Calls that were only counted, to keep the cost low.",
+		      KIND_COUNTER },
 	[SECONDS] = { "gaspbpf_event_seconds", "seconds", "Time in the calls whose duration is known.", KIND_COUNTER },
 	[SIZED] = { "gaspbpf_event_sized_calls", "calls", "Calls whose payload is known.", KIND_COUNTER },
 	[BYTES] = { "gaspbpf_event_bytes", "bytes", "Payload of the calls whose payload is known.", KIND_COUNTER },
 	[DURATION] = { "gaspbpf_event_duration_seconds", "seconds", "Durations of calls.", KIND_HISTOGRAM },
 	[SIZE] = { "gaspbpf_event_size_bytes", "bytes", "Payload of calls.", KIND_HISTOGRAM },
-	[DURATION_NATIVE] = { "gaspbpf_event_duration_nanoseconds", "nanoseconds", "Durations of calls, native histogram.", KIND_HISTOGRAM },
-	[SIZE_NATIVE] = { "gaspbpf_event_payload_bytes", "bytes", "Payload of calls, native histogram.", KIND_HISTOGRAM },
+	[DURATION_NATIVE] = { "gaspbpf_event_duration_nanoseconds", "nanoseconds",
+			      "Durations of calls, native histogram.", KIND_HISTOGRAM },
+	[SIZE_NATIVE] = { "gaspbpf_event_payload_bytes", "bytes", "Payload of calls, native histogram.",
+			  KIND_HISTOGRAM },
 };
 
 static const struct family process_families[AMOUNTS] = {
-	[CALLS] = { "gaspbpf_process_calls", "calls", "Calls of the event by a process that lives, or has ended less than a minute ago.", KIND_COUNTER },
-	[SECONDS] = { "gaspbpf_process_seconds", "seconds", "Time of the process' threads in the calls whose duration is known.", KIND_COUNTER },
+	[CALLS] = { "gaspbpf_process_calls", "calls",
+		    "Calls of the event by a process that lives, or has ended less than a minute ago.", KIND_COUNTER },
+	[SECONDS] = { "gaspbpf_process_seconds", "seconds",
+		      "Time of the process' threads in the calls whose duration is known.", KIND_COUNTER },
 	[BYTES] = { "gaspbpf_process_bytes", "bytes", "Payload of the calls whose payload is known.", KIND_COUNTER },
-	[DURATION] = { "gaspbpf_process_duration_seconds", "seconds", "Durations of calls by a process.", KIND_HISTOGRAM },
+	[DURATION] = { "gaspbpf_process_duration_seconds", "seconds", "Durations of calls by a process.",
+		       KIND_HISTOGRAM },
 	[SIZE] = { "gaspbpf_process_size_bytes", "bytes", "Payload of calls by a process.", KIND_HISTOGRAM },
-	[DURATION_NATIVE] = { "gaspbpf_process_duration_nanoseconds", "nanoseconds", "Durations of calls by a process, native histogram.", KIND_HISTOGRAM },
-	[SIZE_NATIVE] = { "gaspbpf_process_payload_bytes", "bytes", "Payload of calls by a process, native histogram.", KIND_HISTOGRAM },
+	[DURATION_NATIVE] = { "gaspbpf_process_duration_nanoseconds", "nanoseconds",
+			      "Durations of calls by a process, native histogram.", KIND_HISTOGRAM },
+	[SIZE_NATIVE] = { "gaspbpf_process_payload_bytes", "bytes", "Payload of calls by a process, native histogram.",
+			  KIND_HISTOGRAM },
 };
 
 /* Is there anything known of this amount? */
@@ -68,8 +79,9 @@ static bool is_known(enum amount amount, const struct monitor_event *event, cons
 	}
 }
 
-static void write_amount(struct exposition *e, enum amount amount, const struct monitor_amounts *a, const struct label *labels, size_t nlabels,
-			 const struct bounds *durations, const struct bounds *sizes)
+static void write_amount(struct exposition *e, enum amount amount, const struct monitor_amounts *a,
+			 const struct label *labels, size_t nlabels, const struct bounds *durations,
+			 const struct bounds *sizes)
 {
 	const struct log2_histogram duration = { a->duration, a->ns }, size = { a->size, a->bytes };
 
@@ -135,13 +147,16 @@ static void write_events(struct exposition *e, const struct monitor_snapshot *s)
 	}
 }
 
-/* Beside all others: calls that runtimes made to themselves. Of the whole machine only, so that there are no more series than events. */
+/* Beside all others: calls that runtimes made to themselves. Of the whole machine only, so that there are no more
+ * series than events. */
 static void write_inner(struct exposition *e, const struct monitor_snapshot *s)
 {
 	static const struct family calls = { "gaspbpf_event_inner_calls", "calls",
-		"Calls that the runtime made to itself: in no other figure of the event.", KIND_COUNTER };
+					     "Calls that the runtime made to itself: in no other figure of the event.",
+					     KIND_COUNTER };
 	static const struct family seconds = { "gaspbpf_event_inner_seconds", "seconds",
-		"Time in them, which is a part of that of the calls around them.", KIND_COUNTER };
+					       "Time in them, which is a part of that of the calls around them.",
+					       KIND_COUNTER };
 	struct label labels[EVENT_LABELS];
 
 	exposition_family(e, &calls);
@@ -161,10 +176,14 @@ static void write_inner(struct exposition *e, const struct monitor_snapshot *s)
 /* How each event is followed at present. */
 static void write_following(struct exposition *e, const struct monitor_snapshot *s)
 {
-	static const struct family share = { "gaspbpf_event_followed_ratio", "ratio",
-		"Share of the calls that are timed at present; 0: their probes are out, for the cost's sake, and no call is counted.", KIND_GAUGE };
+	static const struct family share = {
+		"gaspbpf_event_followed_ratio", "ratio",
+		"Share of the calls that are timed at present; 0: their probes are out, for the cost's sake, and no call is counted.",
+		KIND_GAUGE
+	};
 	static const struct family unseen = { "gaspbpf_event_unseen_seconds", "seconds",
-		"How long probes were out so far: calls then are in no figure.", KIND_COUNTER };
+					      "How long probes were out so far: calls then are in no figure.",
+					      KIND_COUNTER };
 	struct label labels[EVENT_LABELS];
 
 	exposition_family(e, &share);
@@ -188,7 +207,8 @@ static void write_following(struct exposition *e, const struct monitor_snapshot 
 #define PROCESS_LABELS 6
 #define ROW_LABELS (PROCESS_LABELS + EVENT_LABELS)
 
-static void process_labels(struct label *labels, const struct monitor_process *process, const char *pid, const char *rank)
+static void process_labels(struct label *labels, const struct monitor_process *process, const char *pid,
+			   const char *rank)
 {
 	labels[0] = (struct label){ "job", *process->job ? process->job : "none" };
 	labels[1] = (struct label){ "rank", rank };
@@ -211,7 +231,8 @@ static bool brief_knows(enum amount amount, const struct brief *b)
 	return b->calls && (amount == CALLS || amount == SECONDS || (amount == BYTES && b->sized));
 }
 
-static void write_overflow(struct exposition *e, enum amount amount, const struct rows *rows, const struct monitor_snapshot *s)
+static void write_overflow(struct exposition *e, enum amount amount, const struct rows *rows,
+			   const struct monitor_snapshot *s)
 {
 	struct label labels[1 + EVENT_LABELS] = { { "overflow", "true" } };
 
@@ -231,8 +252,11 @@ static void write_overflow(struct exposition *e, enum amount amount, const struc
 /* Of processes whose rows may be short: at most so many calls are missing there. */
 static void write_lost(struct exposition *e, const struct rows *rows)
 {
-	static const struct family lost = { "gaspbpf_process_lost_calls", "calls",
-		"Calls of the process's user that found no room while it ran: at most so many are missing in the process's figures.", KIND_COUNTER };
+	static const struct family lost = {
+		"gaspbpf_process_lost_calls", "calls",
+		"Calls of the process's user that found no room while it ran: at most so many are missing in the process's figures.",
+		KIND_COUNTER
+	};
 	const struct monitor_process *before = NULL;
 	struct label labels[PROCESS_LABELS];
 
@@ -290,33 +314,65 @@ static void write_time(struct exposition *e, const struct family *family, uint64
 
 static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 {
-	static const struct family info = { "gaspbpf_build", NULL, "The version, and how probes are attached.", KIND_INFO };
-	static const struct family start = { "gaspbpf_start_time_seconds", "seconds", "When the monitor began, and its counters with it.", KIND_GAUGE };
-	static const struct family cost = { "gaspbpf_probe_seconds", "seconds", "What probes took from all observed threads so far, by the calibration.", KIND_COUNTER };
-	static const struct family cpu = { "gaspbpf_cpu_seconds", "seconds", "CPU time of the monitor itself.", KIND_COUNTER };
-	static const struct family late = { "gaspbpf_blind_seconds", "seconds",
-		"For how long that was so, all processes, since the monitor began: calls then are in no figure.", KIND_COUNTER };
-	static const struct family longest = { "gaspbpf_blind_longest_seconds", "seconds", "The longest of those times.", KIND_GAUGE };
+	static const struct family info = { "gaspbpf_build", NULL, "The version, and how probes are attached.",
+					    KIND_INFO };
+	static const struct family start = { "gaspbpf_start_time_seconds", "seconds",
+					     "When the monitor began, and its counters with it.", KIND_GAUGE };
+	static const struct family cost = { "gaspbpf_probe_seconds", "seconds",
+					    "What probes took from all observed threads so far, by the calibration.",
+					    KIND_COUNTER };
+	static const struct family cpu = { "gaspbpf_cpu_seconds", "seconds", "CPU time of the monitor itself.",
+					   KIND_COUNTER };
+	static const struct family late = {
+		"gaspbpf_blind_seconds", "seconds",
+		"For how long that was so, all processes, since the monitor began: calls then are in no figure.",
+		KIND_COUNTER
+	};
+	static const struct family longest = { "gaspbpf_blind_longest_seconds", "seconds",
+					       "The longest of those times.", KIND_GAUGE };
 	const struct {
 		struct family family;
 		uint64_t value;
-	} *one, numbers[] = {
+	} * one, numbers[] = {
 		{ { "gaspbpf_resident_bytes", "bytes", "Memory of the monitor itself.", KIND_GAUGE }, s->own_bytes },
-		{ { "gaspbpf_heap_bytes", "bytes", "Of that, what is in use: blocks that have been allocated and not been freed.", KIND_GAUGE }, s->own_heap_bytes },
-		{ { "gaspbpf_processes", NULL, "Observed processes that are alive and map a known runtime.", KIND_GAUGE }, s->nalive },
+		{ { "gaspbpf_heap_bytes", "bytes",
+		    "Of that, what is in use: blocks that have been allocated and not been freed.", KIND_GAUGE },
+		  s->own_heap_bytes },
+		{ { "gaspbpf_processes", NULL, "Observed processes that are alive and map a known runtime.",
+		    KIND_GAUGE },
+		  s->nalive },
 		{ { "gaspbpf_noticed_processes", NULL, "Chosen processes so far.", KIND_COUNTER }, s->noticed },
 		{ { "gaspbpf_ended_processes", NULL, "Chosen processes that have ended.", KIND_COUNTER }, s->ended },
-		{ { "gaspbpf_crowded_processes", NULL, "Processes too many to be kept apart: they are in the events' figures only.", KIND_COUNTER }, s->crowded },
-		{ { "gaspbpf_unseen_processes", NULL, "Processes that had ended before they could be looked at.", KIND_COUNTER }, s->unseen },
-		{ { "gaspbpf_late_processes", NULL, "Times that a process could make calls before its probes were in.", KIND_COUNTER }, s->late },
-		{ { "gaspbpf_privileged", NULL, "1: it has kept the rights that observing needs, as nothing works without them on this machine. 0: it looks at others' files without any.", KIND_GAUGE }, s->privileged },
-		{ { "gaspbpf_ready", NULL, "1: whoever starts now is counted from its first call. 0: probes of known libraries are still being put in.", KIND_GAUGE }, s->ready },
-		{ { "gaspbpf_lost_calls", "calls", "Calls that are in no figure, for want of memory.", KIND_COUNTER }, s->lost },
-		{ { "gaspbpf_lost_spans", NULL, "Calls that are counted, but that the flight recorder has not got.", KIND_COUNTER }, s->lost_spans },
-		{ { "gaspbpf_lost_news", NULL, "Times that news of processes did not fit; all were looked at then.", KIND_COUNTER }, s->news_lost },
+		{ { "gaspbpf_crowded_processes", NULL,
+		    "Processes too many to be kept apart: they are in the events' figures only.", KIND_COUNTER },
+		  s->crowded },
+		{ { "gaspbpf_unseen_processes", NULL, "Processes that had ended before they could be looked at.",
+		    KIND_COUNTER },
+		  s->unseen },
+		{ { "gaspbpf_late_processes", NULL, "Times that a process could make calls before its probes were in.",
+		    KIND_COUNTER },
+		  s->late },
+		{ { "gaspbpf_privileged", NULL,
+		    "1: it has kept the rights that observing needs, as nothing works without them on this machine. 0: it looks at others' files without any.",
+		    KIND_GAUGE },
+		  s->privileged },
+		{ { "gaspbpf_ready", NULL,
+		    "1: whoever starts now is counted from its first call. 0: probes of known libraries are still being put in.",
+		    KIND_GAUGE },
+		  s->ready },
+		{ { "gaspbpf_lost_calls", "calls", "Calls that are in no figure, for want of memory.", KIND_COUNTER },
+		  s->lost },
+		{ { "gaspbpf_lost_spans", NULL, "Calls that are counted, but that the flight recorder has not got.",
+		    KIND_COUNTER },
+		  s->lost_spans },
+		{ { "gaspbpf_lost_news", NULL, "Times that news of processes did not fit; all were looked at then.",
+		    KIND_COUNTER },
+		  s->news_lost },
 		{ { "gaspbpf_renewals", NULL, "Times that all probes were put in anew.", KIND_COUNTER }, s->renewals },
 		{ { "gaspbpf_images", NULL, "Files looked into.", KIND_GAUGE }, s->images },
-		{ { "gaspbpf_files_refused", NULL, "Files that were too much to look at, as a whole or in part.", KIND_COUNTER }, images_refused() },
+		{ { "gaspbpf_files_refused", NULL, "Files that were too much to look at, as a whole or in part.",
+		    KIND_COUNTER },
+		  images_refused() },
 		{ { "gaspbpf_sites", NULL, "Functions probed.", KIND_GAUGE }, s->sites },
 		{ { "gaspbpf_sums", NULL, "Entries in the kernel's map of sums.", KIND_GAUGE }, s->sums },
 	};
@@ -352,7 +408,10 @@ static void write_refused_of(struct exposition *e, const struct monitor_user *us
 
 static void write_refused(struct exposition *e, const struct monitor_snapshot *s)
 {
-	static const struct family refused = { "gaspbpf_refused", NULL, "What a user was refused who had used up his share of the monitor's room.", KIND_COUNTER };
+	static const struct family refused = {
+		"gaspbpf_refused", NULL, "What a user was refused who had used up his share of the monitor's room.",
+		KIND_COUNTER
+	};
 
 	exposition_family(e, &refused);
 	for (size_t i = 0; i < s->nusers; i++)
@@ -363,9 +422,14 @@ static void write_refused(struct exposition *e, const struct monitor_snapshot *s
 
 static void write_limit(struct exposition *e, const struct rows *rows)
 {
-	static const struct family limit = { "gaspbpf_series_limit", NULL, "Most series of single processes (--max-series).", KIND_GAUGE };
-	static const struct family used = { "gaspbpf_series_reserved", NULL, "Series of single processes now, counted as if each had all it can have.", KIND_GAUGE };
-	static const struct family over = { "gaspbpf_series_overflow_rows", NULL, "Events of processes that are in overflow series, not in their own.", KIND_GAUGE };
+	static const struct family limit = { "gaspbpf_series_limit", NULL,
+					     "Most series of single processes (--max-series).", KIND_GAUGE };
+	static const struct family used = { "gaspbpf_series_reserved", NULL,
+					    "Series of single processes now, counted as if each had all it can have.",
+					    KIND_GAUGE };
+	static const struct family over = { "gaspbpf_series_overflow_rows", NULL,
+					    "Events of processes that are in overflow series, not in their own.",
+					    KIND_GAUGE };
 
 	write_one(e, &limit, rows->limit);
 	write_one(e, &used, rows->used);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * protobuf.c - families as protocol buffers: io.prometheus.client.MetricFamily of client_model's metrics.proto, each with its length before it.
+ * protobuf.c - families as protocol buffers: io.prometheus.client.MetricFamily of client_model's metrics.proto, each
+ * with its length before it.
  *
- * A dozen fields, so they are put together by hand: a field is its number and wire type, then the value; a message in a message has its length first,
- * which is why each level is written into a buffer of its own.
+ * A dozen fields, so they are put together by hand: a field is its number and wire type, then the value; a message in a
+ * message has its length first, which is why each level is written into a buffer of its own.
  *
- * Native histogram: schema 0 has the bucket of index i from 2^(i-1), not included, to 2^i, included. Buckets that follow one another are a span; of
- * spans, the first has the index of its first bucket, others the number of empty buckets before them. Counts are differences to the count before.
+ * Native histogram: schema 0 has the bucket of index i from 2^(i-1), not included, to 2^i, included. Buckets that
+ * follow one another are a span; of spans, the first has the index of its first bucket, others the number of empty
+ * buckets before them. Counts are differences to the count before.
  */
 #include "metrics/exposition_private.h"
 
@@ -19,8 +21,16 @@ enum { FAMILY_NAME = 1, FAMILY_HELP, FAMILY_TYPE, FAMILY_METRIC };
 enum { METRIC_LABEL = 1, METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM = 7 };
 enum { LABEL_NAME = 1, LABEL_VALUE };
 enum { NUMBER_VALUE = 1, COUNTER_CREATED = 3 }; /* the first of Gauge, too */
-enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM, HISTOGRAM_BUCKET, HISTOGRAM_SCHEMA = 5, HISTOGRAM_ZERO_THRESHOLD, HISTOGRAM_POSITIVE_SPAN = 12,
-       HISTOGRAM_POSITIVE_DELTA, HISTOGRAM_CREATED = 15 };
+enum {
+	HISTOGRAM_COUNT = 1,
+	HISTOGRAM_SUM,
+	HISTOGRAM_BUCKET,
+	HISTOGRAM_SCHEMA = 5,
+	HISTOGRAM_ZERO_THRESHOLD,
+	HISTOGRAM_POSITIVE_SPAN = 12,
+	HISTOGRAM_POSITIVE_DELTA,
+	HISTOGRAM_CREATED = 15
+};
 enum { BUCKET_COUNT = 1, BUCKET_BOUND };
 enum { SPAN_OFFSET = 1, SPAN_LENGTH };
 enum { TIMESTAMP_SECONDS = 1, TIMESTAMP_NANOS };
@@ -71,7 +81,9 @@ static void put_message(struct buffer *to, unsigned field, struct buffer *from)
 
 void protobuf_begin_family(struct exposition *e)
 {
-	static const unsigned types[] = { [KIND_COUNTER] = 0, [KIND_GAUGE] = 1, [KIND_INFO] = 1, [KIND_HISTOGRAM] = 4 }; /* enum MetricType */
+	static const unsigned types[] = {
+		[KIND_COUNTER] = 0, [KIND_GAUGE] = 1, [KIND_INFO] = 1, [KIND_HISTOGRAM] = 4
+	}; /* enum MetricType */
 	const char *suffix = kind_suffix(e->family->kind);
 	struct buffer *b = &e->body;
 
@@ -137,7 +149,8 @@ static uint64_t count_all(const struct log2_histogram *h)
 	return count;
 }
 
-void protobuf_histogram(struct exposition *e, const struct label *labels, size_t nlabels, const struct log2_histogram *h, const struct bounds *bounds)
+void protobuf_histogram(struct exposition *e, const struct label *labels, size_t nlabels,
+			const struct log2_histogram *h, const struct bounds *bounds)
 {
 	double unit = bounds->in_seconds ? 1e9 : 1;
 	struct buffer bucket = { 0 };
@@ -197,7 +210,8 @@ void protobuf_native(struct exposition *e, const struct label *labels, size_t nl
 	put_uint(&e->part, HISTOGRAM_COUNT, count_all(h));
 	put_double(&e->part, HISTOGRAM_SUM, h->sum);
 	put_sint(&e->part, HISTOGRAM_SCHEMA, 0);
-	put_double(&e->part, HISTOGRAM_ZERO_THRESHOLD, 0x1p-128); /* as Prometheus' own libraries have it; it also tells a native one without buckets */
+	put_double(&e->part, HISTOGRAM_ZERO_THRESHOLD,
+		   0x1p-128); /* as Prometheus' own libraries have it; it also tells a native one without buckets */
 	put_sparse(&e->part, h->bucket);
 	put_created(e, HISTOGRAM_CREATED);
 	put_message(&e->metric, METRIC_HISTOGRAM, &e->part);

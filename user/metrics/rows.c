@@ -2,10 +2,11 @@
 /*
  * rows.c - which events of which processes have series of their own.
  *
- * First come, first served, within a share for each user (docs/security-shares.md), and nobody is moved afterwards: a row that has begun to count in an overflow series goes on there. What is in
- * the overflow series is all that the event's total has and no other series has, or had until its process was forgotten: rows beyond the
- * limit, processes that are not kept apart, that had ended before anybody looked, or of which the end was not seen. So nothing vanishes: the
- * sum of all that ever was in these series is the total. And no series ever goes back.
+ * First come, first served, within a share for each user (docs/security-shares.md), and nobody is moved afterwards: a
+ * row that has begun to count in an overflow series goes on there. What is in the overflow series is all that the
+ * event's total has and no other series has, or had until its process was forgotten: rows beyond the limit, processes
+ * that are not kept apart, that had ended before anybody looked, or of which the end was not seen. So nothing vanishes:
+ * the sum of all that ever was in these series is the total. And no series ever goes back.
  */
 #include "metrics/rows.h"
 
@@ -99,7 +100,8 @@ static void add(struct brief *to, const struct brief *more)
 	to->sized += more->sized;
 }
 
-/* What is left when some of it is known. A process's calls may be known to be its own only after they were counted: never less than before. */
+/* What is left when some of it is known. A process's calls may be known to be its own only after they were counted:
+ * never less than before. */
 static void keep_rest(uint64_t *rest, uint64_t total, uint64_t known)
 {
 	if (total > known && total - known > *rest)
@@ -123,7 +125,7 @@ static void forget_those_that_ended(struct rows *rows)
 {
 	struct place *place, *next;
 
-	HASH_ITER(hh, rows->places, place, next) {
+	HASH_ITER (hh, rows->places, place, next) {
 		if (place->generation == rows->generation)
 			continue;
 		add(&rows->gone[place->key.event], &place->last);
@@ -154,7 +156,8 @@ static struct place *new_place(struct rows *rows, const struct key *key, uint32_
 	return place;
 }
 
-static int show(struct rows *rows, const struct monitor_process *process, const struct monitor_event *event, const struct monitor_amounts *amounts)
+static int show(struct rows *rows, const struct monitor_process *process, const struct monitor_event *event,
+		const struct monitor_amounts *amounts)
 {
 	struct row *row;
 
@@ -193,7 +196,8 @@ static int reach_events(struct rows *rows, size_t nevents)
 {
 	size_t gone = rows->nevents, known = rows->nevents, overflow = rows->nevents;
 
-	if (array_reach(&rows->gone, &gone, nevents, sizeof(*rows->gone)) || array_reach(&rows->known, &known, nevents, sizeof(*rows->known)) ||
+	if (array_reach(&rows->gone, &gone, nevents, sizeof(*rows->gone)) ||
+	    array_reach(&rows->known, &known, nevents, sizeof(*rows->known)) ||
 	    array_reach(&rows->overflow, &overflow, nevents, sizeof(*rows->overflow)))
 		return -ENOMEM;
 	rows->nevents = overflow;
@@ -203,7 +207,8 @@ static int reach_events(struct rows *rows, size_t nevents)
 static void find_overflow(struct rows *rows, const struct monitor_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nevents; i++) {
-		struct brief total = brief_of(&snapshot->events[i].total), *rest = &rows->overflow[i], *known = &rows->known[i];
+		struct brief total = brief_of(&snapshot->events[i].total), *rest = &rows->overflow[i],
+			     *known = &rows->known[i];
 
 		keep_rest(&rest->calls, total.calls, known->calls);
 		keep_rest(&rest->ns, total.ns, known->ns);
@@ -212,7 +217,8 @@ static void find_overflow(struct rows *rows, const struct monitor_snapshot *snap
 	}
 }
 
-int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size_t (*series)(const struct monitor_event *event))
+int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot,
+		size_t (*series)(const struct monitor_event *event))
 {
 	int err = reach_events(rows, snapshot->nevents);
 
@@ -226,7 +232,8 @@ int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size
 		rows->known[i] = rows->gone[i];
 	for (size_t p = 0; !err && p < snapshot->nprocesses; p++)
 		for (size_t e = 0; !err && e < snapshot->processes[p].nevents; e++)
-			err = place_row(rows, snapshot, &snapshot->processes[p], &snapshot->processes[p].events[e], series);
+			err = place_row(rows, snapshot, &snapshot->processes[p], &snapshot->processes[p].events[e],
+					series);
 	if (!err)
 		find_overflow(rows, snapshot);
 	return err;
@@ -237,11 +244,11 @@ void rows_free(struct rows *rows)
 	struct place *place, *next;
 	struct holding *h, *after;
 
-	HASH_ITER(hh, rows->places, place, next) {
+	HASH_ITER (hh, rows->places, place, next) {
 		HASH_DEL(rows->places, place);
 		free(place);
 	}
-	HASH_ITER(hh, rows->holdings, h, after) {
+	HASH_ITER (hh, rows->holdings, h, after) {
 		HASH_DEL(rows->holdings, h);
 		free(h);
 	}

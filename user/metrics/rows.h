@@ -28,17 +28,20 @@ struct place;
 struct holding;
 
 struct rows {
-	size_t limit, used; /* series of single processes: most, now */
-	size_t over;        /* rows that are in an overflow series now */
-	struct place *places; /* of all rows, by process and event */
+	size_t limit, used;       /* series of single processes: most, now */
+	size_t over;              /* rows that are in an overflow series now */
+	struct place *places;     /* of all rows, by process and event */
 	struct holding *holdings; /* by user */
 	uint64_t generation;
-	struct row *shown; size_t nshown, room; /* those with series of their own, by process */
-	struct brief *gone, *known, *overflow; size_t nevents; /* by event: rows with series that have ended, and with those that live; all the rest */
+	struct row *shown;
+	size_t nshown, room; /* those with series of their own, by process */
+	struct brief *gone, *known, *overflow;
+	size_t nevents; /* by event: rows with series that have ended, and with those that live; all the rest */
 };
 
 /* Looks at all that there is. series(event): how many series a row of this event is at most. 0 or -ENOMEM. */
-int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot, size_t (*series)(const struct monitor_event *event));
+int rows_update(struct rows *rows, const struct monitor_snapshot *snapshot,
+		size_t (*series)(const struct monitor_event *event));
 void rows_free(struct rows *rows);
 
 #endif

@@ -2,12 +2,13 @@
 /*
  * server.c - the metrics over HTTP.
  *
- * libmicrohttpd runs on the caller's loop (its epoll descriptor), so a look at the counters and the answer that is made of it are one step of one
- * thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a connection until it has been silent for CLIENT_SECONDS,
- * or until more than CLIENTS have come: then the oldest makes room, once it has had GRACE_NS to say what it wants, or when CROWD have come. So nobody can
- * keep others out by holding connections, nor by making them without a pause. What was written for one
- * scrape is given to all that come within FRESH_NS: asking in a loop does not make the monitor work in a loop. While the counters are being read, which takes
- * long where a machine is full, what was written last is given out.
+ * libmicrohttpd runs on the caller's loop (its epoll descriptor), so a look at the counters and the answer that is made
+ * of it are one step of one thread, and nothing needs a lock. A client that is slow, or never ends its request, costs a
+ * connection until it has been silent for CLIENT_SECONDS, or until more than CLIENTS have come: then the oldest makes
+ * room, once it has had GRACE_NS to say what it wants, or when CROWD have come. So nobody can keep others out by
+ * holding connections, nor by making them without a pause. What was written for one scrape is given to all that come
+ * within FRESH_NS: asking in a loop does not make the monitor work in a loop. While the counters are being read, which
+ * takes long where a machine is full, what was written last is given out.
  */
 #include "metrics/metrics.h"
 
@@ -28,9 +29,10 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define CLIENTS 32  /* that may stay */
-#define CROWD 512   /* that may be there at all */
-#define CLIENTS_AT_ONCE (CROWD + 2 * CLIENTS) /* that libmicrohttpd takes: those that must go are still there until its next step */
+#define CLIENTS 32 /* that may stay */
+#define CROWD 512  /* that may be there at all */
+#define CLIENTS_AT_ONCE \
+	(CROWD + 2 * CLIENTS) /* that libmicrohttpd takes: those that must go are still there until its next step */
 #define GRACE_NS 200000000ULL
 #define CLIENT_SECONDS 10u
 #define FRESH_NS 100000000ULL
@@ -44,10 +46,10 @@ struct metrics {
 	char url[128];
 	struct client {
 		struct MHD_Connection *connection; /* NULL: a free place */
-		uint64_t number; /* in the order of their coming */
-		uint64_t came;   /* ns, CLOCK_MONOTONIC */
+		uint64_t number;                   /* in the order of their coming */
+		uint64_t came;                     /* ns, CLOCK_MONOTONIC */
 		bool leaving;
-		bool waits;      /* for the first answer of its dialect, which cannot be made just now */
+		bool waits; /* for the first answer of its dialect, which cannot be made just now */
 	} clients[CLIENTS_AT_ONCE];
 	uint64_t came; /* clients, so far */
 	struct answer {
@@ -61,9 +63,11 @@ struct metrics {
 static const char front_page[] =
 	"<!doctype html><title>gaspbpf</title><h1>gaspbpf</h1><p>What parallel jobs on this machine do: <a href=\"/metrics\">/metrics</a></p>\n";
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type, const char *text)
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
+				   const char *text)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), (void *)text,
+									MHD_RESPMEM_PERSISTENT);
 	enum MHD_Result result;
 
 	if (!response)
@@ -137,7 +141,8 @@ static void end_waiting(struct metrics *m)
 
 static enum MHD_Result answer_metrics(struct metrics *m, struct MHD_Connection *connection)
 {
-	enum dialect dialect = dialect_accepted(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+	enum dialect dialect = dialect_accepted(
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
 	struct answer *answer = &m->answers[dialect];
 	uint64_t now = clock_monotonic();
 	int err = 0;
@@ -148,13 +153,14 @@ static enum MHD_Result answer_metrics(struct metrics *m, struct MHD_Connection *
 		return MHD_YES;
 	if (err) {
 		log_error("metrics: %s: this scrape got none: the next one may", strerror(-err));
-		return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain", "the counters could not be read\n");
+		return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain",
+				   "the counters could not be read\n");
 	}
 	return MHD_queue_response(connection, MHD_HTTP_OK, answer->response);
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-			      const char *upload, size_t *upload_size, void **state)
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+			      const char *version, const char *upload, size_t *upload_size, void **state)
 {
 	static int seen;
 
@@ -199,8 +205,10 @@ static void make_room(struct metrics *m)
 	struct client *oldest;
 	size_t staying;
 
-	while ((oldest = oldest_client(m, &staying)) && staying > CLIENTS && (staying > CROWD || clock_monotonic() - oldest->came >= GRACE_NS)) {
-		const union MHD_ConnectionInfo *info = MHD_get_connection_info(oldest->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	while ((oldest = oldest_client(m, &staying)) && staying > CLIENTS &&
+	       (staying > CROWD || clock_monotonic() - oldest->came >= GRACE_NS)) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(oldest->connection,
+									       MHD_CONNECTION_INFO_CONNECTION_FD);
 
 		if (info)
 			shutdown(info->connect_fd, SHUT_RDWR);
@@ -208,7 +216,8 @@ static void make_room(struct metrics *m)
 	}
 }
 
-static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what)
+static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context,
+		       enum MHD_ConnectionNotificationCode what)
 {
 	struct metrics *m = context;
 	struct client *client = m->clients;
@@ -249,7 +258,8 @@ static int split(struct address *address, const char *text)
 	} else if (memchr(host, ':', length)) {
 		return -EINVAL; /* an IPv6 address without brackets: where would the port begin? */
 	}
-	if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 || atoi(port) > 65535 || length >= sizeof(address->host))
+	if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 || atoi(port) > 65535 ||
+	    length >= sizeof(address->host))
 		return -EINVAL;
 	memcpy(address->host, host, length);
 	address->host[length] = 0;
@@ -277,10 +287,13 @@ static void describe(struct metrics *m, int fd)
 	memset(&storage, 0, sizeof(storage));
 	if (!getsockname(fd, address, &size))
 		getnameinfo(address, size, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(m->url, sizeof(m->url), address->sa_family == AF_INET6 ? "http://[%.90s]:%.8s/metrics" : "http://%.90s:%.8s/metrics", host, port);
+	snprintf(m->url, sizeof(m->url),
+		 address->sa_family == AF_INET6 ? "http://[%.90s]:%.8s/metrics" : "http://%.90s:%.8s/metrics", host,
+		 port);
 	if (!is_loopback(address))
-		log_warn("%s: not a loopback address: whoever can reach it can read what the jobs here do: see that a firewall or a proxy stands before it",
-			 m->url);
+		log_warn(
+			"%s: not a loopback address: whoever can reach it can read what the jobs here do: see that a firewall or a proxy stands before it",
+			m->url);
 }
 
 /* A socket that listens. Its descriptor or -errno, said. */
@@ -291,7 +304,9 @@ static int listen_at(const char *text)
 	int fd = -1, err, on = 1;
 
 	if (split(&address, text)) {
-		log_error("--listen %s: not an address: use ADDRESS:PORT, [IPV6-ADDRESS]:PORT or PORT, such as 127.0.0.1:" METRICS_PORT, log_safe(text));
+		log_error(
+			"--listen %s: not an address: use ADDRESS:PORT, [IPV6-ADDRESS]:PORT or PORT, such as 127.0.0.1:" METRICS_PORT,
+			log_safe(text));
 		return -EINVAL;
 	}
 	err = getaddrinfo(address.host, address.port, &hints, &found);
@@ -310,7 +325,8 @@ static int listen_at(const char *text)
 	if (!err)
 		return fd;
 	log_error("--listen %s: %s: %s", log_safe(text), strerror(-err),
-		  err == -EADDRINUSE ? "another gaspbpf, or something else, listens there: choose another port" : "use an address of this machine, and a port above 1023");
+		  err == -EADDRINUSE ? "another gaspbpf, or something else, listens there: choose another port"
+				     : "use an address of this machine, and a port above 1023");
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -332,9 +348,10 @@ int metrics_open(struct metrics **metrics, const char *listen, size_t max_series
 	if (fd < 0)
 		goto failed;
 	describe(m, fd);
-	m->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-				     CLIENTS_AT_ONCE, MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_SECONDS, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, m,
-				     MHD_OPTION_END);
+	m->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, m,
+				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS_AT_ONCE,
+				     MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_SECONDS, MHD_OPTION_NOTIFY_CONNECTION,
+				     come_or_go, m, MHD_OPTION_END);
 	if (!m->daemon) {
 		close(fd);
 		log_error("%s: libmicrohttpd does not start: %s: try again", m->url, strerror(errno));

@@ -5,11 +5,12 @@
 #include "model/parts.h"
 #include "util/log.h"
 
-static const char *const annotation_names[] = {
-	"bytes", "count", "size", "type", "peer", "root", "tag", "comm", "request", "status", "lock", "barrier", "ptr",
-	"name", "op", "named", "task", "worker", "node", "self", "done", "error", "index", "kind", "device", "internal", "id", "format", "on", "file",
-	"line", "column", "plain", "only", "out", "skip", NULL
-};
+static const char *const annotation_names[] = { "bytes", "count",   "size",   "type",   "peer",     "root", "tag",
+						"comm",  "request", "status", "lock",   "barrier",  "ptr",  "name",
+						"op",    "named",   "task",   "worker", "node",     "self", "done",
+						"error", "index",   "kind",   "device", "internal", "id",   "format",
+						"on",    "file",    "line",   "column", "plain",    "only", "out",
+						"skip",  NULL };
 
 /* A..B, after the word bits. */
 static bool range_read(struct lexer *lexer, uint8_t *low, uint8_t *count)
@@ -39,7 +40,8 @@ static bool bits_read(struct lexer *lexer, struct path *path)
 	if (!lexer_take_word(lexer, "if"))
 		return true;
 	if (!lexer_is_word(lexer, "bits")) {
-		source_error(lexer->source, lexer->token.at, "expected 'bits A..B == N' instead of %s", lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at, "expected 'bits A..B == N' instead of %s",
+			     lexer_show(lexer));
 		return false;
 	}
 	if (!range_read(lexer, &path->valid_low, &path->valid_count))
@@ -77,8 +79,8 @@ static bool step_read(struct lexer *lexer, struct path *path)
 	step = &path->steps[path->nsteps];
 	if (lexer->token.kind != TOKEN_WORD ||
 	    !width_from_word(lexer->token.at, lexer->token.length, &step->width, &form, &size)) {
-		source_error(lexer->source, lexer->token.at, "expected u8 s8 u16 s16 u32 s32 u64 s64 ptr or str instead of %s",
-			     lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at,
+			     "expected u8 s8 u16 s16 u32 s32 u64 s64 ptr or str instead of %s", lexer_show(lexer));
 		return false;
 	}
 	lexer_next(lexer);
@@ -162,7 +164,9 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 	const char *at = lexer->token.at;
 
 	if (lexer_take_word(lexer, "sizeof"))
-		a->fixed = lexer_take_mark(lexer, '*') ? FIXED_POINTEE : lexer_take_word(lexer, "T") ? FIXED_T : FIXED_SIZEOF;
+		a->fixed = lexer_take_mark(lexer, '*')   ? FIXED_POINTEE
+			   : lexer_take_word(lexer, "T") ? FIXED_T
+							 : FIXED_SIZEOF;
 	else if (lexer_take_word(lexer, "unknown"))
 		a->fixed = FIXED_UNKNOWN;
 	else if (lexer_take_number(lexer, "a constant", 0, INT64_MAX, &a->number))
@@ -179,7 +183,8 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 static bool condition_name_read(struct lexer *lexer, struct arena *arena, struct annotation *a, const char *what)
 {
 	if (lexer->token.kind != TOKEN_WORD || a->condition) {
-		source_error(lexer->source, lexer->token.at, "expected one 'if NAME' or 'each N of NAME', with %s, instead of %s", what,
+		source_error(lexer->source, lexer->token.at,
+			     "expected one 'if NAME' or 'each N of NAME', with %s, instead of %s", what,
 			     lexer_show(lexer));
 		return false;
 	}
@@ -196,7 +201,8 @@ static bool each_read(struct lexer *lexer, struct arena *arena, struct annotatio
 	if (!lexer_take_number(lexer, "how many elements", 1, GB_SLOTS, &number))
 		return false;
 	if (!lexer_take_word(lexer, "of")) {
-		source_error(lexer->source, lexer->token.at, "expected 'of' and the parameter that has the number of elements instead of %s",
+		source_error(lexer->source, lexer->token.at,
+			     "expected 'of' and the parameter that has the number of elements instead of %s",
 			     lexer_show(lexer));
 		return false;
 	}
@@ -240,7 +246,8 @@ static bool item_read(struct lexer *lexer, struct arena *arena, struct annotatio
 	if (some)
 		return true;
 	if (lexer->token.kind != TOKEN_WORD) {
-		source_error(lexer->source, at, "expected a path, a field or a decoder instead of %s", lexer_show(lexer));
+		source_error(lexer->source, at, "expected a path, a field or a decoder instead of %s",
+			     lexer_show(lexer));
 		return false;
 	}
 	a->path.field = arena_copy(arena, lexer->token.at, lexer->token.length);
@@ -271,12 +278,14 @@ static bool side_read(struct lexer *lexer, struct annotation *a)
 	else if (lexer_take_word(lexer, "recv"))
 		a->side = SIDE_RECV;
 	else
-		source_error(lexer->source, lexer->token.at, "expected 'send' or 'recv' instead of %s", lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at, "expected 'send' or 'recv' instead of %s",
+			     lexer_show(lexer));
 	return a->side != SIDE_NONE;
 }
 
 /* The path must make sense for what it is said of. */
-static bool annotation_check(struct lexer *lexer, const char *at, const struct parameter *parameter, const struct annotation *a)
+static bool annotation_check(struct lexer *lexer, const char *at, const struct parameter *parameter,
+			     const struct annotation *a)
 {
 	if (a->path.string && a->meaning != MEANING_NAME) {
 		source_error(lexer->source, at, "'str' stands only in @name");
@@ -319,7 +328,8 @@ static void unknown_annotation(struct lexer *lexer, const char *at)
 		source_error(lexer->source, at, "unknown annotation '@%.*s': did you mean @%s?",
 			     (int)(lexer->token.length < 64 ? lexer->token.length : 64), lexer->token.at, near);
 	else
-		source_error(lexer->source, at, "unknown annotation %s: see docs/models.md for the list", lexer_show(lexer));
+		source_error(lexer->source, at, "unknown annotation %s: see docs/models.md for the list",
+			     lexer_show(lexer));
 }
 
 /* == N or != N */

@@ -2,9 +2,9 @@
 /*
  * build.c - how a program's runtime was built: `build NAME if TEST and TEST ...`.
  *
- * A runtime that is linked into the program has no soname that tells its version apart. What tells is left in the program
- * itself: a text, a symbol, a type in its DWARF. A model names the builds it knows and by what they are recognised; the first
- * whose tests all hold is it, and then the layouts `program:NAME` hold besides `program`.
+ * A runtime that is linked into the program has no soname that tells its version apart. What tells is left in the
+ * program itself: a text, a symbol, a type in its DWARF. A model names the builds it knows and by what they are
+ * recognised; the first whose tests all hold is it, and then the layouts `program:NAME` hold besides `program`.
  */
 #include <string.h>
 
@@ -22,7 +22,8 @@ static bool quoted_read(struct lexer *lexer, struct arena *arena, const char **t
 	while (lexer_is_mark(lexer, '"') && end < lexer->end && *end != '"')
 		end++;
 	if (!lexer_is_mark(lexer, '"') || end == lexer->end || end == start) {
-		source_error(lexer->source, lexer->token.at, "expected a text in quotes instead of %s", lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at, "expected a text in quotes instead of %s",
+			     lexer_show(lexer));
 		return false;
 	}
 	*text = arena_copy(arena, start, end - start);
@@ -75,9 +76,11 @@ static bool test_read(struct lexer *lexer, struct arena *arena, struct build_tes
 	if (lexer_take_word(lexer, "shifts"))
 		return shifts_read(lexer, test);
 	if (!lexer_take_word(lexer, "struct")) {
-		source_error(lexer->source, lexer->token.at,
-			     "expected text \"...\", symbol NAME, struct NAME BYTES [MEMBER], bits STRUCT MEMBER MEMBER MEMBER, or shifts BITS BITS "
-			     "instead of %s", lexer_show(lexer));
+		source_error(
+			lexer->source, lexer->token.at,
+			"expected text \"...\", symbol NAME, struct NAME BYTES [MEMBER], bits STRUCT MEMBER MEMBER MEMBER, or shifts BITS BITS "
+			"instead of %s",
+			lexer_show(lexer));
 		return false;
 	}
 	test->kind = BUILD_STRUCT;
@@ -97,7 +100,8 @@ static bool tests_read(struct lexer *lexer, struct arena *arena, struct build *b
 	if (lexer_take_word(lexer, "if")) {
 		do {
 			if (build->ntests == TESTS_MOST) {
-				source_error(lexer->source, lexer->token.at, "a build has at most %d tests", TESTS_MOST);
+				source_error(lexer->source, lexer->token.at, "a build has at most %d tests",
+					     TESTS_MOST);
 				return false;
 			}
 			if (!test_read(lexer, arena, &tests[build->ntests++]))
@@ -105,7 +109,8 @@ static bool tests_read(struct lexer *lexer, struct arena *arena, struct build *b
 		} while (lexer_take_word(lexer, "and"));
 	}
 	if (lexer->token.kind != TOKEN_END) {
-		source_error(lexer->source, lexer->token.at, "unexpected %s: expected 'build NAME if TEST and TEST'", lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at, "unexpected %s: expected 'build NAME if TEST and TEST'",
+			     lexer_show(lexer));
 		return false;
 	}
 	build->tests = arena_get(arena, (build->ntests + 1) * sizeof(*tests));
@@ -156,8 +161,8 @@ const struct build *model_build_find(const struct model *model, const char *name
 	return NULL;
 }
 
-const struct build *model_build_recognise(const struct model *model, bool (*holds)(void *context, const struct build_test *test),
-					  void *context)
+const struct build *model_build_recognise(const struct model *model,
+					  bool (*holds)(void *context, const struct build_test *test), void *context)
 {
 	for (size_t i = 0; i < model->nbuilds; i++) {
 		const struct build *build = &model->builds[i];

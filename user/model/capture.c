@@ -48,7 +48,7 @@ struct plan {
 	bool busy[GB_SLOTS];
 	struct gb_op entry[GB_OPS], ret[GB_OPS];
 	unsigned nentry, nret;
-	bool full; /* ran out of slots or ops */
+	bool full;                                             /* ran out of slots or ops */
 	char program[sizeof(PROGRAM_BUILD) + MODEL_NAME_MOST]; /* "program:NAME" */
 	const struct build *build;
 	char decoder[64]; /* of packed pointers, where the build says how many bits of each they have */
@@ -136,7 +136,8 @@ static bool stack_joins(const struct gb_op *op, const struct gb_op *next)
 	unsigned count = op->kind == GB_OP_STACK_WORDS ? op->source : 1;
 
 	return (op->kind == GB_OP_STACK || op->kind == GB_OP_STACK_WORDS) && count < GB_STACK_WORDS &&
-	       op->slot <= GB_SLOTS - GB_STACK_WORDS && next->slot == op->slot + count && next->offset == op->offset + 8 * (int)count;
+	       op->slot <= GB_SLOTS - GB_STACK_WORDS && next->slot == op->slot + count &&
+	       next->offset == op->offset + 8 * (int)count;
 }
 
 /* A word of the stack; together with those before it where they are neighbours. */
@@ -147,7 +148,9 @@ static void emit_stack(struct plan *plan, struct gb_op op)
 	if (!last || !stack_joins(last, &op))
 		emit(plan, false, op);
 	else
-		*last = (struct gb_op){ .kind = GB_OP_STACK_WORDS, .slot = last->slot, .offset = last->offset,
+		*last = (struct gb_op){ .kind = GB_OP_STACK_WORDS,
+					.slot = last->slot,
+					.offset = last->offset,
 					.source = last->kind == GB_OP_STACK ? 2 : last->source + 1 };
 }
 
@@ -178,7 +181,8 @@ static bool goes_on(const struct want *longer, const struct want *shorter)
 	    shorter->place.index != longer->place.index)
 		return false;
 	for (unsigned i = 0; i < shorter->nloads; i++)
-		if (shorter->loads[i].offset != longer->loads[i].offset || shorter->loads[i].width != longer->loads[i].width)
+		if (shorter->loads[i].offset != longer->loads[i].offset ||
+		    shorter->loads[i].width != longer->loads[i].width)
 			return false;
 	return true;
 }
@@ -204,13 +208,21 @@ static void fetch(struct plan *plan, struct want *want)
 
 	slot = --origin->pending || origin->kept ? slot_take(plan) : origin->slot;
 	for (unsigned i = way ? way->nloads : 0; i < want->nloads; i++) {
-		emit(plan, at_return, (struct gb_op){ .kind = GB_OP_LOAD, .slot = slot, .source = from,
-						      .width = want->loads[i].width, .offset = want->loads[i].offset });
+		emit(plan, at_return,
+		     (struct gb_op){ .kind = GB_OP_LOAD,
+				     .slot = slot,
+				     .source = from,
+				     .width = want->loads[i].width,
+				     .offset = want->loads[i].offset });
 		from = slot;
 	}
 	if (want->kernel_decoder)
-		emit(plan, at_return, (struct gb_op){ .kind = GB_OP_DECODE, .slot = slot, .source = from, .width = GB_U64,
-						      .offset = want->kernel_decoder });
+		emit(plan, at_return,
+		     (struct gb_op){ .kind = GB_OP_DECODE,
+				     .slot = slot,
+				     .source = from,
+				     .width = GB_U64,
+				     .offset = want->kernel_decoder });
 	want->value.slot = slot;
 }
 
@@ -271,7 +283,8 @@ static void close_gaps(struct plan *plan)
 				origin = &plan->origins[i];
 		if (!origin || !origin->kept || origin->used_at_return)
 			return;
-		emit(plan, false, (struct gb_op){ .kind = GB_OP_COPY, .slot = gap, .source = last - 1, .width = GB_U64 });
+		emit(plan, false,
+		     (struct gb_op){ .kind = GB_OP_COPY, .slot = gap, .source = last - 1, .width = GB_U64 });
 		rename_slot(plan, last - 1, gap);
 		plan->busy[gap] = true;
 	}
@@ -346,8 +359,8 @@ static bool near_find(const struct want *want, struct gb_near *near)
 	const struct value *v = &want->value;
 	unsigned word = 0;
 
-	if (v->meaning != MEANING_PEER || v->at_return || !has_slot(want) || !is_plain(want) || want->place.origin != FROM_REGISTER ||
-	    v->valid_count || v->has_null)
+	if (v->meaning != MEANING_PEER || v->at_return || !has_slot(want) || !is_plain(want) ||
+	    want->place.origin != FROM_REGISTER || v->valid_count || v->has_null)
 		return false;
 	*near = (struct gb_near){ .reg = want->place.index, .shift = v->bits_low, .bits = v->bits_count ?: 32 };
 	if (v->decoder && !value_rank_bits(v, &word, &near->shift, &near->bits))
@@ -384,7 +397,8 @@ static void set_bits(struct plan *plan)
 	for (unsigned i = 0; plan->build && i < plan->wants.count; i++) {
 		struct value *v = &plan->wants.items[i].value;
 
-		if (v->decoder && decoder_with_bits(v->decoder, plan->build->bits, plan->decoder, sizeof(plan->decoder)))
+		if (v->decoder &&
+		    decoder_with_bits(v->decoder, plan->build->bits, plan->decoder, sizeof(plan->decoder)))
 			v->decoder = plan->decoder;
 	}
 }
@@ -426,7 +440,8 @@ static int hand_over(struct plan *plan, struct capture *capture)
 	return 0;
 }
 
-int model_function_capture_build(const struct function *function, const char *soname, const struct build *build, struct capture *capture)
+int model_function_capture_build(const struct function *function, const char *soname, const struct build *build,
+				 struct capture *capture)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 	int error = 0;

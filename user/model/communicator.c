@@ -2,9 +2,10 @@
 /*
  * communicator.c - who is in a communicator, read from the memory of a process by the facts of a layout.
  *
- * The process runs on meanwhile: the communicator may be freed, and its memory may be something else by now. So nothing is believed
- * that is not confirmed: the caller's own entry must be the rank that it is known to have, all members must be of its job, sizes are bounded,
- * and the id must be the same before and after. Whoever is not of the caller's job (it was spawned, or connected to) has no rank there.
+ * The process runs on meanwhile: the communicator may be freed, and its memory may be something else by now. So nothing
+ * is believed that is not confirmed: the caller's own entry must be the rank that it is known to have, all members must
+ * be of its job, sizes are bounded, and the id must be the same before and after. Whoever is not of the caller's job
+ * (it was spawned, or connected to) has no rank there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #include "meaning/value.h"
 
 #define MEMBERS_MOST (1 << 22)
-#define AT_ONCE 512        /* pieces of one read */
-#define WINDOW 64          /* bytes of a member's object that are looked at */
+#define AT_ONCE 512 /* pieces of one read */
+#define WINDOW 64   /* bytes of a member's object that are looked at */
 
 /* The facts of one library. */
 struct view {
@@ -54,8 +55,10 @@ bool model_has_members(const struct model *model, const char *soname)
 
 static size_t width_bytes(uint8_t width)
 {
-	return width == GB_U8 || width == GB_S8 ? 1 : width == GB_U16 || width == GB_S16 ? 2 :
-	       width == GB_U32 || width == GB_S32 ? 4 : 8;
+	return width == GB_U8 || width == GB_S8     ? 1
+	       : width == GB_U16 || width == GB_S16 ? 2
+	       : width == GB_U32 || width == GB_S32 ? 4
+						    : 8;
 }
 
 /* The bits that a path ends with; false: they do not hold here. */
@@ -97,7 +100,8 @@ static bool follow(const struct view *view, const char *field, uint64_t start, i
 }
 
 /* Like follow(), of a path of one step within bytes that were read already. */
-static bool follow_within(const struct view *view, const char *field, const uint8_t *bytes, int32_t first, int64_t *value)
+static bool follow_within(const struct view *view, const char *field, const uint8_t *bytes, int32_t first,
+			  int64_t *value)
 {
 	const struct fact *fact = fact_of(view, field);
 	const struct step *step = fact && fact->path.nsteps == 1 ? &fact->path.steps[0] : NULL;
@@ -183,7 +187,8 @@ static bool read_own(const struct view *view, uint64_t handle, long own_rank, st
 	uint64_t entry;
 	struct memory_piece piece = { .bytes = &entry, .size = sizeof(entry) };
 
-	if (!follow(view, "rank", handle, &rank) || !follow(view, "own_members", handle, &array) || rank < 0 || rank >= MEMBERS_MOST)
+	if (!follow(view, "rank", handle, &rank) || !follow(view, "own_members", handle, &array) || rank < 0 ||
+	    rank >= MEMBERS_MOST)
 		return false;
 	piece.address = (uint64_t)array + 8 * (uint64_t)rank;
 	return view->memory->read(view->memory->context, &piece, 1) && read_members(view, &entry, 1, own) &&
@@ -196,8 +201,8 @@ static int read_list(const struct view *view, uint64_t handle, long own_rank, st
 	struct member own, some[AT_ONCE];
 	int64_t size, array;
 
-	if (!follow(view, "size", handle, &size) || !follow(view, "members", handle, &array) || size < 1 || size > MEMBERS_MOST ||
-	    !read_own(view, handle, own_rank, &own))
+	if (!follow(view, "size", handle, &size) || !follow(view, "members", handle, &array) || size < 1 ||
+	    size > MEMBERS_MOST || !read_own(view, handle, own_rank, &own))
 		return -ENODATA;
 	members->ranks = calloc((size_t)size, sizeof(*members->ranks));
 	if (!members->ranks)
@@ -211,7 +216,9 @@ static int read_list(const struct view *view, uint64_t handle, long own_rank, st
 		for (size_t i = 0; i < more; i++) {
 			bool mine = some[i].job.job == own.job.job && some[i].job.step == own.job.step;
 
-			members->ranks[members->count++] = mine && some[i].rank >= 0 && some[i].rank < INT32_MAX ? some[i].rank : -1;
+			members->ranks[members->count++] = mine && some[i].rank >= 0 && some[i].rank < INT32_MAX
+								   ? some[i].rank
+								   : -1;
 		}
 	}
 	return 0;
@@ -253,8 +260,8 @@ static int read_fixed(const struct view *view, uint64_t handle, long own_rank, s
 	return 0;
 }
 
-int model_members(const struct model *model, const char *soname, uint64_t handle, long own_rank, const struct memory *memory,
-		  struct members *members)
+int model_members(const struct model *model, const char *soname, uint64_t handle, long own_rank,
+		  const struct memory *memory, struct members *members)
 {
 	struct view view = { model->parsed, soname, type_with_members(model->parsed, soname), memory };
 	int64_t before = 0, after = 0;

@@ -18,10 +18,10 @@ struct memory {
 
 struct members {
 	bool has_id;
-	uint32_t id;             /* the same for all members */
+	uint32_t id;                 /* the same for all members */
 	char name[MEMBERS_NAME + 1]; /* any bytes; "": none */
-	bool world;              /* everybody in the job; then there is no list */
-	int64_t *ranks;          /* in the whole job, by rank in the communicator; -1: not known */
+	bool world;                  /* everybody in the job; then there is no list */
+	int64_t *ranks;              /* in the whole job, by rank in the communicator; -1: not known */
 	size_t count;
 };
 
@@ -29,10 +29,10 @@ struct members {
 bool model_has_members(const struct model *model, const char *soname);
 
 /*
- * Follows the layout of the library (docs/models.md, Members) from a handle. own_rank: the caller's rank in the job; -1: not known. 0, and the
- * caller frees ranks; -ENODATA: cannot be told, or what lies there is no such thing; -ENOMEM.
+ * Follows the layout of the library (docs/models.md, Members) from a handle. own_rank: the caller's rank in the job;
+ * -1: not known. 0, and the caller frees ranks; -ENODATA: cannot be told, or what lies there is no such thing; -ENOMEM.
  */
-int model_members(const struct model *model, const char *soname, uint64_t handle, long own_rank, const struct memory *memory,
-		  struct members *members);
+int model_members(const struct model *model, const char *soname, uint64_t handle, long own_rank,
+		  const struct memory *memory, struct members *members);
 
 #endif

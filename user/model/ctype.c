@@ -17,18 +17,18 @@ static const struct {
 	uint8_t size;
 	bool negative;
 } typedefs[] = {
-	{ "size_t", 8, false },		{ "ssize_t", 8, true },		{ "ptrdiff_t", 8, true },
-	{ "intptr_t", 8, true },	{ "uintptr_t", 8, false },	{ "off_t", 8, true },
-	{ "int8_t", 1, true },		{ "int16_t", 2, true },		{ "int32_t", 4, true },
-	{ "int64_t", 8, true },		{ "uint8_t", 1, false },	{ "uint16_t", 2, false },
-	{ "uint32_t", 4, false },	{ "uint64_t", 8, false },	{ "intmax_t", 8, true },
-	{ "uintmax_t", 8, false },	{ "int_least8_t", 1, true },	{ "int_least16_t", 2, true },
-	{ "int_least32_t", 4, true },	{ "int_least64_t", 8, true },	{ "uint_least8_t", 1, false },
-	{ "uint_least16_t", 2, false },	{ "uint_least32_t", 4, false },	{ "uint_least64_t", 8, false },
-	{ "int_fast8_t", 1, true },	{ "int_fast16_t", 8, true },	{ "int_fast32_t", 8, true },
-	{ "int_fast64_t", 8, true },	{ "uint_fast8_t", 1, false },	{ "uint_fast16_t", 8, false },
-	{ "uint_fast32_t", 8, false },	{ "uint_fast64_t", 8, false },	{ "wchar_t", 4, true },
-	{ "__int128", 16, true },	{ "__int128_t", 16, true },	{ "__uint128_t", 16, false },
+	{ "size_t", 8, false },         { "ssize_t", 8, true },         { "ptrdiff_t", 8, true },
+	{ "intptr_t", 8, true },        { "uintptr_t", 8, false },      { "off_t", 8, true },
+	{ "int8_t", 1, true },          { "int16_t", 2, true },         { "int32_t", 4, true },
+	{ "int64_t", 8, true },         { "uint8_t", 1, false },        { "uint16_t", 2, false },
+	{ "uint32_t", 4, false },       { "uint64_t", 8, false },       { "intmax_t", 8, true },
+	{ "uintmax_t", 8, false },      { "int_least8_t", 1, true },    { "int_least16_t", 2, true },
+	{ "int_least32_t", 4, true },   { "int_least64_t", 8, true },   { "uint_least8_t", 1, false },
+	{ "uint_least16_t", 2, false }, { "uint_least32_t", 4, false }, { "uint_least64_t", 8, false },
+	{ "int_fast8_t", 1, true },     { "int_fast16_t", 8, true },    { "int_fast32_t", 8, true },
+	{ "int_fast64_t", 8, true },    { "uint_fast8_t", 1, false },   { "uint_fast16_t", 8, false },
+	{ "uint_fast32_t", 8, false },  { "uint_fast64_t", 8, false },  { "wchar_t", 4, true },
+	{ "__int128", 16, true },       { "__int128_t", 16, true },     { "__uint128_t", 16, false },
 };
 
 static const struct {
@@ -36,8 +36,8 @@ static const struct {
 	uint8_t width, size;
 	enum form form;
 } widths[] = {
-	{ "u8", GB_U8, 1, FORM_UINT },	 { "s8", GB_S8, 1, FORM_INT },	 { "u16", GB_U16, 2, FORM_UINT },
-	{ "s16", GB_S16, 2, FORM_INT },	 { "u32", GB_U32, 4, FORM_UINT }, { "s32", GB_S32, 4, FORM_INT },
+	{ "u8", GB_U8, 1, FORM_UINT },   { "s8", GB_S8, 1, FORM_INT },    { "u16", GB_U16, 2, FORM_UINT },
+	{ "s16", GB_S16, 2, FORM_INT },  { "u32", GB_U32, 4, FORM_UINT }, { "s32", GB_S32, 4, FORM_INT },
 	{ "u64", GB_U64, 8, FORM_UINT }, { "s64", GB_U64, 8, FORM_INT },  { "ptr", GB_U64, 8, FORM_POINTER },
 };
 
@@ -57,14 +57,17 @@ bool width_from_word(const char *word, size_t length, uint8_t *width, enum form 
 /* C's own type words, as they have been seen so far. */
 struct words {
 	unsigned longs;
-	bool is_unsigned, is_signed, is_short, is_char, is_int, is_float, is_double, is_bool, is_complex, is_void, is_int128;
+	bool is_unsigned, is_signed, is_short, is_char, is_int, is_float, is_double, is_bool, is_complex, is_void,
+		is_int128;
 	bool any;
 };
 
 static bool qualifier(struct lexer *lexer)
 {
-	static const char *const words[] = { "const", "volatile", "restrict", "__restrict", "__restrict__", "register",
-					     "extern", "static", "inline", "__const", "__inline", "_Noreturn" };
+	static const char *const words[] = {
+		"const",  "volatile", "restrict", "__restrict", "__restrict__", "register",
+		"extern", "static",   "inline",   "__const",    "__inline",     "_Noreturn"
+	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (lexer_take_word(lexer, words[i]))
@@ -79,9 +82,9 @@ static bool take_word(struct lexer *lexer, struct words *w)
 		bool *seen;
 	} table[] = {
 		{ "unsigned", &w->is_unsigned }, { "signed", &w->is_signed },   { "short", &w->is_short },
-		{ "char", &w->is_char },	 { "int", &w->is_int },		{ "float", &w->is_float },
-		{ "double", &w->is_double },	 { "_Bool", &w->is_bool },	{ "bool", &w->is_bool },
-		{ "_Complex", &w->is_complex },	 { "complex", &w->is_complex }, { "void", &w->is_void },
+		{ "char", &w->is_char },         { "int", &w->is_int },         { "float", &w->is_float },
+		{ "double", &w->is_double },     { "_Bool", &w->is_bool },      { "bool", &w->is_bool },
+		{ "_Complex", &w->is_complex },  { "complex", &w->is_complex }, { "void", &w->is_void },
 		{ "__int128", &w->is_int128 },
 	};
 
@@ -142,7 +145,8 @@ static bool named(struct lexer *lexer, struct arena *arena, struct ctype *type)
 	if (tagged) {
 		lexer_next(lexer);
 		if (lexer->token.kind != TOKEN_WORD) {
-			source_error(lexer->source, lexer->token.at, "expected the name of the type instead of %s", lexer_show(lexer));
+			source_error(lexer->source, lexer->token.at, "expected the name of the type instead of %s",
+				     lexer_show(lexer));
 			return false;
 		}
 	}
@@ -158,7 +162,8 @@ static bool named(struct lexer *lexer, struct arena *arena, struct ctype *type)
 		type->kind = TYPE_T;
 	} else if (tagged || !from_typedef(lexer->token.at, lexer->token.length, type)) {
 		if (lexer->token.length > MODEL_NAME_MOST) {
-			source_error(lexer->source, lexer->token.at, "the name is longer than %d bytes", MODEL_NAME_MOST);
+			source_error(lexer->source, lexer->token.at, "the name is longer than %d bytes",
+				     MODEL_NAME_MOST);
 			return false;
 		}
 		type->kind = TYPE_NAMED;
@@ -204,8 +209,9 @@ bool ctype_read(struct lexer *lexer, struct arena *arena, struct ctype *type)
 bool ctype_from_text(const char *text, size_t length, struct ctype *type)
 {
 	/* A source of its own that never says anything: it counts as hopeless from the start. */
-	struct source quiet = { .name = "", .original = text, .clean = (char *)text, .length = length,
-				.errors = MODEL_ERRORS_MOST };
+	struct source quiet = {
+		.name = "", .original = text, .clean = (char *)text, .length = length, .errors = MODEL_ERRORS_MOST
+	};
 	struct lexer lexer;
 
 	lexer_start(&lexer, &quiet, text, text + length);
@@ -215,15 +221,22 @@ bool ctype_from_text(const char *text, size_t length, struct ctype *type)
 
 static struct passed pass_integer(unsigned size, bool negative, bool boolean)
 {
-	struct passed p = { .how = PASS_INTEGER, .words = size > 8 ? 2 : 1, .aligned16 = size > 8,
-			    .form = boolean ? FORM_BOOL : negative ? FORM_INT : FORM_UINT };
+	struct passed p = { .how = PASS_INTEGER,
+			    .words = size > 8 ? 2 : 1,
+			    .aligned16 = size > 8,
+			    .form = boolean    ? FORM_BOOL
+				    : negative ? FORM_INT
+					       : FORM_UINT };
 
-	p.width = size == 1 ? (negative ? GB_S8 : GB_U8) : size == 2 ? (negative ? GB_S16 : GB_U16) :
-		  size == 4 ? (negative ? GB_S32 : GB_U32) : GB_U64;
+	p.width = size == 1   ? (negative ? GB_S8 : GB_U8)
+		  : size == 2 ? (negative ? GB_S16 : GB_U16)
+		  : size == 4 ? (negative ? GB_S32 : GB_U32)
+			      : GB_U64;
 	return p;
 }
 
-struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t)
+struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type,
+			  const struct ctype *t)
 {
 	if (type.kind == TYPE_T) {
 		unsigned pointers = type.pointers;

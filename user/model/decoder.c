@@ -39,8 +39,8 @@ bool decoder_read(struct lexer *lexer, struct arena *arena, struct decoder_name 
 			return false;
 		if (d->kernel)
 			return true;
-		length = phase ? snprintf(text, sizeof(text), "%s %d %d", d->name, (int)phase, (int)thread) :
-				 snprintf(text, sizeof(text), "%s", d->name);
+		length = phase ? snprintf(text, sizeof(text), "%s %d %d", d->name, (int)phase, (int)thread)
+			       : snprintf(text, sizeof(text), "%s", d->name);
 		name->text = arena_copy(arena, text, length);
 		return name->text;
 	}

@@ -2,9 +2,9 @@
 /*
  * event.c - the events of a model: `event NAME start(...) end(...) "..."`.
  *
- * GASP's specification gives each event a row for each of its types, with the arguments that a tool gets. A model says the same
- * in the same words; where the function's own values have other names, `=` says which they are. An event without
- * a statement is one too: its arguments are then the values of whatever function it comes from.
+ * GASP's specification gives each event a row for each of its types, with the arguments that a tool gets. A model says
+ * the same in the same words; where the function's own values have other names, `=` says which they are. An event
+ * without a statement is one too: its arguments are then the values of whatever function it comes from.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static const char *dotted_name(struct lexer *lexer, struct arena *arena)
 		bool element = lexer->token.kind == TOKEN_NUMBER && end > start; /* requests.0 */
 
 		if (lexer->token.kind != TOKEN_WORD && !element) {
-			source_error(lexer->source, lexer->token.at, "expected a value's name or a number instead of %s", lexer_show(lexer));
+			source_error(lexer->source, lexer->token.at,
+				     "expected a value's name or a number instead of %s", lexer_show(lexer));
 			return NULL;
 		}
 		end = lexer->token.at + lexer->token.length;
@@ -105,7 +106,8 @@ static bool sources_read(struct lexer *lexer, struct arena *arena, struct event_
 		argument->nfrom = 0;
 		do {
 			if (argument->nfrom == FROM_MOST) {
-				source_error(lexer->source, lexer->token.at, "an argument has at most %d places that it may come from", FROM_MOST);
+				source_error(lexer->source, lexer->token.at,
+					     "an argument has at most %d places that it may come from", FROM_MOST);
 				return false;
 			}
 			from[argument->nfrom] = (struct argument_from){ .name = NULL };
@@ -128,7 +130,8 @@ static bool argument_read(struct lexer *lexer, struct arena *arena, struct event
 	if (!ctype_read(lexer, arena, &type))
 		return false;
 	if (lexer->token.kind != TOKEN_WORD) {
-		source_error(lexer->source, lexer->token.at, "expected the argument's name instead of %s", lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at, "expected the argument's name instead of %s",
+			     lexer_show(lexer));
 		return false;
 	}
 	if (type.kind == TYPE_T || (type.kind == TYPE_VOID && !type.pointers)) {
@@ -153,7 +156,8 @@ static bool list_read(struct lexer *lexer, struct arena *arena, struct event_lis
 	list->stated = true;
 	while (!lexer_is_mark(lexer, ')')) {
 		if (list->count == ARGUMENTS_MOST) {
-			source_error(lexer->source, lexer->token.at, "an event has at most %d arguments", ARGUMENTS_MOST);
+			source_error(lexer->source, lexer->token.at, "an event has at most %d arguments",
+				     ARGUMENTS_MOST);
 			return false;
 		}
 		if (!argument_read(lexer, arena, &arguments[list->count++]))
@@ -202,7 +206,9 @@ static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_ev
 	static const struct {
 		const char *word;
 		enum event_type first, last;
-	} words[] = { { "start", EVENT_START, EVENT_START }, { "end", EVENT_END, EVENT_END }, { "both", EVENT_START, EVENT_END },
+	} words[] = { { "start", EVENT_START, EVENT_START },
+		      { "end", EVENT_END, EVENT_END },
+		      { "both", EVENT_START, EVENT_END },
 		      { "atomic", EVENT_ATOMIC, EVENT_ATOMIC } };
 	size_t known = sizeof(words) / sizeof(*words), i;
 
@@ -230,7 +236,8 @@ static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_ev
 		return description_read(lexer, arena, event);
 	if (lexer->token.kind == TOKEN_END)
 		return true;
-	source_error(lexer->source, lexer->token.at, "unexpected %s: expected start(...), end(...), both(...), atomic(...) or \"...\"",
+	source_error(lexer->source, lexer->token.at,
+		     "unexpected %s: expected start(...), end(...), both(...), atomic(...) or \"...\"",
 		     lexer_show(lexer));
 	return false;
 }

@@ -16,7 +16,7 @@ struct part {
 	size_t length;
 	bool group;
 	const char *name; /* {NAME=...}; NULL: none */
-	bool types; /* all values are C types */
+	bool types;       /* all values are C types */
 	struct alternatives alternatives;
 };
 
@@ -190,7 +190,8 @@ static bool pattern_read(struct source *source, struct arena *arena, const struc
 			while (stop < end && (is_word_character(*stop) || *stop == '.'))
 				stop++;
 			if (stop == at) {
-				source_error(source, at, "not a function's name: expected a letter, a digit, '_' or '{'");
+				source_error(source, at,
+					     "not a function's name: expected a letter, a digit, '_' or '{'");
 				return false;
 			}
 			part->text = at;
@@ -268,25 +269,28 @@ static bool names_twice(const struct pattern *pattern)
 static bool pattern_check(struct source *source, const struct pattern *pattern, const struct prototype *p)
 {
 	if (names_twice(pattern)) {
-		source_error(source, p->name_at, "two groups of one name: a function's name has at most one {op=...}, and so on");
+		source_error(source, p->name_at,
+			     "two groups of one name: a function's name has at most one {op=...}, and so on");
 		return false;
 	}
 	if (p->uses_t && !find_types(pattern)) {
-		source_error(source, p->name_at, "T stands for a type, but no group of the name has only C types: "
+		source_error(source, p->name_at,
+			     "T stands for a type, but no group of the name has only C types: "
 			     "write word:type, as in {longlong:long long}");
 		return false;
 	}
 	return true;
 }
 
-bool expand(struct source *source, struct arena *arena, const struct lists *lists, const struct prototype *p, size_t most,
-	    struct expansion **expansions, size_t *count)
+bool expand(struct source *source, struct arena *arena, const struct lists *lists, const struct prototype *p,
+	    size_t most, struct expansion **expansions, size_t *count)
 {
 	size_t digits[2 * MODEL_GROUPS_MOST + 1] = { 0 };
 	struct pattern pattern = { .count = 0 };
 	size_t total = 1;
 
-	if (!pattern_read(source, arena, lists, p->name_at, p->name_end, &pattern) || !pattern_check(source, &pattern, p))
+	if (!pattern_read(source, arena, lists, p->name_at, p->name_end, &pattern) ||
+	    !pattern_check(source, &pattern, p))
 		return false;
 	for (unsigned i = 0; i < pattern.count; i++)
 		if (pattern.parts[i].group && (total *= pattern.parts[i].alternatives.count) > most)

@@ -77,19 +77,23 @@ struct shared {
 };
 
 /* Several lines for one symbol must be alike but for the condition of @only. */
-static bool may_repeat(struct reader *r, const struct shared *shared, const char *symbol, const struct function *earlier)
+static bool may_repeat(struct reader *r, const struct shared *shared, const char *symbol,
+		       const struct function *earlier)
 {
 	const struct prototype *before = ((struct bound *)earlier->parsed)->prototype, *now = shared->prototype;
 
 	if (!earlier->has_only || !now->only) {
-		source_error(&r->source, now->name_at, "%s is in line %d already: a function has one event, unless @only tells them apart",
+		source_error(&r->source, now->name_at,
+			     "%s is in line %d already: a function has one event, unless @only tells them apart",
 			     log_safe(symbol), earlier->line);
 		return false;
 	}
 	if (!before->signature || !now->signature || strcmp(before->signature, now->signature) ||
 	    earlier->role != shared->role || earlier->marks != shared->marks) {
-		source_error(&r->source, now->name_at, "%s is in line %d with another role, mark, prototype or annotation: "
-			     "only the condition of @only may differ", log_safe(symbol), earlier->line);
+		source_error(&r->source, now->name_at,
+			     "%s is in line %d with another role, mark, prototype or annotation: "
+			     "only the condition of @only may differ",
+			     log_safe(symbol), earlier->line);
 		return false;
 	}
 	r->regroup = true;
@@ -151,7 +155,8 @@ static void check_stars(struct reader *r, const struct parameter *p, unsigned st
 	if (!stars || p->type.pointers > stars || p->type.kind == TYPE_INTEGER || p->type.kind == TYPE_T ||
 	    (p->type.kind == TYPE_NAMED && fact_known(r->parsed, p->type.name, NULL)))
 		return;
-	source_error(&r->source, p->at, "what '%s' points to is no integer or pointer: say where the value is, as in @ptr(+8 u64)",
+	source_error(&r->source, p->at,
+		     "what '%s' points to is no integer or pointer: say where the value is, as in @ptr(+8 u64)",
 		     p->name);
 }
 
@@ -160,13 +165,15 @@ static void check_field(struct reader *r, const struct parameter *p, const char 
 {
 	if (!field)
 		return;
-	if (!strcmp(field, DECODED_FIELD) && p->type.kind == TYPE_NAMED && !p->type.pointers && fact_decodes(r->parsed, p->type.name))
+	if (!strcmp(field, DECODED_FIELD) && p->type.kind == TYPE_NAMED && !p->type.pointers &&
+	    fact_decodes(r->parsed, p->type.name))
 		return;
 	if (p->type.kind != TYPE_NAMED)
-		source_error(&r->source, p->at, "'%.64s' is no path: fields are of types that a layout describes", field);
+		source_error(&r->source, p->at, "'%.64s' is no path: fields are of types that a layout describes",
+			     field);
 	else if (!fact_known(r->parsed, p->type.name, field))
-		source_error(&r->source, p->at, "no layout gives %.64s.%.64s: add a line '%.64s.%.64s = ...'", p->type.name, field,
-			     p->type.name, field);
+		source_error(&r->source, p->at, "no layout gives %.64s.%.64s: add a line '%.64s.%.64s = ...'",
+			     p->type.name, field, p->type.name, field);
 }
 
 static void check_parameter(struct reader *r, const struct parameter *p, unsigned marks)
@@ -180,7 +187,8 @@ static void check_parameter(struct reader *r, const struct parameter *p, unsigne
 		return;
 	}
 	if (p->out && marks & (MARK_ATOMIC | MARK_OPENS))
-		source_error(&r->source, p->at, "the return of an 'atomic' or 'opens' function is not observed: remove @out");
+		source_error(&r->source, p->at,
+			     "the return of an 'atomic' or 'opens' function is not observed: remove @out");
 	for (unsigned i = 0; i < p->nannotations; i++) {
 		const struct annotation *a = &p->annotations[i];
 
@@ -220,9 +228,11 @@ static void check_prototype(struct reader *r, const struct shared *shared)
 	for (unsigned i = 0; i < p->nparameters; i++)
 		check_parameter(r, &p->parameters[i], shared->marks);
 	if (p->records_result && shared->marks & (MARK_ATOMIC | MARK_OPENS))
-		source_error(&r->source, p->result.at, "the return of an 'atomic' or 'opens' function is not observed: remove '->'");
+		source_error(&r->source, p->result.at,
+			     "the return of an 'atomic' or 'opens' function is not observed: remove '->'");
 	if (shared->marks & MARK_ONE && !p->uses_t && !has_size(p))
-		source_error(&r->source, p->name_at, "'one' means one element, but no T, @type or @size says of what: write @bytes(N)");
+		source_error(&r->source, p->name_at,
+			     "'one' means one element, but no T, @type or @size says of what: write @bytes(N)");
 	if (shared->marks & MARKS_TELL)
 		telling_check(&r->source, p, shared->marks);
 	if (shared->marks & MARK_OPENS && shared->marks & (MARK_CLOSES | MARK_ATOMIC))
@@ -246,7 +256,8 @@ static bool role_read(struct reader *r, struct statement *s, enum role *role)
 	if (near)
 		source_error(&r->source, word, "unknown role: did you mean '%s'?", near);
 	else
-		source_error(&r->source, word, "expected a role such as 'barrier', 'put' or 'function': see docs/models.md for the list");
+		source_error(&r->source, word,
+			     "expected a role such as 'barrier', 'put' or 'function': see docs/models.md for the list");
 	return false;
 }
 
@@ -256,12 +267,24 @@ static unsigned marks_read(struct statement *s)
 	static const struct {
 		const char *word;
 		unsigned mark;
-	} words[] = { { "leaf", MARK_LEAF }, { "callback", MARK_CALLBACK }, { "cancel", MARK_CANCEL }, { "atomic", MARK_ATOMIC },
-		      { "one", MARK_ONE }, { "opens", MARK_OPENS }, { "closes", MARK_CLOSES }, { "sync", MARK_SYNC },
-		      { "stays", MARK_STAYS }, { "creates", MARK_CREATES }, { "starts", MARK_STARTS | MARK_ATOMIC },
-		      { "ends", MARK_ENDS | MARK_ATOMIC }, { "happens", MARK_HAPPENS | MARK_ATOMIC },
-		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC }, { "controls", MARK_CONTROLS | MARK_ATOMIC },
-		      { "each", MARK_EACH }, { "split", MARK_SPLIT }, { "reals", MARK_REALS } };
+	} words[] = { { "leaf", MARK_LEAF },
+		      { "callback", MARK_CALLBACK },
+		      { "cancel", MARK_CANCEL },
+		      { "atomic", MARK_ATOMIC },
+		      { "one", MARK_ONE },
+		      { "opens", MARK_OPENS },
+		      { "closes", MARK_CLOSES },
+		      { "sync", MARK_SYNC },
+		      { "stays", MARK_STAYS },
+		      { "creates", MARK_CREATES },
+		      { "starts", MARK_STARTS | MARK_ATOMIC },
+		      { "ends", MARK_ENDS | MARK_ATOMIC },
+		      { "happens", MARK_HAPPENS | MARK_ATOMIC },
+		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC },
+		      { "controls", MARK_CONTROLS | MARK_ATOMIC },
+		      { "each", MARK_EACH },
+		      { "split", MARK_SPLIT },
+		      { "reals", MARK_REALS } };
 	unsigned marks = 0;
 
 	for (;;) {

@@ -137,7 +137,8 @@ static void read_language(struct reader *r, struct statement *s)
 {
 	r->model->language = word_read(r, s, "the language, as in 'language SHMEM'");
 	if (r->model->language && !is_plain_word(r->model->language, true))
-		source_error(&r->source, s->start, "a language has capitals, digits and '_': events are named GASP_LANGUAGE_EVENT");
+		source_error(&r->source, s->start,
+			     "a language has capitals, digits and '_': events are named GASP_LANGUAGE_EVENT");
 	end_read(r, s);
 }
 
@@ -182,7 +183,8 @@ static void read_told(struct reader *r, struct statement *s)
 
 static void read_library(struct reader *r, struct statement *s)
 {
-	char **list = words_read(r, s, r->model->library, "a library, as in 'library libmpi.so*', or 'library program'");
+	char **list = words_read(r, s, r->model->library,
+				 "a library, as in 'library libmpi.so*', or 'library program'");
 	char **to = list;
 
 	/* `program` is no glob. */
@@ -265,7 +267,8 @@ static void read_rank(struct reader *r, struct statement *s)
 	}
 }
 
-/* ranks env NAME..., ranks symbol NAME: how many there are in the job; ranks local NAME...: of those, on its machine. */
+/* ranks env NAME..., ranks symbol NAME: how many there are in the job; ranks local NAME...: of those, on its machine.
+ */
 static void read_ranks(struct reader *r, struct statement *s)
 {
 	char *how = word_read(r, s, "'env', 'symbol' or 'local'");
@@ -280,7 +283,8 @@ static void read_ranks(struct reader *r, struct statement *s)
 	} else if (!strcmp(how, "local")) {
 		r->model->ranks_local = words_read(r, s, r->model->ranks_local, "an environment variable");
 	} else {
-		source_error(&r->source, s->start, "expected 'ranks env NAME...', 'ranks symbol NAME' or 'ranks local NAME...'");
+		source_error(&r->source, s->start,
+			     "expected 'ranks env NAME...', 'ranks symbol NAME' or 'ranks local NAME...'");
 	}
 }
 
@@ -288,7 +292,8 @@ static void read_ranks(struct reader *r, struct statement *s)
 static void read_locks(struct reader *r, struct statement *s)
 {
 	r->model->locks_library = word_read(r, s, "a library, as in 'locks liboshmem.so.40 queue_of_ranks'");
-	r->model->locks_layout = word_read(r, s, "the layout of its locks, as in 'locks liboshmem.so.40 queue_of_ranks'");
+	r->model->locks_layout = word_read(r, s,
+					   "the layout of its locks, as in 'locks liboshmem.so.40 queue_of_ranks'");
 	end_read(r, s);
 }
 
@@ -355,19 +360,21 @@ static void read_layout(struct reader *r, struct statement *s)
 	for (const char **glob = more[r->layout].globs; glob && *glob; glob++)
 		parsed->nfacts++;
 	if (parsed->nfacts > MODEL_FACTS_MOST)
-		source_error(&r->source, s->start, "a model has at most %d facts and libraries in layouts", MODEL_FACTS_MOST);
+		source_error(&r->source, s->start, "a model has at most %d facts and libraries in layouts",
+			     MODEL_FACTS_MOST);
 }
 
 static const struct {
 	const char *word;
 	void (*read)(struct reader *r, struct statement *s);
 } statements[] = {
-	{ "model", read_model },   { "language", read_language }, { "numbers", read_numbers }, { "number", read_number }, { "told", read_told },
-	{ "library", read_library }, { "join", read_join },	  { "needs", read_needs },     { "rank", read_rank },
-	{ "ranks", read_ranks }, { "locks", read_locks },
-	{ "unit", read_unit },	   { "list", read_list },	  { "layout", read_layout },   { "hooks", read_hooks },
-	{ "switches", read_switches }, { "wrapper", read_wrapper }, { "parts", read_parts }, { "build", read_build },
-	{ "unseen", read_unseen }, { "event", read_event },
+	{ "model", read_model },       { "language", read_language }, { "numbers", read_numbers },
+	{ "number", read_number },     { "told", read_told },         { "library", read_library },
+	{ "join", read_join },         { "needs", read_needs },       { "rank", read_rank },
+	{ "ranks", read_ranks },       { "locks", read_locks },       { "unit", read_unit },
+	{ "list", read_list },         { "layout", read_layout },     { "hooks", read_hooks },
+	{ "switches", read_switches }, { "wrapper", read_wrapper },   { "parts", read_parts },
+	{ "build", read_build },       { "unseen", read_unseen },     { "event", read_event },
 	{ "affinity", read_affinity },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
@@ -383,7 +390,9 @@ static void unknown_statement(struct reader *r, const char *word, size_t length)
 	if (near)
 		source_error(&r->source, word, "unknown statement: did you mean '%s'?", near);
 	else
-		source_error(&r->source, word, "unknown statement: expected EVENT ROLE PROTOTYPE (the event in capitals), or one of those in docs/models.md");
+		source_error(
+			&r->source, word,
+			"unknown statement: expected EVENT ROLE PROTOTYPE (the event in capitals), or one of those in docs/models.md");
 }
 
 void read_head(struct reader *r, struct statement *s, const char *word, size_t length)

@@ -31,7 +31,9 @@ static struct fact *fact_add(struct source *source, struct parsed_model *parsed,
 /* A struct by value: in one or two integer registers, or on the stack. */
 static struct passed pass_struct(int64_t size)
 {
-	struct passed passed = { .how = size > 16 ? PASS_MEMORY : PASS_INTEGER, .words = (size + 7) / 8, .form = FORM_UINT };
+	struct passed passed = { .how = size > 16 ? PASS_MEMORY : PASS_INTEGER,
+				 .words = (size + 7) / 8,
+				 .form = FORM_UINT };
 
 	passed.width = size == 1 ? GB_U8 : size == 2 ? GB_U16 : size == 4 ? GB_U32 : GB_U64;
 	return passed;
@@ -49,14 +51,17 @@ static bool width_read(struct lexer *lexer, struct fact *fact)
 		return true;
 	}
 	if (lexer_take_word(lexer, "nothing") || lexer_is_word(lexer, "unknown")) {
-		fact->passed = (struct passed){ .how = lexer_take_word(lexer, "unknown") ? PASS_UNKNOWN : PASS_NOTHING };
+		fact->passed = (struct passed){ .how = lexer_take_word(lexer, "unknown") ? PASS_UNKNOWN
+											 : PASS_NOTHING };
 		return true;
 	}
 	fact->passed = (struct passed){ .how = PASS_INTEGER, .words = 1 };
-	if (lexer->token.kind != TOKEN_WORD || !width_from_word(lexer->token.at, lexer->token.length, &fact->passed.width,
-								&fact->passed.form, &size)) {
-		source_error(lexer->source, lexer->token.at,
-			     "expected ptr u8 s8 u16 s16 u32 s32 u64 s64, 'struct BYTES', nothing or unknown instead of %s", lexer_show(lexer));
+	if (lexer->token.kind != TOKEN_WORD ||
+	    !width_from_word(lexer->token.at, lexer->token.length, &fact->passed.width, &fact->passed.form, &size)) {
+		source_error(
+			lexer->source, lexer->token.at,
+			"expected ptr u8 s8 u16 s16 u32 s32 u64 s64, 'struct BYTES', nothing or unknown instead of %s",
+			lexer_show(lexer));
 		return false;
 	}
 	fact->number = size;
@@ -76,10 +81,13 @@ static bool declaration_read(struct lexer *lexer, struct arena *arena, struct fa
 	if (!decoder_read(lexer, arena, &decoder))
 		return false;
 	fact->passed.decoder = decoder.text;
-	if (!decoder.words || (!decoder.kernel && decoder.words == fact->passed.words && fact->number == 8 * decoder.words))
+	if (!decoder.words ||
+	    (!decoder.kernel && decoder.words == fact->passed.words && fact->number == 8 * decoder.words))
 		return true;
 	source_error(lexer->source, at, "this decoder is for %s: say how the type is passed accordingly",
-		     decoder.kernel ? "what a pointer points to" : decoder.words > 1 ? "'struct 16'" : "'u64'");
+		     decoder.kernel      ? "what a pointer points to"
+		     : decoder.words > 1 ? "'struct 16'"
+					 : "'u64'");
 	return false;
 }
 
@@ -104,13 +112,15 @@ static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fac
 	}
 	if (!lexer_take_name(lexer, arena, "the name of a field", &fact->field) || !equal_read(lexer))
 		return false;
-	fact->null = !strcmp(fact->field, "null") || !strcmp(fact->field, "world") || !strcmp(fact->field, "self") || !strcmp(fact->field, "nobody");
+	fact->null = !strcmp(fact->field, "null") || !strcmp(fact->field, "world") || !strcmp(fact->field, "self") ||
+		     !strcmp(fact->field, "nobody");
 	if (fact->null)
 		return lexer_take_number(lexer, "a handle, or a rank", INT64_MIN, INT64_MAX, &fact->number);
 	return path_read_fact(lexer, arena, &fact->path);
 }
 
-void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end)
+void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at,
+	       const char *end)
 {
 	struct fact fact = { .type = NULL }, *place;
 	struct lexer lexer;
@@ -146,10 +156,12 @@ static bool matches(const struct layout *layout, const char *soname)
 	return false;
 }
 
-const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field)
+const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type,
+			      const char *field)
 {
 	for (size_t i = 1; type && i < parsed->nlayouts; i++) {
-		const struct fact *fact = matches(&parsed->layouts[i], soname) ? find(&parsed->layouts[i], type, field) : NULL;
+		const struct fact *fact = matches(&parsed->layouts[i], soname) ? find(&parsed->layouts[i], type, field)
+									       : NULL;
 
 		if (fact)
 			return fact;

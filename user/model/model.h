@@ -19,39 +19,40 @@
 
 /* Where an argument's value may come from. */
 struct argument_from {
-	const char *name;    /* of a value, a group of the function's name, or `prototype` or `symbol`; NULL: `number` is it */
-	bool given;          /* not the value itself, but whether the caller gave it: 1 or 0 */
+	const char *
+		name; /* of a value, a group of the function's name, or `prototype` or `symbol`; NULL: `number` is it */
+	bool given;   /* not the value itself, but whether the caller gave it: 1 or 0 */
 	int64_t number;
 };
 
 /* One argument of an event, as a model's `event` statement lists it (docs/models.md). */
 struct event_argument {
-	const char *name;    /* "nbytes" */
-	const char *type;    /* "size_t", "gasp_upc_PTS_t *" */
+	const char *name; /* "nbytes" */
+	const char *type; /* "size_t", "gasp_upc_PTS_t *" */
 	enum argument_kind kind;
-	uint8_t size;        /* bytes */
+	uint8_t size;               /* bytes */
 	struct argument_from *from; /* the first that is known is it */
 	size_t nfrom;
 };
 
 struct event_list {
-	bool stated;         /* the model says what there is, which may be nothing */
+	bool stated; /* the model says what there is, which may be nothing */
 	struct event_argument *arguments;
 	size_t count;
 };
 
 /* An event of a model, whether the model has functions for it or not. */
 struct model_event {
-	const char *name;    /* "GASP_C_MALLOC" */
-	const char *own_name;/* "MALLOC" */
+	const char *name;     /* "GASP_C_MALLOC" */
+	const char *own_name; /* "MALLOC" */
 	uint32_t number;
-	bool listed;         /* there is an `event` statement */
-	bool has_told;       /* programs announce it by another number: `told` */
+	bool listed;   /* there is an `event` statement */
+	bool has_told; /* programs announce it by another number: `told` */
 	uint32_t told;
 	struct event_list lists[EVENT_TYPES]; /* by enum event_type */
-	const char *description; /* one line; NULL: none */
-	size_t nfunctions;   /* of the model's */
-	enum role role;      /* of the first of them */
+	const char *description;              /* one line; NULL: none */
+	size_t nfunctions;                    /* of the model's */
+	enum role role;                       /* of the first of them */
 	unsigned marks;
 };
 
@@ -62,17 +63,17 @@ struct constant {
 
 struct function {
 	const struct model *model;
-	char *symbol;        /* "shmem_int_get" */
-	char *event;         /* "GASP_SHMEM_GET" */
-	uint32_t number;     /* the event's number; all functions of one event share it */
+	char *symbol;    /* "shmem_int_get" */
+	char *event;     /* "GASP_SHMEM_GET" */
+	uint32_t number; /* the event's number; all functions of one event share it */
 	enum role role;
-	unsigned marks;      /* enum mark */
-	char *prototype;     /* with T replaced, annotations removed: "void shmem_int_get(int *dst, ...)" */
-	char *op;            /* of a named group {op=...}: "sum"; NULL: none */
+	unsigned marks;  /* enum mark */
+	char *prototype; /* with T replaced, annotations removed: "void shmem_int_get(int *dst, ...)" */
+	char *op;        /* of a named group {op=...}: "sum"; NULL: none */
 	const struct constant *constants; /* of all named groups, op among them; and T */
 	size_t nconstants;
 	const struct model_event *of; /* its event's arguments */
-	const char *file;    /* where it was defined */
+	const char *file;             /* where it was defined */
 	int line;
 	/*
 	 * @only: the function is this event only where capture.only reads (or, negated, does not read) this number.
@@ -80,16 +81,16 @@ struct function {
 	 */
 	bool has_only, only_negated;
 	int64_t only_number;
-	void *parsed;        /* private to user/model */
+	void *parsed; /* private to user/model */
 };
 
 /* By what a build is recognised (build.c). */
 enum build_test_kind {
-	BUILD_TEXT,          /* the program holds a text that begins like this; `*` and `?` as in a glob */
-	BUILD_SYMBOL,        /* it defines this function */
-	BUILD_STRUCT,        /* its DWARF has a struct of this name, size and, if stated, first member, no bit-field */
-	BUILD_BITS,          /* its DWARF has a struct of this name with these three bit-fields, 64 bits together */
-	BUILD_SHIFTS,        /* one of the model's functions in it shifts right by both of these numbers of bits */
+	BUILD_TEXT,   /* the program holds a text that begins like this; `*` and `?` as in a glob */
+	BUILD_SYMBOL, /* it defines this function */
+	BUILD_STRUCT, /* its DWARF has a struct of this name, size and, if stated, first member, no bit-field */
+	BUILD_BITS,   /* its DWARF has a struct of this name with these three bit-fields, 64 bits together */
+	BUILD_SHIFTS, /* one of the model's functions in it shifts right by both of these numbers of bits */
 };
 
 struct build_test {
@@ -105,32 +106,34 @@ struct build {
 	const char *name;
 	struct build_test *tests; /* all hold; none: holds always */
 	size_t ntests;
-	uint8_t bits[SHARED_PARTS]; /* of the parts of a packed pointer in this very program, in their order there; 0: as the layout says */
+	uint8_t bits[SHARED_PARTS]; /* of the parts of a packed pointer in this very program, in their order there; 0:
+				       as the layout says */
 };
 
 /* An event that cannot be seen at all, or not wholly. */
 struct unseen {
 	const char *event, *own_name; /* "GASP_UPC_FORALL", "FORALL" */
 	const char *why;
-	bool partly;         /* the model has functions for it, which do not tell all of it */
+	bool partly; /* the model has functions for it, which do not tell all of it */
 };
 
 struct model {
-	char *name;          /* "shmem" */
-	char *language;      /* "SHMEM" */
-	char *unit;          /* "PE" */
-	char **library;      /* globs, NULL-terminated; empty for in_program */
-	char **wrapper;      /* globs of libraries that only pass calls on to those, NULL-terminated */
-	char **parts;        /* globs of the runtime's further files, without functions of the model; NULL-terminated */
+	char *name;     /* "shmem" */
+	char *language; /* "SHMEM" */
+	char *unit;     /* "PE" */
+	char **library; /* globs, NULL-terminated; empty for in_program */
+	char **wrapper; /* globs of libraries that only pass calls on to those, NULL-terminated */
+	char **parts;   /* globs of the runtime's further files, without functions of the model; NULL-terminated */
 	bool in_program;
-	bool alone;          /* join alone */
-	bool always;         /* join always: whatever other models take part */
-	bool affinity;       /* @peer of its transfers is a rank of the job: whose part of the global address space it is about */
-	char **needs;        /* symbols, NULL-terminated */
-	char **hooks;        /* functions that give the runtime user code to run inside any other; NULL-terminated */
-	char **switches;     /* functions of anybody's that switch a thread to another stack; NULL-terminated */
-	char **rank_env;     /* NULL-terminated */
-	char *rank_symbol;   /* NULL: none */
+	bool alone;        /* join alone */
+	bool always;       /* join always: whatever other models take part */
+	bool affinity;     /* @peer of its transfers is a rank of the job: whose part of the global address space it is
+			      about */
+	char **needs;      /* symbols, NULL-terminated */
+	char **hooks;      /* functions that give the runtime user code to run inside any other; NULL-terminated */
+	char **switches;   /* functions of anybody's that switch a thread to another stack; NULL-terminated */
+	char **rank_env;   /* NULL-terminated */
+	char *rank_symbol; /* NULL: none */
 	long rank_plus;
 	char **ranks_env;    /* how many ranks there are; NULL-terminated */
 	char *ranks_symbol;  /* NULL: none */
@@ -141,12 +144,12 @@ struct model {
 	size_t nfunctions;
 	struct model_event *events; /* those with a statement first, as they stand in the file */
 	size_t nevents;
-	bool tells;          /* some have a number of their own by which programs announce them; the others have none */
+	bool tells; /* some have a number of their own by which programs announce them; the others have none */
 	struct build *builds; /* in the order in which they are tried */
 	size_t nbuilds;
 	struct unseen *unseen;
 	size_t nunseen;
-	void *parsed;        /* private to user/model */
+	void *parsed; /* private to user/model */
 };
 
 struct model_set;
@@ -170,23 +173,25 @@ bool model_wraps_in_file(const struct model *model, const char *soname, const ch
 /* The same of all of the runtime's files: what they call of its functions, it calls itself. */
 bool model_runtime_has_file(const struct model *model, const char *soname, const char *basename);
 
-#define TELLING_TEXT 8   /* words of a text that a creating function was given */
-#define TELLING_REALS 4  /* floating point values of an announcement */
+#define TELLING_TEXT 8  /* words of a text that a creating function was given */
+#define TELLING_REALS 4 /* floating point values of an announcement */
 
 /*
- * Where the words of an announcement are: slots, SLOT_NOWHERE where there is none. The values that come after the named arguments
- * are in slots from `rest` on; of them `integers` were in registers, and those from slot GB_REGISTERS on, on the stack.
+ * Where the words of an announcement are: slots, SLOT_NOWHERE where there is none. The values that come after the named
+ * arguments are in slots from `rest` on; of them `integers` were in registers, and those from slot GB_REGISTERS on, on
+ * the stack.
  */
 struct telling {
 	uint8_t id, kind, file, line, column, on;
-	uint8_t name, format;    /* of TELLING_TEXT words each */
+	uint8_t name, format;       /* of TELLING_TEXT words each */
 	uint8_t name_at, format_at; /* their addresses */
-	uint8_t rest, nstack;    /* first slot; words of the stack that follow those of registers */
-	uint8_t reals;           /* the first of TELLING_REALS slots; 0: floating point values are not seen */
-	bool list;               /* they are those of a va_list: in slots LIST_* */
+	uint8_t rest, nstack;       /* first slot; words of the stack that follow those of registers */
+	uint8_t reals;              /* the first of TELLING_REALS slots; 0: floating point values are not seen */
+	bool list;                  /* they are those of a va_list: in slots LIST_* */
 };
 
-/* Of a va_list: how far its registers are used up; what it has saved of them, from the second on; its words on the stack. */
+/* Of a va_list: how far its registers are used up; what it has saved of them, from the second on; its words on the
+ * stack. */
 enum { LIST_USED = 6, LIST_STACK = 7, LIST_SAVED = 8, LIST_REGISTERS = 9, LIST_WORDS = 14, LIST_END = 20 };
 
 /* '*' stands for any characters, '?' for one. */
@@ -195,12 +200,13 @@ bool name_matches(const char *glob, const char *text);
 /* The capture program and the values of one function in one library. */
 struct capture {
 	struct gb_probe program;
-	bool unwanted;       /* calls with this meaning are no events (selection.h) */
+	bool unwanted; /* calls with this meaning are no events (selection.h) */
 	struct value *values;
 	size_t nvalues;
-	struct gb_near near[GB_NEAR]; /* an access (model->affinity): where it says whose part of the address space it is about */
-	struct value only;   /* function->has_only: the value it looks at; sent, but none of `values` */
-	struct telling telling; /* of a function with one of MARKS_TELL, which has no values */
+	struct gb_near near[GB_NEAR]; /* an access (model->affinity): where it says whose part of the address space it
+					 is about */
+	struct value only;            /* function->has_only: the value it looks at; sent, but none of `values` */
+	struct telling telling;       /* of a function with one of MARKS_TELL, which has no values */
 };
 
 /*
@@ -210,14 +216,15 @@ struct capture {
  */
 int model_function_capture(const struct function *function, const char *soname, struct capture *capture);
 /* The same for a program whose runtime was built as `build` says: one of the model's, or NULL. */
-int model_function_capture_build(const struct function *function, const char *soname, const struct build *build, struct capture *capture);
+int model_function_capture_build(const struct function *function, const char *soname, const struct build *build,
+				 struct capture *capture);
 void capture_free(struct capture *capture);
 
 /* The build of this name; NULL: none. */
 const struct build *model_build_find(const struct model *model, const char *name);
 /* The first build whose tests all hold; NULL: none does, or the model has none. */
-const struct build *model_build_recognise(const struct model *model, bool (*holds)(void *context, const struct build_test *test),
-					  void *context);
+const struct build *model_build_recognise(const struct model *model,
+					  bool (*holds)(void *context, const struct build_test *test), void *context);
 
 /* The event of this full name; NULL: none. */
 const struct model_event *model_event_find(const struct model *model, const char *name);

@@ -88,5 +88,6 @@ bool model_wraps_in_file(const struct model *model, const char *soname, const ch
 
 bool model_runtime_has_file(const struct model *model, const char *soname, const char *basename)
 {
-	return any_matches(model->library, soname, basename) || (model->parts && any_matches(model->parts, soname, basename));
+	return any_matches(model->library, soname, basename) ||
+	       (model->parts && any_matches(model->parts, soname, basename));
 }

@@ -57,16 +57,22 @@ void arena_free(struct arena *arena);
 
 /* The text of a model file. */
 struct source {
-	const char *name;     /* in messages */
+	const char *name; /* in messages */
 	const char *original;
-	char *clean;          /* as long; comments and continuations are blanks */
+	char *clean; /* as long; comments and continuations are blanks */
 	size_t length;
 	unsigned errors;
 };
 
 enum token_kind {
-	TOKEN_END, TOKEN_WORD, TOKEN_NUMBER, TOKEN_MARK, /* one character */
-	TOKEN_ARROW, TOKEN_ELLIPSIS, TOKEN_RANGE, TOKEN_SAME
+	TOKEN_END,
+	TOKEN_WORD,
+	TOKEN_NUMBER,
+	TOKEN_MARK, /* one character */
+	TOKEN_ARROW,
+	TOKEN_ELLIPSIS,
+	TOKEN_RANGE,
+	TOKEN_SAME
 };
 
 /* Tokens of a piece of one statement; `token` is the current one. */
@@ -107,28 +113,34 @@ enum type_kind { TYPE_VOID, TYPE_INTEGER, TYPE_SSE, TYPE_X87, TYPE_NAMED, TYPE_T
 
 struct ctype {
 	enum type_kind kind;
-	uint8_t size;        /* bytes, of INTEGER, SSE and X87 */
+	uint8_t size; /* bytes, of INTEGER, SSE and X87 */
 	bool negative, boolean;
-	uint8_t pointers;    /* how many '*' */
-	const char *name;    /* of NAMED */
+	uint8_t pointers; /* how many '*' */
+	const char *name; /* of NAMED */
 };
 
-enum passing { PASS_NOTHING, PASS_INTEGER, PASS_SSE, PASS_MEMORY, PASS_UNKNOWN /* nor is it known where what follows it is */ };
+enum passing {
+	PASS_NOTHING,
+	PASS_INTEGER,
+	PASS_SSE,
+	PASS_MEMORY,
+	PASS_UNKNOWN /* nor is it known where what follows it is */
+};
 
 /* How the ABI passes a type, and how to read it. */
 struct passed {
 	enum passing how;
-	unsigned words;      /* eightbytes: registers, or of the stack */
-	bool aligned16;      /* on the stack */
-	uint8_t width;       /* enum gb_width, of an integer of one word */
+	unsigned words; /* eightbytes: registers, or of the stack */
+	bool aligned16; /* on the stack */
+	uint8_t width;  /* enum gb_width, of an integer of one word */
 	enum form form;
 	const char *decoder; /* of a declared type: what its words mean; NULL: nothing more is known */
 };
 
 /* A decoder in a model; words is 0 where there was none. */
 struct decoder_name {
-	const char *text;    /* as a value keeps it; NULL: it is the kernel's */
-	uint8_t kernel;      /* enum gb_decoder */
+	const char *text; /* as a value keeps it; NULL: it is the kernel's */
+	uint8_t kernel;   /* enum gb_decoder */
 	unsigned words;
 };
 /* False, said, where something is wrong. */
@@ -156,9 +168,9 @@ struct path {
 	uint8_t bits_low, bits_count;
 	uint8_t valid_low, valid_count;
 	uint64_t valid_equals;
-	const char *decoder;     /* of user space */
-	uint8_t kernel_decoder;  /* enum gb_decoder; 0: none */
-	const char *field;       /* of a layout */
+	const char *decoder;    /* of user space */
+	uint8_t kernel_decoder; /* enum gb_decoder; 0: none */
+	const char *field;      /* of a layout */
 };
 
 enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE, FIXED_T, FIXED_UNKNOWN };
@@ -166,41 +178,41 @@ enum fixed { FIXED_NOT, FIXED_NUMBER, FIXED_SIZEOF, FIXED_POINTEE, FIXED_T, FIXE
 struct annotation {
 	enum meaning meaning;
 	enum side side;
-	bool located;            /* the path says something */
+	bool located; /* the path says something */
 	struct path path;
 	bool has_none;
 	int64_t none;
 	uint32_t element;
 	enum fixed fixed;
 	int64_t number;
-	const char *condition;   /* known only where this parameter's value is not 0; NULL: always */
-	uint8_t each;            /* the first so many elements of an array that has as many as `condition` says; 0: no array */
+	const char *condition; /* known only where this parameter's value is not 0; NULL: always */
+	uint8_t each; /* the first so many elements of an array that has as many as `condition` says; 0: no array */
 };
 
 struct parameter {
 	struct ctype type;
 	const char *name;
-	const char *at;          /* in the source, for messages while reading */
+	const char *at; /* in the source, for messages while reading */
 	struct annotation annotations[ANNOTATIONS_MOST];
 	uint8_t nannotations;
 	bool out, skip;
-	bool has_only, only_negated;  /* @only(PATH == N): the path is only.path */
+	bool has_only, only_negated; /* @only(PATH == N): the path is only.path */
 	struct annotation only;
 	int64_t only_number;
 	const char *only_at, *only_end; /* the condition, in the source */
 };
 
 struct prototype {
-	bool bare;               /* only a name: nothing is known */
+	bool bare; /* only a name: nothing is known */
 	struct parameter result;
 	struct parameter *parameters;
 	unsigned nparameters;
-	bool records_result;     /* '->' */
+	bool records_result; /* '->' */
 	bool uses_t;
-	bool variadic;           /* '...' */
-	const struct parameter *only; /* the one with @only; NULL: none */
-	const char *text;        /* as written, blanks joined; \1 stands for T, \2 for the symbol */
-	const char *signature;   /* where there is @only: all of it, without the condition */
+	bool variadic;                  /* '...' */
+	const struct parameter *only;   /* the one with @only; NULL: none */
+	const char *text;               /* as written, blanks joined; \1 stands for T, \2 for the symbol */
+	const char *signature;          /* where there is @only: all of it, without the condition */
 	const char *name_at, *name_end; /* the pattern of the name, in the source */
 };
 
@@ -239,8 +251,8 @@ bool alternatives_read(struct source *source, struct arena *arena, const struct 
 /* One function that a pattern stands for. */
 struct expansion {
 	const char *symbol;
-	const char *t;   /* NULL: none */
-	const char *op;  /* NULL: none */
+	const char *t;                    /* NULL: none */
+	const char *op;                   /* NULL: none */
 	const struct constant *constants; /* of the named groups */
 	unsigned nconstants;
 };
@@ -255,42 +267,45 @@ int telling_capture(const struct function *function, struct capture *capture);
 
 /* A fact of a layout. */
 struct fact {
-	const char *type, *field;    /* field NULL: the declaration of a type */
+	const char *type, *field; /* field NULL: the declaration of a type */
 	struct path path;
-	struct passed passed;        /* of a declaration */
-	bool null;                   /* X.null, X.world, X.self, peer.nobody: a number, not a path */
+	struct passed passed; /* of a declaration */
+	bool null;            /* X.null, X.world, X.self, peer.nobody: a number, not a path */
 	int64_t number;
 };
 struct layout {
-	const char **globs;          /* NULL-terminated; NULL: of every library */
+	const char **globs; /* NULL-terminated; NULL: of every library */
 	struct fact *facts;
 	size_t nfacts;
 };
 
 struct parsed_model {
 	struct arena arena;
-	struct layout *layouts;      /* the first is that of every library */
+	struct layout *layouts; /* the first is that of every library */
 	size_t nlayouts;
-	size_t nfacts;               /* and globs, of all layouts */
+	size_t nfacts; /* and globs, of all layouts */
 	struct lists lists;
 };
 
 /* Reads `type X = ...` or `X.field = ...` into the layout. */
-void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at, const char *end);
+void fact_read(struct source *source, struct parsed_model *parsed, struct layout *layout, const char *at,
+	       const char *end);
 /* The field that a type with a decoder has by itself: @peer(thread). */
 #define DECODED_FIELD "thread"
 /* What the program is called whose build is NAME: program:NAME. */
 #define PROGRAM_BUILD "program:"
 /* The facts that hold in a library: NULL where there is none. soname may be NULL. */
 const struct fact *fact_type(const struct parsed_model *parsed, const char *soname, const char *type);
-const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type, const char *field);
+const struct fact *fact_field(const struct parsed_model *parsed, const char *soname, const char *type,
+			      const char *field);
 /* Any layout states it; field NULL: declares the type. */
 bool fact_known(const struct parsed_model *parsed, const char *type, const char *field);
 /* Any layout says by which decoder a value of the type is read, so that it has a field `thread`. */
 bool fact_decodes(const struct parsed_model *parsed, const char *type);
 
 /* How a type is passed where T is `t` and the library is `soname`. */
-struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
+struct passed type_passed(const struct parsed_model *parsed, const char *soname, struct ctype type,
+			  const struct ctype *t);
 /* Bytes of a type; 0 where they are unknown. */
 uint32_t type_size(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
 

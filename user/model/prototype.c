@@ -131,8 +131,8 @@ static bool function_pointer(struct lexer *lexer, struct arena *arena, struct pa
 {
 	lexer_next(lexer);
 	if (!lexer_take_mark(lexer, '*')) {
-		source_error(lexer->source, lexer->token.at, "expected '(*name)(...)', a function pointer, instead of %s",
-			     lexer_show(lexer));
+		source_error(lexer->source, lexer->token.at,
+			     "expected '(*name)(...)', a function pointer, instead of %s", lexer_show(lexer));
 		return false;
 	}
 	while (lexer_take_mark(lexer, '*') || lexer_take_word(lexer, "const"))
@@ -154,7 +154,8 @@ static bool arrays(struct lexer *lexer, struct parameter *parameter)
 	while (lexer_is_mark(lexer, '[')) {
 		while (!lexer_is_mark(lexer, ']')) {
 			if (lexer->token.kind == TOKEN_END) {
-				source_error(lexer->source, lexer->token.at, "expected ']' instead of the end of the line");
+				source_error(lexer->source, lexer->token.at,
+					     "expected ']' instead of the end of the line");
 				return false;
 			}
 			lexer_next(lexer);
@@ -220,7 +221,8 @@ static bool parameters_read(struct lexer *lexer, struct arena *arena, struct pro
 			*lexer = before;
 		}
 		if (count == PARAMETERS_MOST) {
-			source_error(lexer->source, lexer->token.at, "a function has at most %d parameters", PARAMETERS_MOST);
+			source_error(lexer->source, lexer->token.at, "a function has at most %d parameters",
+				     PARAMETERS_MOST);
 			return false;
 		}
 		if (!parameter_read(lexer, arena, count + 1, &parameters[count], w))
@@ -270,7 +272,8 @@ static bool tail_read(struct lexer *lexer, struct arena *arena, struct prototype
 	return false;
 }
 
-static bool result_read(struct source *source, struct arena *arena, const char *at, const char *end, struct prototype *p)
+static bool result_read(struct source *source, struct arena *arena, const char *at, const char *end,
+			struct prototype *p)
 {
 	struct lexer lexer;
 
@@ -299,7 +302,8 @@ static void bare_name(struct prototype *p, const char *at, const char *end)
 }
 
 /* The parameters that matter to the whole: T, and the one with @only. */
-static bool find_special(struct source *source, struct arena *arena, const char *at, const char *end, struct prototype *p)
+static bool find_special(struct source *source, struct arena *arena, const char *at, const char *end,
+			 struct prototype *p)
 {
 	struct writing w = { .length = 0 };
 

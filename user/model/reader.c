@@ -60,7 +60,8 @@ static void complete(struct reader *r)
 	if (!model->name)
 		source_error(&r->source, r->source.clean, "no model here: the first statement must be 'model NAME'");
 	else if ((!model->library || !*model->library) && !model->in_program)
-		source_error(&r->source, r->source.clean, "where are the functions? add 'library GLOB...' or 'library program'");
+		source_error(&r->source, r->source.clean,
+			     "where are the functions? add 'library GLOB...' or 'library program'");
 	if (model->name && !model->language) {
 		model->language = arena_copy(arena, model->name, strlen(model->name));
 		for (char *c = model->language; c && *c; c++)
@@ -136,8 +137,9 @@ struct model *model_read(const char *name, const char *text, size_t length)
 		starved = true;
 	}
 	if (starved)
-		log_error("%s: no memory for this model, or it needs more than %u MiB: free some memory, or shorten its lists", log_safe(name),
-			  MODEL_TEXT_MOST >> 20);
+		log_error(
+			"%s: no memory for this model, or it needs more than %u MiB: free some memory, or shorten its lists",
+			log_safe(name), MODEL_TEXT_MOST >> 20);
 	source_close(&r.source);
 	if (bad)
 		model_free(r.model);

@@ -12,7 +12,7 @@
 /* What is kept while reading, by name. */
 struct named {
 	const char *name;
-	uint32_t number;  /* of an event; of a symbol its first function's index */
+	uint32_t number; /* of an event; of a symbol its first function's index */
 	UT_hash_handle hh;
 };
 
@@ -20,14 +20,14 @@ struct reader {
 	struct source source;
 	struct model *model;
 	struct parsed_model *parsed;
-	size_t layout;             /* the open one; 0: none */
+	size_t layout; /* the open one; 0: none */
 	struct named *events, *fixed, *symbols, *told;
-	struct named *stated;      /* events with a statement: index in model->events */
-	size_t events_room;        /* of model->events */
+	struct named *stated; /* events with a statement: index in model->events */
+	size_t events_room;   /* of model->events */
 	uint32_t next_number;
-	bool regroup;              /* functions of one symbol may stand apart */
-	size_t room;               /* of model->functions */
-	bool failed;               /* out of memory */
+	bool regroup; /* functions of one symbol may stand apart */
+	size_t room;  /* of model->functions */
+	bool failed;  /* out of memory */
 };
 
 /* A statement: the text behind its first word. */

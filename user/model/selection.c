@@ -134,7 +134,8 @@ static int read_names(struct selection *selection, struct name_list *list, const
 
 	if (!text) {
 		err = errno ? -errno : -EIO;
-		log_error("%s: %s: cannot read this file of names", log_safe(path), err == -EFBIG ? "more than 1 MiB" : strerror(-err));
+		log_error("%s: %s: cannot read this file of names", log_safe(path),
+			  err == -EFBIG ? "more than 1 MiB" : strerror(-err));
 		return err;
 	}
 	if (!texts) {
@@ -154,8 +155,9 @@ static int read_names(struct selection *selection, struct name_list *list, const
 		if (!length || *line == '#')
 			continue;
 		if (count++ == NAMES_MOST || length > MODEL_NAME_MOST) {
-			log_error("%s: line %d: more than %d names, or a name of more than %d bytes: this is no list of names",
-				  log_safe(path), number, NAMES_MOST, MODEL_NAME_MOST);
+			log_error(
+				"%s: line %d: more than %d names, or a name of more than %d bytes: this is no list of names",
+				log_safe(path), number, NAMES_MOST, MODEL_NAME_MOST);
 			return -EINVAL;
 		}
 		err = add(list, (struct selected_name){ .written = line, .file = path, .line = number });
@@ -171,10 +173,13 @@ int selection_only(struct selection *selection, const char *path)
 
 int selection_partial(struct selection *selection, const char *path)
 {
-	static const char ends[] = "GASP_UPC_*COLLECTIVE_EXIT"; /* PUPC 1.1 section 3.4.1: always, whatever the file has */
+	static const char ends[] =
+		"GASP_UPC_*COLLECTIVE_EXIT"; /* PUPC 1.1 section 3.4.1: always, whatever the file has */
 	int err = selection_only(selection, path);
 
-	return err ?: append(&selection->events, (struct selected_name){ .glob = strdup(ends), .written = ends, .file = path });
+	return err
+		       ?: append(&selection->events,
+				 (struct selected_name){ .glob = strdup(ends), .written = ends, .file = path });
 }
 
 int selection_exclude(struct selection *selection, const char *path)
@@ -248,7 +253,7 @@ void selection_check(const struct selection *selection, const struct model_set *
 		for (next = i; next < selection->events.count && names[next].written == names[i].written; next++)
 			known = known || any_event(models, names[next].glob);
 		if (!known)
-			log_warn("%s:%d: %s: no model knows such an event: ignored", log_safe(names[i].file), names[i].line,
-				 log_safe(names[i].written));
+			log_warn("%s:%d: %s: no model knows such an event: ignored", log_safe(names[i].file),
+				 names[i].line, log_safe(names[i].written));
 	}
 }

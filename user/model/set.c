@@ -137,7 +137,8 @@ static int add_folder(struct model_set *set, const char *dir)
 
 	if (folder < 0) {
 		error = -errno;
-		log_error("%s: %s: cannot open the folder of models: set GASPBPF_MODELS", log_safe(dir), strerror(-error));
+		log_error("%s: %s: cannot open the folder of models: set GASPBPF_MODELS", log_safe(dir),
+			  strerror(-error));
 		return error;
 	}
 	count = scandirat(folder, ".", &entries, is_model, by_name);

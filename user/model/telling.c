@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * telling.c - the capture programs of functions by which a program tells of events itself: it creates one, starts and ends it, or switches
- * measurement off and on.
+ * telling.c - the capture programs of functions by which a program tells of events itself: it creates one, starts and
+ * ends it, or switches measurement off and on.
  *
- * Which values follow the named arguments of an announcement is known only once its number is: so what is sent is where they may be, the
- * registers as they are and some words of the stack. user/capture/announced.c picks them out. Floating point values are in vector registers,
- * which no probe can read; a function with the mark `reals` has stored the first ones right below its stack pointer (libpupc/entries.S).
+ * Which values follow the named arguments of an announcement is known only once its number is: so what is sent is where
+ * they may be, the registers as they are and some words of the stack. user/capture/announced.c picks them out. Floating
+ * point values are in vector registers, which no probe can read; a function with the mark `reals` has stored the first
+ * ones right below its stack pointer (libpupc/entries.S).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static void need(struct source *source, const struct prototype *p, enum meaning 
 	int position = position_of(p, meaning);
 
 	if (position < 0 || position >= GB_REGISTERS)
-		source_error(source, p->name_at, "'%s' needs a parameter with @%s among the first %d", mark, meaning_name(meaning), GB_REGISTERS);
+		source_error(source, p->name_at, "'%s' needs a parameter with @%s among the first %d", mark,
+			     meaning_name(meaning), GB_REGISTERS);
 }
 
 void telling_check(struct source *source, const struct prototype *p, unsigned marks)
@@ -97,32 +99,53 @@ static void control(const struct prototype *p, struct capture *c)
 {
 	/* Fortran passes the number's address. */
 	if (p->parameters[c->telling.on].type.pointers)
-		add(&c->program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = c->telling.on, .source = c->telling.on, .width = GB_S32 });
+		add(&c->program, false,
+		    (struct gb_op){
+			    .kind = GB_OP_LOAD, .slot = c->telling.on, .source = c->telling.on, .width = GB_S32 });
 	c->program.slots = c->telling.on + 1;
-	c->values[0] = (struct value){ .name = strdup(p->parameters[c->telling.on].name), .width = GB_S32, .slot = c->telling.on,
+	c->values[0] = (struct value){ .name = strdup(p->parameters[c->telling.on].name),
+				       .width = GB_S32,
+				       .slot = c->telling.on,
 				       .null_slot = c->telling.on };
 	c->nvalues = c->values[0].name != NULL;
 	c->program.control = GB_CONTROL_SLOT + c->telling.on;
 }
 
-/* The words of a va_list, by the ABI: { u32 gp_offset, fp_offset; void *overflow_arg_area, *reg_save_area }. Slot 0 is its address. */
+/* The words of a va_list, by the ABI: { u32 gp_offset, fp_offset; void *overflow_arg_area, *reg_save_area }. Slot 0 is
+ * its address. */
 static void list_words(struct capture *c, unsigned position)
 {
 	struct gb_probe *program = &c->program;
 
 	if (position >= GB_REGISTERS)
-		add(program, false, (struct gb_op){ .kind = GB_OP_STACK, .slot = 0, .width = GB_U64, .offset = 8 * (position - GB_REGISTERS) + 8 });
+		add(program, false,
+		    (struct gb_op){ .kind = GB_OP_STACK,
+				    .slot = 0,
+				    .width = GB_U64,
+				    .offset = 8 * (position - GB_REGISTERS) + 8 });
 	else
-		add(program, false, (struct gb_op){ .kind = GB_OP_COPY, .slot = 0, .source = position, .width = GB_U64 });
-	add(program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_USED, .source = 0, .width = GB_U32, .offset = 0 });
-	add(program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_STACK, .source = 0, .width = GB_U64, .offset = 8 });
-	add(program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_SAVED, .source = 0, .width = GB_U64, .offset = 16 });
+		add(program, false,
+		    (struct gb_op){ .kind = GB_OP_COPY, .slot = 0, .source = position, .width = GB_U64 });
+	add(program, false,
+	    (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_USED, .source = 0, .width = GB_U32, .offset = 0 });
+	add(program, false,
+	    (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_STACK, .source = 0, .width = GB_U64, .offset = 8 });
+	add(program, false,
+	    (struct gb_op){ .kind = GB_OP_LOAD, .slot = LIST_SAVED, .source = 0, .width = GB_U64, .offset = 16 });
 	for (unsigned i = LIST_REGISTERS; i < LIST_WORDS; i++)
-		add(program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = i, .source = LIST_SAVED, .width = GB_U64,
-						    .offset = 8 * (i - LIST_REGISTERS + 1) });
+		add(program, false,
+		    (struct gb_op){ .kind = GB_OP_LOAD,
+				    .slot = i,
+				    .source = LIST_SAVED,
+				    .width = GB_U64,
+				    .offset = 8 * (i - LIST_REGISTERS + 1) });
 	for (unsigned i = LIST_WORDS; i < LIST_END; i++)
-		add(program, false, (struct gb_op){ .kind = GB_OP_LOAD, .slot = i, .source = LIST_STACK, .width = GB_U64,
-						    .offset = 8 * (i - LIST_WORDS) });
+		add(program, false,
+		    (struct gb_op){ .kind = GB_OP_LOAD,
+				    .slot = i,
+				    .source = LIST_STACK,
+				    .width = GB_U64,
+				    .offset = 8 * (i - LIST_WORDS) });
 	program->slots = LIST_END;
 	c->telling.list = true;
 }
@@ -140,12 +163,18 @@ static void announcement(const struct prototype *p, struct capture *c, bool real
 	if (!p->variadic || n > GB_REGISTERS)
 		return;
 	for (unsigned i = 0; i < nstack; i++)
-		add(&c->program, false, (struct gb_op){ .kind = GB_OP_STACK, .slot = GB_REGISTERS + i, .width = GB_U64, .offset = 8 * i + 8 });
+		add(&c->program, false,
+		    (struct gb_op){
+			    .kind = GB_OP_STACK, .slot = GB_REGISTERS + i, .width = GB_U64, .offset = 8 * i + 8 });
 	for (unsigned i = 0; i < STACK_WORDS - nstack; i++)
-		add(&c->program, false, (struct gb_op){ .kind = GB_OP_STACK, .slot = GB_REGISTERS + nstack + i, .width = GB_U64,
-							.offset = 8 * (int)i - 8 * TELLING_REALS });
+		add(&c->program, false,
+		    (struct gb_op){ .kind = GB_OP_STACK,
+				    .slot = GB_REGISTERS + nstack + i,
+				    .width = GB_U64,
+				    .offset = 8 * (int)i - 8 * TELLING_REALS });
 	c->telling.reals = reals ? GB_REGISTERS + nstack : 0;
-	add(&c->program, false, (struct gb_op){ .kind = GB_OP_TEXTS, .slot = GB_REGISTERS + STACK_WORDS, .source = c->telling.id });
+	add(&c->program, false,
+	    (struct gb_op){ .kind = GB_OP_TEXTS, .slot = GB_REGISTERS + STACK_WORDS, .source = c->telling.id });
 	c->telling.nstack = nstack;
 	c->program.slots = GB_SLOTS;
 }
@@ -159,8 +188,13 @@ int telling_capture(const struct function *function, struct capture *c)
 		return -ENOMEM;
 	c->program.flags = function->marks & MARK_ATOMIC ? GB_PROBE_NO_RETURN : 0;
 	c->telling = (struct telling){
-		.id = slot_of(p, MEANING_ID), .kind = slot_of(p, MEANING_KIND), .file = slot_of(p, MEANING_FILE), .line = slot_of(p, MEANING_LINE),
-		.column = slot_of(p, MEANING_COLUMN), .on = slot_of(p, MEANING_ON), .name = slot_of(p, MEANING_NAME),
+		.id = slot_of(p, MEANING_ID),
+		.kind = slot_of(p, MEANING_KIND),
+		.file = slot_of(p, MEANING_FILE),
+		.line = slot_of(p, MEANING_LINE),
+		.column = slot_of(p, MEANING_COLUMN),
+		.on = slot_of(p, MEANING_ON),
+		.name = slot_of(p, MEANING_NAME),
 		.format = slot_of(p, MEANING_FORMAT),
 	};
 	if (function->marks & MARK_CREATES)

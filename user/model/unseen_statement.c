@@ -2,8 +2,8 @@
 /*
  * unseen_statement.c - `unseen EVENT... "why"`: what no probe can see of a runtime, or not all of it.
  *
- * That an event has no calls in a report may mean that the program made none, or that nobody could have seen them. Which it is, a
- * model says, so that the latter is never taken for the former.
+ * That an event has no calls in a report may mean that the program made none, or that nobody could have seen them.
+ * Which it is, a model says, so that the latter is never taken for the former.
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ static bool unseen_add(struct reader *r, const char *event, const char *why)
 	struct unseen *more = model->unseen;
 
 	if (model->nunseen == UNSEEN_MOST) {
-		source_error(&r->source, r->source.clean, "a model has at most %d events that cannot be seen", UNSEEN_MOST);
+		source_error(&r->source, r->source.clean, "a model has at most %d events that cannot be seen",
+			     UNSEEN_MOST);
 		return false;
 	}
 	/* Powers of two: grows when full. */

@@ -136,7 +136,8 @@ static bool follow_field(struct wants *wants, struct want *want, struct ctype ty
 }
 
 /* From the place to the value; false: it cannot be had. */
-static bool follow(struct wants *wants, struct want *want, struct ctype type, const struct annotation *a, bool implied_star)
+static bool follow(struct wants *wants, struct want *want, struct ctype type, const struct annotation *a,
+		   bool implied_star)
 {
 	if (!a || !a->located)
 		return !implied_star || follow_stars(wants, want, type, 1);
@@ -166,7 +167,8 @@ static bool says_size(const struct parameter *p, enum side side)
 	for (unsigned i = 0; i < p->nannotations; i++) {
 		const struct annotation *a = &p->annotations[i];
 
-		if ((a->meaning == MEANING_SIZE || a->meaning == MEANING_TYPE) && (a->side == side || a->side == SIDE_NONE))
+		if ((a->meaning == MEANING_SIZE || a->meaning == MEANING_TYPE) &&
+		    (a->side == side || a->side == SIDE_NONE))
 			return true;
 	}
 	return false;
@@ -220,7 +222,8 @@ static struct want *want_add(struct wants *wants, char *name, enum meaning meani
 
 static void want_constant(struct wants *wants, const struct parameter *p, const struct annotation *a, bool is_result)
 {
-	struct want *want = want_add(wants, value_name(p, a, NULL), a->meaning, (struct place){ .origin = FROM_NOWHERE });
+	struct want *want = want_add(wants, value_name(p, a, NULL), a->meaning,
+				     (struct place){ .origin = FROM_NOWHERE });
 	struct ctype type = bound_type(wants, p->type);
 
 	if (!want)
@@ -237,7 +240,8 @@ static void want_constant(struct wants *wants, const struct parameter *p, const 
 	if (a->fixed == FIXED_T)
 		type = wants->bound->t;
 	if (a->fixed != FIXED_NUMBER)
-		want->value.number = a->fixed == FIXED_UNKNOWN ? 0 : type_size(wants->parsed, wants->soname, type, NULL);
+		want->value.number = a->fixed == FIXED_UNKNOWN ? 0
+							       : type_size(wants->parsed, wants->soname, type, NULL);
 	if (a->fixed != FIXED_NUMBER && !want->value.number) {
 		want->value.constant = false;
 		want->value.unobservable = true;
@@ -295,7 +299,8 @@ static void find_conditions(struct wants *wants)
 		for (unsigned k = 0; k < wants->count && !found; k++) {
 			const struct value *on = &wants->items[k].value;
 
-			if (strcmp(on->name, want->condition) || on->unobservable || on->constant || wants->items[k].condition)
+			if (strcmp(on->name, want->condition) || on->unobservable || on->constant ||
+			    wants->items[k].condition)
 				continue;
 			found = true;
 			want->condition_at = k;
@@ -455,7 +460,9 @@ static void want_result(struct wants *wants, bool hidden)
 	if (arrival.passed.how == PASS_NOTHING)
 		return;
 	if (hidden)
-		arrival.passed = (struct passed){ .how = PASS_INTEGER, .words = 1, .width = GB_U64, .form = FORM_POINTER };
+		arrival.passed = (struct passed){
+			.how = PASS_INTEGER, .words = 1, .width = GB_U64, .form = FORM_POINTER
+		};
 	if (arrival.passed.how == PASS_INTEGER)
 		arrival.place = (struct place){ FROM_RESULT, 0 };
 	if (arrival.passed.how == PASS_INTEGER && arrival.passed.words == 2)
@@ -495,7 +502,8 @@ static bool says_amount(const struct prototype *p, enum side side)
 	return false;
 }
 
-/* peer.nobody: with that rank no bytes are moved, whatever the count says. A value without a name that is 0 there, and unknown elsewhere. */
+/* peer.nobody: with that rank no bytes are moved, whatever the count says. A value without a name that is 0 there, and
+ * unknown elsewhere. */
 static void want_nothing(struct wants *wants, const struct arrival *arrival, enum side side, int64_t nobody)
 {
 	struct want *want = want_add(wants, strdup(""), MEANING_BYTES, arrival->place);
@@ -517,7 +525,8 @@ static void want_nobody(struct wants *wants, const struct arrival *arrival)
 	const struct parameter *p = arrival->parameter;
 	uint8_t width = arrival->passed.width;
 
-	if (!fact || p->out || p->type.pointers || arrival->place.origin == FROM_NOWHERE || (width != GB_S32 && width != GB_U32))
+	if (!fact || p->out || p->type.pointers || arrival->place.origin == FROM_NOWHERE ||
+	    (width != GB_S32 && width != GB_U32))
 		return;
 	for (unsigned i = 0; i < p->nannotations; i++) {
 		const struct annotation *a = &p->annotations[i];

@@ -24,11 +24,11 @@ struct want {
 	unsigned nloads;
 	struct step loads[LOADS_MOST];
 	uint8_t kernel_decoder;
-	bool keep_handle;    /* null_slot is where it starts from */
+	bool keep_handle;      /* null_slot is where it starts from */
 	const char *condition; /* the value of this name must be at least value.least; NULL: nothing must */
 	unsigned condition_at; /* its index in items */
-	bool is_only;        /* what @only looks at: no value of the span */
-	bool is_high;        /* the second word of the want before it: no value of its own */
+	bool is_only;          /* what @only looks at: no value of the span */
+	bool is_high;          /* the second word of the want before it: no value of its own */
 };
 
 struct wants {

@@ -2,8 +2,8 @@
 /*
  * bills.c - what the probes have cost all threads so far, by the calibration.
  *
- * The kernel keeps calls, and what a call costs changes while it keeps them: with each process that gets links of its own. So at each reading
- * the calls since the last one are paid at the present price. The total never falls.
+ * The kernel keeps calls, and what a call costs changes while it keeps them: with each process that gets links of its
+ * own. So at each reading the calls since the last one are paid at the present price. The total never falls.
  */
 #include <string.h>
 
@@ -33,14 +33,16 @@ void bills_add(struct tally_book *book, uint32_t site, const struct gb_sum *sum,
 	bill->skipped_ended += sum->skipped;
 }
 
-/* A thread that was told of for the first time may bring calls of long before: more than time allows are taken to have followed each other. */
+/* A thread that was told of for the first time may bring calls of long before: more than time allows are taken to have
+ * followed each other. */
 static void pay(struct tally_book *book, struct bill *bill, double elapsed)
 {
 	double followed = bill->followed > bill->followed_paid ? bill->followed - bill->followed_paid : 0;
 	double skipped = bill->skipped > bill->skipped_paid ? bill->skipped - bill->skipped_paid : 0;
 	double gap = followed + skipped ? elapsed * bill->threads / (followed + skipped) : 0;
 
-	book->cost += followed * price_of_call(&bill->price, false, gap) + skipped * price_of_call(&bill->price, true, gap);
+	book->cost += followed * price_of_call(&bill->price, false, gap) +
+		      skipped * price_of_call(&bill->price, true, gap);
 	bill->followed_paid = bill->followed;
 	bill->skipped_paid = bill->skipped;
 }

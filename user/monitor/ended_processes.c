@@ -2,9 +2,10 @@
 /*
  * ended_processes.c - what processes did that have ended.
  *
- * Whoever looks now and then has not seen what a process did after the last look before its end, and has seen nothing at all of one that began
- * and ended in between. So its figures stay for a while, as they were at its end. All else of it goes at once. There is a limit: where
- * processes end by the thousand, the oldest go first, of the user who has most of them; in the events' totals all of them remain.
+ * Whoever looks now and then has not seen what a process did after the last look before its end, and has seen nothing
+ * at all of one that began and ended in between. So its figures stay for a while, as they were at its end. All else of
+ * it goes at once. There is a limit: where processes end by the thousand, the oldest go first, of the user who has most
+ * of them; in the events' totals all of them remain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ void remains_expire(struct monitor *m)
 void remains_keep(struct monitor *m, struct watched_process *w)
 {
 	const struct tallied_process *tallied = &w->tallied;
-	struct remains r = { .comm = strdup(w->process->name ?: ""), .events = calloc(tallied->ntallies + 1, sizeof(*r.events)) };
+	struct remains r = { .comm = strdup(w->process->name ?: ""),
+			     .events = calloc(tallied->ntallies + 1, sizeof(*r.events)) };
 
 	if (!r.comm || !r.events || array_one_more(&m->remains, &m->remains_room, m->nremains, sizeof(r))) {
 		free_one(&r);

@@ -42,7 +42,7 @@ static bool is_in_use(void *context, const struct image *image)
 	struct monitor *m = context;
 	struct watched_process *w, *next;
 
-	HASH_ITER(hh, m->processes, w, next) {
+	HASH_ITER (hh, m->processes, w, next) {
 		int err = w->process ? process_refresh(w->process) : 0;
 		bool used = !w->process || (err ? err != -ESRCH : maps(w->process, image));
 
@@ -56,7 +56,9 @@ static bool is_in_use(void *context, const struct image *image)
 
 int files_open(struct monitor *m)
 {
-	const struct file_events events = { .changed = let_go, .in_use = is_in_use, .deleted = let_go_deleted, .context = m };
+	const struct file_events events = {
+		.changed = let_go, .in_use = is_in_use, .deleted = let_go_deleted, .context = m
+	};
 	int err = file_watch_new(&m->files, &events);
 
 	if (!err)
@@ -64,6 +66,7 @@ int files_open(struct monitor *m)
 	if (!err && m->wake < 0)
 		err = m->wake;
 	if (err)
-		log_error("files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify)", strerror(-err));
+		log_error("files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify)",
+			  strerror(-err));
 	return err;
 }

@@ -2,9 +2,9 @@
 /*
  * limits.c - the governor at work on a whole machine.
  *
- * It wants all figures often, but reading them costs something itself. So the kernel counts the calls of all probes together, and
- * only where these could take a thread more than half of the budget are the figures read; and never for more than a
- * twentieth of the time.
+ * It wants all figures often, but reading them costs something itself. So the kernel counts the calls of all probes
+ * together, and only where these could take a thread more than half of the budget are the figures read; and never for
+ * more than a twentieth of the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define AT_REST_NS 1000000000ULL /* a governor with nothing to fear looks so often */
 #define READING_SHARE 20
 #define SAID_MOST 20
-#define TRIAL_NS 40e6            /* as in user/capture/limit.c */
+#define TRIAL_NS 40e6 /* as in user/capture/limit.c */
 #define TRIAL_PERF_NS 400e6
 
 static unsigned site_ns(void *context, uint32_t site, bool skipped)
@@ -33,7 +33,8 @@ static bool is_possible(void *context, uint32_t site, enum level level)
 	const struct monitor *m = context;
 
 	/* Every call is summed already. */
-	return level != LEVEL_SUMMED ? level_possible(&m->plan->sites[site], level) : level_possible(&m->plan->sites[site], LEVEL_SAMPLED);
+	return level != LEVEL_SUMMED ? level_possible(&m->plan->sites[site], level)
+				     : level_possible(&m->plan->sites[site], LEVEL_SAMPLED);
 }
 
 static void say_step(struct monitor *m, const struct governed_step *step)
@@ -46,7 +47,8 @@ static void say_step(struct monitor *m, const struct governed_step *step)
 		return;
 	}
 	if (step->level.level == LEVEL_OUT)
-		log_warn("%s: its probes are out for a while: all probes together took %.1f%% of a thread's time", log_safe(symbol), 100 * step->share);
+		log_warn("%s: its probes are out for a while: all probes together took %.1f%% of a thread's time",
+			 log_safe(symbol), 100 * step->share);
 	else if (step->level.every > 1)
 		log_warn("%s: every call is counted, one in %u timed from now on", log_safe(symbol), step->level.every);
 	else
@@ -72,8 +74,12 @@ static int do_step(void *context, const struct governed_step *step)
 int limits_new(struct monitor *m)
 {
 	struct governor_options options = {
-		.budget = m->options.budget, .trial_ns = kernel_rung(m->kernel) == RUNG_PERF ? TRIAL_PERF_NS : TRIAL_NS,
-		.cost = site_ns, .possible = is_possible, .set = do_step, .context = m,
+		.budget = m->options.budget,
+		.trial_ns = kernel_rung(m->kernel) == RUNG_PERF ? TRIAL_PERF_NS : TRIAL_NS,
+		.cost = site_ns,
+		.possible = is_possible,
+		.set = do_step,
+		.context = m,
 	};
 
 	governor_free(m->governor);
@@ -99,7 +105,7 @@ static bool could_be_much(struct monitor *m, uint64_t now)
 
 	if (kernel_read_counts(m->kernel, &counts))
 		return true;
-	for (int class = 0; class < SITE_CLASSES; class++)
+	for (int class = 0; class < SITE_CLASSES; class ++)
 		most = m->book.costs.call[class] > most ? m->book.costs.call[class] : most;
 	cost = (double)(counts.summed - m->counted) * 2 * most; /* two: a call and its return */
 	cost /= now - m->counted_at ?: 1;

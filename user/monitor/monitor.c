@@ -2,8 +2,9 @@
 /*
  * monitor.c - a whole machine, for months: what is done when, and what is known.
  *
- * Each step: news is read, processes it is about are looked at, the governor has its look. Sums are read when somebody asks, and often
- * enough that those of ended threads do not pile up. Nothing here grows with time: processes go with their last sums, files with plans_renew().
+ * Each step: news is read, processes it is about are looked at, the governor has its look. Sums are read when somebody
+ * asks, and often enough that those of ended threads do not pile up. Nothing here grows with time: processes go with
+ * their last sums, files with plans_renew().
  */
 #include <errno.h>
 #include <malloc.h>
@@ -18,15 +19,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define READ_NS 1000000000ULL    /* threads have ended: their sums are read after so long at most */
-#define ENDED_MOST 2048          /* or when there are so many */
-#define SUMS_AT_ONCE 16384       /* of more, the reading is not waited for */
-#define PAUSE_SHARE 2            /* and is done in a third of the time at most */
-#define STALE_NS 15000000000ULL  /* but what is given out is not older, ... */
-#define STALE_READINGS 6         /* ... or not than so many readings take */
-#define SWEEP_NS 30000000000ULL  /* for what was not told */
+#define READ_NS 1000000000ULL   /* threads have ended: their sums are read after so long at most */
+#define ENDED_MOST 2048         /* or when there are so many */
+#define SUMS_AT_ONCE 16384      /* of more, the reading is not waited for */
+#define PAUSE_SHARE 2           /* and is done in a third of the time at most */
+#define STALE_NS 15000000000ULL /* but what is given out is not older, ... */
+#define STALE_READINGS 6        /* ... or not than so many readings take */
+#define SWEEP_NS 30000000000ULL /* for what was not told */
 #define IDLE_MS 1000
-#define WATCHFUL_MS 200          /* a storm begins unseen for so long */
+#define WATCHFUL_MS 200 /* a storm begins unseen for so long */
 #define BUSY_MS 20
 
 /* --- options ----------------------------------------------------------- */
@@ -63,7 +64,9 @@ static int complete_wish(struct monitor *m)
 		if (!*word)
 			continue;
 		if (model && model->alone)
-			log_warn("%s: its functions are called by everything and often: each call of every chosen process is trapped", model->name);
+			log_warn(
+				"%s: its functions are called by everything and often: each call of every chosen process is trapped",
+				model->name);
 		err = add_to_wish(&m->wish, word + (*word == '+'));
 	}
 	free(copy);
@@ -196,7 +199,8 @@ static void show_levels(struct monitor *m)
 		const struct site_level *level = &m->plan->sites[i].level;
 		unsigned every = level->level == LEVEL_ALL ? 1 : level->every; /* 0: out */
 
-		if (event == NO_EVENT || (!m->events_shown[event].every) || (every && every <= m->events_shown[event].every))
+		if (event == NO_EVENT || (!m->events_shown[event].every) ||
+		    (every && every <= m->events_shown[event].every))
 			continue;
 		m->events_shown[event].every = every;
 	}
@@ -213,10 +217,22 @@ static void show_levels(struct monitor *m)
 struct monitor_process monitor_describe(const struct watched_process *w)
 {
 	return (struct monitor_process){
-		.pid = w->pid, .start_time = w->process->start_time, .since_ns = w->since, .uid = w->process->uid, .comm = w->process->name,
-		.exe = w->about.exe, .cgroup = w->about.cgroup, .user = w->about.user, .job = w->about.job,
-		.rank = w->about.rank, .size = w->about.size, .lost = w->lost, .from_start = w->from_start, .blind_ns = w->blind,
-		.blind_from_ns = w->blind_from, .blind_to_ns = w->blind_to,
+		.pid = w->pid,
+		.start_time = w->process->start_time,
+		.since_ns = w->since,
+		.uid = w->process->uid,
+		.comm = w->process->name,
+		.exe = w->about.exe,
+		.cgroup = w->about.cgroup,
+		.user = w->about.user,
+		.job = w->about.job,
+		.rank = w->about.rank,
+		.size = w->about.size,
+		.lost = w->lost,
+		.from_start = w->from_start,
+		.blind_ns = w->blind,
+		.blind_from_ns = w->blind_from,
+		.blind_to_ns = w->blind_to,
 	};
 }
 
@@ -226,7 +242,8 @@ static int show_process(struct monitor *m, struct watched_process *w, size_t *us
 
 	w->lost = shares_lost(m, w->share ? w->share->user : GB_USER_OTHERS) - w->lost_before;
 	*p = monitor_describe(w);
-	if (array_reach(&m->shown_events, &m->shown_events_room, *used + w->tallied.ntallies + 1, sizeof(*m->shown_events)))
+	if (array_reach(&m->shown_events, &m->shown_events_room, *used + w->tallied.ntallies + 1,
+			sizeof(*m->shown_events)))
 		return -ENOMEM;
 	p->nevents = tallied_events(&w->tallied, m->book.reading, m->shown_events + *used);
 	*used += p->nevents;
@@ -241,8 +258,9 @@ static int show_processes(struct monitor *m)
 	if (array_reach(&m->shown, &m->nshown, HASH_COUNT(m->processes) + m->nremains + 1, sizeof(*m->shown)))
 		return -ENOMEM;
 	m->snapshot.nprocesses = 0;
-	HASH_ITER(hh, m->processes, w, next)
-		if (w->process && show_process(m, w, &used)) /* an ended one that is still here has not been let go yet */
+	HASH_ITER (hh, m->processes, w, next)
+		if (w->process &&
+		    show_process(m, w, &used)) /* an ended one that is still here has not been let go yet */
 			return -ENOMEM;
 	/* Only now does the array not move any more. */
 	for (size_t i = 0; i < m->snapshot.nprocesses; i++) {
@@ -361,7 +379,8 @@ static const struct monitor_snapshot *show(struct monitor *m, uint64_t start)
 
 const struct monitor_snapshot *monitor_look(struct monitor *m)
 {
-	uint64_t start = clock_monotonic(), outer = m->looking; /* files that are looked through meanwhile may let somebody else have a look */
+	uint64_t start = clock_monotonic(),
+		 outer = m->looking; /* files that are looked through meanwhile may let somebody else have a look */
 	int err;
 
 	if (m->reading)
@@ -409,8 +428,12 @@ int monitor_choose(struct monitor *m, const struct monitor_choice *choice)
 static int load(struct monitor *m)
 {
 	struct kernel_options options = {
-		.filter = true, .follow = true, .sums = true, .spans = m->options.spans,
-		.ring_bytes = m->options.spans ? m->options.ring_bytes : 1, .callers = m->options.spans,
+		.filter = true,
+		.follow = true,
+		.sums = true,
+		.spans = m->options.spans,
+		.ring_bytes = m->options.spans ? m->options.ring_bytes : 1,
+		.callers = m->options.spans,
 	};
 	struct news_handlers handlers = notice_handlers(m);
 	int err = news_open(&m->news, &handlers); /* first: who comes from here on is told */

@@ -2,10 +2,10 @@
 /*
  * notice.c - processes come and go.
  *
- * News of a mapped file that may hold a runtime is a reason to look at the process: once, soon, and not from where the news is
- * read. What is found decides: is it wanted, and does it really map a runtime. The kernel counts meanwhile: a process that is in
- * no list is counted wherever it meets a probe, so of a file that is known nothing is missed. If it turns out that nobody wants the process, the
- * kernel is told so, and its calls count for nobody.
+ * News of a mapped file that may hold a runtime is a reason to look at the process: once, soon, and not from where the
+ * news is read. What is found decides: is it wanted, and does it really map a runtime. The kernel counts meanwhile: a
+ * process that is in no list is counted wherever it meets a probe, so of a file that is known nothing is missed. If it
+ * turns out that nobody wants the process, the kernel is told so, and its calls count for nobody.
  *
  * Children of -p are wanted whatever they become: the kernel hands that mark on at each fork (GB_TARGET_TREE).
  */
@@ -103,7 +103,9 @@ static void on_lost(void *context)
 
 struct news_handlers notice_handlers(struct monitor *m)
 {
-	return (struct news_handlers){ .mapped = on_mapped, .named = on_named, .ended = on_ended, .lost = on_lost, .context = m };
+	return (struct news_handlers){
+		.mapped = on_mapped, .named = on_named, .ended = on_ended, .lost = on_lost, .context = m
+	};
 }
 
 /* --- looking ----------------------------------------------------------- */
@@ -137,8 +139,9 @@ static void mark(struct monitor *m, pid_t pid, bool wanted)
 }
 
 /*
- * It could make calls from `since` on (0: since its start), and its probes went in at `until`. A process may have come while a library was looked through
- * for another one, or beforehand: so it is not asked who put the probes in, but when. What was before the monitor is no window of it (from_start).
+ * It could make calls from `since` on (0: since its start), and its probes went in at `until`. A process may have come
+ * while a library was looked through for another one, or beforehand: so it is not asked who put the probes in, but
+ * when. What was before the monitor is no window of it (from_start).
  */
 static void account_late(struct monitor *m, struct watched_process *w, uint64_t since, uint64_t until)
 {
@@ -189,7 +192,8 @@ static void crowd(struct monitor *m, struct watched_process *w)
 	if (shares_keep_apart(m, w))
 		return;
 	if (m->napart >= m->options.most_processes && !m->full++)
-		log_warn("more than %zu processes at a time: others count in the totals only", m->options.most_processes);
+		log_warn("more than %zu processes at a time: others count in the totals only",
+			 m->options.most_processes);
 	m->crowded++;
 	process_close(w->process);
 	w->process = NULL;
@@ -201,13 +205,14 @@ static void say_unread(struct monitor *m, const struct process *process)
 	const char *path = plans_unread(m, process);
 
 	if (path && !m->unread++)
-		log_warn("%d: %s: cannot be read: its calls are not counted, nor those of others like it, of which -v tells: see 'Rights' in docs/service.md",
-			 process->pid, log_safe(path));
+		log_warn(
+			"%d: %s: cannot be read: its calls are not counted, nor those of others like it, of which -v tells: see 'Rights' in docs/service.md",
+			process->pid, log_safe(path));
 }
 
 /*
- * The process is wanted and maps a runtime: it gets its probes. was_nobodys: until now the kernel was told that nobody wants it. Takes over `process` and
- * `about`.
+ * The process is wanted and maps a runtime: it gets its probes. was_nobodys: until now the kernel was told that nobody
+ * wants it. Takes over `process` and `about`.
  */
 static int take(struct monitor *m, struct process *process, struct about *about, uint64_t since, bool was_nobodys)
 {
@@ -318,7 +323,8 @@ static int look(struct monitor *m, pid_t pid, uint64_t since)
 		m->unseen += since && err == -ESRCH;
 		return 0;
 	}
-	if (w) { /* its number belongs to another one by now; what is to be said of the old one waits for the next reading */
+	if (w) { /* its number belongs to another one by now; what is to be said of the old one waits for the next
+		    reading */
 		process_close(process);
 		if (w->process && process_alive(w->process))
 			return 0;
@@ -399,7 +405,8 @@ int notice_trees(struct monitor *m)
 			log_error("%d: no such process: check the PID with ps", pid);
 			return -ESRCH;
 		}
-		/* The process first: what it starts from then on is marked by the kernel, what it has started is found after. */
+		/* The process first: what it starts from then on is marked by the kernel, what it has started is found
+		 * after. */
 		err = kernel_set_target(m->kernel, pid, GB_TARGET_TREE);
 		if (!err)
 			err = process_descendants(pid, NULL, &below, &count);
@@ -430,7 +437,7 @@ void notice_let_go(struct monitor *m)
 {
 	struct watched_process *w, *next;
 
-	HASH_ITER(hh, m->processes, w, next) {
+	HASH_ITER (hh, m->processes, w, next) {
 		if (!w->ended)
 			continue;
 		m->ended++;
@@ -454,7 +461,7 @@ void notice_leaving(struct monitor *m)
 	if (!m->some_leave)
 		return;
 	m->some_leave = false;
-	HASH_ITER(hh, m->processes, w, next) {
+	HASH_ITER (hh, m->processes, w, next) {
 		if (!w->leaving || w->ended)
 			continue;
 		w->ended = is_gone(w);
@@ -468,7 +475,7 @@ void notice_check(struct monitor *m)
 {
 	struct watched_process *w, *next;
 
-	HASH_ITER(hh, m->processes, w, next)
+	HASH_ITER (hh, m->processes, w, next)
 		w->ended |= is_gone(w);
 }
 
@@ -477,11 +484,11 @@ void notice_free(struct monitor *m)
 	struct watched_process *w, *next;
 	struct pending *p, *after;
 
-	HASH_ITER(hh, m->processes, w, next) {
+	HASH_ITER (hh, m->processes, w, next) {
 		HASH_DEL(m->processes, w);
 		free_watched(w);
 	}
-	HASH_ITER(hh, m->pending, p, after) {
+	HASH_ITER (hh, m->pending, p, after) {
 		HASH_DEL(m->pending, p);
 		free(p);
 	}

@@ -2,13 +2,14 @@
 /*
  * plans.c - files and probes of a whole machine.
  *
- * A file of a runtime is probed for everybody who maps it, once, and the kernel arms it in each process that maps it later: so from the second
- * process on, and for libraries in the usual places from the first, nothing is missed. A bystander pays an entry that looks it up and turns back.
- * Only what everything maps (malloc, pthread: on request) is probed process by process.
+ * A file of a runtime is probed for everybody who maps it, once, and the kernel arms it in each process that maps it
+ * later: so from the second process on, and for libraries in the usual places from the first, nothing is missed. A
+ * bystander pays an entry that looks it up and turns back. Only what everything maps (malloc, pthread: on request) is
+ * probed process by process.
  *
- * A plan only grows: each program is a file of it, and in months there are many. When it has become twice what it was, it is made
- * anew from what the living processes map. All probes are out for that moment; calls in progress then end there. It takes
- * as long as joining those jobs took.
+ * A plan only grows: each program is a file of it, and in months there are many. When it has become twice what it was,
+ * it is made anew from what the living processes map. All probes are out for that moment; calls in progress then end
+ * there. It takes as long as joining those jobs took.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,8 +25,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define IMAGES_LEAST 192       /* up to here nothing is made anew */
-#define PROGRAMS_MOST 8192     /* that have been looked into; then all are forgotten */
+#define IMAGES_LEAST 192   /* up to here nothing is made anew */
+#define PROGRAMS_MOST 8192 /* that have been looked into; then all are forgotten */
 #define REGISTERED_MOST 64
 
 /* --- which models ------------------------------------------------------ */
@@ -52,8 +53,9 @@ static bool looks_into_programs(const struct monitor *m)
 }
 
 /*
- * With one link for call and return, the call decides whether there is a return probe: none in a process that is not known yet (wire.h, `wary`). Otherwise it
- * is there whoever calls, and what cannot be told of all processes beforehand must do no harm in any.
+ * With one link for call and return, the call decides whether there is a return probe: none in a process that is not
+ * known yet (wire.h, `wary`). Otherwise it is there whoever calls, and what cannot be told of all processes beforehand
+ * must do no harm in any.
  */
 void plans_take_care(struct monitor *m)
 {
@@ -74,7 +76,9 @@ int plans_new(struct monitor *m)
 	m->plan->no_alone = true;
 	m->plan->of_many = true;
 	m->plan->placing.breath = &m->breath;
-	m->plan->admission = (struct plan_admission){ .file = shares_admit_file, .functions = shares_admit_functions, .context = m };
+	m->plan->admission = (struct plan_admission){ .file = shares_admit_file,
+						      .functions = shares_admit_functions,
+						      .context = m };
 	shares_renew(m);
 	plans_take_care(m);
 	m->book.plan = m->plan;
@@ -89,7 +93,8 @@ static bool is_library(const struct monitor *m, const char *path)
 	const char *base = path_base(path);
 
 	for (size_t i = 0; base && i < models_count(m->options.models); i++)
-		if (takes_part(m, models_at(m->options.models, i)) && model_matches_file(models_at(m->options.models, i), NULL, base))
+		if (takes_part(m, models_at(m->options.models, i)) &&
+		    model_matches_file(models_at(m->options.models, i), NULL, base))
 			return true;
 	return false;
 }
@@ -103,7 +108,8 @@ bool plans_might_want(struct monitor *m, const struct news_file *file, bool *is_
 	if (is_library(m, file->path))
 		return true;
 	if (library && (!library[3] || library[3] == '.'))
-		return plan_has_sites(m->plan, NULL, plan_image(m->plan, file->device, file->inode)); /* known by its soname */
+		return plan_has_sites(m->plan, NULL,
+				      plan_image(m->plan, file->device, file->inode)); /* known by its soname */
 	*is_program = true;
 	return looks_into_programs(m) && file->path[0] == '/';
 }
@@ -112,7 +118,7 @@ void plans_forget_programs(struct monitor *m)
 {
 	struct known_program *program, *next;
 
-	HASH_ITER(hh, m->programs, program, next) {
+	HASH_ITER (hh, m->programs, program, next) {
 		HASH_DEL(m->programs, program);
 		free(program);
 	}
@@ -203,7 +209,8 @@ bool plans_wants(struct monitor *m, const struct process *process)
 
 		if (!mapping->executable || !mapping->inode)
 			continue;
-		if (is_library(m, mapping->path) || plan_has_sites(m->plan, NULL, plan_image(m->plan, mapping->device, mapping->inode)))
+		if (is_library(m, mapping->path) ||
+		    plan_has_sites(m->plan, NULL, plan_image(m->plan, mapping->device, mapping->inode)))
 			return true;
 	}
 	return plans_wants_program(m, process->pid);
@@ -214,7 +221,8 @@ const char *plans_unread(struct monitor *m, const struct process *process)
 	for (size_t i = 0; i < process->nmappings; i++) {
 		const struct mapping *mapping = &process->mappings[i];
 
-		if (mapping->executable && mapping->inode && is_library(m, mapping->path) && !plan_image(m->plan, mapping->device, mapping->inode))
+		if (mapping->executable && mapping->inode && is_library(m, mapping->path) &&
+		    !plan_image(m->plan, mapping->device, mapping->inode))
 			return mapping->path;
 	}
 	return NULL;
@@ -324,7 +332,8 @@ void plans_list_libraries(struct monitor *m)
 	/* Each probe of a library that nobody uses costs the monitor's end a tenth of a second there. */
 	if (m->options.lazy || kernel_rung(m->kernel) == RUNG_PERF)
 		return;
-	libraries_find(is_wanted, m, REGISTERED_MOST, &m->libraries, &m->nlibraries); /* without memory some come when they are mapped */
+	libraries_find(is_wanted, m, REGISTERED_MOST, &m->libraries,
+		       &m->nlibraries); /* without memory some come when they are mapped */
 	/* What takes long comes last: it would keep the others waiting. */
 	if (m->nlibraries)
 		qsort(m->libraries, m->nlibraries, sizeof(*m->libraries), by_size);
@@ -344,7 +353,9 @@ int plans_register(struct monitor *m)
 	if (err == -ECANCELED)
 		return err;
 	if (!err && plan_has_new(m->plan, first) && put_in(m, first))
-		log_warn("%s: is not probed before somebody uses it: the first calls of the first process that does are missed", log_safe(path));
+		log_warn(
+			"%s: is not probed before somebody uses it: the first calls of the first process that does are missed",
+			log_safe(path));
 	m->images_then = m->plan->nimages;
 	m->sites_then = m->plan->nsites;
 	return 0;
@@ -358,7 +369,8 @@ static bool is_too_large(const struct monitor *m)
 
 	if (images < IMAGES_LEAST)
 		images = IMAGES_LEAST;
-	return m->plan->nimages > images || (m->plan->nsites > sites && m->plan->nsites > m->sites_then + m->sites_then / 4);
+	return m->plan->nimages > images ||
+	       (m->plan->nsites > sites && m->plan->nsites > m->sites_then + m->sites_then / 4);
 }
 
 static int take_all(struct monitor *m)
@@ -367,7 +379,7 @@ static int take_all(struct monitor *m)
 	int err = 0;
 	uint64_t until;
 
-	HASH_ITER(hh, m->processes, w, next) {
+	HASH_ITER (hh, m->processes, w, next) {
 		if (!w->process || w->ended || process_refresh(w->process))
 			continue;
 		err = plans_take(m, w->process, &until);
@@ -388,7 +400,8 @@ int plans_renew(struct monitor *m)
 
 	if (!is_too_large(m))
 		return 0;
-	log_info("%zu files and %zu functions are known: those that are gone are forgotten now", m->plan->nimages, m->plan->nsites);
+	log_info("%zu files and %zu functions are known: those that are gone are forgotten now", m->plan->nimages,
+		 m->plan->nsites);
 	if (m->options.watcher.renewing)
 		m->options.watcher.renewing(m->options.watcher.context, m);
 	kernel_set_active(m->kernel, false);

@@ -18,33 +18,35 @@
 /* A chosen process that maps a known runtime. */
 struct watched_process {
 	pid_t pid;
-	uint64_t start;             /* ns, CLOCK_MONOTONIC; of the process, to a hundredth of a second */
-	struct process *process;    /* NULL: not kept apart */
+	uint64_t start;          /* ns, CLOCK_MONOTONIC; of the process, to a hundredth of a second */
+	struct process *process; /* NULL: not kept apart */
 	struct about about;
 	struct tallied_process tallied;
 	uint64_t since, blind, blind_from, blind_to; /* as in monitor_process */
-	struct user_share *share;   /* that it is kept apart in; NULL: it is not kept apart */
-	uint64_t lost_before, lost; /* shares_lost() of its user when it was noticed; as in monitor_process, at the last look */
+	struct user_share *share;                    /* that it is kept apart in; NULL: it is not kept apart */
+	uint64_t lost_before,
+		lost; /* shares_lost() of its user when it was noticed; as in monitor_process, at the last look */
 	bool from_start;
-	bool ended;                 /* after the next reading it goes */
-	uint64_t leaving;           /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the end; 0: none */
+	bool ended;       /* after the next reading it goes */
+	uint64_t leaving; /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the
+			     end; 0: none */
 	UT_hash_handle hh;
 };
 
 /* What one user holds and was refused (shares.c). */
 struct user_share {
-	uint32_t user;                           /* or GB_USER_OTHERS */
-	size_t files, functions, apart, place;   /* place: in monitor_snapshot.users, from 1; 0: none */
+	uint32_t user;                         /* or GB_USER_OTHERS */
+	size_t files, functions, apart, place; /* place: in monitor_snapshot.users, from 1; 0: none */
 	uint64_t refused[REFUSALS];
-	uint64_t said[REFUSALS];                 /* ns; when; 0: never */
+	uint64_t said[REFUSALS]; /* ns; when; 0: never */
 	UT_hash_handle hh;
 };
 
 /* A process that there is reason to look at. */
 struct pending {
 	pid_t pid;
-	uint64_t since;             /* ns; when it mapped something; 0: no hurry */
-	bool only_program;          /* it is only that its program may hold a runtime */
+	uint64_t since;    /* ns; when it mapped something; 0: no hurry */
+	bool only_program; /* it is only that its program may hold a runtime */
 	UT_hash_handle hh;
 };
 
@@ -68,43 +70,49 @@ struct monitor {
 	struct governor *governor;
 	struct tally_book book;
 	struct watched_process *processes;
-	size_t napart;              /* of those: kept apart */
+	size_t napart; /* of those: kept apart */
 	struct pending *pending;
 	struct known_program *programs;
-	pid_t *own; size_t nown, own_room; /* processes with links of their own: scope.pids */
-	struct library *libraries; size_t nlibraries, registered; /* in the usual places; how many of them are probed */
-	int wake;                   /* readable when there is something to do; -1: not yet */
-	struct file_watch *files;   /* those with probes */
+	pid_t *own;
+	size_t nown, own_room; /* processes with links of their own: scope.pids */
+	struct library *libraries;
+	size_t nlibraries, registered;  /* in the usual places; how many of them are probed */
+	int wake;                       /* readable when there is something to do; -1: not yet */
+	struct file_watch *files;       /* those with probes */
 	struct translators translators; /* while there are some, probes for everybody are out */
-	uint64_t looking;           /* ns; since when monitor_look() is at it; 0: it is not */
-	struct breath breath;       /* while files are looked through; then ... */
-	bool within;                /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
-	bool some_leave;            /* processes are `leaving` */
-	bool rescan;                /* news was lost: all processes are to be looked at */
-	struct user_share *users;   /* those who hold something, or have */
-	uint32_t taking;            /* whose process what the plan takes in is of; GB_USER_ALL: nobody's */
-	size_t functions_taken;     /* all users' */
-	size_t images_before;       /* of the plan's: before that process */
-	uint64_t visited;           /* ns; when the kernel's accounts were looked at */
+	uint64_t looking;               /* ns; since when monitor_look() is at it; 0: it is not */
+	struct breath breath;           /* while files are looked through; then ... */
+	bool within;              /* ... nothing but looking is done; nor after it has ended the work (breath.ended) */
+	bool some_leave;          /* processes are `leaving` */
+	bool rescan;              /* news was lost: all processes are to be looked at */
+	struct user_share *users; /* those who hold something, or have */
+	uint32_t taking;          /* whose process what the plan takes in is of; GB_USER_ALL: nobody's */
+	size_t functions_taken;   /* all users' */
+	size_t images_before;     /* of the plan's: before that process */
+	uint64_t visited;         /* ns; when the kernel's accounts were looked at */
 	struct monitor_user refused[MONITOR_USERS + 1]; /* what is shown of them; the last one: further users */
-	struct remains *remains; size_t nremains, remains_room; /* the oldest first */
+	struct remains *remains;
+	size_t nremains, remains_room;  /* the oldest first */
 	uint64_t began, began_realtime; /* ns */
-	bool privileged;            /* monitor_options.loaded has kept rights */
-	uint64_t ready;             /* ns; when it was; 0: it is not */
-	uint64_t full;              /* times that a process found no place of its own, whoever has them */
-	bool reading;               /* the sums: nothing but breathing is done */
-	bool wanted;                /* somebody has asked for a new reading */
-	uint64_t read_from;         /* ns; when the last one began; 0: there was none */
-	uint64_t read_at, read_took, swept, counted_at, counted; /* ns; of the last reading, sweep, and glance at the count of calls */
-	bool busy;                  /* calls come so fast that the cost may matter */
+	bool privileged;                /* monitor_options.loaded has kept rights */
+	uint64_t ready;                 /* ns; when it was; 0: it is not */
+	uint64_t full;                  /* times that a process found no place of its own, whoever has them */
+	bool reading;                   /* the sums: nothing but breathing is done */
+	bool wanted;                    /* somebody has asked for a new reading */
+	uint64_t read_from;             /* ns; when the last one began; 0: there was none */
+	uint64_t read_at, read_took, swept, counted_at,
+		counted;                /* ns; of the last reading, sweep, and glance at the count of calls */
+	bool busy;                      /* calls come so fast that the cost may matter */
 	size_t images_then, sites_then; /* right after the last renewal */
 	uint64_t noticed, ended, crowded, unseen, unread, late, late_ns, late_longest, renewals, news_lost;
 	struct kernel_counts counts;
 	unsigned steps_said;
 	/* monitor_look() */
 	struct monitor_snapshot snapshot;
-	struct monitor_process *shown;       size_t nshown;
-	struct monitor_process_event *shown_events; size_t shown_events_room;
+	struct monitor_process *shown;
+	size_t nshown;
+	struct monitor_process_event *shown_events;
+	size_t shown_events_room;
 	struct monitor_event *events_shown;
 };
 
@@ -131,8 +139,8 @@ void notice_free(struct monitor *m);
 int plans_new(struct monitor *m);
 void plans_take_care(struct monitor *m); /* once the rung is known */
 /*
- * What the process maps is probed. *until: when the last of these probes went in, for it or for others before it; 0: it maps nothing with probes.
- * 0 or -errno (-ESRCH: it has ended).
+ * What the process maps is probed. *until: when the last of these probes went in, for it or for others before it; 0: it
+ * maps nothing with probes. 0 or -errno (-ESRCH: it has ended).
  */
 int plans_take(struct monitor *m, struct process *process, uint64_t *until);
 /* The process needs no probes any more. */
@@ -147,8 +155,8 @@ void plans_forget_programs(struct monitor *m);
 /* Might the process's program hold one? Cheap, as each program is looked into once. */
 bool plans_wants_program(struct monitor *m, pid_t pid);
 /*
- * Libraries in the usual places are probed before anybody maps them: which, and one of them now (some take half a second of searching for places).
- * 0, or -ECANCELED: then it is over.
+ * Libraries in the usual places are probed before anybody maps them: which, and one of them now (some take half a
+ * second of searching for places). 0, or -ECANCELED: then it is over.
  */
 void plans_list_libraries(struct monitor *m);
 int plans_register(struct monitor *m);

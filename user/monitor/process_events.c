@@ -2,10 +2,11 @@
 /*
  * process_events.c - processes start, map files, change their names and end: the kernel tells.
  *
- * No probe is needed for that, and no polling. A perf event of kind "dummy" counts nothing, but with attr.mmap2, comm and task the
- * kernel writes a record into the event's buffer for each executable mapping (with device and inode, so that a file is known whatever its name
- * and mount namespace), each exec, each end of a thread. One event for each CPU sees the whole machine: containers, too, with
- * the numbers that processes have outside. That costs the machine well under a microsecond for each such act.
+ * No probe is needed for that, and no polling. A perf event of kind "dummy" counts nothing, but with attr.mmap2, comm
+ * and task the kernel writes a record into the event's buffer for each executable mapping (with device and inode, so
+ * that a file is known whatever its name and mount namespace), each exec, each end of a thread. One event for each CPU
+ * sees the whole machine: containers, too, with the numbers that processes have outside. That costs the machine well
+ * under a microsecond for each such act.
  *
  * A buffer that is full drops records and says so; then all processes are looked at (monitor.c).
  */
@@ -23,8 +24,8 @@
 #include "monitor/process_events.h"
 #include "util/log.h"
 
-#define DATA_BYTES (512UL << 10)  /* of each CPU; a power of two. What fits into the default of perf_event_mlock_kb */
-#define RECORD_MOST 65536         /* a record's size has 16 bits */
+#define DATA_BYTES (512UL << 10) /* of each CPU; a power of two. What fits into the default of perf_event_mlock_kb */
+#define RECORD_MOST 65536        /* a record's size has 16 bits */
 #define CPUS_MOST 4096
 
 struct buffer_of_cpu {
@@ -36,7 +37,7 @@ struct news {
 	struct news_handlers handlers;
 	struct buffer_of_cpu *cpus;
 	size_t ncpus;
-	size_t bytes;             /* of data, of each */
+	size_t bytes; /* of data, of each */
 	int epoll;
 	char record[RECORD_MOST + 1];
 };
@@ -50,10 +51,21 @@ struct tail {
 static int open_cpu(struct news *news, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_DUMMY, .sample_period = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME, .sample_id_all = 1,
-		.mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = 1,
-		.watermark = 1, .wakeup_watermark = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 	struct buffer_of_cpu *b = &news->cpus[news->ncpus];
 	struct epoll_event event = { .events = EPOLLIN };
@@ -96,8 +108,10 @@ int news_open(struct news **result, const struct news_handlers *handlers)
 	for (int cpu = 0; !err && cpu < cpus; cpu++)
 		err = open_cpu(news, cpu);
 	if (err) {
-		log_error("the kernel does not tell of processes that start: %s: run gaspbpf with sudo, or with CAP_PERFMON; "
-			  "see 'gaspbpf doctor'", strerror(-err));
+		log_error(
+			"the kernel does not tell of processes that start: %s: run gaspbpf with sudo, or with CAP_PERFMON; "
+			"see 'gaspbpf doctor'",
+			strerror(-err));
 		news_close(news);
 		return err;
 	}
@@ -152,7 +166,10 @@ struct task_record {
 static void take_mapping(struct news *news, const struct mmap2_record *r, size_t size, uint64_t time)
 {
 	struct news_file file = {
-		.device = makedev(r->major, r->minor), .inode = r->inode, .generation = r->generation, .path = r->path,
+		.device = makedev(r->major, r->minor),
+		.inode = r->inode,
+		.generation = r->generation,
+		.path = r->path,
 	};
 
 	/* The kernel's own text has no process; a build id may stand in the inode's place, but was not asked for. */
@@ -181,7 +198,8 @@ static void take_record(struct news *news, size_t size)
 		break;
 	case PERF_RECORD_COMM:
 		if (tail.pid == tail.tid && size > sizeof(struct comm_record))
-			news->handlers.named(news->handlers.context, tail.pid, header->misc & PERF_RECORD_MISC_COMM_EXEC);
+			news->handlers.named(news->handlers.context, tail.pid,
+					     header->misc & PERF_RECORD_MISC_COMM_EXEC);
 		break;
 	case PERF_RECORD_EXIT:
 		if (size >= sizeof(*task))

@@ -2,8 +2,8 @@
 /*
  * process_identity.c - who a process is, and whether it is wanted.
  *
- * Resource managers tell a job's number in the environment of its processes and in the name of their cgroup. The first can be changed by
- * the user, the second not; the environment is asked first since it has the number as users know it.
+ * Resource managers tell a job's number in the environment of its processes and in the name of their cgroup. The first
+ * can be changed by the user, the second not; the environment is asked first since it has the number as users know it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -152,11 +152,14 @@ static bool by_symbol(const struct process *process, const struct image *image, 
 	return true;
 }
 
-static bool rank_by_model(struct about *about, const struct model *model, const struct image *image, const struct process *process)
+static bool rank_by_model(struct about *about, const struct model *model, const struct image *image,
+			  const struct process *process)
 {
-	if (!by_variables(process, model->rank_env, &about->rank) && !by_symbol(process, image, model->rank_symbol, &about->rank))
+	if (!by_variables(process, model->rank_env, &about->rank) &&
+	    !by_symbol(process, image, model->rank_symbol, &about->rank))
 		return false;
-	if (!by_variables(process, model->ranks_env, &about->size) && !by_symbol(process, image, model->ranks_symbol, &about->size))
+	if (!by_variables(process, model->ranks_env, &about->size) &&
+	    !by_symbol(process, image, model->ranks_symbol, &about->size))
 		about->size = -1;
 	return true;
 }
@@ -189,7 +192,8 @@ static bool is_below(const char *path, const char *top)
 {
 	size_t n;
 
-	if (!strncmp(top, CGROUP_ROOT, strlen(CGROUP_ROOT)) && (top[strlen(CGROUP_ROOT)] == '/' || !top[strlen(CGROUP_ROOT)]))
+	if (!strncmp(top, CGROUP_ROOT, strlen(CGROUP_ROOT)) &&
+	    (top[strlen(CGROUP_ROOT)] == '/' || !top[strlen(CGROUP_ROOT)]))
 		top += strlen(CGROUP_ROOT);
 	n = strlen(top);
 	while (n && top[n - 1] == '/')
@@ -197,7 +201,8 @@ static bool is_below(const char *path, const char *top)
 	return !strncmp(path, top, n) && (path[n] == '/' || !path[n]);
 }
 
-bool about_wanted(const struct about *about, const struct process *process, const struct monitor_choice *choice, bool tree)
+bool about_wanted(const struct about *about, const struct process *process, const struct monitor_choice *choice,
+		  bool tree)
 {
 	char *of_cgroup;
 	bool found = choice->all || tree;

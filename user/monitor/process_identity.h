@@ -18,6 +18,7 @@ void about_free(struct about *about);
 /* By the models whose functions the process maps; their rank may become known only once the program has begun. */
 void about_rank(struct about *about, const struct plan *plan, const struct process *process);
 /* tree: the process is one of those that the choice names by number, or was started by one. */
-bool about_wanted(const struct about *about, const struct process *process, const struct monitor_choice *choice, bool tree);
+bool about_wanted(const struct about *about, const struct process *process, const struct monitor_choice *choice,
+		  bool tree);
 
 #endif

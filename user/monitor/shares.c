@@ -2,8 +2,9 @@
 /*
  * shares.c - what users of the machine hold of the monitor's room, and what they were refused.
  *
- * The kernel side sees to its own maps (bpf/shares.h). Files, their functions, and processes that are kept apart are taken in here, by the same rule: a user
- * never has more than is left free. A file belongs to the user whose process was the first to map it.
+ * The kernel side sees to its own maps (bpf/shares.h). Files, their functions, and processes that are kept apart are
+ * taken in here, by the same rule: a user never has more than is left free. A file belongs to the user whose process
+ * was the first to map it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +14,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define VISIT_NS 1000000000ULL  /* between two looks at the kernel's accounts */
+#define VISIT_NS 1000000000ULL   /* between two looks at the kernel's accounts */
 #define PAUSE_NS 600000000000ULL /* the same is not said again to the same user before */
 #define FILES_MOST 4096
 #define FUNCTIONS_MOST (GB_PROBES - SITE_CLASSES)
 
 static const char *const names[REFUSALS] = {
-	[GB_ROOM_SUMS] = "sums", [GB_ROOM_THREADS] = "threads", [GB_ROOM_STACKS] = "stacks", [GB_ROOM_CONTROLS] = "controls", [GB_REFUSED_MEMORY] = "memory",
-	[REFUSED_FILES] = "files", [REFUSED_FUNCTIONS] = "functions", [REFUSED_PROCESSES] = "processes",
+	[GB_ROOM_SUMS] = "sums",           [GB_ROOM_THREADS] = "threads",     [GB_ROOM_STACKS] = "stacks",
+	[GB_ROOM_CONTROLS] = "controls",   [GB_REFUSED_MEMORY] = "memory",    [REFUSED_FILES] = "files",
+	[REFUSED_FUNCTIONS] = "functions", [REFUSED_PROCESSES] = "processes",
 };
 
 static const char *const effects[REFUSALS] = {
@@ -78,9 +80,11 @@ static void say(struct user_share *u, enum monitor_refusal why)
 		return;
 	u->said[why] = now;
 	if (u->user == GB_USER_OTHERS)
-		log_warn("further users have used up their share of %s: %s: see docs/security-shares.md", names[why], effects[why]);
+		log_warn("further users have used up their share of %s: %s: see docs/security-shares.md", names[why],
+			 effects[why]);
 	else
-		log_warn("user %u has used up the share of %s: %s: see docs/security-shares.md", u->user, names[why], effects[why]);
+		log_warn("user %u has used up the share of %s: %s: see docs/security-shares.md", u->user, names[why],
+			 effects[why]);
 }
 
 static void refuse(struct user_share *u, enum monitor_refusal why)
@@ -122,7 +126,9 @@ uint64_t shares_lost(struct monitor *m, uint32_t user)
 {
 	const struct user_share *u = find(m, user);
 
-	return u ? u->refused[GB_ROOM_SUMS] + u->refused[GB_ROOM_THREADS] + u->refused[GB_ROOM_STACKS] + u->refused[GB_REFUSED_MEMORY] : 0;
+	return u ? u->refused[GB_ROOM_SUMS] + u->refused[GB_ROOM_THREADS] + u->refused[GB_ROOM_STACKS] +
+			       u->refused[GB_REFUSED_MEMORY]
+		 : 0;
 }
 
 /* --- files and functions ------------------------------------------------ */
@@ -187,7 +193,7 @@ void shares_renew(struct monitor *m)
 	struct user_share *u, *next;
 
 	m->functions_taken = 0;
-	HASH_ITER(hh, m->users, u, next)
+	HASH_ITER (hh, m->users, u, next)
 		u->files = u->functions = 0;
 }
 
@@ -243,7 +249,7 @@ void shares_show(struct monitor *m)
 	shares_visit(m, true);
 	memset(m->refused[MONITOR_USERS].refused, 0, sizeof(m->refused[0].refused));
 	m->refused[MONITOR_USERS].others = true;
-	HASH_ITER(hh, m->users, u, next) {
+	HASH_ITER (hh, m->users, u, next) {
 		struct monitor_user *shown = NULL;
 
 		for (int why = 0; why < REFUSALS; why++) {
@@ -261,7 +267,7 @@ void shares_free(struct monitor *m)
 {
 	struct user_share *u, *next;
 
-	HASH_ITER(hh, m->users, u, next) {
+	HASH_ITER (hh, m->users, u, next) {
 		HASH_DEL(m->users, u);
 		free(u);
 	}

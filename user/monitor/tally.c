@@ -2,15 +2,16 @@
 /*
  * tally.c - the kernel's sums by thread and function become figures by process and event.
  *
- * Problem: the kernel has an entry for each thread and function, so that nothing in it is written by two at a time. Threads end by
- * the thousand, and their entries must go, while no figure of a process or of an event may ever become less.
+ * Problem: the kernel has an entry for each thread and function, so that nothing in it is written by two at a time.
+ * Threads end by the thousand, and their entries must go, while no figure of a process or of an event may ever become
+ * less.
  *
- * So each figure has two parts. `ended` is what threads did that are no more: it only grows, once for each thread, when its end has been told
- * before the reading began; then its entries are removed. `all` is that and what the entries of living threads hold, made anew with each
- * reading. An entry's own figures only grow, so `all` does, too.
+ * So each figure has two parts. `ended` is what threads did that are no more: it only grows, once for each thread, when
+ * its end has been told before the reading began; then its entries are removed. `all` is that and what the entries of
+ * living threads hold, made anew with each reading. An entry's own figures only grow, so `all` does, too.
  *
- * An entry of a process that nobody has looked at yet stays where it is. If the thread has ended by then, it counts in the totals where everything
- * is chosen, and is nobody's otherwise.
+ * An entry of a process that nobody has looked at yet stays where it is. If the thread has ended by then, it counts in
+ * the totals where everything is chosen, and is nobody's otherwise.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +74,10 @@ static int define_site(struct tally_book *book, const struct site *site)
 	event = event_names_number(&book->names, &key);
 	if (event == book->nevents) {
 		book->events[book->nevents++] = (struct tally_event){
-			.shown = { .name = name, .model = site->function->model->name, .role = site->function->role, .every = 1 },
+			.shown = { .name = name,
+				   .model = site->function->model->name,
+				   .role = site->function->role,
+				   .every = 1 },
 			.name = name,
 		};
 	} else {
@@ -88,8 +92,8 @@ static int define_site(struct tally_book *book, const struct site *site)
 
 int tally_define(struct tally_book *book)
 {
-	int err = array_reach(&book->event_of, &book->sites_room, book->plan->nsites + 1, sizeof(*book->event_of)) ?:
-		  array_reach(&book->bills, &book->nbills, book->plan->nsites + 1, sizeof(*book->bills));
+	int err = array_reach(&book->event_of, &book->sites_room, book->plan->nsites + 1, sizeof(*book->event_of))
+			  ?: array_reach(&book->bills, &book->nbills, book->plan->nsites + 1, sizeof(*book->bills));
 
 	for (; !err && book->nsites < book->plan->nsites; book->nsites++)
 		err = define_site(book, &book->plan->sites[book->nsites]);
@@ -192,7 +196,7 @@ static void forget_ended(struct ended_thread **threads)
 {
 	struct ended_thread *ended, *next;
 
-	HASH_ITER(hh, *threads, ended, next) {
+	HASH_ITER (hh, *threads, ended, next) {
 		HASH_DEL(*threads, ended);
 		free(ended);
 	}
@@ -230,22 +234,24 @@ static void tell_governor(struct tally_book *book, const struct gb_sum_place *pl
 {
 	struct governed *g = governed_of(book, place);
 
-	if (!g || governor_count(book->governor, g->index, place->probe & ~GB_SUM_INNER, place->probe & GB_SUM_INNER, sum->lost + sum->summed,
-				 sum->skipped)) {
+	if (!g || governor_count(book->governor, g->index, place->probe & ~GB_SUM_INNER, place->probe & GB_SUM_INNER,
+				 sum->lost + sum->summed, sum->skipped)) {
 		book->err = -ENOMEM;
 		return;
 	}
 	g->reading = book->reading;
 }
 
-/* Threads that were not met in this reading: the governor, too, forgets them at its next look, and their indexes are free. */
+/* Threads that were not met in this reading: the governor, too, forgets them at its next look, and their indexes are
+ * free. */
 static void rest_governed(struct tally_book *book)
 {
 	struct governed *g, *next;
 
-	HASH_ITER(hh, book->governed, g, next) {
+	HASH_ITER (hh, book->governed, g, next) {
 		/* One reading more: the governor has looked in between. */
-		if (g->reading + 1 >= book->reading || array_one_more(&book->resting, &book->resting_room, book->nresting, sizeof(uint32_t)))
+		if (g->reading + 1 >= book->reading ||
+		    array_one_more(&book->resting, &book->resting_room, book->nresting, sizeof(uint32_t)))
 			continue;
 		book->resting[book->nresting++] = g->index;
 		HASH_DEL(book->governed, g);
@@ -276,7 +282,8 @@ static void take(void *context, const struct gb_sum_place *place, const struct g
 {
 	struct reader *r = context;
 	struct tally_book *book = r->book;
-	bool ended = has_ended(book, place), fold = ended || book->fold_all || (book->fold_pid && book->fold_pid == sum->pid);
+	bool ended = has_ended(book, place),
+	     fold = ended || book->fold_all || (book->fold_pid && book->fold_pid == sum->pid);
 	struct tallied_process *process = NULL;
 	enum owner owner = book->owner(book->context, sum->pid, place->born, &process);
 	uint32_t site = place->probe & ~GB_SUM_INNER, event = site < book->nsites ? book->event_of[site] : NO_EVENT;
@@ -313,7 +320,8 @@ int tally_read(struct tally_book *book, bool govern, struct breath *breath)
 	book->entries = 0;
 	bills_begin(book);
 	book->err = 0;
-	/* Who ends from now on does so for the next reading: of a thread that ends in the midst of this one, some entries are read already. */
+	/* Who ends from now on does so for the next reading: of a thread that ends in the midst of this one, some
+	 * entries are read already. */
 	book->ending = book->ended;
 	book->ended = NULL;
 	err = kernel_read_sums(book->kernel, take, &r, breath);
@@ -359,7 +367,7 @@ void tally_free(struct tally_book *book)
 	struct governed *g, *next;
 
 	forget_ended(&book->ended);
-	HASH_ITER(hh, book->governed, g, next) {
+	HASH_ITER (hh, book->governed, g, next) {
 		HASH_DEL(book->governed, g);
 		free(g);
 	}

@@ -2,20 +2,21 @@
 /*
  * command.c - a command that we start, and all that comes of it.
  *
- * Its children belong to it. The kernel side adds each fork to the targets by itself, and libraries of parallel runtimes are
- * probed for everybody who maps them (file scope; others pay one trap a call and no more). What everything maps, libc above
- * all, is never probed for everybody unless asked: there each process gets links of its own.
+ * Its children belong to it. The kernel side adds each fork to the targets by itself, and libraries of parallel
+ * runtimes are probed for everybody who maps them (file scope; others pay one trap a call and no more). What everything
+ * maps, libc above all, is never probed for everybody unless asked: there each process gets links of its own.
  *
- * So that nothing is missed, all of it is held (user/target/hold.c): a child stands still at its birth where it needs links of
- * its own, and after an exec, or when its linker maps a file that nobody has looked at, until the probes are in. The rule for
- * letting go: a process is held as long as something that it or its children do could be missed without. Once it maps a
- * parallel runtime that is probed for everybody, and no model that takes part needs links to single processes, it runs on
- * alone: its forks are followed by the kernel, and only an exec of something unknown, or dlopen of it, would come late
- * (follow.c tells). A launcher maps no runtime and stays held, though it is not observed itself (launchers.c). Links that such a process has from an earlier life, as a shell
- * say, are taken out then.
+ * So that nothing is missed, all of it is held (user/target/hold.c): a child stands still at its birth where it needs
+ * links of its own, and after an exec, or when its linker maps a file that nobody has looked at, until the probes are
+ * in. The rule for letting go: a process is held as long as something that it or its children do could be missed
+ * without. Once it maps a parallel runtime that is probed for everybody, and no model that takes part needs links to
+ * single processes, it runs on alone: its forks are followed by the kernel, and only an exec of something unknown, or
+ * dlopen of it, would come late (follow.c tells). A launcher maps no runtime and stays held, though it is not observed
+ * itself (launchers.c). Links that such a process has from an earlier life, as a shell say, are taken out then.
  *
- * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears, all are
- * let go. So can one that looks for leaks at its end: LeakSanitizer, a part of AddressSanitizer, traces its own process then.
+ * A program that is made to trace others (it imports ptrace) can do so only when nobody holds them: when one appears,
+ * all are let go. So can one that looks for leaks at its end: LeakSanitizer, a part of AddressSanitizer, traces its own
+ * process then.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +36,9 @@
 
 #define LIBRARIES_MOST 256
 #define DRAIN_FOR_NS 20000000 /* between two answers */
-#define HOLD_MOST 60000000000ULL /* ns; a look takes a tenth of a second, but with many processes on a busy machine one may have to wait for its turn */
+#define HOLD_MOST                                                                                                      \
+	60000000000ULL /* ns; a look takes a tenth of a second, but with many processes on a busy machine one may have \
+			  to wait for its turn */
 
 /* --- what it will map -------------------------------------------------- */
 
@@ -65,8 +68,8 @@ static void plan_known_libraries(struct job *job)
 }
 
 /*
- * A command that is given another program to run (env, time, a launcher of ranks), or a script. What its children will map is not known
- * yet, so known libraries are probed beforehand.
+ * A command that is given another program to run (env, time, a launcher of ranks), or a script. What its children will
+ * map is not known yet, so known libraries are probed beforehand.
  */
 static bool is_launcher(char *const argv[])
 {
@@ -98,8 +101,9 @@ static bool maps_runtime(const struct job *job, const struct process *process)
 {
 	for (size_t m = 0; m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(job->plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		for (size_t s = 0; image && s < job->plan->nsites; s++)
 			if (job->plan->sites[s].image == image && !job->plan->sites[s].function->model->alone)
@@ -115,8 +119,9 @@ static void watch_loading(struct job *job, pid_t pid)
 
 	for (size_t m = 0; process && m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(job->plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		if (image && (image_imports(image, "dlopen") || image_imports(image, "dlmopen"))) {
 			follow_linker(job->follow, pid, false);
@@ -125,12 +130,15 @@ static void watch_loading(struct job *job, pid_t pid)
 	}
 }
 
-/* Does something that it maps stop all its threads at its end, by tracing them? It makes the system call itself, and imports nothing. */
+/* Does something that it maps stop all its threads at its end, by tracing them? It makes the system call itself, and
+ * imports nothing. */
 static bool looks_for_leaks(const struct job *job, const struct process *process)
 {
 	for (size_t m = 0; m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
-		const struct image *image = mapping->executable && mapping->inode ? plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(job->plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		if (image && image_symbol(image, "__lsan_do_leak_check"))
 			return true;
@@ -145,12 +153,15 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 	if (!process)
 		return HOLD_ON;
 	if (job->hold_children && (launchers_traces(job->launchers, pid) || looks_for_leaks(job, process))) {
-		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
-			 "come late from here on", pid, log_safe(process->name));
+		log_warn(
+			"%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
+			"come late from here on",
+			pid, log_safe(process->name));
 		job->hold_children = false;
 		return HOLD_RELEASE_ALL;
 	}
-	if (capture_left_out(job->capture, pid) || !maps_runtime(job, process) || attach_needs_own(job->plan, &job->attach))
+	if (capture_left_out(job->capture, pid) || !maps_runtime(job, process) ||
+	    attach_needs_own(job->plan, &job->attach))
 		return HOLD_ON;
 	follow_take_own(job->follow, pid);
 	attach_wait_removed(job->kernel); /* it stands still: what it calls from here on is none of theirs */
@@ -185,7 +196,10 @@ static void note_impatient(struct job *job, const struct hold_notice *notice)
 	uint64_t now = clock_monotonic(), left = notice->asked + HOLD_MOST;
 
 	if (left < now && !hold_has(job->hold, notice->tid))
-		capture_add_window(job->capture, notice->pid, NULL, left, now, notice->kind == HOLD_BORN ? "fork" : notice->kind == HOLD_LOADED ? "dlopen" : "exec");
+		capture_add_window(job->capture, notice->pid, NULL, left, now,
+				   notice->kind == HOLD_BORN     ? "fork"
+				   : notice->kind == HOLD_LOADED ? "dlopen"
+								 : "exec");
 }
 
 /* *ready: the command itself is about to run. 0, or -errno that concerns the command itself before that. */
@@ -290,7 +304,8 @@ void command_ask_to_end(const struct job *job)
 		kill(job->command, SIGTERM);
 }
 
-int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes, const struct text_list *written)
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes,
+	      const struct text_list *written)
 {
 	struct caller caller;
 	int err = caller_find(&caller);

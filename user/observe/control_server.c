@@ -16,12 +16,14 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define AT_ONCE 16 /* requests between two looks at the rings; one of those for which all processes may have to be looked at */
+#define AT_ONCE                                                                                                      \
+	16 /* requests between two looks at the rings; one of those for which all processes may have to be looked at \
+	    */
 #define WAITING 64 /* who wait for an answer; the oldest goes without when there are more */
 
 /* Somebody who has been promised an answer. */
 struct waiting {
-	uint64_t ticket;         /* 0: nobody */
+	uint64_t ticket; /* 0: nobody */
 	struct sockaddr_un from;
 	socklen_t length;
 };
@@ -152,7 +154,8 @@ static void answer_switch(struct capture_session *s, pid_t pid, bool on, uid_t a
 }
 
 /* 0, or the ticket under which there will be another answer. */
-static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, control_dump *dump, void *context, char *answer)
+static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, control_dump *dump, void *context,
+			    char *answer)
 {
 	struct process *process = capture_process(s, pid);
 	const char *refused = NULL;
@@ -174,7 +177,8 @@ static uint64_t answer_dump(struct capture_session *s, pid_t pid, uid_t asking, 
 }
 
 /* As answer_dump. *known: it was a request. */
-static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, control_dump *dump, void *context, char *text, bool *known)
+static uint64_t answer(struct capture_session *s, const char *request, uid_t asking, control_dump *dump, void *context,
+		       char *text, bool *known)
 {
 	char word[16], rest;
 	int pid;
@@ -198,8 +202,12 @@ static bool receive(struct control *c, char *request, struct sockaddr_un *from, 
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 	} extra;
 	struct iovec text = { request, CONTROL_TEXT - 1 };
-	struct msghdr message = { .msg_name = from, .msg_namelen = sizeof(*from), .msg_iov = &text, .msg_iovlen = 1,
-				  .msg_control = &extra, .msg_controllen = sizeof(extra) };
+	struct msghdr message = { .msg_name = from,
+				  .msg_namelen = sizeof(*from),
+				  .msg_iov = &text,
+				  .msg_iovlen = 1,
+				  .msg_control = &extra,
+				  .msg_controllen = sizeof(extra) };
 	ssize_t got = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *head = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
 	struct ucred sender;
@@ -209,7 +217,8 @@ static bool receive(struct control *c, char *request, struct sockaddr_un *from, 
 	request[got] = '\0';
 	*length = message.msg_namelen;
 	*asking = (uid_t)-1;
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_CREDENTIALS && head->cmsg_len == CMSG_LEN(sizeof(sender))) {
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_CREDENTIALS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(sender))) {
 		memcpy(&sender, CMSG_DATA(head), sizeof(sender));
 		*asking = sender.uid;
 	}
@@ -245,7 +254,8 @@ void control_answer(struct control *c, uint64_t ticket, bool written, const char
 
 		if (!w->ticket || w->ticket > ticket)
 			continue;
-		sendto(c->fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&w->from, w->length);
+		sendto(c->fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&w->from,
+		       w->length);
 		w->ticket = 0;
 	}
 }

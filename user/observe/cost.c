@@ -6,10 +6,10 @@
 #include "util/format.h"
 #include "util/log.h"
 
-#define MUCH 0.5  /* of what a thread runs: its own work takes twice as long */
+#define MUCH 0.5 /* of what a thread runs: its own work takes twice as long */
 #define MOST 0.99
-#define SOME 0.05 /* of its time: less does not matter, however little it runs */
-#define YOUNG_NS 100000000ULL /* of a thread heard of for less than this, a share says nothing */
+#define SOME 0.05              /* of its time: less does not matter, however little it runs */
+#define YOUNG_NS 100000000ULL  /* of a thread heard of for less than this, a share says nothing */
 #define GROWN_NS 2000000000ULL /* what lasts that long is no passing thing */
 
 uint64_t cost_own_cpu(void)
@@ -17,7 +17,8 @@ uint64_t cost_own_cpu(void)
 	struct rusage self;
 
 	getrusage(RUSAGE_SELF, &self);
-	return (self.ru_utime.tv_sec + self.ru_stime.tv_sec) * 1000000000ULL + (self.ru_utime.tv_usec + self.ru_stime.tv_usec) * 1000ULL;
+	return (self.ru_utime.tv_sec + self.ru_stime.tv_sec) * 1000000000ULL +
+	       (self.ru_utime.tv_usec + self.ru_stime.tv_usec) * 1000ULL;
 }
 
 void cost_begin(struct cost_meter *meter, uint64_t now)
@@ -87,10 +88,14 @@ static void warn_of(const struct cost_suspect *then, const struct cost_suspect *
 	double share = (double)(now->cost - then->cost) / (now->ran - then->ran);
 
 	if (share < MOST)
-		log_warn("probes take %.0f%% of what thread %u runs, so its own work takes about %.0f times as long: --max-overhead 5%% would limit that; "
-			 "^C lets it go", 100 * share, now->tid, 1 / (1 - share));
+		log_warn(
+			"probes take %.0f%% of what thread %u runs, so its own work takes about %.0f times as long: --max-overhead 5%% would limit that; "
+			"^C lets it go",
+			100 * share, now->tid, 1 / (1 - share));
 	else
-		log_warn("probes take nearly all of what thread %u runs: --max-overhead 5%% would limit that; ^C lets it go", now->tid);
+		log_warn(
+			"probes take nearly all of what thread %u runs: --max-overhead 5%% would limit that; ^C lets it go",
+			now->tid);
 }
 
 void cost_warn(struct cost_meter *meter, const struct capture_session *capture, uint64_t now)
@@ -102,7 +107,8 @@ void cost_warn(struct cost_meter *meter, const struct capture_session *capture, 
 	if (then->tid) {
 		capture_visit_threads(capture, find_suspect, &seen);
 		seen.ran = ran(seen.tid);
-		meter->warned = seen.ran > then->ran && seen.cost - then->cost > MUCH * (seen.ran - then->ran) && seen.cost - then->cost > SOME * (now - then->at);
+		meter->warned = seen.ran > then->ran && seen.cost - then->cost > MUCH * (seen.ran - then->ran) &&
+				seen.cost - then->cost > SOME * (now - then->at);
 		if (meter->warned)
 			warn_of(then, &seen);
 	}
@@ -117,7 +123,8 @@ static double of_all(const struct capture_totals *totals, uint64_t elapsed)
 	return totals->threads && elapsed ? 100.0 * totals->cost / elapsed / totals->threads : 0;
 }
 
-const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struct capture_session *capture, uint64_t now)
+const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struct capture_session *capture,
+		     uint64_t now)
 {
 	struct capture_totals totals = capture_totals(capture);
 	uint64_t cpu = cost_own_cpu();
@@ -129,8 +136,8 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	meter->tid = worst_thread.found.tid;
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of the worst", 100 * meter->worst);
-	snprintf(text, COST_SIZE, "cost %.2f%% of %zu threads' time%s; own CPU %.0f%%", of_all(&totals, now - meter->started),
-		 totals.threads, worst, own);
+	snprintf(text, COST_SIZE, "cost %.2f%% of %zu threads' time%s; own CPU %.0f%%",
+		 of_all(&totals, now - meter->started), totals.threads, worst, own);
 	meter->shown = now;
 	meter->cpu = cpu;
 	return text;
@@ -146,12 +153,15 @@ void cost_say(struct cost_meter *meter, const struct capture_session *capture, c
 	for (size_t i = 0; i < d->nthreads; i++)
 		system += d->threads[i].counted ? d->threads[i].system : 0;
 	if (system)
-		snprintf(kernel, sizeof(kernel), "; these threads' time in the kernel, probes included: %s", format_time(inside, system));
+		snprintf(kernel, sizeof(kernel), "; these threads' time in the kernel, probes included: %s",
+			 format_time(inside, system));
 
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
-	fprintf(stderr, "gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own CPU: %.2f s\n",
-		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel, cost_own_cpu() / 1e9);
+	fprintf(stderr,
+		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own CPU: %.2f s\n",
+		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel,
+		cost_own_cpu() / 1e9);
 }
 
 void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan)
@@ -175,7 +185,9 @@ void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan
 	if (!site || most.call <= without + without / 5 || most.links < 2 * *said)
 		return;
 	*said = most.links;
-	log_warn("%u processes have probes of their own in %s: a probed call costs each of them %s, where it would be %s for one alone. One probe for all "
-		 "(--scope=file) costs %s, but slows down every process on this machine that uses this file", most.links + 1, log_safe(site->image->path),
-		 format_time(with, most.call), format_time(alone, without), alone);
+	log_warn(
+		"%u processes have probes of their own in %s: a probed call costs each of them %s, where it would be %s for one alone. One probe for all "
+		"(--scope=file) costs %s, but slows down every process on this machine that uses this file",
+		most.links + 1, log_safe(site->image->path), format_time(with, most.call), format_time(alone, without),
+		alone);
 }

@@ -2,12 +2,13 @@
 /*
  * files.c - files that change while they have probes.
  *
- * A probe belongs to a place in a file, and the kernel arms it in whoever maps the file later: with other contents that is a breakpoint in the midst of
- * some instruction, and harm. Packages put a new file in the place of the old one, but cp writes into it, and in months somebody does. So each file with
- * probes is watched (inotify), and at the first write its probes come out. Whoever maps it from then on has a new file.
+ * A probe belongs to a place in a file, and the kernel arms it in whoever maps the file later: with other contents that
+ * is a breakpoint in the midst of some instruction, and harm. Packages put a new file in the place of the old one, but
+ * cp writes into it, and in months somebody does. So each file with probes is watched (inotify), and at the first write
+ * its probes come out. Whoever maps it from then on has a new file.
  *
- * And a file that has been deleted would still take its room on the disk, and keep its file system busy, for as long as it has probes: where no process
- * that is observed maps it any more, it is let go.
+ * And a file that has been deleted would still take its room on the disk, and keep its file system busy, for as long as
+ * it has probes: where no process that is observed maps it any more, it is let go.
  */
 #include "observe/files.h"
 
@@ -30,10 +31,11 @@ struct watched_file {
 struct file_watch {
 	struct file_events events;
 	int inotify;
-	struct watched_file *files; size_t nfiles, room;
-	size_t images_seen;      /* of the plan: watched, or without probes */
-	bool some_deleted;       /* there is reason for a sweep */
-	size_t deleted;          /* files that were, and are in use: by the last sweep */
+	struct watched_file *files;
+	size_t nfiles, room;
+	size_t images_seen; /* of the plan: watched, or without probes */
+	bool some_deleted;  /* there is reason for a sweep */
+	size_t deleted;     /* files that were, and are in use: by the last sweep */
 };
 
 int file_watch_new(struct file_watch **result, const struct file_events *events)
@@ -77,7 +79,8 @@ int file_watch_take(struct file_watch *w, const struct plan *plan)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->fd);
 		wd = inotify_add_watch(w->inotify, path, IN_MODIFY | IN_ATTRIB);
 		if (wd < 0)
-			log_warn("%s: is not watched: %s: do not write over it while it has probes", log_safe(image->path), strerror(errno));
+			log_warn("%s: is not watched: %s: do not write over it while it has probes",
+				 log_safe(image->path), strerror(errno));
 		else
 			w->files[w->nfiles++] = (struct watched_file){ wd, image };
 	}
@@ -106,8 +109,10 @@ static void let_go_changed(struct file_watch *w, int wd)
 	for (size_t i = 0; i < w->nfiles; i++) {
 		if (w->files[i].wd != wd)
 			continue;
-		log_warn("%s: was written over while it was observed: its probes are out, they were meant for what was there before; programs that are "
-			 "started from now on are observed again", log_safe(w->files[i].image->path));
+		log_warn(
+			"%s: was written over while it was observed: its probes are out, they were meant for what was there before; programs that are "
+			"started from now on are observed again",
+			log_safe(w->files[i].image->path));
 		w->events.changed(w->events.context, let_go(w, i));
 		return;
 	}
@@ -160,7 +165,8 @@ void file_watch_sweep(struct file_watch *w)
 			i++;
 			continue;
 		}
-		log_info("%s: has been deleted, and nobody maps it any more: its probes are out", log_safe(image->path));
+		log_info("%s: has been deleted, and nobody maps it any more: its probes are out",
+			 log_safe(image->path));
 		w->events.deleted(w->events.context, let_go(w, i));
 	}
 }

@@ -11,9 +11,11 @@ struct file_watch;
 
 /* What somebody has to do where the probes of a file are out. The image is the plan's. */
 struct file_events {
-	/* It has been written over: its probes are to come out, they were meant for what was there before. That it happened has been said. */
+	/* It has been written over: its probes are to come out, they were meant for what was there before. That it
+	 * happened has been said. */
 	void (*changed)(void *context, struct image *image);
-	/* Asked by file_watch_sweep(), of a file that was deleted: does anybody who is observed map it? In doubt yes. */
+	/* Asked by file_watch_sweep(), of a file that was deleted: does anybody who is observed map it? In doubt yes.
+	 */
 	bool (*in_use)(void *context, const struct image *image);
 	/* Nobody does: its probes are to come out. */
 	void (*deleted)(void *context, struct image *image);

@@ -4,20 +4,20 @@
  *
  * Who sees what, from when on:
  *
- *   fork      The kernel side makes each child of an observed process a target before it runs (bpf/process.bpf.c). Where probes
- *             are for everybody who maps the file, nothing is missed. Where each process has links of its own, the child of a
- *             held process stands still until it has them (command.c); any other child gets them when the fork is told, and
- *             until then it is not seen.
- *   exec      Links go with the process, and probes with the file: a program that maps nothing unknown is seen from its first
- *             call. What is unknown is looked for while the process is held, or else when the exec is told. If not the first
- *             thread called exec, links are void and are made anew.
- *   dlopen    Known files are armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is probed
- *             in each process, and its mappings are looked through when it is given. A static program and musl have no such
- *             sign. A process that lives for less than YOUNG_NS has no probe there unless it was looked at for other reasons;
- *             nor have children before Linux 6.6.
+ *   fork      The kernel side makes each child of an observed process a target before it runs (bpf/process.bpf.c).
+ * Where probes are for everybody who maps the file, nothing is missed. Where each process has links of its own, the
+ * child of a held process stands still until it has them (command.c); any other child gets them when the fork is told,
+ * and until then it is not seen. exec      Links go with the process, and probes with the file: a program that maps
+ * nothing unknown is seen from its first call. What is unknown is looked for while the process is held, or else when
+ * the exec is told. If not the first thread called exec, links are void and are made anew. dlopen    Known files are
+ * armed by the kernel. For others, the linker's own sign to debuggers (_dl_debug_state) is probed in each process, and
+ * its mappings are looked through when it is given. A static program and musl have no such sign. A process that lives
+ * for less than YOUNG_NS has no probe there unless it was looked at for other reasons; nor have children before
+ * Linux 6.6.
  *
  * Every time that probes come late, the time from the event (by the kernel's clock) to the moment they are in is put to
- * account: how often, the longest, the sum, told at the end; and each such window with its process and file, in the recording.
+ * account: how often, the longest, the sum, told at the end; and each such window with its process and file, in the
+ * recording.
  *
  * Processes are looked at by number, which may belong to another one by then: what started later than the event is
  * another process, and links to one that has ended meanwhile are removed at once.
@@ -40,19 +40,19 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define YOUNG_NS 20000000ULL     /* processes that live shorter get no probe on their linker */
+#define YOUNG_NS 20000000ULL /* processes that live shorter get no probe on their linker */
 #define YOUNG_MOST 4096
-#define LINKERS_OF_PERF 4        /* processes whose linkers are probed where each probe is a perf event */
+#define LINKERS_OF_PERF 4 /* processes whose linkers are probed where each probe is a perf event */
 
 /* An event that calls for a look. */
 struct pending {
 	pid_t pid;
-	uint64_t since;         /* ns; the first of them */
+	uint64_t since; /* ns; the first of them */
 	bool other_thread;
-	bool young;             /* only for the linker's sake, and not before it has lived a while */
-	bool held;              /* it gets all it needs when it asks (command.c) */
-	const char *after;      /* what it did: "fork" */
-	bool settled;           /* all that it needs is mapped by then */
+	bool young;        /* only for the linker's sake, and not before it has lived a while */
+	bool held;         /* it gets all it needs when it asks (command.c) */
+	const char *after; /* what it did: "fork" */
+	bool settled;      /* all that it needs is mapped by then */
 };
 
 struct follow {
@@ -86,8 +86,9 @@ int follow_new(struct follow **result, struct job *job)
 	if (err == -ENOMEM)
 		return err;
 	if (err)
-		log_warn("files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify): do not write over libraries while they have probes",
-			 strerror(-err));
+		log_warn(
+			"files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify): do not write over libraries while they have probes",
+			strerror(-err));
 	return 0;
 }
 
@@ -174,12 +175,13 @@ bool follow_linker(struct follow *f, pid_t pid, bool at_start)
 	struct process *process = capture_process(f->job->capture, pid);
 
 	/*
-	 * Where a probe takes long to remove, and others wait for that: short-lived children would be held up for it, and leaving
-	 * many processes would take long for the sake of something rare.
+	 * Where a probe takes long to remove, and others wait for that: short-lived children would be held up for it,
+	 * and leaving many processes would take long for the sake of something rare.
 	 */
 	if (kernel_rung(f->job->kernel) == RUNG_PERF && (!at_start || f->job->npids > LINKERS_OF_PERF))
 		return false;
-	return process && !capture_left_out(f->job->capture, pid) && attach_linker(f->job->kernel, f->job->plan, process) > 0;
+	return process && !capture_left_out(f->job->capture, pid) &&
+	       attach_linker(f->job->kernel, f->job->plan, process) > 0;
 }
 
 /* --- looking ----------------------------------------------------------- */
@@ -252,10 +254,11 @@ static void note_window(struct follow *f, const struct pending *event, const str
 }
 
 /*
- * What it maps had its probes only after the event, whoever they were put in for: each such file is a blind window. of_old: also where they went in before
- * the look that began at `look`. own: it has got links of its own just now.
+ * What it maps had its probes only after the event, whoever they were put in for: each such file is a blind window.
+ * of_old: also where they went in before the look that began at `look`. own: it has got links of its own just now.
  */
-static void note_late(struct follow *f, const struct pending *event, const struct process *process, uint64_t look, bool of_old, bool own)
+static void note_late(struct follow *f, const struct pending *event, const struct process *process, uint64_t look,
+		      bool of_old, bool own)
 {
 	struct plan *plan = f->job->plan;
 	uint64_t now = clock_monotonic(), after = of_old ? event->since : look, last = 0;
@@ -304,7 +307,11 @@ static void look_late(struct follow *f, const struct pending *event)
 	case ADMITTED:
 		break;
 	case ADMITTED_LATER:
-		call_for_look(f, (struct pending){ .pid = event->pid, .since = event->since, .after = event->after, .young = true, .settled = true });
+		call_for_look(f, (struct pending){ .pid = event->pid,
+						   .since = event->since,
+						   .after = event->after,
+						   .young = true,
+						   .settled = true });
 		return;
 	case NOT_ADMITTED:
 		if (capture_left_out(job->capture, event->pid))
@@ -413,10 +420,14 @@ static void on_fork(void *context, pid_t pid, pid_t parent, uint64_t time, bool 
 	if (is_launchers(f, parent))
 		return; /* until it becomes another program it is what its parent is */
 	capture_add_child(f->job->capture, pid, parent, time);
-	call_for_look(f, (struct pending){
-		.pid = pid, .since = time, .held = held, .after = "fork",
-		.young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
-	});
+	call_for_look(f,
+		      (struct pending){
+			      .pid = pid,
+			      .since = time,
+			      .held = held,
+			      .after = "fork",
+			      .young = held || has_own(f->job, pid) || !attach_needs_own(f->job->plan, &f->job->attach),
+		      });
 }
 
 static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
@@ -431,8 +442,13 @@ static void on_exec(void *context, pid_t pid, bool other_thread, uint64_t time)
 		return; /* a launcher's child: it was not known until now */
 	}
 	call_for_look(f, (struct pending){
-		.pid = pid, .since = time, .after = "exec", .young = held, .held = held, .other_thread = other_thread && !held,
-	});
+				 .pid = pid,
+				 .since = time,
+				 .after = "exec",
+				 .young = held,
+				 .held = held,
+				 .other_thread = other_thread && !held,
+			 });
 }
 
 static void on_stranger(void *context, pid_t pid)
@@ -445,7 +461,8 @@ static void on_stranger(void *context, pid_t pid)
 static void on_mapped(void *context, pid_t pid, uint64_t time, bool held)
 {
 	if (!held) /* else it is looked at before it goes on (command.c) */
-		call_for_look(context, (struct pending){ .pid = pid, .since = time, .after = "dlopen", .settled = true });
+		call_for_look(context,
+			      (struct pending){ .pid = pid, .since = time, .after = "dlopen", .settled = true });
 }
 
 static void on_end(void *context, pid_t pid, int exit_code)
@@ -466,7 +483,12 @@ static void on_end(void *context, pid_t pid, int exit_code)
 struct capture_events follow_events(struct follow *f)
 {
 	return (struct capture_events){
-		.forked = on_fork, .execed = on_exec, .mapped = on_mapped, .stranger = on_stranger, .exited = on_end, .context = f,
+		.forked = on_fork,
+		.execed = on_exec,
+		.mapped = on_mapped,
+		.stranger = on_stranger,
+		.exited = on_end,
+		.context = f,
 	};
 }
 

@@ -17,10 +17,10 @@ struct follow;
 
 /* What came later than the start, and what was missed of it. */
 struct follow_account {
-	size_t processes;          /* that were forked meanwhile */
-	size_t late;               /* times that probes came late: after a fork, an exec, a library loaded */
-	uint64_t longest, total;   /* ns; from then until they were in */
-	size_t unseen;             /* times that a process had ended before it could be looked at */
+	size_t processes;        /* that were forked meanwhile */
+	size_t late;             /* times that probes came late: after a fork, an exec, a library loaded */
+	uint64_t longest, total; /* ns; from then until they were in */
+	size_t unseen;           /* times that a process had ended before it could be looked at */
 };
 
 /* 0 or -ENOMEM. */
@@ -29,13 +29,15 @@ void follow_free(struct follow *follow);
 /* What the capture tells while it drains. */
 struct capture_events follow_events(struct follow *follow);
 
-/* The process maps something that may be new: plans it and puts the probes in, for all whom they concern. *added: there were some. 0 or -errno. */
+/* The process maps something that may be new: plans it and puts the probes in, for all whom they concern. *added: there
+ * were some. 0 or -errno. */
 int follow_look(struct follow *follow, pid_t pid, bool *added);
 /* The process has links of its own from now on, if the plan has any such sites. 0 or -errno (-ESRCH: ended). */
 int follow_give_own(struct follow *follow, pid_t pid);
 /* It has them no more. */
 void follow_take_own(struct follow *follow, pid_t pid);
-/* Tells when the process loads libraries, if its linker says so. at_start: it is observed from the start. True: from now on. */
+/* Tells when the process loads libraries, if its linker says so. at_start: it is observed from the start. True: from
+ * now on. */
 bool follow_linker(struct follow *follow, pid_t pid, bool at_start);
 /* It was forked before forks were told, or by a launcher: as if its fork had been told just now. */
 void follow_missed(struct follow *follow, pid_t pid);

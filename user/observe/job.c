@@ -2,8 +2,8 @@
 /*
  * job.c - which processes are observed, from the first look to the end.
  *
- * Two ways in: processes that run already (-p), here, and a command that we start (command.c). What comes of them later is for
- * follow.c.
+ * Two ways in: processes that run already (-p), here, and a command that we start (command.c). What comes of them later
+ * is for follow.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define FEW_PROCESSES 4   /* up to here each has its own links: no trap for bystanders, hits hardly dearer */
+#define FEW_PROCESSES 4 /* up to here each has its own links: no trap for bystanders, hits hardly dearer */
 
 /* --- processes that run already ---------------------------------------- */
 
@@ -106,8 +106,9 @@ static void drop_unknown(struct job *job)
 
 		for (size_t m = 0; m < process->nmappings && !known; m++) {
 			const struct mapping *mapping = &process->mappings[m];
-			const struct image *image = mapping->executable && mapping->inode ?
-				plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+			const struct image *image = mapping->executable && mapping->inode
+							    ? plan_image(job->plan, mapping->device, mapping->inode)
+							    : NULL;
 
 			for (size_t s = 0; image && s < job->plan->nsites && !known; s++)
 				known = job->plan->sites[s].image == image;
@@ -136,8 +137,9 @@ static const struct image *forking_program(const struct job *job, const struct p
 {
 	for (size_t m = 0; m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(job->plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(job->plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		if (forks_ranks(job, image))
 			return image;
@@ -182,7 +184,8 @@ static int forked_rank(const struct job *job, const struct process *process, con
 	return rank;
 }
 
-/* Is a process whose children, from `first` on, are ranks one itself? Where it only waits for them it has no number, or that of one of them. */
+/* Is a process whose children, from `first` on, are ranks one itself? Where it only waits for them it has no number, or
+ * that of one of them. */
 static bool is_rank_too(const struct job *job, const struct process *process, const struct image *program, size_t first)
 {
 	int own = forked_rank(job, process, program);
@@ -224,11 +227,13 @@ static int nothing_known(const struct job *job)
 		return 0;
 	}
 	if (job->nprocesses == 1)
-		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
-			  "looked for", job->processes[0]->pid,
-			  log_safe(job->processes[0]->name), job->processes[0]->pid);
+		log_error(
+			"%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
+			"looked for",
+			job->processes[0]->pid, log_safe(job->processes[0]->name), job->processes[0]->pid);
 	else
-		log_error("none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
+		log_error(
+			"none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
 	return -ENOENT;
 }
 
@@ -239,8 +244,10 @@ int job_check_functions(struct job *job)
 	const char *not_found = plan_not_found(job->plan);
 
 	if (!err && not_found) {
-		log_error("-F %s: no function of the program has such a name: inlined functions have none; those of a library are asked for with "
-			  "its name, as in -F 'libsolver.so*:%s'", log_safe(not_found), log_safe(not_found));
+		log_error(
+			"-F %s: no function of the program has such a name: inlined functions have none; those of a library are asked for with "
+			"its name, as in -F 'libsolver.so*:%s'",
+			log_safe(not_found), log_safe(not_found));
 		return -ENOENT;
 	}
 
@@ -249,8 +256,8 @@ int job_check_functions(struct job *job)
 
 		if (absent->function->model != model)
 			continue;
-		log_error("-e %s: %s: 'gaspbpf list -p PID -e ...' tells what was looked at", log_safe(absent->function->symbol),
-			  absence_text(absent->why));
+		log_error("-e %s: %s: 'gaspbpf list -p PID -e ...' tells what was looked at",
+			  log_safe(absent->function->symbol), absence_text(absent->why));
 		return -ENOENT;
 	}
 	return err;
@@ -289,7 +296,11 @@ int job_load(struct job *job, uint64_t ring_bytes)
 void job_give_up_rights(struct job *job, const struct text_list *written)
 {
 	struct kept_process *kept = calloc(job->nstarted + 1, sizeof(*kept));
-	struct rights_later later = { .written = written, .control = job->control, .hold = job->hold, .processes = kept, .nprocesses = job->nstarted };
+	struct rights_later later = { .written = written,
+				      .control = job->control,
+				      .hold = job->hold,
+				      .processes = kept,
+				      .nprocesses = job->nstarted };
 
 	if (!kept) {
 		log_info("rights are kept: out of memory");
@@ -324,15 +335,17 @@ int job_prepare(struct job *job)
 		return err;
 	kernel_filter(job->kernel, job->attach.file || job->attach.file_alone);
 	job->plan->sessions = kernel_rung(job->kernel) == RUNG_SESSION;
-	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too. */
+	/* Where a call cannot decline its return, a probe for everybody is in processes that nobody has looked at, too.
+	 */
 	job->plan->cautious[false] = !job->plan->sessions && job->attach.file;
 	job->plan->cautious[true] = !job->plan->sessions && job->attach.file_alone;
-	err = plan_set_choosing(job->plan, job->plan->sessions && job->attach.file, job->plan->sessions && job->attach.file_alone);
+	err = plan_set_choosing(job->plan, job->plan->sessions && job->attach.file,
+				job->plan->sessions && job->attach.file_alone);
 	if (err)
 		return err;
 	events = follow_events(job->follow);
 	kernel_costs(job->kernel, &job->costs);
-	for (int class = 0; class < SITE_CLASSES; class++) {
+	for (int class = 0; class < SITE_CLASSES; class ++) {
 		job->definitions.run.cost_ns[class] = job->costs.call[class];
 		job->definitions.run.skipped_ns[class] = job->costs.skipped[class];
 		job->definitions.run.floor_ns[class] = job->costs.floor[class];
@@ -394,7 +407,8 @@ int job_attach(struct job *job, enum scope scope)
 	/* What everything maps is never probed for everybody unless asked: it would slow down the whole machine. */
 	job->attach.file_alone = scope == SCOPE_FILE;
 	/* How many a launcher will start is not known. */
-	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids) && translators_allow(EACH_BY_ITSELF));
+	job->attach.file = scope == SCOPE_FILE || (scope == SCOPE_AUTO && (job->npids > FEW_PROCESSES || !job->npids) &&
+						   translators_allow(EACH_BY_ITSELF));
 	job->attach.pids = job->pids;
 	job->attach.npids = job->npids;
 	err = job_prepare(job);

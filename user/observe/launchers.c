@@ -2,17 +2,19 @@
 /*
  * launchers.c - which processes of a job are no part of it.
  *
- * A command is seldom the job itself: a shell runs a script that runs timeout that runs a launcher that starts the ranks, with a cp and a sed in
- * between. Threads that a launcher has for itself, and what it allocates, would stand among those of the ranks in every figure. So it is left out:
+ * A command is seldom the job itself: a shell runs a script that runs timeout that runs a launcher that starts the
+ * ranks, with a cp and a sed in between. Threads that a launcher has for itself, and what it allocates, would stand
+ * among those of the ranks in every figure. So it is left out:
  *
- *   launcher   What can be told to be one by what it is (user/target/launcher.c) gets no probes at all. Others turn out to be launchers: they map no
- *              parallel runtime, and something that they have started does.
- *   beside     Models that join alone are for jobs without a parallel runtime. Whether there is one is not known before a process maps it. When one
- *              does, all that map none and were not started by one that does are no part of the job any more, from their start on.
+ *   launcher   What can be told to be one by what it is (user/target/launcher.c) gets no probes at all. Others turn out
+ * to be launchers: they map no parallel runtime, and something that they have started does. beside     Models that join
+ * alone are for jobs without a parallel runtime. Whether there is one is not known before a process maps it. When one
+ *              does, all that map none and were not started by one that does are no part of the job any more, from
+ * their start on.
  *
- * For both, what was told of them is passed over by everybody (capture_leave_out()), and their own links come out. Where models that join alone
- * were asked for, nobody is beside. What was started by a process with a runtime belongs to it. A process that becomes another program, or
- * loads a runtime, is judged anew.
+ * For both, what was told of them is passed over by everybody (capture_leave_out()), and their own links come out.
+ * Where models that join alone were asked for, nobody is beside. What was started by a process with a runtime belongs
+ * to it. A process that becomes another program, or loads a runtime, is judged anew.
  *
  * One that may load a runtime while it runs (an interpreter) is watched up to its end before it is said to be beside.
  */
@@ -36,8 +38,8 @@
 /* A process that is observed. */
 struct member {
 	pid_t pid;
-	bool runtime;  /* it maps a parallel one */
-	bool below;    /* else: one that does has started it */
+	bool runtime; /* it maps a parallel one */
+	bool below;   /* else: one that does has started it */
 	UT_hash_handle hh;
 };
 
@@ -45,7 +47,8 @@ struct launchers {
 	struct job *job;
 	struct launcher_files *files;
 	struct member *members;
-	uint32_t *ended; size_t nended, ended_room; /* definitions of processes that have ended, and mapped no runtime */
+	uint32_t *ended;
+	size_t nended, ended_room; /* definitions of processes that have ended, and mapped no runtime */
 	bool active;
 	bool parallel; /* there was a member with a runtime */
 };
@@ -73,7 +76,7 @@ void launchers_free(struct launchers *l)
 
 	if (!l)
 		return;
-	HASH_ITER(hh, l->members, member, next)
+	HASH_ITER (hh, l->members, member, next)
 		forget(l, member);
 	launcher_files_free(l->files);
 	free(l->ended);
@@ -251,10 +254,13 @@ static bool maps_runtime(const struct launchers *l, const struct process *proces
 
 	for (size_t i = 0; i < process->nmappings; i++) {
 		const struct mapping *mapping = &process->mappings[i];
-		const struct image *image = mapping->executable && mapping->inode ? plan_image(plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		for (size_t m = 0; image && m < models_count(plan->models); m++)
-			if (is_parallel(models_at(plan->models, m)) && plan_model_applies(models_at(plan->models, m), image))
+			if (is_parallel(models_at(plan->models, m)) &&
+			    plan_model_applies(models_at(plan->models, m), image))
 				return true;
 	}
 	return false;
@@ -298,7 +304,7 @@ static void leave_others_out(struct launchers *l, pid_t pid)
 	bool asked = alone_is_asked(l);
 	struct member *member, *next;
 
-	HASH_ITER(hh, l->members, member, next) {
+	HASH_ITER (hh, l->members, member, next) {
 		if (member->runtime || member->below)
 			continue;
 		if (is_below(pid, member->pid))
@@ -357,7 +363,7 @@ void launchers_finish(struct launchers *l)
 {
 	struct member *member, *next;
 
-	HASH_ITER(hh, l->members, member, next)
+	HASH_ITER (hh, l->members, member, next)
 		if (is_beside(l, member))
 			capture_leave_out(l->job->capture, member->pid, LEFT_OUT_BESIDE);
 }

@@ -16,7 +16,8 @@ struct process;
 int launchers_new(struct launchers **launchers, struct job *job);
 void launchers_free(struct launchers *launchers);
 
-/* A command was started, or a launcher was named: from now on some are left out. Else everything that follows does nothing. */
+/* A command was started, or a launcher was named: from now on some are left out. Else everything that follows does
+ * nothing. */
 void launchers_begin(struct launchers *launchers);
 /* Is it one, by what it is? False with --all-processes. */
 bool launchers_is_one(struct launchers *launchers, const struct process *process);

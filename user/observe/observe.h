@@ -2,8 +2,9 @@
 /*
  * observe.h - the door of user/observe: a job that is observed, its processes, and everything that is alive meanwhile.
  *
- * In this order: the caller fills in models, plan and what it wishes (struct job); job_open() and job_attach(), or job_start() for a command; job_serve() while
- * job_alive(); job_leave(); capture_finish(), where calls still in progress are to be told; job_free().
+ * In this order: the caller fills in models, plan and what it wishes (struct job); job_open() and job_attach(), or
+ * job_start() for a command; job_serve() while job_alive(); job_leave(); capture_finish(), where calls still in
+ * progress are to be told; job_free().
  */
 #ifndef GASPBPF_OBSERVE_H
 #define GASPBPF_OBSERVE_H
@@ -19,7 +20,7 @@ enum scope { SCOPE_AUTO, SCOPE_PROCESS, SCOPE_FILE };
 /* Who observes it. All members may be NULL. */
 struct job_user {
 	void (*ended)(void *context, pid_t pid, int status); /* a process has; as wait(2) gives it */
-	control_dump *dump;       /* 'gaspbpf control dump' */
+	control_dump *dump;                                  /* 'gaspbpf control dump' */
 	void *context;
 };
 
@@ -30,36 +31,37 @@ struct job {
 	struct definitions definitions;
 	struct capture_session *capture;
 	struct attach_scope attach;
-	pid_t *pids;              /* observed at the start; from then on those with links of their own */
+	pid_t *pids; /* observed at the start; from then on those with links of their own */
 	size_t npids;
 	struct process **processes; /* looked at, not yet given to the capture */
 	size_t nprocesses;
-	size_t nobserved;         /* processes at the start */
-	struct follow *follow;    /* what comes after the start */
-	struct ranks *ranks;      /* that come later; NULL: a command was started */
-	struct launchers *launchers; /* they, and others, are no part of the job */
-	bool all_processes;       /* but then they are */
-	struct control *control;  /* by it others talk to us; NULL: they cannot */
-	const struct kept_process *started; /* processes that were started for it, before rights are given up, and are to be ended (util/keeper.h) */
+	size_t nobserved;                   /* processes at the start */
+	struct follow *follow;              /* what comes after the start */
+	struct ranks *ranks;                /* that come later; NULL: a command was started */
+	struct launchers *launchers;        /* they, and others, are no part of the job */
+	bool all_processes;                 /* but then they are */
+	struct control *control;            /* by it others talk to us; NULL: they cannot */
+	const struct kept_process *started; /* processes that were started for it, before rights are given up, and are
+					       to be ended (util/keeper.h) */
 	size_t nstarted;
 	struct job_user user;
-	pid_t command;            /* started by us; 0: none */
-	bool callers;             /* of calls in progress it is wanted where they came from */
-	bool hold_children;       /* of the command, so that nothing of them is missed */
-	struct hold *hold;        /* NULL: nothing is held */
+	pid_t command;      /* started by us; 0: none */
+	bool callers;       /* of calls in progress it is wanted where they came from */
+	bool hold_children; /* of the command, so that nothing of them is missed */
+	struct hold *hold;  /* NULL: nothing is held */
 	bool command_ended;
-	int command_status;       /* then; as wait(2) gives it */
+	int command_status;             /* then; as wait(2) gives it */
 	struct translators translators; /* beside it */
 	struct probe_costs costs;
-	int wake;                 /* job_listen() */
-	uint64_t checked;         /* ns; when the processes were looked at last */
+	int wake;         /* job_listen() */
+	uint64_t checked; /* ns; when the processes were looked at last */
 };
 
 /* Loads the kernel side, with job->callers: no probe is in yet, and nothing was looked at. 0 or -errno, said. */
 int job_load(struct job *job, uint64_t ring_bytes);
 /*
- * Where that works, all rights are given up: nothing that a target made is looked at with them. Files are then written in the folders of
- * `written` only.
+ * Where that works, all rights are given up: nothing that a target made is looked at with them. Files are then written
+ * in the folders of `written` only.
  */
 void job_give_up_rights(struct job *job, const struct text_list *written);
 /* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */
@@ -68,27 +70,30 @@ int job_add_pids(struct job *job, const struct pid_list *list);
  * Both, and in between all rights are given up (job_give_up_rights()).
  */
 int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written);
-/* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT, said, or -ENOMEM. */
+/* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT,
+ * said, or -ENOMEM. */
 int job_check_functions(struct job *job);
 /* Now that job->attach says for whom probes are to be: makes the rest ready for it. 0 or -errno, said. */
 int job_prepare(struct job *job);
 /* Puts the probes in. 0 or -errno, said. */
 int job_attach(struct job *job, enum scope scope);
 /*
- * Starts a command under observation: held until its probes are in, then let go. Once it is held all rights are given up (job_give_up_rights()).
- * 0 or -errno, said.
+ * Starts a command under observation: held until its probes are in, then let go. Once it is held all rights are given
+ * up (job_give_up_rights()). 0 or -errno, said.
  */
-int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes, const struct text_list *written);
+int job_start(struct job *job, char *const argv[], enum scope scope, uint64_t ring_bytes,
+	      const struct text_list *written);
 /* From here on calls are seen: job_attach() and job_start() end with it. */
 void job_begin(struct job *job);
 /* These wake job_serve() up, too; the rest does by itself. Those below 0 are left out. 0 or -errno, not said. */
 int job_listen(struct job *job, const int *descriptors, size_t count);
 /*
- * Waits a moment, 20 ms at most, and does all that has come meanwhile: drains the rings, answers what is held and who asks, keeps the cost down, follows
- * children and libraries.
+ * Waits a moment, 20 ms at most, and does all that has come meanwhile: drains the rings, answers what is held and who
+ * asks, keeps the cost down, follows children and libraries.
  */
 void job_serve(struct job *job);
-/* Takes the probes out, when all that was seen has been told. Of a command that was started see job_status(). show: as in attach_remove_all(). */
+/* Takes the probes out, when all that was seen has been told. Of a command that was started see job_status(). show: as
+ * in attach_remove_all(). */
 void job_leave(struct job *job, void (*show)(size_t done, size_t all));
 /* The exit status of the command, as a shell has it; 0 where there is none, or it runs on. */
 int job_status(const struct job *job);

@@ -2,13 +2,15 @@
 /*
  * ranks.c - ranks that a launcher starts while we are on our way to it, or later.
  *
- * From the look at /proc that finds the ranks to the moment when the kernel side tells of forks it takes a while (files are read, probes are
- * placed), and a launcher on a busy machine takes as long to start all of its ranks. What was forked in between nobody tells. So who is
- * there is noted before the first look; when forks are told, who has come since is taken for what a fork would have been.
- * Whoever forks between that look and its own entry into the set of targets is found by one more look, so that goes on until one shows nobody new.
+ * From the look at /proc that finds the ranks to the moment when the kernel side tells of forks it takes a while (files
+ * are read, probes are placed), and a launcher on a busy machine takes as long to start all of its ranks. What was
+ * forked in between nobody tells. So who is there is noted before the first look; when forks are told, who has come
+ * since is taken for what a fork would have been. Whoever forks between that look and its own entry into the set of
+ * targets is found by one more look, so that goes on until one shows nobody new.
  *
- * A launcher is followed for its forks alone. It and what is below it are targets of the kernel side, and what they start is of interest once it
- * has become another program (follow.c asks launchers.c then). So a script is followed to its end, from one job that it runs to the next.
+ * A launcher is followed for its forks alone. It and what is below it are targets of the kernel side, and what they
+ * start is of interest once it has become another program (follow.c asks launchers.c then). So a script is followed to
+ * its end, from one job that it runs to the next.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,8 +29,8 @@
 /* A process that was asked for. */
 struct asked {
 	pid_t pid;
-	bool launches;       /* what it starts is observed in its place */
-	pid_t *below;        /* all that were seen below it; in ascending order */
+	bool launches; /* what it starts is observed in its place */
+	pid_t *below;  /* all that were seen below it; in ascending order */
 	size_t nbelow;
 };
 

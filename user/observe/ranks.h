@@ -17,7 +17,8 @@ void ranks_free(struct ranks *ranks);
 void ranks_launches(struct ranks *ranks, pid_t launcher);
 /* Is there a launcher among those that were asked for? False where nobody was (NULL). */
 bool ranks_launched(const struct ranks *ranks);
-/* Once the kernel side follows: what was started meanwhile is observed, too, and launchers will tell of more. 0 or -errno. */
+/* Once the kernel side follows: what was started meanwhile is observed, too, and launchers will tell of more. 0 or
+ * -errno. */
 int ranks_catch_up(struct ranks *ranks, struct job *job);
 
 #endif

@@ -63,7 +63,8 @@ static int open_by_reader(const char *path)
 	return fd;
 }
 
-/* User 0 becomes another one, for whom files are made and removed, and processes are ended, by a process of their own. */
+/* User 0 becomes another one, for whom files are made and removed, and processes are ended, by a process of their own.
+ */
 static bool leave_user_0(char *const *folders, const struct rights_later *later, const char *socket)
 {
 	static const char *const nowhere[] = { NULL };
@@ -72,8 +73,13 @@ static bool leave_user_0(char *const *folders, const struct rights_later *later,
 	int error = files ? caller_find(&caller) : -ENOMEM;
 
 	if (!error) {
-		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders, .suffix = ".gasp", .files = files, .left = socket,
-			.processes = later->processes, .nprocesses = later->nprocesses, .caller = &caller });
+		error = keeper_start(&(struct keeping){ .folders = (const char *const *)folders,
+							.suffix = ".gasp",
+							.files = files,
+							.left = socket,
+							.processes = later->processes,
+							.nprocesses = later->nprocesses,
+							.caller = &caller });
 		caller_free(&caller);
 	}
 	free(files);
@@ -87,14 +93,16 @@ static bool give_up(const struct rights_later *later)
 {
 	const char *socket = control_path(later->control);
 	char **folders = folders_of(later->written, socket);
-	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders) : leave_user_0(folders, later, socket));
+	bool done = folders && (geteuid() ? keep_no_privileges((const char *const *)folders)
+					  : leave_user_0(folders, later, socket));
 
 	done = done && (!later->hold || hold_give_up_rights(later->hold));
 
 	if (done)
 		log_info("all rights are given up: others read for it");
 	else
-		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer", strerror(errno));
+		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer",
+			 strerror(errno));
 	folders_free(folders);
 	return done;
 }

@@ -2,8 +2,8 @@
 /*
  * serve.c - while a job is observed: one turn of whoever observes it, and leaving.
  *
- * Order matters at the end. The kernel side is told to stop first (at once, for all probes), then what is held is let go, then the rings are drained, then the
- * probes are taken out.
+ * Order matters at the end. The kernel side is told to stop first (at once, for all probes), then what is held is let
+ * go, then the rings are drained, then the probes are taken out.
  */
 #include <sys/wait.h>
 
@@ -63,5 +63,6 @@ int job_status(const struct job *job)
 {
 	if (!job->command_ended)
 		return 0;
-	return WIFSIGNALED(job->command_status) ? 128 + WTERMSIG(job->command_status) : WEXITSTATUS(job->command_status);
+	return WIFSIGNALED(job->command_status) ? 128 + WTERMSIG(job->command_status)
+						: WEXITSTATUS(job->command_status);
 }

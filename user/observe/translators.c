@@ -2,13 +2,14 @@
 /*
  * translators.c - programs that translate others: valgrind's tools, qemu-user, and the like.
  *
- * A probe is a breakpoint in a process's memory. The processor stops at it and the kernel goes on from there. But who reads the code and translates it,
- * translates the breakpoint, too, and the program that it runs gets a SIGTRAP that nobody handles. A probe for everybody who maps a file is in such a process
- * as in any other, observed or not. So while one lives, probes for everybody are out, and calls are not seen: that is said, and put to account as a blind
- * window.
+ * A probe is a breakpoint in a process's memory. The processor stops at it and the kernel goes on from there. But who
+ * reads the code and translates it, translates the breakpoint, too, and the program that it runs gets a SIGTRAP that
+ * nobody handles. A probe for everybody who maps a file is in such a process as in any other, observed or not. So while
+ * one lives, probes for everybody are out, and calls are not seen: that is said, and put to account as a blind window.
  *
- * They are known by the names that the kernel gives them at exec (process_translates()), of which it tells for the whole machine, and held until the probes
- * are out. That comes before they have mapped their program's libraries, let alone run a function of theirs.
+ * They are known by the names that the kernel gives them at exec (process_translates()), of which it tells for the
+ * whole machine, and held until the probes are out. That comes before they have mapped their program's libraries, let
+ * alone run a function of theirs.
  */
 #include <stdlib.h>
 
@@ -17,8 +18,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-bool translators_take_out(struct translators *t, struct kernel *kernel, struct plan *plan, const struct attach_scope *scope, pid_t pid, bool execed,
-			  char comm[TRANSLATOR_NAME])
+bool translators_take_out(struct translators *t, struct kernel *kernel, struct plan *plan,
+			  const struct attach_scope *scope, pid_t pid, bool execed, char comm[TRANSLATOR_NAME])
 {
 	if (!translators_come(t, pid, comm) || !kernel)
 		return false;
@@ -30,7 +31,8 @@ bool translators_take_out(struct translators *t, struct kernel *kernel, struct p
 	return true;
 }
 
-bool translators_put_back(struct translators *t, struct kernel *kernel, struct plan *plan, const struct attach_scope *scope, uint64_t *blind, int *err)
+bool translators_put_back(struct translators *t, struct kernel *kernel, struct plan *plan,
+			  const struct attach_scope *scope, uint64_t *blind, int *err)
 {
 	*err = 0;
 	if (!translators_gone(t))
@@ -56,9 +58,12 @@ static void probes_come_out(struct job *job, pid_t pid, bool execed)
 {
 	char comm[TRANSLATOR_NAME];
 
-	if (has_shared_probes(job) && translators_take_out(&job->translators, job->kernel, job->plan, &job->attach, pid, execed, comm))
-		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
-			 "calls meanwhile are not seen; probes for single processes (--scope=process) stay", pid, log_safe(comm));
+	if (has_shared_probes(job) &&
+	    translators_take_out(&job->translators, job->kernel, job->plan, &job->attach, pid, execed, comm))
+		log_warn(
+			"%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
+			"calls meanwhile are not seen; probes for single processes (--scope=process) stay",
+			pid, log_safe(comm));
 }
 
 void translators_execed(struct job *job, pid_t pid)
@@ -85,7 +90,8 @@ bool translators_allow(const char *instead)
 
 	processes_each(find_one, &found);
 	if (found.pid)
-		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: %s", found.pid, log_safe(found.comm), instead);
+		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: %s",
+			 found.pid, log_safe(found.comm), instead);
 	return !found.pid;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * translators.h - programs that translate others, beside files that have probes for everybody. translators.c has the method.
+ * translators.h - programs that translate others, beside files that have probes for everybody. translators.c has the
+ * method.
  */
 #ifndef GASPBPF_OBSERVE_TRANSLATORS_H
 #define GASPBPF_OBSERVE_TRANSLATORS_H
@@ -12,13 +13,15 @@
 #include "target/target.h"
 
 /*
- * The process is one, and the first: probes for everybody were taken out just now. execed: it has become one just now, and is held for so long. Its name is
- * left in comm.
+ * The process is one, and the first: probes for everybody were taken out just now. execed: it has become one just now,
+ * and is held for so long. Its name is left in comm.
  */
-bool translators_take_out(struct translators *t, struct kernel *kernel, struct plan *plan, const struct attach_scope *scope, pid_t pid, bool execed,
-			  char comm[TRANSLATOR_NAME]);
-/* To be called often. True: the last of them has ended, and probes were put in again: *blind ns after they came out. *err: 0 or -errno, said. */
-bool translators_put_back(struct translators *t, struct kernel *kernel, struct plan *plan, const struct attach_scope *scope, uint64_t *blind, int *err);
+bool translators_take_out(struct translators *t, struct kernel *kernel, struct plan *plan,
+			  const struct attach_scope *scope, pid_t pid, bool execed, char comm[TRANSLATOR_NAME]);
+/* To be called often. True: the last of them has ended, and probes were put in again: *blind ns after they came out.
+ * *err: 0 or -errno, said. */
+bool translators_put_back(struct translators *t, struct kernel *kernel, struct plan *plan,
+			  const struct attach_scope *scope, uint64_t *blind, int *err);
 void translators_free(struct translators *t);
 
 /* --- of a job -------------------------------------------------------------- */

@@ -14,9 +14,11 @@ const char *absence_text(enum absence why)
 		[ABSENT_NOT_EXPORTED] = "not exported: the file has no function of this name",
 		[ABSENT_STRIPPED] = "not exported, and the file is stripped of its local symbols",
 		[ABSENT_INLINED] = "inlined by the compiler: there is no function to observe",
-		[ABSENT_INDIRECT] = "an indirect function (IFUNC), and which functions its resolver chooses from cannot be told",
+		[ABSENT_INDIRECT] =
+			"an indirect function (IFUNC), and which functions its resolver chooses from cannot be told",
 		[ABSENT_OUTSIDE] = "its symbol does not lie in the file's code",
-		[ABSENT_INSTRUCTION] = "its first instruction (a lock prefix) cannot carry a probe, and no other one will do",
+		[ABSENT_INSTRUCTION] =
+			"its first instruction (a lock prefix) cannot carry a probe, and no other one will do",
 	};
 
 	return why < ABSENT_REASONS ? texts[why] : "?";

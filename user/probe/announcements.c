@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * announcements.c - what user space tells the kernel side of events that programs announce, and of processes whose measurement is off.
+ * announcements.c - what user space tells the kernel side of events that programs announce, and of processes whose
+ * measurement is off.
  */
 #include <errno.h>
 
@@ -44,7 +45,8 @@ int kernel_set_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t
 	return 0;
 }
 
-/* Of what it says itself the kernel side makes an entry, or marks it: so an entry that is new, or has no mark when it is taken out, is not older than what was read. */
+/* Of what it says itself the kernel side makes an entry, or marks it: so an entry that is new, or has no mark when it
+ * is taken out, is not older than what was read. */
 int kernel_remember_control(struct kernel *kernel, pid_t pid, int32_t value, uint64_t *time, bool *changed)
 {
 	int fd = bpf_map__fd(kernel->observe->maps.controls);

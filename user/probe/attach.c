@@ -21,7 +21,8 @@ static bool may_wait(enum role role)
 	return role == ROLE_ACQUIRE || role == ROLE_BARRIER || role == ROLE_WAIT;
 }
 
-/* Where the code of its file begins, seen from the probe, and how long it is: the program's own code is not in it, or the length is 0. */
+/* Where the code of its file begins, seen from the probe, and how long it is: the program's own code is not in it, or
+ * the length is 0. */
 static void tell_code(struct gb_probe *program, const struct site *site)
 {
 	uint64_t low = UINT64_MAX, high = 0, at = 0;
@@ -43,7 +44,8 @@ static void tell_code(struct gb_probe *program, const struct site *site)
 	program->code_size = high - low;
 }
 
-/* Elsewhere than on top of a return address a return probe would overwrite what the function keeps there, whatever was decided. */
+/* Elsewhere than on top of a return address a return probe would overwrite what the function keeps there, whatever was
+ * decided. */
 static enum returns how_returns(const struct site *site)
 {
 	return site->returns == RETURNS_TRAMPOLINE && site->pushed ? RETURNS_NONE : site->returns;
@@ -76,7 +78,8 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 		program.flags |= GB_PROBE_NO_RETURN | GB_PROBE_CALLER;
 	else if (site->returns == RETURNS_SITES)
 		program.flags |= GB_PROBE_EXITS | GB_PROBE_CALLER | (site->own_stacks ? GB_PROBE_STACKS : 0);
-	if (site->function->role == ROLE_EXIT || (kernel->callers && (!(marks & MARK_LEAF) || may_wait(site->function->role))))
+	if (site->function->role == ROLE_EXIT ||
+	    (kernel->callers && (!(marks & MARK_LEAF) || may_wait(site->function->role))))
 		program.flags |= GB_PROBE_CALLER;
 	if (site->no_span) {
 		program.flags |= GB_PROBE_CLOSES;
@@ -192,12 +195,14 @@ static int attach_all_but_refused(struct kernel *kernel, const struct plan *plan
 
 static bool call_only(const struct site *site)
 {
-	return site->no_span || how_returns(site) != RETURNS_TRAMPOLINE || site->function->marks & (MARK_ATOMIC | MARK_OPENS);
+	return site->no_span || how_returns(site) != RETURNS_TRAMPOLINE ||
+	       site->function->marks & (MARK_ATOMIC | MARK_OPENS);
 }
 
 static bool has_exits(const struct site *site)
 {
-	return site->returns == RETURNS_SITES && !site->no_span && !(site->function->marks & (MARK_ATOMIC | MARK_OPENS));
+	return site->returns == RETURNS_SITES && !site->no_span &&
+	       !(site->function->marks & (MARK_ATOMIC | MARK_OPENS));
 }
 
 bool attach_leaves_out(const struct kernel *kernel, const struct attach_scope *scope, const struct site *site)
@@ -211,13 +216,14 @@ struct wanted {
 	const struct attach_scope *scope;
 	const struct image *image;
 	const struct site *only; /* NULL: all */
-	bool endangered;  /* only those whose return probes have become dangerous */
-	uint32_t first;   /* sites from here on ... */
-	uint32_t before;  /* ... up to here; 0: all, and late ones */
+	bool endangered;         /* only those whose return probes have become dangerous */
+	uint32_t first;          /* sites from here on ... */
+	uint32_t before;         /* ... up to here; 0: all, and late ones */
 	pid_t pid;
 };
 
-/* Models that join alone do so no more once a process maps a parallel runtime: who comes later gets no probes of theirs. */
+/* Models that join alone do so no more once a process maps a parallel runtime: who comes later gets no probes of
+ * theirs. */
 static bool has_withdrawn(const struct plan *plan, const struct function *function)
 {
 	const struct model *model = function->model;
@@ -225,12 +231,14 @@ static bool has_withdrawn(const struct plan *plan, const struct function *functi
 	for (size_t i = 0; i < plan->nchosen; i++)
 		if (plan->chosen[i] == model)
 			return false;
-	return model->alone && !model->always && !(function->marks & MARK_CONTROLS) && models_find(plan->models, model->name) == model;
+	return model->alone && !model->always && !(function->marks & MARK_CONTROLS) &&
+	       models_find(plan->models, model->name) == model;
 }
 
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
-	if ((w->only && site != w->only) || (w->endangered && !site->endangered) || site->level.level == LEVEL_OUT || site->crowded || site->avoided)
+	if ((w->only && site != w->only) || (w->endangered && !site->endangered) || site->level.level == LEVEL_OUT ||
+	    site->crowded || site->avoided)
 		return false;
 	if (site->left_out || (site->no_span && site->closes != NO_SITE && w->plan->sites[site->closes].left_out))
 		return false;
@@ -266,7 +274,8 @@ static int add_to_batch(struct kernel *kernel, struct batch *b, const struct sit
 }
 
 /* A link for this site alone. */
-static int attach_apart(struct kernel *kernel, const struct plan *plan, const struct site *site, struct link_request request)
+static int attach_apart(struct kernel *kernel, const struct plan *plan, const struct site *site,
+			struct link_request request)
 {
 	struct batch b = { .request = request };
 	int err;
@@ -293,7 +302,8 @@ static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
 
 		if (!takes_part(site, kind) || !wants(kernel, w, site))
 			continue;
-		err = w->scope->apart && !site->uncalled ? attach_apart(kernel, plan, site, request) : add_to_batch(kernel, &b, site);
+		err = w->scope->apart && !site->uncalled ? attach_apart(kernel, plan, site, request)
+							 : add_to_batch(kernel, &b, site);
 	}
 	if (!err)
 		err = attach_all_but_refused(kernel, plan, &b);
@@ -318,7 +328,8 @@ static int attach_wanted(struct kernel *kernel, const struct wanted *w)
 	if (err == -ESRCH)
 		log_info("%d: ended before its probes were in", w->pid);
 	else if (err)
-		log_error("%s: cannot put probes in: %s: see 'gaspbpf doctor'", log_safe(w->image->path), strerror(-err));
+		log_error("%s: cannot put probes in: %s: see 'gaspbpf doctor'", log_safe(w->image->path),
+			  strerror(-err));
 	return err;
 }
 
@@ -352,7 +363,8 @@ static int attach_for_all(struct kernel *kernel, struct wanted w)
 	return 0;
 }
 
-int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site, const struct attach_scope *scope)
+int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site,
+		 const struct attach_scope *scope)
 {
 	struct wanted w = { .plan = plan, .scope = scope, .image = site->image, .only = site };
 
@@ -411,7 +423,8 @@ static bool has_endangered(const struct plan *plan, const struct image *image)
 	return false;
 }
 
-/* Takes the links of one image out, but those of the linker's sign. Their processes, each once, are left in `pids`, which has room for all. */
+/* Takes the links of one image out, but those of the linker's sign. Their processes, each once, are left in `pids`,
+ * which has room for all. */
 static size_t take_out(struct kernel *kernel, const struct image *image, pid_t *pids)
 {
 	size_t kept = 0, npids = 0, all = kernel->nlinks;
@@ -441,10 +454,11 @@ static size_t take_out(struct kernel *kernel, const struct image *image, pid_t *
 }
 
 /*
- * A library that came later (dlopen) can throw, or switch stacks: return probes that were harmless until now come out, and other
- * probes go in. Calls in progress lose their end.
+ * A library that came later (dlopen) can throw, or switch stacks: return probes that were harmless until now come out,
+ * and other probes go in. Calls in progress lose their end.
  */
-static int exchange(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first, const struct attach_scope *scope)
+static int exchange(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first,
+		    const struct attach_scope *scope)
 {
 	pid_t *pids = calloc(kernel->nlinks + 1, sizeof(*pids));
 	size_t npids = pids ? take_out(kernel, image, pids) : 0;
@@ -470,13 +484,17 @@ static int exchange(struct kernel *kernel, struct plan *plan, const struct image
 }
 
 /*
- * The same where nothing has to come out: a link for everybody on a session asks its program at each call whether the return is wanted, and the program
- * looks at what it is told here. So no call is missed meanwhile. Calls in progress keep the return probe that they have.
+ * The same where nothing has to come out: a link for everybody on a session asks its program at each call whether the
+ * return is wanted, and the program looks at what it is told here. So no call is missed meanwhile. Calls in progress
+ * keep the return probe that they have.
  */
-static int decline(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first, const struct attach_scope *scope)
+static int decline(struct kernel *kernel, struct plan *plan, const struct image *image, uint32_t first,
+		   const struct attach_scope *scope)
 {
 	const struct wanted w = { .plan = plan, .scope = scope, .image = image, .before = first, .endangered = true };
-	int err = kernel->let_go ? 0 : attach_kind(kernel, &w, LINK_EXITS); /* first: a call whose end is not watched would stay open */
+	int err = kernel->let_go ? 0
+				 : attach_kind(kernel, &w,
+					       LINK_EXITS); /* first: a call whose end is not watched would stay open */
 
 	for (size_t i = 0; !err && i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
@@ -489,7 +507,8 @@ static int decline(struct kernel *kernel, struct plan *plan, const struct image 
 	return err;
 }
 
-static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_t first, const struct attach_scope *scope)
+static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_t first,
+			       const struct attach_scope *scope)
 {
 	size_t count = 0;
 	int err = 0;
@@ -498,10 +517,12 @@ static int exchange_endangered(struct kernel *kernel, struct plan *plan, uint32_
 		count += plan->sites[i].endangered;
 	for (size_t i = 0; !err && i < plan->nimages; i++)
 		if (has_endangered(plan, plan->images[i]))
-			err = (kernel->rung == RUNG_SESSION && attach_for_everybody(plan, plan->images[i], scope) ? decline : exchange)
-				(kernel, plan, plan->images[i], first, scope);
+			err = (kernel->rung == RUNG_SESSION && attach_for_everybody(plan, plan->images[i], scope)
+				       ? decline
+				       : exchange)(kernel, plan, plan->images[i], first, scope);
 	if (count)
-		log_info("%zu return probes have been exchanged: a library that came later makes them dangerous", count);
+		log_info("%zu return probes have been exchanged: a library that came later makes them dangerous",
+			 count);
 	return err;
 }
 
@@ -560,8 +581,7 @@ static int attach_new(struct kernel *kernel, struct plan *plan, uint32_t first, 
 		if (!site->image->probed_ns)
 			site->image->probed_ns = clock_monotonic();
 	}
-	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes,
-		 (clock_monotonic() - start) / 1e6);
+	log_info("%zu probes put in in %.1f ms", attach_count(kernel) - probes, (clock_monotonic() - start) / 1e6);
 	return 0;
 }
 

@@ -8,26 +8,26 @@
  *   The function itself. It is decoded from its first to its last byte.
  *
  *   Far away: the function's own cold part, which compilers put elsewhere, and hand-written code that shares tails.
- *   In stripped files nobody can tell where such code begins. But these branches have a target of 32 bits, so it is enough to
- *   look at every byte of code as if a branch began there: that finds all of them, and since it also finds branches that are none,
- *   a few functions are refused for nothing: one in ten thousand, going by chance.
+ *   In stripped files nobody can tell where such code begins. But these branches have a target of 32 bits, so it is
+ * enough to look at every byte of code as if a branch began there: that finds all of them, and since it also finds
+ * branches that are none, a few functions are refused for nothing: one in ten thousand, going by chance.
  *
  *   Nearby: a branch of 8 bits from the function before or behind. No compiler does that, but people do. Code
- *   before the function is decoded from a known function's start where one is near, else from a distance that lets the decoder
- *   fall into step: instructions of x86 are found within a few, wherever one begins.
+ *   before the function is decoded from a known function's start where one is near, else from a distance that lets the
+ * decoder fall into step: instructions of x86 are found within a few, wherever one begins.
  *
- *   Through a register or memory. Where such a jump leads is not in the code, and there are two kinds. A jump table is read
- *   with an index, and what is read is added to something, as a rule. A call through a pointer at a function's end is a
- *   jump, too, but to what stands at a plain address in memory. A function with the first kind may have its endbr64 left
- *   out at most. One with the second kind counts as others do. For either, nothing in the file may be the address of the
- *   place in question: no word of 8 bytes anywhere in it (of 4 in a program that is loaded at a fixed address), which
- *   covers tables of labels and the relocations that fill them, no lea, and no entry of a jump table (tables.c). The same is
- *   asked where a function's branches lead to code elsewhere that has an indirect jump: in a stripped file that may be a
- *   part of the function, though most often it is another one that it calls last.
+ *   Through a register or memory. Where such a jump leads is not in the code, and there are two kinds. A jump table is
+ * read with an index, and what is read is added to something, as a rule. A call through a pointer at a function's end
+ * is a jump, too, but to what stands at a plain address in memory. A function with the first kind may have its endbr64
+ * left out at most. One with the second kind counts as others do. For either, nothing in the file may be the address of
+ * the place in question: no word of 8 bytes anywhere in it (of 4 in a program that is loaded at a fixed address), which
+ *   covers tables of labels and the relocations that fill them, no lea, and no entry of a jump table (tables.c). The
+ * same is asked where a function's branches lead to code elsewhere that has an indirect jump: in a stripped file that
+ * may be a part of the function, though most often it is another one that it calls last.
  *
- * What a mistake would cost: at each instruction of compiled code the stack has one depth, however it was reached, and the places in
- * question have the depth of the function's start. So a branch that was overlooked makes a loop look like calls, or hides a call,
- * but a return address is where it is looked for, and the job runs on.
+ * What a mistake would cost: at each instruction of compiled code the stack has one depth, however it was reached, and
+ * the places in question have the depth of the function's start. So a branch that was overlooked makes a loop look like
+ * calls, or hides a call, but a return address is where it is looked for, and the job runs on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,14 +38,14 @@
 #include "probe/branches.h"
 #include "probe/tables.h"
 
-#define CODE_MOST (1ull << 30)  /* bytes of code between the first and the last range */
+#define CODE_MOST (1ull << 30) /* bytes of code between the first and the last range */
 #define CHUNK (1u << 20)
-#define TABLES_READ 65521       /* that are remembered; a prime */
-#define NEAR (1u << 16)         /* bytes */
-#define NEAR_MOST 16            /* so many of them are looked at */
-#define SHORT_REACH 128         /* bytes that an 8-bit branch can lead to either side */
-#define LEAD 256                /* bytes before a function to begin decoding at */
-#define PART_INSTRUCTIONS 300   /* of a function's parts elsewhere */
+#define TABLES_READ 65521     /* that are remembered; a prime */
+#define NEAR (1u << 16)       /* bytes */
+#define NEAR_MOST 16          /* so many of them are looked at */
+#define SHORT_REACH 128       /* bytes that an 8-bit branch can lead to either side */
+#define LEAD 256              /* bytes before a function to begin decoding at */
+#define PART_INSTRUCTIONS 300 /* of a function's parts elsewhere */
 #define PART_BLOCKS 16
 
 /* --- from afar --------------------------------------------------------- */
@@ -58,9 +58,9 @@ struct bits {
 	uint8_t *near;    /* one bit for NEAR of those: is one of them set? */
 	uint8_t *hit;
 	struct tables *tables; /* NULL: they do not matter */
-	uint64_t *read;   /* tables read lately, by a part of their address: many lea name the same one */
+	uint64_t *read;        /* tables read lately, by a part of their address: many lea name the same one */
 	struct breath *breath;
-	bool too_many;    /* entries of tables: not all were looked at */
+	bool too_many; /* entries of tables: not all were looked at */
 };
 
 static void set(uint8_t *bits, uint64_t at)
@@ -129,9 +129,11 @@ static void scan_code(struct bits *b, const uint8_t *code, size_t size, size_t o
 		uint64_t target;
 
 		if (code[i] == 0x0f || code[i] == 0xc7 || code[i] == 0x8d) {
-			if (code[i] == 0x0f ? (next & 0xf0) != 0x80 : code[i] == 0xc7 ? next != 0xf8 : (next & 0xc7) != 0x05)
+			if (code[i] == 0x0f   ? (next & 0xf0) != 0x80
+			    : code[i] == 0xc7 ? next != 0xf8
+					      : (next & 0xc7) != 0x05)
 				continue;
-			opcode = 2; /* jcc, xbegin, lea */
+			opcode = 2;                              /* jcc, xbegin, lea */
 		} else if (code[i] != 0xe8 && code[i] != 0xe9) { /* call, jmp */
 			continue;
 		}
@@ -204,8 +206,9 @@ static int scan_image(struct bits *b, const struct image *image)
 
 	for (size_t i = 0; !err && i < count; i++) {
 		total += code[i].size;
-		err = code[i].size > CODE_MOST || total > CODE_MOST ? -EFBIG :
-		      scan_part(b, image->fd, code[i].offset, code[i].size, code[i].address, scan_code);
+		err = code[i].size > CODE_MOST || total > CODE_MOST
+			      ? -EFBIG
+			      : scan_part(b, image->fd, code[i].offset, code[i].size, code[i].address, scan_code);
 	}
 	for (size_t i = 0; !err && i < image->nsymbols; i++)
 		look_at(b->wanted, b, image->symbols[i].address);
@@ -316,8 +319,8 @@ static void remember_recent(struct recent *recent, uint64_t at)
 	recent->at[recent->count++] = at;
 }
 
-static enum indirect kind_of_jump(const struct function_code *code, const uint8_t *bytes, const struct recent *recent, uint64_t at,
-				  unsigned length)
+static enum indirect kind_of_jump(const struct function_code *code, const uint8_t *bytes, const struct recent *recent,
+				  uint64_t at, unsigned length)
 {
 	unsigned reg;
 
@@ -333,17 +336,22 @@ static enum indirect kind_of_jump(const struct function_code *code, const uint8_
 		uint64_t end = i + 1 < recent->count ? recent->at[i + 1] : at;
 
 		switch (instruction_load(code->decoder, bytes + recent->at[i], end - recent->at[i], reg)) {
-		case LOAD_NOTHING: continue;
-		case LOAD_POINTER: return INDIRECT_POINTER;
-		case LOAD_ENTRY: return INDIRECT_TABLE;
-		case LOAD_OTHER: return INDIRECT_ANY;
+		case LOAD_NOTHING:
+			continue;
+		case LOAD_POINTER:
+			return INDIRECT_POINTER;
+		case LOAD_ENTRY:
+			return INDIRECT_TABLE;
+		case LOAD_OTHER:
+			return INDIRECT_ANY;
 		}
 	}
 	return INDIRECT_ANY;
 }
 
-enum transfer branches_step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t *at,
-			    struct recent *recent, uint64_t *target, enum indirect *indirect, bool *always)
+enum transfer branches_step(const struct function_code *code, const uint8_t *bytes, uint64_t size, uint64_t start,
+			    uint64_t *at, struct recent *recent, uint64_t *target, enum indirect *indirect,
+			    bool *always)
 {
 	unsigned length = instruction_length(code->decoder, bytes + *at, size - *at);
 	enum transfer transfer;
@@ -385,7 +393,8 @@ static const struct symbol *function_at(const struct image *image, uint64_t addr
 
 	for (size_t i = 0; i < count; i++) {
 		if (address >= code[i].address && address - code[i].address < code[i].size) {
-			const struct symbol *symbol = image_symbol_at(image, code[i].offset + (address - code[i].address));
+			const struct symbol *symbol = image_symbol_at(image,
+								      code[i].offset + (address - code[i].address));
 
 			return symbol && symbol->address == address && !strstr(symbol->name, ".cold") ? symbol : NULL;
 		}
@@ -417,7 +426,8 @@ static void follow_block(struct parts *parts, uint64_t address)
 	bool always = false;
 
 	for (uint64_t at = 0; bytes && at < size && !always && parts->indirect != INDIRECT_ANY;) {
-		enum transfer transfer = branches_step(parts->code, bytes, size, address, &at, &recent, &target, &parts->indirect, &always);
+		enum transfer transfer = branches_step(parts->code, bytes, size, address, &at, &recent, &target,
+						       &parts->indirect, &always);
 
 		if (transfer == TRANSFER_BRANCH)
 			add_block(parts, target);
@@ -427,7 +437,8 @@ static void follow_block(struct parts *parts, uint64_t address)
 	free(bytes);
 }
 
-bool branches_of_function(const struct function_code *code, uint64_t first, uint64_t end, enum indirect *indirect, bool *unknown)
+bool branches_of_function(const struct function_code *code, uint64_t first, uint64_t end, enum indirect *indirect,
+			  bool *unknown)
 {
 	struct parts parts = { .code = code };
 	uint64_t size = code->size, target, at = 0;
@@ -437,7 +448,8 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 	bool found = false, always;
 
 	while (bytes && at < size) {
-		enum transfer transfer = branches_step(code, bytes, size, code->address, &at, &recent, &target, &own, &always);
+		enum transfer transfer = branches_step(code, bytes, size, code->address, &at, &recent, &target, &own,
+						       &always);
 
 		if (transfer == TRANSFER_BRANCH || transfer == TRANSFER_CALL)
 			found |= target >= first && target < end;
@@ -457,8 +469,8 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 /* --- back to the start ------------------------------------------------- */
 
 /*
- * Few functions have such a branch, and it takes long to decode all of them. So first each byte is taken for the beginning of a branch: does it
- * lead to the start, or to code that nobody else may own; or of an indirect jump?
+ * Few functions have such a branch, and it takes long to decode all of them. So first each byte is taken for the
+ * beginning of a branch: does it lead to the start, or to code that nobody else may own; or of an indirect jump?
  */
 static bool may_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
 {
@@ -468,7 +480,8 @@ static bool may_lead_to_start(const struct function_code *code, const uint8_t *b
 		int32_t displacement;
 		uint64_t target;
 
-		if (((first & 0xf0) == 0x70 || first == 0xeb || (first & 0xfc) == 0xe0) && i + 2 + (int64_t)(int8_t)next == 0)
+		if (((first & 0xf0) == 0x70 || first == 0xeb || (first & 0xfc) == 0xe0) &&
+		    i + 2 + (int64_t)(int8_t)next == 0)
 			return true; /* jcc, jmp, loop, jrcxz */
 		if (first == 0xff && (next >> 3 & 7) == 4)
 			return true;
@@ -551,7 +564,8 @@ bool branches_to_start(const struct function_code *code, uint64_t *decoded)
 	}
 	*decoded += size;
 	while (at < size)
-		if (branches_step(code, bytes, size, code->address, &at, &recent, &target, &own, &always) == TRANSFER_BRANCH)
+		if (branches_step(code, bytes, size, code->address, &at, &recent, &target, &own, &always) ==
+		    TRANSFER_BRANCH)
 			add_block(&parts, target);
 	for (unsigned i = 0; i < parts.nblocks && !parts.to_start && parts.indirect != INDIRECT_ANY; i++)
 		follow_block(&parts, parts.blocks[i]);

@@ -2,13 +2,15 @@
 /*
  * breakpoints.c - what is in: each instruction that has a probe of ours, and for whom.
  *
- * Two links on one instruction count each call twice, and nothing in a report would show it. There are many ways to come to that: a
- * function that is put in again because somebody new calls it, a process whose links are made anew while the old ones are still on
- * their way out, one file under two names, as in containers that share a layer. So this table knows what is in, and link_attach() asks
- * it before it makes a link: what is in for the same processes is left out of the request, and what is on its way out is waited for. It
- * forgets a place only when the kernel has closed the link.
+ * Two links on one instruction count each call twice, and nothing in a report would show it. There are many ways to
+ * come to that: a function that is put in again because somebody new calls it, a process whose links are made anew
+ * while the old ones are still on their way out, one file under two names, as in containers that share a layer. So this
+ * table knows what is in, and link_attach() asks it before it makes a link: what is in for the same processes is left
+ * out of the request, and what is on its way out is waited for. It forgets a place only when the kernel has closed the
+ * link.
  *
- * A place is known by the file's own inode, as the kernel's probes are: see neighbours_identity() for where that differs from what stat() says.
+ * A place is known by the file's own inode, as the kernel's probes are: see neighbours_identity() for where that
+ * differs from what stat() says.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,11 +33,11 @@ struct place_key {
 
 /* One scope for which a place is in. */
 struct holder {
-	pid_t pid;       /* 0: every process */
+	pid_t pid; /* 0: every process */
 	uint32_t site;
-	int file_fd;     /* of the image: another one with the same inode is the same file under another name */
-	unsigned in;     /* links */
-	unsigned leaving;/* links that are being closed */
+	int file_fd;      /* of the image: another one with the same inode is the same file under another name */
+	unsigned in;      /* links */
+	unsigned leaving; /* links that are being closed */
 };
 
 struct held_place {
@@ -94,7 +96,7 @@ void held_free(struct kernel *kernel)
 
 	if (!h)
 		return;
-	HASH_ITER(hh, h->places, place, next)
+	HASH_ITER (hh, h->places, place, next)
 		drop_place(h, place);
 	pthread_mutex_destroy(&h->lock);
 	pthread_cond_destroy(&h->gone);
@@ -134,13 +136,16 @@ static void say_second(struct held *h, const struct link_request *request, const
 {
 	if (holder->file_fd != request->file_fd) {
 		if (h->said_twin != request->file_fd)
-			log_info("a file has two names (as layers of containers have): its probes are in already, and count for both");
+			log_info(
+				"a file has two names (as layers of containers have): its probes are in already, and count for both");
 		h->said_twin = request->file_fd;
 		return;
 	}
 	if (!h->said_fault)
-		log_warn("a second probe at 0x%llx of the same file was asked for and left out: each call would have been counted twice. "
-			 "This is a fault of gaspbpf's: please tell its authors what was observed", (unsigned long long)offset);
+		log_warn(
+			"a second probe at 0x%llx of the same file was asked for and left out: each call would have been counted twice. "
+			"This is a fault of gaspbpf's: please tell its authors what was observed",
+			(unsigned long long)offset);
 	h->said_fault = true;
 }
 

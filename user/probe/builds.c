@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * builds.c - which runtime a file has, and how one that lies in the program was built: as the user says (--build), else as its model
- * recognises it.
+ * builds.c - which runtime a file has, and how one that lies in the program was built: as the user says (--build), else
+ * as its model recognises it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,14 +47,16 @@ struct looked_at {
 #define CODE_MOST 65536 /* bytes of one function */
 
 /* Does this function shift right by both? */
-static bool code_shifts(struct decoder *decoder, const struct image *image, const struct symbol *symbol, const uint8_t shifts[2])
+static bool code_shifts(struct decoder *decoder, const struct image *image, const struct symbol *symbol,
+			const uint8_t shifts[2])
 {
 	size_t size = symbol->size < CODE_MOST ? symbol->size : CODE_MOST;
 	uint8_t *code = malloc(size + 1);
 	bool found[2] = { false, false };
 
 	if (code && pread(image->fd, code, size, symbol->offset) == (ssize_t)size) {
-		for (size_t at = 0, length; at < size && (length = instruction_length(decoder, code + at, size - at)); at += length) {
+		for (size_t at = 0, length; at < size && (length = instruction_length(decoder, code + at, size - at));
+		     at += length) {
 			unsigned by = instruction_shift(decoder, code + at, size - at);
 
 			for (int i = 0; by && i < 2; i++)
@@ -130,7 +132,8 @@ bool plan_build_is_told(const struct plan *plan, const struct model *model)
 	return told_build(plan, model);
 }
 
-const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image, struct build *room)
+const struct build *plan_build(const struct plan *plan, const struct model *model, struct image *image,
+			       struct build *room)
 {
 	struct looked_at l = { .model = model, .image = image };
 	const struct build *build = told_build(plan, model);
@@ -158,7 +161,8 @@ static int check_build(const struct model_set *models, const char *wish)
 		log_error("--build=%s: expected MODEL=BUILD: 'gaspbpf list --known' names both", log_safe(wish));
 		err = -EINVAL;
 	} else if (!model_build_find(model, equal + 1)) {
-		log_error("--build=%s: model %s has no such build: 'gaspbpf list --known' names them", log_safe(wish), log_safe(name));
+		log_error("--build=%s: model %s has no such build: 'gaspbpf list --known' names them", log_safe(wish),
+			  log_safe(name));
 		err = -EINVAL;
 	}
 	free(name);

@@ -2,11 +2,11 @@
 /*
  * dismiss.c - takes out probes of processes and files that have gone, in the background.
  *
- * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all others,
- * and holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's grace periods, tens
- * of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do it that wait for nothing
- * else; those waits overlap. Where processes end faster than even that, the queue has an end: who puts more into it waits for a place, or
- * descriptors would become more and more.
+ * A process with links of its own leaves them behind when it ends, and each makes every hit at its sites dearer for all
+ * others, and holds a descriptor. So they are removed as processes end. But removing a link waits for the kernel's
+ * grace periods, tens of milliseconds on every rung, and a job may end a hundred processes in that time. So threads do
+ * it that wait for nothing else; those waits overlap. Where processes end faster than even that, the queue has an end:
+ * who puts more into it waits for a place, or descriptors would become more and more.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct dismissal {
 	pthread_cond_t more, fewer;
 	struct held_link *links;
 	size_t count, room;
-	size_t closing;   /* being closed just now */
+	size_t closing; /* being closed just now */
 	bool end;
 	pthread_t threads[CLOSERS];
 	unsigned nthreads;
@@ -215,10 +215,14 @@ int attach_linker(struct kernel *kernel, const struct plan *plan, const struct p
 
 	for (size_t m = 0; m < process->nmappings; m++) {
 		const struct mapping *mapping = &process->mappings[m];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(plan, mapping->device, mapping->inode) : NULL;
-		const struct symbol *symbol = image && !image->is_program ? image_symbol(image, "_dl_debug_state") : NULL;
-		struct link_request request = { .pid = process->pid, .offsets = signs->offsets, .cookies = signs->cookies, .kind = LINK_CALLS };
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(plan, mapping->device, mapping->inode)
+						    : NULL;
+		const struct symbol *symbol = image && !image->is_program ? image_symbol(image, "_dl_debug_state")
+									  : NULL;
+		struct link_request request = {
+			.pid = process->pid, .offsets = signs->offsets, .cookies = signs->cookies, .kind = LINK_CALLS
+		};
 
 		if (!symbol || !symbol->offset || symbol->ifunc)
 			continue;

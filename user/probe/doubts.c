@@ -2,11 +2,12 @@
 /*
  * doubts.c - what code that the processes map could do to a call in progress: unwind it, cancel it, leave its stack.
  *
- * All objects count, as all of them may be on the stack above a call: the program, libraries of any name, plug-ins. What an object could do is told
- * by the functions it imports; by the names that it could look up at run time, where it imports dlsym() and has such a name as a text; and for
- * stacks by its code (switches.c). An object that defines such a function itself (libc, the unwinder) does it when somebody asks for it, so who
- * imports it is what counts. A runtime, with its own plug-ins, does not throw through itself nor cancel its own threads: its
- * imports count for its own functions only.
+ * All objects count, as all of them may be on the stack above a call: the program, libraries of any name, plug-ins.
+ * What an object could do is told by the functions it imports; by the names that it could look up at run time, where it
+ * imports dlsym() and has such a name as a text; and for stacks by its code (switches.c). An object that defines such a
+ * function itself (libc, the unwinder) does it when somebody asks for it, so who imports it is what counts. A runtime,
+ * with its own plug-ins, does not throw through itself nor cancel its own threads: its imports count for its own
+ * functions only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static bool has_runtime_site(const struct plan *plan, const struct image *image)
 	return false;
 }
 
-/* Is it below the folder of a library of a runtime, as its plug-ins are? The usual folders for libraries are everybody's. */
+/* Is it below the folder of a library of a runtime, as its plug-ins are? The usual folders for libraries are
+ * everybody's. */
 static bool is_plugin_of_runtime(const struct plan *plan, const struct image *image)
 {
 	for (size_t i = 0; i < plan->nimages; i++) {
@@ -84,9 +86,11 @@ static bool is_plugin_of_runtime(const struct plan *plan, const struct image *im
 		const char *base = path_base(runtime->path);
 		size_t folder = base ? base - runtime->path : 0; /* with the slash */
 
-		if (runtime == image || folder < 2 || runtime->is_program || is_library_folder(runtime->path, folder - 1))
+		if (runtime == image || folder < 2 || runtime->is_program ||
+		    is_library_folder(runtime->path, folder - 1))
 			continue;
-		if (!strncmp(image->path, runtime->path, folder) && strchr(image->path + folder, '/') && has_runtime_site(plan, runtime))
+		if (!strncmp(image->path, runtime->path, folder) && strchr(image->path + folder, '/') &&
+		    has_runtime_site(plan, runtime))
 			return true;
 	}
 	return false;
@@ -123,12 +127,14 @@ static void spread(const struct plan *plan, bool *marked, const bool *stop)
 }
 
 /*
- * Whose are the libraries that are no runtimes themselves? The program's are those that it needs, or that one of these needs, and plug-ins that need nothing of a
- * runtime's own; a runtime's are all else that it needs, and their plug-ins. *of_program: a flag for each image. False: no memory.
+ * Whose are the libraries that are no runtimes themselves? The program's are those that it needs, or that one of these
+ * needs, and plug-ins that need nothing of a runtime's own; a runtime's are all else that it needs, and their plug-ins.
+ * *of_program: a flag for each image. False: no memory.
  */
 static bool tell_sides(const struct plan *plan, bool **of_program)
 {
-	bool *program = calloc(plan->nimages + 1, sizeof(bool)), *runtime = calloc(plan->nimages + 1, sizeof(bool)), *both = calloc(plan->nimages + 1, sizeof(bool));
+	bool *program = calloc(plan->nimages + 1, sizeof(bool)), *runtime = calloc(plan->nimages + 1, sizeof(bool)),
+	     *both = calloc(plan->nimages + 1, sizeof(bool));
 	bool good = program && runtime && both;
 
 	for (size_t i = 0; good && i < plan->nimages; i++) {
@@ -216,7 +222,8 @@ static bool is_used_by_program(const struct plan *plan, const struct image *imag
 bool doubts_of_users(const struct plan *plan, const char *name)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (has(plan->images[i], name) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
+		if (has(plan->images[i], name) && !is_runtime(plan, plan->images[i]) &&
+		    is_used_by_program(plan, plan->images[i]))
 			return true;
 	return false;
 }
@@ -237,7 +244,8 @@ bool doubts_of_program(const struct plan *plan, const char *name)
 
 bool doubts_handles_signals(const struct plan *plan)
 {
-	static const char *const names[] = { "sigaction", "__sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal", "sigset" };
+	static const char *const names[] = { "sigaction", "__sigaction", "signal",        "bsd_signal",
+					     "ssignal",   "sysv_signal", "__sysv_signal", "sigset" };
 	bool handles = false;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -247,9 +255,11 @@ bool doubts_handles_signals(const struct plan *plan)
 
 /* --- exceptions --------------------------------------------------------- */
 
-static const char *const exception_names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw", "_Unwind_RaiseException" };
+static const char *const exception_names[] = { "__gxx_personality_v0", "_Unwind_Resume", "__cxa_throw",
+					       "_Unwind_RaiseException" };
 
-/* What an unwinder asks for the tables of others with: a C++ library that was linked in statically, without a name, is known by that. */
+/* What an unwinder asks for the tables of others with: a C++ library that was linked in statically, without a name, is
+ * known by that. */
 static bool has_nameless_unwinder(const struct image *image)
 {
 	if (image->has_symtab || !image_has_landing_pads(image))
@@ -257,7 +267,8 @@ static bool has_nameless_unwinder(const struct image *image)
 	return image->is_static || image_imports(image, "dl_iterate_phdr") || image_imports(image, "_dl_find_object");
 }
 
-/* Does its code know exceptions: could one come out of a function of its own? Not of the C++ library that others share, unless somebody calls it. */
+/* Does its code know exceptions: could one come out of a function of its own? Not of the C++ library that others share,
+ * unless somebody calls it. */
 static bool find_exceptions(const struct image *image)
 {
 	for (size_t i = 0; i < sizeof(exception_names) / sizeof(exception_names[0]); i++) {
@@ -267,9 +278,11 @@ static bool find_exceptions(const struct image *image)
 			return false;
 	}
 	for (size_t i = 0; i < sizeof(exception_names) / sizeof(exception_names[0]); i++)
-		if (image_imports(image, exception_names[i]) || (image->is_program && image_symbol(image, exception_names[i])))
+		if (image_imports(image, exception_names[i]) ||
+		    (image->is_program && image_symbol(image, exception_names[i])))
 			return true;
-	/* A library may have a C++ library of its own. (An own _Unwind_Resume has the C library, too, for cancellation.) */
+	/* A library may have a C++ library of its own. (An own _Unwind_Resume has the C library, too, for
+	 * cancellation.) */
 	if (image_symbol(image, "__cxa_throw") || image_symbol(image, "_Unwind_RaiseException"))
 		return true;
 	return has_nameless_unwinder(image);
@@ -306,7 +319,8 @@ static bool imports_hooks(const struct plan *plan, size_t image, const struct mo
 {
 	for (char **hook = model->hooks; hook && *hook; hook++)
 		if (image_imports(plan->images[image], *hook))
-			return !is_plugin_of_runtime(plan, plan->images[image]) && !is_wrapper_of(model, plan->images[image]);
+			return !is_plugin_of_runtime(plan, plan->images[image]) &&
+			       !is_wrapper_of(model, plan->images[image]);
 	return false;
 }
 
@@ -342,7 +356,8 @@ bool doubts_hooked(const struct plan *plan, const struct model *model)
 			return true;
 	/* What takes longer comes last. */
 	for (size_t h = 0; h < plan->nimages; h++)
-		if (calls_by_name(plan->images[h]) && may_throw_in_hooks(plan, plan->images[h]) && looks_up_hooks(plan, h, model))
+		if (calls_by_name(plan->images[h]) && may_throw_in_hooks(plan, plan->images[h]) &&
+		    looks_up_hooks(plan, h, model))
 			return true;
 	return false;
 }
@@ -350,7 +365,8 @@ bool doubts_hooked(const struct plan *plan, const struct model *model)
 bool doubts_throws(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->nimages; i++)
-		if (knows_exceptions(plan, i) && !is_runtime(plan, plan->images[i]) && is_used_by_program(plan, plan->images[i]))
+		if (knows_exceptions(plan, i) && !is_runtime(plan, plan->images[i]) &&
+		    is_used_by_program(plan, plan->images[i]))
 			return true;
 	return false;
 }

@@ -18,7 +18,8 @@ bool doubts_imported(const struct plan *plan, const char *name);
 bool doubts_reached(const struct plan *plan, const char *name);
 /* The same of the program, and of libraries whose functions it imports. */
 bool doubts_of_users(const struct plan *plan, const char *name);
-/* The same of the program, of libraries that it needs, directly or not, and of plug-ins: of all that no runtime has brought. */
+/* The same of the program, of libraries that it needs, directly or not, and of plug-ins: of all that no runtime has
+ * brought. */
 bool doubts_of_program(const struct plan *plan, const char *name);
 /* Could an exception come out of a function that somebody has given to the model's runtime? */
 bool doubts_hooked(const struct plan *plan, const struct model *model);

@@ -2,23 +2,26 @@
 /*
  * exits.c - the instructions by which a call ends.
  *
- * A return probe exchanges the return address on the stack, and some jobs do not bear that (returns.c). A plain probe on
- * each of the function's own `ret` instructions touches nothing. It needs to know all of them, and there are three difficulties.
+ * A return probe exchanges the return address on the stack, and some jobs do not bear that (returns.c). A plain probe
+ * on each of the function's own `ret` instructions touches nothing. It needs to know all of them, and there are three
+ * difficulties.
  *
- * Where they are. The function is decoded from its first to its last byte; a branch that leads into the middle of an instruction
- * would mean that the decoder is out of step, and the function is refused. Compilers put seldom used parts elsewhere, so each
- * branch that leaves the function is followed: code that has a name ending in ".cold", or that .eh_frame describes as
- * running inside a frame that is set up already, or that jumps back into the function, is a part of it and is decoded
- * in the same way. The entries of the jump tables that the function uses are looked at for the same reason.
+ * Where they are. The function is decoded from its first to its last byte; a branch that leads into the middle of an
+ * instruction would mean that the decoder is out of step, and the function is refused. Compilers put seldom used parts
+ * elsewhere, so each branch that leaves the function is followed: code that has a name ending in ".cold", or that
+ * .eh_frame describes as running inside a frame that is set up already, or that jumps back into the function, is a part
+ * of it and is decoded in the same way. The entries of the jump tables that the function uses are looked at for the
+ * same reason.
  *
- * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. Where g is a function of the same file that nobody else can
- * name, and is not observed itself, its ends are ours, too. What leads elsewhere, to a stub of the linkage table or through a pointer, is taken as the
- * end of the call (GB_END_TAIL); what g takes is not part of it, and its result is not seen. A conditional jump ends the call only where
- * the condition holds, which the kernel side works out from the flags. A jump that may be either is refused.
+ * Last calls. `return g(x);` becomes a jump to g, and the ret is g's. Where g is a function of the same file that
+ * nobody else can name, and is not observed itself, its ends are ours, too. What leads elsewhere, to a stub of the
+ * linkage table or through a pointer, is taken as the end of the call (GB_END_TAIL); what g takes is not part of it,
+ * and its result is not seen. A conditional jump ends the call only where the condition holds, which the kernel side
+ * works out from the flags. A jump that may be either is refused.
  *
- * Others that come by. A ret in a part that two functions share, or a jump that is no end after all, is hit without a call of
- * this function having been where the stack pointer is. The kernel side compares that and takes no notice.
- * So a place too many costs time; one too few would leave a call open until its frame is found to be gone, as `unwound`.
+ * Others that come by. A ret in a part that two functions share, or a jump that is no end after all, is hit without a
+ * call of this function having been where the stack pointer is. The kernel side compares that and takes no notice. So a
+ * place too many costs time; one too few would leave a call open until its frame is found to be gone, as `unwound`.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,10 +35,10 @@
 #define EXITS_MOST 64 /* of one function */
 #define PIECES_MOST 16
 #define TARGETS_MOST 4096
-#define LAST_CALLS_MOST 3  /* one after the other */
-#define SEARCH_STEPS 512    /* that a search takes before the first byte */
-#define TRIED 64            /* functions called last that are remembered, by a part of their address */
-#define HEAD 16             /* bytes of a branch's target that are looked at */
+#define LAST_CALLS_MOST 3 /* one after the other */
+#define SEARCH_STEPS 512  /* that a search takes before the first byte */
+#define TRIED 64          /* functions called last that are remembered, by a part of their address */
+#define HEAD 16           /* bytes of a branch's target that are looked at */
 
 /* Of a byte of code: an instruction begins here; a jump table leads here; control flow does. */
 enum { BEGINS = 1, TABLED = 2, REACHED = 4 };
@@ -44,7 +47,7 @@ enum { BEGINS = 1, TABLED = 2, REACHED = 4 };
 struct piece {
 	uint64_t start, size;
 	uint8_t *bytes;
-	uint8_t *marks;     /* by byte: BEGINS, TABLED, REACHED */
+	uint8_t *marks; /* by byte: BEGINS, TABLED, REACHED */
 };
 
 struct search {
@@ -54,15 +57,18 @@ struct search {
 	uint64_t probe_offset;
 	struct piece pieces[PIECES_MOST];
 	size_t npieces;
-	uint64_t *targets;  /* of branches that stay inside */
+	uint64_t *targets; /* of branches that stay inside */
 	size_t ntargets;
 	struct site_exit exits[EXITS_MOST];
 	size_t nexits;
 	const struct observed *observed;
 	bool has_table;
-	unsigned depth;     /* of last calls */
-	const char *why;    /* the search has failed */
-	struct { uint64_t address; bool taken; } tried[TRIED]; /* called last before */
+	unsigned depth;  /* of last calls */
+	const char *why; /* the search has failed */
+	struct {
+		uint64_t address;
+		bool taken;
+	} tried[TRIED]; /* called last before */
 };
 
 static const char many_parts[] = "it has too many parts";
@@ -133,19 +139,22 @@ static void add_exit(struct search *s, const struct piece *piece, uint64_t at, u
 		s->why = "it ends in too many places";
 	else
 		s->exits[s->nexits++] = (struct site_exit){ offset, how,
-			instruction_class(piece->bytes + at, next - at) };
+							    instruction_class(piece->bytes + at, next - at) };
 }
 
 /* --- branches that leave ----------------------------------------------- */
 
-static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset, unsigned depth);
+static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset,
+				 unsigned depth);
 static void search_free(struct search *s);
 static void search(struct search *s);
 
 static bool find_ends_of(struct search *s, uint64_t address)
 {
 	const struct unwind_range *range = image_unwind_range_at(s->image, address);
-	struct symbol local = { .name = "", .address = address, .offset = offset_of(s, address), .size = range ? range->size : 0 };
+	struct symbol local = {
+		.name = "", .address = address, .offset = offset_of(s, address), .size = range ? range->size : 0
+	};
 	const struct symbol *symbol = image_symbol_at(s->image, local.offset);
 	struct search *last;
 	bool taken;
@@ -218,13 +227,17 @@ static bool may_come_back(const struct search *s, const uint8_t *bytes, uint64_t
 static bool comes_back(struct search *s, const struct unwind_range *range)
 {
 	uint64_t size = range->size, target, at = 0;
-	uint8_t *bytes = size <= FUNCTION_MOST && may_decode(s, size / 16) ? branches_code_at(s->image, range->address, &size) : NULL;
+	uint8_t *bytes = size <= FUNCTION_MOST && may_decode(s, size / 16)
+				 ? branches_code_at(s->image, range->address, &size)
+				 : NULL;
 	struct recent recent = { 0 };
 	enum indirect indirect = INDIRECT_NONE;
-	bool back = false, always, decode = bytes && may_come_back(s, bytes, size, range->address) && may_decode(s, size);
+	bool back = false, always,
+	     decode = bytes && may_come_back(s, bytes, size, range->address) && may_decode(s, size);
 
 	while (decode && at < size && !back) {
-		enum transfer transfer = branches_step(&s->code, bytes, size, range->address, &at, &recent, &target, &indirect, &always);
+		enum transfer transfer = branches_step(&s->code, bytes, size, range->address, &at, &recent, &target,
+						       &indirect, &always);
 		const struct piece *into = transfer == TRANSFER_BRANCH ? piece_at(s, target) : NULL;
 
 		back = into && target != s->code.address;
@@ -323,7 +336,8 @@ static void sweep(struct search *s, size_t piece)
 		bool always = false;
 
 		before = at;
-		transfer = branches_step(&s->code, p->bytes, p->size, p->start, &at, &recent, &target, &indirect, &always);
+		transfer = branches_step(&s->code, p->bytes, p->size, p->start, &at, &recent, &target, &indirect,
+					 &always);
 		if (at > p->size) {
 			s->why = "there is code that cannot be decoded";
 			return;
@@ -359,7 +373,8 @@ static void look_at_entry(struct search *s, uint64_t target)
 		return;
 	range = image_unwind_range_at(s->image, target);
 	symbol = image_symbol_at(s->image, offset_of(s, target));
-	if (range && (is_part_by_name(s, symbol) || (range->continued && (!symbol || is_cold(symbol)) && comes_back(s, range))))
+	if (range &&
+	    (is_part_by_name(s, symbol) || (range->continued && (!symbol || is_cold(symbol)) && comes_back(s, range))))
 		add_piece(s, range->address, range->size);
 }
 
@@ -455,7 +470,8 @@ static void follow(struct search *s, struct pending *pending, uint64_t address)
 	enum indirect indirect = INDIRECT_NONE;
 	uint64_t at = address - piece->start, target;
 	bool always = false;
-	enum transfer transfer = branches_step(&s->code, piece->bytes, piece->size, piece->start, &at, &recent, &target, &indirect, &always);
+	enum transfer transfer = branches_step(&s->code, piece->bytes, piece->size, piece->start, &at, &recent, &target,
+					       &indirect, &always);
 
 	if (transfer == TRANSFER_BRANCH)
 		reach(s, pending, target);
@@ -464,8 +480,9 @@ static void follow(struct search *s, struct pending *pending, uint64_t address)
 }
 
 /*
- * Constants may stand among the code, and a byte of one read like a `ret`: a breakpoint there would change what the program computes. So
- * control flow must lead to each end, from the function's first instruction or by one of its jump tables.
+ * Constants may stand among the code, and a byte of one read like a `ret`: a breakpoint there would change what the
+ * program computes. So control flow must lead to each end, from the function's first instruction or by one of its jump
+ * tables.
  */
 static void check_reached(struct search *s)
 {
@@ -483,7 +500,8 @@ static void check_reached(struct search *s)
 			uint64_t at = s->exits[i].offset - offset_of(s, s->pieces[p].start);
 
 			if (at < s->pieces[p].size && !(s->pieces[p].marks[at] & REACHED))
-				s->why = "nothing leads to one of the instructions that may end it: it may be a constant";
+				s->why =
+					"nothing leads to one of the instructions that may end it: it may be a constant";
 		}
 	if (pending.failed)
 		s->why = "there is no memory";
@@ -532,14 +550,21 @@ static void search_free(struct search *s)
 	free(s);
 }
 
-static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset, unsigned depth)
+static struct search *search_new(const struct image *image, const struct symbol *function, uint64_t probe_offset,
+				 unsigned depth)
 {
 	struct search *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	*s = (struct search){ .image = image, .function = function, .probe_offset = probe_offset, .depth = depth, .code = {
-		.image = image, .address = function->address, .offset = function->offset, .size = function->size } };
+	*s = (struct search){ .image = image,
+			      .function = function,
+			      .probe_offset = probe_offset,
+			      .depth = depth,
+			      .code = { .image = image,
+					.address = function->address,
+					.offset = function->offset,
+					.size = function->size } };
 	s->targets = malloc(TARGETS_MOST * sizeof(*s->targets));
 	if (s->targets && !decoder_new(&s->code.decoder))
 		return s;
@@ -559,8 +584,8 @@ static const char *copy_exits(const struct search *s, struct site_exit **exits, 
 	return NULL;
 }
 
-const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset, const struct observed *observed,
-		       struct site_exit **exits, size_t *count)
+const char *exits_find(const struct image *image, const struct symbol *function, uint64_t probe_offset,
+		       const struct observed *observed, struct site_exit **exits, size_t *count)
 {
 	struct search *s = search_new(image, function, probe_offset, 0);
 	const char *why = "there is no memory";

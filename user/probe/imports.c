@@ -2,13 +2,14 @@
 /*
  * imports.c - which functions of a large library nobody in the job calls.
  *
- * Where each probe is a perf event of its own, putting it in and taking it out costs tens of milliseconds, and a library of
- * a parallel runtime has many hundred functions, of which a program uses a dozen. What a program or library
+ * Where each probe is a perf event of its own, putting it in and taking it out costs tens of milliseconds, and a
+ * library of a parallel runtime has many hundred functions, of which a program uses a dozen. What a program or library
  * calls in another one stands in its table of undefined names. So a function that no mapped file imports, under
  * any of its names, is marked as uncalled, and attach.c leaves it out on such a kernel.
  *
  * That misses calls which need no such name: those found by dlsym(), and those from inside the same library.
- * Models of libraries with few functions describe such inner calls, too, and have little to gain: there nothing is marked.
+ * Models of libraries with few functions describe such inner calls, too, and have little to gain: there nothing is
+ * marked.
  */
 #include "probe/plan_private.h"
 

@@ -2,13 +2,15 @@
 /*
  * indirect.c - functions of which there are several: IFUNCs.
  *
- * With __attribute__((target_clones)) or ((ifunc)) a function's name is that of a resolver. The dynamic linker calls it once, before
- * the program's own code runs, and from then on each call goes to the implementation that it chose. A probe on the name's
- * address would count resolvers. So the implementations are observed in its place, all of them, under the function's name.
+ * With __attribute__((target_clones)) or ((ifunc)) a function's name is that of a resolver. The dynamic linker calls it
+ * once, before the program's own code runs, and from then on each call goes to the implementation that it chose. A
+ * probe on the name's address would count resolvers. So the implementations are observed in its place, all of them,
+ * under the function's name.
  *
- * The resolver names them: it takes their addresses, to return one. What it takes the address of, and is the start of a function, is one.
- * An address comes from an lea, from a word that the linker fills in, or, in a program that is loaded where it was linked,
- * stands in the instruction. Where the resolver only calls another function of its file for the choice, that one is looked at.
+ * The resolver names them: it takes their addresses, to return one. What it takes the address of, and is the start of a
+ * function, is one. An address comes from an lea, from a word that the linker fills in, or, in a program that is loaded
+ * where it was linked, stands in the instruction. Where the resolver only calls another function of its file for the
+ * choice, that one is looked at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 struct implementations {
 	const struct image *image;
 	struct decoder *decoder;
-	bool fixed;            /* loaded where it was linked */
+	bool fixed; /* loaded where it was linked */
 	uint64_t resolver;
 	struct symbol *found;
 	size_t count, most;
@@ -81,7 +83,9 @@ static bool function_at(const struct image *image, uint64_t address, struct symb
 		return !symbol->ifunc;
 	}
 	/* Without a name, in a stripped file. */
-	*function = (struct symbol){ .name = "", .offset = offset, .address = address, .size = range ? range->size : 0, .local = true };
+	*function = (struct symbol){
+		.name = "", .offset = offset, .address = address, .size = range ? range->size : 0, .local = true
+	};
 	return range && range->address == address && !range->continued;
 }
 
@@ -131,8 +135,10 @@ static void look_at(struct implementations *i, uint64_t address, uint64_t size, 
 		if (!length)
 			break;
 		switch (instruction_transfer(code + at, length, &distance, &always)) {
-		case TRANSFER_BRANCH: case TRANSFER_CALL:
-			if (function_at(i->image, address + at + length + distance, &callee) && callee.address != address)
+		case TRANSFER_BRANCH:
+		case TRANSFER_CALL:
+			if (function_at(i->image, address + at + length + distance, &callee) &&
+			    callee.address != address)
 				look_at(i, callee.address, callee.size, depth + 1);
 			break;
 		default:

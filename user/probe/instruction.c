@@ -74,7 +74,8 @@ unsigned instruction_length(struct decoder *decoder, const uint8_t *code, size_t
 unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size)
 {
 	const cs_insn *i = decode(decoder, code, size, 0, true);
-	const cs_x86_op *last = i && i->detail->x86.op_count ? &i->detail->x86.operands[i->detail->x86.op_count - 1] : NULL;
+	const cs_x86_op *last = i && i->detail->x86.op_count ? &i->detail->x86.operands[i->detail->x86.op_count - 1]
+							     : NULL;
 
 	if (!last || (i->id != X86_INS_SHR && i->id != X86_INS_SAR && i->id != X86_INS_RORX && i->id != X86_INS_SHRX))
 		return 0;
@@ -134,12 +135,12 @@ enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t
 
 	*displacement = 0;
 	*always = false;
-	if (op == 0xeb || op == 0xe9) {                              /* jmp */
+	if (op == 0xeb || op == 0xe9) { /* jmp */
 		*displacement = read_displacement(code, length, op == 0xeb ? 1 : 4);
 		*always = true;
 		return TRANSFER_BRANCH;
 	}
-	if ((op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0) {            /* jcc; loop, jrcxz */
+	if ((op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0) { /* jcc; loop, jrcxz */
 		*displacement = read_displacement(code, length, 1);
 		return TRANSFER_BRANCH;
 	}
@@ -147,7 +148,7 @@ enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t
 		*displacement = read_displacement(code, length, 4);
 		return TRANSFER_BRANCH;
 	}
-	if (op == 0xe8) {                                            /* call */
+	if (op == 0xe8) { /* call */
 		*displacement = read_displacement(code, length, 4);
 		return TRANSFER_CALL;
 	}
@@ -247,8 +248,8 @@ bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *consta
 }
 
 /*
- * branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c, as of every kernel since 5.15: nop, jmp,
- * jcc and call to a relative target, push of a register. A 66 prefix is fine with nop only. A REX prefix makes
+ * branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c, as of every kernel since 5.15: nop,
+ * jmp, jcc and call to a relative target, push of a register. A 66 prefix is fine with nop only. A REX prefix makes
  * another instruction of 90, and is emulated on push only as 41. Prefixed forms that nobody uses are left out here:
  * that costs time at most. The nop of 5 bytes becomes a call since Linux 6.18 where it does not cross a page (that is
  * for the caller to see); before it is stepped, as are the further nops, which 6.18 emulates.
@@ -296,8 +297,9 @@ bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_
 
 	at += op == 0x0f ? 2 : 1;
 	/* Of the opcodes without a ModRM byte none has such an operand. */
-	if (at >= length || (op >= 0x50 && op < 0x62) || (op >= 0x70 && op < 0x80) || (op >= 0xb0 && op < 0xc0) || op == 0xe8 || op == 0xe9 || op == 0xeb ||
-	    (op < 0x40 && (op & 7) > 3 && op != 0x0f) || op == 0x68 || op == 0x6a || op == 0xa8 || op == 0xa9 || op == 0xc2 || rex & 1)
+	if (at >= length || (op >= 0x50 && op < 0x62) || (op >= 0x70 && op < 0x80) || (op >= 0xb0 && op < 0xc0) ||
+	    op == 0xe8 || op == 0xe9 || op == 0xeb || (op < 0x40 && (op & 7) > 3 && op != 0x0f) || op == 0x68 ||
+	    op == 0x6a || op == 0xa8 || op == 0xa9 || op == 0xc2 || rex & 1)
 		return false;
 	mod = code[at] >> 6;
 	rm = code[at] & 7;
@@ -312,14 +314,20 @@ bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_
 	} else {
 		return false;
 	}
-	*distance = mod == 0 ? 0 : read_displacement(code + at + 1, length > at + 1 && mod == 1 ? 1 : length > at + 4 ? 4 : 0, mod == 1 ? 1 : 4);
+	*distance = mod == 0 ? 0
+			     : read_displacement(code + at + 1,
+						 length > at + 1 && mod == 1 ? 1
+						 : length > at + 4           ? 4
+									     : 0,
+						 mod == 1 ? 1 : 4);
 	return true;
 }
 
 /*
- * A VEX, EVEX, XOP or REX2 prefix, or REX.B before 90 (xchg with r8). The kernel looks at the byte behind these as if they were not there, and runs
- * some as what it would be alone: vmovdqu (7f) as a jump, vpor (eb) as another one, xchg as a nop (branch_setup_xol_ops() in arch/x86/kernel/uprobes.c, up
- * to Linux 6.18 at least). Which ones those are differs from kernel to kernel, so none is probed.
+ * A VEX, EVEX, XOP or REX2 prefix, or REX.B before 90 (xchg with r8). The kernel looks at the byte behind these as if
+ * they were not there, and runs some as what it would be alone: vmovdqu (7f) as a jump, vpor (eb) as another one, xchg
+ * as a nop (branch_setup_xol_ops() in arch/x86/kernel/uprobes.c, up to Linux 6.18 at least). Which ones those are
+ * differs from kernel to kernel, so none is probed.
  */
 static bool is_misread(const uint8_t *code, size_t size)
 {
@@ -331,7 +339,8 @@ static bool is_misread(const uint8_t *code, size_t size)
 		return false;
 	if (code[at] == 0x8f)
 		return code[at + 1] & 0x38; /* XOP; else pop */
-	return code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62 || code[at] == 0xd5 || ((code[at] & 0xf1) == 0x41 && code[at + 1] == 0x90);
+	return code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62 || code[at] == 0xd5 ||
+	       ((code[at] & 0xf1) == 0x41 && code[at + 1] == 0x90);
 }
 
 /* is_prefix_bad() in arch/x86/kernel/uprobes.c: lock, and the es, cs, ss and ds overrides. */
@@ -349,23 +358,92 @@ bool instruction_refused(const uint8_t *code, size_t size)
 static int register_number(x86_reg reg)
 {
 	switch (reg) {
-	case X86_REG_RAX: case X86_REG_EAX: case X86_REG_AX: case X86_REG_AL: case X86_REG_AH: return 0;
-	case X86_REG_RCX: case X86_REG_ECX: case X86_REG_CX: case X86_REG_CL: case X86_REG_CH: return 1;
-	case X86_REG_RDX: case X86_REG_EDX: case X86_REG_DX: case X86_REG_DL: case X86_REG_DH: return 2;
-	case X86_REG_RBX: case X86_REG_EBX: case X86_REG_BX: case X86_REG_BL: case X86_REG_BH: return 3;
-	case X86_REG_RSP: case X86_REG_ESP: case X86_REG_SP: case X86_REG_SPL: return 4;
-	case X86_REG_RBP: case X86_REG_EBP: case X86_REG_BP: case X86_REG_BPL: return 5;
-	case X86_REG_RSI: case X86_REG_ESI: case X86_REG_SI: case X86_REG_SIL: return 6;
-	case X86_REG_RDI: case X86_REG_EDI: case X86_REG_DI: case X86_REG_DIL: return 7;
-	case X86_REG_R8: case X86_REG_R8D: case X86_REG_R8W: case X86_REG_R8B: return 8;
-	case X86_REG_R9: case X86_REG_R9D: case X86_REG_R9W: case X86_REG_R9B: return 9;
-	case X86_REG_R10: case X86_REG_R10D: case X86_REG_R10W: case X86_REG_R10B: return 10;
-	case X86_REG_R11: case X86_REG_R11D: case X86_REG_R11W: case X86_REG_R11B: return 11;
-	case X86_REG_R12: case X86_REG_R12D: case X86_REG_R12W: case X86_REG_R12B: return 12;
-	case X86_REG_R13: case X86_REG_R13D: case X86_REG_R13W: case X86_REG_R13B: return 13;
-	case X86_REG_R14: case X86_REG_R14D: case X86_REG_R14W: case X86_REG_R14B: return 14;
-	case X86_REG_R15: case X86_REG_R15D: case X86_REG_R15W: case X86_REG_R15B: return 15;
-	default: return -1;
+	case X86_REG_RAX:
+	case X86_REG_EAX:
+	case X86_REG_AX:
+	case X86_REG_AL:
+	case X86_REG_AH:
+		return 0;
+	case X86_REG_RCX:
+	case X86_REG_ECX:
+	case X86_REG_CX:
+	case X86_REG_CL:
+	case X86_REG_CH:
+		return 1;
+	case X86_REG_RDX:
+	case X86_REG_EDX:
+	case X86_REG_DX:
+	case X86_REG_DL:
+	case X86_REG_DH:
+		return 2;
+	case X86_REG_RBX:
+	case X86_REG_EBX:
+	case X86_REG_BX:
+	case X86_REG_BL:
+	case X86_REG_BH:
+		return 3;
+	case X86_REG_RSP:
+	case X86_REG_ESP:
+	case X86_REG_SP:
+	case X86_REG_SPL:
+		return 4;
+	case X86_REG_RBP:
+	case X86_REG_EBP:
+	case X86_REG_BP:
+	case X86_REG_BPL:
+		return 5;
+	case X86_REG_RSI:
+	case X86_REG_ESI:
+	case X86_REG_SI:
+	case X86_REG_SIL:
+		return 6;
+	case X86_REG_RDI:
+	case X86_REG_EDI:
+	case X86_REG_DI:
+	case X86_REG_DIL:
+		return 7;
+	case X86_REG_R8:
+	case X86_REG_R8D:
+	case X86_REG_R8W:
+	case X86_REG_R8B:
+		return 8;
+	case X86_REG_R9:
+	case X86_REG_R9D:
+	case X86_REG_R9W:
+	case X86_REG_R9B:
+		return 9;
+	case X86_REG_R10:
+	case X86_REG_R10D:
+	case X86_REG_R10W:
+	case X86_REG_R10B:
+		return 10;
+	case X86_REG_R11:
+	case X86_REG_R11D:
+	case X86_REG_R11W:
+	case X86_REG_R11B:
+		return 11;
+	case X86_REG_R12:
+	case X86_REG_R12D:
+	case X86_REG_R12W:
+	case X86_REG_R12B:
+		return 12;
+	case X86_REG_R13:
+	case X86_REG_R13D:
+	case X86_REG_R13W:
+	case X86_REG_R13B:
+		return 13;
+	case X86_REG_R14:
+	case X86_REG_R14D:
+	case X86_REG_R14W:
+	case X86_REG_R14B:
+		return 14;
+	case X86_REG_R15:
+	case X86_REG_R15D:
+	case X86_REG_R15W:
+	case X86_REG_R15B:
+		return 15;
+	default:
+		return -1;
 	}
 }
 
@@ -387,7 +465,8 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 
 	if (!i || cs_regs_access(decoder->handle, i, read, &nread, written, &nwritten) != CS_ERR_OK)
 		return LOAD_OTHER;
-	if (wide && code[1] == 0x8b && (unsigned)((code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)) == reg && code[2] >> 6 != 3)
+	if (wide && code[1] == 0x8b && (unsigned)((code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)) == reg &&
+	    code[2] >> 6 != 3)
 		return is_plain_memory(code, length, 2) ? LOAD_POINTER : LOAD_ENTRY;
 	for (unsigned w = 0; w < nwritten; w++)
 		if (register_number(written[w]) == (int)reg)
@@ -404,30 +483,100 @@ enum effect { UNKNOWN, READS_ONLY, WRITES_FIRST };
 static enum effect effect_of(const cs_insn *i, unsigned operands)
 {
 	switch (i->id) {
-	case X86_INS_ENDBR64: case X86_INS_NOP: case X86_INS_CMP: case X86_INS_TEST: case X86_INS_BT:
-	case X86_INS_COMISS: case X86_INS_COMISD: case X86_INS_UCOMISS: case X86_INS_UCOMISD:
+	case X86_INS_ENDBR64:
+	case X86_INS_NOP:
+	case X86_INS_CMP:
+	case X86_INS_TEST:
+	case X86_INS_BT:
+	case X86_INS_COMISS:
+	case X86_INS_COMISD:
+	case X86_INS_UCOMISS:
+	case X86_INS_UCOMISD:
 		return READS_ONLY;
 	case X86_INS_IMUL: /* with one operand it writes rdx, too */
 		return operands >= 2 ? WRITES_FIRST : UNKNOWN;
-	case X86_INS_CDQE: case X86_INS_CWDE: /* rax from itself */
-	case X86_INS_MOV: case X86_INS_MOVABS: case X86_INS_MOVZX: case X86_INS_MOVSX: case X86_INS_MOVSXD:
-	case X86_INS_LEA: case X86_INS_XOR: case X86_INS_AND: case X86_INS_OR: case X86_INS_ADD: case X86_INS_SUB:
-	case X86_INS_ADC: case X86_INS_SBB: case X86_INS_NOT: case X86_INS_NEG: case X86_INS_INC: case X86_INS_DEC:
-	case X86_INS_SHL: case X86_INS_SAL: case X86_INS_SHR: case X86_INS_SAR: case X86_INS_ROL: case X86_INS_ROR:
-	case X86_INS_BSWAP: case X86_INS_BSF: case X86_INS_BSR: case X86_INS_TZCNT: case X86_INS_LZCNT:
+	case X86_INS_CDQE:
+	case X86_INS_CWDE: /* rax from itself */
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+	case X86_INS_MOVZX:
+	case X86_INS_MOVSX:
+	case X86_INS_MOVSXD:
+	case X86_INS_LEA:
+	case X86_INS_XOR:
+	case X86_INS_AND:
+	case X86_INS_OR:
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+	case X86_INS_ADC:
+	case X86_INS_SBB:
+	case X86_INS_NOT:
+	case X86_INS_NEG:
+	case X86_INS_INC:
+	case X86_INS_DEC:
+	case X86_INS_SHL:
+	case X86_INS_SAL:
+	case X86_INS_SHR:
+	case X86_INS_SAR:
+	case X86_INS_ROL:
+	case X86_INS_ROR:
+	case X86_INS_BSWAP:
+	case X86_INS_BSF:
+	case X86_INS_BSR:
+	case X86_INS_TZCNT:
+	case X86_INS_LZCNT:
 	case X86_INS_POPCNT:
-	case X86_INS_CMOVA: case X86_INS_CMOVAE: case X86_INS_CMOVB: case X86_INS_CMOVBE: case X86_INS_CMOVE:
-	case X86_INS_CMOVNE: case X86_INS_CMOVG: case X86_INS_CMOVGE: case X86_INS_CMOVL: case X86_INS_CMOVLE:
-	case X86_INS_CMOVS: case X86_INS_CMOVNS:
-	case X86_INS_SETA: case X86_INS_SETAE: case X86_INS_SETB: case X86_INS_SETBE: case X86_INS_SETE:
-	case X86_INS_SETNE: case X86_INS_SETG: case X86_INS_SETGE: case X86_INS_SETL: case X86_INS_SETLE:
-	case X86_INS_SETS: case X86_INS_SETNS:
-	case X86_INS_MOVD: case X86_INS_MOVQ: case X86_INS_MOVSS: case X86_INS_MOVSD: case X86_INS_MOVAPS:
-	case X86_INS_MOVAPD: case X86_INS_MOVUPS: case X86_INS_MOVUPD: case X86_INS_MOVDQA: case X86_INS_MOVDQU:
-	case X86_INS_MOVHPS: case X86_INS_PXOR: case X86_INS_XORPS: case X86_INS_XORPD: case X86_INS_POR:
-	case X86_INS_PCMPEQD: case X86_INS_PUNPCKLQDQ: case X86_INS_PUNPCKLDQ: case X86_INS_UNPCKLPS:
-	case X86_INS_PSHUFD: case X86_INS_SHUFPS: case X86_INS_CVTSI2SD: case X86_INS_CVTSI2SS: case X86_INS_CVTSS2SD:
-	case X86_INS_CVTSD2SS: case X86_INS_CVTTSD2SI: case X86_INS_CVTTSS2SI:
+	case X86_INS_CMOVA:
+	case X86_INS_CMOVAE:
+	case X86_INS_CMOVB:
+	case X86_INS_CMOVBE:
+	case X86_INS_CMOVE:
+	case X86_INS_CMOVNE:
+	case X86_INS_CMOVG:
+	case X86_INS_CMOVGE:
+	case X86_INS_CMOVL:
+	case X86_INS_CMOVLE:
+	case X86_INS_CMOVS:
+	case X86_INS_CMOVNS:
+	case X86_INS_SETA:
+	case X86_INS_SETAE:
+	case X86_INS_SETB:
+	case X86_INS_SETBE:
+	case X86_INS_SETE:
+	case X86_INS_SETNE:
+	case X86_INS_SETG:
+	case X86_INS_SETGE:
+	case X86_INS_SETL:
+	case X86_INS_SETLE:
+	case X86_INS_SETS:
+	case X86_INS_SETNS:
+	case X86_INS_MOVD:
+	case X86_INS_MOVQ:
+	case X86_INS_MOVSS:
+	case X86_INS_MOVSD:
+	case X86_INS_MOVAPS:
+	case X86_INS_MOVAPD:
+	case X86_INS_MOVUPS:
+	case X86_INS_MOVUPD:
+	case X86_INS_MOVDQA:
+	case X86_INS_MOVDQU:
+	case X86_INS_MOVHPS:
+	case X86_INS_PXOR:
+	case X86_INS_XORPS:
+	case X86_INS_XORPD:
+	case X86_INS_POR:
+	case X86_INS_PCMPEQD:
+	case X86_INS_PUNPCKLQDQ:
+	case X86_INS_PUNPCKLDQ:
+	case X86_INS_UNPCKLPS:
+	case X86_INS_PSHUFD:
+	case X86_INS_SHUFPS:
+	case X86_INS_CVTSI2SD:
+	case X86_INS_CVTSI2SS:
+	case X86_INS_CVTSS2SD:
+	case X86_INS_CVTSD2SS:
+	case X86_INS_CVTTSD2SI:
+	case X86_INS_CVTTSS2SI:
 		return WRITES_FIRST;
 	default:
 		return UNKNOWN;

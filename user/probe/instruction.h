@@ -34,7 +34,8 @@ enum transfer {
 	TRANSFER_INDIRECT, /* jmp to an address in a register or in memory */
 	TRANSFER_END,      /* not to the next one: ret, ud2, hlt */
 };
-/* *displacement: from the end of the instruction to its target, for BRANCH and CALL; *always: it never falls through. */
+/* *displacement: from the end of the instruction to its target, for BRANCH and CALL; *always: it never falls through.
+ */
 enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t *displacement, bool *always);
 
 /* A near return: what a function ends with. */
@@ -46,14 +47,16 @@ bool instruction_is_stub(const uint8_t *code, size_t size);
 /* lea of an address that stands in the instruction. *target: where, `address` being that of the instruction. */
 bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target);
 
-/* mov of a word of memory to a register, the word's address standing in the instruction. *word: where it is, `address` being that of the instruction. */
+/* mov of a word of memory to a register, the word's address standing in the instruction. *word: where it is, `address`
+ * being that of the instruction. */
 bool instruction_load_word(const uint8_t *code, unsigned length, uint64_t address, uint64_t *word);
 /* mov of a constant to a register, with no bits beyond the 32nd set. */
 bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *constant);
 
 /* What a jump to an address that is not in the instruction goes by. */
 enum jump_source {
-	JUMP_POINTER,  /* a word of memory: what a pointer to a function is, and what a jump table with an index is not */
+	JUMP_POINTER,  /* a word of memory: what a pointer to a function is, and what a jump table with an index is not
+			*/
 	JUMP_REGISTER, /* *reg: which one, 0 to 15 */
 	JUMP_COMPUTED, /* something else */
 };
@@ -62,8 +65,8 @@ enum jump_source instruction_jump_source(const uint8_t *code, unsigned length, u
 /* What an instruction does to a register. */
 enum load { LOAD_NOTHING, LOAD_POINTER, LOAD_ENTRY, LOAD_OTHER };
 /*
- * POINTER: it is loaded with a word of memory, found without an index; ENTRY: from memory with an index, or something is added to it,
- * as where a jump table is read; OTHER: it is changed in any other way.
+ * POINTER: it is loaded with a word of memory, found without an index; ENTRY: from memory with an index, or something
+ * is added to it, as where a jump table is read; OTHER: it is changed in any other way.
  */
 enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigned length, unsigned reg);
 
@@ -71,17 +74,19 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 enum site_class instruction_class(const uint8_t *code, unsigned length);
 /* Shifts right by a number of bits that stands in it; 0: it does not. */
 unsigned instruction_shift(struct decoder *decoder, const uint8_t *code, size_t size);
-/* A push of a general register, or a subtraction from the stack pointer, changes nothing but that and flags: by how many bytes; 0: it is neither. */
+/* A push of a general register, or a subtraction from the stack pointer, changes nothing but that and flags: by how
+ * many bytes; 0: it is neither. */
 unsigned instruction_lowers_stack(const uint8_t *code, unsigned length);
-/* The operand that lies on the stack, at a fixed distance from rsp or rbp, whether it is read, written, or its address is taken. False: there is none. */
+/* The operand that lies on the stack, at a fixed distance from rsp or rbp, whether it is read, written, or its address
+ * is taken. False: there is none. */
 enum stack_base { BASE_RSP, BASE_RBP };
 bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_base *base, int64_t *distance);
 /* True for prefixes with which the kernel takes no breakpoint at all. */
 bool instruction_refused(const uint8_t *code, size_t size);
 
 /*
- * What would be lost if the probe on a call came only after this instruction; NULL: nothing. `registers`: what the probe reads, as
- * in struct place_wish.
+ * What would be lost if the probe on a call came only after this instruction; NULL: nothing. `registers`: what the
+ * probe reads, as in struct place_wish.
  */
 const char *instruction_harm(struct decoder *decoder, const uint8_t *code, size_t size, uint8_t registers);
 

@@ -25,7 +25,7 @@
 
 #define DEFAULT_RING_BYTES (32UL << 20)
 #define MACHINE_SUMS (1U << 18) /* entries, of all threads of a machine; memory is taken only for those in use */
-#define FILES_MOST (1UL << 18) /* descriptors: two for each function in each of a few processes */
+#define FILES_MOST (1UL << 18)  /* descriptors: two for each function in each of a few processes */
 
 const char *rung_name(enum rung rung)
 {
@@ -156,19 +156,23 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	return err ?: rooms_begin(kernel);
 }
 
-/* The maps of the other side, which both have in common. A part that has one of its own instead would see nothing, and say nothing. */
+/* The maps of the other side, which both have in common. A part that has one of its own instead would see nothing, and
+ * say nothing. */
 static int share_maps(struct process_bpf *p, const struct observe_bpf *o)
 {
 	const struct {
 		struct bpf_map *ours;
 		const struct bpf_map *theirs;
 	} maps[] = {
-		{ p->maps.threads, o->maps.threads }, { p->maps.rings, o->maps.rings }, { p->maps.control, o->maps.control },
-		{ p->maps.probes, o->maps.probes }, { p->maps.sums, o->maps.sums }, { p->maps.amounts, o->maps.amounts },
-		{ p->maps.trouble, o->maps.trouble }, { p->maps.targets, o->maps.targets }, { p->maps.looked, o->maps.looked },
-		{ p->maps.doubts, o->maps.doubts }, { p->maps.controls, o->maps.controls }, { p->maps.stacks, o->maps.stacks },
-		{ p->maps.stacked, o->maps.stacked }, { p->maps.users, o->maps.users }, { p->maps.returned, o->maps.returned },
-		{ p->maps.rooms, o->maps.rooms }, { p->maps.tellers, o->maps.tellers },
+		{ p->maps.threads, o->maps.threads },   { p->maps.rings, o->maps.rings },
+		{ p->maps.control, o->maps.control },   { p->maps.probes, o->maps.probes },
+		{ p->maps.sums, o->maps.sums },         { p->maps.amounts, o->maps.amounts },
+		{ p->maps.trouble, o->maps.trouble },   { p->maps.targets, o->maps.targets },
+		{ p->maps.looked, o->maps.looked },     { p->maps.doubts, o->maps.doubts },
+		{ p->maps.controls, o->maps.controls }, { p->maps.stacks, o->maps.stacks },
+		{ p->maps.stacked, o->maps.stacked },   { p->maps.users, o->maps.users },
+		{ p->maps.returned, o->maps.returned }, { p->maps.rooms, o->maps.rooms },
+		{ p->maps.tellers, o->maps.tellers },
 	};
 	int err = 0;
 
@@ -251,16 +255,20 @@ static void explain(int err, const struct kernel_options *options)
 	if (options->quiet)
 		return;
 	if (inside_pid_namespace())
-		log_error("cannot observe anything from inside a PID namespace (a container): the kernel tells other process numbers than are seen there: "
-			  "run gaspbpf on the host, or start the container with --pid=host");
+		log_error(
+			"cannot observe anything from inside a PID namespace (a container): the kernel tells other process numbers than are seen there: "
+			"run gaspbpf on the host, or start the container with --pid=host");
 	else if (may_observe() && !may_administer() && (err == -EPERM || err == -EACCES))
-		log_error("cannot put probes in with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: before Linux 6.6 probes are perf events, and the kernel wants "
-			  "CAP_SYS_ADMIN for these: give it that, too (docs/service.md), or run it as root");
+		log_error(
+			"cannot put probes in with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: before Linux 6.6 probes are perf events, and the kernel wants "
+			"CAP_SYS_ADMIN for these: give it that, too (docs/service.md), or run it as root");
 	else if (err == -EPERM) /* EACCES is a verifier that says no, to root too */
-		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'", strerror(-err));
+		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'",
+			  strerror(-err));
 	else
 		log_error("cannot observe anything on this kernel: %s: see 'gaspbpf doctor' for what is missing, "
-			  "or use -vv for the kernel's own words", strerror(-err));
+			  "or use -vv for the kernel's own words",
+			  strerror(-err));
 }
 
 /* Descriptors for two perf events a function. A command that we start gets the limits of our caller (util/files.h). */

@@ -13,18 +13,18 @@
 
 /* One attachment. */
 struct held_link {
-	int fd;        /* the BPF link; it holds all the rest */
+	int fd; /* the BPF link; it holds all the rest */
 	size_t probes;
-	int file_fd;   /* of the image that it is in; only a mark here */
-	pid_t pid;     /* 0: every process */
-	uint32_t site; /* the only one that it is for; NO_SITE: several */
+	int file_fd;          /* of the image that it is in; only a mark here */
+	pid_t pid;            /* 0: every process */
+	uint32_t site;        /* the only one that it is for; NO_SITE: several */
 	struct held_set *set; /* owned: its places in the table of what is in (breakpoints.c) */
 };
 
 /* linker_sign.c: the instructions with which a dynamic linker gives debuggers its sign. */
-#define LINKER_SIGNS 16               /* at most; glibc has 6 */
-#define LINKER_SIGNS_LEAST 2          /* of fewer there must be others that are not seen */
-#define LINKER_CODE_MOST (16u << 20)  /* bytes that are searched */
+#define LINKER_SIGNS 16              /* at most; glibc has 6 */
+#define LINKER_SIGNS_LEAST 2         /* of fewer there must be others that are not seen */
+#define LINKER_CODE_MOST (16u << 20) /* bytes that are searched */
 struct linker_signs {
 	uint64_t device, inode;
 	unsigned long offsets[LINKER_SIGNS]; /* in the file */
@@ -38,32 +38,32 @@ struct kernel {
 	struct observe_bpf *observe;
 	struct process_bpf *process;
 	enum rung rung;
-	bool callers, sums;    /* as in kernel_options */
+	bool callers, sums; /* as in kernel_options */
 	int ring_fds[64];
 	unsigned rings;
-	size_t ring_bytes;     /* of one ring */
-	uint32_t uprobe_type;  /* the kernel's number for perf events that are uprobes; 0: not read yet */
-	unsigned next_cpu;     /* whose turn it is to have a perf event: see link.c */
+	size_t ring_bytes;    /* of one ring */
+	uint32_t uprobe_type; /* the kernel's number for perf events that are uprobes; 0: not read yet */
+	unsigned next_cpu;    /* whose turn it is to have a perf event: see link.c */
 	struct probe_costs costs;
 	struct kernel_counts before; /* what the trial and the calibration lost: nobody's */
 	struct linker_signs signs;   /* of the linker that was met last */
 	struct held_link *links;
 	size_t nlinks, room;
-	struct dismissal *dismissal; /* private to dismiss.c */
-	bool let_go;                 /* no probes for everybody for now (attach_let_go) */
-	struct held *held;           /* private to breakpoints.c */
-	struct neighbours *neighbours; /* private to neighbours.c */
+	struct dismissal *dismissal;    /* private to dismiss.c */
+	bool let_go;                    /* no probes for everybody for now (attach_let_go) */
+	struct held *held;              /* private to breakpoints.c */
+	struct neighbours *neighbours;  /* private to neighbours.c */
 	struct sums_returned *returned; /* private to user_shares.c */
 };
 
 /* What one attach call puts in: parallel arrays of file offsets and cookies. */
 struct link_request {
-	int file_fd;           /* the file the probes go into */
-	pid_t pid;             /* 0: every process */
+	int file_fd; /* the file the probes go into */
+	pid_t pid;   /* 0: every process */
 	const unsigned long *offsets;
 	const uint64_t *cookies;
 	size_t count;
-	bool apart;            /* all of one site, which may be taken out alone */
+	bool apart;                                       /* all of one site, which may be taken out alone */
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
 
@@ -71,7 +71,8 @@ struct link_request {
 enum held_what { HELD_CALL, HELD_RETURN, HELD_EXIT, HELD_LINKER };
 int held_new(struct kernel *kernel);
 void held_free(struct kernel *kernel);
-/* What of the request is not in yet; waits for what is on its way out. Its arrays are malloc'ed, also where this fails. 0 or -errno, not said. */
+/* What of the request is not in yet; waits for what is on its way out. Its arrays are malloc'ed, also where this fails.
+ * 0 or -errno, not said. */
 int held_admit(struct kernel *kernel, const struct link_request *request, struct link_request *admitted);
 /* A link for these places is about to be made. NULL: no memory. */
 struct held_set *held_take(struct kernel *kernel, const struct link_request *request, enum held_what what);
@@ -80,7 +81,8 @@ void held_leaves(struct kernel *kernel, const struct held_set *set);
 /* The link has been closed; frees the set, which may be NULL. */
 void held_gone(struct kernel *kernel, struct held_set *set, bool was_leaving);
 
-/* For how many processes this instruction has a probe that sees calls: each of them has a link of its own. 0: none, or one for everybody. */
+/* For how many processes this instruction has a probe that sees calls: each of them has a link of its own. 0: none, or
+ * one for everybody. */
 unsigned held_holders(const struct kernel *kernel, int file_fd, uint64_t offset);
 
 /* A link in this file that never acts. A descriptor or -errno. (link.c) */
@@ -91,7 +93,8 @@ bool neighbours_prepare(struct kernel *kernel); /* loads what they take; false: 
 bool neighbours_tell(struct kernel *kernel);    /* can they still be asked for? */
 void neighbours_lock(struct kernel *kernel);
 void neighbours_unlock(struct kernel *kernel);
-/* Sites that are not in yet keep out of the way of others' probes: site.returns, its place, site.crowded. 0 or -errno. */
+/* Sites that are not in yet keep out of the way of others' probes: site.returns, its place, site.crowded. 0 or -errno.
+ */
 int neighbours_settle(struct kernel *kernel, struct plan *plan, const struct attach_scope *scope);
 /* Sets site.avoided where a probe for this process would meet others' by now, and clears it again. */
 void neighbours_mark(struct kernel *kernel, struct plan *plan, const struct image *image, pid_t pid);
@@ -137,6 +140,7 @@ bool dismiss_done(struct kernel *kernel);
 /* Puts the site's capture program, with its level, into the kernel. 0 or -errno, not said. (attach.c) */
 int attach_program(struct kernel *kernel, const struct site *site);
 /* Puts the probes of this site in again, for all whom the scope names. 0 or -errno, said. (attach.c) */
-int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site, const struct attach_scope *scope);
+int attach_again(struct kernel *kernel, const struct plan *plan, const struct site *site,
+		 const struct attach_scope *scope);
 
 #endif

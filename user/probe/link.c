@@ -34,8 +34,8 @@
 #include "util/array.h"
 #include "util/privileges.h"
 
-#define LINK_CREATE 28          /* BPF_LINK_CREATE */
-#define MULTI_RETURN 1          /* BPF_F_UPROBE_MULTI_RETURN */
+#define LINK_CREATE 28 /* BPF_LINK_CREATE */
+#define MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads for uprobe_multi. */
 struct multi_attr {
@@ -56,8 +56,12 @@ static int remember(struct kernel *kernel, struct held_link link)
 static int remember_link(struct kernel *kernel, int fd, const struct link_request *request, struct held_set *set)
 {
 	const struct held_link link = {
-		.fd = fd, .probes = request->count, .file_fd = request->file_fd, .pid = request->pid,
-		.site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE, .set = set,
+		.fd = fd,
+		.probes = request->count,
+		.file_fd = request->file_fd,
+		.pid = request->pid,
+		.site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE,
+		.set = set,
 	};
 	int err = fd < 0 ? fd : remember(kernel, link);
 
@@ -98,8 +102,12 @@ int link_for_nobody(struct kernel *kernel, int file_fd)
 	unsigned long offset = 0;
 	char path[64];
 	struct multi_attr attr = {
-		.prog_fd = bpf_program__fd(kernel->observe->progs.call), .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)path,
-		.offsets = (uintptr_t)&offset, .count = 1, .pid = getpid(),
+		.prog_fd = bpf_program__fd(kernel->observe->progs.call),
+		.attach_type = TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
+		.pid = getpid(),
 	};
 	int fd;
 
@@ -139,9 +147,9 @@ static int read_uprobe_type(struct kernel *kernel)
 }
 
 /*
- * The CPU for an event of a process. On a uprobe BPF programs run wherever it is hit; the CPU only decides when the event is
- * looked at: as often as the main thread is scheduled there (about 10 ns for each; 400 functions made a context
- * switch five times as dear). So one where it may not run, as a bound rank's neighbours; else all in turn.
+ * The CPU for an event of a process. On a uprobe BPF programs run wherever it is hit; the CPU only decides when the
+ * event is looked at: as often as the main thread is scheduled there (about 10 ns for each; 400 functions made a
+ * context switch five times as dear). So one where it may not run, as a bound rank's neighbours; else all in turn.
  */
 static int idle_cpu(struct kernel *kernel, pid_t pid)
 {
@@ -161,17 +169,21 @@ static int idle_cpu(struct kernel *kernel, pid_t pid)
 static int open_event(struct kernel *kernel, const char *path, unsigned long offset, pid_t pid, bool at_return)
 {
 	struct perf_event_attr attr = {
-		.type = kernel->uprobe_type, .size = sizeof(attr), .disabled = 1,
+		.type = kernel->uprobe_type,
+		.size = sizeof(attr),
+		.disabled = 1,
 		.config = at_return, /* format/retprobe of the PMU: config:0 */
-		.uprobe_path = (uintptr_t)path, .probe_offset = offset,
+		.uprobe_path = (uintptr_t)path,
+		.probe_offset = offset,
 	};
-	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? idle_cpu(kernel, pid) : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? idle_cpu(kernel, pid) : 0, -1,
+			 PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *all, size_t i, bool at_return,
-		     enum held_what what)
+static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *all, size_t i,
+		     bool at_return, enum held_what what)
 {
 	const struct link_request one = {
 		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i], .count = 1,
@@ -192,7 +204,8 @@ static int perf_link(struct kernel *kernel, int program, const char *path, const
 	return remember_link(kernel, fd, request, set);
 }
 
-static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request, enum held_what what)
+static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request,
+		      enum held_what what)
 {
 	char path[64];
 	int err = read_uprobe_type(kernel);
@@ -214,7 +227,10 @@ bool link_possible(enum rung rung)
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type);
 	unsigned long offset = 0;
 	struct multi_attr attr = {
-		.attach_type = type, .path = (uintptr_t)"/", .offsets = (uintptr_t)&offset, .count = 1,
+		.attach_type = type,
+		.path = (uintptr_t) "/",
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
 	};
 	int program, fd, err;
 
@@ -241,17 +257,23 @@ static int spans_link(struct kernel *kernel, const struct link_request *request)
 	switch (kernel->rung) {
 	case RUNG_SESSION:
 		/*
-		 * Calls only: never by a session link, though its program could decline the return. Where the link is for one process, the
-		 * kernel does not ask the program about hits in others, and sets the trampoline there.
+		 * Calls only: never by a session link, though its program could decline the return. Where the link is
+		 * for one process, the kernel does not ask the program about hits in others, and sets the trampoline
+		 * there.
 		 */
 		if (calls_only)
-			return multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request, HELD_CALL);
-		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request, HELD_CALL);
+			return multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request,
+					  HELD_CALL);
+		return multi_link(kernel, bpf_program__fd(o->progs.session), TRACE_UPROBE_SESSION, 0, request,
+				  HELD_CALL);
 	case RUNG_MULTI:
 		/* The return first: a call whose return is not watched would stay open for ever. */
 		if (!calls_only)
-			err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN, request, HELD_RETURN);
-		return err ?: multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request, HELD_CALL);
+			err = multi_link(kernel, bpf_program__fd(o->progs.leave), TRACE_UPROBE_MULTI, MULTI_RETURN,
+					 request, HELD_RETURN);
+		return err
+			       ?: multi_link(kernel, bpf_program__fd(o->progs.call), TRACE_UPROBE_MULTI, 0, request,
+					     HELD_CALL);
 	default:
 		if (!calls_only)
 			err = perf_links(kernel, bpf_program__fd(o->progs.leave), true, request, HELD_RETURN);
@@ -307,7 +329,7 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 
 /* --- removing ---------------------------------------------------------- */
 
-#define CLOSERS 32        /* threads that remove links */
+#define CLOSERS 32 /* threads that remove links */
 #define LOOK_EVERY_MS 10
 
 struct closing {
@@ -348,7 +370,8 @@ void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_
 	size_t wanted = c.all < 2 ? 0 : c.all < CLOSERS ? c.all : CLOSERS, nthreads = 0;
 	pthread_t threads[CLOSERS];
 
-	/* Even of two links each is removed at the same time: it is the grace period that takes long, not the probes. */
+	/* Even of two links each is removed at the same time: it is the grace period that takes long, not the probes.
+	 */
 	while (nthreads < wanted && !pthread_create(&threads[nthreads], NULL, close_links, &c))
 		nthreads++;
 	if (nthreads)

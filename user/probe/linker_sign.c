@@ -2,9 +2,11 @@
 /*
  * linker_sign.c - where a dynamic linker gives debuggers the sign that its list of objects changes.
  *
- * It calls a function that does nothing, and debuggers put a breakpoint on its first instruction. A probe there would be hit in place of theirs: the kernel
- * takes the trap, also that of another process which has some probe, and gdb would never learn of a library (ltrace would wait for ever). So what is probed are the instructions that call it, which
- * nobody else needs. They are searched for as bytes, and must be whole instructions of a function that is decoded from its beginning.
+ * It calls a function that does nothing, and debuggers put a breakpoint on its first instruction. A probe there would
+ * be hit in place of theirs: the kernel takes the trap, also that of another process which has some probe, and gdb
+ * would never learn of a library (ltrace would wait for ever). So what is probed are the instructions that call it,
+ * which nobody else needs. They are searched for as bytes, and must be whole instructions of a function that is decoded
+ * from its beginning.
  */
 #include <link.h>
 #include <stdlib.h>
@@ -18,8 +20,8 @@
 #define JUMP 0xe9
 
 /*
- * From an instruction to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows its own address,
- * so that is all the kernel side needs.
+ * From an instruction to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows
+ * its own address, so that is all the kernel side needs.
  */
 static uint64_t state_distance(const struct image *linker, uint64_t address)
 {
@@ -50,7 +52,8 @@ static bool is_instruction(const struct image *image, struct decoder *decoder, u
 }
 
 /* False: one of them is in doubt, or there are too many. */
-static bool add_calls(struct linker_signs *signs, const struct image *image, struct decoder *decoder, const struct code_segment *segment, uint64_t to)
+static bool add_calls(struct linker_signs *signs, const struct image *image, struct decoder *decoder,
+		      const struct code_segment *segment, uint64_t to)
 {
 	uint64_t size = segment->size;
 	uint8_t *code = size <= LINKER_CODE_MOST ? branches_code_at(image, segment->address, &size) : NULL;

@@ -2,16 +2,17 @@
 /*
  * looks_back.c - does a function look at its own return address?
  *
- * Under a return probe it finds the kernel's trampoline there. Allocation trackers and lock debuggers ask who has called
- * them (__builtin_return_address), code that was compiled with -pg or -finstrument-functions tells it to somebody else, hand-written
- * code has parameters behind the call; and what is called last, by a jump, has the return address of its caller: dlsym(RTLD_NEXT)
- * then finds no object that has called it. Models know their functions. Of the functions that a user asks for the code is looked at:
+ * Under a return probe it finds the kernel's trampoline there. Allocation trackers and lock debuggers ask who has
+ * called them (__builtin_return_address), code that was compiled with -pg or -finstrument-functions tells it to
+ * somebody else, hand-written code has parameters behind the call; and what is called last, by a jump, has the return
+ * address of its caller: dlsym(RTLD_NEXT) then finds no object that has called it. Models know their functions. Of the
+ * functions that a user asks for the code is looked at:
  *
- *   an operand on the stack, just above what the function has pushed, is the return address: at (%rsp) at its beginning, at a
- *   fixed distance where the frame is set up, and at 8(%rbp) where rbp is the frame's.
+ *   an operand on the stack, just above what the function has pushed, is the return address: at (%rsp) at its
+ * beginning, at a fixed distance where the frame is set up, and at 8(%rbp) where rbp is the frame's.
  *
- * And code that never returns, but jumps on by a pointer, may have been reached in the same way (handlers of interpreters): then what is on top of the
- * stack is no return address at all.
+ * And code that never returns, but jumps on by a pointer, may have been reached in the same way (handlers of
+ * interpreters): then what is on top of the stack is no return address at all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,9 @@
 
 /* Where the frame stands, as far as it is known. */
 struct frame {
-	uint64_t depth;  /* bytes on the stack above which the return address is */
-	bool set_up;     /* the function's work has begun: depth stays what it is */
-	bool pointer;    /* rbp points to where the function has pushed it */
+	uint64_t depth; /* bytes on the stack above which the return address is */
+	bool set_up;    /* the function's work has begun: depth stays what it is */
+	bool pointer;   /* rbp points to where the function has pushed it */
 };
 
 static bool reads_return_address(const uint8_t *code, unsigned length, const struct frame *frame)
@@ -42,12 +43,14 @@ static bool reads_return_address(const uint8_t *code, unsigned length, const str
 /* mov %rsp,%rbp, in both of its forms */
 static bool sets_frame_pointer(const uint8_t *code, unsigned length)
 {
-	return length == 3 && code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+	return length == 3 && code[0] == 0x48 &&
+	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
 static bool is_pop(const uint8_t *code, unsigned length)
 {
-	return (length == 1 && (code[0] & 0xf8) == 0x58) || (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58);
+	return (length == 1 && (code[0] & 0xf8) == 0x58) ||
+	       (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58);
 }
 
 static bool code_looks_back(struct decoder *decoder, const uint8_t *code, uint64_t size)
@@ -116,7 +119,8 @@ static bool is_stub(const struct image *image, uint64_t address)
 	return stub;
 }
 
-static struct ways_out find_ways_out(const struct image *image, uint64_t address, struct decoder *decoder, const uint8_t *code, uint64_t size)
+static struct ways_out find_ways_out(const struct image *image, uint64_t address, struct decoder *decoder,
+				     const uint8_t *code, uint64_t size)
 {
 	struct ways_out out = { 0 };
 
@@ -131,7 +135,8 @@ static struct ways_out find_ways_out(const struct image *image, uint64_t address
 		}
 		switch (instruction_transfer(code + at, length, &displacement, &always)) {
 		case TRANSFER_BRANCH:
-			out.to_others |= at + length + displacement >= size && is_stub(image, address + at + length + displacement);
+			out.to_others |= at + length + displacement >= size &&
+					 is_stub(image, address + at + length + displacement);
 			break;
 		case TRANSFER_INDIRECT:
 			out.jumps_by_pointer = true;
@@ -154,8 +159,8 @@ bool site_looks_back(struct site *site)
 
 	if (code && !decoder_new(&decoder)) {
 		out = find_ways_out(site->image, site->body.address, decoder, code, size);
-		looks = is_instrumented(site->image) || code_looks_back(decoder, code, size) || (!out.returns && out.jumps_by_pointer) ||
-			(out.to_others && asks_for_caller(site->image));
+		looks = is_instrumented(site->image) || code_looks_back(decoder, code, size) ||
+			(!out.returns && out.jumps_by_pointer) || (out.to_others && asks_for_caller(site->image));
 		decoder_free(decoder);
 	}
 	free(code);

@@ -2,19 +2,20 @@
 /*
  * neighbours.c - other observers of the same functions.
  *
- * The kernel calls all probes of an instruction in every process that has a breakpoint there. A return probe that is meant for one process
- * is called in others, too, where somebody else's breakpoint is on its instruction; its program does not run there, but the trampoline is set,
- * and nobody has asked whether it does harm in that process. So two observers, each harmless alone, kill a program together.
+ * The kernel calls all probes of an instruction in every process that has a breakpoint there. A return probe that is
+ * meant for one process is called in others, too, where somebody else's breakpoint is on its instruction; its program
+ * does not run there, but the trampoline is set, and nobody has asked whether it does harm in that process. So two
+ * observers, each harmless alone, kill a program together.
  *
  * Therefore we look at the kernel's links before probes go in (bpf/neighbours.bpf.c). Where others have a probe:
  *
- *   - our return probe for single processes does not go onto an instruction where somebody else has a breakpoint: ends are seen by the function's
- *     last instructions there;
- *   - our breakpoint does not go onto an instruction where somebody has a return probe for other processes than ours: it goes to another
- *     instruction, and where there is none, the function is left out.
+ *   - our return probe for single processes does not go onto an instruction where somebody else has a breakpoint: ends
+ * are seen by the function's last instructions there;
+ *   - our breakpoint does not go onto an instruction where somebody has a return probe for other processes than ours:
+ * it goes to another instruction, and where there is none, the function is left out.
  *
- * So an observer that came before us need not know of us. Two that start at the same time take turns (a lock file). Links of perf events, as
- * before Linux 6.6, are not seen.
+ * So an observer that came before us need not know of us. Two that start at the same time take turns (a lock file).
+ * Links of perf events, as before Linux 6.6, are not seen.
  *
  * The same list tells which file a file on an overlay is for the kernel: two containers may share it (breakpoints.c).
  */
@@ -70,10 +71,10 @@ struct other {
 
 /* The words of the iterator as they come, and what is kept of them. */
 struct reading {
-	uint64_t device, inode;  /* only of this file; 0: all */
+	uint64_t device, inode; /* only of this file; 0: all */
 	struct gb_neighbour head;
-	size_t have;             /* words of the head so far */
-	uint32_t rest;           /* offsets of it that are still to come */
+	size_t have;   /* words of the head so far */
+	uint32_t rest; /* offsets of it that are still to come */
 	struct other *others;
 	size_t count, room;
 	bool failed;
@@ -84,18 +85,21 @@ static uint32_t program_id(const struct bpf_program *program)
 	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
-	return bpf_program__fd(program) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.id;
+	return bpf_program__fd(program) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0
+													      : info.id;
 }
 
 static struct neighbours_bpf *load(const struct kernel *kernel)
 {
 	const struct observe_bpf *o = kernel->observe;
-	const struct bpf_program *own[] = { o->progs.session, o->progs.call, o->progs.leave, o->progs.last, kernel->process->progs.linker };
+	const struct bpf_program *own[] = { o->progs.session, o->progs.call, o->progs.leave, o->progs.last,
+					    kernel->process->progs.linker };
 	struct neighbours_bpf *skeleton = neighbours_bpf__open();
 
 	for (size_t i = 0; skeleton && i < sizeof(own) / sizeof(own[0]); i++)
 		skeleton->rodata->own[i] = program_id(own[i]);
-	if (skeleton && (object_is_whole(skeleton->obj) || neighbours_bpf__load(skeleton) || variables_are_mapped(skeleton->rodata, skeleton->bss))) {
+	if (skeleton && (object_is_whole(skeleton->obj) || neighbours_bpf__load(skeleton) ||
+			 variables_are_mapped(skeleton->rodata, skeleton->bss))) {
 		neighbours_bpf__destroy(skeleton);
 		skeleton = NULL;
 	}
@@ -114,7 +118,8 @@ static struct neighbours *neighbours_of(struct kernel *kernel)
 	if (!n)
 		return NULL;
 	n->lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	n->skeleton = kernel->rung == RUNG_PERF ? NULL : load(kernel); /* where those are known, there is another rung */
+	n->skeleton = kernel->rung == RUNG_PERF ? NULL
+						: load(kernel); /* where those are known, there is another rung */
 	kernel->neighbours = n;
 	return n;
 }
@@ -152,7 +157,8 @@ void neighbours_lock(struct kernel *kernel)
 	const struct timespec pause = { .tv_nsec = 10000000 };
 	struct neighbours *n = neighbours_of(kernel);
 
-	for (int i = 0; n && n->lock >= 0 && i < LOCK_TRIES && flock(n->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK; i++)
+	for (int i = 0;
+	     n && n->lock >= 0 && i < LOCK_TRIES && flock(n->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK; i++)
 		nanosleep(&pause, NULL);
 }
 
@@ -241,7 +247,8 @@ int neighbours_identity(struct kernel *kernel, int fd, uint64_t *device, uint64_
 	struct real_file file;
 	int err = file_identity(fd, device, inode);
 
-	if (err || !n || !n->skeleton || kernel->rung == RUNG_PERF || fstatfs(fd, &system) || (uint32_t)system.f_type != OVERLAYFS_SUPER_MAGIC)
+	if (err || !n || !n->skeleton || kernel->rung == RUNG_PERF || fstatfs(fd, &system) ||
+	    (uint32_t)system.f_type != OVERLAYFS_SUPER_MAGIC)
 		return err;
 	for (size_t i = 0; i < n->nreal; i++) {
 		if (n->real[i].device != *device || n->real[i].inode != *inode)
@@ -290,11 +297,13 @@ static bool returns_there(const struct reading *r, const struct whom *whom, uint
 	return false;
 }
 
-/* Would our return probe act where somebody else's breakpoint is? Ours for everybody is asked about each call, and can decline. */
+/* Would our return probe act where somebody else's breakpoint is? Ours for everybody is asked about each call, and can
+ * decline. */
 static bool is_met(const struct reading *r, const struct whom *whom, uint64_t offset)
 {
 	for (size_t i = 0; !whom->everybody && i < r->count; i++)
-		if (r->others[i].offset == offset && (!r->others[i].pid || whom->npids != 1 || !is_among(whom, r->others[i].pid)))
+		if (r->others[i].offset == offset &&
+		    (!r->others[i].pid || whom->npids != 1 || !is_among(whom, r->others[i].pid)))
 			return true;
 	return false;
 }
@@ -326,7 +335,8 @@ static struct reading others_in(struct kernel *kernel, const struct image *image
 	struct neighbours *n = neighbours_of(kernel);
 	struct reading r = { 0 };
 
-	if (n && n->skeleton && !are_ignored() && image->inode && !neighbours_identity(kernel, image->fd, &r.device, &r.inode))
+	if (n && n->skeleton && !are_ignored() && image->inode &&
+	    !neighbours_identity(kernel, image->fd, &r.device, &r.inode))
 		read_list(n, &r);
 	return r;
 }
@@ -344,7 +354,8 @@ static bool is_taken(void *context, uint64_t offset)
 }
 
 /* Sites of an image that are not in yet. `moved` and `out` are counted up. */
-static int settle_image(struct plan *plan, const struct image *image, const struct reading *r, const struct whom *whom, size_t *moved, size_t *out)
+static int settle_image(struct plan *plan, const struct image *image, const struct reading *r, const struct whom *whom,
+			size_t *moved, size_t *out)
 {
 	struct away away = { r, whom };
 	struct site **sites = calloc(plan->nsites + 1, sizeof(*sites));
@@ -408,10 +419,14 @@ int neighbours_settle(struct kernel *kernel, struct plan *plan, const struct att
 		free(r.others);
 	}
 	if (moved)
-		log_warn("another observer (gaspbpf, bpftrace, perf) has probes on %zu of these functions: so that no return probe acts where nobody decided on "
-			 "it, their ends are seen by their last instructions, which is dearer%s", moved, out ? "" : "; stop one of both to avoid that");
+		log_warn(
+			"another observer (gaspbpf, bpftrace, perf) has probes on %zu of these functions: so that no return probe acts where nobody decided on "
+			"it, their ends are seen by their last instructions, which is dearer%s",
+			moved, out ? "" : "; stop one of both to avoid that");
 	if (out)
-		log_warn("%zu of them are not observed at all, for there is no other place in them: stop the other observer to have them", out);
+		log_warn(
+			"%zu of them are not observed at all, for there is no other place in them: stop the other observer to have them",
+			out);
 	return err;
 }
 
@@ -430,7 +445,8 @@ void neighbours_mark(struct kernel *kernel, struct plan *plan, const struct imag
 	}
 	free(r.others);
 	if (marked && !n->said) {
-		log_warn("%d: %zu functions are not observed there: another observer has come to have probes on them", pid, marked);
+		log_warn("%d: %zu functions are not observed there: another observer has come to have probes on them",
+			 pid, marked);
 		n->said = true;
 	}
 }

@@ -2,12 +2,14 @@
 /*
  * patched.c - is a function's code in memory still that of its file?
  *
- * Hooks, live patches and tracing frameworks (UCX's memory hooks, XRay) write a jump over a function's first instructions. The kernel does not compare:
- * it writes its breakpoint over what is there, and lets the instruction of the file run in its place. Then the rest of the jump is
- * executed as code. So before a process's probes go in, its code is read where they would be, and a function whose code is another one is
- * left out. Bytes of breakpoints, ours and others', do not count, nor does a nop of 5 bytes that the kernel has made a call (Linux 6.18).
+ * Hooks, live patches and tracing frameworks (UCX's memory hooks, XRay) write a jump over a function's first
+ * instructions. The kernel does not compare: it writes its breakpoint over what is there, and lets the instruction of
+ * the file run in its place. Then the rest of the jump is executed as code. So before a process's probes go in, its
+ * code is read where they would be, and a function whose code is another one is left out. Bytes of breakpoints, ours
+ * and others', do not count, nor does a nop of 5 bytes that the kernel has made a call (Linux 6.18).
  *
- * What is patched later is not noticed: a jump that is written over a breakpoint is as good as without one, and its calls are not seen.
+ * What is patched later is not noticed: a jump that is written over a breakpoint is as good as without one, and its
+ * calls are not seen.
  */
 #include <string.h>
 #include <unistd.h>
@@ -86,7 +88,9 @@ static void add(struct batch *b, struct site *site, uint64_t first, uint64_t siz
 	if (mapping->writable || pread(site->image->fd, next->file, size, first) != (ssize_t)size)
 		return;
 	next->site = site;
-	b->pieces[b->count++] = (struct memory_piece){ .address = mapping->start + (first - mapping->offset), .bytes = next->memory, .size = size };
+	b->pieces[b->count++] = (struct memory_piece){ .address = mapping->start + (first - mapping->offset),
+						       .bytes = next->memory,
+						       .size = size };
 	if (b->count == BATCH)
 		compare_all(b);
 }
@@ -98,8 +102,10 @@ void plan_find_patched(struct plan *plan, const struct process *process)
 	for (uint32_t i = 0; i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
 		uint64_t first = site->offset < site->probe_offset ? site->offset : site->probe_offset;
-		uint64_t end = (site->offset < site->probe_offset ? site->probe_offset : site->offset) + INSTRUCTION_MOST;
-		uint64_t own = site->body.offset + site->body.size, size = (site->body.size && end > own ? own : end) - first;
+		uint64_t end = (site->offset < site->probe_offset ? site->probe_offset : site->offset) +
+			       INSTRUCTION_MOST;
+		uint64_t own = site->body.offset + site->body.size,
+			 size = (site->body.size && end > own ? own : end) - first;
 		const struct mapping *mapping = NULL;
 
 		if (site->patched || !size || size > sizeof(batch.some[0].file))

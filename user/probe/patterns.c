@@ -2,9 +2,9 @@
 /*
  * patterns.c - functions that the user asked for by a pattern (-F 'solve*'): GASP_C_FUNC events (GASP 1.4, table 1).
  *
- * They become a model of their own for each file, as if the user had written one, with what DWARF says of each function as its
- * signature. Where the file has DWARF only functions that it knows count: what the compiler and the C library put into every
- * program (_start, frame_dummy) is nobody's function.
+ * They become a model of their own for each file, as if the user had written one, with what DWARF says of each function
+ * as its signature. Where the file has DWARF only functions that it knows count: what the compiler and the C library
+ * put into every program (_start, frame_dummy) is nobody's function.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 /* One -F: [FILE:]NAME. */
 struct asked {
-	char *file;  /* glob of a soname or base name; NULL: the program */
-	char *name;  /* glob */
+	char *file; /* glob of a soname or base name; NULL: the program */
+	char *name; /* glob */
 	bool found;
 };
 
@@ -46,7 +46,8 @@ int plan_ask(struct plan *plan, const char *pattern)
 		return -ENOMEM;
 	work->asked = grown;
 	grown[work->count] = (struct asked){
-		.file = colon ? strndup(pattern, colon - pattern) : NULL, .name = strdup(colon ? colon + 1 : pattern),
+		.file = colon ? strndup(pattern, colon - pattern) : NULL,
+		.name = strdup(colon ? colon + 1 : pattern),
 	};
 	return (colon && !grown[work->count].file) || !grown[work->count++].name ? -ENOMEM : 0;
 }
@@ -78,7 +79,8 @@ static bool in_file(const struct asked *asked, const struct image *image)
 {
 	if (!asked->file)
 		return image->is_program;
-	return (image->soname && name_matches(asked->file, image->soname)) || name_matches(asked->file, path_base(image->path));
+	return (image->soname && name_matches(asked->file, image->soname)) ||
+	       name_matches(asked->file, path_base(image->path));
 }
 
 /* Can a model name it? Parts that the compiler cut off a function (solve.cold) are none, unless they are asked for. */
@@ -115,7 +117,8 @@ static bool is_hidden(const struct asked_work *work, const char *name)
 	return *name == '_';
 }
 
-/* The name that the function has in the source: as the symbol's, but for what a compiler put behind it. NULL: too long for one. */
+/* The name that the function has in the source: as the symbol's, but for what a compiler put behind it. NULL: too long
+ * for one. */
 static const char *source_name(const struct symbol *symbol, char name[static NAME_ROOM])
 {
 	size_t length = indirect_name_length(symbol);
@@ -139,7 +142,7 @@ static struct model_set *make_model(const struct symbol *const *functions, size_
 		return NULL;
 	}
 	fprintf(out, "model " ASKED_MODEL "\nlanguage C\nnumber FUNC 1\nlibrary program *\njoin alone\n"
-		"event FUNC both(const char *funcsig = prototype)\n");
+		     "event FUNC both(const char *funcsig = prototype)\n");
 	for (size_t i = 0; i < count; i++)
 		fprintf(out, "FUNC user each %.*s\n", (int)indirect_name_length(functions[i]), functions[i]->name);
 	if (fclose(out) || models_add_text(set, "-F", text, size)) {
@@ -150,7 +153,8 @@ static struct model_set *make_model(const struct symbol *const *functions, size_
 	return set;
 }
 
-/* The functions that are asked for, one symbol for each place; IFUNCs come last: an implementation with a name that is asked for keeps it. */
+/* The functions that are asked for, one symbol for each place; IFUNCs come last: an implementation with a name that is
+ * asked for keeps it. */
 static size_t find_functions(struct asked_work *work, const struct image *image, const struct symbol **functions)
 {
 	size_t count = 0;
@@ -160,20 +164,22 @@ static size_t find_functions(struct asked_work *work, const struct image *image,
 		for (size_t i = 0; i < image->nsymbols && count < ASKED_MOST; i++) {
 			const struct symbol *symbol = &image->symbols[i];
 
-			if (symbol->ifunc != indirect || !symbol->offset || !source_name(symbol, name) || !is_asked_for(work, image, name, false))
+			if (symbol->ifunc != indirect || !symbol->offset || !source_name(symbol, name) ||
+			    !is_asked_for(work, image, name, false))
 				continue;
 			if (indirect_symbol(image, name) == symbol)
 				functions[count++] = symbol;
 		}
 	}
 	if (count == ASKED_MOST)
-		log_warn("-F: more than %d functions of %s: the rest is left out: ask for fewer", ASKED_MOST, log_safe(image->path));
+		log_warn("-F: more than %d functions of %s: the rest is left out: ask for fewer", ASKED_MOST,
+			 log_safe(image->path));
 	return count;
 }
 
 /* Of those without DWARF, what counts; of those with, what it knows. */
-static size_t keep_functions(struct asked_work *work, const struct image *image, const struct symbol **functions, char **signatures,
-			     size_t count)
+static size_t keep_functions(struct asked_work *work, const struct image *image, const struct symbol **functions,
+			     char **signatures, size_t count)
 {
 	size_t kept = 0;
 	bool known = false;
@@ -194,7 +200,8 @@ static size_t keep_functions(struct asked_work *work, const struct image *image,
 }
 
 /* The model's functions come in the order in which they were written, but for names that stand for one place. */
-static void sign_sites(struct plan *plan, uint32_t first, const struct symbol *const *functions, char **signatures, size_t count)
+static void sign_sites(struct plan *plan, uint32_t first, const struct symbol *const *functions, char **signatures,
+		       size_t count)
 {
 	char name[NAME_ROOM];
 
@@ -202,8 +209,9 @@ static void sign_sites(struct plan *plan, uint32_t first, const struct symbol *c
 		struct site *site = &plan->sites[s];
 
 		for (size_t i = 0; i < count && !site->signature; i++) {
-			bool same = functions[i]->ifunc ? !strcmp(site->function->symbol, source_name(functions[i], name) ?: "")
-							: site->offset == functions[i]->offset;
+			bool same = functions[i]->ifunc
+					    ? !strcmp(site->function->symbol, source_name(functions[i], name) ?: "")
+					    : site->offset == functions[i]->offset;
 
 			if (same && signatures[i])
 				site->signature = strdup(signatures[i]);
@@ -226,8 +234,8 @@ static char *renamed(const char *signature, const char *from, const char *to)
 }
 
 /*
- * What DWARF says of each function. Of an IFUNC it knows the implementations: clones have the function's own name there, others have names of
- * their own. 0 or -ENOMEM.
+ * What DWARF says of each function. Of an IFUNC it knows the implementations: clones have the function's own name
+ * there, others have names of their own. 0 or -ENOMEM.
  */
 static int find_signatures(struct image *image, const struct symbol *const *functions, size_t count, char **signatures)
 {
@@ -237,12 +245,15 @@ static int find_signatures(struct image *image, const struct symbol *const *func
 	char name[NAME_ROOM];
 
 	for (size_t i = 0; !err && i < count; i++)
-		whose[i] = functions[i]->ifunc && indirect_find(image, functions[i], &bodies[i], 1) ? &bodies[i] : functions[i];
+		whose[i] = functions[i]->ifunc && indirect_find(image, functions[i], &bodies[i], 1) ? &bodies[i]
+												    : functions[i];
 	if (!err)
 		err = image_signatures(image, whose, count, signatures);
 	for (size_t i = 0; !err && i < count; i++) {
-		char *own = functions[i]->ifunc && signatures[i] && source_name(functions[i], name) && !strchr(whose[i]->name, '.') ?
-			renamed(signatures[i], whose[i]->name, name) : NULL;
+		char *own = functions[i]->ifunc && signatures[i] && source_name(functions[i], name) &&
+					    !strchr(whose[i]->name, '.')
+				    ? renamed(signatures[i], whose[i]->name, name)
+				    : NULL;
 
 		if (whose[i] == functions[i] && functions[i]->ifunc) { /* the resolver's own */
 			free(signatures[i]);

@@ -2,31 +2,33 @@
 /*
  * place.c - which instruction of a function carries the breakpoint.
  *
- * The kernel executes the instruction under a breakpoint in one of two ways. A few it emulates: a push, a nop, a jump or
- * call to a relative target; a hit then costs about 0.2 us. For all others it lets the thread run a copy elsewhere and
- * traps a second time: 1 to 2 us. What a function begins with is chance: endbr64 where it was compiled with
- * -fcf-protection, test, mov or lea, or a push. So the probe goes to the first instruction that is emulated, if it makes
- * no difference to the call: if everything before it
+ * The kernel executes the instruction under a breakpoint in one of two ways. A few it emulates: a push, a nop, a jump
+ * or call to a relative target; a hit then costs about 0.2 us. For all others it lets the thread run a copy elsewhere
+ * and traps a second time: 1 to 2 us. What a function begins with is chance: endbr64 where it was compiled with
+ * -fcf-protection, test, mov or lea, or a push. So the probe goes to the first instruction that is emulated, if it
+ * makes no difference to the call: if everything before it
  *
  *   - leaves the stack pointer alone, so the return address is where it was, for the return probe to be set and the
  *     caller to be read;
  *   - leaves the registers alone whose arguments the probe reads;
  *   - goes on to the next instruction and nowhere else;
- *   - writes no memory. A store would happen as it always does. But recent kernels turn a nop of 5 bytes into a call, which writes below
- *     the stack pointer, where a store may have put something (the red zone). Stores that early are rare;
- *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector registers: a
- *     probe changes neither.
+ *   - writes no memory. A store would happen as it always does. But recent kernels turn a nop of 5 bytes into a call,
+ * which writes below the stack pointer, where a store may have put something (the red zone). Stores that early are
+ * rare;
+ *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector
+ * registers: a probe changes neither.
  *
- * A probe that has no return probe beside it may also come after pushes of registers and after the frame has been made: the kernel side adds what was pushed. That is used to
- * keep it away from where return probes are. For the kernel sets a return probe's trampoline in every process that hits the
- * breakpoint, whichever process the probe is meant for, so somebody else's would act in this process, too.
+ * A probe that has no return probe beside it may also come after pushes of registers and after the frame has been made:
+ * the kernel side adds what was pushed. That is used to keep it away from where return probes are. For the kernel sets
+ * a return probe's trampoline in every process that hits the breakpoint, whichever process the probe is meant for, so
+ * somebody else's would act in this process, too.
  *
- * All this if nothing jumps to where it would miss the probe, or hit it without a call (branches.c). The call is then seen some ns
- * later than at the first instruction, and a fault in between is seen as no call.
+ * All this if nothing jumps to where it would miss the probe, or hit it without a call (branches.c). The call is then
+ * seen some ns later than at the first instruction, and a fault in between is seen as no call.
  *
- * A breakpoint that does not begin an instruction crashes the job. Therefore every doubt means the first instruction: a byte that
- * is no instruction, an unknown size, a jump table. A function with a jump table, or whose size is not known, may have its
- * endbr64 left out and nothing else.
+ * A breakpoint that does not begin an instruction crashes the job. Therefore every doubt means the first instruction: a
+ * byte that is no instruction, an unknown size, a jump table. A function with a jump table, or whose size is not known,
+ * may have its endbr64 left out and nothing else.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +39,7 @@
 #include "probe/branches.h"
 #include "probe/plan_private.h"
 
-#define SEARCHED 64         /* bytes from a function's start */
+#define SEARCHED 64              /* bytes from a function's start */
 #define DECODED_MOST (32u << 20) /* bytes of functions that are decoded at one time: about 10 s */
 #define PAGE 4096
 #define NOP5_SIZE 5
@@ -48,19 +50,21 @@ struct search {
 	const struct image *image;
 	const struct place_options *options;
 	struct decoder *decoder;
-	uint64_t decoded;      /* bytes so far */
+	uint64_t decoded;           /* bytes so far */
 	struct quiet_range *ranges; /* of functions whose probe is to move ... */
-	size_t *owners;        /* ... and which they are */
+	size_t *owners;             /* ... and which they are */
 	size_t nranges;
 };
 
 /*
- * No probe on a nop of 5 bytes: Linux 6.18 makes a call of it, to a page that a child made by fork has not got. Each child that came to
- * such an instruction was killed. (s->options->nop5 is for kernels where that is known to be mended; of none it is.)
+ * No probe on a nop of 5 bytes: Linux 6.18 makes a call of it, to a page that a child made by fork has not got. Each
+ * child that came to such an instruction was killed. (s->options->nop5 is for kernels where that is known to be mended;
+ * of none it is.)
  */
 static bool is_refused(const struct search *s, const uint8_t *code, size_t size)
 {
-	return instruction_refused(code, size) || (!s->options->nop5 && size >= NOP5_SIZE && instruction_class(code, NOP5_SIZE) == SITE_NOP5);
+	return instruction_refused(code, size) ||
+	       (!s->options->nop5 && size >= NOP5_SIZE && instruction_class(code, NOP5_SIZE) == SITE_NOP5);
 }
 
 /* The class of an instruction here, as it stands in the file. */
@@ -74,8 +78,8 @@ static enum site_class class_at(const struct search *s, const uint8_t *code, uns
 }
 
 /* Finds the first cheap instruction; NULL: found, else why not. *at: its distance, *length: its bytes. */
-static const char *walk(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size, unsigned *at,
-			unsigned *length, enum site_class *class)
+static const char *walk(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size,
+			unsigned *at, unsigned *length, enum site_class *class)
 {
 	for (*at = 0; *at < SEARCHED; *at += *length) {
 		const char *why;
@@ -87,8 +91,8 @@ static const char *walk(const struct search *s, const struct place_wish *wish, c
 			return "there is code that cannot be decoded";
 		*class = class_at(s, head + *at, *length, wish->function->address + *at);
 		/* A call before the stack is aligned is none that a compiler made: only where it comes first anyway. */
-		if (*class != SITE_STEPPED && (!*at ||
-		    instruction_transfer(head + *at, *length, &displacement, &always) != TRANSFER_CALL))
+		if (*class != SITE_STEPPED &&
+		    (!*at || instruction_transfer(head + *at, *length, &displacement, &always) != TRANSFER_CALL))
 			return NULL;
 		why = instruction_harm(s->decoder, head + *at, size - *at, wish->registers);
 		if (why)
@@ -103,11 +107,11 @@ static bool is_taken(const struct place_wish *wish, uint64_t offset)
 }
 
 /*
- * The same for a probe that keeps away from return probes: the first cheap instruction that is none of theirs, else the first one.
- * Returns false where there is none.
+ * The same for a probe that keeps away from return probes: the first cheap instruction that is none of theirs, else the
+ * first one. Returns false where there is none.
  */
-static bool walk_aside(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size, unsigned *found,
-		       unsigned *length, struct probe_place *place)
+static bool walk_aside(const struct search *s, const struct place_wish *wish, const uint8_t *head, size_t size,
+		       unsigned *found, unsigned *length, struct probe_place *place)
 {
 	unsigned at, pushed = 0, step, lowered;
 
@@ -121,8 +125,8 @@ static bool walk_aside(const struct search *s, const struct place_wish *wish, co
 		if (!step || instruction_transfer(head + at, step, &displacement, &always) == TRANSFER_CALL)
 			break;
 		class = instruction_class(head + at, step) == SITE_EMULATED ? SITE_EMULATED : SITE_STEPPED;
-		if (at && wish->function->offset + at != wish->avoid && !is_taken(wish, wish->function->offset + at) && !is_refused(s, head + at, step) &&
-		    (!*length || class == SITE_EMULATED)) {
+		if (at && wish->function->offset + at != wish->avoid && !is_taken(wish, wish->function->offset + at) &&
+		    !is_refused(s, head + at, step) && (!*length || class == SITE_EMULATED)) {
 			*found = at;
 			*length = step;
 			place->class = class;
@@ -139,15 +143,18 @@ static bool walk_aside(const struct search *s, const struct place_wish *wish, co
 }
 
 /*
- * Why a probe cannot move `distance` bytes into the function, as far as its own and nearby code tells; *pointers: it must be made sure
- * of that nothing points to there, either.
+ * Why a probe cannot move `distance` bytes into the function, as far as its own and nearby code tells; *pointers: it
+ * must be made sure of that nothing points to there, either.
  */
 static const char *why_not_there(struct search *s, const struct symbol *symbol, const uint8_t *head, unsigned distance,
 				 unsigned length, bool *pointers)
 {
 	struct function_code code = {
-		.image = s->image, .decoder = s->decoder,
-		.address = symbol->address, .offset = symbol->offset, .size = symbol->size,
+		.image = s->image,
+		.decoder = s->decoder,
+		.address = symbol->address,
+		.offset = symbol->offset,
+		.size = symbol->size,
 	};
 	uint64_t first = symbol->address + 1, end = symbol->address + distance + length;
 	bool past_endbr = distance == sizeof(endbr64) && !memcmp(head, endbr64, sizeof(endbr64));
@@ -177,7 +184,11 @@ static bool comes_back(struct search *s, const struct symbol *symbol)
 {
 	const struct unwind_range *range = symbol->size ? NULL : image_unwind_range_at(s->image, symbol->address);
 	struct function_code code = {
-		.image = s->image, .decoder = s->decoder, .address = symbol->address, .offset = symbol->offset, .size = symbol->size,
+		.image = s->image,
+		.decoder = s->decoder,
+		.address = symbol->address,
+		.offset = symbol->offset,
+		.size = symbol->size,
 	};
 
 	if (!code.size)
@@ -186,10 +197,12 @@ static bool comes_back(struct search *s, const struct symbol *symbol)
 }
 
 /* Where the place of a function's probe is to be, if nothing jumps there. */
-static void claim(struct search *s, const struct symbol *symbol, size_t index, unsigned at, unsigned length, bool pointers)
+static void claim(struct search *s, const struct symbol *symbol, size_t index, unsigned at, unsigned length,
+		  bool pointers)
 {
 	s->owners[s->nranges] = index;
-	s->ranges[s->nranges++] = (struct quiet_range){ symbol->address + 1, symbol->address + at + length, pointers, false };
+	s->ranges[s->nranges++] = (struct quiet_range){ symbol->address + 1, symbol->address + at + length, pointers,
+							false };
 }
 
 static void place_one(struct search *s, const struct place_wish *wish, size_t index, struct probe_place *place)
@@ -207,7 +220,8 @@ static void place_one(struct search *s, const struct place_wish *wish, size_t in
 		size = 0;
 	place->refused = is_refused(s, head, size);
 	if (wish->aside) {
-		if (!walk_aside(s, wish, head, size, &at, &length, &aside) || why_not_there(s, symbol, head, at, length, &pointers))
+		if (!walk_aside(s, wish, head, size, &at, &length, &aside) ||
+		    why_not_there(s, symbol, head, at, length, &pointers))
 			return;
 		claim(s, symbol, index, at, length, pointers);
 		place->offset = symbol->offset + at;
@@ -314,7 +328,8 @@ static uint8_t registers_read(const struct gb_probe *program)
 		const struct gb_op *op = &program->ops[i];
 
 		if ((op->kind == GB_OP_COPY || op->kind == GB_OP_LOAD || op->kind == GB_OP_DECODE ||
-		     op->kind == GB_OP_TEXT || op->kind == GB_OP_TEXTS) && op->source < GB_REGISTERS)
+		     op->kind == GB_OP_TEXT || op->kind == GB_OP_TEXTS) &&
+		    op->source < GB_REGISTERS)
 			read |= still & 1U << op->source;
 		if (op->slot < GB_REGISTERS)
 			still &= ~(1U << op->slot);
@@ -332,8 +347,8 @@ static bool ends_at(const struct site *site, uint64_t offset)
 	return false;
 }
 
-int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count, bool (*taken)(void *context, uint64_t offset),
-		    void *context)
+int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count,
+		    bool (*taken)(void *context, uint64_t offset), void *context)
 {
 	struct place_wish *wishes = calloc(count + 1, sizeof(*wishes));
 	struct probe_place *places = calloc(count + 1, sizeof(*places));
@@ -341,8 +356,12 @@ int plan_place_away(struct plan *plan, const struct image *image, struct site **
 
 	for (size_t i = 0; !err && i < count; i++)
 		wishes[i] = (struct place_wish){
-			.function = &sites[i]->body, .registers = sites[i]->registers, .aside = true,
-			.avoid = sites[i]->probe_offset, .taken = taken, .context = context,
+			.function = &sites[i]->body,
+			.registers = sites[i]->registers,
+			.aside = true,
+			.avoid = sites[i]->probe_offset,
+			.taken = taken,
+			.context = context,
 		};
 	if (!err && count && !plan->placing.at_entry)
 		err = place_probes(image, wishes, count, &plan->placing, places);
@@ -352,7 +371,8 @@ int plan_place_away(struct plan *plan, const struct image *image, struct site **
 		sites[i]->probe_offset = places[i].offset;
 		sites[i]->class = places[i].class;
 		sites[i]->pushed = places[i].pushed;
-		sites[i]->why_here = places[i].class == SITE_STEPPED ? "return probes may be on the cheaper ones" : NULL;
+		sites[i]->why_here = places[i].class == SITE_STEPPED ? "return probes may be on the cheaper ones"
+								     : NULL;
 	}
 	free(wishes);
 	free(places);
@@ -368,7 +388,8 @@ void plan_place_back(struct site *site)
 	site->aside = false;
 }
 
-/* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such a place. */
+/* Sites whose returns are not observed by return probes: their probes move to where none of those is, if there is such
+ * a place. */
 int plan_place_aside(struct plan *plan, const struct image *image)
 {
 	struct site **sites = calloc(plan->nsites + 1, sizeof(*sites));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plan.c - from models and mapped files to a list of sites: which files there are, which models take part, and what is looked for where.
+ * plan.c - from models and mapped files to a list of sites: which files there are, which models take part, and what is
+ * looked for where.
  *
- * Files are keyed by (device, inode): many processes map the same library. A site is a place in a file, each once (sites.c).
+ * Files are keyed by (device, inode): many processes map the same library. A site is a place in a file, each once
+ * (sites.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +17,12 @@
 #include "util/log.h"
 
 struct plan_work {
-	char *wish;             /* of -m; NULL: default */
-	uint8_t *explored;      /* [image * models + model]: enum explored */
-	bool filters_tried;     /* plan->guarded is known */
-	bool *mapped;           /* [image]: a process maps it, it is not only a file */
-	bool *asked_in;         /* [image]: what -F asks for has been looked for there */
-	bool *turned_away;      /* [image]: it has functions, which were not admitted */
+	char *wish;         /* of -m; NULL: default */
+	uint8_t *explored;  /* [image * models + model]: enum explored */
+	bool filters_tried; /* plan->guarded is known */
+	bool *mapped;       /* [image]: a process maps it, it is not only a file */
+	bool *asked_in;     /* [image]: what -F asks for has been looked for there */
+	bool *turned_away;  /* [image]: it has functions, which were not admitted */
 };
 
 /* Which functions of a model have been looked for in an image. */

@@ -7,7 +7,8 @@
 
 #include "probe/probe.h"
 
-/* Goes through the names of a site, its own first, then its aliases: all zero at first. Not valid once the site gets another alias. */
+/* Goes through the names of a site, its own first, then its aliases: all zero at first. Not valid once the site gets
+ * another alias. */
 struct site_names {
 	const char *rest;
 	char name[256];
@@ -26,8 +27,9 @@ void sites_free(struct plan *plan);
 void sites_forget(struct plan *plan, uint32_t first);
 
 /*
- * IFUNCs (indirect.c): the symbol that stands for a function of this name in the source, NULL: none; how much of a symbol's name is
- * that name; and, of an IFUNC, the functions that its resolver chooses from, at most so many. 0: they cannot be told.
+ * IFUNCs (indirect.c): the symbol that stands for a function of this name in the source, NULL: none; how much of a
+ * symbol's name is that name; and, of an IFUNC, the functions that its resolver chooses from, at most so many. 0: they
+ * cannot be told.
  */
 const struct symbol *indirect_symbol(const struct image *image, const char *name);
 size_t indirect_name_length(const struct symbol *symbol);
@@ -38,21 +40,24 @@ size_t indirect_find(const struct image *image, const struct symbol *symbol, str
 int plan_place_sites(struct plan *plan, const struct image *image, uint32_t first);
 void plan_place_back(struct site *site); /* where a return probe may be */
 int plan_place_aside(struct plan *plan, const struct image *image);
-/* The probes of these sites of the image, which have no return probes, move to where nothing is taken; where there is no such place they stay. 0 or -errno. */
-int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count, bool (*taken)(void *context, uint64_t offset),
-		    void *context);
+/* The probes of these sites of the image, which have no return probes, move to where nothing is taken; where there is
+ * no such place they stay. 0 or -errno. */
+int plan_place_away(struct plan *plan, const struct image *image, struct site **sites, size_t count,
+		    bool (*taken)(void *context, uint64_t offset), void *context);
 /* A return probe is not to be: the ends of its calls are seen otherwise. (returns.c) */
 void plan_leave_returns(const struct plan *plan, struct site *site, const char *why);
 /* True where the kernel lets no probe be anywhere in this function. */
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol);
-/* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0, -ENOMEM or -ECANCELED. */
+/* Decides for each site how its return is observed; fills site.returns and what belongs to it. 0, -ENOMEM or
+ * -ECANCELED. */
 int plan_choose_returns(struct plan *plan);
 /* Does a return probe kill a process with a strict seccomp filter on this kernel? Found by trying (trial.c). */
 bool trial_filter_kills(void);
 void returns_free(struct plan *plan);
 /* Has the image code that sets the stack pointer as no compiler does (switches.c)? */
 bool image_switches_stacks(const struct image *image);
-/* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled and site.late. */
+/* Decides for sites from `first` on, and for those that were uncalled, whether anybody calls them; fills site.uncalled
+ * and site.late. */
 void plan_find_uncalled(struct plan *plan, uint32_t first);
 /* Has the stack read where a library that only passes calls on calls the sites from `first` on. */
 void plan_find_wrappers(struct plan *plan, uint32_t first);
@@ -65,7 +70,8 @@ bool plan_maps(const struct plan *plan, size_t image);
 
 /* Takes in what -F asks for in this image (patterns.c). 0 or -errno. */
 int plan_add_asked(struct plan *plan, size_t image);
-/* Makes sites of the model's functions in this image; where it is not chosen, only of those that switch measurement off and on. */
+/* Makes sites of the model's functions in this image; where it is not chosen, only of those that switch measurement off
+ * and on. */
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen);
 void asked_free(struct asked_work *work);
 

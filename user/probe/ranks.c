@@ -80,8 +80,9 @@ static bool maps_model(const struct plan *plan, const struct model *m, const str
 {
 	for (size_t i = 0; i < process->nmappings; i++) {
 		const struct mapping *mapping = &process->mappings[i];
-		const struct image *image = mapping->executable && mapping->inode ?
-			plan_image(plan, mapping->device, mapping->inode) : NULL;
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(plan, mapping->device, mapping->inode)
+						    : NULL;
 
 		for (size_t k = 0; image && k < plan->nsites; k++)
 			if (plan->sites[k].image == image && plan->sites[k].function->model == m)
@@ -125,7 +126,8 @@ const struct model *plan_rank_by_thread(const struct plan *plan, const struct pr
 	return NULL;
 }
 
-int plan_thread_rank(const struct plan *plan, const struct model *model, const struct process *process, pid_t tid, long *rank)
+int plan_thread_rank(const struct plan *plan, const struct model *model, const struct process *process, pid_t tid,
+		     long *rank)
 {
 	int number, err = -ENOENT;
 
@@ -145,7 +147,8 @@ int plan_thread_rank(const struct plan *plan, const struct model *model, const s
 
 long plan_ranks(const struct plan *plan, const struct model *model, const struct process *process, bool *all_here)
 {
-	long ranks = number_from_environment(model->ranks_env, process), local = number_from_environment(model->ranks_local, process);
+	long ranks = number_from_environment(model->ranks_env, process),
+	     local = number_from_environment(model->ranks_local, process);
 
 	/* Where nothing tells of a machine, ranks are processes that one program has forked. */
 	*all_here = model->ranks_local ? local > 0 && local == ranks : model->ranks_symbol != NULL;

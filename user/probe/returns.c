@@ -5,20 +5,22 @@
  * A return probe puts the kernel's trampoline in the place of the return address on the target's stack. As long as
  * every call simply returns, nobody notices. But an unwinder that walks over the frame finds no way on: a C++
  * exception ends in std::terminate, a cancelled thread skips its destructors and leaves its mutex locked for
- * ever, backtrace() ends early. And a thread that switches stacks inside the function confuses the kernel's list of return addresses,
- * which is one a thread: it crashes.
+ * ever, backtrace() ends early. And a thread that switches stacks inside the function confuses the kernel's list of
+ * return addresses, which is one a thread: it crashes.
  *
- * So a function has a return probe (trampoline) only where no such thing can happen while it is in progress. Elsewhere its own last
- * instructions are probed (sites, see exits.c): each costs a single step, but the stack stays what it is. Where these cannot all
- * be told, only calls are observed (none).
+ * So a function has a return probe (trampoline) only where no such thing can happen while it is in progress. Elsewhere
+ * its own last instructions are probed (sites, see exits.c): each costs a single step, but the stack stays what it is.
+ * Where these cannot all be told, only calls are observed (none).
  *
- * What can happen is told by what the process maps (doubts.c), and by marks in the model: leaf (calls nobody), callback (calls user code), cancel (a
- * thread may be cancelled in it), stays (its library, which switches stacks elsewhere, does not do so inside it), and the model's
- * hooks: whoever imports one gives the runtime code of its own, to be run in any of its functions.
+ * What can happen is told by what the process maps (doubts.c), and by marks in the model: leaf (calls nobody), callback
+ * (calls user code), cancel (a thread may be cancelled in it), stays (its library, which switches stacks elsewhere,
+ * does not do so inside it), and the model's hooks: whoever imports one gives the runtime code of its own, to be run in
+ * any of its functions.
  *
- * Where one link sees both ends of all calls, the kernel side looks at each call besides (bpf/home.h): on another stack than the thread's own, and in a
- * process that has changed since it was looked at here, the return is left alone. Elsewhere all doubts must be settled here: a
- * handler on a stack of its own, or a timer that switches between stacks, puts even a leaf in danger.
+ * Where one link sees both ends of all calls, the kernel side looks at each call besides (bpf/home.h): on another stack
+ * than the thread's own, and in a process that has changed since it was looked at here, the return is left alone.
+ * Elsewhere all doubts must be settled here: a handler on a stack of its own, or a timer that switches between stacks,
+ * puts even a leaf in danger.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,11 +30,12 @@
 #include "probe/plan_private.h"
 
 struct hazard {
-	const char *import;  /* whoever imports or has this can do it */
-	unsigned marks;      /* functions with one of these marks are in danger; user functions always */
+	const char *import; /* whoever imports or has this can do it */
+	unsigned marks;     /* functions with one of these marks are in danger; user functions always */
 	enum {
-		PROGRAM = 1,     /* ... all functions but leaves, where code that no runtime has brought imports it */
-		HOOKED = 2,      /* ... all functions but leaves of a model to which code that knows exceptions may give functions of its own */
+		PROGRAM = 1, /* ... all functions but leaves, where code that no runtime has brought imports it */
+		HOOKED = 2,  /* ... all functions but leaves of a model to which code that knows exceptions may give
+				functions of its own */
 	} how;
 	const char *why;
 };
@@ -40,7 +43,8 @@ struct hazard {
 static const char switch_code[] = "a thread may switch stacks inside it (the program has code of its own for that)";
 static const char switch_import[] = "a thread may switch stacks inside it (a function for that is imported)";
 static const char switch_jump[] = "a thread may switch stacks inside it (longjmp is imported)";
-static const char cancelled[] = "threads may be cancelled anywhere inside it (pthread_cancel and pthread_setcanceltype are imported)";
+static const char cancelled[] =
+	"threads may be cancelled anywhere inside it (pthread_cancel and pthread_setcanceltype are imported)";
 static const char plugin_cancels[] = "threads may be cancelled inside it, by a library that comes later";
 static const char handler_throws[] = "an exception may come out of a signal handler inside it";
 static const char other_stack[] = "a signal handler on a stack of its own may interrupt it (sigaltstack is imported)";
@@ -49,15 +53,27 @@ static const char strangers[] = "processes that are not known yet may call it";
 static const char own_return[] = "it may look at its own return address, or hand it on";
 static const char filter_kills[] = "a seccomp filter kills who returns through a trampoline on this kernel";
 
-#define THROW(name)  { name, MARK_CALLBACK, HOOKED, "an exception may pass through it (exceptions are known: " name ")" }
-#define LOOK(name)   { name, MARK_CALLBACK, 0, "somebody may look up the stack from it (" name " is imported)" }
+#define THROW(name)                                                                                              \
+	{                                                                                                        \
+		name, MARK_CALLBACK, HOOKED, "an exception may pass through it (exceptions are known: " name ")" \
+	}
+#define LOOK(name)                                                                                      \
+	{                                                                                               \
+		name, MARK_CALLBACK, 0, "somebody may look up the stack from it (" name " is imported)" \
+	}
 
 static const struct hazard hazards[] = {
-	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, PROGRAM, "threads may be cancelled inside it (pthread_cancel is imported)" },
+	{ "pthread_cancel", MARK_CANCEL | MARK_CALLBACK, PROGRAM,
+	  "threads may be cancelled inside it (pthread_cancel is imported)" },
 	{ "pthread_exit", MARK_CALLBACK, 0, "a thread may end inside it (pthread_exit is imported)" },
 	{ "thrd_exit", MARK_CALLBACK, 0, "a thread may end inside it (thrd_exit is imported)" },
-	THROW("__cxa_throw"), THROW("_Unwind_RaiseException"), THROW("_Unwind_ForcedUnwind"),
-	LOOK("backtrace"), LOOK("_Unwind_Backtrace"), LOOK("_ULx86_64_step"), LOOK("unw_backtrace"),
+	THROW("__cxa_throw"),
+	THROW("_Unwind_RaiseException"),
+	THROW("_Unwind_ForcedUnwind"),
+	LOOK("backtrace"),
+	LOOK("_Unwind_Backtrace"),
+	LOOK("_ULx86_64_step"),
+	LOOK("unw_backtrace"),
 };
 #define HAZARDS (sizeof(hazards) / sizeof(hazards[0]))
 
@@ -72,7 +88,8 @@ unsigned site_cost(const struct site *site, const unsigned cost_ns[SITE_CLASSES]
 {
 	unsigned cost = cost_ns[site->class];
 
-	/* A ret is stepped; all else in a return costs what an emulated hit does, as it is part of the calibrated call. */
+	/* A ret is stepped; all else in a return costs what an emulated hit does, as it is part of the calibrated call.
+	 */
 	if (site->returns == RETURNS_SITES && cost && cost_ns[SITE_STEPPED] > cost_ns[SITE_EMULATED])
 		cost += cost_ns[SITE_STEPPED] - cost_ns[SITE_EMULATED];
 	return cost;
@@ -87,13 +104,13 @@ struct facts {
 	const struct model **hooked;
 	size_t nhooked;
 	bool switch_imported;
-	bool jumps;        /* somebody leaves functions by longjmp(): coroutines may be made of that, on pieces of one stack */
-	bool cancelled;    /* threads may be cancelled anywhere (pthread_setcanceltype is imported, too) */
-	bool plugins;      /* libraries may come later */
-	bool throws;       /* somebody's code knows exceptions, */
-	bool handlers;     /* and somebody handles signals, */
-	bool own_stack;    /* maybe on a stack of their own */
-	int switches;      /* by code of the process's own: -1 until somebody asks */
+	bool jumps; /* somebody leaves functions by longjmp(): coroutines may be made of that, on pieces of one stack */
+	bool cancelled; /* threads may be cancelled anywhere (pthread_setcanceltype is imported, too) */
+	bool plugins;   /* libraries may come later */
+	bool throws;    /* somebody's code knows exceptions, */
+	bool handlers;  /* and somebody handles signals, */
+	bool own_stack; /* maybe on a stack of their own */
+	int switches;   /* by code of the process's own: -1 until somebody asks */
 };
 
 /* A function of which a model knows what it does with stacks is a runtime's, whatever its role. */
@@ -220,21 +237,25 @@ static void choose_sites(const struct plan *plan, struct site *site, bool stacks
 	struct observed observed = { is_observed, &here };
 
 	if (!site->exits && !site->no_exits)
-		site->no_exits = exits_find(site->image, &site->body, site->probe_offset, &observed, &site->exits, &site->nexits);
+		site->no_exits = exits_find(site->image, &site->body, site->probe_offset, &observed, &site->exits,
+					    &site->nexits);
 	site->own_stacks = stacks;
 	site->returns = site->no_exits ? RETURNS_NONE : RETURNS_SITES;
 }
 
-/* Of a function that jumps back to its first instruction calls are only told where a return probe follows them, and can be declined at each hit. */
+/* Of a function that jumps back to its first instruction calls are only told where a return probe follows them, and can
+ * be declined at each hit. */
 static void choose_whether(const struct plan *plan, struct site *site)
 {
 	site->left_out = site->patched;
 	if (!site->rounds || site->patched)
 		return;
 	if (site->returns != RETURNS_TRAMPOLINE)
-		site->left_out = "it jumps back to where it begins, and only a return probe could tell its calls from such jumps";
+		site->left_out =
+			"it jumps back to where it begins, and only a return probe could tell its calls from such jumps";
 	else if (!plan->sessions)
-		site->left_out = "it jumps back to where it begins, and only uprobe sessions (Linux 6.13) could tell its calls from such jumps";
+		site->left_out =
+			"it jumps back to where it begins, and only uprobe sessions (Linux 6.13) could tell its calls from such jumps";
 }
 
 void plan_leave_returns(const struct plan *plan, struct site *site, const char *why)
@@ -251,7 +272,8 @@ static void choose_returns(struct plan *plan, struct facts *facts, struct site *
 
 	if (site->no_span || site->function->marks & (MARK_ATOMIC | MARK_OPENS)) {
 		site->returns = RETURNS_NONE;
-		site->returns_why = site->function->marks & MARK_ATOMIC ? "its event has no duration" : "another function ends what it begins";
+		site->returns_why = site->function->marks & MARK_ATOMIC ? "its event has no duration"
+									: "another function ends what it begins";
 		return;
 	}
 	if (site->image->language == IMAGE_GO) {
@@ -271,8 +293,8 @@ static void choose_returns(struct plan *plan, struct facts *facts, struct site *
 	if (plan->returns != RETURNS_AUTO)
 		site->returns_why = "asked for";
 	else
-		site->returns_why = site->function->marks & MARK_LEAF ? "it calls nobody's code" :
-				    "nobody unwinds or switches stacks here";
+		site->returns_why = site->function->marks & MARK_LEAF ? "it calls nobody's code"
+								      : "nobody unwinds or switches stacks here";
 }
 
 static int find_facts(const struct plan *plan, struct facts *facts)
@@ -280,7 +302,8 @@ static int find_facts(const struct plan *plan, struct facts *facts)
 	for (size_t h = 0; h < HAZARDS; h++) {
 		bool of_program = hazards[h].how & PROGRAM;
 
-		facts->imported[h] = of_program ? doubts_reached(plan, hazards[h].import) : doubts_imported(plan, hazards[h].import);
+		facts->imported[h] = of_program ? doubts_reached(plan, hazards[h].import)
+						: doubts_imported(plan, hazards[h].import);
 		facts->of_program[h] = of_program && doubts_of_program(plan, hazards[h].import);
 		facts->cancelled |= facts->of_program[h];
 	}
@@ -290,8 +313,8 @@ static int find_facts(const struct plan *plan, struct facts *facts)
 	for (size_t m = 0; m < models_count(plan->models); m++)
 		for (char **name = models_at(plan->models, m)->switches; name && *name; name++)
 			facts->switch_imported |= doubts_reached(plan, *name);
-	facts->jumps = doubts_imported(plan, "longjmp") || doubts_imported(plan, "_longjmp") || doubts_imported(plan, "siglongjmp") ||
-		       doubts_imported(plan, "__longjmp_chk");
+	facts->jumps = doubts_imported(plan, "longjmp") || doubts_imported(plan, "_longjmp") ||
+		       doubts_imported(plan, "siglongjmp") || doubts_imported(plan, "__longjmp_chk");
 	facts->cancelled &= doubts_reached(plan, "pthread_setcanceltype");
 	facts->plugins = doubts_imported(plan, "dlopen") || doubts_imported(plan, "dlmopen");
 	facts->throws = doubts_throws(plan);

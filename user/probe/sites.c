@@ -120,7 +120,11 @@ bool site_may_be_inner(const struct site *site)
 	if (!site->runtime || site->no_span || site->function->marks & MARKS_TELL)
 		return false;
 	switch (site->function->role) {
-	case ROLE_TASK: case ROLE_TRANSFER: case ROLE_READY: case ROLE_DONE: case ROLE_USER:
+	case ROLE_TASK:
+	case ROLE_TRANSFER:
+	case ROLE_READY:
+	case ROLE_DONE:
+	case ROLE_USER:
 		return false;
 	case ROLE_FUNCTION: /* of the program, it may be the user's as well */
 		return !site_is_in_program(site);
@@ -150,8 +154,13 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 	plan->sites = grown;
 	site = &plan->sites[plan->nsites];
 	*site = (struct site){
-		.image = i, .body = *symbol, .offset = symbol->offset, .function = f, .nfunctions = n,
-		.id = plan->nsites, .closes = NO_SITE,
+		.image = i,
+		.body = *symbol,
+		.offset = symbol->offset,
+		.function = f,
+		.nfunctions = n,
+		.id = plan->nsites,
+		.closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
 		.runtime = runtime_of(plan, f->model),
 		.captures = calloc(n, sizeof(struct capture)),
@@ -192,20 +201,25 @@ static bool is_split(const struct image *image, const struct function *f)
 {
 	char name[256];
 
-	return f->marks & MARK_SPLIT && snprintf(name, sizeof(name), "%s_plain", f->symbol) < (int)sizeof(name) && image_symbol(image, name);
+	return f->marks & MARK_SPLIT && snprintf(name, sizeof(name), "%s_plain", f->symbol) < (int)sizeof(name) &&
+	       image_symbol(image, name);
 }
 
 /* What depends on it may be wrong or missing. */
-static void say_untold_build(const struct plan *plan, const struct model *model, const struct build *build, const struct image *image)
+static void say_untold_build(const struct plan *plan, const struct model *model, const struct build *build,
+			     const struct image *image)
 {
-	if (plan->says_builds && build && !build->ntests && !plan_build_is_told(plan, model) && plan_has_sites(plan, model, image))
-		log_warn("%s: how its runtime (model %s) was built cannot be told: taken as '%s'; values that depend on it may be unknown: "
-			 "--build %s=NAME tells ('gaspbpf list --known' has the names)",
-			 log_safe(image->path), model->name, build->name, model->name);
+	if (plan->says_builds && build && !build->ntests && !plan_build_is_told(plan, model) &&
+	    plan_has_sites(plan, model, image))
+		log_warn(
+			"%s: how its runtime (model %s) was built cannot be told: taken as '%s'; values that depend on it may be unknown: "
+			"--build %s=NAME tells ('gaspbpf list --known' has the names)",
+			log_safe(image->path), model->name, build->name, model->name);
 }
 
 /* The site of one place, a new one or one that has another name already. */
-static int add_place(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n, const struct build *build)
+static int add_place(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n,
+		     const struct build *build)
 {
 	struct site *known = site_at(plan, image, symbol->offset);
 
@@ -218,15 +232,16 @@ static int add_place(struct plan *plan, size_t image, const struct symbol *symbo
 }
 
 /* One function that is there several times: each time it is the same one. */
-static int add_implementations(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f, size_t n,
-			       const struct build *build)
+static int add_implementations(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f,
+			       size_t n, const struct build *build)
 {
 	struct symbol found[IMPLEMENTATIONS_MOST];
 	size_t count = indirect_find(plan->images[image], symbol, found, IMPLEMENTATIONS_MOST);
 	int err = 0;
 
 	if (!count && (!strcmp(f->model->name, USER_MODEL) || !strcmp(f->model->name, ASKED_MODEL)))
-		log_warn("%s: %s: %s", log_safe(plan->images[image]->path), log_safe(f->symbol), absence_text(ABSENT_INDIRECT));
+		log_warn("%s: %s: %s", log_safe(plan->images[image]->path), log_safe(f->symbol),
+			 absence_text(ABSENT_INDIRECT));
 	for (size_t i = 0; !err && i < count; i++)
 		err = add_place(plan, image, &found[i], f, n, build);
 	return err;
@@ -247,7 +262,8 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 			return -ECANCELED;
 		if (!symbol || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f))
 			continue;
-		err = symbol->ifunc ? add_implementations(plan, image, symbol, f, n, build) : add_place(plan, image, symbol, f, n, build);
+		err = symbol->ifunc ? add_implementations(plan, image, symbol, f, n, build)
+				    : add_place(plan, image, symbol, f, n, build);
 		if (err)
 			return err == -E2BIG ? 0 : err;
 	}
@@ -289,7 +305,7 @@ void sites_forget(struct plan *plan, uint32_t first)
 {
 	struct site_entry *entry, *next;
 
-	HASH_ITER(hh, plan->places, entry, next) {
+	HASH_ITER (hh, plan->places, entry, next) {
 		if (entry->site < first)
 			continue;
 		HASH_DEL(plan->places, entry);

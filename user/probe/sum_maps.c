@@ -2,9 +2,9 @@
 /*
  * sum_maps.c - reads what the kernel keeps of calls that became no span (bpf/sums.h).
  *
- * Linux 5.6 and later hand out many entries of a hash map at a time (BPF_MAP_LOOKUP_BATCH, commit cb4d03ab499d); where that
- * does not work they are asked for one by one. The kernel goes on adding meanwhile: an entry may be a moment old in one half and new
- * in the other. What is read after the thread has ended, or after the probes are out, is exact.
+ * Linux 5.6 and later hand out many entries of a hash map at a time (BPF_MAP_LOOKUP_BATCH, commit cb4d03ab499d); where
+ * that does not work they are asked for one by one. The kernel goes on adding meanwhile: an entry may be a moment old
+ * in one half and new in the other. What is read after the thread has ended, or after the probes are out, is exact.
  */
 #include <errno.h>
 #include <stdlib.h>

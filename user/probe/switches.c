@@ -15,8 +15,8 @@
  *
  * clang's alloca() looks like the second. That costs such programs the dearer way of seeing returns, and nothing else.
  *
- * The bytes of such an instruction may also stand inside another one. Where a function is known to begin before them, it is decoded
- * up to there, once: a function that is full of such bytes would else be decoded over and over.
+ * The bytes of such an instruction may also stand inside another one. Where a function is known to begin before them,
+ * it is decoded up to there, once: a function that is full of such bytes would else be decoded over and over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@
 #include "probe/plan_private.h"
 
 #define CHUNK (1u << 20)
-#define SCANNED 1024       /* bytes that take as long as one that is decoded */
-#define LONGEST 8          /* bytes of the patterns */
+#define SCANNED 1024 /* bytes that take as long as one that is decoded */
+#define LONGEST 8    /* bytes of the patterns */
 #define CODE_MOST (1ull << 30)
 #define DECODED_MOST (1u << 20) /* bytes from one suspicious instruction of a function to the next */
 
@@ -35,8 +35,8 @@
 #define KEPT_REGISTERS ((1u << 3) | (1u << 4) | (1u << 5) | (1u << 12) | (1u << 13) | (1u << 14) | (1u << 15))
 
 /*
- * lea, with these operands: from the frame, or from any register with a distance below it? gcc keeps the old stack pointer in one where it
- * aligns a frame anew, and goes back to it so: lea -0x10(%r10),%rsp.
+ * lea, with these operands: from the frame, or from any register with a distance below it? gcc keeps the old stack
+ * pointer in one where it aligns a frame anew, and goes back to it so: lea -0x10(%r10),%rsp.
  */
 static bool is_lea_of_compilers(const uint8_t *code, uint8_t mod, uint8_t rm)
 {
@@ -64,13 +64,17 @@ static bool loads_stack_pointer(const uint8_t *code)
 		if (mod == 3)
 			return !(KEPT_REGISTERS >> wide_rm & 1);
 		return wide_rm != 4 && !(wide_rm == 5 && mod != 0); /* not from the own frame */
-	case 0x87: /* xchg */
+	case 0x87:                                                  /* xchg */
 		return wide_reg == 4 || (mod == 3 && wide_rm == 4);
 	case 0x8d: /* lea */
 		return wide_reg == 4 && mod != 3 && !is_lea_of_compilers(code, mod, code[2] & 7);
-	case 0x01: case 0x09: case 0x31: /* add, or, xor reg, r/m */
+	case 0x01:
+	case 0x09:
+	case 0x31: /* add, or, xor reg, r/m */
 		return mod == 3 && wide_rm == 4;
-	case 0x03: case 0x0b: case 0x33: /* add, or, xor r/m, reg */
+	case 0x03:
+	case 0x0b:
+	case 0x33: /* add, or, xor r/m, reg */
 		return wide_reg == 4;
 	case 0x0f: /* cmovcc r/m, reg */
 		return (code[2] & 0xf0) == 0x40 && (code[3] >> 3 & 7) == 4 && !(rex & 4);
@@ -79,7 +83,8 @@ static bool loads_stack_pointer(const uint8_t *code)
 	}
 }
 
-/* Do these bytes begin with pop %rsp, and then other registers and the way out? The one byte alone would be found everywhere. */
+/* Do these bytes begin with pop %rsp, and then other registers and the way out? The one byte alone would be found
+ * everywhere. */
 static bool pops_stack_pointer(const uint8_t *code, size_t size)
 {
 	size_t at = 1;
@@ -97,7 +102,8 @@ static bool pops_stack_pointer(const uint8_t *code, size_t size)
 	return at < size && (code[at] == 0xc3 || code[at] == 0xff || code[at] == 0xe9 || code[at] == 0xeb);
 }
 
-/* The offset in the file where the function around this one begins, as far as a name or the unwinding tables tell; 0: nothing does. */
+/* The offset in the file where the function around this one begins, as far as a name or the unwinding tables tell; 0:
+ * nothing does. */
 static uint64_t function_start(const struct image *image, uint64_t offset)
 {
 	const struct symbol *symbol = image_symbol_at(image, offset);
@@ -141,7 +147,9 @@ static bool decode_up_to(struct decoded *decoded, uint64_t offset)
 		return false;
 	}
 	while (decoded->at < offset)
-		decoded->at += instruction_length(decoded->decoder, code + (decoded->at - first), size + INSTRUCTION_MOST - (decoded->at - first)) ?: 1;
+		decoded->at += instruction_length(decoded->decoder, code + (decoded->at - first),
+						  size + INSTRUCTION_MOST - (decoded->at - first))
+				       ?: 1;
 	free(code);
 	return true;
 }
@@ -162,7 +170,8 @@ static bool begins_there(struct decoded *decoded, uint64_t offset)
 static bool switches_in(struct decoded *decoded, const uint8_t *code, size_t size, uint64_t offset)
 {
 	for (size_t i = 0; i + 3 <= size; i++)
-		if ((((code[i] & 0xf8) == 0x48 && loads_stack_pointer(code + i)) || pops_stack_pointer(code + i, size - i)) &&
+		if ((((code[i] & 0xf8) == 0x48 && loads_stack_pointer(code + i)) ||
+		     pops_stack_pointer(code + i, size - i)) &&
 		    begins_there(decoded, offset + i))
 			return true;
 	return false;
@@ -179,11 +188,13 @@ bool image_switches_stacks(const struct image *image)
 	for (size_t i = 0; i < count && !found; i++) {
 		for (uint64_t at = 0; at < code[i].size && at < CODE_MOST && !found; at += CHUNK) {
 			uint64_t left = code[i].size - at;
-			ssize_t got = pread(image->fd, buffer, left < CHUNK + LONGEST ? left : CHUNK + LONGEST, code[i].offset + at);
+			ssize_t got = pread(image->fd, buffer, left < CHUNK + LONGEST ? left : CHUNK + LONGEST,
+					    code[i].offset + at);
 
 			if (got > 0)
 				memset(buffer + got, 0, LONGEST);
-			found = got > 0 && (image_reads(image, EFFORT_SWITCHES, got / SCANNED) || switches_in(&decoded, buffer, got, code[i].offset + at));
+			found = got > 0 && (image_reads(image, EFFORT_SWITCHES, got / SCANNED) ||
+					    switches_in(&decoded, buffer, got, code[i].offset + at));
 		}
 	}
 	decoder_free(decoded.decoder);

@@ -16,8 +16,8 @@ struct tables {
 	const struct image *image;
 	struct code_segment segments[TABLES_SEGMENTS]; /* all that is loaded, not code alone */
 	unsigned nsegments;
-	bool fixed;                                    /* loaded where it was linked: 4 bytes may be an address */
-	struct tables_page *pages[TABLES_PAGES];       /* read lately */
+	bool fixed;                              /* loaded where it was linked: 4 bytes may be an address */
+	struct tables_page *pages[TABLES_PAGES]; /* read lately */
 };
 
 /* 0 or -errno: the file's segments cannot be told. To be closed in any case. */
@@ -27,19 +27,22 @@ void tables_close(struct tables *tables);
 struct table_search {
 	/* Does it matter whether an entry leads somewhere from first to last? NULL: it always does. */
 	bool (*matters)(void *context, uint64_t first, uint64_t last);
-	/* So many of a table's offsets; from the table's address they lead into code. Those that do not matter may be left out. */
+	/* So many of a table's offsets; from the table's address they lead into code. Those that do not matter may be
+	 * left out. */
 	void (*entries)(void *context, uint64_t table, const int32_t *offsets, unsigned count);
 	void *context;
 };
 
-/* Looks at the jump table at this address, if there is one. False: there would be too many entries (reading.c), or there is no memory. */
+/* Looks at the jump table at this address, if there is one. False: there would be too many entries (reading.c), or
+ * there is no memory. */
 bool tables_entries(struct tables *tables, uint64_t table, const struct table_search *search);
 
 /*
- * The same of a table of whole addresses, in a program that is loaded where it was linked: calls entry with each, up to the first that does not lead into code, or
- * where it returns false.
+ * The same of a table of whole addresses, in a program that is loaded where it was linked: calls entry with each, up to
+ * the first that does not lead into code, or where it returns false.
  */
-void tables_addresses(const struct tables *tables, uint64_t table, bool (*entry)(void *context, uint64_t target), void *context);
+void tables_addresses(const struct tables *tables, uint64_t table, bool (*entry)(void *context, uint64_t target),
+		      void *context);
 /* Does the instruction take an entry of such a table, at table(,%reg,8)? */
 bool tables_named_by(const uint8_t *code, unsigned length, uint64_t *table);
 

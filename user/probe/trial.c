@@ -2,9 +2,9 @@
 /*
  * trial.c - observed calls of our own: what works on this kernel, and what it costs.
  *
- * The trial functions are as small as can be, one for each class of instruction under a breakpoint. If their calls leave the right spans,
- * the rung works; the same calls, timed, are the calibration: what one observed call costs on this machine. What return probes do
- * to a process with a seccomp filter is tried on a child.
+ * The trial functions are as small as can be, one for each class of instruction under a breakpoint. If their calls
+ * leave the right spans, the rung works; the same calls, timed, are the calibration: what one observed call costs on
+ * this machine. What return probes do to a process with a seccomp filter is tried on a child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,12 +31,14 @@
 #include "util/ring.h"
 #include "util/privileges.h"
 
-#define TRIALS 100  /* calls per round of the calibration */
-#define ROUNDS 12   /* of which the quickest counts: short ones are often undisturbed */
-#define COLD_TRIALS 24               /* calls after other work, of which the middle one counts */
-#define OTHER_WORK (4 * 1024 * 1024) /* bytes that are touched between two of them: more than a processor has caches of its own */
-#define WORDS 4     /* that a trial reads from the stack */
-#define NEIGHBOURS 8 /* other processes' links on the trial functions */
+#define TRIALS 100     /* calls per round of the calibration */
+#define ROUNDS 12      /* of which the quickest counts: short ones are often undisturbed */
+#define COLD_TRIALS 24 /* calls after other work, of which the middle one counts */
+#define OTHER_WORK                                                                                                   \
+	(4 * 1024 * 1024) /* bytes that are touched between two of them: more than a processor has caches of its own \
+			   */
+#define WORDS 4           /* that a trial reads from the stack */
+#define NEIGHBOURS 8      /* other processes' links on the trial functions */
 
 /* Nearly empty functions with the three kinds of first instruction. */
 __asm__(".text\n"
@@ -61,7 +63,7 @@ static void (*const trial_functions[SITE_CLASSES])(long) = {
 /* What waits in the rings. */
 struct waiting {
 	unsigned spans;
-	uint64_t shortest;  /* ns; UINT64_MAX: there is none */
+	uint64_t shortest; /* ns; UINT64_MAX: there is none */
 };
 
 static void take_span(void *context, const void *record, size_t size)
@@ -129,10 +131,14 @@ static int find_own_code(struct dl_phdr_info *info, size_t size, void *context)
 
 static int set_trial_program(struct kernel *kernel, uint32_t id, uint32_t skip, unsigned words)
 {
-	struct gb_probe program = { .slots = words ? 6 + words : 1, .skip = skip, .flags = GB_PROBE_SAMPLED, .entry_ops = words };
+	struct gb_probe program = {
+		.slots = words ? 6 + words : 1, .skip = skip, .flags = GB_PROBE_SAMPLED, .entry_ops = words
+	};
 
 	for (unsigned i = 0; i < words; i++)
-		program.ops[i] = (struct gb_op){ .kind = GB_OP_STACK, .slot = 6 + i, .width = GB_U64, .offset = 8 * (i + 1) };
+		program.ops[i] = (struct gb_op){
+			.kind = GB_OP_STACK, .slot = 6 + i, .width = GB_U64, .offset = 8 * (i + 1)
+		};
 	return bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.probes), &id, &program, BPF_ANY);
 }
 
@@ -144,7 +150,7 @@ struct trial_places {
 
 static int find_trial(struct trial_places *places)
 {
-	for (int class = 0; class < SITE_CLASSES; class++) {
+	for (int class = 0; class < SITE_CLASSES; class ++) {
 		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
 
 		if (!dl_iterate_phdr(find_own_code, &own))
@@ -156,11 +162,15 @@ static int find_trial(struct trial_places *places)
 }
 
 /* Observes our own trial functions in a process, by so many links. Returns 0 when every kind is in. */
-static int attach_trial(struct kernel *kernel, pid_t pid, unsigned links, int (*attach)(struct kernel *, const struct link_request *))
+static int attach_trial(struct kernel *kernel, pid_t pid, unsigned links,
+			int (*attach)(struct kernel *, const struct link_request *))
 {
 	struct trial_places places;
 	struct link_request request = {
-		.pid = pid, .offsets = places.offsets, .cookies = places.cookies, .count = SITE_CLASSES,
+		.pid = pid,
+		.offsets = places.offsets,
+		.cookies = places.cookies,
+		.count = SITE_CLASSES,
 	};
 	int err = find_trial(&places);
 
@@ -179,7 +189,7 @@ static int set_trial_programs(struct kernel *kernel)
 {
 	int err = 0;
 
-	for (int class = 0; !err && class < SITE_CLASSES; class++)
+	for (int class = 0; !err && class < SITE_CLASSES; class ++)
 		err = set_trial_program(kernel, TRIAL_PROBE(class), 0, 0) ? -errno : 0;
 	return err;
 }
@@ -209,12 +219,13 @@ static int trial_works(struct trial *trial)
 		return err;
 	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
 	kernel_set_active(kernel, true);
-	for (int class = 0; class < SITE_CLASSES; class++)
+	for (int class = 0; class < SITE_CLASSES; class ++)
 		trial_functions[class](0);
 	kernel_set_active(kernel, false);
 	got = drain_rings(trial);
 	if (got.spans != SITE_CLASSES) {
-		log_debug("rung %s: the trial left %u spans instead of %u", rung_name(kernel->rung), got.spans, SITE_CLASSES);
+		log_debug("rung %s: the trial left %u spans instead of %u", rung_name(kernel->rung), got.spans,
+			  SITE_CLASSES);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -296,7 +307,7 @@ static void calibrate_classes(struct trial *trial, volatile char *other)
 	struct kernel *kernel = trial->kernel;
 	struct probe_costs *costs = &kernel->costs;
 
-	for (int class = 0; class < SITE_CLASSES; class++) {
+	for (int class = 0; class < SITE_CLASSES; class ++) {
 		unsigned none;
 
 		costs->call[class] = time_trial(trial, class, &costs->floor[class]);
@@ -308,7 +319,8 @@ static void calibrate_classes(struct trial *trial, volatile char *other)
 	}
 }
 
-/* What is added by words of memory, and by other processes' links in the same places: these are of process 1, which runs none of our code. */
+/* What is added by words of memory, and by other processes' links in the same places: these are of process 1, which
+ * runs none of our code. */
 static void calibrate_more(struct trial *trial)
 {
 	struct kernel *kernel = trial->kernel;
@@ -365,10 +377,12 @@ static void call_behind_filter(int gate)
 	_exit(0);
 }
 
-/* What became of it, of this machine's kernel: found once, with the first kernel side that is loaded, when the rights for that are still there. */
+/* What became of it, of this machine's kernel: found once, with the first kernel side that is loaded, when the rights
+ * for that are still there. */
 static enum { NOT_TRIED, HARMLESS, KILLS } filters;
 
-/* True where the child came to harm. Where it cannot be tried, the answer is the careful one. Links of the trial are gone then. */
+/* True where the child came to harm. Where it cannot be tried, the answer is the careful one. Links of the trial are
+ * gone then. */
 static bool try_filter(struct kernel *kernel, pid_t child, int gate)
 {
 	char go = 1;

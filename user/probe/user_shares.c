@@ -35,8 +35,10 @@ int rooms_begin(struct kernel *kernel)
 {
 	const struct observe_bpf *o = kernel->observe;
 	const uint64_t sizes[GB_ROOMS] = {
-		[GB_ROOM_SUMS] = bpf_map__max_entries(o->maps.sums), [GB_ROOM_THREADS] = THREADS_MOST,
-		[GB_ROOM_STACKS] = bpf_map__max_entries(o->maps.stacks), [GB_ROOM_CONTROLS] = bpf_map__max_entries(o->maps.controls),
+		[GB_ROOM_SUMS] = bpf_map__max_entries(o->maps.sums),
+		[GB_ROOM_THREADS] = THREADS_MOST,
+		[GB_ROOM_STACKS] = bpf_map__max_entries(o->maps.stacks),
+		[GB_ROOM_CONTROLS] = bpf_map__max_entries(o->maps.controls),
 	};
 	const struct gb_user nothing = { 0 };
 	uint32_t others = GB_USER_OTHERS;
@@ -88,8 +90,9 @@ void rooms_tell(struct kernel *kernel)
 {
 	struct sums_returned *r, *next;
 
-	HASH_ITER(hh, kernel->returned, r, next)
-		if (r->count != r->told && !bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.returned), &r->user, &r->count, BPF_ANY))
+	HASH_ITER (hh, kernel->returned, r, next)
+		if (r->count != r->told &&
+		    !bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.returned), &r->user, &r->count, BPF_ANY))
 			r->told = r->count;
 }
 
@@ -97,7 +100,7 @@ void rooms_free(struct kernel *kernel)
 {
 	struct sums_returned *r, *next;
 
-	HASH_ITER(hh, kernel->returned, r, next) {
+	HASH_ITER (hh, kernel->returned, r, next) {
 		HASH_DEL(kernel->returned, r);
 		free(r);
 	}

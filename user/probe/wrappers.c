@@ -2,13 +2,15 @@
 /*
  * wrappers.c - calls that come by way of a library that only passes them on.
  *
- * MPI's Fortran library calls its C library, so it would be the call site of every call of a Fortran program. What the user wrote is
- * one call further up: its return address is on the stack, as far up as the wrapper's frame is long (target/calls.c). The wrapper
- * may have a wrapper itself (that of `use mpi_f08` calls that of mpif.h), and the same function may be called directly, too. So the
- * program of such a site reads the stack in each place where there may be a wrapper's caller; which of them was meant
- * is known afterwards, by the return addresses themselves (capture/wrappers.c).
+ * MPI's Fortran library calls its C library, so it would be the call site of every call of a Fortran program. What the
+ * user wrote is one call further up: its return address is on the stack, as far up as the wrapper's frame is long
+ * (target/calls.c). The wrapper may have a wrapper itself (that of `use mpi_f08` calls that of mpif.h), and the same
+ * function may be called directly, too. So the program of such a site reads the stack in each place where there may be
+ * a wrapper's caller; which of them was meant is known afterwards, by the return addresses themselves
+ * (capture/wrappers.c).
  *
- * A library that is mapped after the runtime's own has been looked at is not taken into account: its calls come from itself then.
+ * A library that is mapped after the runtime's own has been looked at is not taken into account: its calls come from
+ * itself then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,8 @@ static void add_depth(struct site *site, uint32_t depth)
 static void climb(const struct climber *c, const struct callee *callee, uint32_t depth, unsigned level);
 
 /* The wrapper's own callers: by each of its names, and within its library. */
-static void climb_from(const struct climber *c, const struct image *image, uint64_t function, uint32_t depth, unsigned level)
+static void climb_from(const struct climber *c, const struct image *image, uint64_t function, uint32_t depth,
+		       unsigned level)
 {
 	struct callee callee = { .image = image, .address = function };
 
@@ -64,7 +67,8 @@ static void climb_from(const struct climber *c, const struct image *image, uint6
 	}
 }
 
-static void climb_in(const struct climber *c, const struct image *image, const struct callee *callee, uint32_t depth, unsigned level)
+static void climb_in(const struct climber *c, const struct image *image, const struct callee *callee, uint32_t depth,
+		     unsigned level)
 {
 	const char *name = callee->image ? NULL : image_called_name(image, callee->name);
 	const struct image_call *calls;
@@ -131,7 +135,10 @@ static void read_stack(struct site *site)
 		program->return_ops * sizeof(program->ops[0]));
 	for (unsigned i = 0; i < site->nwrapped; i++)
 		program->ops[program->entry_ops++] = (struct gb_op){
-			.kind = GB_OP_STACK, .slot = site->wrapped_slot + i, .width = GB_U64, .offset = (int32_t)site->wrapped[i],
+			.kind = GB_OP_STACK,
+			.slot = site->wrapped_slot + i,
+			.width = GB_U64,
+			.offset = (int32_t)site->wrapped[i],
 		};
 	if (site->nwrapped)
 		program->slots = site->wrapped_slot + site->nwrapped;

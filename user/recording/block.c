@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * block.c - spans kept in memory: the payload of a SPAN chunk, packed, for whoever keeps the last of them (user/flight).
+ * block.c - spans kept in memory: the payload of a SPAN chunk, packed, for whoever keeps the last of them
+ * (user/flight).
  *
  * A block is a SPAN chunk as docs/recording.md has it. Nothing carries over from one to the next, so each can be read
- * alone, and any can be dropped. Two things that a file has are left to whoever writes one from the blocks: which spans are late, and the
- * watermark, which here is that of the block alone.
+ * alone, and any can be dropped. Two things that a file has are left to whoever writes one from the blocks: which spans
+ * are late, and the watermark, which here is that of the block alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct block_maker {
 	const struct definitions *d;
 	struct packer *packer;
 	struct span_code code, reading;
-	struct buffer spans;     /* of the block that is being filled, its head included */
+	struct buffer spans; /* of the block that is being filled, its head included */
 	struct buffer sealed;
 	struct buffer stored, decoded;
 	uint32_t nspans, ngaps;
@@ -125,7 +126,8 @@ ssize_t block_seal(struct block_maker *m, const uint8_t **bytes)
 	put_u64(m->spans.data + 16, m->watermark);
 	m->sealed.failed = false;
 	buffer_clear(&m->sealed);
-	error = m->spans.failed ? -ENOMEM : chunk_append(m->packer, &m->sealed, CHUNK_SPANS, m->spans.data, m->spans.size, true);
+	error = m->spans.failed ? -ENOMEM
+				: chunk_append(m->packer, &m->sealed, CHUNK_SPANS, m->spans.data, m->spans.size, true);
 	empty(m);
 	if (error)
 		return error;
@@ -162,7 +164,8 @@ int block_read(struct block_maker *m, const uint8_t *bytes, size_t size, const s
 	const uint8_t *raw;
 	struct chunk chunk = { 0 };
 
-	if (chunk_in_memory(m->packer, bytes, size, &chunk, &m->stored, &m->decoded, &raw) || chunk.type != CHUNK_SPANS || chunk.raw < SPAN_HEAD)
+	if (chunk_in_memory(m->packer, bytes, size, &chunk, &m->stored, &m->decoded, &raw) ||
+	    chunk.type != CHUNK_SPANS || chunk.raw < SPAN_HEAD)
 		return -EBADMSG;
 	if (span_code_fit(&m->reading, m->d->nthreads, m->d->nprobes))
 		return -ENOMEM;

@@ -46,7 +46,7 @@ uint64_t get_u64(const uint8_t *from)
 }
 
 struct packer {
-	ZSTD_CCtx *compress;     /* made at the first use: a reader needs none */
+	ZSTD_CCtx *compress; /* made at the first use: a reader needs none */
 	ZSTD_DCtx *decompress;
 };
 
@@ -206,8 +206,8 @@ const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk
 	return unpack(packer, chunk, head, payload, decoded, raw);
 }
 
-const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk, struct buffer *stored,
-			    struct buffer *decoded, const uint8_t **raw)
+const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk,
+			    struct buffer *stored, struct buffer *decoded, const uint8_t **raw)
 {
 	const char *wrong = size < CHUNK_HEAD ? "it ends inside a chunk" : parse_head(bytes, size, chunk);
 	uint8_t *payload;

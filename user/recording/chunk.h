@@ -13,11 +13,11 @@
 
 #define RECORDING_MAGIC "GASPBPF\n"
 #define RECORDING_VERSION 1
-#define FILE_HEAD 16         /* bytes: magic, version, flags */
-#define CHUNK_HEAD 24        /* bytes before the payload */
+#define FILE_HEAD 16  /* bytes: magic, version, flags */
+#define CHUNK_HEAD 24 /* bytes before the payload */
 #define CHUNK_RAW_MOST (64u << 20)
-#define CHUNK_ZSTD 1u        /* flag: the payload is one zstd frame */
-#define CHUNK_SLACK 320      /* zero bytes after a payload in memory: the span decoder checks once a record */
+#define CHUNK_ZSTD 1u   /* flag: the payload is one zstd frame */
+#define CHUNK_SLACK 320 /* zero bytes after a payload in memory: the span decoder checks once a record */
 
 /* A type as it stands in the file. */
 #define FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
@@ -39,7 +39,7 @@
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')
 
 struct chunk {
-	uint64_t at;         /* offset of its head in the file */
+	uint64_t at; /* offset of its head in the file */
 	uint32_t type, flags;
 	uint32_t stored, raw; /* bytes of the payload in the file, and decoded */
 	uint32_t crc;
@@ -68,7 +68,7 @@ const char *chunk_read_head(int fd, uint64_t file_size, struct chunk *chunk);
 const char *chunk_read_payload(struct packer *packer, int fd, const struct chunk *chunk, struct buffer *stored,
 			       struct buffer *decoded, const uint8_t **raw);
 /* The same of a chunk that lies in memory; it sets *chunk. */
-const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk, struct buffer *stored,
-			    struct buffer *decoded, const uint8_t **raw);
+const char *chunk_in_memory(struct packer *packer, const uint8_t *bytes, size_t size, struct chunk *chunk,
+			    struct buffer *stored, struct buffer *decoded, const uint8_t **raw);
 
 #endif

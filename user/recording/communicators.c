@@ -2,8 +2,9 @@
 /*
  * communicators.c - the members of communicators: kept as runs of ranks, and found again.
  *
- * A communicator of a hundred thousand ranks, told by each of a hundred thousand processes, must not take ten thousand million
- * numbers. Nearly all are made by rules: everybody, every fourth, the even ones downwards. So members are runs: first, stride, count.
+ * A communicator of a hundred thousand ranks, told by each of a hundred thousand processes, must not take ten thousand
+ * million numbers. Nearly all are made by rules: everybody, every fourth, the even ones downwards. So members are runs:
+ * first, stride, count.
  */
 #include "recording/communicators.h"
 
@@ -67,7 +68,8 @@ int comm_set_members(struct def_comm *comm, const int64_t *ranks, size_t count)
 			return 0;
 		if (!grow(comm))
 			return -ENOMEM;
-		comm->runs[comm->nruns++] = (struct rank_run){ known ? (uint32_t)ranks[i] : NO_INDEX, known ? 1 : 0, 1 };
+		comm->runs[comm->nruns++] = (struct rank_run){ known ? (uint32_t)ranks[i] : NO_INDEX, known ? 1 : 0,
+							       1 };
 	}
 	return 0;
 }
@@ -112,7 +114,8 @@ bool comm_has_world_rank(const struct def_comm *comm, int64_t world)
 		left -= count;
 		if (run->first == NO_INDEX || world < 0)
 			continue;
-		if (run->stride ? distance % run->stride == 0 && distance / run->stride >= 0 && (uint64_t)(distance / run->stride) < count
+		if (run->stride ? distance % run->stride == 0 && distance / run->stride >= 0 &&
+					  (uint64_t)(distance / run->stride) < count
 				: !distance && count)
 			return true;
 	}
@@ -121,12 +124,14 @@ bool comm_has_world_rank(const struct def_comm *comm, int64_t world)
 
 /* --- in the file ------------------------------------------------------- */
 
-#define COMM(n, t, member) { n, FIELD_##t, offsetof(struct def_comm, member) }
+#define COMM(n, t, member)                                      \
+	{                                                       \
+		n, FIELD_##t, offsetof(struct def_comm, member) \
+	}
 
-const struct field comm_fields[] = {
-	COMM(1, INDEX, process), COMM(2, U64, handle), COMM(3, U64, since), COMM(4, BOOL, has_id), COMM(5, U32, id),
-	COMM(6, STRING, name), COMM(7, U64, size), COMM(8, RUNS, runs), { 0, FIELD_END, 0 }
-};
+const struct field comm_fields[] = { COMM(1, INDEX, process), COMM(2, U64, handle), COMM(3, U64, since),
+				     COMM(4, BOOL, has_id),   COMM(5, U32, id),     COMM(6, STRING, name),
+				     COMM(7, U64, size),      COMM(8, RUNS, runs),  { 0, FIELD_END, 0 } };
 
 void runs_free(struct def_comm *comm)
 {
@@ -178,7 +183,7 @@ const char *comm_check(const struct def_comm *comm, const struct definitions *d)
 
 struct comm_index {
 	const struct definitions *d;
-	const struct value **handles; /* by probe: the value that has the handle; NULL: none */
+	const struct value **handles;   /* by probe: the value that has the handle; NULL: none */
 	const struct def_comm **sorted; /* by process, handle, since */
 	size_t count;
 };
@@ -194,7 +199,8 @@ static int compare(const void *left, const void *right)
 	return a->since < b->since ? -1 : a->since > b->since;
 }
 
-/* Of several values the first one is the communicator that the call works on; others tell more of it, or are what it made. */
+/* Of several values the first one is the communicator that the call works on; others tell more of it, or are what it
+ * made. */
 static const struct value *handle_of(const struct def_probe *probe)
 {
 	for (uint32_t i = 0; i < probe->nvalues; i++)

@@ -2,8 +2,9 @@
 /*
  * communicators.h - who is behind a rank: part of user/recording's door.
  *
- * A call names its peer by a rank in a communicator, which is a handle of its process. definitions.comms has what handles meant, so
- * (process, handle, time) leads to a communicator, and a rank in it to the rank in the whole job: that of a process (def_process.rank).
+ * A call names its peer by a rank in a communicator, which is a handle of its process. definitions.comms has what
+ * handles meant, so (process, handle, time) leads to a communicator, and a rank in it to the rank in the whole job:
+ * that of a process (def_process.rank).
  */
 #ifndef GASPBPF_COMMUNICATORS_H
 #define GASPBPF_COMMUNICATORS_H

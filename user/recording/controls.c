@@ -4,12 +4,13 @@
  */
 #include "recording/definitions.h"
 
-#define CONTROL(n, t, member) { n, FIELD_##t, offsetof(struct def_control, member) }
+#define CONTROL(n, t, member)                                      \
+	{                                                          \
+		n, FIELD_##t, offsetof(struct def_control, member) \
+	}
 
-const struct field control_fields[] = {
-	CONTROL(1, U64, time), CONTROL(2, INDEX, process), CONTROL(3, INDEX, thread), CONTROL(4, S32, value), CONTROL(5, STRING, who),
-	{ 0, FIELD_END, 0 }
-};
+const struct field control_fields[] = { CONTROL(1, U64, time),  CONTROL(2, INDEX, process), CONTROL(3, INDEX, thread),
+					CONTROL(4, S32, value), CONTROL(5, STRING, who),    { 0, FIELD_END, 0 } };
 
 const char *control_check(const struct def_control *control, const struct definitions *d)
 {

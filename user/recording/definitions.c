@@ -19,79 +19,153 @@
 #define STRING_MOST 65535 /* bytes of a string; longer ones are cut when written */
 #define COUNT_BITS 56     /* of a number of calls: more are none, and sums of them cannot overflow */
 
-#define RUN(n, t, member) { n, FIELD_##t, offsetof(struct def_run, member) }
-#define LOSS(n, member) { n, FIELD_U64, offsetof(struct def_loss, member) }
-#define PROCESS(n, t, member) { n, FIELD_##t, offsetof(struct def_process, member) }
-#define THREAD(n, t, member) { n, FIELD_##t, offsetof(struct def_thread, member) }
-#define IMAGE(n, t, member) { n, FIELD_##t, offsetof(struct def_image, member) }
-#define PROBE(n, t, member) { n, FIELD_##t, offsetof(struct def_probe, member) }
-#define SITE(n, t, member) { n, FIELD_##t, offsetof(struct def_site, member) }
-#define SUM(n, t, member) { n, FIELD_##t, offsetof(struct def_sum, member) }
-#define STEP(n, t, member) { n, FIELD_##t, offsetof(struct def_step, member) }
-#define TEXT(n, t, member) { n, FIELD_##t, offsetof(struct def_text, member) }
-#define END { 0, FIELD_END, 0 }
+#define RUN(n, t, member)                                      \
+	{                                                      \
+		n, FIELD_##t, offsetof(struct def_run, member) \
+	}
+#define LOSS(n, member)                                         \
+	{                                                       \
+		n, FIELD_U64, offsetof(struct def_loss, member) \
+	}
+#define PROCESS(n, t, member)                                      \
+	{                                                          \
+		n, FIELD_##t, offsetof(struct def_process, member) \
+	}
+#define THREAD(n, t, member)                                      \
+	{                                                         \
+		n, FIELD_##t, offsetof(struct def_thread, member) \
+	}
+#define IMAGE(n, t, member)                                      \
+	{                                                        \
+		n, FIELD_##t, offsetof(struct def_image, member) \
+	}
+#define PROBE(n, t, member)                                      \
+	{                                                        \
+		n, FIELD_##t, offsetof(struct def_probe, member) \
+	}
+#define SITE(n, t, member)                                      \
+	{                                                       \
+		n, FIELD_##t, offsetof(struct def_site, member) \
+	}
+#define SUM(n, t, member)                                      \
+	{                                                      \
+		n, FIELD_##t, offsetof(struct def_sum, member) \
+	}
+#define STEP(n, t, member)                                      \
+	{                                                       \
+		n, FIELD_##t, offsetof(struct def_step, member) \
+	}
+#define TEXT(n, t, member)                                      \
+	{                                                       \
+		n, FIELD_##t, offsetof(struct def_text, member) \
+	}
+#define END                     \
+	{                       \
+		0, FIELD_END, 0 \
+	}
 
-const struct field run_fields[] = {
-	RUN(1, U64, start), RUN(2, U64, end), RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
-	RUN(5, STRING, command), RUN(6, STRING, host), RUN(7, STRING, kernel), RUN(8, STRING, version),
-	RUN(9, STRING, rung), RUN(10, BOOL, finished),
-	RUN(11, U32, cost_ns[0]), RUN(12, U32, cost_ns[1]), RUN(13, U32, cost_ns[2]),
-	RUN(14, U32, skipped_ns[0]), RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
-	RUN(17, U32, floor_ns[0]), RUN(18, U32, floor_ns[1]), RUN(19, U32, floor_ns[2]),
-	RUN(20, U32, budget), RUN(21, U64, own_cpu), RUN(22, STRING, reason), END
-};
+const struct field run_fields[] = { RUN(1, U64, start),
+				    RUN(2, U64, end),
+				    RUN(3, U64, start_realtime),
+				    RUN(4, U64, end_realtime),
+				    RUN(5, STRING, command),
+				    RUN(6, STRING, host),
+				    RUN(7, STRING, kernel),
+				    RUN(8, STRING, version),
+				    RUN(9, STRING, rung),
+				    RUN(10, BOOL, finished),
+				    RUN(11, U32, cost_ns[0]),
+				    RUN(12, U32, cost_ns[1]),
+				    RUN(13, U32, cost_ns[2]),
+				    RUN(14, U32, skipped_ns[0]),
+				    RUN(15, U32, skipped_ns[1]),
+				    RUN(16, U32, skipped_ns[2]),
+				    RUN(17, U32, floor_ns[0]),
+				    RUN(18, U32, floor_ns[1]),
+				    RUN(19, U32, floor_ns[2]),
+				    RUN(20, U32, budget),
+				    RUN(21, U64, own_cpu),
+				    RUN(22, STRING, reason),
+				    END };
 
 const struct field loss_fields[] = {
-	LOSS(1, calls), LOSS(2, delivered), LOSS(3, lost), LOSS(4, no_memory), LOSS(5, no_entry),
-	LOSS(6, unwritten), LOSS(7, summed), LOSS(8, skipped), LOSS(9, near), END
+	LOSS(1, calls),     LOSS(2, delivered), LOSS(3, lost),    LOSS(4, no_memory), LOSS(5, no_entry),
+	LOSS(6, unwritten), LOSS(7, summed),    LOSS(8, skipped), LOSS(9, near),      END
 };
 
-static const struct field process_fields[] = {
-	PROCESS(1, U32, pid), PROCESS(2, U32, parent), PROCESS(3, STRING, command), PROCESS(4, STRING, name),
-	PROCESS(5, RANK, rank), PROCESS(6, STRING, unit), PROCESS(7, U64, start), PROCESS(8, U64, end),
-	PROCESS(9, S32, exit_code), PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks), PROCESS(12, STRING, left_out), END
-};
+static const struct field process_fields[] = { PROCESS(1, U32, pid),
+					       PROCESS(2, U32, parent),
+					       PROCESS(3, STRING, command),
+					       PROCESS(4, STRING, name),
+					       PROCESS(5, RANK, rank),
+					       PROCESS(6, STRING, unit),
+					       PROCESS(7, U64, start),
+					       PROCESS(8, U64, end),
+					       PROCESS(9, S32, exit_code),
+					       PROCESS(10, BOOL, has_exit),
+					       PROCESS(11, RANK, ranks),
+					       PROCESS(12, STRING, left_out),
+					       END };
 
 static const struct field thread_fields[] = {
-	THREAD(1, INDEX, process), THREAD(2, U32, tid), THREAD(3, STRING, name), THREAD(4, U64, calls),
-	THREAD(5, U64, lost), THREAD(6, BOOL, counted),
-	THREAD(7, U64, cost), THREAD(8, U64, system), END
+	THREAD(1, INDEX, process), THREAD(2, U32, tid),    THREAD(3, STRING, name),
+	THREAD(4, U64, calls),     THREAD(5, U64, lost),   THREAD(6, BOOL, counted),
+	THREAD(7, U64, cost),      THREAD(8, U64, system), END
 };
 
-static const struct field image_fields[] = {
-	IMAGE(1, STRING, path), IMAGE(2, STRING, soname), IMAGE(3, STRING, build_id), END
-};
+static const struct field image_fields[] = { IMAGE(1, STRING, path), IMAGE(2, STRING, soname),
+					     IMAGE(3, STRING, build_id), END };
 
-static const struct field probe_fields[] = {
-	PROBE(1, STRING, event), PROBE(2, U32, number), PROBE(3, STRING, model), PROBE(4, ROLE, role),
-	PROBE(5, UNSIGNED, marks), PROBE(6, STRING, symbol), PROBE(7, STRING, aliases),
-	PROBE(8, STRING, prototype), PROBE(9, STRING, op), PROBE(10, INDEX, image), PROBE(11, U64, offset),
-	PROBE(12, VALUES, values), PROBE(13, U32, cost_ns), PROBE(14, U32, floor_ns),
-	PROBE(15, U32, skipped_ns), PROBE(16, ARGUMENTS, arguments), PROBE(17, UNSIGNED, lists), END
-};
+static const struct field probe_fields[] = { PROBE(1, STRING, event),    PROBE(2, U32, number),
+					     PROBE(3, STRING, model),    PROBE(4, ROLE, role),
+					     PROBE(5, UNSIGNED, marks),  PROBE(6, STRING, symbol),
+					     PROBE(7, STRING, aliases),  PROBE(8, STRING, prototype),
+					     PROBE(9, STRING, op),       PROBE(10, INDEX, image),
+					     PROBE(11, U64, offset),     PROBE(12, VALUES, values),
+					     PROBE(13, U32, cost_ns),    PROBE(14, U32, floor_ns),
+					     PROBE(15, U32, skipped_ns), PROBE(16, ARGUMENTS, arguments),
+					     PROBE(17, UNSIGNED, lists), END };
 
-static const struct field site_fields[] = {
-	SITE(1, INDEX, process), SITE(2, U64, address), SITE(3, INDEX, image), SITE(4, U64, offset),
-	SITE(5, BOOL, located), SITE(6, STRING, function), SITE(7, U64, function_offset), SITE(8, STRING, file),
-	SITE(9, U32, line), SITE(10, U32, column), END
-};
+static const struct field site_fields[] = { SITE(1, INDEX, process),
+					    SITE(2, U64, address),
+					    SITE(3, INDEX, image),
+					    SITE(4, U64, offset),
+					    SITE(5, BOOL, located),
+					    SITE(6, STRING, function),
+					    SITE(7, U64, function_offset),
+					    SITE(8, STRING, file),
+					    SITE(9, U32, line),
+					    SITE(10, U32, column),
+					    END };
 
-static const struct field sum_fields[] = {
-	SUM(1, INDEX, thread), SUM(2, INDEX, probe), SUM(3, U64, lost), SUM(4, U64, summed), SUM(5, U64, skipped),
-	SUM(6, U64, timed), SUM(7, U64, total), SUM(8, U64, min), SUM(9, U64, max), SUM(10, BUCKETS, bucket), END
-};
+static const struct field sum_fields[] = { SUM(1, INDEX, thread),
+					   SUM(2, INDEX, probe),
+					   SUM(3, U64, lost),
+					   SUM(4, U64, summed),
+					   SUM(5, U64, skipped),
+					   SUM(6, U64, timed),
+					   SUM(7, U64, total),
+					   SUM(8, U64, min),
+					   SUM(9, U64, max),
+					   SUM(10, BUCKETS, bucket),
+					   END };
 
-static const struct field step_fields[] = {
-	STEP(1, U64, time), STEP(2, INDEX, probe), STEP(3, U32, level), STEP(4, U32, every), STEP(5, INDEX, thread),
-	STEP(6, U32, share), END
-};
+static const struct field step_fields[] = { STEP(1, U64, time),
+					    STEP(2, INDEX, probe),
+					    STEP(3, U32, level),
+					    STEP(4, U32, every),
+					    STEP(5, INDEX, thread),
+					    STEP(6, U32, share),
+					    END };
 
-static const struct field text_fields[] = {
-	TEXT(1, INDEX, process), TEXT(2, U64, address), TEXT(3, U64, time), TEXT(4, STRING, text), END
-};
+static const struct field text_fields[] = { TEXT(1, INDEX, process), TEXT(2, U64, address), TEXT(3, U64, time),
+					    TEXT(4, STRING, text), END };
 
-#define KIND(type, entries, entry, most, fields) \
-	{ type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), sizeof(struct entry), most, fields }
+#define KIND(type, entries, entry, most, fields)                                                       \
+	{                                                                                              \
+		type, offsetof(struct definitions, entries), offsetof(struct definitions, n##entries), \
+			sizeof(struct entry), most, fields                                             \
+	}
 
 const struct kind kinds[KINDS] = {
 	KIND(CHUNK_PROCESSES, processes, def_process, 1 << 20, process_fields),
@@ -108,7 +182,20 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_WINDOWS, windows, def_window, 1 << 20, window_fields),
 };
 
-enum { KIND_PROCESS, KIND_IMAGE, KIND_THREAD, KIND_PROBE, KIND_SITE, KIND_SUM, KIND_STEP, KIND_UNSEEN, KIND_CONTROL, KIND_COMM, KIND_TEXT, KIND_WINDOW };
+enum {
+	KIND_PROCESS,
+	KIND_IMAGE,
+	KIND_THREAD,
+	KIND_PROBE,
+	KIND_SITE,
+	KIND_SUM,
+	KIND_STEP,
+	KIND_UNSEEN,
+	KIND_CONTROL,
+	KIND_COMM,
+	KIND_TEXT,
+	KIND_WINDOW
+};
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -228,7 +315,9 @@ uint32_t definitions_add_window(struct definitions *d)
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
 {
-	static const char *const texts[] = { [STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out" };
+	static const char *const texts[] = {
+		[STEP_ALL] = "every call", [STEP_SUMMED] = "counts only", [STEP_OUT] = "out"
+	};
 
 	if (step->level == STEP_SAMPLED)
 		snprintf(text, room, "1 call in %u", step->every);
@@ -588,7 +677,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 	case KIND_COMM:
 		return comm_check(entry, d);
 	case KIND_TEXT:
-		return ((const struct def_text *)entry)->process >= d->nprocesses ? "a text refers to no process" : NULL;
+		return ((const struct def_text *)entry)->process >= d->nprocesses ? "a text refers to no process"
+										  : NULL;
 	case KIND_SITE:
 		if (site->process >= d->nprocesses)
 			return "a call site refers to no process";

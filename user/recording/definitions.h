@@ -10,37 +10,38 @@
 
 #define KINDS 12
 
-/* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has none. */
+/* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has
+ * none. */
 enum field_type {
 	FIELD_END,
 	FIELD_STRING,
 	FIELD_U64,
 	FIELD_U32,
 	FIELD_UNSIGNED,
-	FIELD_INDEX,    /* uint32_t, default NO_INDEX */
+	FIELD_INDEX, /* uint32_t, default NO_INDEX */
 	FIELD_S32,
-	FIELD_RANK,     /* long, default -1 */
+	FIELD_RANK, /* long, default -1 */
 	FIELD_BOOL,
-	FIELD_ROLE,     /* stored by name */
-	FIELD_VALUES,   /* def_probe.values and nvalues: one field a value */
-	FIELD_ARGUMENTS,/* def_probe.arguments and narguments: one field an argument */
-	FIELD_RUNS,     /* def_comm.runs and nruns */
-	FIELD_BUCKETS,  /* def_sum.bucket: number of the first that is not 0, then the counts */
+	FIELD_ROLE,      /* stored by name */
+	FIELD_VALUES,    /* def_probe.values and nvalues: one field a value */
+	FIELD_ARGUMENTS, /* def_probe.arguments and narguments: one field an argument */
+	FIELD_RUNS,      /* def_comm.runs and nruns */
+	FIELD_BUCKETS,   /* def_sum.bucket: number of the first that is not 0, then the counts */
 };
 
 /* Which member of an entry is which field. A table of them ends with type 0. */
 struct field {
 	uint8_t number;
-	uint8_t type;            /* enum field_type */
+	uint8_t type; /* enum field_type */
 	size_t offset;
 };
 
 /* One kind of definition: where its array is in struct definitions, and which fields an entry has. */
 struct kind {
-	uint32_t type;           /* of its chunks */
-	size_t array, count;     /* offsets in struct definitions */
-	size_t size;             /* of an entry */
-	size_t most;             /* entries; a file with more is refused */
+	uint32_t type;       /* of its chunks */
+	size_t array, count; /* offsets in struct definitions */
+	size_t size;         /* of an entry */
+	size_t most;         /* entries; a file with more is refused */
 	const struct field *fields;
 };
 

@@ -120,8 +120,8 @@ char *event_label(const struct def_probe *probe, bool inner, char *text, size_t 
 {
 	const char *function = probe->marks & MARK_EACH ? probe->symbol : NULL;
 
-	snprintf(text, room, "%s%s%s%s", probe->event ? log_safe(probe->event) : "?", function ? " " : "", function ? log_safe(function) : "",
-		 inner ? " (inner)" : "");
+	snprintf(text, room, "%s%s%s%s", probe->event ? log_safe(probe->event) : "?", function ? " " : "",
+		 function ? log_safe(function) : "", inner ? " (inner)" : "");
 	return text;
 }
 

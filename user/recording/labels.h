@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * labels.h - what people call a process, a thread, a place in the source. One spelling, wherever it is written: in reports, on the screen, in logs, in traces.
+ * labels.h - what people call a process, a thread, a place in the source. One spelling, wherever it is written: in
+ * reports, on the screen, in logs, in traces.
  *
  * All are made safe to print, unless it is said otherwise, and written to `text`, which is returned.
  */
@@ -14,11 +15,11 @@
 
 /* What is known of a process or thread. */
 struct who {
-	const char *unit;        /* "rank", "PE", "image"; NULL: "rank" */
-	long rank;               /* -1: none */
-	const char *name;        /* the thread's, or the process's; NULL: not known */
-	uint32_t pid, tid;       /* tid 0: the process as a whole is meant */
-	bool exact;              /* any bytes, as they are: for formats that have their own way to write them */
+	const char *unit;  /* "rank", "PE", "image"; NULL: "rank" */
+	long rank;         /* -1: none */
+	const char *name;  /* the thread's, or the process's; NULL: not known */
+	uint32_t pid, tid; /* tid 0: the process as a whole is meant */
+	bool exact;        /* any bytes, as they are: for formats that have their own way to write them */
 };
 
 struct who who_is_process(const struct definitions *d, uint32_t process);
@@ -37,12 +38,14 @@ char *label_without_tid(const struct who *who, char *text, size_t room);
 char *process_label(const struct definitions *d, uint32_t process, char *text, size_t room);
 char *thread_label(const struct definitions *d, uint32_t thread, char *text, size_t room);
 
-/* "GASP_MPI_SEND", "GASP_USER_FUNCTION step" where each function is an event of its own, "GASP_MPI_ISEND (inner)" for what the runtime calls of itself. */
+/* "GASP_MPI_SEND", "GASP_USER_FUNCTION step" where each function is an event of its own, "GASP_MPI_ISEND (inner)" for
+ * what the runtime calls of itself. */
 char *event_label(const struct def_probe *probe, bool inner, char *text, size_t room);
 
 /* "ring.c:123 in exchange", "main+0x12", "solver+0x1200", "0x7f..": a call site. "?": there is none. */
 char *site_label(const struct definitions *d, uint32_t site, char *text, size_t room);
-/* The same for programs: with the whole path of the source, the column, and not made safe: "/home/u/ring.c:123:8". malloc'ed; NULL: out of memory. */
+/* The same for programs: with the whole path of the source, the column, and not made safe: "/home/u/ring.c:123:8".
+ * malloc'ed; NULL: out of memory. */
 char *site_place(const struct definitions *d, uint32_t site);
 
 #endif

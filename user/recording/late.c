@@ -34,14 +34,24 @@ static bool late_grow(struct late_store *store)
 
 static const char *keep(struct late_store *store, const struct span *span, uint32_t chunk, uint32_t position)
 {
-	if (store->count * (sizeof(*store->spans) + sizeof(*store->starts)) + store->nwords * sizeof(*store->words) > LATE_MOST)
+	if (store->count * (sizeof(*store->spans) + sizeof(*store->starts)) + store->nwords * sizeof(*store->words) >
+	    LATE_MOST)
 		return "there are too many late spans";
 	if (!late_grow(store))
 		return out_of_memory;
 	store->spans[store->count++] = (struct late_span){
-		.start = span->start, .end = span->end, .words = store->nwords, .thread = span->thread,
-		.probe = span->probe, .site = span->site, .sequence = span->sequence, .unread = span->unread,
-		.chunk = chunk, .position = position, .depth = span->depth, .reason = span->reason,
+		.start = span->start,
+		.end = span->end,
+		.words = store->nwords,
+		.thread = span->thread,
+		.probe = span->probe,
+		.site = span->site,
+		.sequence = span->sequence,
+		.unread = span->unread,
+		.chunk = chunk,
+		.position = position,
+		.depth = span->depth,
+		.reason = span->reason,
 		.nwords = span->nwords,
 	};
 	memcpy(store->words + store->nwords, span->words, span->nwords * sizeof(*store->words));
@@ -134,9 +144,16 @@ void late_get(const struct late_store *store, size_t index, struct span *span)
 	const struct late_span *late = &store->spans[store->order[index]];
 
 	*span = (struct span){
-		.start = late->start, .end = late->end, .thread = late->thread, .probe = late->probe,
-		.site = late->site, .sequence = late->sequence, .unread = late->unread, .depth = late->depth,
-		.reason = late->reason, .nwords = late->nwords,
+		.start = late->start,
+		.end = late->end,
+		.thread = late->thread,
+		.probe = late->probe,
+		.site = late->site,
+		.sequence = late->sequence,
+		.unread = late->unread,
+		.depth = late->depth,
+		.reason = late->reason,
+		.nwords = late->nwords,
 	};
 	memcpy(span->words, store->words + late->words, late->nwords * sizeof(*store->words));
 }

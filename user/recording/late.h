@@ -10,8 +10,8 @@
 
 /* A late span as it is kept: the words apart, for most have few. */
 struct late_span {
-	uint64_t start, end;     /* ns */
-	size_t words;            /* index of the first in late_store.words */
+	uint64_t start, end; /* ns */
+	size_t words;        /* index of the first in late_store.words */
 	uint32_t thread, probe, site, sequence, unread;
 	uint32_t chunk, position;
 	uint16_t depth;
@@ -24,7 +24,7 @@ struct late_store {
 	size_t settled;          /* so many belong to chunks of spans that are there; the others are of the next one */
 	uint64_t *words;
 	size_t nwords, words_room;
-	uint32_t *order;         /* sorted -> file order; after late_sort() */
+	uint32_t *order;           /* sorted -> file order; after late_sort() */
 	struct late_start *starts; /* sorted */
 };
 
@@ -33,7 +33,8 @@ const char *late_read(struct late_store *store, struct span_code *code, const st
 		      const uint8_t *raw, size_t size, uint32_t chunk);
 /* The chunk of spans that they belong to is there; how many they are. */
 size_t late_settle(struct late_store *store);
-/* Drops those that are not settled, and sorts; d: without those of processes that are left out (NULL: there are none). False: out of memory. */
+/* Drops those that are not settled, and sorts; d: without those of processes that are left out (NULL: there are none).
+ * False: out of memory. */
 bool late_sort(struct late_store *store, const struct definitions *d);
 /* Entry `index` of the sorted list. */
 void late_get(const struct late_store *store, size_t index, struct span *span);

@@ -39,7 +39,8 @@ int ledger_note(struct ledger *ledger, unsigned kind, size_t index, uint64_t has
 	size_t count = ledger->written[kind].count;
 
 	if (index < count) {
-		if (array_one_more(&ledger->replaced, &ledger->replaced_room, ledger->nreplaced, sizeof(*ledger->replaced)))
+		if (array_one_more(&ledger->replaced, &ledger->replaced_room, ledger->nreplaced,
+				   sizeof(*ledger->replaced)))
 			return -ENOMEM;
 		ledger->replaced[ledger->nreplaced++] = (struct replaced){ kind, (uint32_t)index, hashes[index] };
 		hashes[index] = hash;

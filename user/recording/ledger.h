@@ -2,7 +2,8 @@
 /*
  * ledger.h - private to user/recording: which definitions stand in the file, and as what.
  *
- * Entries are noted as they are put together, before they are written. If writing fails, all that was noted since the last success is taken back.
+ * Entries are noted as they are put together, before they are written. If writing fails, all that was noted since the
+ * last success is taken back.
  */
 #ifndef GASPBPF_RECORDING_LEDGER_H
 #define GASPBPF_RECORDING_LEDGER_H
@@ -16,11 +17,11 @@
 /* All zero at first. */
 struct ledger {
 	struct {
-		uint64_t *hashes;        /* of each entry as it was written last */
+		uint64_t *hashes; /* of each entry as it was written last */
 		size_t count, room;
-		size_t before;           /* count at the last successful write */
+		size_t before; /* count at the last successful write */
 	} written[KINDS];
-	struct replaced *replaced;       /* hashes that were replaced since the last successful write */
+	struct replaced *replaced; /* hashes that were replaced since the last successful write */
 	size_t nreplaced, replaced_room;
 };
 

@@ -31,7 +31,7 @@
 /* A chunk of spans, and which of the late spans are its. */
 struct span_place {
 	struct chunk chunk;
-	size_t late, nlate;      /* in recording.late, file order */
+	size_t late, nlate; /* in recording.late, file order */
 };
 
 struct recording {
@@ -40,7 +40,7 @@ struct recording {
 	char *name;
 	uint64_t size;
 	bool damage_said;
-	bool some_left_out;      /* there are processes that are no part of the job */
+	bool some_left_out; /* there are processes that are no part of the job */
 	struct definitions d;
 	uint64_t definition_bytes;
 
@@ -53,7 +53,7 @@ struct recording {
 
 	struct late_store late;
 
-	struct span *spans;      /* of the chunk last read, for recording_read_chunk() */
+	struct span *spans; /* of the chunk last read, for recording_read_chunk() */
 	bool *is_late;
 	struct gap *gaps;
 	size_t *gap_before;
@@ -99,7 +99,8 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 	if (kind->type != CHUNK_SUMS)
 		r->definition_bytes += ENTRY_COST + length;
 	else if (index == kind_count(kind, &r->d))
-		r->definition_bytes += kind->size; /* all of it; a later state of it, every two seconds, takes no more */
+		r->definition_bytes +=
+			kind->size; /* all of it; a later state of it, every two seconds, takes no more */
 	if (r->definition_bytes > DEFINITIONS_MOST)
 		return "there are too many definitions";
 	wrong = entry_decode(&fields, kind->fields, kind->size, &entry);
@@ -288,7 +289,8 @@ static int check_head(struct recording *r)
 		return -error;
 	}
 	if (memcmp(head, magic, (size_t)got < sizeof(magic) ? (size_t)got : sizeof(magic))) {
-		log_error("%s: not a gaspbpf recording: give a file that 'gaspbpf -o NAME.gasp' wrote", log_safe(r->name));
+		log_error("%s: not a gaspbpf recording: give a file that 'gaspbpf -o NAME.gasp' wrote",
+			  log_safe(r->name));
 		return -ENOEXEC;
 	}
 	if (got < (ssize_t)sizeof(head)) {
@@ -296,8 +298,9 @@ static int check_head(struct recording *r)
 		return -ENODATA;
 	}
 	if (get_u32(head + 8) != RECORDING_VERSION) {
-		log_error("%s: recording format %u: this gaspbpf reads format %u: use the gaspbpf that wrote it, or a newer one",
-			  log_safe(r->name), get_u32(head + 8), RECORDING_VERSION);
+		log_error(
+			"%s: recording format %u: this gaspbpf reads format %u: use the gaspbpf that wrote it, or a newer one",
+			log_safe(r->name), get_u32(head + 8), RECORDING_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	return 0;
@@ -347,7 +350,8 @@ int recording_open(struct recording **recording, const char *path)
 	if (fd < 0) {
 		int error = errno;
 
-		log_error("%s: cannot be opened: %s: check the name and its permissions", log_safe(path), strerror(error));
+		log_error("%s: cannot be opened: %s: check the name and its permissions", log_safe(path),
+			  strerror(error));
 		return -error;
 	}
 	return open_checked(recording, fd, true, path);
@@ -405,7 +409,7 @@ size_t recording_chunks(const struct recording *r)
 /* The records of one chunk, one after the other. */
 struct records {
 	const uint8_t *at, *end;
-	uint32_t nspans, ngaps;  /* still to come */
+	uint32_t nspans, ngaps; /* still to come */
 	struct span_bounds bounds;
 };
 
@@ -486,7 +490,8 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 			switch (records_next(r, &records, &batch.spans[batch.count], &gap, &wrong)) {
 			case RECORD_SPAN:
 				some = true;
-				if (!thread_is_left_out(&r->d, batch.spans[batch.count].thread) && ++batch.count == BATCH)
+				if (!thread_is_left_out(&r->d, batch.spans[batch.count].thread) &&
+				    ++batch.count == BATCH)
 					error = hand_on(r, sink, &batch);
 				break;
 			case RECORD_GAP:
@@ -575,7 +580,8 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 	}
 	wrong = records_begin(r, index, &records);
 	while (!wrong && (records.nspans || records.ngaps)) {
-		/* records_next() allows no more of each than there is room for; the last one's place is checked by it too. */
+		/* records_next() allows no more of each than there is room for; the last one's place is checked by it
+		 * too. */
 		struct span *span = &r->spans[nspans < RECORDING_CHUNK_SPANS ? nspans : RECORDING_CHUNK_SPANS - 1];
 		struct gap *gap = &r->gaps[ngaps < RECORDING_CHUNK_SPANS ? ngaps : RECORDING_CHUNK_SPANS - 1];
 		enum record record = records_next(r, &records, span, gap, &wrong);

@@ -29,33 +29,35 @@
 #define LEFT_OUT_BESIDE "beside"     /* it maps no parallel runtime, where others of the job do */
 
 struct def_process {
-	uint32_t pid;            /* of the initial PID namespace */
+	uint32_t pid; /* of the initial PID namespace */
 	uint32_t parent;
-	char *command;           /* argv joined by blanks; any bytes */
-	char *name;              /* comm */
-	long rank;               /* -1: none */
-	long ranks;              /* how many its job has; -1: not known */
-	char *unit;              /* "rank", "PE", ...; NULL where rank is -1 */
-	uint64_t start, end;     /* ns; when observation of it began and ended; end 0: still alive at the end */
-	int32_t exit_code;       /* as wait(2) gives it; valid where has_exit */
+	char *command;       /* argv joined by blanks; any bytes */
+	char *name;          /* comm */
+	long rank;           /* -1: none */
+	long ranks;          /* how many its job has; -1: not known */
+	char *unit;          /* "rank", "PE", ...; NULL where rank is -1 */
+	uint64_t start, end; /* ns; when observation of it began and ended; end 0: still alive at the end */
+	int32_t exit_code;   /* as wait(2) gives it; valid where has_exit */
 	bool has_exit;
-	char *left_out;          /* why it is no part of the job (LEFT_OUT_*): what is told of it counts nowhere; NULL: it is one */
+	char *left_out; /* why it is no part of the job (LEFT_OUT_*): what is told of it counts nowhere; NULL: it is one
+			 */
 };
 
 struct def_thread {
-	uint32_t process;        /* index */
+	uint32_t process; /* index */
 	uint32_t tid;
-	char *name;              /* comm, last known */
-	uint64_t calls, lost;    /* final counts; calls = delivered + lost. 0 until known */
-	bool counted;            /* calls and lost, cost and system are known */
-	uint64_t cost;           /* ns; what the probes took from it, by the calibration: with all that made them dearer than def_probe.cost_ns; 0 in older recordings */
-	uint64_t system;         /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
+	char *name;           /* comm, last known */
+	uint64_t calls, lost; /* final counts; calls = delivered + lost. 0 until known */
+	bool counted;         /* calls and lost, cost and system are known */
+	uint64_t cost;   /* ns; what the probes took from it, by the calibration: with all that made them dearer than
+			    def_probe.cost_ns; 0 in older recordings */
+	uint64_t system; /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
 };
 
 struct def_image {
-	char *path;              /* as mapped; any bytes */
-	char *soname;            /* NULL: none */
-	char *build_id;          /* hex; NULL: none */
+	char *path;     /* as mapped; any bytes */
+	char *soname;   /* NULL: none */
+	char *build_id; /* hex; NULL: none */
 };
 
 /* Where an argument's value comes from: the first of several that is known. */
@@ -63,136 +65,142 @@ enum def_from_what { FROM_VALUE, FROM_GIVEN /* whether it was given: 1 or 0 */, 
 
 struct def_from {
 	enum def_from_what what;
-	uint32_t value;          /* FROM_VALUE, FROM_GIVEN: index in def_probe.values */
-	int64_t number;          /* FROM_NUMBER */
-	char *text;              /* FROM_TEXT */
+	uint32_t value; /* FROM_VALUE, FROM_GIVEN: index in def_probe.values */
+	int64_t number; /* FROM_NUMBER */
+	char *text;     /* FROM_TEXT */
 };
 
 /* An argument of the probe's event, in the order in which a tool gets them (user/timeline/arguments.h reads it). */
 struct def_argument {
-	enum event_type event;   /* START, END or ATOMIC: each has its own list */
+	enum event_type event; /* START, END or ATOMIC: each has its own list */
 	enum argument_kind kind;
-	uint8_t size;            /* bytes: 1, 2, 4, 8 */
-	char *name, *type;       /* "nbytes", "size_t" */
-	struct def_from *from;   /* none: the function does not have it, so it is unknown */
+	uint8_t size;          /* bytes: 1, 2, 4, 8 */
+	char *name, *type;     /* "nbytes", "size_t" */
+	struct def_from *from; /* none: the function does not have it, so it is unknown */
 	uint32_t nfrom;
 };
 
 struct def_probe {
-	char *event;             /* "GASP_MPI_SEND" */
+	char *event; /* "GASP_MPI_SEND" */
 	uint32_t number;
-	char *model;             /* "mpi" */
+	char *model; /* "mpi" */
 	enum role role;
 	unsigned marks;
-	char *symbol;            /* the first name at this place */
-	char *aliases;           /* others, joined by blanks; NULL: none */
+	char *symbol;  /* the first name at this place */
+	char *aliases; /* others, joined by blanks; NULL: none */
 	char *prototype;
-	char *op;                /* NULL: none */
-	uint32_t image;          /* index */
-	uint64_t offset;         /* in the file */
-	uint32_t cost_ns;        /* what one observed call costs its thread, by the calibration; 0: not measured */
-	uint32_t skipped_ns;     /* what one call costs that is only counted, likewise */
-	uint32_t floor_ns;       /* so much of each span is the probe's own time, by the calibration; 0: not measured */
+	char *op;            /* NULL: none */
+	uint32_t image;      /* index */
+	uint64_t offset;     /* in the file */
+	uint32_t cost_ns;    /* what one observed call costs its thread, by the calibration; 0: not measured */
+	uint32_t skipped_ns; /* what one call costs that is only counted, likewise */
+	uint32_t floor_ns;   /* so much of each span is the probe's own time, by the calibration; 0: not measured */
 	struct value *values;
 	uint32_t nvalues;
-	unsigned lists;          /* bit i: the model states the arguments of the event's type i (enum event_type), maybe none */
+	unsigned lists; /* bit i: the model states the arguments of the event's type i (enum event_type), maybe none */
 	struct def_argument *arguments;
 	uint32_t narguments;
 };
 
 /* A call site: an instruction of an image, and where it is in the source. */
 struct def_site {
-	uint32_t process;        /* index: whose address space */
-	uint64_t address;        /* the return address */
-	uint32_t image;          /* index; NO_INDEX: in no known file */
-	uint64_t offset;         /* of the return address in the image's file */
-	bool located;            /* what follows has been looked for */
-	char *function;          /* NULL: unknown */
-	uint64_t function_offset;/* bytes from the function's start */
-	char *file;              /* NULL: no line information */
-	uint32_t line, column;   /* 0: unknown */
+	uint32_t process;         /* index: whose address space */
+	uint64_t address;         /* the return address */
+	uint32_t image;           /* index; NO_INDEX: in no known file */
+	uint64_t offset;          /* of the return address in the image's file */
+	bool located;             /* what follows has been looked for */
+	char *function;           /* NULL: unknown */
+	uint64_t function_offset; /* bytes from the function's start */
+	char *file;               /* NULL: no line information */
+	uint32_t line, column;    /* 0: unknown */
 };
 
 /*
- * Calls of one thread and probe that became no span: the kernel counted them and timed those whose end it saw. Together with the
- * spans that is all calls: calls = spans + lost + summed + skipped. In a recording that was cut it is as of the last flush.
+ * Calls of one thread and probe that became no span: the kernel counted them and timed those whose end it saw. Together
+ * with the spans that is all calls: calls = spans + lost + summed + skipped. In a recording that was cut it is as of
+ * the last flush.
  */
 struct def_sum {
-	uint32_t thread;         /* index */
-	uint32_t probe;          /* index; one of its own (def_probe.event "A|B") where what the call means was in the lost span */
-	uint64_t lost;           /* their spans found no room in a ring */
-	uint64_t summed;         /* by intention, to keep the cost low: timed, but no span */
-	uint64_t skipped;        /* likewise, and only counted */
-	uint64_t timed;          /* of those lost or summed: in what follows */
-	uint64_t total;          /* ns */
-	uint64_t min, max;       /* ns; valid where timed is not 0 */
+	uint32_t thread; /* index */
+	uint32_t probe;  /* index; one of its own (def_probe.event "A|B") where what the call means was in the lost span
+			  */
+	uint64_t lost;   /* their spans found no room in a ring */
+	uint64_t summed; /* by intention, to keep the cost low: timed, but no span */
+	uint64_t skipped;            /* likewise, and only counted */
+	uint64_t timed;              /* of those lost or summed: in what follows */
+	uint64_t total;              /* ns */
+	uint64_t min, max;           /* ns; valid where timed is not 0 */
 	uint64_t bucket[GB_BUCKETS]; /* of those timed, by duration (wire.h) */
 };
 
 /* How much of a function's calls is followed; each costs the job less than the one before. */
 enum step_level {
-	STEP_ALL,      /* every call is a span */
-	STEP_SAMPLED,  /* one in so many; the others are counted */
-	STEP_SUMMED,   /* no spans: calls are counted, one in so many is timed */
-	STEP_OUT       /* the probes are out: nothing is known of calls from here on */
+	STEP_ALL,     /* every call is a span */
+	STEP_SAMPLED, /* one in so many; the others are counted */
+	STEP_SUMMED,  /* no spans: calls are counted, one in so many is timed */
+	STEP_OUT      /* the probes are out: nothing is known of calls from here on */
 };
 
-/* From here on another part of a function's calls is followed, to keep the cost below a limit (gaspbpf record --max-overhead). */
+/* From here on another part of a function's calls is followed, to keep the cost below a limit (gaspbpf record
+ * --max-overhead). */
 struct def_step {
-	uint64_t time;           /* ns */
-	uint32_t probe;          /* index; where the function is several events, one of them */
-	uint32_t level;          /* enum step_level; a newer recording may have others */
-	uint32_t every;          /* one call in so many; 1: all */
-	uint32_t thread;         /* index: whose time in probes was too much; NO_INDEX: nobody's, the load has fallen */
-	uint32_t share;          /* of that thread's time, in 1/10000 */
+	uint64_t time;   /* ns */
+	uint32_t probe;  /* index; where the function is several events, one of them */
+	uint32_t level;  /* enum step_level; a newer recording may have others */
+	uint32_t every;  /* one call in so many; 1: all */
+	uint32_t thread; /* index: whose time in probes was too much; NO_INDEX: nobody's, the load has fallen */
+	uint32_t share;  /* of that thread's time, in 1/10000 */
 };
 
-/* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that reason (GB_END_OFF). */
+/* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that
+ * reason (GB_END_OFF). */
 struct def_control {
-	uint64_t time;           /* ns */
-	uint32_t process;        /* index */
-	uint32_t thread;         /* index: whose call it was; NO_INDEX: nobody's of the process */
-	int32_t value;           /* what was said: 0 off, else on */
-	char *who;               /* the function that the program called; "gaspbpf control" */
+	uint64_t time;    /* ns */
+	uint32_t process; /* index */
+	uint32_t thread;  /* index: whose call it was; NO_INDEX: nobody's of the process */
+	int32_t value;    /* what was said: 0 off, else on */
+	char *who;        /* the function that the program called; "gaspbpf control" */
 };
 
-/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says (unseen_fields.c). */
+/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says
+ * (unseen_fields.c). */
 struct def_unseen {
-	char *event;             /* "GASP_UPC_FORALL" */
-	char *model;             /* "upc" */
-	char *why;               /* in words */
-	bool partly;             /* some calls of it are seen: what is counted is a lower bound */
+	char *event; /* "GASP_UPC_FORALL" */
+	char *model; /* "upc" */
+	char *why;   /* in words */
+	bool partly; /* some calls of it are seen: what is counted is a lower bound */
 };
 
 /* A time in which calls of a process were not seen: it could make them, and the probes were not in yet (windows.c). */
 struct def_window {
-	uint32_t process;        /* index */
-	uint64_t from, to;       /* ns */
-	char *models;            /* "mpi, openmp": whose functions; NULL: not known, it had ended before it could be looked at */
-	char *file;              /* where these are; NULL: not known */
-	char *after;             /* what it had done: "fork", "exec", "dlopen" */
+	uint32_t process;  /* index */
+	uint64_t from, to; /* ns */
+	char *models; /* "mpi, openmp": whose functions; NULL: not known, it had ended before it could be looked at */
+	char *file;   /* where these are; NULL: not known */
+	char *after;  /* what it had done: "fork", "exec", "dlopen" */
 };
 
 /* Ranks of the whole job, as in first, first + stride, ... */
 struct rank_run {
-	uint32_t first;          /* NO_INDEX: these ranks are not known */
+	uint32_t first; /* NO_INDEX: these ranks are not known */
 	int32_t stride;
-	uint32_t count;          /* NO_INDEX, of the last run only: as many as there may be */
+	uint32_t count; /* NO_INDEX, of the last run only: as many as there may be */
 };
 
 /*
- * What a process means by a communicator from a moment on, as read from the process itself (user/recording/communicators.h has the
- * way from a call to it). Of an intercommunicator the members are those of the other side: the ranks that its calls name.
+ * What a process means by a communicator from a moment on, as read from the process itself
+ * (user/recording/communicators.h has the way from a call to it). Of an intercommunicator the members are those of the
+ * other side: the ranks that its calls name.
  */
 struct def_comm {
-	uint32_t process;        /* index */
-	uint64_t handle;         /* as the process's calls give it */
-	uint64_t since;          /* ns; 0: whatever the time before the next one */
+	uint32_t process; /* index */
+	uint64_t handle;  /* as the process's calls give it */
+	uint64_t since;   /* ns; 0: whatever the time before the next one */
 	bool has_id;
-	uint32_t id;             /* the same for all members */
-	char *name;              /* NULL: none */
-	uint64_t size;           /* members; 0: not known */
-	struct rank_run *runs;   /* who they are, by rank in the communicator; ranks beyond are not known */
+	uint32_t id;           /* the same for all members */
+	char *name;            /* NULL: none */
+	uint64_t size;         /* members; 0: not known */
+	struct rank_run *runs; /* who they are, by rank in the communicator; ranks beyond are not known */
 	uint32_t nruns;
 };
 
@@ -200,59 +208,73 @@ struct def_comm {
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
 /*
- * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there. An address may
- * be used again: of several entries the last one that is not later than the call holds.
+ * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there. An
+ * address may be used again: of several entries the last one that is not later than the call holds.
  */
 struct def_text {
-	uint32_t process;        /* index: whose address space */
-	uint64_t address;        /* the value of the call */
-	uint64_t time;           /* ns; from here on */
-	char *text;              /* any bytes; NULL: it could not be read */
+	uint32_t process; /* index: whose address space */
+	uint64_t address; /* the value of the call */
+	uint64_t time;    /* ns; from here on */
+	char *text;       /* any bytes; NULL: it could not be read */
 };
 
 /* Facts of the whole run. All times ns. */
 struct def_run {
-	uint64_t start, end;                 /* CLOCK_MONOTONIC */
+	uint64_t start, end;                   /* CLOCK_MONOTONIC */
 	uint64_t start_realtime, end_realtime; /* CLOCK_REALTIME at the same moments */
-	char *command;                       /* gaspbpf's own command line */
+	char *command;                         /* gaspbpf's own command line */
 	char *host, *kernel, *version;
-	char *rung;                          /* "session", "multi", "perf" */
-	uint32_t budget;                     /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
-	uint64_t own_cpu;                    /* ns; CPU time that gaspbpf itself took; 0: not told */
-	uint32_t cost_ns[3];                 /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped instruction; 0: not measured */
-	uint32_t skipped_ns[3];              /* the same of a call that is only counted */
-	uint32_t floor_ns[3];                /* the same calls' measured duration: so much of each span is of the probe's making */
-	bool finished;                       /* false: the recording was cut */
-	char *reason;                        /* why the flight recorder wrote this; NULL: it is no flight recording (user/flight) */
+	char *rung;          /* "session", "multi", "perf" */
+	uint32_t budget;     /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
+	uint64_t own_cpu;    /* ns; CPU time that gaspbpf itself took; 0: not told */
+	uint32_t cost_ns[3]; /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped
+				instruction; 0: not measured */
+	uint32_t skipped_ns[3]; /* the same of a call that is only counted */
+	uint32_t floor_ns[3];   /* the same calls' measured duration: so much of each span is of the probe's making */
+	bool finished;          /* false: the recording was cut */
+	char *reason;           /* why the flight recorder wrote this; NULL: it is no flight recording (user/flight) */
 };
 
 /* What was lost or not seen, whole run. */
 struct def_loss {
-	uint64_t calls;          /* all: delivered + lost + summed + skipped */
+	uint64_t calls; /* all: delivered + lost + summed + skipped */
 	uint64_t delivered;
-	uint64_t lost;           /* no room in a ring */
-	uint64_t no_memory;      /* calls whose thread had no state */
-	uint64_t no_entry;       /* returns without a seen call; not calls */
-	uint64_t unwritten;      /* delivered but not written (disk full) */
-	uint64_t summed, skipped;/* no spans by intention: see struct def_sum */
-	uint64_t near;           /* accesses to the caller's own part of the global address space: no events by intention (--profile); not calls */
+	uint64_t lost;            /* no room in a ring */
+	uint64_t no_memory;       /* calls whose thread had no state */
+	uint64_t no_entry;        /* returns without a seen call; not calls */
+	uint64_t unwritten;       /* delivered but not written (disk full) */
+	uint64_t summed, skipped; /* no spans by intention: see struct def_sum */
+	uint64_t near; /* accesses to the caller's own part of the global address space: no events by intention
+			  (--profile); not calls */
 };
 
 struct definitions {
 	struct def_run run;
 	struct def_loss loss;
-	struct def_process *processes; size_t nprocesses;
-	struct def_thread *threads;    size_t nthreads;
-	struct def_image *images;      size_t nimages;
-	struct def_probe *probes;      size_t nprobes;
-	struct def_site *sites;        size_t nsites;
-	struct def_sum *sums;          size_t nsums;
-	struct def_step *steps;        size_t nsteps; /* in the order of time */
-	struct def_control *controls;  size_t ncontrols; /* in the order of time */
-	struct def_unseen *unseen;     size_t nunseen;
-	struct def_comm *comms;        size_t ncomms; /* those of one process and handle in the order of time */
-	struct def_text *texts;        size_t ntexts;
-	struct def_window *windows;    size_t nwindows;
+	struct def_process *processes;
+	size_t nprocesses;
+	struct def_thread *threads;
+	size_t nthreads;
+	struct def_image *images;
+	size_t nimages;
+	struct def_probe *probes;
+	size_t nprobes;
+	struct def_site *sites;
+	size_t nsites;
+	struct def_sum *sums;
+	size_t nsums;
+	struct def_step *steps;
+	size_t nsteps; /* in the order of time */
+	struct def_control *controls;
+	size_t ncontrols; /* in the order of time */
+	struct def_unseen *unseen;
+	size_t nunseen;
+	struct def_comm *comms;
+	size_t ncomms; /* those of one process and handle in the order of time */
+	struct def_text *texts;
+	size_t ntexts;
+	struct def_window *windows;
+	size_t nwindows;
 };
 
 /* Does the thread belong to a process that is no part of the job? */
@@ -292,13 +314,13 @@ void texts_free(struct texts *texts);
 
 /* One finished call. */
 struct span {
-	uint64_t start, end;     /* ns, CLOCK_MONOTONIC */
-	uint32_t thread, probe;  /* indices */
-	uint32_t site;           /* index, or NO_INDEX */
-	uint32_t sequence;       /* per thread, from 1 */
-	uint32_t unread;         /* bit i: words[i] could not be read */
+	uint64_t start, end;    /* ns, CLOCK_MONOTONIC */
+	uint32_t thread, probe; /* indices */
+	uint32_t site;          /* index, or NO_INDEX */
+	uint32_t sequence;      /* per thread, from 1 */
+	uint32_t unread;        /* bit i: words[i] could not be read */
 	uint16_t depth;
-	uint8_t reason;          /* enum gb_end */
+	uint8_t reason; /* enum gb_end */
 	uint8_t nwords;
 	uint64_t words[GB_SLOTS];
 };
@@ -306,8 +328,8 @@ struct span {
 /* A hole in one thread's spans. */
 struct gap {
 	uint32_t thread;
-	uint64_t count;          /* spans lost */
-	uint64_t after, before;  /* ns: the known neighbours' ends; before may be 0: up to the end */
+	uint64_t count;         /* spans lost */
+	uint64_t after, before; /* ns: the known neighbours' ends; before may be 0: up to the end */
 };
 
 /* Takes spans, live or from a file. Each returns 0, or -errno to stop the source. */
@@ -341,21 +363,24 @@ uint64_t recording_bytes(const struct recording_writer *writer);
 struct span_sink recording_sink(struct recording_writer *writer);
 
 /*
- * Spans kept in memory for a while (user/recording/block.c): as few bytes as in a file, in blocks that stand for themselves, so
- * that any of them may be dropped. A block refers to d as a recording does.
+ * Spans kept in memory for a while (user/recording/block.c): as few bytes as in a file, in blocks that stand for
+ * themselves, so that any of them may be dropped. A block refers to d as a recording does.
  */
 struct block_maker;
 
-struct block_maker *block_maker_new(const struct definitions *d); /* d stays the caller's, and must outlive it; NULL: out of memory */
+struct block_maker *block_maker_new(
+	const struct definitions *d); /* d stays the caller's, and must outlive it; NULL: out of memory */
 void block_maker_free(struct block_maker *maker);
 /* 0 or -errno; -EINVAL: the span is malformed. */
 int block_add_span(struct block_maker *maker, const struct span *span);
 int block_add_gap(struct block_maker *maker, const struct gap *gap);
 /* What has been added since the last block: bytes before they are packed; 0: nothing. */
 size_t block_filled(const struct block_maker *maker);
-/* Packs it; *bytes are the maker's, good until its next use. The number of bytes; 0: there was nothing; -ENOMEM: it is lost. */
+/* Packs it; *bytes are the maker's, good until its next use. The number of bytes; 0: there was nothing; -ENOMEM: it is
+ * lost. */
 ssize_t block_seal(struct block_maker *maker, const uint8_t **bytes);
-/* Hands on what is in a block that a maker of the same definitions has sealed. 0 or -errno; -EBADMSG: it is no such block. */
+/* Hands on what is in a block that a maker of the same definitions has sealed. 0 or -errno; -EBADMSG: it is no such
+ * block. */
 int block_read(struct block_maker *maker, const uint8_t *bytes, size_t size, const struct span_sink *sink);
 
 /* Reading. */
@@ -375,19 +400,19 @@ int recording_read(struct recording *recording, const struct span_sink *sink);
 /*
  * Reading chunk by chunk, for whoever needs starts and ends in order (user/timeline).
  *
- * Spans come in the order they ended, so a call that encloses others comes after them, maybe many chunks later. A span is
- * *late* when a span of its own thread in an earlier chunk ended after it began; the writer keeps a copy of
- * each late span apart (LATE chunks), and recording_late() has all of them without reading
- * the spans themselves. So, for every thread: once chunks 0..k are read, every start of the thread before the
- * largest end seen of it is either in those chunks or among the late spans of chunks after k, and
- * the thread's events up to that end can be delivered. Memory: one decoded chunk and the late spans.
+ * Spans come in the order they ended, so a call that encloses others comes after them, maybe many chunks later. A span
+ * is *late* when a span of its own thread in an earlier chunk ended after it began; the writer keeps a copy of each
+ * late span apart (LATE chunks), and recording_late() has all of them without reading the spans themselves. So, for
+ * every thread: once chunks 0..k are read, every start of the thread before the largest end seen of it is either in
+ * those chunks or among the late spans of chunks after k, and the thread's events up to that end can be delivered.
+ * Memory: one decoded chunk and the late spans.
  */
 struct recording_chunk {
-	const struct span *spans;  /* in the order of arrival */
-	size_t nspans;             /* at most RECORDING_CHUNK_SPANS */
-	const bool *late;          /* late[i]: spans[i] is among recording_late() */
-	const struct gap *gaps;    /* in the order of arrival */
-	const size_t *gap_before;  /* gaps[i] was met before spans[gap_before[i]]; nspans: after the last span */
+	const struct span *spans; /* in the order of arrival */
+	size_t nspans;            /* at most RECORDING_CHUNK_SPANS */
+	const bool *late;         /* late[i]: spans[i] is among recording_late() */
+	const struct gap *gaps;   /* in the order of arrival */
+	const size_t *gap_before; /* gaps[i] was met before spans[gap_before[i]]; nspans: after the last span */
 	size_t ngaps;
 };
 
@@ -403,12 +428,13 @@ int recording_read_chunk(struct recording *recording, size_t index, struct recor
 
 /* A late span in short. */
 struct late_start {
-	uint64_t start;          /* ns */
-	uint32_t thread;         /* index */
-	uint32_t chunk, position;/* it is spans[position] of this chunk, which may prove damaged when it is read */
+	uint64_t start;           /* ns */
+	uint32_t thread;          /* index */
+	uint32_t chunk, position; /* it is spans[position] of this chunk, which may prove damaged when it is read */
 };
 
-/* All late spans, sorted by thread, then start, then the one that comes last in the file (the outer one) first. Good until close. */
+/* All late spans, sorted by thread, then start, then the one that comes last in the file (the outer one) first. Good
+ * until close. */
 const struct late_start *recording_late(const struct recording *recording, size_t *count);
 /* The whole span of entry `index` of that list; its indices are checked. */
 void recording_late_span(const struct recording *recording, size_t index, struct span *span);

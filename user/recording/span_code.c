@@ -16,8 +16,8 @@
  * to its start, a word to the same word of the probe's last span. All numbers are LEB128, differences zigzag. What is
  * left is mostly low entropy and small, and zstd at its fastest level takes it down further.
  *
- * The state is forgotten at each chunk, so that chunks can be read alone. Forgetting is done with an epoch number, when a thread
- * or probe is next met: the tables can have millions of entries of which a chunk touches few.
+ * The state is forgotten at each chunk, so that chunks can be read alone. Forgetting is done with an epoch number, when
+ * a thread or probe is next met: the tables can have millions of entries of which a chunk touches few.
  */
 #include "recording/span_code.h"
 
@@ -30,10 +30,10 @@ enum {
 	HAS_PROBE = 0x02,
 	HAS_SITE = 0x04,
 	HAS_DEPTH = 0x08,
-	HAS_END = 0x10,      /* reason and unread */
+	HAS_END = 0x10, /* reason and unread */
 	HAS_SEQUENCE = 0x20,
-	HAS_WORDS = 0x40,    /* the number of words */
-	IS_GAP = 0x80,       /* not a span; the others are then */
+	HAS_WORDS = 0x40, /* the number of words */
+	IS_GAP = 0x80,    /* not a span; the others are then */
 	GAP_HAS_BEFORE = 0x01,
 };
 
@@ -246,7 +246,8 @@ static enum record gap_decode(struct span_code *code, const uint8_t **at, const 
 
 /* Which thread and probe it is; the states follow, or NULL where there is none. */
 static const char *get_states(struct span_code *code, const uint8_t **at, const struct span_bounds *bounds,
-			      uint8_t flags, struct span *span, struct coded_thread **thread, struct probe_state **probe)
+			      uint8_t flags, struct span *span, struct coded_thread **thread,
+			      struct probe_state **probe)
 {
 	struct probe_state *last;
 

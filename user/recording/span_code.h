@@ -7,7 +7,8 @@
 
 #include "recording/recording.h"
 
-/* What stands before the records of a SPAN chunk: u32 spans, u32 gaps, u64 base, u64 watermark (the largest end so far). */
+/* What stands before the records of a SPAN chunk: u32 spans, u32 gaps, u64 base, u64 watermark (the largest end so
+ * far). */
 #define SPAN_HEAD 24
 /* And of a LATE chunk: u32 spans, u32 0, u64 base. */
 #define LATE_HEAD 16
@@ -16,17 +17,17 @@
 
 /* What the coder knows of a thread, good while epoch is the coder's. */
 struct coded_thread {
-	uint64_t end;        /* of its last span */
+	uint64_t end; /* of its last span */
 	uint32_t epoch;
-	uint32_t sequence;   /* of its last span */
-	uint32_t probe;      /* of its last span */
+	uint32_t sequence; /* of its last span */
+	uint32_t probe;    /* of its last span */
 };
 
 /* And of a probe. */
 struct probe_state {
 	uint32_t epoch;
-	uint32_t site;       /* of its last span, as are the others */
-	uint32_t next;       /* the probe that followed it on the same thread the last time */
+	uint32_t site; /* of its last span, as are the others */
+	uint32_t next; /* the probe that followed it on the same thread the last time */
 	uint16_t depth;
 	uint8_t nwords;
 	uint64_t words[GB_SLOTS];
@@ -37,8 +38,8 @@ struct span_code {
 	struct probe_state *probes;
 	size_t nthreads, nprobes; /* room */
 	uint32_t epoch;
-	uint32_t thread;          /* of the last record */
-	uint64_t base;            /* ns: stands for "the end before" of a thread that has none yet */
+	uint32_t thread; /* of the last record */
+	uint64_t base;   /* ns: stands for "the end before" of a thread that has none yet */
 };
 
 /* What a record may refer to. */

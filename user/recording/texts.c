@@ -16,14 +16,14 @@ struct text_key {
 
 struct text_record {
 	struct text_key key;
-	uint32_t last;           /* the latest entry */
+	uint32_t last; /* the latest entry */
 	UT_hash_handle hh;
 };
 
 struct texts {
 	const struct definitions *d;
 	struct text_record *records;
-	uint32_t *before;        /* by entry: the one before it of the same key; NO_INDEX: none */
+	uint32_t *before; /* by entry: the one before it of the same key; NO_INDEX: none */
 	size_t known, room;
 };
 
@@ -88,7 +88,8 @@ const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, 
 	if (!record)
 		return NULL;
 	at = record->last;
-	for (unsigned steps = 0; texts->d->texts[at].time > time && texts->before[at] != NO_INDEX && steps < CHANGES_MOST; steps++)
+	for (unsigned steps = 0;
+	     texts->d->texts[at].time > time && texts->before[at] != NO_INDEX && steps < CHANGES_MOST; steps++)
 		at = texts->before[at];
 	return texts->d->texts[at].text;
 }
@@ -99,7 +100,7 @@ void texts_free(struct texts *texts)
 
 	if (!texts)
 		return;
-	HASH_ITER(hh, texts->records, record, next) {
+	HASH_ITER (hh, texts->records, record, next) {
 		HASH_DEL(texts->records, record);
 		free(record);
 	}

@@ -36,7 +36,8 @@ static void put_entry(struct buffer *out, const struct definitions *d, unsigned 
 void definitions_put_new(struct buffer *out, const struct definitions *d, size_t sent[TRANSFER_KINDS])
 {
 	for (unsigned kind = 0; kind < KINDS; kind++)
-		for (size_t count = kind_count(&kinds[kind], d); is_sent(&kinds[kind]) && sent[kind] < count; sent[kind]++)
+		for (size_t count = kind_count(&kinds[kind], d); is_sent(&kinds[kind]) && sent[kind] < count;
+		     sent[kind]++)
 			put_entry(out, d, kind, sent[kind]);
 }
 

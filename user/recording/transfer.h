@@ -10,7 +10,8 @@
 
 #define TRANSFER_KINDS 16 /* at least as many as there are kinds of definitions */
 
-/* Appends all entries from sent[kind] on, which then counts them. Sums and steps are not sent: no span refers to them. */
+/* Appends all entries from sent[kind] on, which then counts them. Sums and steps are not sent: no span refers to them.
+ */
 void definitions_put_new(struct buffer *out, const struct definitions *d, size_t sent[TRANSFER_KINDS]);
 /* Appends the processes again, or one of them: what is known of them grows. */
 void definitions_put_processes(struct buffer *out, const struct definitions *d);

@@ -28,14 +28,14 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define CUT_SIZE (1u << 20)      /* bytes of encoded spans after which a chunk ends */
+#define CUT_SIZE (1u << 20) /* bytes of encoded spans after which a chunk ends */
 #define CUT_DEFINITIONS (1u << 18)
-#define RUN_SPARE 200            /* bytes by which the facts of the run may grow */
+#define RUN_SPARE 200 /* bytes by which the facts of the run may grow */
 
 /* Ends of one thread's spans. */
 struct order {
-	uint64_t before;         /* the largest of all earlier chunks */
-	uint64_t here;           /* and of chunk number `chunk` */
+	uint64_t before; /* the largest of all earlier chunks */
+	uint64_t here;   /* and of chunk number `chunk` */
 	uint32_t chunk;
 };
 
@@ -43,27 +43,27 @@ struct recording_writer {
 	int fd;
 	char *name;
 	const struct definitions *d;
-	int error;               /* the first that writing met; from then on spans are dropped */
-	uint64_t bytes;          /* in the file, all of them whole chunks */
+	int error;      /* the first that writing met; from then on spans are dropped */
+	uint64_t bytes; /* in the file, all of them whole chunks */
 	uint64_t unwritten;
 
 	struct packer *packer;
-	struct buffer out;       /* chunks to be written */
+	struct buffer out; /* chunks to be written */
 	struct buffer payload, entry;
 
 	struct buffer spans, late; /* payloads of the current chunks, heads included */
 	struct span_code code, late_code;
 	uint32_t nspans, ngaps, nlate;
-	uint32_t last_late;      /* position */
-	uint32_t chunk;          /* number of the current chunk, from 1 */
-	uint64_t watermark;      /* largest end of any span so far */
-	struct order *orders;    /* by thread */
+	uint32_t last_late;   /* position */
+	uint32_t chunk;       /* number of the current chunk, from 1 */
+	uint64_t watermark;   /* largest end of any span so far */
+	struct order *orders; /* by thread */
 	size_t norders;
 
 	struct ledger ledger;
 	uint64_t run_hash;
-	uint64_t run_at;         /* the last RUN chunk in the file */
-	size_t run_size;         /* of its payload; 0: none yet */
+	uint64_t run_at; /* the last RUN chunk in the file */
+	size_t run_size; /* of its payload; 0: none yet */
 };
 
 /* --- failing ----------------------------------------------------------- */
@@ -211,7 +211,7 @@ static bool pad_run(struct buffer *payload, size_t size)
 	to = buffer_reserve(payload, size - payload->size);
 	if (!to)
 		return false;
-	to[0] = 2; /* index */
+	to[0] = 2;                       /* index */
 	to[1] = (uint8_t)(zeros | 0x80); /* its length, in two bytes even where one would do */
 	to[2] = (uint8_t)(zeros >> 7);
 	memset(to + 3, 0, zeros);

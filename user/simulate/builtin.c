@@ -2,8 +2,8 @@
 /*
  * builtin.c - simulators that are always there: the ideal network, no locks, and the job as it is (with another CPU).
  *
- * ideal is ITAC's ideal interconnect: no latency, unlimited bandwidth, no time in the library. What is left of the runtime's time is
- * waiting for somebody, that is, imbalance and order.
+ * ideal is ITAC's ideal interconnect: no latency, unlimited bandwidth, no time in the library. What is left of the
+ * runtime's time is waiting for somebody, that is, imbalance and order.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,7 +33,8 @@ bool parameters_known(const char *plugin, char **parameters, size_t count, const
 			name++;
 		if (*name && parameters[i][length])
 			continue;
-		log_error("%s: no such parameter for %s: see 'gaspbpf simulate --help'", log_safe(parameters[i]), plugin);
+		log_error("%s: no such parameter for %s: see 'gaspbpf simulate --help'", log_safe(parameters[i]),
+			  plugin);
 		return false;
 	}
 	return true;
@@ -74,7 +75,8 @@ static void ideal_message(const struct ideal *ideal, struct cpf_p2p *message)
 		message->_recvEndTime = later(message->_recvStartTime, message->_sendStartTime);
 	if (message->_valid & CPF_SEND_END_SET)
 		message->_sendEndTime = cpf_is(ideal->setup, message->_sendFID, CPF_IS_SYNC_SEND)
-						? later(message->_sendStartTime, message->_recvStartTime) : message->_sendStartTime;
+						? later(message->_sendStartTime, message->_recvStartTime)
+						: message->_sendStartTime;
 }
 
 static void ideal_p2p(void *self, struct cpf_p2p *message)
@@ -166,8 +168,10 @@ static struct cpf_plugin *ideal_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_ideal = {
-	.name = "ideal", .help = "no latency, any bandwidth, no time in the library",
-	.create = ideal_create, .destroy = free_plugin,
+	.name = "ideal",
+	.help = "no latency, any bandwidth, no time in the library",
+	.create = ideal_create,
+	.destroy = free_plugin,
 };
 
 /* --- nolock -------------------------------------------------------------------- */
@@ -180,7 +184,8 @@ static void no_lock(void *self, struct cpf_lock *lock)
 static struct cpf_plugin *nolock_create(char **parameters, size_t count)
 {
 	static const char *const none[] = { NULL };
-	struct cpf_plugin *plugin = parameters_known("nolock", parameters, count, none) ? new_plugin(sizeof(*plugin)) : NULL;
+	struct cpf_plugin *plugin = parameters_known("nolock", parameters, count, none) ? new_plugin(sizeof(*plugin))
+											: NULL;
 
 	if (plugin)
 		plugin->ProcessLock = no_lock;
@@ -188,7 +193,10 @@ static struct cpf_plugin *nolock_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_nolock = {
-	.name = "nolock", .help = "locks take no time: nobody waits for one", .create = nolock_create, .destroy = free_plugin,
+	.name = "nolock",
+	.help = "locks take no time: nobody waits for one",
+	.create = nolock_create,
+	.destroy = free_plugin,
 };
 
 /* --- same ------------------------------------------------------------------------ */
@@ -197,7 +205,7 @@ struct same {
 	struct cpf_plugin plugin;
 	const struct cpf_setup *setup;
 	double cpu;
-	const char *only;        /* function; NULL: all */
+	const char *only; /* function; NULL: all */
 	uint32_t func;
 };
 
@@ -217,7 +225,8 @@ static void same_work(void *self, struct cpf_func_event *event)
 	const struct same *same = self;
 
 	if (!same->only || event->_func == same->func)
-		event->_endTime = event->_startTime + (uint64_t)llround((double)(event->_endTime - event->_startTime) / same->cpu);
+		event->_endTime = event->_startTime +
+				  (uint64_t)llround((double)(event->_endTime - event->_startTime) / same->cpu);
 }
 
 static void same_task(void *self, struct cpf_task *task)
@@ -225,7 +234,8 @@ static void same_task(void *self, struct cpf_task *task)
 	const struct same *same = self;
 
 	if (!same->only || task->_func == same->func)
-		task->_endTime = task->_startTime + (uint64_t)llround((double)(task->_endTime - task->_startTime) / same->cpu);
+		task->_endTime = task->_startTime +
+				 (uint64_t)llround((double)(task->_endTime - task->_startTime) / same->cpu);
 }
 
 /* A factor between a millionth and a million. */
@@ -266,6 +276,8 @@ static struct cpf_plugin *same_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_same = {
-	.name = "same", .help = "cpu=2: own work twice as fast; function=EVENT: that function's",
-	.create = same_create, .destroy = free_plugin,
+	.name = "same",
+	.help = "cpu=2: own work twice as fast; function=EVENT: that function's",
+	.create = same_create,
+	.destroy = free_plugin,
 };

@@ -2,13 +2,13 @@
 /*
  * dimemas.c - a simple machine model, after Dimemas: latency, bandwidth, buses, an eager threshold, another CPU.
  *
- * A message takes latency + bytes / bandwidth. Up to `eager` bytes the sender goes on at once; a longer one begins when both are
- * there, and the sender is held until it has arrived. Each message on its way takes one of `buses` buses for
- * bytes / bandwidth; one that finds none free waits for one. A message is given its bus when the simulation comes to it; as that
- * is not quite the order of time, each bus keeps its free times and a message takes the first that fits.
+ * A message takes latency + bytes / bandwidth. Up to `eager` bytes the sender goes on at once; a longer one begins when
+ * both are there, and the sender is held until it has arrived. Each message on its way takes one of `buses` buses for
+ * bytes / bandwidth; one that finds none free waits for one. A message is given its bus when the simulation comes to
+ * it; as that is not quite the order of time, each bus keeps its free times and a message takes the first that fits.
  *
- * Collective operations take ceil(log2(threads)) steps of a message each once all, or the root, have come: twice that for
- * reductions to all, and for an exchange of everybody with everybody the bytes of all others.
+ * Collective operations take ceil(log2(threads)) steps of a message each once all, or the root, have come: twice that
+ * for reductions to all, and for an exchange of everybody with everybody the bytes of all others.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "util/log.h"
 
 #define BUSES_MOST 4096
-#define BUSY_MOST  512       /* times that a bus keeps in mind; older ones are taken to be one */
+#define BUSY_MOST 512 /* times that a bus keeps in mind; older ones are taken to be one */
 
 struct busy {
 	uint64_t from, to;
@@ -34,11 +34,12 @@ struct bus {
 struct dimemas {
 	struct cpf_plugin plugin;
 	const struct cpf_setup *setup;
-	uint64_t latency;        /* ns */
-	uint64_t eager;          /* bytes */
-	double bandwidth;        /* bytes a ns; 0: any */
+	uint64_t latency; /* ns */
+	uint64_t eager;   /* bytes */
+	double bandwidth; /* bytes a ns; 0: any */
 	double cpu;
-	struct bus *buses; size_t nbuses; /* 0: as many as are wanted */
+	struct bus *buses;
+	size_t nbuses; /* 0: as many as are wanted */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -176,7 +177,8 @@ static uint64_t group_time(const struct dimemas *m, uint32_t func, uint64_t thre
 static void dimemas_collop(void *self, struct cpf_coll_op *collop)
 {
 	struct dimemas *m = self;
-	bool from_root = cpf_isOneToAll(m->setup, collop->_collOpId), to_root = cpf_isAllToOne(m->setup, collop->_collOpId);
+	bool from_root = cpf_isOneToAll(m->setup, collop->_collOpId),
+	     to_root = cpf_isAllToOne(m->setup, collop->_collOpId);
 	uint64_t latest = 0, bytes = 0, time;
 
 	for (size_t i = 0; i < collop->_threads.count; i++) {
@@ -190,8 +192,9 @@ static void dimemas_collop(void *self, struct cpf_coll_op *collop)
 		struct cpf_func_event *event = collop->_threads.items[i];
 
 		if (from_root && collop->_rootIndex != CPF_NONE)
-			event->_endTime = later(event->_startTime, collop->_threads.items[collop->_rootIndex]->_startTime +
-								   (i == collop->_rootIndex ? 0 : time));
+			event->_endTime = later(event->_startTime,
+						collop->_threads.items[collop->_rootIndex]->_startTime +
+							(i == collop->_rootIndex ? 0 : time));
 		else if (to_root && collop->_rootIndex != CPF_NONE && i != collop->_rootIndex)
 			event->_endTime = event->_startTime;
 		else
@@ -201,7 +204,8 @@ static void dimemas_collop(void *self, struct cpf_coll_op *collop)
 
 static void dimemas_split(void *self, struct cpf_split_phase *wait)
 {
-	wait->_endTime = later(wait->_startTime, wait->_lastTime + group_time(self, wait->_beginFunc, wait->_threadCount, wait->_messageSize));
+	wait->_endTime = later(wait->_startTime, wait->_lastTime + group_time(self, wait->_beginFunc,
+									      wait->_threadCount, wait->_messageSize));
 }
 
 static void dimemas_one_sided(void *self, struct cpf_one_sided *t)
@@ -258,7 +262,8 @@ static bool read_parameters(struct dimemas *m, char **parameters, size_t count)
 	uint64_t number;
 	char *end;
 
-	if ((text = parameter_find(parameters, count, "latency")) && (parse_time(text, &m->latency) || m->latency > 1000000000000))
+	if ((text = parameter_find(parameters, count, "latency")) &&
+	    (parse_time(text, &m->latency) || m->latency > 1000000000000))
 		return wrong("latency", text, "latency=5us, for example");
 	if ((text = parameter_find(parameters, count, "bandwidth"))) {
 		if (parse_bytes(text, &number))
@@ -270,7 +275,9 @@ static bool read_parameters(struct dimemas *m, char **parameters, size_t count)
 	if ((text = parameter_find(parameters, count, "buses"))) {
 		m->nbuses = strtoul(text, &end, 10);
 		if (end == text || *end || *text == '-' || m->nbuses > BUSES_MOST)
-			return wrong("buses", text, "how many messages may be on their way at a time, buses=4 for example; 0: any number");
+			return wrong(
+				"buses", text,
+				"how many messages may be on their way at a time, buses=4 for example; 0: any number");
 	}
 	if ((text = parameter_find(parameters, count, "cpu"))) {
 		m->cpu = strtod(text, &end);
@@ -297,12 +304,22 @@ static struct cpf_plugin *dimemas_create(char **parameters, size_t count)
 	if (!m)
 		return NULL;
 	*m = (struct dimemas){
-		.plugin = { .version = CPF_VERSION, .size = sizeof(m->plugin), .self = m, .setup = dimemas_setup,
-			    .ProcessMPIFunctionEvent = dimemas_local, .ProcessCollOp = dimemas_collop, .ProcessP2P = dimemas_p2p,
-			    .ProcessNonBlockingSend = dimemas_send, .ProcessP2PWaitAllSome = dimemas_wait,
-			    .ProcessOneSided = dimemas_one_sided, .ProcessSplitPhase = dimemas_split,
+		.plugin = { .version = CPF_VERSION,
+			    .size = sizeof(m->plugin),
+			    .self = m,
+			    .setup = dimemas_setup,
+			    .ProcessMPIFunctionEvent = dimemas_local,
+			    .ProcessCollOp = dimemas_collop,
+			    .ProcessP2P = dimemas_p2p,
+			    .ProcessNonBlockingSend = dimemas_send,
+			    .ProcessP2PWaitAllSome = dimemas_wait,
+			    .ProcessOneSided = dimemas_one_sided,
+			    .ProcessSplitPhase = dimemas_split,
 			    .SendIsSynchronous = dimemas_synchronous },
-		.latency = 1000, .bandwidth = 10, .eager = 65536, .cpu = 1,
+		.latency = 1000,
+		.bandwidth = 10,
+		.eager = 65536,
+		.cpu = 1,
 	};
 	if (read_parameters(m, parameters, count)) {
 		if (m->cpu != 1) {
@@ -318,6 +335,8 @@ static struct cpf_plugin *dimemas_create(char **parameters, size_t count)
 }
 
 const struct builtin builtin_dimemas = {
-	.name = "dimemas", .help = "latency=1us bandwidth=10G (bytes/s) eager=64k buses=0 (any) cpu=1",
-	.create = dimemas_create, .destroy = dimemas_destroy,
+	.name = "dimemas",
+	.help = "latency=1us bandwidth=10G (bytes/s) eager=64k buses=0 (any) cpu=1",
+	.create = dimemas_create,
+	.destroy = dimemas_destroy,
 };

@@ -8,8 +8,8 @@
  *   communication = largest useful / time             transfer = time on the ideal network / time
  *   parallel = load balance x communication           communication = serialisation x transfer
  *
- * (co-design.pop-coe.eu/metrics). So each needs a simulation of the ideal network, of what was recorded and of what the plug-in
- * made of it; schedule.c computes them beside.
+ * (co-design.pop-coe.eu/metrics). So each needs a simulation of the ideal network, of what was recorded and of what the
+ * plug-in made of it; schedule.c computes them beside.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include "util/log.h"
 
 struct state {
-	uint64_t time, ideal;    /* ns; of the whole run, for the threads that take part */
+	uint64_t time, ideal;         /* ns; of the whole run, for the threads that take part */
 	uint64_t useful, most_useful; /* ns; sum, and largest of a thread */
 	unsigned threads;
 };
@@ -65,14 +65,18 @@ static struct both measure(const struct sim *sim)
 enum efficiency { PARALLEL, LOAD_BALANCE, COMMUNICATION, SERIALISATION, TRANSFER, EFFICIENCIES };
 
 static const char *const names[EFFICIENCIES] = {
-	"Parallel efficiency", "  Load balance", "  Communication efficiency", "    Serialisation efficiency", "    Transfer efficiency",
+	"Parallel efficiency",          "  Load balance",          "  Communication efficiency",
+	"    Serialisation efficiency", "    Transfer efficiency",
 };
 
-static const char *const keys[EFFICIENCIES] = { "parallel", "load_balance", "communication", "serialisation", "transfer" };
+static const char *const keys[EFFICIENCIES] = { "parallel", "load_balance", "communication", "serialisation",
+						"transfer" };
 
-#define ROUNDING 1.001 /* what the ideal network may be slower by, since times are whole ns and calls are put in order */
+#define ROUNDING \
+	1.001 /* what the ideal network may be slower by, since times are whole ns and calls are put in order */
 
-/* -1: makes no sense. No part is larger than its whole: where it came out so, calls were put together that do not belong together. */
+/* -1: makes no sense. No part is larger than its whole: where it came out so, calls were put together that do not
+ * belong together. */
 static double ratio(double a, double b)
 {
 	if (b <= 0 || a > b * ROUNDING)
@@ -118,29 +122,35 @@ static void print_counts(const struct counts *c, FILE *out)
 {
 	char a[FORMAT_SIZE], b[FORMAT_SIZE], d[FORMAT_SIZE];
 
-	fprintf(out, "%s calls; %s messages and %s collective operations matched", format_count(a, c->calls), format_count(b, c->messages),
-		format_count(d, c->collectives));
+	fprintf(out, "%s calls; %s messages and %s collective operations matched", format_count(a, c->calls),
+		format_count(b, c->messages), format_count(d, c->collectives));
 	if (c->locks)
 		fprintf(out, ", locks taken %s times", format_count(a, c->locks));
 	fputs("\n", out);
 	if (c->unmatched_sends || c->unmatched_recvs)
-		fprintf(out, "not matched: %s sends, %s receives: the other side is not in the recording\n", format_count(a, c->unmatched_sends),
-			format_count(b, c->unmatched_recvs));
+		fprintf(out, "not matched: %s sends, %s receives: the other side is not in the recording\n",
+			format_count(a, c->unmatched_sends), format_count(b, c->unmatched_recvs));
 	if (c->backwards)
-		fprintf(out, "backwards: %s messages were received before they were sent: the clocks differ\n", format_count(a, c->backwards));
+		fprintf(out, "backwards: %s messages were received before they were sent: the clocks differ\n",
+			format_count(a, c->backwards));
 	if (c->incomplete)
-		fprintf(out, "not complete: %s calls of collective operations of which not all members are known, or in the recording: left as recorded\n",
+		fprintf(out,
+			"not complete: %s calls of collective operations of which not all members are known, or in the recording: left as recorded\n",
 			format_count(a, c->incomplete));
 	if (c->apart)
-		fprintf(out, "not one: %s calls of collective operations that some left before others had come: left as recorded\n",
+		fprintf(out,
+			"not one: %s calls of collective operations that some left before others had come: left as recorded\n",
 			format_count(a, c->apart));
 	if (c->lossy)
-		fprintf(out, "lost: calls of %s processes are missing: their messages and collective operations are left as recorded\n",
+		fprintf(out,
+			"lost: calls of %s processes are missing: their messages and collective operations are left as recorded\n",
 			format_count(a, c->lossy));
 	if (c->unknown_waits)
-		fprintf(out, "left as recorded: %s waits for something that the recording does not name\n", format_count(a, c->unknown_waits));
+		fprintf(out, "left as recorded: %s waits for something that the recording does not name\n",
+			format_count(a, c->unknown_waits));
 	if (c->broken)
-		fprintf(out, "given up: %s calls waited for each other: left as recorded\n", format_count(a, c->broken));
+		fprintf(out, "given up: %s calls waited for each other: left as recorded\n",
+			format_count(a, c->broken));
 }
 
 static void print_text(const struct sim *sim, const struct both *both, FILE *out)
@@ -154,17 +164,22 @@ static void print_text(const struct sim *sim, const struct both *both, FILE *out
 		return;
 	}
 	if (is_nonsense(&both->before) || is_nonsense(&both->after))
-		fputs("The ideal network came out slower than the real one: calls were put together that do not belong together. What follows from it is not told (-).\n", out);
+		fputs("The ideal network came out slower than the real one: calls were put together that do not belong together. What follows from it is not told (-).\n",
+		      out);
 	fprintf(out, "%-28s %12s %12s\n", "Time", format_time(a, both->before.time), format_time(b, both->after.time));
-	fprintf(out, "%-28s %12s %12s\n", "  on the ideal network", format_time(a, both->before.ideal), format_time(b, both->after.ideal));
-	fprintf(out, "%-28s %12s %12s\n", "Useful, mean of threads", format_time(a, both->before.useful / both->before.threads),
+	fprintf(out, "%-28s %12s %12s\n", "  on the ideal network", format_time(a, both->before.ideal),
+		format_time(b, both->after.ideal));
+	fprintf(out, "%-28s %12s %12s\n", "Useful, mean of threads",
+		format_time(a, both->before.useful / both->before.threads),
 		format_time(b, both->after.useful / both->after.threads));
-	fprintf(out, "%-28s %12s %12s\n", "Useful, largest", format_time(a, both->before.most_useful), format_time(b, both->after.most_useful));
+	fprintf(out, "%-28s %12s %12s\n", "Useful, largest", format_time(a, both->before.most_useful),
+		format_time(b, both->after.most_useful));
 	for (enum efficiency e = 0; e < EFFICIENCIES; e++)
 		fprintf(out, "%-28s %12s %12s\n", names[e], percent(a, sizeof(a), efficiency(&both->before, e)),
 			percent(b, sizeof(b), efficiency(&both->after, e)));
 	if (both->after.time)
-		fprintf(out, "%-28s %12s %11.2fx\n", "Speed-up", "", (double)both->before.time / (double)both->after.time);
+		fprintf(out, "%-28s %12s %11.2fx\n", "Speed-up", "",
+			(double)both->before.time / (double)both->after.time);
 	fprintf(out, "of %u threads that have to do with others\n", both->before.threads);
 }
 
@@ -231,6 +246,8 @@ int efficiency_print(struct sim *sim, FILE *out)
 	if (!error && (fflush(out) || ferror(out)))
 		error = errno ? -errno : -EIO;
 	if (error && error != -EPIPE)
-		log_error("standard output: %s: what was printed is not whole: make room there, or print to another place", strerror(-error));
+		log_error(
+			"standard output: %s: what was printed is not whole: make room there, or print to another place",
+			strerror(-error));
 	return error;
 }

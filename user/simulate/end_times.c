@@ -2,9 +2,9 @@
 /*
  * end_times.c - what the plug-ins are asked, and what ends are taken where they say nothing.
  *
- * Where a call waited for others, what it did after the last of them had come is kept, not how long it lasted: a receive that
- * waited 10 ms for its message and took 1 us to take it in still takes 1 us when the message comes earlier.
- * Where that makes no sense (it ended before the other began), its duration is kept.
+ * Where a call waited for others, what it did after the last of them had come is kept, not how long it lasted: a
+ * receive that waited 10 ms for its message and took 1 us to take it in still takes 1 us when the message comes
+ * earlier. Where that makes no sense (it ended before the other began), its duration is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +14,25 @@
 #include "util/log.h"
 
 const char *const callback_names[CALLBACKS] = {
-	[IN_NOTHING] = "no function", [IN_CREATE] = "cpf_create", [IN_SETUP] = "setup", [IN_INITIALIZE] = "Initialize", [IN_FINALIZE] = "Finalize",
-	[IN_DESTROY] = "cpf_destroy", [IN_FUNCTION] = "ProcessFunctionEvent", [IN_NON_TRACING] = "ProcessNonTracingEvent",
-	[IN_MPI] = "ProcessMPIFunctionEvent", [IN_COLLOP] = "ProcessCollOp", [IN_P2P] = "ProcessP2P", [IN_SEND] = "ProcessNonBlockingSend",
-	[IN_WAIT] = "ProcessP2PWaitAllSome", [IN_ONE_SIDED] = "ProcessOneSided", [IN_LOCK] = "ProcessLock", [IN_SPLIT] = "ProcessSplitPhase",
-	[IN_TASK] = "ProcessTask", [IN_UNMATCHED] = "ProcessUnmatched", [IN_SYNCHRONOUS] = "SendIsSynchronous",
+	[IN_NOTHING] = "no function",
+	[IN_CREATE] = "cpf_create",
+	[IN_SETUP] = "setup",
+	[IN_INITIALIZE] = "Initialize",
+	[IN_FINALIZE] = "Finalize",
+	[IN_DESTROY] = "cpf_destroy",
+	[IN_FUNCTION] = "ProcessFunctionEvent",
+	[IN_NON_TRACING] = "ProcessNonTracingEvent",
+	[IN_MPI] = "ProcessMPIFunctionEvent",
+	[IN_COLLOP] = "ProcessCollOp",
+	[IN_P2P] = "ProcessP2P",
+	[IN_SEND] = "ProcessNonBlockingSend",
+	[IN_WAIT] = "ProcessP2PWaitAllSome",
+	[IN_ONE_SIDED] = "ProcessOneSided",
+	[IN_LOCK] = "ProcessLock",
+	[IN_SPLIT] = "ProcessSplitPhase",
+	[IN_TASK] = "ProcessTask",
+	[IN_UNMATCHED] = "ProcessUnmatched",
+	[IN_SYNCHRONOUS] = "SendIsSynchronous",
 };
 
 /* --- calling ------------------------------------------------------------------ */
@@ -39,8 +53,8 @@ static void leave(struct sim *sim, enum scenario s)
 
 static int broken(struct sim *sim, enum callback in, const char *what, uint32_t thread, uint64_t start, uint64_t end)
 {
-	log_error("%s: %s: %s (thread %u, start %llu, end %llu): correct the plug-in", log_safe(sim->options->plugin), callback_names[in],
-		  what, thread, (unsigned long long)start, (unsigned long long)end);
+	log_error("%s: %s: %s (thread %u, start %llu, end %llu): correct the plug-in", log_safe(sim->options->plugin),
+		  callback_names[in], what, thread, (unsigned long long)start, (unsigned long long)end);
 	sim->progress->broken = 1;
 	return -EPROTO;
 }
@@ -60,13 +74,16 @@ static const char changed[] = "it changed what is constant";
 
 typedef void event_callback(void *self, struct cpf_func_event *event);
 
-static struct cpf_func_event event_of(uint32_t thread, uint32_t func, int64_t sent, int64_t received, uint64_t start, uint64_t end)
+static struct cpf_func_event event_of(uint32_t thread, uint32_t func, int64_t sent, int64_t received, uint64_t start,
+				      uint64_t end)
 {
-	return (struct cpf_func_event){ thread, func, sent > 0 ? (uint64_t)sent : 0, received > 0 ? (uint64_t)received : 0, start, end };
+	return (struct cpf_func_event){
+		thread, func, sent > 0 ? (uint64_t)sent : 0, received > 0 ? (uint64_t)received : 0, start, end
+	};
 }
 
-static int call_event(struct sim *sim, enum scenario s, enum callback in, event_callback *callback, struct cpf_func_event *event,
-		      uint64_t *end)
+static int call_event(struct sim *sim, enum scenario s, enum callback in, event_callback *callback,
+		      struct cpf_func_event *event, uint64_t *end)
 {
 	struct cpf_func_event before = *event;
 
@@ -106,7 +123,12 @@ int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_
 	int error;
 
 	if (traced && probe != NO_INDEX && sim->facts[probe].task) {
-		struct cpf_task task = { index, func, thread->tasks[thread->nnest - 1], thread->workers[thread->nnest - 1], start, start + duration };
+		struct cpf_task task = { index,
+					 func,
+					 thread->tasks[thread->nnest - 1],
+					 thread->workers[thread->nnest - 1],
+					 start,
+					 start + duration };
 
 		error = call_task(sim, AS_TOLD, &task, &end);
 	} else {
@@ -114,7 +136,8 @@ int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_
 		struct cpf_func_event event = event_of(index, func, 0, 0, start, start + duration);
 
 		error = call_event(sim, AS_TOLD, traced ? IN_FUNCTION : IN_NON_TRACING,
-				   traced ? plugin->ProcessFunctionEvent : plugin->ProcessNonTracingEvent, &event, &end);
+				   traced ? plugin->ProcessFunctionEvent : plugin->ProcessNonTracingEvent, &event,
+				   &end);
 	}
 	if (error)
 		return error;
@@ -131,10 +154,12 @@ static int ask_event(struct sim *sim, struct op *op, enum callback in)
 {
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, op->received, op->new_start.at[s],
+		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, op->received,
+						       op->new_start.at[s],
 						       op->new_start.at[s] + (op->end - op->start));
-		event_callback *callback = in == IN_FUNCTION ? plugin->ProcessFunctionEvent :
-					   in == IN_MPI ? plugin->ProcessMPIFunctionEvent : plugin->ProcessUnmatched;
+		event_callback *callback = in == IN_FUNCTION ? plugin->ProcessFunctionEvent
+					   : in == IN_MPI    ? plugin->ProcessMPIFunctionEvent
+							     : plugin->ProcessUnmatched;
 		int error = call_event(sim, s, in, callback, &event, &op->new_end.at[s]);
 
 		if (error)
@@ -149,7 +174,8 @@ int ask_alone(struct sim *sim, struct op *op)
 
 	if (op->kind == KIND_ALONE && !error) {
 		/* Work, too: the ideal network after the plug-in has the plug-in's. */
-		op->new_end.at[IDEAL_AFTER] = op->new_start.at[IDEAL_AFTER] + op->new_end.at[AS_TOLD] - op->new_start.at[AS_TOLD];
+		op->new_end.at[IDEAL_AFTER] = op->new_start.at[IDEAL_AFTER] + op->new_end.at[AS_TOLD] -
+					      op->new_start.at[AS_TOLD];
 		sim->threads[op->thread].useful += op->end - op->start;
 		sim->threads[op->thread].useful_after += op->new_end.at[AS_TOLD] - op->new_start.at[AS_TOLD];
 	}
@@ -173,7 +199,8 @@ static uint64_t usual_end(uint64_t start, uint64_t other, uint64_t end, uint64_t
 	return end >= last ? new_last + (end - last) : new_start + (end > start ? end - start : 0);
 }
 
-/* The same for a wait, for any number of things: each ends as long after its start as the wait after the last of them all. */
+/* The same for a wait, for any number of things: each ends as long after its start as the wait after the last of them
+ * all. */
 static uint64_t usual_wait_end(const struct op *op, uint64_t other, uint64_t new_start, uint64_t new_other)
 {
 	return (other <= op->end && new_other > new_start ? new_other : new_start) + (op->end - op->last);
@@ -184,15 +211,26 @@ static uint32_t first_thread(const struct sim *sim, uint32_t process)
 	return process < sim->d->nprocesses ? sim->processes[process].first_thread : CPF_NONE;
 }
 
-static struct cpf_p2p message_of(const struct sim *sim, const struct half *send, const struct half *receive, enum scenario s,
-				 uint64_t wait_start, uint32_t valid, uint64_t send_end, uint64_t receive_end)
+static struct cpf_p2p message_of(const struct sim *sim, const struct half *send, const struct half *receive,
+				 enum scenario s, uint64_t wait_start, uint32_t valid, uint64_t send_end,
+				 uint64_t receive_end)
 {
 	return (struct cpf_p2p){
-		._sendStartTime = send->new_start.at[s], ._sendEndTime = send_end, ._recvStartTime = wait_start, ._recvEndTime = receive_end,
+		._sendStartTime = send->new_start.at[s],
+		._sendEndTime = send_end,
+		._recvStartTime = wait_start,
+		._recvEndTime = receive_end,
 		._iRecvStartTime = receive && valid & CPF_IRECV_START ? receive->new_start.at[s] : 0,
-		._backwards = receive && receive->backwards, ._sender = send->thread,
-		._receiver = receive ? receive->thread : first_thread(sim, send->partner), ._communicator = send->comm, ._tag = send->tag,
-		._valid = valid, ._messageSize = send->bytes ? send->bytes : receive ? receive->bytes : 0, ._sendFID = send->func,
+		._backwards = receive && receive->backwards,
+		._sender = send->thread,
+		._receiver = receive ? receive->thread : first_thread(sim, send->partner),
+		._communicator = send->comm,
+		._tag = send->tag,
+		._valid = valid,
+		._messageSize = send->bytes ? send->bytes
+				: receive   ? receive->bytes
+					    : 0,
+		._sendFID = send->func,
 		._recvFID = receive ? receive->func : CPF_NONE,
 	};
 }
@@ -236,8 +274,11 @@ int ask_send(struct sim *sim, struct op *op)
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], end = start + (op->recv ? 0 : op->end - op->start);
-		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, 0, start, end), event_before = event;
-		struct cpf_p2p message = message_of(sim, send, send->other, s, 0, CPF_SEND_END | CPF_SEND_END_SET, end, 0), before = message;
+		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, 0, start, end),
+				      event_before = event;
+		struct cpf_p2p message = message_of(sim, send, send->other, s, 0, CPF_SEND_END | CPF_SEND_END_SET, end,
+						    0),
+			       before = message;
 		int error;
 
 		if (plugin->ProcessNonBlockingSend) {
@@ -253,7 +294,8 @@ int ask_send(struct sim *sim, struct op *op)
 			if (error)
 				return error;
 			/* The two are one time: where only one was changed it is that, else the later. */
-			if (event._endTime == end || (message._sendEndTime != end && message._sendEndTime > event._endTime))
+			if (event._endTime == end ||
+			    (message._sendEndTime != end && message._sendEndTime > event._endTime))
 				end = message._sendEndTime;
 			else
 				end = event._endTime;
@@ -266,16 +308,22 @@ int ask_send(struct sim *sim, struct op *op)
 
 int ask_message(struct sim *sim, struct half *send, struct half *receive, bool set_send, bool set_receive)
 {
-	uint32_t valid = CPF_RECV_START | (set_send ? CPF_SEND_END | CPF_SEND_END_SET : 0) | (send->asked ? CPF_SEND_END : 0) |
-			 (set_receive ? CPF_RECV_END | CPF_RECV_END_SET : 0) | (receive->begins ? CPF_IRECV_START : 0);
+	uint32_t valid = CPF_RECV_START | (set_send ? CPF_SEND_END | CPF_SEND_END_SET : 0) |
+			 (send->asked ? CPF_SEND_END : 0) | (set_receive ? CPF_RECV_END | CPF_RECV_END_SET : 0) |
+			 (receive->begins ? CPF_IRECV_START : 0);
 
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = send->new_start.at[s], receive_start = receive->new_start.at[s];
-		uint64_t send_end = send->asked ? send->new_end.at[s] : !set_send ? 0 :
-				    usual_end(send->start, receive->start, send->end, start, receive_start);
-		uint64_t receive_end = !set_receive ? 0 : usual_end(receive->start, send->start, receive->end, receive_start, start);
-		struct cpf_p2p message = message_of(sim, send, receive, s, receive_start, valid, send_end, receive_end), before = message;
+		uint64_t send_end = send->asked ? send->new_end.at[s]
+				    : !set_send
+					    ? 0
+					    : usual_end(send->start, receive->start, send->end, start, receive_start);
+		uint64_t receive_end = !set_receive ? 0
+						    : usual_end(receive->start, send->start, receive->end,
+								receive_start, start);
+		struct cpf_p2p message = message_of(sim, send, receive, s, receive_start, valid, send_end, receive_end),
+			       before = message;
 
 		if (plugin->ProcessP2P) {
 			int error;
@@ -297,20 +345,25 @@ int ask_message(struct sim *sim, struct half *send, struct half *receive, bool s
 	return 0;
 }
 
-static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count, enum scenario s, struct cpf_p2p *messages,
-		     struct cpf_p2p *before, struct cpf_p2p **pointers)
+static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count, enum scenario s,
+		     struct cpf_p2p *messages, struct cpf_p2p *before, struct cpf_p2p **pointers)
 {
 	const struct cpf_plugin *plugin = sim->plugins[s];
 	uint64_t start = op->new_start.at[s], end = start;
 	int error = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct half *mine = halves[i], *other = mine->other, *send = mine->is_send ? mine : other, *receive = mine->is_send ? other : mine;
+		struct half *mine = halves[i], *other = mine->other, *send = mine->is_send ? mine : other,
+			    *receive = mine->is_send ? other : mine;
 		uint64_t usual = usual_wait_end(op, other->start, start, other->new_start.at[s]);
 		uint32_t valid = CPF_RECV_START | CPF_IRECV_START | (send->asked || mine->is_send ? CPF_SEND_END : 0) |
 				 (mine->is_send ? CPF_SEND_END_SET : CPF_RECV_END | CPF_RECV_END_SET);
-		struct cpf_p2p message = message_of(sim, send, receive, s, mine->is_send ? receive->new_start.at[s] : start, valid,
-						    mine->is_send ? usual : send->asked ? send->new_end.at[s] : 0, mine->is_send ? 0 : usual);
+		struct cpf_p2p message = message_of(sim, send, receive, s,
+						    mine->is_send ? receive->new_start.at[s] : start, valid,
+						    mine->is_send ? usual
+						    : send->asked ? send->new_end.at[s]
+								  : 0,
+						    mine->is_send ? 0 : usual);
 
 		memcpy(&messages[i], &message, sizeof(message));
 		pointers[i] = &messages[i];
@@ -338,7 +391,10 @@ static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsig
 
 int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count)
 {
-	union { struct cpf_p2p message; uint8_t bytes[sizeof(struct cpf_p2p)]; } *messages, few[2 * WAIT_FEW];
+	union {
+		struct cpf_p2p message;
+		uint8_t bytes[sizeof(struct cpf_p2p)];
+	} * messages, few[2 * WAIT_FEW];
 	struct cpf_p2p *few_pointers[WAIT_FEW], **pointers = few_pointers;
 	int error = 0;
 
@@ -372,7 +428,9 @@ static const struct participant *root_of(const struct sim *sim, const struct ins
 {
 	bool rooted = sim->functions[instance->func].classes & (CPF_IS_ONE_TO_ALL | CPF_IS_ALL_TO_ONE);
 
-	return rooted && instance->root >= 0 && instance->members[instance->root].reached ? &instance->members[instance->root] : NULL;
+	return rooted && instance->root >= 0 && instance->members[instance->root].reached
+		       ? &instance->members[instance->root]
+		       : NULL;
 }
 
 struct together {
@@ -398,8 +456,8 @@ static struct together together(const struct instance *instance, size_t size, en
 	return t;
 }
 
-static uint64_t usual_collective_end(const struct sim *sim, const struct instance *instance, unsigned index, enum scenario s,
-				     const struct together *t, const struct participant *root)
+static uint64_t usual_collective_end(const struct sim *sim, const struct instance *instance, unsigned index,
+				     enum scenario s, const struct together *t, const struct participant *root)
 {
 	const struct participant *member = &instance->members[index];
 	uint64_t start = member->new_start.at[s];
@@ -411,7 +469,8 @@ static uint64_t usual_collective_end(const struct sim *sim, const struct instanc
 	return start + (member->end - member->start);
 }
 
-static int call_collective(struct sim *sim, struct instance *instance, enum scenario s, void *room, struct cpf_func_event **events)
+static int call_collective(struct sim *sim, struct instance *instance, enum scenario s, void *room,
+			   struct cpf_func_event **events)
 {
 	const struct cpf_plugin *plugin = sim->plugins[s];
 	size_t size = groups_size(instance->group), count = 0;
@@ -426,8 +485,9 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 
 		if (!member->reached)
 			continue;
-		struct cpf_func_event event = event_of(member->thread, member->func, (int64_t)member->sent, (int64_t)member->received,
-						       member->new_start.at[s], usual_collective_end(sim, instance, i, s, &t, root));
+		struct cpf_func_event event = event_of(member->thread, member->func, (int64_t)member->sent,
+						       (int64_t)member->received, member->new_start.at[s],
+						       usual_collective_end(sim, instance, i, s, &t, root));
 
 		if (member == root)
 			root_index = count;
@@ -436,8 +496,9 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 		count++;
 	}
 	memcpy(before, at, count * sizeof(struct cpf_func_event));
-	struct cpf_coll_op collop = { t.new_first, instance_comm(instance), instance->func, root ? root->thread : CPF_NONE, root_index,
-				      { events, count } };
+	struct cpf_coll_op collop = { t.new_first,    instance_comm(instance),
+				      instance->func, root ? root->thread : CPF_NONE,
+				      root_index,     { events, count } };
 	struct cpf_coll_op same = collop;
 
 	if (plugin->ProcessCollOp) {
@@ -465,14 +526,16 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 }
 
 /*
- * Nobody leaves such an operation before all have come. Where somebody did, these calls are not one operation, though nothing but their order
- * tells which are. With a communicator they are: there it is a scan, for instance, in which the first one waits for nobody.
+ * Nobody leaves such an operation before all have come. Where somebody did, these calls are not one operation, though
+ * nothing but their order tells which are. With a communicator they are: there it is a scan, for instance, in which the
+ * first one waits for nobody.
  */
 static bool is_none(const struct sim *sim, const struct instance *instance)
 {
 	uint32_t classes = sim->functions[instance->func].classes;
 
-	return groups_guessed(instance->group) && !instance->begun && !(classes & (CPF_IS_ALL_TO_ONE | CPF_IS_ONE_TO_ALL)) && instance->latest > instance->earliest_end;
+	return groups_guessed(instance->group) && !instance->begun &&
+	       !(classes & (CPF_IS_ALL_TO_ONE | CPF_IS_ONE_TO_ALL)) && instance->latest > instance->earliest_end;
 }
 
 static int leave_as_recorded(struct sim *sim, struct instance *instance)
@@ -512,7 +575,9 @@ static uint64_t awaited(const struct sim *sim, const struct instance *instance, 
 
 	if (waits_for_all(sim, instance, member))
 		return together(instance, groups_size(instance->group), AS_TOLD).latest;
-	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL ? root->start : 0;
+	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
+		       ? root->start
+		       : 0;
 }
 
 /* What began after the wait's end was not what it waited for: other clocks. */
@@ -544,11 +609,21 @@ int ask_split(struct sim *sim, struct op *op)
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		struct together t = together(instance, size, s);
 		uint64_t start = op->new_start.at[s];
-		uint64_t new_last = !last ? start : waits_for_all(sim, instance, op->member) ? t.new_latest : root->new_start.at[s];
+		uint64_t new_last = !last                                      ? start
+				    : waits_for_all(sim, instance, op->member) ? t.new_latest
+									       : root->new_start.at[s];
 		uint64_t end = usual_wait_end(op, last, start, new_last);
-		struct cpf_split_phase wait = { op->thread, op->func, instance->func, instance_comm(instance), root ? root->thread : CPF_NONE,
-						instance->reached, me->sent > me->received ? me->sent : me->received, t.new_first, t.new_latest,
-						start, end };
+		struct cpf_split_phase wait = { op->thread,
+						op->func,
+						instance->func,
+						instance_comm(instance),
+						root ? root->thread : CPF_NONE,
+						instance->reached,
+						me->sent > me->received ? me->sent : me->received,
+						t.new_first,
+						t.new_latest,
+						start,
+						end };
 		struct cpf_split_phase before = wait;
 
 		if (plugin->ProcessSplitPhase) {
@@ -572,9 +647,16 @@ int ask_one_sided(struct sim *sim, struct op *op)
 {
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		uint64_t start = op->new_start.at[s], bytes = op->sent > 0 ? (uint64_t)op->sent : op->received > 0 ? (uint64_t)op->received : 0;
-		struct cpf_one_sided transfer = { op->thread, op->func, op->facts->fence, op->target < 0 ? CPF_NONE : first_thread(sim, op->target),
-						  bytes, start, start + (op->end - op->start) };
+		uint64_t start = op->new_start.at[s], bytes = op->sent > 0       ? (uint64_t)op->sent
+							      : op->received > 0 ? (uint64_t)op->received
+										 : 0;
+		struct cpf_one_sided transfer = { op->thread,
+						  op->func,
+						  op->facts->fence,
+						  op->target < 0 ? CPF_NONE : first_thread(sim, op->target),
+						  bytes,
+						  start,
+						  start + (op->end - op->start) };
 		struct cpf_one_sided before = transfer;
 
 		if (plugin->ProcessOneSided) {
@@ -602,9 +684,16 @@ int ask_lock(struct sim *sim, struct op *op)
 
 		if (previous)
 			end = usual_end(op->start, previous->release, op->end, start, previous->new_release.at[s]);
-		struct cpf_lock lock = { op->thread, op->func, op->kind == KIND_RELEASE ? CPF_RELEASE : op->kind == KIND_TRY ? CPF_TRY : CPF_ACQUIRE,
-					 previous ? previous->thread : CPF_NONE, op->lock_number, previous ? previous->new_release.at[s] : 0,
-					 start, end };
+		struct cpf_lock lock = { op->thread,
+					 op->func,
+					 op->kind == KIND_RELEASE ? CPF_RELEASE
+					 : op->kind == KIND_TRY   ? CPF_TRY
+								  : CPF_ACQUIRE,
+					 previous ? previous->thread : CPF_NONE,
+					 op->lock_number,
+					 previous ? previous->new_release.at[s] : 0,
+					 start,
+					 end };
 		struct cpf_lock before = lock;
 
 		if (plugin->ProcessLock) {

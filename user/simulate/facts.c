@@ -2,9 +2,9 @@
 /*
  * facts.c - what each probe means to a simulation, worked out once from its role and the meanings of its values.
  *
- * A role alone does not say whether a call has to do with the network: a function named by the user and one of MPI may both be
- * `function`. So a model counts as a parallel runtime's where one of its probes moves data to others; the calls of
- * such a model that involve one thread are the document's single rank functions.
+ * A role alone does not say whether a call has to do with the network: a function named by the user and one of MPI may
+ * both be `function`. So a model counts as a parallel runtime's where one of its probes moves data to others; the calls
+ * of such a model that involve one thread are the document's single rank functions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ struct name {
 };
 
 struct model_facts {
-	bool parallel;           /* it moves data to others */
-	bool shared_memory;      /* one-sided transfers: a lock is the same in all processes */
+	bool parallel;      /* it moves data to others */
+	bool shared_memory; /* one-sided transfers: a lock is the same in all processes */
 	bool notifies;
 };
 
@@ -55,7 +55,7 @@ static void names_free(struct name *names)
 {
 	struct name *name, *next;
 
-	HASH_ITER(hh, names, name, next) {
+	HASH_ITER (hh, names, name, next) {
 		HASH_DEL(names, name);
 		free(name);
 	}
@@ -90,29 +90,46 @@ static bool is_number(const struct value *v)
 /* Whether value v answers what is wanted, and with which precedence: 0 not at all, 1 first, 2 then. */
 static unsigned answers(const struct value *v, enum want want, enum role role)
 {
-	bool out = v->side == SIDE_SEND || (v->side == SIDE_NONE && role != ROLE_RECV && role != ROLE_WAIT && role != ROLE_TEST &&
-					    role != ROLE_EXCHANGE);
+	bool out = v->side == SIDE_SEND || (v->side == SIDE_NONE && role != ROLE_RECV && role != ROLE_WAIT &&
+					    role != ROLE_TEST && role != ROLE_EXCHANGE);
 	bool in = v->side == SIDE_RECV || (v->side == SIDE_NONE && !out);
 	unsigned later = v->at_return ? 1 : 2; /* what a status says before what was asked for */
 
 	switch (want) {
-	case WANT_PEER_OUT: return v->meaning == MEANING_PEER && out ? later : 0;
-	case WANT_PEER_IN: return v->meaning == MEANING_PEER && in ? later : 0;
-	case WANT_TAG_OUT: return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || out) ? later : 0;
-	case WANT_TAG_IN: return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || in) ? later : 0;
-	case WANT_COMM: return v->meaning == MEANING_COMM ? (v->form == FORM_POINTER ? 2 : 1) : 0;
-	case WANT_ROOT: return v->meaning == MEANING_ROOT;
-	case WANT_REQUEST: return v->meaning == MEANING_REQUEST;
-	case WANT_LOCK: return v->meaning == MEANING_LOCK;
-	case WANT_OBJECT: return v->meaning == MEANING_BARRIER;
-	case WANT_SELF: return v->meaning == MEANING_SELF;
-	case WANT_DONE: return v->meaning == MEANING_DONE;
-	case WANT_ERROR: return v->meaning == MEANING_ERROR;
-	case WANT_TASK: return v->meaning == MEANING_TASK;
-	case WANT_WORKER: return v->meaning == MEANING_WORKER;
-	case WANT_NUMBER: return is_number(v);
-	case WANT_INDEX: return v->meaning == MEANING_INDEX;
-	default: return 0;
+	case WANT_PEER_OUT:
+		return v->meaning == MEANING_PEER && out ? later : 0;
+	case WANT_PEER_IN:
+		return v->meaning == MEANING_PEER && in ? later : 0;
+	case WANT_TAG_OUT:
+		return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || out) ? later : 0;
+	case WANT_TAG_IN:
+		return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || in) ? later : 0;
+	case WANT_COMM:
+		return v->meaning == MEANING_COMM ? (v->form == FORM_POINTER ? 2 : 1) : 0;
+	case WANT_ROOT:
+		return v->meaning == MEANING_ROOT;
+	case WANT_REQUEST:
+		return v->meaning == MEANING_REQUEST;
+	case WANT_LOCK:
+		return v->meaning == MEANING_LOCK;
+	case WANT_OBJECT:
+		return v->meaning == MEANING_BARRIER;
+	case WANT_SELF:
+		return v->meaning == MEANING_SELF;
+	case WANT_DONE:
+		return v->meaning == MEANING_DONE;
+	case WANT_ERROR:
+		return v->meaning == MEANING_ERROR;
+	case WANT_TASK:
+		return v->meaning == MEANING_TASK;
+	case WANT_WORKER:
+		return v->meaning == MEANING_WORKER;
+	case WANT_NUMBER:
+		return is_number(v);
+	case WANT_INDEX:
+		return v->meaning == MEANING_INDEX;
+	default:
+		return 0;
 	}
 }
 
@@ -144,10 +161,16 @@ static int find_wants(struct facts *facts, const struct def_probe *probe)
 static void look_at_model(struct model_facts *model, const struct def_probe *probe)
 {
 	switch (probe->role) {
-	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET:
+	case ROLE_GET:
+	case ROLE_PUT:
+	case ROLE_COPY:
+	case ROLE_SET:
 		model->shared_memory = true;
 		/* fall through */
-	case ROLE_SEND: case ROLE_RECV: case ROLE_EXCHANGE: case ROLE_COLLECTIVE:
+	case ROLE_SEND:
+	case ROLE_RECV:
+	case ROLE_EXCHANGE:
+	case ROLE_COLLECTIVE:
 		model->parallel = true;
 		break;
 	case ROLE_NOTIFY:
@@ -170,7 +193,8 @@ static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
 static bool is_split_wait(const struct def_probe *probe)
 {
 	return probe->role == ROLE_WAIT && !has_meaning(probe, MEANING_REQUEST) && !has_meaning(probe, MEANING_PEER) &&
-	       !has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_LOCK) && !has_meaning(probe, MEANING_TASK);
+	       !has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_LOCK) &&
+	       !has_meaning(probe, MEANING_TASK);
 }
 
 static enum kind kind_of(const struct def_probe *probe, const struct model_facts *model)
@@ -178,7 +202,8 @@ static enum kind kind_of(const struct def_probe *probe, const struct model_facts
 	switch (probe->role) {
 	case ROLE_TASK:
 		return KIND_NEST;
-	case ROLE_FUNCTION: case ROLE_USER:
+	case ROLE_FUNCTION:
+	case ROLE_USER:
 		return model->parallel ? KIND_LOCAL : KIND_NEST;
 	case ROLE_SEND:
 		return KIND_SEND;
@@ -186,18 +211,26 @@ static enum kind kind_of(const struct def_probe *probe, const struct model_facts
 		return KIND_RECV;
 	case ROLE_EXCHANGE:
 		return KIND_EXCHANGE;
-	case ROLE_WAIT: case ROLE_TEST:
+	case ROLE_WAIT:
+	case ROLE_TEST:
 		return KIND_WAIT;
-	case ROLE_BARRIER: case ROLE_COLLECTIVE:
+	case ROLE_BARRIER:
+	case ROLE_COLLECTIVE:
 		return KIND_COLLECTIVE;
 	case ROLE_NOTIFY:
 		return KIND_NOTIFY;
-	case ROLE_GET: case ROLE_PUT: case ROLE_COPY: case ROLE_SET: case ROLE_ATOMIC:
+	case ROLE_GET:
+	case ROLE_PUT:
+	case ROLE_COPY:
+	case ROLE_SET:
+	case ROLE_ATOMIC:
 		/* What goes to nobody else is a file or memory. */
 		return has_meaning(probe, MEANING_PEER) ? KIND_ONE_SIDED : KIND_ALONE;
 	case ROLE_FENCE:
 		return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;
-	case ROLE_ACQUIRE: case ROLE_TRY: case ROLE_RELEASE:
+	case ROLE_ACQUIRE:
+	case ROLE_TRY:
+	case ROLE_RELEASE:
 		if (!has_meaning(probe, MEANING_LOCK) || has_meaning(probe, MEANING_PEER))
 			return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;
 		return probe->role == ROLE_ACQUIRE ? KIND_ACQUIRE : probe->role == ROLE_TRY ? KIND_TRY : KIND_RELEASE;
@@ -209,11 +242,17 @@ static enum kind kind_of(const struct def_probe *probe, const struct model_facts
 static uint32_t one_sided_kind(enum role role)
 {
 	switch (role) {
-	case ROLE_GET: return CPF_GET;
-	case ROLE_PUT: case ROLE_SET: return CPF_PUT;
-	case ROLE_COPY: return CPF_COPY;
-	case ROLE_ATOMIC: return CPF_ATOMIC;
-	default: return CPF_FENCE;
+	case ROLE_GET:
+		return CPF_GET;
+	case ROLE_PUT:
+	case ROLE_SET:
+		return CPF_PUT;
+	case ROLE_COPY:
+		return CPF_COPY;
+	case ROLE_ATOMIC:
+		return CPF_ATOMIC;
+	default:
+		return CPF_FENCE;
 	}
 }
 
@@ -225,7 +264,8 @@ static bool speaks_of(const struct def_probe *probe, enum side side)
 	return false;
 }
 
-/* A root sends to all or receives from all: by the side that each of the others has; with neither, an operator says that it receives. */
+/* A root sends to all or receives from all: by the side that each of the others has; with neither, an operator says
+ * that it receives. */
 static uint32_t collective_classes(const struct def_probe *probe)
 {
 	uint32_t classes = CPF_IS_COLLECTIVE | (has_meaning(probe, MEANING_OP) ? CPF_IS_REDUCTION : 0);
@@ -236,7 +276,8 @@ static uint32_t collective_classes(const struct def_probe *probe)
 		return classes | CPF_IS_ALL_TO_ALL;
 	if (speaks_of(probe, SIDE_RECV))
 		return classes | CPF_IS_ONE_TO_ALL;
-	return classes | (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) ? CPF_IS_ALL_TO_ONE : CPF_IS_ONE_TO_ALL);
+	return classes |
+	       (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) ? CPF_IS_ALL_TO_ONE : CPF_IS_ONE_TO_ALL);
 }
 
 static uint32_t classes_of(const struct facts *facts, const struct def_probe *probe)
@@ -244,17 +285,28 @@ static uint32_t classes_of(const struct facts *facts, const struct def_probe *pr
 	uint32_t begins = facts->begins ? CPF_IS_NON_BLOCKING : 0;
 
 	switch (facts->kind) {
-	case KIND_NEST: return CPF_IS_APPLICATION | (facts->task ? CPF_IS_TASK : 0);
-	case KIND_ALONE: return CPF_IS_APPLICATION;
-	case KIND_LOCAL: return CPF_IS_SINGLE_RANK;
-	case KIND_SEND: return begins | CPF_IS_P2P | CPF_IS_SEND | (facts->sync ? CPF_IS_SYNC_SEND : 0);
-	case KIND_RECV: return begins | CPF_IS_P2P | CPF_IS_RECV;
-	case KIND_EXCHANGE: return begins | CPF_IS_P2P | CPF_IS_SEND_RECV;
-	case KIND_WAIT: return CPF_IS_WAIT | (facts->split ? CPF_IS_SPLIT_PHASE : CPF_IS_SINGLE_RANK);
-	case KIND_COLLECTIVE: return begins | collective_classes(probe);
-	case KIND_NOTIFY: return CPF_IS_SPLIT_PHASE | CPF_IS_NON_BLOCKING;
-	case KIND_ONE_SIDED: return CPF_IS_ONE_SIDED;
-	default: return CPF_IS_LOCK;
+	case KIND_NEST:
+		return CPF_IS_APPLICATION | (facts->task ? CPF_IS_TASK : 0);
+	case KIND_ALONE:
+		return CPF_IS_APPLICATION;
+	case KIND_LOCAL:
+		return CPF_IS_SINGLE_RANK;
+	case KIND_SEND:
+		return begins | CPF_IS_P2P | CPF_IS_SEND | (facts->sync ? CPF_IS_SYNC_SEND : 0);
+	case KIND_RECV:
+		return begins | CPF_IS_P2P | CPF_IS_RECV;
+	case KIND_EXCHANGE:
+		return begins | CPF_IS_P2P | CPF_IS_SEND_RECV;
+	case KIND_WAIT:
+		return CPF_IS_WAIT | (facts->split ? CPF_IS_SPLIT_PHASE : CPF_IS_SINGLE_RANK);
+	case KIND_COLLECTIVE:
+		return begins | collective_classes(probe);
+	case KIND_NOTIFY:
+		return CPF_IS_SPLIT_PHASE | CPF_IS_NON_BLOCKING;
+	case KIND_ONE_SIDED:
+		return CPF_IS_ONE_SIDED;
+	default:
+		return CPF_IS_LOCK;
 	}
 }
 

@@ -2,8 +2,8 @@
 /*
  * feed.c - events become items in the row of their thread, and calls that may depend on others operations.
  *
- * Only the outermost of such calls is one: what is inside of it is part of it. What it depends on is asked for here, in the order of the
- * recording; when it may go on is schedule.c's.
+ * Only the outermost of such calls is one: what is inside of it is part of it. What it depends on is asked for here, in
+ * the order of the recording; when it may go on is schedule.c's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +145,10 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 			op->instance->users++;
 		}
 		return error;
-	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: case KIND_LOCAL:
+	case KIND_SEND:
+	case KIND_RECV:
+	case KIND_EXCHANGE:
+	case KIND_LOCAL:
 		return match_feed(sim, op, span);
 	case KIND_WAIT:
 		if (op->facts->split) {
@@ -158,11 +161,14 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 		}
 		error = match_feed(sim, op, span);
 		return error || !op->facts->nwants[WANT_LOCK] ? error : locks_feed(sim, op, span);
-	case KIND_ACQUIRE: case KIND_TRY: case KIND_RELEASE:
+	case KIND_ACQUIRE:
+	case KIND_TRY:
+	case KIND_RELEASE:
 		return locks_feed(sim, op, span);
 	case KIND_ONE_SIDED:
 		if (fact_number(op->facts, WANT_PEER_OUT, span, &peer)) {
-			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, op->facts, span, peer);
+			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, op->facts, span,
+							 peer);
 
 			op->target = target == NO_INDEX ? -1 : (int64_t)target;
 		}

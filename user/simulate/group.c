@@ -5,7 +5,8 @@
  * A call says which communicator or object it is about, or nothing: then it is about all. The n-th such call of each
  * member is the n-th operation. For that the members must be known before the first call is simulated, and also
  * where each begins: whoever is joined while it runs may have left the operation in which others still are.
- * So the whole recording is read once beforehand; participants.c makes groups out of what was found. An operation that not all members have in the recording is left as it is.
+ * So the whole recording is read once beforehand; participants.c makes groups out of what was found. An operation that
+ * not all members have in the recording is left as it is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +21,11 @@
 /* What an operation says about its group. */
 static struct place_key key_of(struct sim *sim, const struct facts *facts, const struct span *span)
 {
-	struct place_key key = { .scope = SCOPE_NONE, .model = facts->model, .value = facts->func,
-				 .process = sim->d->threads[span->thread].process, .thread = span->thread };
+	struct place_key key = { .scope = SCOPE_NONE,
+				 .model = facts->model,
+				 .value = facts->func,
+				 .process = sim->d->threads[span->thread].process,
+				 .thread = span->thread };
 	int64_t number;
 
 	if (fact_number(facts, WANT_COMM, span, &number)) {
@@ -30,7 +34,8 @@ static struct place_key key_of(struct sim *sim, const struct facts *facts, const
 		key.scope = SCOPE_COMM;
 		key.value = (uint64_t)number;
 		if (comm && comm->has_id)
-			key.value = comm->id | (comm_world_rank(comm, 0) > 0 ? (uint64_t)comm_world_rank(comm, 0) << 32 : 0);
+			key.value = comm->id |
+				    (comm_world_rank(comm, 0) > 0 ? (uint64_t)comm_world_rank(comm, 0) << 32 : 0);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
 		key.scope = SCOPE_OBJECT;
 		key.value = (uint64_t)number;
@@ -128,9 +133,12 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	const struct facts *facts = &sim->facts[span->probe];
 
 	switch (facts->kind) {
-	case KIND_COLLECTIVE: case KIND_NOTIFY:
+	case KIND_COLLECTIVE:
+	case KIND_NOTIFY:
 		return note_operation(sim, facts, span, has_end);
-	case KIND_SEND: case KIND_RECV: case KIND_EXCHANGE: {
+	case KIND_SEND:
+	case KIND_RECV:
+	case KIND_EXCHANGE: {
 		struct place_key key = key_of(sim, facts, span);
 
 		return key.scope == SCOPE_COMM ? note_comm(sim->groups, &key, groups_members(sim, span)) : 0;
@@ -220,13 +228,15 @@ static uint32_t process_of_rank(const struct groups *groups, uint32_t job, int64
 		else
 			high = middle;
 	}
-	return low < groups->nranks && groups->ranks[low].job == job && groups->ranks[low].rank == rank ? groups->ranks[low].process
-												: NO_INDEX;
+	return low < groups->nranks && groups->ranks[low].job == job && groups->ranks[low].rank == rank
+		       ? groups->ranks[low].process
+		       : NO_INDEX;
 }
 
 static struct comm *comm_of(struct sim *sim, const struct facts *facts, const struct span *span)
 {
-	struct place_key key = key_of(sim, facts, span), of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
+	struct place_key key = key_of(sim, facts, span),
+			 of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
 	struct comm *comm = NULL;
 
 	if (key.scope == SCOPE_COMM)
@@ -251,7 +261,8 @@ static uint32_t process_of_member(const struct group *group, int64_t rank)
 }
 
 /* The communicator's members as the recording has them; else who was seen in it; else ranks are those of the job. */
-static uint32_t find_process(const struct sim *sim, uint32_t process, const struct def_comm *members, const struct comm *comm, int64_t rank)
+static uint32_t find_process(const struct sim *sim, uint32_t process, const struct def_comm *members,
+			     const struct comm *comm, int64_t rank)
 {
 	int64_t world;
 
@@ -268,7 +279,8 @@ const struct def_comm *groups_members(struct sim *sim, const struct span *span)
 	return comm_of_span(sim->groups->index, span);
 }
 
-uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span, int64_t rank)
+uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span,
+			int64_t rank)
 {
 	return find_process(sim, process, groups_members(sim, span), comm_of(sim, facts, span), rank);
 }
@@ -401,8 +413,13 @@ int groups_join(struct sim *sim, struct op *op, const struct span *span)
 	if (op->end < instance->earliest_end)
 		instance->earliest_end = op->end;
 	instance->members[place->member] = (struct participant){
-		.fed = true, .thread = op->thread, .func = op->func, .sent = op->sent > 0 ? (uint64_t)op->sent : 0,
-		.received = op->received > 0 ? (uint64_t)op->received : 0, .start = op->start, .end = op->end,
+		.fed = true,
+		.thread = op->thread,
+		.func = op->func,
+		.sent = op->sent > 0 ? (uint64_t)op->sent : 0,
+		.received = op->received > 0 ? (uint64_t)op->received : 0,
+		.start = op->start,
+		.end = op->end,
 	};
 	op->instance = instance;
 	op->member = place->member;
@@ -478,12 +495,12 @@ void groups_close(struct sim *sim)
 
 	if (!groups)
 		return;
-	HASH_ITER(hh, groups->places, place, next) {
+	HASH_ITER (hh, groups->places, place, next) {
 		HASH_DEL(groups->places, place);
 		free(place->firsts);
 		free(place);
 	}
-	HASH_ITER(hh, groups->comms, comm, after) {
+	HASH_ITER (hh, groups->comms, comm, after) {
 		HASH_DEL(groups->comms, comm);
 		free(comm);
 	}

@@ -10,7 +10,7 @@
 #include "recording/communicators.h"
 #include "simulate/parts.h"
 
-#define FIRSTS 32            /* operations of a member by which members are aligned */
+#define FIRSTS 32 /* operations of a member by which members are aligned */
 #define PLACES_MOST (1u << 20)
 
 enum scope { SCOPE_COMM, SCOPE_OBJECT, SCOPE_NONE };
@@ -18,7 +18,7 @@ enum scope { SCOPE_COMM, SCOPE_OBJECT, SCOPE_NONE };
 /* What an operation says about its group, and who says it. Compared as bytes: no padding. */
 struct place_key {
 	uint32_t scope, model;
-	uint64_t value;          /* of the communicator or object; where there is none, the function */
+	uint64_t value; /* of the communicator or object; where there is none, the function */
 	uint32_t process, thread;
 };
 
@@ -31,38 +31,39 @@ struct first {
 struct place {
 	UT_hash_handle hh;
 	struct place_key key;
-	uint64_t value;          /* key.value, or that of the communicator that it turned out to be */
+	uint64_t value;                 /* key.value, or that of the communicator that it turned out to be */
 	const struct def_comm *members; /* of the communicator; NULL: not told */
 	uint64_t count;
-	int64_t self;            /* rank in the communicator; -1: not told */
-	bool ambiguous;          /* some of its operations may be in other places */
+	int64_t self;   /* rank in the communicator; -1: not told */
+	bool ambiguous; /* some of its operations may be in other places */
 	struct group *group;
-	uint32_t team;           /* of places that say nothing: which one (participants.c) */
+	uint32_t team; /* of places that say nothing: which one (participants.c) */
 	unsigned member;
 	unsigned nfirsts;
 	struct first *firsts;
 };
 
 struct member {
-	uint32_t process, thread;/* thread NO_INDEX: all of the process */
-	int64_t self;            /* rank in the group; -1: unknown */
-	uint64_t count;          /* operations in the recording */
-	uint64_t skip;           /* of those, before the first that all have */
-	uint64_t next;           /* fed so far */
+	uint32_t process, thread; /* thread NO_INDEX: all of the process */
+	int64_t self;             /* rank in the group; -1: unknown */
+	uint64_t count;           /* operations in the recording */
+	uint64_t skip;            /* of those, before the first that all have */
+	uint64_t next;            /* fed so far */
 	unsigned nfirsts;
 	struct first firsts[FIRSTS];
 };
 
 struct group {
 	struct group *next;
-	struct place_key key;    /* process and thread only where the group is within one process */
-	struct member *members; size_t nmembers, members_room;
+	struct place_key key; /* process and thread only where the group is within one process */
+	struct member *members;
+	size_t nmembers, members_room;
 	bool reliable;
-	bool ranked;             /* self is set for all members */
-	uint64_t complete;       /* instances that all members have */
-	uint64_t size;           /* members, as the communicator has them; 0: not told */
+	bool ranked;                   /* self is set for all members */
+	uint64_t complete;             /* instances that all members have */
+	uint64_t size;                 /* members, as the communicator has them; 0: not told */
 	struct instance *first, *last; /* in progress, by number */
-	uint32_t comm;           /* number for plug-ins; CPF_NONE: none */
+	uint32_t comm;                 /* number for plug-ins; CPF_NONE: none */
 };
 
 struct ranked {
@@ -72,25 +73,27 @@ struct ranked {
 };
 
 struct groups {
-	struct place *places;    /* uthash */
+	struct place *places; /* uthash */
 	struct group *list;
-	struct ranked *ranks; size_t nranks; /* by job and rank */
+	struct ranked *ranks;
+	size_t nranks; /* by job and rank */
 	struct comm {
 		UT_hash_handle hh;
-		struct place_key key;/* thread and process 0 */
+		struct place_key key; /* thread and process 0 */
 		uint32_t number;
 		const char *name;    /* NULL: none */
 		struct group *group; /* NULL: no operation of all of it was seen */
-	} *comms;
-	struct comm **comm_numbers;  /* by number */
-	const char **comm_names; size_t ncomms, comms_room;
+	} * comms;
+	struct comm **comm_numbers; /* by number */
+	const char **comm_names;
+	size_t ncomms, comms_room;
 	struct comm_index *index;
-	struct place **last;     /* by thread: the place of its last operation */
+	struct place **last; /* by thread: the place of its last operation */
 };
 
 /*
- * The value of a communicator: its number and, as the two halves of a split have one number, its first member's rank in the job, where that is
- * told and not 0.
+ * The value of a communicator: its number and, as the two halves of a split have one number, its first member's rank in
+ * the job, where that is told and not 0.
  */
 #define COMM_NUMBER(value) ((uint32_t)(value))
 #define COMM_FIRST(value) ((value) >> 32)

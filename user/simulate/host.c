@@ -44,24 +44,27 @@ static void enter(struct sim *sim, enum callback in)
 
 /* --- a library --------------------------------------------------------------- */
 
-/* A library has cpf_create() and cpf_destroy(), or a C++ class's create() and destroy() with cpf.hpp's way to them. NULL, and said: it has not. */
+/* A library has cpf_create() and cpf_destroy(), or a C++ class's create() and destroy() with cpf.hpp's way to them.
+ * NULL, and said: it has not. */
 static struct cpf_plugin *create_plugin(const char *path)
 {
 	cpf_create_t *create = (cpf_create_t *)dlsym(library, "cpf_create");
-	struct cpf_plugin *(*wrap)(void *create, void *destroy) = (struct cpf_plugin *(*)(void *, void *))dlsym(library, "cpf_wrap");
+	struct cpf_plugin *(*wrap)(void *create, void *destroy) = (struct cpf_plugin * (*)(void *, void *))
+		dlsym(library, "cpf_wrap");
 	void *create_class = dlsym(library, "create"), *destroy_class = dlsym(library, "destroy");
 	bool class = !create && wrap && create_class && destroy_class;
 	struct cpf_plugin *plugin;
 
 	library_destroy = (cpf_destroy_t *)dlsym(library, class ? "cpf_unwrap" : "cpf_destroy");
 	if (!library_destroy || (!create && !class)) {
-		log_error("%s: not a plug-in: it has no cpf_%s(): define it, see cpf.h; or, in C++, use cpf.hpp", log_safe(path),
-			  create ? "destroy" : "create");
+		log_error("%s: not a plug-in: it has no cpf_%s(): define it, see cpf.h; or, in C++, use cpf.hpp",
+			  log_safe(path), create ? "destroy" : "create");
 		return NULL;
 	}
 	plugin = class ? wrap(create_class, destroy_class) : create();
 	if (!plugin)
-		log_error("%s: %s() gave no plug-in: it should have said why", log_safe(path), class ? "create" : "cpf_create");
+		log_error("%s: %s() gave no plug-in: it should have said why", log_safe(path),
+			  class ? "create" : "cpf_create");
 	return plugin;
 }
 
@@ -72,16 +75,18 @@ static int load(struct sim *sim, const char *path)
 	enter(sim, IN_CREATE);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		log_error("%s: cannot be loaded: %s: a plug-in is a shared library that defines cpf_create() and cpf_destroy() (docs/simulate.md)",
-			  log_safe(path), log_safe(dlerror()));
+		log_error(
+			"%s: cannot be loaded: %s: a plug-in is a shared library that defines cpf_create() and cpf_destroy() (docs/simulate.md)",
+			log_safe(path), log_safe(dlerror()));
 		return -ENOEXEC;
 	}
 	plugin = create_plugin(path);
 	if (!plugin)
 		return -ENOEXEC;
 	if (plugin->version != CPF_VERSION || plugin->size < offsetof(struct cpf_plugin, ProcessOneSided)) {
-		log_error("%s: made for version %u of cpf.h, with a table of %u bytes: this is version %u: compile it again", log_safe(path),
-			  plugin->version, plugin->size, CPF_VERSION);
+		log_error(
+			"%s: made for version %u of cpf.h, with a table of %u bytes: this is version %u: compile it again",
+			log_safe(path), plugin->version, plugin->size, CPF_VERSION);
 		library_destroy(plugin);
 		return -EPROTO;
 	}
@@ -127,7 +132,8 @@ static int make_threads(struct sim *sim)
 		const struct def_thread *thread = &sim->d->threads[i];
 		const struct def_process *process = &sim->d->processes[thread->process];
 
-		threads[i] = (struct cpf_thread){ process->pid, thread->tid, process->rank, thread->name ? thread->name : "" };
+		threads[i] = (struct cpf_thread){ process->pid, thread->tid, process->rank,
+						  thread->name ? thread->name : "" };
 	}
 	sim->setup._threads = threads;
 	return 0;

@@ -3,8 +3,9 @@
  * lock.c - locks: who had it before.
  *
  * Who takes a lock waits for the one who had it before, and the order stays that of the recording. That order is
- * known once all threads have been fed up to then; so acquires are *settled* one chunk of the recording later. A release that
- * comes only after the next acquire was over (a lock for readers, a lock that another thread gives back) was not waited for.
+ * known once all threads have been fed up to then; so acquires are *settled* one chunk of the recording later. A
+ * release that comes only after the next acquire was over (a lock for readers, a lock that another thread gives back)
+ * was not waited for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +24,10 @@ struct lock {
 	UT_hash_handle hh;
 	struct lock_key key;
 	uint64_t number;
-	struct hold *last;       /* the latest that is settled */
+	struct hold *last; /* the latest that is settled */
 	struct hold *unsettled;
 	bool listed;
-	struct lock *next;       /* in locks.dirty */
+	struct lock *next; /* in locks.dirty */
 };
 
 struct locks {
@@ -62,7 +63,7 @@ void locks_close(struct sim *sim)
 			sim->threads[i].held = hold->next_held;
 			hold_leave(hold);
 		}
-	HASH_ITER(hh, sim->locks->table, lock, next) {
+	HASH_ITER (hh, sim->locks->table, lock, next) {
 		HASH_DEL(sim->locks->table, lock);
 		while (lock->unsettled) {
 			struct hold *hold = lock->unsettled;
@@ -105,7 +106,11 @@ static struct hold *take(struct sim *sim, struct lock *lock, const struct op *op
 
 	if (!hold)
 		return NULL;
-	*hold = (struct hold){ .lock = lock, .users = 2, .thread = op->thread, .taken = op->end, .next = lock->unsettled,
+	*hold = (struct hold){ .lock = lock,
+			       .users = 2,
+			       .thread = op->thread,
+			       .taken = op->end,
+			       .next = lock->unsettled,
 			       .next_held = thread->held };
 	thread->held = hold;
 	lock->unsettled = hold;

@@ -2,14 +2,14 @@
 /*
  * match.c - which receive is of which send.
  *
- * Messages between two processes with one communicator and tag arrive in the order in which they were sent, so the n-th send of
- * such a channel belongs to its n-th receive, in the order in which receives were *posted*. A receive from anybody is of no channel
- * until its status, or that of its wait, says who it was; receives posted after it that it might rob wait so
- * long. Where no status says it, it gets the earliest message that could have been its.
+ * Messages between two processes with one communicator and tag arrive in the order in which they were sent, so the n-th
+ * send of such a channel belongs to its n-th receive, in the order in which receives were *posted*. A receive from
+ * anybody is of no channel until its status, or that of its wait, says who it was; receives posted after it that it
+ * might rob wait so long. Where no status says it, it gets the earliest message that could have been its.
  *
  * Who is joined while he runs may receive what was sent before. No message is received before it was sent (one machine
- * has one clock), so at the beginning of a channel such receives are left alone, unless the sender was observed from its
- * start: then its clock is another, and the message is marked as going backwards.
+ * has one clock), so at the beginning of a channel such receives are left alone, unless the sender was observed from
+ * its start: then its clock is another, and the message is marked as going backwards.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,19 +31,21 @@ struct channel {
 	UT_hash_handle hh;
 	struct channel_key key;
 	struct mailbox *mailbox;
-	struct channel *next;    /* of the mailbox */
+	struct channel *next; /* of the mailbox */
 	struct halves sends, receives;
-	struct halves fresh;      /* fed since the last settling, in any order */
-	bool in_step;            /* a first pair was found */
-	bool pending;            /* in matcher.pending */
+	struct halves fresh; /* fed since the last settling, in any order */
+	bool in_step;        /* a first pair was found */
+	bool pending;        /* in matcher.pending */
 };
 
 /* All that comes to one process over one communicator. */
 struct mailbox {
 	UT_hash_handle hh;
-	struct { uint32_t comm, receiver; } key;
+	struct {
+		uint32_t comm, receiver;
+	} key;
 	struct channel *channels;
-	struct halves wild;       /* receives of no channel yet, in the order in which they were posted */
+	struct halves wild; /* receives of no channel yet, in the order in which they were posted */
 	struct mailbox *next_wild;
 	bool listed;
 };
@@ -51,8 +53,9 @@ struct mailbox {
 struct matcher {
 	struct channel *channels;
 	struct mailbox *mailboxes;
-	struct mailbox *wild;    /* those that had one */
-	struct channel **pending; size_t npending, pending_room; /* with receives that nothing was sent for yet */
+	struct mailbox *wild; /* those that had one */
+	struct channel **pending;
+	size_t npending, pending_room; /* with receives that nothing was sent for yet */
 };
 
 /* --- pairs --------------------------------------------------------------- */
@@ -148,8 +151,10 @@ static struct channel *channel_at(struct matcher *matcher, const struct channel_
 /* Whether a receive of no channel yet, posted before, may be the one that gets the next message of this one. */
 static bool may_be_robbed(const struct channel *channel, const struct half *receive)
 {
-	for (const struct half *wild = channel->mailbox->wild.first; wild && wild->start < receive->start; wild = wild->next)
-		if ((wild->partner == NO_INDEX || wild->partner == channel->key.sender) && (wild->tag < 0 || wild->tag == channel->key.tag))
+	for (const struct half *wild = channel->mailbox->wild.first; wild && wild->start < receive->start;
+	     wild = wild->next)
+		if ((wild->partner == NO_INDEX || wild->partner == channel->key.sender) &&
+		    (wild->tag < 0 || wild->tag == channel->key.tag))
 			return true;
 	return false;
 }
@@ -189,8 +194,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * Puts what was fed into the order of time: threads are fed one after the other, and several of a process may use one channel. qsort() is a merge
- * sort here, so calls of one thread with the same time keep their order.
+ * Puts what was fed into the order of time: threads are fed one after the other, and several of a process may use one
+ * channel. qsort() is a merge sort here, so calls of one thread with the same time keep their order.
  */
 static int sort_fresh(struct channel *channel)
 {
@@ -380,7 +385,8 @@ int match_feed(struct sim *sim, struct op *op, const struct span *span)
 	int error = 0;
 
 	switch (op->kind) {
-	case KIND_SEND: case KIND_EXCHANGE:
+	case KIND_SEND:
+	case KIND_EXCHANGE:
 		error = feed_send(sim, op, span);
 		if (error || op->kind == KIND_SEND)
 			break;
@@ -409,7 +415,8 @@ static struct channel *earliest(const struct mailbox *mailbox, const struct half
 	for (struct channel *channel = mailbox->channels; channel; channel = channel->next) {
 		const struct half *send = channel->sends.first;
 
-		if (!send || send->start > wild->end || (wild->partner != NO_INDEX && wild->partner != channel->key.sender) ||
+		if (!send || send->start > wild->end ||
+		    (wild->partner != NO_INDEX && wild->partner != channel->key.sender) ||
 		    (wild->tag >= 0 && wild->tag != channel->key.tag))
 			continue;
 		if (!best || send->start < best->sends.first->start)
@@ -430,7 +437,8 @@ static void settle_mailbox(struct sim *sim, struct mailbox *mailbox)
 			return; /* and whoever was posted later waits, too */
 		channel = wild->completed ? earliest(mailbox, wild) : NULL;
 		if (channel) {
-			if (settle_wild(sim, mailbox, wild, channel->key.sender, channel->key.tag) || sort_fresh(channel))
+			if (settle_wild(sim, mailbox, wild, channel->key.sender, channel->key.tag) ||
+			    sort_fresh(channel))
 				sim->error = -ENOMEM;
 			match_channel(sim, channel);
 		} else {
@@ -505,14 +513,14 @@ void match_close(struct sim *sim)
 	halves_forget(sim);
 	if (!sim->matcher)
 		return;
-	HASH_ITER(hh, sim->matcher->channels, channel, next_channel) {
+	HASH_ITER (hh, sim->matcher->channels, channel, next_channel) {
 		HASH_DEL(sim->matcher->channels, channel);
 		halves_free(&channel->sends);
 		halves_free(&channel->receives);
 		halves_free(&channel->fresh);
 		free(channel);
 	}
-	HASH_ITER(hh, sim->matcher->mailboxes, mailbox, next_mailbox) {
+	HASH_ITER (hh, sim->matcher->mailboxes, mailbox, next_mailbox) {
 		HASH_DEL(sim->matcher->mailboxes, mailbox);
 		halves_free(&mailbox->wild);
 		free(mailbox);

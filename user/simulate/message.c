@@ -2,7 +2,8 @@
 /*
  * message.c - halves of messages, and the queues that they wait in.
  *
- * Most live for a moment only, and there are as many as messages: those that nobody needs any more are kept for the next ones.
+ * Most live for a moment only, and there are as many as messages: those that nobody needs any more are kept for the
+ * next ones.
  */
 #include "simulate/message.h"
 
@@ -19,8 +20,16 @@ struct half *half_new(struct sim *sim, const struct op *op, bool is_send)
 	if (!half)
 		return NULL;
 	*half = (struct half){
-		.is_send = is_send, .thread = op->thread, .func = op->func, .start = op->start, .end = op->end, .wait_start = op->start,
-		.holds = 1, .begins = op->facts->begins, .sync = is_send && op->facts->sync, .completed = !op->facts->begins,
+		.is_send = is_send,
+		.thread = op->thread,
+		.func = op->func,
+		.start = op->start,
+		.end = op->end,
+		.wait_start = op->start,
+		.holds = 1,
+		.begins = op->facts->begins,
+		.sync = is_send && op->facts->sync,
+		.completed = !op->facts->begins,
 		.bytes = (is_send ? op->sent : op->received) > 0 ? (uint64_t)(is_send ? op->sent : op->received) : 0,
 	};
 	return half;

@@ -2,8 +2,8 @@
 /*
  * output.c - writes what was simulated: the same calls, at their new times.
  *
- * The definitions are those of the recording that was read; only where times stand in them they are others. Spans of a thread
- * keep their order and their numbers, for new times never go back.
+ * The definitions are those of the recording that was read; only where times stand in them they are others. Spans of a
+ * thread keep their order and their numbers, for new times never go back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,12 +82,13 @@ static int add_marks(struct sim *sim)
 	for (size_t i = 0; i < after->ncomms && !error; i++)
 		error = add_mark(sim, after->comms[i].process, &after->comms[i].since);
 	for (size_t i = 0; i < after->nwindows && !error; i++)
-		error = add_mark(sim, after->windows[i].process, &after->windows[i].from) ?:
-			add_mark(sim, after->windows[i].process, &after->windows[i].to);
+		error = add_mark(sim, after->windows[i].process, &after->windows[i].from)
+				?: add_mark(sim, after->windows[i].process, &after->windows[i].to);
 	for (size_t i = 0; i < after->nsteps && !error; i++) {
 		uint32_t thread = after->steps[i].thread;
 
-		error = add_mark(sim, thread < sim->d->nthreads ? sim->d->threads[thread].process : 0, &after->steps[i].time);
+		error = add_mark(sim, thread < sim->d->nthreads ? sim->d->threads[thread].process : 0,
+				 &after->steps[i].time);
 	}
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		if (sim->processes[i].nmarks)
@@ -111,7 +112,8 @@ static void move_marks(struct sim *sim, uint32_t index, uint64_t old, uint64_t n
 		else if (old - from_old == new - from_new || old == from_old)
 			*mark->time = from_new + (mark->old - from_old);
 		else
-			*mark->time = from_new + (uint64_t)((unsigned __int128)(mark->old - from_old) * (new - from_new) / (old - from_old));
+			*mark->time = from_new + (uint64_t)((unsigned __int128)(mark->old - from_old) *
+							    (new - from_new) / (old - from_old));
 	}
 	process->mark_old = old;
 	process->mark_new = new;
@@ -143,13 +145,15 @@ int output_item(struct sim *sim, uint32_t index, const struct item *item, uint64
 	if (sim->processes[sim->d->threads[index].process].nmarks)
 		move_marks(sim, index, item->time, time);
 	switch (item->type) {
-	case ITEM_START: case ITEM_BEGIN:
+	case ITEM_START:
+	case ITEM_BEGIN:
 		if (array_one_more(&lane->open, &lane->room, lane->nopen, sizeof(*lane->open)))
 			return -ENOMEM;
 		copy(&lane->open[lane->nopen].span, item);
 		lane->open[lane->nopen++].span.start = time;
 		return 0;
-	case ITEM_END: case ITEM_DONE:
+	case ITEM_END:
+	case ITEM_DONE:
 		return lane->nopen ? write_span(sim, &lane->open[--lane->nopen].span, time) : 0;
 	case ITEM_MOMENT:
 		copy(&span, item);
@@ -173,8 +177,10 @@ int output_open_after(struct sim *sim)
 	if (sim->options->output < 0)
 		return 0;
 	sim->after.run.command = NULL;
-	if (own(&sim->after.processes, d->nprocesses, sizeof(*d->processes)) || own(&sim->after.controls, d->ncontrols, sizeof(*d->controls)) ||
-	    own(&sim->after.comms, d->ncomms, sizeof(*d->comms)) || own(&sim->after.steps, d->nsteps, sizeof(*d->steps)) ||
+	if (own(&sim->after.processes, d->nprocesses, sizeof(*d->processes)) ||
+	    own(&sim->after.controls, d->ncontrols, sizeof(*d->controls)) ||
+	    own(&sim->after.comms, d->ncomms, sizeof(*d->comms)) ||
+	    own(&sim->after.steps, d->nsteps, sizeof(*d->steps)) ||
 	    own(&sim->after.windows, d->nwindows, sizeof(*d->windows)) || add_marks(sim))
 		return -ENOMEM;
 	if (asprintf(&sim->after.run.command, "%s | gaspbpf simulate --plugin %s", d->run.command ? d->run.command : "",
@@ -238,9 +244,15 @@ int output_finish(struct sim *sim)
 		sim->writer = NULL;
 	}
 	if (sim->options->output >= 0 && sim->d) {
-		struct { void *own; const void *shared; } arrays[] = {
-			{ sim->after.processes, sim->d->processes }, { sim->after.controls, sim->d->controls },
-			{ sim->after.comms, sim->d->comms }, { sim->after.steps, sim->d->steps }, { sim->after.run.command, sim->d->run.command },
+		struct {
+			void *own;
+			const void *shared;
+		} arrays[] = {
+			{ sim->after.processes, sim->d->processes },
+			{ sim->after.controls, sim->d->controls },
+			{ sim->after.comms, sim->d->comms },
+			{ sim->after.steps, sim->d->steps },
+			{ sim->after.run.command, sim->d->run.command },
 			{ sim->after.windows, sim->d->windows },
 		};
 

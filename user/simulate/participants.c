@@ -5,7 +5,8 @@
  * What the first reading found are places: a thread and what its operations say (a communicator, an object, nothing). A
  * communicator's number means the same in all processes. An object's address does not: where several threads of a
  * process use one, it is theirs; the others are taken together, for a process that uses several objects in another
- * order than the next one would hang. Operations that say nothing are those of the threads of a process, where several call them, else of all processes.
+ * order than the next one would hang. Operations that say nothing are those of the threads of a process, where several
+ * call them, else of all processes.
  *
  * The members of a job that was joined while it ran begin with different operations: some had already left the one in
  * which others still were. No member can leave a barrier before the last has come; so members are shifted
@@ -20,8 +21,8 @@
 #include "util/array.h"
 #include "util/log.h"
 
-#define SHIFTS 16            /* most operations by which members may differ at the beginning */
-#define LAG 64               /* most by which they may differ at the end */
+#define SHIFTS 16 /* most operations by which members may differ at the beginning */
+#define LAG 64    /* most by which they may differ at the end */
 
 /* --- which operations can be one ------------------------------------------------- */
 
@@ -39,7 +40,8 @@ static bool waits_for_all(const struct sim *sim, uint32_t func)
 }
 
 /* How badly b's operations fit to a's from the shift-th on; *compared: how many there are. */
-static unsigned misfits(const struct sim *sim, const struct operations *a, unsigned shift, const struct operations *b, unsigned *compared)
+static unsigned misfits(const struct sim *sim, const struct operations *a, unsigned shift, const struct operations *b,
+			unsigned *compared)
 {
 	unsigned bad = 0;
 
@@ -55,8 +57,10 @@ static unsigned misfits(const struct sim *sim, const struct operations *a, unsig
 	return bad;
 }
 
-/* How many of a's first operations are to be left out, so that the others are those of b. *bad of *of do not fit then. */
-static unsigned best_shift(const struct sim *sim, const struct operations *a, const struct operations *b, bool from_start, unsigned *bad, unsigned *of)
+/* How many of a's first operations are to be left out, so that the others are those of b. *bad of *of do not fit then.
+ */
+static unsigned best_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
+			   bool from_start, unsigned *bad, unsigned *of)
 {
 	unsigned best = 0, compared;
 
@@ -76,11 +80,12 @@ static unsigned best_shift(const struct sim *sim, const struct operations *a, co
 
 /* --- teams ------------------------------------------------------------------------- */
 
-#define TEAMS_MOST 256       /* that a thread's operations are compared with */
+#define TEAMS_MOST 256 /* that a thread's operations are compared with */
 
 /*
- * Operations that say nothing may be those of several teams: each thread of a process can have a team of its own, and processes that are no job have nothing to do with each
- * other. Who is in a team can be seen: nobody leaves a barrier before all have come, so the calls of a team have a moment in common each time.
+ * Operations that say nothing may be those of several teams: each thread of a process can have a team of its own, and
+ * processes that are no job have nothing to do with each other. Who is in a team can be seen: nobody leaves a barrier
+ * before all have come, so the calls of a team have a moment in common each time.
  */
 static bool may_meet(const struct sim *sim, const struct place *a, const struct place *b)
 {
@@ -241,11 +246,12 @@ static bool has_teams(struct place **places, size_t count)
 /* --- communicators that were not always told ------------------------------------- */
 
 /*
- * Who is in a communicator is not told of each of its handles: a short-lived one may be gone before anybody can look. Then its operations have its number
- * only, and some of a thread's have that and others more. They are those of the one communicator with that number that is known to have the thread's process in it.
- * With several of them it cannot be told whose operations they are.
+ * Who is in a communicator is not told of each of its handles: a short-lived one may be gone before anybody can look.
+ * Then its operations have its number only, and some of a thread's have that and others more. They are those of the one
+ * communicator with that number that is known to have the thread's process in it. With several of them it cannot be
+ * told whose operations they are.
  */
-#define KNOWN_MOST 64        /* communicators of one number */
+#define KNOWN_MOST 64 /* communicators of one number */
 
 static bool has_member(const struct sim *sim, const struct def_comm *comm, uint32_t process)
 {
@@ -288,7 +294,8 @@ static int by_number(const void *a, const void *b)
 
 static bool same_number(const struct place *a, const struct place *b)
 {
-	return a->key.scope == b->key.scope && a->key.model == b->key.model && COMM_NUMBER(a->key.value) == COMM_NUMBER(b->key.value);
+	return a->key.scope == b->key.scope && a->key.model == b->key.model &&
+	       COMM_NUMBER(a->key.value) == COMM_NUMBER(b->key.value);
 }
 
 static void find_communicators(const struct sim *sim, struct place **places, size_t count)
@@ -327,7 +334,8 @@ static void align(struct sim *sim, struct group *group)
 	}
 	for (size_t i = 0; i < group->nmembers; i++) {
 		struct member *member = &group->members[i];
-		const struct operations mine = { member->firsts, member->nfirsts }, others = { last->firsts, last->nfirsts };
+		const struct operations mine = { member->firsts, member->nfirsts },
+					others = { last->firsts, last->nfirsts };
 		unsigned bad, of;
 
 		member->skip = best_shift(sim, &mine, &others, from_start, &bad, &of);
@@ -374,7 +382,9 @@ static void rank_members(struct sim *sim, struct group *group)
 	for (size_t i = 0; i < group->nmembers; i++)
 		told &= group->members[i].self >= 0;
 	for (size_t i = 0; i < group->nmembers && !told; i++)
-		group->members[i].self = group->members[i].thread == NO_INDEX ? sim->processes[group->members[i].process].rank : -1;
+		group->members[i].self = group->members[i].thread == NO_INDEX
+						 ? sim->processes[group->members[i].process].rank
+						 : -1;
 	qsort(group->members, group->nmembers, sizeof(*group->members), by_self);
 	for (size_t i = 1; i < group->nmembers; i++)
 		distinct &= group->members[i].self != group->members[i - 1].self;
@@ -387,7 +397,8 @@ static void rank_members(struct sim *sim, struct group *group)
 	if (told && !distinct)
 		group->reliable = false;
 	/* Not all of them are in the recording. */
-	if (group->nmembers < group->size || (told && group->nmembers && group->members[group->nmembers - 1].self >= (int64_t)group->nmembers))
+	if (group->nmembers < group->size ||
+	    (told && group->nmembers && group->members[group->nmembers - 1].self >= (int64_t)group->nmembers))
 		group->reliable = false;
 }
 
@@ -396,13 +407,14 @@ static void find_seats(struct sim *sim)
 {
 	struct place *place, *next;
 
-	HASH_ITER(hh, sim->groups->places, place, next) {
+	HASH_ITER (hh, sim->groups->places, place, next) {
 		struct group *group = place->group;
 
 		for (size_t i = 0; group && i < group->nmembers; i++) {
 			const struct member *member = &group->members[i];
 
-			if (member->process == place->key.process && (member->thread == NO_INDEX || member->thread == place->key.thread)) {
+			if (member->process == place->key.process &&
+			    (member->thread == NO_INDEX || member->thread == place->key.thread)) {
 				place->member = i;
 				break;
 			}
@@ -429,7 +441,7 @@ static int name_comms(struct sim *sim)
 			group->comm = comm->number;
 		}
 	}
-	HASH_ITER(hh, sim->groups->comms, comm, next) {
+	HASH_ITER (hh, sim->groups->comms, comm, next) {
 		char *name;
 
 		if (comm->name)
@@ -508,7 +520,7 @@ int members_find(struct sim *sim)
 	int error = -ENOMEM;
 
 	if (places) {
-		HASH_ITER(hh, sim->groups->places, place, next)
+		HASH_ITER (hh, sim->groups->places, place, next)
 			places[n++] = place;
 		find_communicators(sim, places, count);
 		error = make_groups(sim, places, count);

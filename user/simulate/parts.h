@@ -4,9 +4,10 @@
  *
  * The recording's events (user/timeline) are fed thread by thread. What a thread does becomes a row of items: calls
  * and, between them, the program's own work. A call that may depend on other threads is an *operation*; what it
- * depends on is found from recorded times and order alone, when it is fed: messages are matched (match.c), collective operations put
- * together (group.c), locks handed on (lock.c). The schedule (schedule.c) then goes through each thread's items as far as all they
- * depend on is reached, asks the plug-in for ends (end_times.c), and writes the calls at their new times (output.c).
+ * depends on is found from recorded times and order alone, when it is fed: messages are matched (match.c), collective
+ * operations put together (group.c), locks handed on (lock.c). The schedule (schedule.c) then goes through each
+ * thread's items as far as all they depend on is reached, asks the plug-in for ends (end_times.c), and writes the calls
+ * at their new times (output.c).
  *
  * What an operation waits for does not depend on times, so several scenarios are computed in one go: what the
  * plug-in says, and, for the efficiencies, the ideal network with the recorded work and with the plug-in's.
@@ -28,30 +29,51 @@ struct times {
 /* --- what a probe means here (facts.c) --------------------------------- */
 
 enum kind {
-	KIND_NEST,       /* not an operation: what is inside counts, too */
-	KIND_ALONE,      /* nothing to do with other threads */
-	KIND_LOCAL,      /* a call of a parallel runtime that involves nobody else */
-	KIND_SEND, KIND_RECV, KIND_EXCHANGE,
+	KIND_NEST,  /* not an operation: what is inside counts, too */
+	KIND_ALONE, /* nothing to do with other threads */
+	KIND_LOCAL, /* a call of a parallel runtime that involves nobody else */
+	KIND_SEND,
+	KIND_RECV,
+	KIND_EXCHANGE,
 	KIND_WAIT,       /* completes what was begun before, or waits for something unknown */
 	KIND_COLLECTIVE, /* all of a group: collective operations and barriers */
 	KIND_NOTIFY,     /* begins a split barrier */
 	KIND_ONE_SIDED,
-	KIND_ACQUIRE, KIND_TRY, KIND_RELEASE
+	KIND_ACQUIRE,
+	KIND_TRY,
+	KIND_RELEASE
 };
 
-enum want { WANT_PEER_OUT, WANT_PEER_IN, WANT_TAG_OUT, WANT_TAG_IN, WANT_COMM, WANT_ROOT, WANT_REQUEST, WANT_LOCK, WANT_OBJECT,
-	    WANT_SELF, WANT_DONE, WANT_ERROR, WANT_TASK, WANT_WORKER, WANT_NUMBER /* of requests */, WANT_INDEX, WANTS };
+enum want {
+	WANT_PEER_OUT,
+	WANT_PEER_IN,
+	WANT_TAG_OUT,
+	WANT_TAG_IN,
+	WANT_COMM,
+	WANT_ROOT,
+	WANT_REQUEST,
+	WANT_LOCK,
+	WANT_OBJECT,
+	WANT_SELF,
+	WANT_DONE,
+	WANT_ERROR,
+	WANT_TASK,
+	WANT_WORKER,
+	WANT_NUMBER /* of requests */,
+	WANT_INDEX,
+	WANTS
+};
 
 struct facts {
 	enum kind kind;
-	bool begins;             /* returns at once; a wait ends it */
-	bool task;               /* pieces of it go to ProcessTask */
-	bool sync;               /* a send that waits for its receiver */
-	bool test;               /* a wait that may fail */
-	bool split;              /* a wait that ends what a notify of its model began */
-	bool global_locks;       /* the same lock in all processes */
+	bool begins;       /* returns at once; a wait ends it */
+	bool task;         /* pieces of it go to ProcessTask */
+	bool sync;         /* a send that waits for its receiver */
+	bool test;         /* a wait that may fail */
+	bool split;        /* a wait that ends what a notify of its model began */
+	bool global_locks; /* the same lock in all processes */
 	uint32_t func, model;
-	uint32_t fence;          /* enum cpf_one_sided_kind */
+	uint32_t fence; /* enum cpf_one_sided_kind */
 	struct prepared_value *wants[WANTS];
 	unsigned nwants[WANTS];
 	struct payload_plan *payload;
@@ -67,31 +89,31 @@ struct op;
  */
 struct half {
 	struct half *next, *before; /* in its channel's queue */
-	struct half *other;      /* NULL: not matched */
+	struct half *other;         /* NULL: not matched */
 	bool is_send, queued;
-	bool alone;              /* no other half will come */
-	bool sync;               /* a send that does not end before its receiver has come */
-	bool begins;             /* a wait ends it */
-	bool completed;          /* a receive whose end is known: its own, or its wait's */
-	bool reached;            /* new_start is final */
-	bool asked;              /* new_end is final */
-	bool backwards;          /* on a receive: it ended before it was sent */
+	bool alone;     /* no other half will come */
+	bool sync;      /* a send that does not end before its receiver has come */
+	bool begins;    /* a wait ends it */
+	bool completed; /* a receive whose end is known: its own, or its wait's */
+	bool reached;   /* new_start is final */
+	bool asked;     /* new_end is final */
+	bool backwards; /* on a receive: it ended before it was sent */
 	unsigned holds;
 	uint32_t thread, func, comm, partner; /* partner: process */
-	const struct def_comm *members; /* of the communicator; NULL: not known */
+	const struct def_comm *members;       /* of the communicator; NULL: not known */
 	int32_t tag;
 	uint64_t bytes;
-	uint64_t start, end;     /* recorded: of the send; of a receive the post and its end */
-	uint64_t wait_start;     /* recorded: of the receive, or of the wait for it */
+	uint64_t start, end; /* recorded: of the send; of a receive the post and its end */
+	uint64_t wait_start; /* recorded: of the receive, or of the wait for it */
 	struct times new_start, new_end;
-	struct op *waiting;      /* that can go on when the other half is reached */
+	struct op *waiting; /* that can go on when the other half is reached */
 };
 
 /* Something begun that a wait ends. */
 struct request {
 	struct request *next, *before; /* of the process, in the order in which they were begun */
 	int64_t handle;
-	bool known;              /* the handle is */
+	bool known; /* the handle is */
 	uint32_t thread;
 	struct half *halves[2];
 	struct instance *instance;
@@ -102,12 +124,12 @@ struct group;
 
 struct participant {
 	bool fed, reached;
-	bool decided;            /* new_end is final; one that comes when the others have given up waiting has none */
+	bool decided; /* new_end is final; one that comes when the others have given up waiting has none */
 	uint32_t thread, func;
 	uint64_t sent, received;
-	uint64_t start, end;     /* recorded */
+	uint64_t start, end; /* recorded */
 	struct times new_start, new_end;
-	struct op *op;           /* that waits; NULL: it went on (a collective operation that was only begun) */
+	struct op *op; /* that waits; NULL: it went on (a collective operation that was only begun) */
 };
 
 /* One collective operation. */
@@ -117,8 +139,8 @@ struct instance {
 	uint64_t number;
 	unsigned expected, fed, reached, users;
 	uint32_t func;
-	int64_t root;            /* participant; -1: none or unknown */
-	bool done, begun;        /* begun: no one waits in the call itself */
+	int64_t root;                  /* participant; -1: none or unknown */
+	bool done, begun;              /* begun: no one waits in the call itself */
 	uint64_t latest, earliest_end; /* recorded: last start, first end */
 	struct participant members[];
 };
@@ -127,17 +149,17 @@ struct lock;
 
 /* One time that a thread has a lock. */
 struct hold {
-	struct hold *previous;   /* who had it before; NULL: unknown */
+	struct hold *previous; /* who had it before; NULL: unknown */
 	struct lock *lock;
 	unsigned users;
 	bool settled, released_fed, released;
 	uint32_t thread;
-	uint64_t taken;          /* recorded end of the acquire */
-	uint64_t release;        /* recorded start of the release */
+	uint64_t taken;   /* recorded end of the acquire */
+	uint64_t release; /* recorded start of the release */
 	struct times new_release;
-	struct op *next_op;      /* who waits for the release */
-	struct hold *next;       /* unsettled ones of the lock */
-	struct hold *next_held;  /* by the thread */
+	struct op *next_op;     /* who waits for the release */
+	struct hold *next;      /* unsettled ones of the lock */
+	struct hold *next_held; /* by the thread */
 };
 
 struct op {
@@ -145,16 +167,20 @@ struct op {
 	enum kind kind;
 	bool reached;
 	uint32_t thread, func, probe;
-	uint64_t start, end;     /* recorded */
+	uint64_t start, end; /* recorded */
 	struct times new_start, new_end;
-	int64_t sent, received;  /* bytes; -1 unknown */
+	int64_t sent, received; /* bytes; -1 unknown */
 	struct half *send, *recv;
-	struct half **halves; unsigned nhalves; /* of a wait: what it ends */
-	struct instance *instance; unsigned member;
-	struct instance **instances; unsigned *members; unsigned ninstances; /* of a wait */
-	uint64_t last;           /* recorded, of a wait: the last start that it waited for */
-	struct hold *hold;       /* taken here, or given back here */
-	int64_t target;          /* process; -1 */
+	struct half **halves;
+	unsigned nhalves; /* of a wait: what it ends */
+	struct instance *instance;
+	unsigned member;
+	struct instance **instances;
+	unsigned *members;
+	unsigned ninstances; /* of a wait */
+	uint64_t last;       /* recorded, of a wait: the last start that it waited for */
+	struct hold *hold;   /* taken here, or given back here */
+	int64_t target;      /* process; -1 */
 	uint64_t lock_number;
 	const struct facts *facts;
 };
@@ -163,10 +189,10 @@ enum item_type { ITEM_START, ITEM_END, ITEM_MOMENT, ITEM_GAP, ITEM_BEGIN, ITEM_D
 
 /* In a thread's row; a span, cut to its words, or a gap follows. */
 struct item {
-	uint64_t time;           /* recorded */
+	uint64_t time; /* recorded */
 	struct op *op;
 	uint8_t type, lane;
-	uint16_t extra;          /* bytes that follow */
+	uint16_t extra; /* bytes that follow */
 };
 
 struct row {
@@ -175,7 +201,7 @@ struct row {
 };
 
 struct open_span {
-	struct span span;        /* with its new start */
+	struct span span; /* with its new start */
 };
 
 struct lane_out {
@@ -185,22 +211,25 @@ struct lane_out {
 
 struct sim_thread {
 	struct row row;
-	bool noting;             /* the first reading is inside of an operation */
-	struct op *feeding;      /* the operation that the events being fed are inside of */
+	bool noting;        /* the first reading is inside of an operation */
+	struct op *feeding; /* the operation that the events being fed are inside of */
 	unsigned feeding_lane, feeding_level;
 	struct hold *held;
-	struct instance *notified; unsigned notified_member; /* a split barrier that it has begun */
-	uint64_t begin;          /* recorded: what is known of it begins */
-	uint64_t fed;            /* recorded: so far it has been fed */
+	struct instance *notified;
+	unsigned notified_member; /* a split barrier that it has begun */
+	uint64_t begin;           /* recorded: what is known of it begins */
+	uint64_t fed;             /* recorded: so far it has been fed */
 	bool fed_any, queued, begun;
-	struct op *at;           /* the operation it is in, or waits in */
-	uint64_t old;            /* recorded time up to which it is simulated */
-	struct times now;        /* the same, new */
-	uint32_t *nest; size_t nnest, nest_room; /* functions and tasks in progress: probes */
-	uint64_t *tasks; int64_t *workers;       /* and what they are of, as far as told */
+	struct op *at;    /* the operation it is in, or waits in */
+	uint64_t old;     /* recorded time up to which it is simulated */
+	struct times now; /* the same, new */
+	uint32_t *nest;
+	size_t nnest, nest_room; /* functions and tasks in progress: probes */
+	uint64_t *tasks;
+	int64_t *workers; /* and what they are of, as far as told */
 	struct lane_out lanes[TIMELINE_LANES];
-	bool lossy_gap;          /* the next piece of work is not traced */
-	bool takes_part;         /* it has operations that depend on others */
+	bool lossy_gap;                /* the next piece of work is not traced */
+	bool takes_part;               /* it has operations that depend on others */
 	uint64_t useful, useful_after; /* ns */
 };
 
@@ -212,13 +241,14 @@ struct moment {
 
 struct sim_process {
 	long rank;
-	uint32_t job;            /* ranks are numbered within */
-	bool from_start;         /* its runtime's beginning was seen */
-	bool lossy;              /* calls are missing: its messages and collective operations cannot be matched */
-	uint32_t first_thread;   /* NO_INDEX: none */
+	uint32_t job;          /* ranks are numbered within */
+	bool from_start;       /* its runtime's beginning was seen */
+	bool lossy;            /* calls are missing: its messages and collective operations cannot be matched */
+	uint32_t first_thread; /* NO_INDEX: none */
 	struct request *requests, *last_request;
 	size_t nrequests;
-	struct moment *marks; size_t nmarks, marks_room, next_mark; /* in the order of time */
+	struct moment *marks;
+	size_t nmarks, marks_room, next_mark; /* in the order of time */
 	uint64_t mark_old, mark_new;
 };
 
@@ -231,19 +261,21 @@ struct sim {
 	const struct simulation *options;
 	struct recording *recording;
 	const struct definitions *d;
-	struct facts *facts;     /* by probe */
-	struct cpf_function *functions; size_t nfunctions;
+	struct facts *facts; /* by probe */
+	struct cpf_function *functions;
+	size_t nfunctions;
 	struct sim_thread *threads;
 	struct sim_process *processes;
 	struct cpf_plugin *plugins[SCENARIOS];
 	struct cpf_plugin *original; /* what cpf_create() gave; plugins[AS_TOLD] is a copy of its table */
 	struct cpf_setup setup;
-	bool foreign;            /* plugins[AS_TOLD] comes from a file */
+	bool foreign; /* plugins[AS_TOLD] comes from a file */
 	struct progress *progress;
-	uint32_t *ready; size_t nready; /* threads */
-	size_t queued_bytes;     /* of all rows */
-	uint64_t settled;        /* recorded: all that ended before has been fed */
-	uint64_t latest;         /* recorded: largest end fed */
+	uint32_t *ready;
+	size_t nready;       /* threads */
+	size_t queued_bytes; /* of all rows */
+	uint64_t settled;    /* recorded: all that ended before has been fed */
+	uint64_t latest;     /* recorded: largest end fed */
 	bool all_fed;
 	struct op *free_ops;
 	struct half *free_halves;
@@ -272,15 +304,18 @@ static inline bool span_returned(const struct span *span)
 /* group.c: who takes part in what. Reads the whole recording once. */
 int groups_open(struct sim *sim);
 /* Which process is rank `rank` of the communicator; NO_INDEX: unknown. */
-uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span, int64_t rank);
+uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span,
+			int64_t rank);
 /* The same for a half's communicator. */
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank);
 const struct def_comm *groups_members(struct sim *sim, const struct span *span);
 /* The communicator's number for plug-ins; CPF_NONE: unknown. */
 uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span);
-/* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known. */
+/* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known.
+ */
 int groups_join(struct sim *sim, struct op *op, const struct span *span);
-/* One of which only the call was seen, not its end: the others go on without it, and it is counted as not complete. 0 or -ENOMEM. */
+/* One of which only the call was seen, not its end: the others go on without it, and it is counted as not complete. 0
+ * or -ENOMEM. */
 int groups_pass(struct sim *sim, const struct span *span);
 void groups_close(struct sim *sim);
 void instance_leave(struct sim *sim, struct instance *instance);
@@ -338,7 +373,8 @@ int ask_alone(struct sim *sim, struct op *op);
 int ask_send(struct sim *sim, struct op *op);
 /* A message both of whose starts are final: sets the new_end of the halves that are asked for. */
 int ask_message(struct sim *sim, struct half *send, struct half *receive, bool set_send, bool set_receive);
-/* A wait's op->last, out of these receives and synchronous sends and of its collective operations; before ask_wait() and ask_split(). */
+/* A wait's op->last, out of these receives and synchronous sends and of its collective operations; before ask_wait()
+ * and ask_split(). */
 void ask_wait_for(struct sim *sim, struct op *op, struct half **halves, unsigned count);
 /* A wait for these receives and synchronous sends: the new_end of each, and of the wait. */
 int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count);
@@ -353,14 +389,34 @@ bool ask_synchronous(struct sim *sim, const struct half *send);
 int host_open(struct sim *sim);
 void host_finalize(struct sim *sim);
 void host_close(struct sim *sim);
-enum callback { IN_NOTHING, IN_CREATE, IN_SETUP, IN_INITIALIZE, IN_FINALIZE, IN_DESTROY, IN_FUNCTION, IN_NON_TRACING, IN_MPI, IN_COLLOP, IN_P2P,
-		IN_SEND, IN_WAIT, IN_ONE_SIDED, IN_LOCK, IN_SPLIT, IN_TASK, IN_UNMATCHED, IN_SYNCHRONOUS, CALLBACKS };
+enum callback {
+	IN_NOTHING,
+	IN_CREATE,
+	IN_SETUP,
+	IN_INITIALIZE,
+	IN_FINALIZE,
+	IN_DESTROY,
+	IN_FUNCTION,
+	IN_NON_TRACING,
+	IN_MPI,
+	IN_COLLOP,
+	IN_P2P,
+	IN_SEND,
+	IN_WAIT,
+	IN_ONE_SIDED,
+	IN_LOCK,
+	IN_SPLIT,
+	IN_TASK,
+	IN_UNMATCHED,
+	IN_SYNCHRONOUS,
+	CALLBACKS
+};
 extern const char *const callback_names[CALLBACKS];
 /* Shared with the process that watches. */
 struct progress {
-	volatile uint32_t in;    /* enum callback */
-	volatile uint64_t calls; /* into the plug-in */
-	volatile uint32_t broken;/* a rule was broken, and said */
+	volatile uint32_t in;     /* enum callback */
+	volatile uint64_t calls;  /* into the plug-in */
+	volatile uint32_t broken; /* a rule was broken, and said */
 };
 
 /* builtin.c, dimemas.c */

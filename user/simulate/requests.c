@@ -2,8 +2,8 @@
 /*
  * requests.c - what was begun, and the calls that end it.
  *
- * A wait names requests by their handles, and a handle is used again once its request is complete: so the latest one begun
- * under it is meant. A wait for more of them than a call carries ends the thread's latest ones.
+ * A wait names requests by their handles, and a handle is used again once its request is complete: so the latest one
+ * begun under it is meant. A wait for more of them than a call carries ends the thread's latest ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -163,7 +163,8 @@ static int complete_handle(struct sim *sim, struct op *op, const struct span *sp
 }
 
 /* Those of the requests that the call says have been completed. */
-static int complete_indices(struct sim *sim, struct op *op, const struct span *span, const int64_t *handles, unsigned count)
+static int complete_indices(struct sim *sim, struct op *op, const struct span *span, const int64_t *handles,
+			    unsigned count)
 {
 	const struct facts *facts = op->facts;
 	struct sent_words sent = span_words(span);

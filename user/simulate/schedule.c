@@ -2,11 +2,11 @@
 /*
  * schedule.c - the simulation itself: each thread as far as all it depends on is reached.
  *
- * Events are fed chunk by chunk into a row of items for each thread; then the threads run. A thread goes on until it comes to
- * an operation whose partners have not come to where it needs them, and is woken when they have. Whatever an
- * operation waits for began, in the recording, before the operation ended; so there is always somebody who can go on, but for
- * clocks that differ, calls that were lost, and partners that were not recorded. Where nobody can, the one whose
- * operation ended first in the recording goes on as recorded, and that is counted.
+ * Events are fed chunk by chunk into a row of items for each thread; then the threads run. A thread goes on until it
+ * comes to an operation whose partners have not come to where it needs them, and is woken when they have. Whatever an
+ * operation waits for began, in the recording, before the operation ended; so there is always somebody who can go on,
+ * but for clocks that differ, calls that were lost, and partners that were not recorded. Where nobody can, the one
+ * whose operation ended first in the recording goes on as recorded, and that is counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -162,8 +162,8 @@ static int end_point_to_point(struct sim *sim, struct op *op)
 	if (receive && receive->alone)
 		error = ask_unmatched(sim, op);
 	else if (receive && !receive->asked)
-		error = ask_message(sim, receive->other, receive, receive->other->sync && !receive->other->begins &&
-				    !receive->other->asked, true);
+		error = ask_message(sim, receive->other, receive,
+				    receive->other->sync && !receive->other->begins && !receive->other->asked, true);
 	if (send && !send->alone && !send->asked && !error) {
 		struct half *other = send->other;
 		bool both = !other->begins && !other->asked;
@@ -223,7 +223,8 @@ static int end_wait(struct sim *sim, struct op *op)
 static int end_op(struct sim *sim, struct op *op)
 {
 	switch (op->kind) {
-	case KIND_ALONE: case KIND_LOCAL:
+	case KIND_ALONE:
+	case KIND_LOCAL:
 		return ask_alone(sim, op);
 	case KIND_SEND:
 		if (op->send && op->send->asked && !op->send->sync) {
@@ -236,11 +237,13 @@ static int end_op(struct sim *sim, struct op *op)
 			return op->send ? 0 : ask_alone(sim, op);
 		}
 		return end_point_to_point(sim, op);
-	case KIND_RECV: case KIND_EXCHANGE:
+	case KIND_RECV:
+	case KIND_EXCHANGE:
 		return op->facts->begins ? ask_alone(sim, op) : end_point_to_point(sim, op);
 	case KIND_WAIT:
 		return end_wait(sim, op);
-	case KIND_COLLECTIVE: case KIND_NOTIFY: {
+	case KIND_COLLECTIVE:
+	case KIND_NOTIFY: {
 		int error;
 
 		if (op->facts->begins || op->kind == KIND_NOTIFY)
@@ -303,8 +306,11 @@ static int nest(struct sim *sim, struct sim_thread *thread, const struct span *s
 			return -ENOMEM;
 	}
 	thread->nest[thread->nnest] = span->probe;
-	thread->tasks[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_TASK, span, &number) ? (uint64_t)number : 0;
-	thread->workers[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_WORKER, span, &number) ? number : -1;
+	thread->tasks[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_TASK, span, &number)
+					       ? (uint64_t)number
+					       : 0;
+	thread->workers[thread->nnest] = fact_number(&sim->facts[span->probe], WANT_WORKER, span, &number) ? number
+													   : -1;
 	thread->nnest++;
 	return 0;
 }
@@ -500,7 +506,9 @@ static int run_out(struct sim *sim, uint32_t index)
 
 int schedule_run(struct sim *sim)
 {
-	struct timeline_ops ops = { .event = feed_event, .gap = feed_gap, .control = feed_control, .progress = after_chunk, .context = sim };
+	struct timeline_ops ops = {
+		.event = feed_event, .gap = feed_gap, .control = feed_control, .progress = after_chunk, .context = sim
+	};
 	int error;
 
 	sim->ready = calloc(sim->d->nthreads + 1, sizeof(*sim->ready));

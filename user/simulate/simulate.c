@@ -2,9 +2,10 @@
 /*
  * simulate.c - a simulation as a whole, in a process of its own.
  *
- * A plug-in is somebody's code, and a recording somebody's file; who calls may be root. So the files are opened here, and a
- * child that has given up all privileges reads, simulates and writes. The parent watches: a plug-in that does not come back from a
- * function is killed after a while, a crash is told with the function that it happened in, and ^C ends both.
+ * A plug-in is somebody's code, and a recording somebody's file; who calls may be root. So the files are opened here,
+ * and a child that has given up all privileges reads, simulates and writes. The parent watches: a plug-in that does not
+ * come back from a function is killed after a while, a crash is told with the function that it happened in, and ^C ends
+ * both.
  */
 #include "simulate/simulate.h"
 
@@ -39,7 +40,8 @@ static void note_losses(struct sim *sim)
 
 		if (!(sum->lost + sum->summed + sum->skipped))
 			continue;
-		if (kind != KIND_SEND && kind != KIND_RECV && kind != KIND_EXCHANGE && kind != KIND_COLLECTIVE && kind != KIND_NOTIFY)
+		if (kind != KIND_SEND && kind != KIND_RECV && kind != KIND_EXCHANGE && kind != KIND_COLLECTIVE &&
+		    kind != KIND_NOTIFY)
 			continue;
 		sim->counts.lossy += !process->lossy;
 		process->lossy = true;
@@ -61,7 +63,9 @@ static int open_parts(struct sim *sim)
 		uint32_t *first = &sim->processes[d->threads[i].process].first_thread;
 		bool main = d->threads[i].tid == process->pid;
 
-		sim->threads[i].begin = !main ? UINT64_MAX : process->start > d->run.start ? process->start : d->run.start;
+		sim->threads[i].begin = !main                           ? UINT64_MAX
+					: process->start > d->run.start ? process->start
+									: d->run.start;
 		if (*first == NO_INDEX || main)
 			*first = i;
 	}
@@ -126,7 +130,8 @@ static int simulate_here(const struct simulation *options, struct progress *prog
 	return error;
 }
 
-static void child(const struct simulation *options, const struct caller *caller, struct progress *progress, pid_t parent)
+static void child(const struct simulation *options, const struct caller *caller, struct progress *progress,
+		  pid_t parent)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	sigset_t none;
@@ -204,22 +209,24 @@ static int watch(const struct simulation *options, pid_t pid, const struct progr
 			if (stopped)
 				log_error("%s: stopped in %s", log_safe(options->plugin), in);
 			else
-				log_error("%s: %s has not come back for %s: it was ended; --patience allows more", log_safe(options->plugin),
-					  in, format_time(text, options->patience));
+				log_error("%s: %s has not come back for %s: it was ended; --patience allows more",
+					  log_safe(options->plugin), in, format_time(text, options->patience));
 			return stopped ? -EINTR : -ETIMEDOUT;
 		}
 		sigtimedwait(&child_ends, NULL, &pause);
 	}
 	if (WIFSIGNALED(status)) {
 		if (progress->in)
-			log_error("%s: killed by signal %d (%s) in %s: correct the plug-in", log_safe(options->plugin), WTERMSIG(status),
-				  strsignal(WTERMSIG(status)), callback_name(progress));
+			log_error("%s: killed by signal %d (%s) in %s: correct the plug-in", log_safe(options->plugin),
+				  WTERMSIG(status), strsignal(WTERMSIG(status)), callback_name(progress));
 		else
-			log_error("simulate: ended by signal %d (%s) outside of the plug-in", WTERMSIG(status), strsignal(WTERMSIG(status)));
+			log_error("simulate: ended by signal %d (%s) outside of the plug-in", WTERMSIG(status),
+				  strsignal(WTERMSIG(status)));
 		return -EFAULT;
 	}
 	if (progress->in && !progress->broken && WEXITSTATUS(status) != 1)
-		log_error("%s: %s ended the process with status %d", log_safe(options->plugin), callback_name(progress), WEXITSTATUS(status));
+		log_error("%s: %s ended the process with status %d", log_safe(options->plugin), callback_name(progress),
+			  WEXITSTATUS(status));
 	else if (progress->in && !progress->broken && progress->in != IN_CREATE)
 		log_error("%s: %s ended the process", log_safe(options->plugin), callback_name(progress));
 	return WEXITSTATUS(status) || progress->in ? -ECANCELED : 0;
@@ -227,7 +234,8 @@ static int watch(const struct simulation *options, pid_t pid, const struct progr
 
 int simulate(const struct simulation *options, const struct caller *caller)
 {
-	struct progress *progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct progress *progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+					 -1, 0);
 	static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = stop };
 	sigset_t all, before, wanted;
@@ -250,7 +258,9 @@ int simulate(const struct simulation *options, const struct caller *caller)
 	sigaddset(&wanted, SIGCHLD);
 	sigprocmask(SIG_SETMASK, &wanted, NULL);
 	if (error)
-		log_error("simulate: no process can be made: %s: look at the limits (ulimit -u) and at what else runs, and try again", strerror(-error));
+		log_error(
+			"simulate: no process can be made: %s: look at the limits (ulimit -u) and at what else runs, and try again",
+			strerror(-error));
 	else
 		error = watch(options, pid, progress);
 	munmap(progress, sizeof(*progress));

@@ -14,14 +14,14 @@
 #include "util/files.h"
 
 struct simulation {
-	const char *path;        /* of the recording, for messages */
-	int input;               /* the same, open for reading */
-	int output;              /* an empty file for the result; -1: none is wanted */
+	const char *path; /* of the recording, for messages */
+	int input;        /* the same, open for reading */
+	int output;       /* an empty file for the result; -1: none is wanted */
 	const char *output_name;
-	const char *plugin;      /* a built-in's name, or a path with a slash in it */
-	char **parameters;       /* "name=value" */
+	const char *plugin; /* a built-in's name, or a path with a slash in it */
+	char **parameters;  /* "name=value" */
 	size_t nparameters;
-	uint64_t patience;       /* ns that one call into the plug-in may take; 0: any time */
+	uint64_t patience; /* ns that one call into the plug-in may take; 0: any time */
 	bool json;
 };
 

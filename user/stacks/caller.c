@@ -2,10 +2,11 @@
 /*
  * caller.c - the arguments of a call that began before anybody watched.
  *
- * By now the registers that arguments come in have been used for other things. But the instructions before the call are known, and say where the
- * caller took each from: a constant, an address, a register that calls keep (which unwinding gives back), or its stack frame. So
- * this reads the straight piece of code before the call backwards. What it takes from registers that calls keep and from constants is
- * certain. What was in memory is certain only where nothing can have written there since: read-only memory, or a place in the frame of which no address is taken, neither of it nor
+ * By now the registers that arguments come in have been used for other things. But the instructions before the call are
+ * known, and say where the caller took each from: a constant, an address, a register that calls keep (which unwinding
+ * gives back), or its stack frame. So this reads the straight piece of code before the call backwards. What it takes
+ * from registers that calls keep and from constants is certain. What was in memory is certain only where nothing can
+ * have written there since: read-only memory, or a place in the frame of which no address is taken, neither of it nor
  * of anything below it. All else is likely, or unknown.
  *
  * The call must be shown to lead to the function: a jump at the end of another function leaves no trace on the stack.
@@ -19,7 +20,7 @@
 #include "util/disassembler.h"
 
 #define FUNCTION_MOST (64u << 10)
-#define STEPS_MOST 24   /* moves that one value is followed through */
+#define STEPS_MOST 24 /* moves that one value is followed through */
 #define PLT_BYTES 16
 
 /* DWARF's numbers of rdi rsi rdx rcx r8 r9. */
@@ -31,11 +32,11 @@ struct code {
 	const struct stack_frame *caller; /* whose code it is */
 	csh capstone;
 	cs_insn *instructions;
-	size_t count;          /* up to the call, it included */
-	size_t all;            /* of the whole function */
-	size_t block;          /* the first of the piece without a branch into it that ends with the call */
-	bool jumps;            /* the function jumps to places that are not in its instructions */
-	uint64_t start;        /* of the function, as the process sees it */
+	size_t count;   /* up to the call, it included */
+	size_t all;     /* of the whole function */
+	size_t block;   /* the first of the piece without a branch into it that ends with the call */
+	bool jumps;     /* the function jumps to places that are not in its instructions */
+	uint64_t start; /* of the function, as the process sees it */
 };
 
 /* DWARF's number of the whole register that this one is a part of; -1: none of the sixteen. */
@@ -44,14 +45,22 @@ static int whole_register(unsigned reg)
 	static const struct {
 		uint16_t parts[5];
 	} all[16] = {
-		{ { X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH } }, { { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH } },
-		{ { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH } }, { { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH } },
-		{ { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } }, { { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
-		{ { X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL } }, { { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL } },
-		{ { X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B } }, { { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B } },
-		{ { X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B } }, { { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B } },
-		{ { X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B } }, { { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B } },
-		{ { X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B } }, { { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B } },
+		{ { X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH } },
+		{ { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH } },
+		{ { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH } },
+		{ { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH } },
+		{ { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } },
+		{ { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
+		{ { X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL } },
+		{ { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL } },
+		{ { X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B } },
+		{ { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B } },
+		{ { X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B } },
+		{ { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B } },
+		{ { X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B } },
+		{ { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B } },
+		{ { X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B } },
+		{ { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B } },
 	};
 
 	for (int i = 0; reg && i < 16; i++)
@@ -105,17 +114,20 @@ static size_t instruction_at(const cs_insn *instructions, size_t count, uint64_t
 	return count;
 }
 
-/* A jump that leaves the function may be to a part of it that was put elsewhere, and from there others may come back. */
+/* A jump that leaves the function may be to a part of it that was put elsewhere, and from there others may come back.
+ */
 static bool leaves_for_part(const struct code *c, const cs_insn *insn, uint64_t target)
 {
 	uint64_t offset;
 	struct image *image = stack_image(c->space, target, &offset);
 	const struct symbol *symbol = image ? image_symbol_at(image, offset) : NULL;
 
-	return insn->id != X86_INS_JMP || !image || (symbol && (symbol->offset != offset || strstr(symbol->name, ".cold")));
+	return insn->id != X86_INS_JMP || !image ||
+	       (symbol && (symbol->offset != offset || strstr(symbol->name, ".cold")));
 }
 
-/* Where the piece without a branch into it begins; also whether branches are unknown. All of the function is looked at. */
+/* Where the piece without a branch into it begins; also whether branches are unknown. All of the function is looked at.
+ */
 static void find_block(struct code *c)
 {
 	const cs_insn *all = c->instructions;
@@ -195,7 +207,8 @@ static uint64_t follow_stub(const struct code *c, uint64_t address)
 	for (size_t i = 0; i < count; i++) {
 		const cs_x86 *x86 = &insn[i].detail->x86;
 
-		if (insn[i].id == X86_INS_JMP && x86->operands[0].type == X86_OP_MEM && x86->operands[0].mem.base == X86_REG_RIP)
+		if (insn[i].id == X86_INS_JMP && x86->operands[0].type == X86_OP_MEM &&
+		    x86->operands[0].mem.base == X86_REG_RIP)
 			read_relative(c, &insn[i], x86->operands[0].mem.disp, &target);
 		if (insn[i].id != X86_INS_ENDBR64)
 			break;
@@ -205,7 +218,8 @@ static uint64_t follow_stub(const struct code *c, uint64_t address)
 	return target;
 }
 
-/* Where the call leads; 0: not known. A call of this very function through a table of addresses leads past the table. */
+/* Where the call leads; 0: not known. A call of this very function through a table of addresses leads past the table.
+ */
 static uint64_t call_target(const struct code *c)
 {
 	const cs_insn *call = &c->instructions[c->count - 1];
@@ -244,7 +258,8 @@ static bool may_be_reached(const struct code *c, int base, int64_t displacement)
 		const cs_insn *insn = &c->instructions[i];
 		const cs_x86_op *to = &insn->detail->x86.operands[0], *from = &insn->detail->x86.operands[1];
 
-		if (insn->id == X86_INS_LEA && whole_register(from->mem.base) == base && (from->mem.index || from->mem.disp <= displacement))
+		if (insn->id == X86_INS_LEA && whole_register(from->mem.base) == base &&
+		    (from->mem.index || from->mem.disp <= displacement))
 			return true;
 		if (insn->id == X86_INS_MOV && from->type == X86_OP_REG && whole_register(from->reg) == base &&
 		    (to->type != X86_OP_REG || whole_register(to->reg) != REGISTER_SP))
@@ -283,7 +298,8 @@ static struct found from_memory(const struct code *c, size_t at, const cs_x86_op
 		found.certain = is_read_only(c, address);
 	else
 		/* In its own frame, and by the frame pointer, so that all its accesses have the same form. */
-		found.certain = base == 6 && from->mem.disp < 0 && !may_be_reached(c, base, from->mem.disp) && !c->jumps;
+		found.certain = base == 6 && from->mem.disp < 0 && !may_be_reached(c, base, from->mem.disp) &&
+				!c->jumps;
 	return found;
 }
 
@@ -375,7 +391,8 @@ static void close_code(struct code *c)
 
 /* --- what the function itself has kept ---------------------------------- */
 
-/* Does anything jump to an instruction of the first `count`? To the very first, too: what they do would be done again. */
+/* Does anything jump to an instruction of the first `count`? To the very first, too: what they do would be done again.
+ */
 static bool is_jumped_into(const struct code *c, size_t count)
 {
 	for (size_t i = 0; i < c->all; i++) {
@@ -392,12 +409,14 @@ static bool is_jumped_into(const struct code *c, size_t count)
 static bool is_set_once(const struct code *c, size_t at, int reg)
 {
 	for (size_t i = 0; i < c->all; i++)
-		if (i != at && c->instructions[i].id != X86_INS_POP && c->instructions[i].id != X86_INS_LEAVE && writes(c, &c->instructions[i], reg))
+		if (i != at && c->instructions[i].id != X86_INS_POP && c->instructions[i].id != X86_INS_LEAVE &&
+		    writes(c, &c->instructions[i], reg))
 			return false;
 	return true;
 }
 
-/* An argument that the function moved into a register that calls keep, at its very beginning, and never changes there. */
+/* An argument that the function moved into a register that calls keep, at its very beginning, and never changes there.
+ */
 static struct found find_kept(const struct code *c, int reg)
 {
 	struct found found = { 0 };
@@ -409,9 +428,12 @@ static struct found find_kept(const struct code *c, int reg)
 
 		if (is_jump(insn) || ends_here(insn) || insn->id == X86_INS_CALL)
 			return found;
-		to = insn->id == X86_INS_MOV && x86->operands[0].type == X86_OP_REG ? whole_register(x86->operands[0].reg) : -1;
-		if (to >= 0 && to != REGISTER_SP && is_kept(to) && x86->operands[1].type == X86_OP_REG && whole_register(x86->operands[1].reg) == reg &&
-		    c->caller->registers.known >> to & 1 && is_set_once(c, i, to) && !is_jumped_into(c, i + 1)) {
+		to = insn->id == X86_INS_MOV && x86->operands[0].type == X86_OP_REG
+			     ? whole_register(x86->operands[0].reg)
+			     : -1;
+		if (to >= 0 && to != REGISTER_SP && is_kept(to) && x86->operands[1].type == X86_OP_REG &&
+		    whole_register(x86->operands[1].reg) == reg && c->caller->registers.known >> to & 1 &&
+		    is_set_once(c, i, to) && !is_jumped_into(c, i + 1)) {
 			found = (struct found){ c->caller->registers.value[to], true, !c->jumps };
 			if (x86->operands[0].size == 4)
 				found.value = (uint32_t)found.value;
@@ -423,7 +445,8 @@ static struct found find_kept(const struct code *c, int reg)
 	return found;
 }
 
-void stack_kept_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *own, struct call_arguments *arguments)
+void stack_kept_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *own,
+			  struct call_arguments *arguments)
 {
 	struct code c = { .space = space, .look = look, .caller = own };
 
@@ -453,8 +476,8 @@ uint64_t stack_called(struct stack_space *space, const struct thread_look *look,
 	return target;
 }
 
-void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller, uint64_t callee,
-		     struct call_arguments *arguments)
+void stack_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller,
+		     uint64_t callee, struct call_arguments *arguments)
 {
 	struct code c = { .space = space, .look = look, .caller = caller };
 

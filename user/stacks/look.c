@@ -2,8 +2,9 @@
 /*
  * look.c - all threads of some processes, at nearly one moment.
  *
- * A thread that is not on a processor cannot change its stack. So: registers of all, by an iterator in the kernel; copies of the stacks of those that
- * are not running; the iterator once more. Whoever has run in between is caught by a sample (sample.c), or is torn.
+ * A thread that is not on a processor cannot change its stack. So: registers of all, by an iterator in the kernel;
+ * copies of the stacks of those that are not running; the iterator once more. Whoever has run in between is caught by a
+ * sample (sample.c), or is torn.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +26,13 @@
 
 #define THREADS_MOST 100000
 #define SAMPLES_MOST 512 /* threads that are sampled in a round: each may take 30 ms */
-#define PATIENCE_MS 30   /* for a sample of one; where few are left, more from round to round: on a busy machine they wait for a processor */
+#define PATIENCE_MS                                                                                                \
+	30 /* for a sample of one; where few are left, more from round to round: on a busy machine they wait for a \
+	      processor */
 #define PATIENCE_MORE 4
 #define PATIENCE_ALL_MS 1500
 #define TEXT_MOST 65536
-#define ROUNDS 4         /* times that threads are tried that wake up now and then */
+#define ROUNDS 4 /* times that threads are tried that wake up now and then */
 
 static int by_thread(const void *a, const void *b)
 {
@@ -64,7 +67,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list argu
 
 struct looker {
 	struct look_bpf *bpf;
-	uint32_t *wanted;      /* whom it tells of */
+	uint32_t *wanted; /* whom it tells of */
 	size_t count;
 };
 
@@ -126,11 +129,19 @@ static int want(struct looker *looker, struct process *const *processes, size_t 
 
 static char state_letter(uint32_t state)
 {
-	/* TASK_*; one that is dead, but still there since nobody has waited for it or others of its process live on, is 0x80. */
-	return !state ? 'R' : state & 1 ? 'S' : state & 2 ? 'D' : state & 4 ? 'T' : state & 8 ? 't' : state & 0xb0 ? 'Z' : 'S';
+	/* TASK_*; one that is dead, but still there since nobody has waited for it or others of its process live on, is
+	 * 0x80. */
+	return !state         ? 'R'
+	       : state & 1    ? 'S'
+	       : state & 2    ? 'D'
+	       : state & 4    ? 'T'
+	       : state & 8    ? 't'
+	       : state & 0xb0 ? 'Z'
+			      : 'S';
 }
 
-static int iterate(const struct bpf_program *program, size_t size, void (*take)(void *context, const void *record), void *context)
+static int iterate(const struct bpf_program *program, size_t size, void (*take)(void *context, const void *record),
+		   void *context)
 {
 	int fd = iterator_open(program);
 
@@ -147,7 +158,7 @@ struct taking {
 	size_t room;
 	uint64_t time;
 	bool failed;
-	cpu_set_t cpus;        /* where they ran last */
+	cpu_set_t cpus; /* where they ran last */
 };
 
 static void take_state(struct thread_look *look, const struct gb_look *raw)
@@ -176,11 +187,14 @@ static void take_first(void *context, const void *record)
 	struct taking *t = context;
 	struct looks *looks = t->looks;
 
-	if (looks->count >= THREADS_MOST || array_one_more(&looks->threads, &t->room, looks->count, sizeof(looks->threads[0]))) {
+	if (looks->count >= THREADS_MOST ||
+	    array_one_more(&looks->threads, &t->room, looks->count, sizeof(looks->threads[0]))) {
 		t->failed = true;
 		return;
 	}
-	looks->threads[looks->count] = (struct thread_look){ .pid = raw->pid, .tid = raw->tid, .time = t->time, .torn = true };
+	looks->threads[looks->count] = (struct thread_look){
+		.pid = raw->pid, .tid = raw->tid, .time = t->time, .torn = true
+	};
 	take_state(&looks->threads[looks->count++], raw);
 	if (raw->cpu < CPU_SETSIZE)
 		CPU_SET(raw->cpu, &t->cpus);
@@ -203,7 +217,8 @@ static void take_second(void *context, const void *record)
 	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
 
 	if (look && look->registers.known && !raw->on_cpu && raw->switches == look->switches && raw->ran == look->ran &&
-	    raw->registers[REGISTER_SP] == look->registers.value[REGISTER_SP] && raw->registers[REGISTER_IP] == look->registers.value[REGISTER_IP])
+	    raw->registers[REGISTER_SP] == look->registers.value[REGISTER_SP] &&
+	    raw->registers[REGISTER_IP] == look->registers.value[REGISTER_IP])
 		look->torn = false;
 }
 
@@ -213,7 +228,8 @@ static void take_still(void *context, const void *record)
 	const struct gb_look *raw = record;
 	struct thread_look *look = looks_find(((struct taking *)context)->looks, raw->pid, raw->tid);
 
-	if (look && !look->torn && raw->switches == look->switches && raw->state && raw->now && raw->last && raw->now > raw->last)
+	if (look && !look->torn && raw->switches == look->switches && raw->state && raw->now && raw->last &&
+	    raw->now > raw->last)
 		look->still = raw->now - raw->last;
 }
 
@@ -253,7 +269,8 @@ static void put_returns_back(struct looks *looks)
 		for (size_t k = 0; look->stack && k < look->nreturns; k++) {
 			uint64_t at = look->returns[k].stack - look->stack_at;
 
-			if (look->returns[k].again && look->returns[k].stack >= look->stack_at && at < look->stack_size && look->stack_size - at >= 8)
+			if (look->returns[k].again && look->returns[k].stack >= look->stack_at &&
+			    at < look->stack_size && look->stack_size - at >= 8)
 				memcpy(look->stack + at, &look->returns[k].address, 8);
 		}
 	}
@@ -298,8 +315,8 @@ static void read_system_call(struct thread_look *look, const char *text)
 	unsigned long long argument[6], sp, pc;
 	long number;
 
-	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &argument[0], &argument[1], &argument[2], &argument[3], &argument[4],
-		   &argument[5], &sp, &pc) == 9) {
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &argument[0], &argument[1],
+		   &argument[2], &argument[3], &argument[4], &argument[5], &sp, &pc) == 9) {
 		look->system_call = number;
 		for (int i = 0; i < 6; i++)
 			look->argument[i] = argument[i];
@@ -313,8 +330,10 @@ static void read_system_call(struct thread_look *look, const char *text)
 
 static void read_thread(const struct process *process, struct thread_look *look)
 {
-	char *status = read_thread_file(process, look->tid, "status"), *schedstat = read_thread_file(process, look->tid, "schedstat");
-	char *call = read_thread_file(process, look->tid, "syscall"), *state = status ? strstr(status, "\nState:\t") : NULL;
+	char *status = read_thread_file(process, look->tid, "status"),
+	     *schedstat = read_thread_file(process, look->tid, "schedstat");
+	char *call = read_thread_file(process, look->tid, "syscall"),
+	     *state = status ? strstr(status, "\nState:\t") : NULL;
 
 	look->state = state ? state[8] : '?';
 	look->switches = field(status, "\nvoluntary_ctxt_switches:") + field(status, "\nnonvoluntary_ctxt_switches:");
@@ -344,7 +363,9 @@ static int take_process(struct taking *t, const struct process *process)
 			closedir(folder);
 			return -ENOMEM;
 		}
-		looks->threads[looks->count] = (struct thread_look){ .pid = process->pid, .tid = tid, .time = t->time, .system_call = -1, .torn = true };
+		looks->threads[looks->count] = (struct thread_look){
+			.pid = process->pid, .tid = tid, .time = t->time, .system_call = -1, .torn = true
+		};
 		read_thread(process, &looks->threads[looks->count++]);
 	}
 	if (folder)
@@ -365,7 +386,8 @@ static const struct process *process_of(struct process *const *processes, size_t
 static void copy_stack(const struct process *process, struct thread_look *look)
 {
 	uint64_t sp = look->registers.value[REGISTER_SP];
-	const struct mapping *mapping = look->registers.known >> REGISTER_SP & 1 ? process_mapping_at(process, sp) : NULL;
+	const struct mapping *mapping = look->registers.known >> REGISTER_SP & 1 ? process_mapping_at(process, sp)
+										 : NULL;
 	uint64_t from, size;
 	ssize_t got;
 
@@ -446,11 +468,13 @@ static void check_again(struct looks *looks, struct process *const *processes, s
 
 		if (process)
 			read_thread(process, &again);
-		look->torn = again.switches != look->switches || again.ran != look->ran || !look->registers.known || again.state != look->state;
+		look->torn = again.switches != look->switches || again.ran != look->ran || !look->registers.known ||
+			     again.state != look->state;
 	}
 }
 
-static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struct process *const *processes, size_t count)
+static int take_by_kernel(struct looks *looks, const struct look_bpf *bpf, struct process *const *processes,
+			  size_t count)
 {
 	struct taking t = { .looks = looks, .time = clock_monotonic() };
 	int err;

@@ -11,7 +11,8 @@
 #define RED_ZONE 128            /* bytes below the stack pointer that a function may use */
 
 /*
- * Catches a thread that runs: registers and stack at one tick of its processor's clock, for which it waits at most so long (ms). 0, -EAGAIN: it did not run, or -errno: no rights. Nothing is said.
+ * Catches a thread that runs: registers and stack at one tick of its processor's clock, for which it waits at most so
+ * long (ms). 0, -EAGAIN: it did not run, or -errno: no rights. Nothing is said.
  */
 int sample_thread(struct thread_look *look, int patience);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sample.c - one sample of a thread that runs: the kernel copies its registers and the top of its stack at a tick of the clock, so both belong together.
+ * sample.c - one sample of a thread that runs: the kernel copies its registers and the top of its stack at a tick of
+ * the clock, so both belong together.
  *
- * Only ticks count that find it in its own code: of a thread that is in the kernel a sample has not the registers that calls keep, and it
- * would be found off its processor soon (look.c).
+ * Only ticks count that find it in its own code: of a thread that is in the kernel a sample has not the registers that
+ * calls keep, and it would be found off its processor soon (look.c).
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -40,7 +41,8 @@ static void copy_out(const uint8_t *ring, size_t size, uint64_t at, void *to, si
 	memcpy((uint8_t *)to + whole, ring, count - whole);
 }
 
-/* The body of a sample: abi, the registers in the order of the kernel's numbers, size, bytes, how many of them count. */
+/* The body of a sample: abi, the registers in the order of the kernel's numbers, size, bytes, how many of them count.
+ */
 static int take_sample(struct thread_look *look, const uint8_t *body, size_t size)
 {
 	uint64_t abi, dynamic, room, registers[GB_LOOK_REGISTERS];

@@ -30,8 +30,8 @@
 
 struct known_file {
 	uint64_t device, inode;
-	struct image *image;   /* NULL: no ELF file of ours */
-	uint8_t *frames;       /* its call frame information, as a file; NULL: not asked for yet, or not to be had */
+	struct image *image; /* NULL: no ELF file of ours */
+	uint8_t *frames;     /* its call frame information, as a file; NULL: not asked for yet, or not to be had */
 	size_t size;
 };
 
@@ -45,7 +45,7 @@ struct module {
 	uint64_t start, end;
 	const struct mapping *code; /* the first executable one */
 	bool vdso;
-	uint8_t *memory;       /* of the vdso */
+	uint8_t *memory; /* of the vdso */
 };
 
 struct stack_space {
@@ -123,7 +123,8 @@ static bool in_copy(const struct thread_look *look, uint64_t address, size_t siz
 	       size <= look->stack_size - (address - look->stack_at);
 }
 
-bool stack_read(const struct stack_space *space, const struct thread_look *look, uint64_t address, void *bytes, size_t size)
+bool stack_read(const struct stack_space *space, const struct thread_look *look, uint64_t address, void *bytes,
+		size_t size)
 {
 	if (!in_copy(look, address, size))
 		return !process_read(space->process, address, bytes, size);
@@ -174,7 +175,10 @@ static bool set_registers(Dwfl_Thread *thread, void *argument)
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {
-	.next_thread = next_thread, .get_thread = get_thread, .memory_read = read_word, .set_initial_registers = set_registers,
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
 };
 
 /* The vdso has no file; it is small, and in memory as the linker made it. */
@@ -218,8 +222,8 @@ static int find_elf(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr 
 }
 
 /* Only .eh_frame is wanted, which is in the file itself. */
-static int find_nothing(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base, const char *file_name, const char *link,
-			GElf_Word crc, char **found)
+static int find_nothing(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base, const char *file_name,
+			const char *link, GElf_Word crc, char **found)
 {
 	return -1;
 }
@@ -254,8 +258,9 @@ static int find_modules(struct stack_space *space)
 		if (!module.code || (!first->inode && !module.vdso))
 			continue;
 		if (space->nmodules == MODULES_MOST) {
-			log_warn("%d: maps code more than %u times: calls from further ones are not recognised on its stacks",
-				 process->pid, MODULES_MOST);
+			log_warn(
+				"%d: maps code more than %u times: calls from further ones are not recognised on its stacks",
+				process->pid, MODULES_MOST);
 			break;
 		}
 		if (array_one_more(&space->modules, &space->room, space->nmodules, sizeof(module)))

@@ -15,7 +15,8 @@ const struct site *site_at(const struct stuck *stuck, const struct image *image,
 	for (size_t i = 0; symbol && i < stuck->names->nsites; i++) {
 		const struct site *site = &stuck->names->sites[i];
 
-		if (site->offset == symbol->offset && site->nfunctions && site->image->inode == image->inode && site->image->device == image->device)
+		if (site->offset == symbol->offset && site->nfunctions && site->image->inode == image->inode &&
+		    site->image->device == image->device)
 			return site;
 	}
 	return NULL;
@@ -25,14 +26,15 @@ const struct site *site_at(const struct stuck *stuck, const struct image *image,
 static bool is_runtime(const struct stuck *stuck, const struct image *image)
 {
 	for (size_t i = 0; image && i < stuck->names->nsites; i++)
-		if (stuck->names->sites[i].image->inode == image->inode && stuck->names->sites[i].image->device == image->device)
+		if (stuck->names->sites[i].image->inode == image->inode &&
+		    stuck->names->sites[i].image->device == image->device)
 			return true;
 	return false;
 }
 
 /*
- * Is it the program's own call, and not one that a runtime makes for itself inside another one (outer; NO_FRAME: there is none)? Where code of the program, or of
- * the file that made the outer call, lies in between, it is.
+ * Is it the program's own call, and not one that a runtime makes for itself inside another one (outer; NO_FRAME: there
+ * is none)? Where code of the program, or of the file that made the outer call, lies in between, it is.
  */
 static bool is_own(const struct stuck *stuck, const struct stuck_thread *t, size_t frame, size_t outer)
 {
@@ -43,7 +45,8 @@ static bool is_own(const struct stuck *stuck, const struct stuck_thread *t, size
 	for (size_t i = frame + 1; i < outer; i++) {
 		const struct image *image = t->frames[i].image;
 
-		if (image && (image->is_program ? !site_at(stuck, image, t->frames[i].offset - !t->frames[i].exact) : image == asked && !is_runtime(stuck, image)))
+		if (image && (image->is_program ? !site_at(stuck, image, t->frames[i].offset - !t->frames[i].exact)
+						: image == asked && !is_runtime(stuck, image)))
 			return true;
 	}
 	return false;
@@ -56,11 +59,12 @@ static const struct site *site_of(const struct stuck *stuck, const struct stack_
 }
 
 /*
- * The known function that was called here and has gone on to another one by a jump: then it has no frame any more, but what it went on to, known or not,
- * stands in its place. That is looked for where a file calls another one, and in a program that has a runtime in it. NULL: none.
+ * The known function that was called here and has gone on to another one by a jump: then it has no frame any more, but
+ * what it went on to, known or not, stands in its place. That is looked for where a file calls another one, and in a
+ * program that has a runtime in it. NULL: none.
  */
-static const struct site *site_jumped_from(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, size_t i,
-					   const struct site *own)
+static const struct site *site_jumped_from(const struct stuck *stuck, const struct stuck_thread *t,
+					   const struct thread_look *look, size_t i, const struct site *own)
 {
 	const struct stack_frame *frame = &t->frames[i], *caller = i + 1 < t->nframes ? frame + 1 : NULL;
 	struct stack_space *space = stuck->processes[t->process].space;
@@ -68,7 +72,8 @@ static const struct site *site_jumped_from(const struct stuck *stuck, const stru
 	struct image *image;
 	uint64_t target, offset;
 
-	if (!caller || frame->guessed || !is_runtime(stuck, frame->image) || (caller->image == frame->image && !frame->image->is_program))
+	if (!caller || frame->guessed || !is_runtime(stuck, frame->image) ||
+	    (caller->image == frame->image && !frame->image->is_program))
 		return NULL;
 	target = stack_called(space, look, caller);
 	image = target ? stack_image(space, target, &offset) : NULL;
@@ -76,13 +81,16 @@ static const struct site *site_jumped_from(const struct stuck *stuck, const stru
 	return site && site != own && site->offset == offset ? site : NULL;
 }
 
-static void add_call(const struct stuck *stuck, struct stuck_thread *t, size_t frame, const struct site *site, size_t *own)
+static void add_call(const struct stuck *stuck, struct stuck_thread *t, size_t frame, const struct site *site,
+		     size_t *own)
 {
 	struct stuck_call *call = &t->calls[t->ncalls];
 
 	if (!site || site->no_span || t->ncalls == STUCK_CALLS)
 		return;
-	*call = (struct stuck_call){ .function = site->function, .site = site, .image = site->image, .frame = frame, .unread = ~0u };
+	*call = (struct stuck_call){
+		.function = site->function, .site = site, .image = site->image, .frame = frame, .unread = ~0u
+	};
 	if (frame + 1 < t->nframes) {
 		call->caller = t->frames[frame + 1].pc;
 		call->frame_end = t->frames[frame + 1].registers.value[REGISTER_SP];

@@ -65,14 +65,16 @@ static bool has_value(const struct stuck_call *call, enum meaning meaning)
 /* --- communicators ------------------------------------------------------ */
 
 /* The members of the call's communicator. False: not known. *ranks NULL: all of the job. */
-static bool find_members(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call, struct party *party)
+static bool find_members(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call,
+			 struct party *party)
 {
 	struct memory memory = { .read = read_pieces, .context = p->process };
 	struct members members = { .count = 0 };
 	int64_t handle, **grown;
 	bool likely;
 
-	if (!number_of(call, MEANING_COMM, &handle, &likely) || model_members(call->function->model, call->image->soname, handle, p->rank, &memory, &members))
+	if (!number_of(call, MEANING_COMM, &handle, &likely) ||
+	    model_members(call->function->model, call->image->soname, handle, p->rank, &memory, &members))
 		return false;
 	party->likely |= likely;
 	party->has_group = true;
@@ -93,7 +95,8 @@ static bool find_members(struct stuck *stuck, const struct stuck_process *p, con
 	return true;
 }
 
-static void find_peer(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call, struct party *party)
+static void find_peer(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call,
+		      struct party *party)
 {
 	struct party group = { .peer = WAITS_NOBODY };
 	int64_t peer;
@@ -129,15 +132,16 @@ static const char *parameters(const struct function *function)
 }
 
 /*
- * Is it the second half of a barrier, of which the first is a call that does not wait? A model that has such calls has a wait with the parameters of its notify:
- * they say which barrier of the program is meant, and nothing else.
+ * Is it the second half of a barrier, of which the first is a call that does not wait? A model that has such calls has
+ * a wait with the parameters of its notify: they say which barrier of the program is meant, and nothing else.
  */
 static bool is_split_wait(const struct function *function)
 {
 	const struct model *model = function->model;
 
 	for (size_t i = 0; function->role == ROLE_WAIT && i < model->nfunctions; i++)
-		if (model->functions[i].role == ROLE_NOTIFY && !strcmp(parameters(&model->functions[i]), parameters(function)))
+		if (model->functions[i].role == ROLE_NOTIFY &&
+		    !strcmp(parameters(&model->functions[i]), parameters(function)))
 			return true;
 	return false;
 }
@@ -150,7 +154,8 @@ static bool has_notify(const struct model *model)
 	return false;
 }
 
-static void find_group(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call, struct party *party)
+static void find_group(struct stuck *stuck, const struct stuck_process *p, const struct stuck_call *call,
+		       struct party *party)
 {
 	const struct model *model = call->function->model;
 
@@ -179,7 +184,8 @@ static bool is_by_another(const struct stuck_process *p, const struct stuck_call
 /* --- locks -------------------------------------------------------------- */
 
 /* A thread of the process by the number that the process itself knows it by. */
-static const struct stuck_thread *thread_numbered(const struct stuck *stuck, const struct stuck_thread *of, pid_t number)
+static const struct stuck_thread *thread_numbered(const struct stuck *stuck, const struct stuck_thread *of,
+						  pid_t number)
 {
 	for (size_t i = 0; i < stuck->nthreads; i++) {
 		const struct stuck_thread *t = &stuck->threads[i];
@@ -205,7 +211,8 @@ static const struct stuck_thread *thread_numbered(const struct stuck *stuck, con
 	return NULL;
 }
 
-static void find_lock(struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call, struct party *party)
+static void find_lock(struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call,
+		      struct party *party)
 {
 	struct stuck_process *p = &stuck->processes[t->process];
 	const struct stuck_thread *holder;
@@ -244,8 +251,8 @@ static void find_lock(struct stuck *stuck, const struct stuck_thread *t, const s
 /* --- parties ------------------------------------------------------------ */
 
 /*
- * The call that tells for what a thread waits: the innermost lock that it waits for, as other threads may have it inside a call of
- * their own; else what the program called.
+ * The call that tells for what a thread waits: the innermost lock that it waits for, as other threads may have it
+ * inside a call of their own; else what the program called.
  */
 const struct stuck_call *telling_call(const struct stuck_thread *t)
 {
@@ -261,8 +268,14 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	struct stuck_process *p = &stuck->processes[t->process];
 	const struct stuck_call *call = telling_call(t);
 
-	*party = (struct party){ .pid = t->pid, .tid = t->tid, .rank = t->rank, .label = t->label, .peer = WAITS_NOBODY, .place = t->place,
-				 .stands_for_rank = t->is_rank, .helper = t->is_helper,
+	*party = (struct party){ .pid = t->pid,
+				 .tid = t->tid,
+				 .rank = t->rank,
+				 .label = t->label,
+				 .peer = WAITS_NOBODY,
+				 .place = t->place,
+				 .stands_for_rank = t->is_rank,
+				 .helper = t->is_helper,
 				 .stopped = t->state == 'T' || t->state == 't' ? t->state : 0 };
 	party->uncaught = !t->nframes && !call;
 	if (!call)
@@ -273,20 +286,25 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	party->likely = call->likely;
 	party->in_vain = call->in_vain;
 	switch (call->function->role) {
-	case ROLE_SEND: case ROLE_RECV:
+	case ROLE_SEND:
+	case ROLE_RECV:
 		find_peer(stuck, p, call, party);
 		party->by_another = is_by_another(p, call, party);
 		/* The other side may have begun to receive before, which is not seen. */
 		party->likely |= call->function->role == ROLE_SEND;
 		break;
-	case ROLE_BARRIER: case ROLE_COLLECTIVE: case ROLE_WAIT:
+	case ROLE_BARRIER:
+	case ROLE_COLLECTIVE:
+	case ROLE_WAIT:
 		find_group(stuck, p, call, party);
 		/* fall through */
-	case ROLE_ACQUIRE: case ROLE_TRY:
+	case ROLE_ACQUIRE:
+	case ROLE_TRY:
 		if (!party->gathers)
 			find_lock(stuck, t, call, party);
 		party->by_another = call->function->role == ROLE_WAIT && is_by_another(p, call, party);
-		party->for_message = party->by_another && (has_value(call, MEANING_REQUEST) || has_value(call, MEANING_PEER));
+		party->for_message = party->by_another &&
+				     (has_value(call, MEANING_REQUEST) || has_value(call, MEANING_PEER));
 		break;
 	default:
 		break;
@@ -300,8 +318,8 @@ static void doubt_busy_ranks(struct stuck *stuck)
 		struct party *party = &stuck->parties[i];
 
 		for (size_t k = 0; party->stands_for_rank && k < stuck->nthreads; k++)
-			if (k != i && stuck->threads[k].pid == party->pid && !stuck->threads[k].is_helper && !stuck->threads[k].is_rank &&
-			    !stuck->threads[k].stuck)
+			if (k != i && stuck->threads[k].pid == party->pid && !stuck->threads[k].is_helper &&
+			    !stuck->threads[k].is_rank && !stuck->threads[k].stuck)
 				party->likely = true;
 	}
 }
@@ -311,7 +329,8 @@ static bool meets(const struct party *a, const struct party *b)
 	return b->waits && b->meeting && !strcmp(a->meeting, b->meeting);
 }
 
-/* Of several that are not at a meeting which others have come to by a call before, some may have done that, too: not each of them is waited for. */
+/* Of several that are not at a meeting which others have come to by a call before, some may have done that, too: not
+ * each of them is waited for. */
 static void doubt_split_waits(struct stuck *stuck)
 {
 	for (size_t i = 0; i < stuck->nthreads; i++) {
@@ -327,7 +346,8 @@ static void doubt_split_waits(struct stuck *stuck)
 bool rank_is_there(const struct stuck *stuck, long rank)
 {
 	for (size_t i = 0; i < stuck->nthreads; i++)
-		if (stuck->threads[i].is_rank && stuck->threads[i].rank == rank && !stuck->processes[stuck->threads[i].process].ended)
+		if (stuck->threads[i].is_rank && stuck->threads[i].rank == rank &&
+		    !stuck->processes[stuck->threads[i].process].ended)
 			return true;
 	for (size_t i = 0; i < stuck->nprocesses; i++)
 		if (stuck->processes[i].rank == rank && !stuck->processes[i].ended)
@@ -368,8 +388,12 @@ static int add_missing(struct stuck *stuck, size_t *count)
 		stuck->rank_labels[labels] = strdup(label);
 		if (!stuck->rank_labels[labels])
 			return -ENOMEM;
-		stuck->parties[(*count)++] = (struct party){ .rank = rank, .label = stuck->rank_labels[labels++], .stands_for_rank = true,
-							     .left = left, .elsewhere = !left, .peer = WAITS_NOBODY };
+		stuck->parties[(*count)++] = (struct party){ .rank = rank,
+							     .label = stuck->rank_labels[labels++],
+							     .stands_for_rank = true,
+							     .left = left,
+							     .elsewhere = !left,
+							     .peer = WAITS_NOBODY };
 	}
 	return 0;
 }

@@ -30,15 +30,20 @@ bool lock_named(const struct value *values, size_t count, const struct sent_word
 	if (!v || value_meaning(values, count, MEANING_PEER))
 		return false;
 	r = value_read(v, sent->words, sent->nwords, sent->unread, sent->returned);
-	*lock = (struct named_lock){ .raw = r.raw, .high = r.high, .is_address = v->form == FORM_POINTER && !v->decoder, .is_decoded = r.decoded,
-				     .thread = r.thread, .address = r.address };
+	*lock = (struct named_lock){ .raw = r.raw,
+				     .high = r.high,
+				     .is_address = v->form == FORM_POINTER && !v->decoder,
+				     .is_decoded = r.decoded,
+				     .thread = r.thread,
+				     .address = r.address };
 	return r.known && !r.none;
 }
 
 /* Did the call get the lock? */
 static bool has_got(const struct def_probe *probe, const struct span *span)
 {
-	const struct value *done = value_meaning(probe->values, probe->nvalues, MEANING_DONE), *error = value_meaning(probe->values, probe->nvalues, MEANING_ERROR);
+	const struct value *done = value_meaning(probe->values, probe->nvalues, MEANING_DONE),
+			   *error = value_meaning(probe->values, probe->nvalues, MEANING_ERROR);
 	struct value_reading r = { .known = false };
 
 	if (span->reason != GB_END_RETURN && span->reason != GB_END_TAIL)
@@ -61,7 +66,8 @@ static void end_holds(struct stuck *stuck, const struct stuck_hold *by, bool rel
 	for (size_t i = stuck->nholds; i-- > 0;) {
 		const struct stuck_hold *hold = &stuck->holds[i];
 
-		if (hold->lock.raw != by->lock.raw || hold->lock.high != by->lock.high || (release && (hold->tid != by->tid || by->since < hold->since)) ||
+		if (hold->lock.raw != by->lock.raw || hold->lock.high != by->lock.high ||
+		    (release && (hold->tid != by->tid || by->since < hold->since)) ||
 		    (hold->lock.is_address && hold->pid != by->pid))
 			continue;
 		forget(stuck, i);
@@ -100,7 +106,8 @@ int stuck_take_span(struct stuck *stuck, const struct definitions *d, const stru
 int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struct gap *gap)
 {
 	for (size_t i = stuck->nholds; i-- > 0;)
-		if (stuck->holds[i].tid == (pid_t)d->threads[gap->thread].tid && stuck->holds[i].since < (gap->before ?: UINT64_MAX))
+		if (stuck->holds[i].tid == (pid_t)d->threads[gap->thread].tid &&
+		    stuck->holds[i].since < (gap->before ?: UINT64_MAX))
 			forget(stuck, i); /* it may have given it back meanwhile */
 	return passing_take_gap(stuck, d, gap);
 }

@@ -41,7 +41,8 @@ static void put_value(struct json *j, const struct stuck_call *call, const struc
 	json_end_object(j);
 }
 
-static void put_call(struct json *j, const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
+static void put_call(struct json *j, const struct stuck *stuck, const struct stuck_thread *t,
+		     const struct stuck_call *call)
 {
 	uint64_t now = clock_monotonic();
 	char *place = call_place(stuck, t, call);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lock_holders.c - who has the locks that ranks wait for: other processes than those that wait, so no object in one memory tells.
+ * lock_holders.c - who has the locks that ranks wait for: other processes than those that wait, so no object in one
+ * memory tells.
  *
- * Three witnesses, the best one first. The lock itself, where its layout is known (waitgraph/queue.c). The probes, where it was taken while they were in. And
- * where all ranks of the job but one wait for it, that one has it, most likely: one of the others could have taken it twice, or nobody may have it at all.
+ * Three witnesses, the best one first. The lock itself, where its layout is known (waitgraph/queue.c). The probes,
+ * where it was taken while they were in. And where all ranks of the job but one wait for it, that one has it, most
+ * likely: one of the others could have taken it twice, or nobody may have it at all.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +38,8 @@ static const struct mapping *first_of(const struct process *process, const struc
 	return has_code ? first : NULL;
 }
 
-/* The program or library whose variable lies at an address: those without a value in the file lie right behind it. NULL: none. */
+/* The program or library whose variable lies at an address: those without a value in the file lie right behind it.
+ * NULL: none. */
 static const struct mapping *file_at(const struct process *process, uint64_t address)
 {
 	const struct mapping *m = process_mapping_at(process, address);
@@ -47,8 +50,8 @@ static const struct mapping *file_at(const struct process *process, uint64_t add
 }
 
 /*
- * Where another process of the job has what one has at this address: variables at the same place of the same file, memory of the runtime at the same
- * address. 0: nowhere.
+ * Where another process of the job has what one has at this address: variables at the same place of the same file,
+ * memory of the runtime at the same address. 0: nowhere.
  */
 static uint64_t symmetric(const struct process *from, uint64_t address, const struct process *to)
 {
@@ -62,7 +65,8 @@ static uint64_t symmetric(const struct process *from, uint64_t address, const st
 /* A number that all processes have for the lock. */
 static uint64_t key_of(const struct stuck *stuck, const struct process *process, const struct named_lock *lock)
 {
-	return lock->is_address ? symmetric(process, lock->raw, stuck->processes[0].process) : lock->raw ^ lock->high << 32 ^ lock->high >> 32;
+	return lock->is_address ? symmetric(process, lock->raw, stuck->processes[0].process)
+				: lock->raw ^ lock->high << 32 ^ lock->high >> 32;
 }
 
 /* --- who waits ------------------------------------------------------------ */
@@ -77,10 +81,12 @@ static bool read_lock(struct stuck *stuck, size_t thread, struct named_lock *loc
 {
 	const struct stuck_call *call = telling_call(&stuck->threads[thread]);
 	const struct party *party = &stuck->parties[thread];
-	const struct sent_words sent = { call ? call->words : NULL, call ? call->nwords : 0, call ? call->unread : 0, false };
+	const struct sent_words sent = { call ? call->words : NULL, call ? call->nwords : 0, call ? call->unread : 0,
+					 false };
 
 	return party->waits && party->role == ROLE_ACQUIRE && !party->holder && party->rank >= 0 && call &&
-	       call->function->model == process_of(stuck, thread)->model && lock_named(call->values, call->nvalues, &sent, lock);
+	       call->function->model == process_of(stuck, thread)->model &&
+	       lock_named(call->values, call->nvalues, &sent, lock);
 }
 
 static bool is_waiting_rank(const struct stuck *stuck, const size_t *group, size_t count, long rank)
@@ -103,7 +109,8 @@ static long ask_lock(const struct stuck *stuck, const size_t *group, size_t coun
 	struct named_lock lock;
 	long holder;
 
-	if (!model->locks_layout || !call->image->soname || !name_matches(model->locks_library, call->image->soname) || !read_lock((struct stuck *)stuck, group[0], &lock))
+	if (!model->locks_layout || !call->image->soname || !name_matches(model->locks_library, call->image->soname) ||
+	    !read_lock((struct stuck *)stuck, group[0], &lock))
 		return WAITS_NOBODY;
 	words = calloc(stuck->ranks, sizeof(*words));
 	if (!words)
@@ -188,7 +195,8 @@ static int name_lock(struct stuck *stuck, size_t thread, const struct named_lock
 
 	if (!lock->is_decoded)
 		return 0;
-	if (asprintf(&t->lock_name, "0x%llx of %s %llu", (unsigned long long)lock->address, stuck->unit, (unsigned long long)lock->thread) < 0) {
+	if (asprintf(&t->lock_name, "0x%llx of %s %llu", (unsigned long long)lock->address, stuck->unit,
+		     (unsigned long long)lock->thread) < 0) {
 		t->lock_name = NULL;
 		return -ENOMEM;
 	}

@@ -2,10 +2,11 @@
 /*
  * passing.c - calls of which nobody can say whether the last look has met them.
  *
- * The looks at the stacks and the probes' lists of calls in progress are made one after the other, and the job runs on meanwhile. A call that stands
- * on a stack and in neither list may be one that began before the probes, or one that began after the first list and ended before the second. The
- * probes tell of the second kind when it ends, as they tell of every end: a function that has had such a call on the same thread is noted here,
- * and nothing is concluded from its calls on the stack. Where calls were lost, it may have been any function of the thread.
+ * The looks at the stacks and the probes' lists of calls in progress are made one after the other, and the job runs on
+ * meanwhile. A call that stands on a stack and in neither list may be one that began before the probes, or one that
+ * began after the first list and ended before the second. The probes tell of the second kind when it ends, as they tell
+ * of every end: a function that has had such a call on the same thread is noted here, and nothing is concluded from its
+ * calls on the stack. Where calls were lost, it may have been any function of the thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static bool is_noted(const struct stuck *stuck, const struct stuck_open *open)
 	for (size_t i = 0; i < stuck->npassing; i++) {
 		const struct stuck_passing *p = &stuck->passing[i];
 
-		if (p->pid == open->pid && p->tid == open->tid && is_same_name(p->symbol, open->symbol) && is_same_name(p->event, open->event))
+		if (p->pid == open->pid && p->tid == open->tid && is_same_name(p->symbol, open->symbol) &&
+		    is_same_name(p->event, open->event))
 			return true;
 	}
 	return false;
@@ -65,7 +67,8 @@ int passing_take_gap(struct stuck *stuck, const struct definitions *d, const str
 	const struct def_thread *thread = &d->threads[gap->thread];
 	struct stuck_open any = { .pid = d->processes[thread->process].pid, .tid = thread->tid };
 
-	return !gap->before || (stuck->look_began && gap->before >= stuck->look_began) ? stuck_note_passing(stuck, &any) : 0;
+	return !gap->before || (stuck->look_began && gap->before >= stuck->look_began) ? stuck_note_passing(stuck, &any)
+										       : 0;
 }
 
 bool is_passing(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
@@ -73,7 +76,9 @@ bool is_passing(const struct stuck *stuck, const struct stuck_thread *t, const s
 	for (size_t i = 0; i < stuck->npassing; i++) {
 		const struct stuck_passing *p = &stuck->passing[i];
 
-		if (p->pid == t->pid && p->tid == t->tid && (!p->symbol || !strcmp(p->symbol, call->function->symbol) || !strcmp(p->event, call->function->event)))
+		if (p->pid == t->pid && p->tid == t->tid &&
+		    (!p->symbol || !strcmp(p->symbol, call->function->symbol) ||
+		     !strcmp(p->event, call->function->event)))
 			return true;
 	}
 	return false;

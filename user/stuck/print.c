@@ -23,11 +23,13 @@ bool stuck_value(const struct stuck_call *call, const struct value *v, char *tex
 
 	if (v->form == FORM_TEXT || v->at_return || !r.known)
 		return false;
-	*likely = !v->constant && (!(call->certain >> v->slot & 1) || (v->has_high && !(call->certain >> v->high_slot & 1)));
+	*likely = !v->constant &&
+		  (!(call->certain >> v->slot & 1) || (v->has_high && !(call->certain >> v->high_slot & 1)));
 	if (r.none)
 		snprintf(text, room, "none");
 	else if (r.decoded && v->meaning != MEANING_PEER && v->meaning != MEANING_ROOT)
-		snprintf(text, room, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, r.thread, r.phase, r.address);
+		snprintf(text, room, "thread=%" PRIu64 ",phase=%" PRIu64 ",addr=0x%" PRIx64, r.thread, r.phase,
+			 r.address);
 	else if (v->form == FORM_POINTER || v->form == FORM_STRING)
 		snprintf(text, room, "0x%" PRIx64, (uint64_t)r.number);
 	else if (v->form == FORM_UINT)
@@ -48,10 +50,12 @@ static void put_arguments(const struct stuck_call *call, char *text, size_t room
 		char word[VALUE_TEXT];
 		bool likely;
 
-		if (v->constant || !value_is_shown(v) || (v->form == FORM_POINTER && v->meaning != MEANING_LOCK && v->meaning != MEANING_BARRIER) || v->meaning == MEANING_COMM ||
-		    !stuck_value(call, v, word, sizeof(word), &likely))
+		if (v->constant || !value_is_shown(v) ||
+		    (v->form == FORM_POINTER && v->meaning != MEANING_LOCK && v->meaning != MEANING_BARRIER) ||
+		    v->meaning == MEANING_COMM || !stuck_value(call, v, word, sizeof(word), &likely))
 			continue;
-		used += snprintf(text + used, room - used, "%s%s=%s%s", used ? " " : "", v->name, word, likely ? "~" : "");
+		used += snprintf(text + used, room - used, "%s%s=%s%s", used ? " " : "", v->name, word,
+				 likely ? "~" : "");
 	}
 }
 
@@ -71,11 +75,16 @@ static void put_since(const struct stuck_call *call, char *text, size_t room)
 static const char *state_text(char state)
 {
 	switch (state) {
-	case 'R': return "runs";
-	case 'D': return "waits for a device";
-	case 'T': return "is stopped";
-	case 't': return "is debugged";
-	default: return "sleeps";
+	case 'R':
+		return "runs";
+	case 'D':
+		return "waits for a device";
+	case 'T':
+		return "is stopped";
+	case 't':
+		return "is debugged";
+	default:
+		return "sleeps";
 	}
 }
 
@@ -93,7 +102,8 @@ static void add_row(struct stuck *stuck, struct table *table, size_t i)
 	if (call && !*arguments && party->lock)
 		snprintf(arguments, sizeof(arguments), "lock=0x%" PRIx64 "%s", party->lock, party->likely ? "~" : "");
 	if (call && !*arguments && party->barrier)
-		snprintf(arguments, sizeof(arguments), "barrier=0x%" PRIx64 "%s", party->barrier, party->likely ? "~" : "");
+		snprintf(arguments, sizeof(arguments), "barrier=0x%" PRIx64 "%s", party->barrier,
+			 party->likely ? "~" : "");
 	table_cell(table, "%s", t->label);
 	table_cell(table, "%d", t->tid);
 	table_cell(table, "%s", call ? call->function->event : party->uncaught ? "?" : "-");
@@ -132,9 +142,10 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 		moving += !t->stuck && !t->is_helper && t->waits_in < t->ncalls;
 		uncaught += stuck->parties[i].uncaught && !t->is_helper;
 	}
-	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call", all, all == 1 ? "" : "s",
-		stuck->nprocesses, stuck->nprocesses == 1 ? "" : "es", format_time(time, stuck->watched), waiting, waiting == 1 ? "s" : "", moving,
-		moving == 1 ? "s" : "", all - waiting - moving - uncaught);
+	fprintf(out, "%zu thread%s of %zu process%s, watched for %s: %zu wait%s, %zu move%s, %zu in no known call", all,
+		all == 1 ? "" : "s", stuck->nprocesses, stuck->nprocesses == 1 ? "" : "es",
+		format_time(time, stuck->watched), waiting, waiting == 1 ? "s" : "", moving, moving == 1 ? "s" : "",
+		all - waiting - moving - uncaught);
 	if (uncaught)
 		fprintf(out, ", %zu not known", uncaught);
 	fputc('\n', out);
@@ -147,8 +158,11 @@ static void print_head(const struct stuck *stuck, FILE *out, size_t helpers)
 int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 {
 	static const struct column columns[] = {
-		{ .title = "Who", .left = true, .shrinks = true }, { .title = "tid", .drop = 1 }, { .title = "Waits in", .left = true },
-		{ .title = "With", .left = true, .shrinks = true, .drop = 2 }, { .title = "Since", .left = true },
+		{ .title = "Who", .left = true, .shrinks = true },
+		{ .title = "tid", .drop = 1 },
+		{ .title = "Waits in", .left = true },
+		{ .title = "With", .left = true, .shrinks = true, .drop = 2 },
+		{ .title = "Since", .left = true },
 		{ .title = "Called from", .left = true, .shrinks = true },
 	};
 	struct table table = { .ncolumns = 0 };
@@ -161,7 +175,9 @@ int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 	if (stuck->findings.count)
 		fputs("\nFindings\n", out);
 	for (size_t i = 0; i < stuck->findings.count; i++)
-		fprintf(out, "- %s%s\n", stuck->findings.list[i].likely && stuck->findings.list[i].kind != FINDING_DEADLOCK ? "likely: " : "",
+		fprintf(out, "- %s%s\n",
+			stuck->findings.list[i].likely && stuck->findings.list[i].kind != FINDING_DEADLOCK ? "likely: "
+													   : "",
 			stuck->findings.list[i].text);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		table_column(&table, &columns[i]);
@@ -175,6 +191,7 @@ int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 		if (style->all || !stuck->threads[i].is_helper)
 			print_frames(&stuck->threads[i], out);
 	if (helpers && !style->all)
-		fprintf(out, "\n%zu thread%s of the runtime's own %s not shown: --all\n", helpers, helpers == 1 ? "" : "s", helpers == 1 ? "is" : "are");
+		fprintf(out, "\n%zu thread%s of the runtime's own %s not shown: --all\n", helpers,
+			helpers == 1 ? "" : "s", helpers == 1 ? "is" : "are");
 	return err;
 }

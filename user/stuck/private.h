@@ -16,7 +16,8 @@ int calls_on_stack(const struct stuck *stuck, struct stuck_thread *t, const stru
 const struct site *site_at(const struct stuck *stuck, const struct image *image, uint64_t offset);
 
 /* words.c: the words of a call that began before anybody watched. */
-void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call);
+void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look,
+		struct stuck_call *call);
 
 /* passing.c: what ends, or is lost, while the probes are in. 0 or -ENOMEM. */
 int passing_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span);

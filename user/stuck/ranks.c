@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ranks.c - which threads stand for which ranks: the first one of a process that is a rank; or, where each thread has a rank of its own, those that have one.
+ * ranks.c - which threads stand for which ranks: the first one of a process that is a rank; or, where each thread has a
+ * rank of its own, those that have one.
  */
 #include "stuck/private.h"
 
@@ -17,14 +18,15 @@ static bool only_waits(const struct stuck_thread *t)
 	return false;
 }
 
-/* Somebody of the same process that has a better claim to the rank: threads that the program started for itself say 0, too, but came later. */
+/* Somebody of the same process that has a better claim to the rank: threads that the program started for itself say 0,
+ * too, but came later. */
 static bool is_taken(const struct stuck *stuck, const struct stuck_thread *t)
 {
 	for (size_t i = 0; i < stuck->nthreads; i++) {
 		const struct stuck_thread *other = &stuck->threads[i];
 
-		if (other != t && other->pid == t->pid && other->is_rank && other->rank == t->rank && other->tid != other->pid &&
-		    (t->tid == t->pid || other->tid < t->tid))
+		if (other != t && other->pid == t->pid && other->is_rank && other->rank == t->rank &&
+		    other->tid != other->pid && (t->tid == t->pid || other->tid < t->tid))
 			return true;
 	}
 	return false;
@@ -39,7 +41,8 @@ void find_thread_ranks(struct stuck *stuck)
 		t->rank = p->rank;
 		t->is_rank = p->rank >= 0 && t->pid == t->tid;
 		if (p->by_thread && !t->is_helper && !only_waits(t))
-			t->is_rank = !plan_thread_rank(stuck->names, p->model, p->process, t->tid, &t->rank) && t->rank < stuck->ranks + p->model->rank_plus;
+			t->is_rank = !plan_thread_rank(stuck->names, p->model, p->process, t->tid, &t->rank) &&
+				     t->rank < stuck->ranks + p->model->rank_plus;
 		if (p->by_thread && !t->is_rank)
 			t->rank = -1;
 	}

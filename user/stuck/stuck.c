@@ -15,10 +15,12 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define FUTEX 202           /* the system call */
+#define FUTEX 202                                                 /* the system call */
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
 #define PLACE_NAME 80
-#define RAN_ENOUGH 200000000   /* ns; who has looked for so long for what he waits for has had his turn: on a busy machine a message takes many */
+#define RAN_ENOUGH                                                                                              \
+	200000000 /* ns; who has looked for so long for what he waits for has had his turn: on a busy machine a \
+		     message takes many */
 #define LONG_ENOUGH 500000000 /* ns; a call that lasts longer is worth a word, however long was watched */
 
 /* --- processes ---------------------------------------------------------- */
@@ -143,7 +145,8 @@ void stuck_close(struct stuck *stuck)
 	stack_files_free(stuck->files);
 }
 
-/* Threads may have come, with stacks of their own, and libraries; and where return probes have been, the kernel's trampoline. */
+/* Threads may have come, with stacks of their own, and libraries; and where return probes have been, the kernel's
+ * trampoline. */
 static void map_again(struct stuck *stuck, struct stuck_process *p)
 {
 	int error = process_alive(p->process) ? process_refresh(p->process) : -ESRCH;
@@ -185,17 +188,20 @@ char *stuck_place(const struct stack_frame *frame)
 	if (image_locate(frame->image, frame->offset + frame->exact, &location))
 		location = (struct source_location){ .line = 0 };
 	if (location.file && location.line) {
-		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line, location.function ? " in " : "", PLACE_NAME,
+		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line,
+			     location.function ? " in " : "", PLACE_NAME,
 			     location.function ? log_safe(location.function) : "") < 0)
 			text = NULL;
 	} else if (location.function) {
-		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, log_safe(location.function), (unsigned long long)location.function_offset,
-			     frame->image->is_program ? "" : " in ", frame->image->is_program ? "" : log_safe(path_base(frame->image->path))) < 0)
+		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, log_safe(location.function),
+			     (unsigned long long)location.function_offset, frame->image->is_program ? "" : " in ",
+			     frame->image->is_program ? "" : log_safe(path_base(frame->image->path))) < 0)
 			text = NULL;
 	}
 	source_location_free(&location);
 	/* No name is known: a stripped program. */
-	if (!text && asprintf(&text, "%.*s+0x%llx", PLACE_NAME, log_safe(path_base(frame->image->path)), (unsigned long long)frame->offset) < 0)
+	if (!text && asprintf(&text, "%.*s+0x%llx", PLACE_NAME, log_safe(path_base(frame->image->path)),
+			      (unsigned long long)frame->offset) < 0)
 		text = NULL;
 	return text;
 }
@@ -212,7 +218,8 @@ char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const 
 	size_t at = call->frame;
 
 	if (at != NO_FRAME && ++at < t->nframes && t->frames[at].image) {
-		while (at + 1 < t->nframes && t->frames[at + 1].image && is_wrapper(call->function->model, t->frames[at].image))
+		while (at + 1 < t->nframes && t->frames[at + 1].image &&
+		       is_wrapper(call->function->model, t->frames[at].image))
 			at++;
 		return stuck_place(&t->frames[at]);
 	}
@@ -275,7 +282,8 @@ static const struct site *site_named(const struct stuck *stuck, const struct stu
 		const struct site *site = &stuck->names->sites[i];
 
 		for (size_t k = 0; k < site->nfunctions; k++) {
-			if (strcmp(site->function[k].symbol, open->symbol) || strcmp(site->function[k].event, open->event))
+			if (strcmp(site->function[k].symbol, open->symbol) ||
+			    strcmp(site->function[k].event, open->event))
 				continue;
 			*meaning = k;
 			return site;
@@ -341,7 +349,8 @@ static bool has_not_run(const struct thread_look *a, const struct thread_look *b
 static bool was_there(const struct stuck_thread *before, const struct stuck_call *call)
 {
 	for (size_t i = 0; i < before->ncalls; i++)
-		if (before->calls[i].function == call->function && before->calls[i].frame_end == call->frame_end && before->calls[i].caller == call->caller)
+		if (before->calls[i].function == call->function && before->calls[i].frame_end == call->frame_end &&
+		    before->calls[i].caller == call->caller)
 			return true;
 	return false;
 }
@@ -357,7 +366,8 @@ int stuck_probed(struct stuck *stuck, const struct plan *probes)
 		for (size_t k = 0; k < stuck->names->nsites && probe->attached && probe->returns != RETURNS_NONE; k++) {
 			const struct site *site = &stuck->names->sites[k];
 
-			if (site->offset == probe->offset && site->image->inode == probe->image->inode && site->image->device == probe->image->device)
+			if (site->offset == probe->offset && site->image->inode == probe->image->inode &&
+			    site->image->device == probe->image->device)
 				stuck->is_probed[k] = true;
 		}
 	}
@@ -367,17 +377,21 @@ int stuck_probed(struct stuck *stuck, const struct plan *probes)
 /* Of a call that began while the probes were in, they would have told. */
 static bool would_be_told(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
 {
-	return stuck->is_probed && !is_passing(stuck, t, call) && call->site >= stuck->names->sites && call->site < stuck->names->sites + stuck->names->nsites &&
+	return stuck->is_probed && !is_passing(stuck, t, call) && call->site >= stuck->names->sites &&
+	       call->site < stuck->names->sites + stuck->names->nsites &&
 	       stuck->is_probed[call->site - stuck->names->sites];
 }
 
-/* Calls that the probes did not tell of began before those were in; whether before the first look, that tells, unless the thread could not be caught then. */
-static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct thread_look *first, const struct thread_look *last)
+/* Calls that the probes did not tell of began before those were in; whether before the first look, that tells, unless
+ * the thread could not be caught then. */
+static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct thread_look *first,
+		       const struct thread_look *last)
 {
 	struct stuck_thread before = { .pid = t->pid, .tid = t->tid, .process = t->process };
 	const struct thread_look *since = stuck->probed ? looks_find(&stuck->probed_look, t->pid, t->tid) : first;
 	bool still = first && has_not_run(first, last);
-	bool in_vain = since && (has_not_run(since, last) ? last->state == 'S' : stuck->probed && last->ran - since->ran >= RAN_ENOUGH);
+	bool in_vain = since && (has_not_run(since, last) ? last->state == 'S'
+							  : stuck->probed && last->ran - since->ran >= RAN_ENOUGH);
 
 	if (first && !unwind(stuck, &before, first)) {
 		for (size_t i = 0; i < t->ncalls; i++) {
@@ -414,7 +428,8 @@ static bool is_stuck(const struct stuck *stuck, const struct stuck_thread *t)
 
 /* --- one thread --------------------------------------------------------- */
 
-static int resolve_thread(struct stuck *stuck, size_t process, struct thread_look *look, const struct stuck_open *opens, size_t count)
+static int resolve_thread(struct stuck *stuck, size_t process, struct thread_look *look, const struct stuck_open *opens,
+			  size_t count)
 {
 	struct stuck_thread *t;
 	int err;
@@ -422,7 +437,9 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 	if (array_one_more(&stuck->threads, &stuck->room, stuck->nthreads, sizeof(*t)))
 		return -ENOMEM;
 	t = &stuck->threads[stuck->nthreads++];
-	*t = (struct stuck_thread){ .pid = look->pid, .tid = look->tid, .process = process, .state = look->state, .still = look->still };
+	*t = (struct stuck_thread){
+		.pid = look->pid, .tid = look->tid, .process = process, .state = look->state, .still = look->still
+	};
 	t->name = thread_name(look->pid, look->tid);
 	if (look->system_call == FUTEX && FUTEX_WAIT_KINDS >> (look->argument[1] & 15) & 1) {
 		t->futex = look->argument[0];
@@ -445,7 +462,9 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 static int label_thread(const struct stuck *stuck, struct stuck_thread *t)
 {
 	const struct stuck_process *p = &stuck->processes[t->process];
-	struct who who = { .unit = stuck->unit, .rank = p->rank, .name = t->name, .tid = t->tid }; /* pid 0: no thread stands for the rank unless it is alone */
+	struct who who = {
+		.unit = stuck->unit, .rank = p->rank, .name = t->name, .tid = t->tid
+	}; /* pid 0: no thread stands for the rank unless it is alone */
 	char label[LABEL_ROOM];
 	size_t others = 0;
 
@@ -470,13 +489,15 @@ struct stuck_thread *stuck_find(const struct stuck *stuck, pid_t pid, pid_t tid)
 }
 
 /* The opens of one thread: they stand together. */
-static const struct stuck_open *opens_of(const struct stuck_open *opens, size_t count, const struct thread_look *look, size_t *n)
+static const struct stuck_open *opens_of(const struct stuck_open *opens, size_t count, const struct thread_look *look,
+					 size_t *n)
 {
 	size_t first = 0;
 
 	while (first < count && (opens[first].pid != look->pid || opens[first].tid != look->tid))
 		first++;
-	for (*n = 0; first + *n < count && opens[first + *n].pid == look->pid && opens[first + *n].tid == look->tid; ++*n)
+	for (*n = 0; first + *n < count && opens[first + *n].pid == look->pid && opens[first + *n].tid == look->tid;
+	     ++*n)
 		;
 	return opens + first;
 }

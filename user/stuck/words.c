@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * words.c - the words of a call that began before anybody watched: its capture program (gaspbpf/wire.h), run here on what can be known of its arguments.
+ * words.c - the words of a call that began before anybody watched: its capture program (gaspbpf/wire.h), run here on
+ * what can be known of its arguments.
  *
- * The kernel side runs it at the call, when all registers are as the caller left them. Here some are known, some likely, some lost; and memory is as
- * it is now. So each word has a mark besides: what comes from memory, or from a word that is likely, is likely.
+ * The kernel side runs it at the call, when all registers are as the caller left them. Here some are known, some
+ * likely, some lost; and memory is as it is now. So each word has a mark besides: what comes from memory, or from a
+ * word that is likely, is likely.
  */
 #include <string.h>
 
@@ -12,7 +14,7 @@
 struct run {
 	const struct stuck_process *process;
 	const struct thread_look *look;
-	uint64_t entry_sp;             /* where the return address is */
+	uint64_t entry_sp; /* where the return address is */
 	uint64_t words[GB_SLOTS];
 	uint32_t known, certain;
 };
@@ -20,13 +22,20 @@ struct run {
 static uint64_t narrow(uint64_t word, uint8_t width)
 {
 	switch (width) {
-	case GB_U8: return (uint8_t)word;
-	case GB_S8: return (uint64_t)(int8_t)word;
-	case GB_U16: return (uint16_t)word;
-	case GB_S16: return (uint64_t)(int16_t)word;
-	case GB_U32: return (uint32_t)word;
-	case GB_S32: return (uint64_t)(int32_t)word;
-	default: return word;
+	case GB_U8:
+		return (uint8_t)word;
+	case GB_S8:
+		return (uint64_t)(int8_t)word;
+	case GB_U16:
+		return (uint16_t)word;
+	case GB_S16:
+		return (uint64_t)(int16_t)word;
+	case GB_U32:
+		return (uint32_t)word;
+	case GB_S32:
+		return (uint64_t)(int32_t)word;
+	default:
+		return word;
 	}
 }
 
@@ -55,11 +64,13 @@ static void step(struct run *run, const struct gb_op *op)
 		put(run, op->slot, known, known ? narrow(run->words[op->source], op->width) : 0, certain);
 		return;
 	case GB_OP_LOAD:
-		known = known && stack_read(run->process->space, run->look, run->words[op->source] + op->offset, &word, bytes_of(op->width));
+		known = known && stack_read(run->process->space, run->look, run->words[op->source] + op->offset, &word,
+					    bytes_of(op->width));
 		put(run, op->slot, known, narrow(word, op->width), false);
 		return;
 	case GB_OP_STACK:
-		known = run->entry_sp && stack_read(run->process->space, run->look, run->entry_sp + op->offset, &word, bytes_of(op->width));
+		known = run->entry_sp && stack_read(run->process->space, run->look, run->entry_sp + op->offset, &word,
+						    bytes_of(op->width));
 		put(run, op->slot, known, narrow(word, op->width), false);
 		return;
 	default:
@@ -72,10 +83,13 @@ static uint64_t address_of(const struct stuck_process *p, const struct site *sit
 {
 	const struct mapping *m = process_code_of(p->process, site->image, site->offset, 1, NULL);
 
-	return m && !process_code_of(p->process, site->image, site->offset, 1, m) ? m->start + (site->offset - m->offset) : 0;
+	return m && !process_code_of(p->process, site->image, site->offset, 1, m)
+		       ? m->start + (site->offset - m->offset)
+		       : 0;
 }
 
-void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look, struct stuck_call *call)
+void find_words(const struct stuck *stuck, const struct stuck_thread *t, const struct thread_look *look,
+		struct stuck_call *call)
 {
 	const struct site *site = call->site;
 	const struct stuck_process *process = &stuck->processes[t->process];

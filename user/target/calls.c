@@ -2,13 +2,14 @@
 /*
  * calls.c - the calls that a library makes, and how far up the stack its own caller stands meanwhile.
  *
- * A runtime may have a library in front of it that only passes calls on: MPI's Fortran library calls the C library. Whoever is seen
- * calling the C library then is that wrapper, and the user's own line is one frame further up. Walking a stack takes an unwinder;
- * but a wrapper's frame has one size at the place of its call, and .eh_frame tells it, so that a single word of the stack will do.
+ * A runtime may have a library in front of it that only passes calls on: MPI's Fortran library calls the C library.
+ * Whoever is seen calling the C library then is that wrapper, and the user's own line is one frame further up. Walking
+ * a stack takes an unwinder; but a wrapper's frame has one size at the place of its call, and .eh_frame tells it, so
+ * that a single word of the stack will do.
  *
- * Calls are found by their bytes: `call` with a target that begins a function of the file, or with a target or slot that the file's relocations
- * give a name. Bytes in the midst of another instruction may look like one. That does no harm: nothing ever returns there. A
- * function may also end by a jump to the one it passes the call on to.
+ * Calls are found by their bytes: `call` with a target that begins a function of the file, or with a target or slot
+ * that the file's relocations give a name. Bytes in the midst of another instruction may look like one. That does no
+ * harm: nothing ever returns there. A function may also end by a jump to the one it passes the call on to.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -16,13 +17,13 @@
 
 #include "target/unwind.h"
 
-#define CODE_MOST (64ull << 20)     /* bytes of a file's code that is looked through */
+#define CODE_MOST (64ull << 20) /* bytes of a file's code that is looked through */
 #define TABLE_MOST (64ull << 20)
 #define CALLS_MOST (1u << 20)
 #define SLOTS_MOST (1u << 22)
-#define LOOKS_MOST (1u << 26)       /* what a file that was made to keep us busy gets */
-#define FRAME_MOST 65536            /* bytes of a frame that is believed */
-#define REMEMBERED 8                /* rows of DW_CFA_remember_state */
+#define LOOKS_MOST (1u << 26) /* what a file that was made to keep us busy gets */
+#define FRAME_MOST 65536      /* bytes of a frame that is believed */
+#define REMEMBERED 8          /* rows of DW_CFA_remember_state */
 #define REGISTER_SP 7
 
 struct slot {
@@ -32,12 +33,12 @@ struct slot {
 
 struct reading {
 	const struct image *image;
-	struct slot *slots;         /* of other functions' addresses, sorted */
+	struct slot *slots; /* of other functions' addresses, sorted */
 	size_t nslots;
 	struct image_call *calls;
 	size_t ncalls, room;
-	uint64_t *returns;          /* calls[i].return_offset as an address */
-	bool *jumps;                /* calls[i] is a jump */
+	uint64_t *returns; /* calls[i].return_offset as an address */
+	bool *jumps;       /* calls[i] is a jump */
 	uint32_t looks;
 };
 
@@ -71,12 +72,14 @@ const char *image_called_name(const struct image *image, const char *name)
 
 /* --- slots ------------------------------------------------------------- */
 
-static void take_relocations(struct reading *r, const struct elf_file *elf, const Elf64_Shdr *section, const Elf64_Sym *symbols,
-			     size_t nsymbols, const char *names, size_t names_size)
+static void take_relocations(struct reading *r, const struct elf_file *elf, const Elf64_Shdr *section,
+			     const Elf64_Sym *symbols, size_t nsymbols, const char *names, size_t names_size)
 {
 	Elf64_Rela *relocations = elf_section_bytes(elf, section, TABLE_MOST);
 	size_t count = relocations ? section->sh_size / sizeof(*relocations) : 0;
-	struct slot *grown = count && count <= SLOTS_MOST - r->nslots ? realloc(r->slots, (r->nslots + count) * sizeof(*grown)) : NULL;
+	struct slot *grown = count && count <= SLOTS_MOST - r->nslots
+				     ? realloc(r->slots, (r->nslots + count) * sizeof(*grown))
+				     : NULL;
 
 	if (grown)
 		r->slots = grown;
@@ -107,7 +110,8 @@ static void read_slots(struct reading *r, const struct elf_file *elf)
 	names = elf_section_bytes(elf, strings, TABLE_MOST);
 	for (size_t i = 0; symbols && names && i < elf->nsections; i++)
 		if (elf->sections[i].sh_type == SHT_RELA)
-			take_relocations(r, elf, &elf->sections[i], symbols, dynamic->sh_size / sizeof(*symbols), names, strings->sh_size);
+			take_relocations(r, elf, &elf->sections[i], symbols, dynamic->sh_size / sizeof(*symbols), names,
+					 strings->sh_size);
 	if (r->nslots)
 		qsort(r->slots, r->nslots, sizeof(*r->slots), by_slot);
 	free(symbols);
@@ -136,7 +140,8 @@ static uint64_t slot_of(const uint8_t *code, uint64_t size, uint64_t at, uint8_t
 }
 
 /* Behind which name is this entry of the procedure linkage table? `endbr64` and `bnd` may stand before its jump. */
-static const char *linked_name(const struct reading *r, const uint8_t *code, const struct code_segment *segment, uint64_t at)
+static const char *linked_name(const struct reading *r, const uint8_t *code, const struct code_segment *segment,
+			       uint64_t at)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
@@ -147,7 +152,8 @@ static const char *linked_name(const struct reading *r, const uint8_t *code, con
 	return slot_name(r, slot_of(code, segment->size, at, 0x25, segment->address));
 }
 
-static void add_call(struct reading *r, const struct code_segment *segment, uint64_t after, const char *name, uint64_t callee, bool jumps)
+static void add_call(struct reading *r, const struct code_segment *segment, uint64_t after, const char *name,
+		     uint64_t callee, bool jumps)
 {
 	uint64_t address = segment->address + after;
 	const struct unwind_range *range = image_unwind_range_at(r->image, address - 1);
@@ -170,7 +176,10 @@ static void add_call(struct reading *r, const struct code_segment *segment, uint
 	r->returns[r->ncalls] = address;
 	r->jumps[r->ncalls] = jumps;
 	r->calls[r->ncalls++] = (struct image_call){
-		.return_offset = segment->offset + after, .function = range->address, .callee = callee, .name = name,
+		.return_offset = segment->offset + after,
+		.function = range->address,
+		.callee = callee,
+		.name = name,
 	};
 }
 
@@ -259,8 +268,10 @@ static bool skip_block(const uint8_t **at, const uint8_t *end)
 	return true;
 }
 
-/* Goes through rules from address `here` on, until their end or the first that is not understood: *here is how far they were. */
-static bool run_rules(struct reading *r, const struct unwind_entry *e, const uint8_t *at, const uint8_t *end, struct row *row, uint64_t *here)
+/* Goes through rules from address `here` on, until their end or the first that is not understood: *here is how far they
+ * were. */
+static bool run_rules(struct reading *r, const struct unwind_entry *e, const uint8_t *at, const uint8_t *end,
+		      struct row *row, uint64_t *here)
 {
 	struct row kept[REMEMBERED];
 	unsigned nkept = 0;
@@ -272,18 +283,31 @@ static bool run_rules(struct reading *r, const struct unwind_entry *e, const uin
 
 		steps = 0;
 		switch (op & 0xc0 ? op & 0xc0 : op) {
-		case DW_CFA_nop: case DW_CFA_restore:
+		case DW_CFA_nop:
+		case DW_CFA_restore:
 			break;
-		case DW_CFA_advance_loc: steps = op & 0x3f; break;
-		case DW_CFA_advance_loc1: fine = advance_by(&at, end, 1, &steps); break;
-		case DW_CFA_advance_loc2: fine = advance_by(&at, end, 2, &steps); break;
-		case DW_CFA_advance_loc4: fine = advance_by(&at, end, 4, &steps); break;
+		case DW_CFA_advance_loc:
+			steps = op & 0x3f;
+			break;
+		case DW_CFA_advance_loc1:
+			fine = advance_by(&at, end, 1, &steps);
+			break;
+		case DW_CFA_advance_loc2:
+			fine = advance_by(&at, end, 2, &steps);
+			break;
+		case DW_CFA_advance_loc4:
+			fine = advance_by(&at, end, 4, &steps);
+			break;
 		case DW_CFA_def_cfa:
 			row->known = true;
 			fine = unwind_uleb(&at, end, &row->base) && unwind_uleb(&at, end, &row->offset);
 			break;
-		case DW_CFA_def_cfa_register: fine = unwind_uleb(&at, end, &row->base); break;
-		case DW_CFA_def_cfa_offset: fine = unwind_uleb(&at, end, &row->offset); break;
+		case DW_CFA_def_cfa_register:
+			fine = unwind_uleb(&at, end, &row->base);
+			break;
+		case DW_CFA_def_cfa_offset:
+			fine = unwind_uleb(&at, end, &row->offset);
+			break;
 		case DW_CFA_def_cfa_expression:
 			row->known = false;
 			fine = skip_block(&at, end);
@@ -298,13 +322,22 @@ static bool run_rules(struct reading *r, const struct unwind_entry *e, const uin
 			if (fine)
 				*row = kept[--nkept];
 			break;
-		case DW_CFA_offset: case DW_CFA_restore_extended: case DW_CFA_undefined: case DW_CFA_same_value: case DW_CFA_GNU_args_size:
+		case DW_CFA_offset:
+		case DW_CFA_restore_extended:
+		case DW_CFA_undefined:
+		case DW_CFA_same_value:
+		case DW_CFA_GNU_args_size:
 			fine = skip_numbers(&at, end, 1);
 			break;
-		case DW_CFA_offset_extended: case DW_CFA_register: case DW_CFA_offset_extended_sf: case DW_CFA_val_offset: case DW_CFA_val_offset_sf:
+		case DW_CFA_offset_extended:
+		case DW_CFA_register:
+		case DW_CFA_offset_extended_sf:
+		case DW_CFA_val_offset:
+		case DW_CFA_val_offset_sf:
 			fine = skip_numbers(&at, end, 2);
 			break;
-		case DW_CFA_expression: case DW_CFA_val_expression:
+		case DW_CFA_expression:
+		case DW_CFA_val_expression:
 			fine = skip_numbers(&at, end, 1) && skip_block(&at, end);
 			break;
 		default:
@@ -326,8 +359,8 @@ static void meet_entry(void *context, const struct unwind_entry *e)
 	struct row row = { .known = false };
 	uint64_t here = e->address;
 
-	if (run_rules(r, e, e->common_rules, e->common_rules_end, &row, &here) && run_rules(r, e, e->rules, e->rules_end, &row, &here) &&
-	    here - e->address <= e->size)
+	if (run_rules(r, e, e->common_rules, e->common_rules_end, &row, &here) &&
+	    run_rules(r, e, e->rules, e->rules_end, &row, &here) && here - e->address <= e->size)
 		apply_row(r, &row, here, e->address + e->size);
 }
 

@@ -3,8 +3,8 @@
  * debug_file.c - the separate file that a distribution keeps symbols and DWARF in.
  *
  * It is found by the build-id, or by the name in .gnu_debuglink next to the file and below /usr/lib/debug, as
- * gdb does; what dwz moved out of several debug files, by .gnu_debugaltlink. It must prove that it belongs to the image: by the same build-id, or where there is none by the checksum
- * that .gnu_debuglink gives.
+ * gdb does; what dwz moved out of several debug files, by .gnu_debugaltlink. It must prove that it belongs to the
+ * image: by the same build-id, or where there is none by the checksum that .gnu_debuglink gives.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 #define BUILD_ID_LEAST 4u
 #define BUILD_ID_MOST 64u
-#define CHECKSUMS_MOST (2ull << 30)  /* bytes that are read for the checksums of all candidates */
+#define CHECKSUMS_MOST (2ull << 30) /* bytes that are read for the checksums of all candidates */
 #define KNOWN_CHECKSUMS 64u
 #define BYTES_PER_STEP 256u
 #define CHECKSUM_STEP (1u << 20)
@@ -30,7 +30,7 @@
 struct link {
 	char name[NAME_MAX + 1];
 	uint32_t checksum;
-	uint64_t left;       /* bytes that may be read for checksums yet */
+	uint64_t left; /* bytes that may be read for checksums yet */
 };
 
 /* malloc'ed; NULL: no memory. */
@@ -83,8 +83,8 @@ static bool read_link(const struct elf_file *elf, struct link *link)
 	char *data = section ? elf_section_bytes(elf, section, PATH_MAX + 8) : NULL;
 	size_t length = data ? strnlen(data, section->sh_size) : 0, at = (length + 1 + 3) & ~(size_t)3;
 	/* The name of a file, not a path: it must not lead out of the folders that are searched. */
-	bool good = length && length <= NAME_MAX && !memchr(data, '/', length) && strcmp(data, ".") && strcmp(data, "..") &&
-		    at + sizeof(link->checksum) <= section->sh_size;
+	bool good = length && length <= NAME_MAX && !memchr(data, '/', length) && strcmp(data, ".") &&
+		    strcmp(data, "..") && at + sizeof(link->checksum) <= section->sh_size;
 
 	if (good) {
 		strcpy(link->name, data);
@@ -180,11 +180,11 @@ static bool belongs(int fd, const char *build_id, struct link *link)
 	return same;
 }
 
-static int try_path(int root, const struct process *owner, const char *build_id, struct link *link,
-		    const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int try_path(int root, const struct process *owner, const char *build_id, struct link *link, const char *format,
+		    ...) __attribute__((format(printf, 5, 6)));
 
-static int try_path(int root, const struct process *owner, const char *build_id, struct link *link,
-		    const char *format, ...)
+static int try_path(int root, const struct process *owner, const char *build_id, struct link *link, const char *format,
+		    ...)
 {
 	char path[PATH_MAX];
 	va_list arguments;

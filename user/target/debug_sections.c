@@ -18,27 +18,27 @@
 #include "target/dwarf_reader.h"
 #include "util/log.h"
 
-#define BYTES_MOST (2ull << 30)  /* of all sections, unpacked */
+#define BYTES_MOST (2ull << 30) /* of all sections, unpacked */
 #define UNPACKED_AT_ONCE (1u << 20)
 #define UNPACK_STEPS 4096u
-#define RATIO 64u                /* bytes that each one of a packed section may become: compilers' sections do not reach 20 */
-#define PACKED_FREELY (16u << 20)/* bytes that it may become whatever its size */
+#define RATIO 64u /* bytes that each one of a packed section may become: compilers' sections do not reach 20 */
+#define PACKED_FREELY (16u << 20) /* bytes that it may become whatever its size */
 #define ALIGNMENT 16u
-#define PADDING 64u              /* zeros behind each section */
+#define PADDING 64u /* zeros behind each section */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
 static const char *const wanted[] = {
-	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges",
-	".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets",
+	".debug_info",    ".debug_abbrev", ".debug_line",     ".debug_str",  ".debug_line_str",
+	".debug_aranges", ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets",
 };
 #define WANTED (sizeof(wanted) / sizeof(*wanted))
-#define INFO 0                   /* in wanted[] */
+#define INFO 0 /* in wanted[] */
 #define ABBREVIATIONS 1
 #define LINE 2
-#define NAMES_ROOM 512u          /* for all names; they are about a third of that */
-#define SECTIONS (WANTED + 2)    /* the null section first, the names last */
+#define NAMES_ROOM 512u       /* for all names; they are about a third of that */
+#define SECTIONS (WANTED + 2) /* the null section first, the names last */
 
 /* One section of the source on its way. */
 struct part {
@@ -62,7 +62,9 @@ static uint64_t unpacked_size(const struct image *image, const struct elf_file *
 	if (header && size > PACKED_FREELY && size / RATIO > section->sh_size) {
 		size = UINT64_MAX;
 		if (reading_refuses(image, REFUSED_ROOM << ROOM_DWARF))
-			log_warn("%s: its DWARF is packed as no compiler packs it: left out: source lines are not known", log_safe(image->path));
+			log_warn(
+				"%s: its DWARF is packed as no compiler packs it: left out: source lines are not known",
+				log_safe(image->path));
 	}
 	free(header);
 	return size;
@@ -92,7 +94,8 @@ static bool unpack_zstd(const uint8_t *packed, size_t packed_size, uint8_t *to, 
 	ZSTD_outBuffer out = { to, 0, 0 };
 	size_t left = 1, before_in = 1, before_out = 0;
 
-	while (stream && left && !ZSTD_isError(left) && (in.pos != before_in || out.pos != before_out) && !reading_pauses(UNPACK_STEPS)) {
+	while (stream && left && !ZSTD_isError(left) && (in.pos != before_in || out.pos != before_out) &&
+	       !reading_pauses(UNPACK_STEPS)) {
 		before_in = in.pos;
 		before_out = out.pos;
 		out.size = size - out.pos < UNPACKED_AT_ONCE ? size : out.pos + UNPACKED_AT_ONCE;

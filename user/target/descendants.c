@@ -169,7 +169,8 @@ int process_descendants(pid_t pid, const char *const *rank_env, pid_t **pids, si
 	*count = 0;
 	if (!proc) {
 		error = -errno;
-		log_error("/proc: cannot be read: %s: look at its rights, and at the limits (ulimit -a)", strerror(-error));
+		log_error("/proc: cannot be read: %s: look at its rights, and at the limits (ulimit -a)",
+			  strerror(-error));
 		return error;
 	}
 	error = family_read(&family, proc);

@@ -8,7 +8,8 @@
  *  - it is kept from opening files by itself. It would follow .gnu_debugaltlink (what dwz moved out of several
  *    files) to any path, a FIFO too: the copy has no such section, and the alternate file, found and checked by
  *    debug_file.c, is handed over. The .dwo files of split DWARF are not followed: lines are known without them;
- *  - a line program makes some 100 bytes out of each of its own: its lines are counted before it is run (line_program.c);
+ *  - a line program makes some 100 bytes out of each of its own: its lines are counted before it is run
+ * (line_program.c);
  *  - walks are limited by the number of entries that the unit can hold and by a deadline.
  *
  * Addresses are found through the ranges of the units themselves rather than .debug_aranges, which clang does not
@@ -27,9 +28,9 @@
 
 #define UNITS_MOST (1u << 20)
 #define RANGES_MOST (4u << 20)
-#define RANGES_MS 10000               /* the units of gigabytes of DWARF take a few seconds */
-#define STEPS_PER_ENTRY 16            /* what libdw does for one */
-#define ABBREVIATION_BYTES 64         /* in libdw */
+#define RANGES_MS 10000       /* the units of gigabytes of DWARF take a few seconds */
+#define STEPS_PER_ENTRY 16    /* what libdw does for one */
+#define ABBREVIATION_BYTES 64 /* in libdw */
 #define ABBREVIATION_STEPS 4
 #define LOOKUP_MEMORY_MOST (512ull << 20)
 
@@ -112,7 +113,8 @@ static bool meet_abbreviations(struct dwarf_reader *reader, uint64_t offset, uin
 	uint64_t count = count_abbreviations(&reader->main.sections, offset, code);
 
 	reader->memory += count * ABBREVIATION_BYTES;
-	return image_reads(reader->image, EFFORT_RANGES, count * ABBREVIATION_STEPS) || count * ABBREVIATION_BYTES > LOOKUP_MEMORY_MOST;
+	return image_reads(reader->image, EFFORT_RANGES, count * ABBREVIATION_STEPS) ||
+	       count * ABBREVIATION_BYTES > LOOKUP_MEMORY_MOST;
 }
 
 /* Those of the unit's own entry. */
@@ -122,7 +124,8 @@ static bool meet_first_abbreviations(struct dwarf_reader *reader, const struct u
 	const uint8_t *at = sections->info + unit->die, *end = sections->info + sections->info_size;
 
 	return unit->die < sections->info_size &&
-	       (meet_abbreviations(reader, unit->abbreviations, take_number(&at, end)) || reader->memory > LOOKUP_MEMORY_MOST);
+	       (meet_abbreviations(reader, unit->abbreviations, take_number(&at, end)) ||
+		reader->memory > LOOKUP_MEMORY_MOST);
 }
 
 /* --- units -------------------------------------------------------------- */
@@ -135,7 +138,8 @@ static int cover(const struct image *image, struct dwarf_reader *reader, Dwarf_D
 	int error = 0;
 
 	while (!error && (at = dwarf_ranges(die, at, &base, &interval.low, &interval.high)) > 0)
-		error = image_reads(image, EFFORT_RANGES, 1) ? -E2BIG : intervals_add(&reader->covered, interval, RANGES_MOST);
+		error = image_reads(image, EFFORT_RANGES, 1) ? -E2BIG
+							     : intervals_add(&reader->covered, interval, RANGES_MOST);
 	return error;
 }
 
@@ -147,7 +151,8 @@ static bool read_units(const struct image *image, struct dwarf_reader *reader)
 	size_t header, room = 0;
 	int error = 0;
 
-	for (; !error && dwarf_nextcu(reader->dwarf, offset, &next, &header, &abbreviations, NULL, NULL) == 0; offset = next) {
+	for (; !error && dwarf_nextcu(reader->dwarf, offset, &next, &header, &abbreviations, NULL, NULL) == 0;
+	     offset = next) {
 		struct unit unit = { .die = offset + header, .size = next - offset, .abbreviations = abbreviations };
 		Dwarf_Die die;
 		int tag;
@@ -249,7 +254,8 @@ bool unit_walk(struct dwarf_reader *reader, struct unit *unit, uint64_t deadline
 	for (depth = 1; depth;) {
 		Dwarf_Die *entry = &path[depth];
 
-		if (entries++ > unit->size || reading_pauses(STEPS_PER_ENTRY) || (entries % 16 == 0 && now_ms() > deadline))
+		if (entries++ > unit->size || reading_pauses(STEPS_PER_ENTRY) ||
+		    (entries % 16 == 0 && now_ms() > deadline))
 			return false;
 		if (visit(context, entry, depth) && depth + 1 < NESTING_MOST &&
 		    dwarf_child(entry, &path[depth + 1]) == 0) {

@@ -10,11 +10,11 @@
 #include "target/image_private.h"
 #include "target/intervals.h"
 
-#define NESTING_MOST 256u           /* entries inside entries */
+#define NESTING_MOST 256u /* entries inside entries */
 
 /* The DWARF of a file as an ELF file of our own making. */
 struct debug_sections {
-	uint8_t *file;              /* malloc'ed */
+	uint8_t *file; /* malloc'ed */
 	size_t size;
 	const uint8_t *line, *info, *abbreviations; /* .debug_line, .debug_info and .debug_abbrev in it */
 	size_t line_size, info_size, abbreviations_size;
@@ -24,8 +24,8 @@ struct debug_sections {
 int debug_sections_copy(const struct image *image, int fd, struct debug_sections *copy);
 
 /*
- * How many lines the program at an offset of .debug_line makes, without running it; not further than to one more than `most`.
- * False: there is none that a compiler could have written.
+ * How many lines the program at an offset of .debug_line makes, without running it; not further than to one more than
+ * `most`. False: there is none that a compiler could have written.
  */
 bool line_program_counts(const struct debug_sections *sections, uint64_t offset, uint64_t most, uint64_t *lines);
 
@@ -37,12 +37,12 @@ struct dwarf_file {
 };
 
 struct unit {
-	Dwarf_Off die;              /* of the unit itself */
-	uint64_t size;              /* bytes in .debug_info: an upper limit of its entries */
-	uint64_t abbreviations;     /* where they begin in .debug_abbrev */
-	bool counted;               /* they have been */
-	bool is_compile;            /* false: partial unit, holds what others import */
-	bool lines_known;           /* lines_usable has been found out */
+	Dwarf_Off die;          /* of the unit itself */
+	uint64_t size;          /* bytes in .debug_info: an upper limit of its entries */
+	uint64_t abbreviations; /* where they begin in .debug_abbrev */
+	bool counted;           /* they have been */
+	bool is_compile;        /* false: partial unit, holds what others import */
+	bool lines_known;       /* lines_usable has been found out */
 	bool lines_usable;
 	bool functions_read;
 	struct intervals functions; /* value: offset of the DIE */
@@ -51,12 +51,12 @@ struct unit {
 struct dwarf_reader {
 	const struct image *image;
 	struct dwarf_file main;
-	struct dwarf_file alternate;/* what dwz moved out, shared by several files */
-	Dwarf *dwarf;               /* of main */
-	struct unit *units;         /* ascending by die */
+	struct dwarf_file alternate; /* what dwz moved out, shared by several files */
+	Dwarf *dwarf;                /* of main */
+	struct unit *units;          /* ascending by die */
 	size_t nunits;
-	struct intervals covered;   /* value: index of the unit */
-	uint64_t memory;            /* estimate of what lookups made libdw and us keep, bytes */
+	struct intervals covered; /* value: index of the unit */
+	uint64_t memory;          /* estimate of what lookups made libdw and us keep, bytes */
 };
 
 /* The reader of the image's DWARF, opened at the first call; NULL: none, or damaged. */

@@ -19,12 +19,12 @@
 
 #define READ_AT_ONCE (8u << 20)
 #define BYTES_PER_STEP 256
-#define SEGMENTS_MOST 128u          /* linkers make some ten; each symbol is looked for in all of them */
-#define SECTIONS_MOST (1u << 20)    /* -ffunction-sections objects have many; linked files tens */
+#define SEGMENTS_MOST 128u       /* linkers make some ten; each symbol is looked for in all of them */
+#define SECTIONS_MOST (1u << 20) /* -ffunction-sections objects have many; linked files tens */
 #define SECTION_NAMES_MOST (64u << 20)
-#define STRETCHES_MOST 4096u        /* of data between holes */
+#define STRETCHES_MOST 4096u /* of data between holes */
 #define NOTES_MOST (1u << 20)
-#define NOTES_BYTES (16u << 20)     /* over all note sections */
+#define NOTES_BYTES (16u << 20) /* over all note sections */
 
 static bool read_exactly(int fd, void *data, size_t size, uint64_t offset)
 {

@@ -11,23 +11,23 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define ELF_FILE_MOST (4ull << 30)  /* bytes of a file that we look at */
-#define HOLES_FROM (16u << 20)      /* bytes: smaller ones may consist of holes as they like */
-#define HOLES_RATIO 64              /* as much of it may be that for each byte that is on the disk */
+#define ELF_FILE_MOST (4ull << 30) /* bytes of a file that we look at */
+#define HOLES_FROM (16u << 20)     /* bytes: smaller ones may consist of holes as they like */
+#define HOLES_RATIO 64             /* as much of it may be that for each byte that is on the disk */
 
 struct elf_file {
-	int fd;                 /* borrowed */
-	struct stat status;     /* of the file when it was opened */
+	int fd;             /* borrowed */
+	struct stat status; /* of the file when it was opened */
 	uint64_t size;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	size_t nsegments;
-	Elf64_Shdr *sections;   /* none where the table is missing or damaged */
+	Elf64_Shdr *sections; /* none where the table is missing or damaged */
 	size_t nsections;
-	char *section_names;    /* NUL-terminated */
+	char *section_names; /* NUL-terminated */
 	size_t section_names_size;
-	bool damaged;           /* a table lies outside of the file */
-	bool starved;           /* there was no memory for some of what was asked for: what it seems not to have says nothing */
+	bool damaged; /* a table lies outside of the file */
+	bool starved; /* there was no memory for some of what was asked for: what it seems not to have says nothing */
 };
 
 /* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, -ENOMEM, or -errno. Nothing is said. */
@@ -38,7 +38,8 @@ bool elf_is_mostly_holes(int fd, const struct stat *status);
 
 /* Exactly these bytes of the file into data; false: not in the file, or not readable. */
 bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data);
-/* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, or no memory: then the file is `starved`. */
+/* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, or no
+ * memory: then the file is `starved`. */
 void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t most);
 /* For who finds no memory for something of the file: sets `starved`. */
 void elf_starves(const struct elf_file *elf);

@@ -16,13 +16,15 @@
 
 static bool copy_part(const struct elf_file *elf, uint8_t *copy, uint64_t offset, uint64_t size)
 {
-	return size <= SECTION_MOST && offset <= elf->size && size <= elf->size - offset && elf_read(elf, offset, size, copy + offset);
+	return size <= SECTION_MOST && offset <= elf->size && size <= elf->size - offset &&
+	       elf_read(elf, offset, size, copy + offset);
 }
 
 /* What libdw looks for by name; packed ones it would unpack without a limit. */
 static bool is_wanted(const struct elf_file *elf, const Elf64_Shdr *section)
 {
-	return (section == elf_section(elf, ".eh_frame") || section == elf_section(elf, ".eh_frame_hdr") || section == elf_section(elf, ".debug_frame")) &&
+	return (section == elf_section(elf, ".eh_frame") || section == elf_section(elf, ".eh_frame_hdr") ||
+		section == elf_section(elf, ".debug_frame")) &&
 	       section->sh_type != SHT_NOBITS && !(section->sh_flags & SHF_COMPRESSED);
 }
 
@@ -39,7 +41,8 @@ static bool copy_sections(const struct elf_file *elf, uint8_t *copy)
 		const Elf64_Shdr *section = &elf->sections[i];
 		Elf64_Shdr none = { .sh_name = section->sh_name };
 
-		if (i != names && (!is_wanted(elf, section) || !copy_part(elf, copy, section->sh_offset, section->sh_size)))
+		if (i != names &&
+		    (!is_wanted(elf, section) || !copy_part(elf, copy, section->sh_offset, section->sh_size)))
 			memcpy(copy + elf->header.e_shoff + i * sizeof(none), &none, sizeof(none));
 	}
 	return true;

@@ -2,39 +2,43 @@
 /*
  * hold.c - holds a command with all its children, so that none of them runs before its probes are in.
  *
- * Problem: a child may live for a millisecond. Told of its birth, its exec, or a library that it maps, one comes too late with
- * the probes unless the child stands still meanwhile. So the command is traced as a debugger would (ptrace), forks followed: a
- * child stops at its birth, and after an exec its dynamic linker is watched until all libraries are mapped (step.c).
+ * Problem: a child may live for a millisecond. Told of its birth, its exec, or a library that it maps, one comes too
+ * late with the probes unless the child stands still meanwhile. So the command is traced as a debugger would (ptrace),
+ * forks followed: a child stops at its birth, and after an exec its dynamic linker is watched until all libraries are
+ * mapped (step.c).
  *
- * Nothing else is made of it. No address and no register in the job is changed; signals go on to where they were sent; a
- * process that is stopped by job control stays stopped (PTRACE_LISTEN); who waits for whom stays as it is. If gaspbpf dies at
- * any moment, the kernel lets all of it run on: that is why the processes are seized and never killed with us, and why no
- * process is ever stopped by a signal.
+ * Nothing else is made of it. No address and no register in the job is changed; signals go on to where they were sent;
+ * a process that is stopped by job control stays stopped (PTRACE_LISTEN); who waits for whom stays as it is. If gaspbpf
+ * dies at any moment, the kernel lets all of it run on: that is why the processes are seized and never killed with us,
+ * and why no process is ever stopped by a signal.
  *
- * Who is held, and for how long. A process whose probes are all for everybody who maps the file needs no holding for their
- * sake: its children have them too. So once it maps a runtime that is observed that way, and nothing is observed by links to
- * single processes, it is let go as soon as its libraries are mapped (the caller decides): ranks run without a tracer.
- * Launchers and scripts stay held, since what they will start is not known. A held process pays as under `strace -f -e
- * trace=none`: a stop for each fork, exec, new thread and signal, two for each system call of the linker after an exec, nothing
- * else.
+ * Who is held, and for how long. A process whose probes are all for everybody who maps the file needs no holding for
+ * their sake: its children have them too. So once it maps a runtime that is observed that way, and nothing is observed
+ * by links to single processes, it is let go as soon as its libraries are mapped (the caller decides): ranks run
+ * without a tracer. Launchers and scripts stay held, since what they will start is not known. A held process pays as
+ * under `strace -f -e trace=none`: a stop for each fork, exec, new thread and signal, two for each system call of the
+ * linker after an exec, nothing else.
  *
- * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of a wild
- * job. What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one process waits for
- * that, the others go on. And leaving is one step, also where only a debugger of the job's own wants to have the others: the
- * kernel lets go of all that a thread traces when the thread ends, whatever state they are in. None of them is made to stop for
- * that, as a stop ends some system calls early (sigtimedwait, semop and epoll_wait give EINTR). The command's parent is the
- * caller's thread, which lives on: who asked for a signal at its parent's death gets none before that.
+ * A thread of its own does it. Stops are answered at once, however long the rest of gaspbpf is busy with the events of
+ * a wild job. What takes long (looking at files, attaching) is for the caller, who hears of it by notices; while one
+ * process waits for that, the others go on. And leaving is one step, also where only a debugger of the job's own wants
+ * to have the others: the kernel lets go of all that a thread traces when the thread ends, whatever state they are in.
+ * None of them is made to stop for that, as a stop ends some system calls early (sigtimedwait, semop and epoll_wait
+ * give EINTR). The command's parent is the caller's thread, which lives on: who asked for a signal at its parent's
+ * death gets none before that.
  *
- * A library that a held process loads while it runs is looked at before any of its code runs: the kernel side has a probe where the linker says that
- * its objects are mapped, and makes the thread stop there with a signal that nobody but its tracer sees (GB_HOLD_SIGNAL).
+ * A library that a held process loads while it runs is looked at before any of its code runs: the kernel side has a
+ * probe where the linker says that its objects are mapped, and makes the thread stop there with a signal that nobody
+ * but its tracer sees (GB_HOLD_SIGNAL).
  *
  * Who ends is let go just before, so that its end is its parent's alone.
  *
- * The kernel asks for rights when a hold is taken, and not again: so once the command is held all of it works without any, but what
- * /proc tells, which is asked of the reader (reader.h).
+ * The kernel asks for rights when a hold is taken, and not again: so once the command is held all of it works without
+ * any, but what /proc tells, which is asked of the reader (reader.h).
  *
- * Where it stops: a child made with CLONE_UNTRACED is not held. It gets its probes when its fork is told, and its blind window is noted. A program that wants
- * to trace others itself cannot while it or they are held: the caller lets everything go when one turns up (HOLD_RELEASE_ALL).
+ * Where it stops: a child made with CLONE_UNTRACED is not held. It gets its probes when its fork is told, and its blind
+ * window is noted. A program that wants to trace others itself cannot while it or they are held: the caller lets
+ * everything go when one turns up (HOLD_RELEASE_ALL).
  */
 #include "target/hold_private.h"
 
@@ -62,9 +66,9 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define SECOND 1000000000ULL
-#define SIGNALS_MOST 10000      /* some tenths of a second of stops */
+#define SIGNALS_MOST 10000 /* some tenths of a second of stops */
 #define SIGNALS_A_SECOND 500
-#define LOOK_EVERY_MS 1000      /* for who has waited too long */
+#define LOOK_EVERY_MS 1000 /* for who has waited too long */
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 #define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT)
 
@@ -184,8 +188,9 @@ void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
 }
 
 /*
- * A thread that traces is the tracer until the kernel has done with its end, which is after pthread_join(). A stop that any thread of ours waits for in
- * that moment is taken, and its signal with it: the job would live through a ^C. So only an end is taken, once there is one.
+ * A thread that traces is the tracer until the kernel has done with its end, which is after pthread_join(). A stop that
+ * any thread of ours waits for in that moment is taken, and its signal with it: the job would live through a ^C. So
+ * only an end is taken, once there is one.
  */
 bool hold_collect(pid_t command, bool wait, int *status)
 {
@@ -196,7 +201,8 @@ bool hold_collect(pid_t command, bool wait, int *status)
 		info.si_pid = 0;
 		if (waitid(P_PID, command, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG) | __WALL) && errno != EINTR)
 			return false;
-		if (info.si_pid == command && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
+		if (info.si_pid == command &&
+		    (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
 			return waitpid(command, status, WNOHANG | __WALL) == command;
 		if (!wait)
 			return false;
@@ -338,7 +344,8 @@ static void on_event(struct hold *hold, struct tracee *t, int event)
 			find_or_add(hold, child);
 		break;
 	case PTRACE_EVENT_EXIT:
-		/* A zombie is its tracer's first: until that has collected it, its parent is told that it has ended, and finds nothing to wait for. */
+		/* A zombie is its tracer's first: until that has collected it, its parent is told that it has ended,
+		 * and finds nothing to wait for. */
 		t->leaving |= t->tid != hold->command;
 		break;
 	}
@@ -346,8 +353,9 @@ static void on_event(struct hold *hold, struct tracee *t, int event)
 }
 
 /*
- * Each signal stops a thread that is held, those that it ignores as well. Where they come faster than that takes it would never get any further; so
- * a thread has a stock of stops, which fills up again in time, and is let go when it has none left. It delivers its signal itself then.
+ * Each signal stops a thread that is held, those that it ignores as well. Where they come faster than that takes it
+ * would never get any further; so a thread has a stock of stops, which fills up again in time, and is let go when it
+ * has none left. It delivers its signal itself then.
  */
 static bool has_too_many_signals(struct tracee *t)
 {
@@ -359,17 +367,20 @@ static bool has_too_many_signals(struct tracee *t)
 	}
 	if (++t->signals <= SIGNALS_MOST)
 		return false;
-	log_info("%d: so many signals come to it that it would stand still while it is held: it is let go, and libraries that it loads are looked at a little late",
-		 t->tid);
+	log_info(
+		"%d: so many signals come to it that it would stand still while it is held: it is let go, and libraries that it loads are looked at a little late",
+		t->tid);
 	return true;
 }
 
-/* Is this the kernel side's sign that the linker has mapped something (bpf/process.bpf.c)? Anybody else's signal of this number goes its way. */
+/* Is this the kernel side's sign that the linker has mapped something (bpf/process.bpf.c)? Anybody else's signal of
+ * this number goes its way. */
 static bool is_sign_of_linker(const struct tracee *t, int event, int signal)
 {
 	siginfo_t info;
 
-	return !event && signal == GB_HOLD_SIGNAL && !ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) && info.si_code == SI_KERNEL;
+	return !event && signal == GB_HOLD_SIGNAL && !ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) &&
+	       info.si_code == SI_KERNEL;
 }
 
 static void on_stop(struct hold *hold, pid_t tid, int status)
@@ -420,8 +431,8 @@ static void collect(struct hold *hold)
 }
 
 /*
- * The caller looks at files, and may wait for one that never comes (a file system whose server is gone). The job shall not wait with it: who has stood still
- * for too long runs on, unobserved until the caller gets there.
+ * The caller looks at files, and may wait for one that never comes (a file system whose server is gone). The job shall
+ * not wait with it: who has stood still for too long runs on, unobserved until the caller gets there.
  */
 static void let_impatient_go(struct hold *hold)
 {
@@ -431,11 +442,13 @@ static void let_impatient_go(struct hold *hold)
 	if (now - hold->looked < LOOK_EVERY_MS * 1000000ULL)
 		return;
 	hold->looked = now;
-	HASH_ITER(hh, hold->tracees, t, next) {
+	HASH_ITER (hh, hold->tracees, t, next) {
 		if (!t->waiting || now - t->waits_since < hold->patience)
 			continue;
-		log_warn("%d: has stood still for %llu s, waiting for its probes: it runs on without, and is not seen until they are in: look what holds gaspbpf up "
-			 "(a file system that does not answer?)", t->tid, (unsigned long long)((now - t->waits_since) / SECOND));
+		log_warn(
+			"%d: has stood still for %llu s, waiting for its probes: it runs on without, and is not seen until they are in: look what holds gaspbpf up "
+			"(a file system that does not answer?)",
+			t->tid, (unsigned long long)((now - t->waits_since) / SECOND));
 		t->waiting = false;
 		t->leaving = true;
 		hold_resume(hold, t);
@@ -486,8 +499,8 @@ static void kill_command(struct hold *hold)
 }
 
 /*
- * What has stopped goes on with its signal, which would be lost with us. All that is held otherwise goes on when this thread ends, at one moment: a debugger
- * that stands still among them finds nobody held.
+ * What has stopped goes on with its signal, which would be lost with us. All that is held otherwise goes on when this
+ * thread ends, at one moment: a debugger that stands still among them finds nobody held.
  */
 static void let_all_leave(struct hold *hold)
 {
@@ -496,11 +509,11 @@ static void let_all_leave(struct hold *hold)
 	hold->all_leave = true;
 	if (hold->kills)
 		kill_command(hold);
-	HASH_ITER(hh, hold->tracees, t, next)
+	HASH_ITER (hh, hold->tracees, t, next)
 		if (!hold->kills && t->waiting && t->signal)
 			hold_resume(hold, t);
 	collect(hold);
-	HASH_ITER(hh, hold->tracees, t, next)
+	HASH_ITER (hh, hold->tracees, t, next)
 		forget(hold, t);
 	if (hold->collected)
 		return;
@@ -551,13 +564,17 @@ static int open_bells(struct hold *hold)
 	hold->news = epoll_create1(EPOLL_CLOEXEC);
 	if (hold->children < 0 || hold->told < 0 || hold->woken < 0 || hold->began < 0 || hold->news < 0)
 		return -errno;
-	return epoll_ctl(hold->news, EPOLL_CTL_ADD, hold->told, &(struct epoll_event){ .events = EPOLLIN }) ? -errno : 0;
+	return epoll_ctl(hold->news, EPOLL_CTL_ADD, hold->told, &(struct epoll_event){ .events = EPOLLIN }) ? -errno
+													    : 0;
 }
 
 /* Forks the command, which waits for the thread that will trace it. */
 static int begin(struct hold *hold, char *const argv[], const struct caller *caller)
 {
-	int err = reader_start() ?: command_fork(&hold->start, argv, caller); /* our thread asks readers, and has no children but those that it holds */
+	int err = reader_start()
+			  ?: command_fork(
+				     &hold->start, argv,
+				     caller); /* our thread asks readers, and has no children but those that it holds */
 
 	if (err)
 		return err;
@@ -578,7 +595,7 @@ static void hold_free(struct hold *hold)
 		hold->replies = reply->next;
 		free(reply);
 	}
-	HASH_ITER(hh, hold->tracees, t, next) {
+	HASH_ITER (hh, hold->tracees, t, next) {
 		HASH_DEL(hold->tracees, t);
 		free(t);
 	}
@@ -593,7 +610,8 @@ static void hold_free(struct hold *hold)
 	free(hold);
 }
 
-int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struct caller *caller, bool follow, uint64_t patience)
+int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struct caller *caller, bool follow,
+	       uint64_t patience)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	int err;
@@ -611,7 +629,9 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 	if (!err)
 		err = begin(hold, argv, caller);
 	if (err) {
-		log_error("cannot start the command: %s: look at the limits (ulimit -a) and at what else runs, and try again", strerror(-err));
+		log_error(
+			"cannot start the command: %s: look at the limits (ulimit -a) and at what else runs, and try again",
+			strerror(-err));
 		hold_free(hold);
 		return err;
 	}

@@ -24,18 +24,19 @@ struct held_file {
 /* A thread that we hold. */
 struct tracee {
 	pid_t tid, pid;
-	bool seen;              /* has stopped for the first time */
-	bool waiting;           /* stands still until the answer with this ticket */
+	bool seen;                    /* has stopped for the first time */
+	bool waiting;                 /* stands still until the answer with this ticket */
 	uint64_t ticket, waits_since; /* ns */
-	bool group_stop;        /* stands still for a SIGSTOP or the like: must not be made to run */
-	int signal;             /* to be delivered when it runs on */
-	bool leaving;           /* is let go at this stop */
-	uint64_t signals, signals_since; /* stops for signals, less those that time has given back; ns, until when it has */
+	bool group_stop;              /* stands still for a SIGSTOP or the like: must not be made to run */
+	int signal;                   /* to be delivered when it runs on */
+	bool leaving;                 /* is let go at this stop */
+	uint64_t signals,
+		signals_since; /* stops for signals, less those that time has given back; ns, until when it has */
 	/* From an exec to the end of the linker's work: */
 	bool stepping;
-	bool ready;             /* that is over, and the caller is asked */
-	bool told;              /* the caller knows of this exec */
-	bool other_thread;      /* it was called by a thread that was not the first */
+	bool ready;        /* that is over, and the caller is asked */
+	bool told;         /* the caller knows of this exec */
+	bool other_thread; /* it was called by a thread that was not the first */
 	long steps;
 	uint64_t linker_start, linker_end;
 	struct held_file *mapping;  /* in the midst of mmap() */
@@ -63,27 +64,27 @@ struct start {
 
 struct hold {
 	pthread_t thread;
-	const char *name;        /* of the command */
-	struct start start;      /* until it is started */
+	const char *name;   /* of the command */
+	struct start start; /* until it is started */
 	bool follow;
 	pid_t command;
-	int started;             /* 0 or -errno */
-	int began;               /* eventfd: started is valid; later on, given_up is */
-	int children;            /* signalfd: SIGCHLD */
-	int told;                /* eventfd: notices */
-	int woken;               /* eventfd: replies, or the end */
-	int ended;               /* pidfd of the command */
-	int news;                /* epoll: what the caller waits for: told, and once nobody is held, ended */
+	int started;  /* 0 or -errno */
+	int began;    /* eventfd: started is valid; later on, given_up is */
+	int children; /* signalfd: SIGCHLD */
+	int told;     /* eventfd: notices */
+	int woken;    /* eventfd: replies, or the end */
+	int ended;    /* pidfd of the command */
+	int news;     /* epoll: what the caller waits for: told, and once nobody is held, ended */
 
-	pthread_mutex_t lock;    /* for all below; only our thread changes tracees */
-	struct tracee *tracees;  /* by tid */
+	pthread_mutex_t lock;   /* for all below; only our thread changes tracees */
+	struct tracee *tracees; /* by tid */
 	struct question *first_question, **last_question;
 	struct reply *replies;
-	bool end, kills;         /* kills: ... with the command */
-	bool give_up, given_up;  /* its thread is to give up its rights; it has */
+	bool end, kills;        /* kills: ... with the command */
+	bool give_up, given_up; /* its thread is to give up its rights; it has */
 	uint64_t tickets;
 	uint64_t patience, looked; /* ns; when those who have waited too long were last looked for */
-	bool left;               /* nobody is held any more */
+	bool left;                 /* nobody is held any more */
 
 	bool collected;          /* the command's end: our thread's own, and the caller's once it has left */
 	struct held_file *files; /* our thread's own */
@@ -91,8 +92,8 @@ struct hold {
 };
 
 /*
- * launch.c: forks what will become the command; the thread that calls has to live as long as we do (it is the parent, and a child
- * may want a signal when that ends). 0 or -errno. Then either of the others, once.
+ * launch.c: forks what will become the command; the thread that calls has to live as long as we do (it is the parent,
+ * and a child may want a signal when that ends). 0 or -errno. Then either of the others, once.
  */
 int command_fork(struct start *start, char *const argv[], const struct caller *caller);
 void command_cancel(struct start *start);
@@ -103,7 +104,8 @@ int command_take(struct start *start, const char *name, unsigned options);
 void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice);
 void hold_resume(struct hold *hold, struct tracee *t);
 
-/* step.c: the tracee has become another program; it stands at a system call; the question was answered. Each makes it go on, or asks. */
+/* step.c: the tracee has become another program; it stands at a system call; the question was answered. Each makes it
+ * go on, or asks. */
 void step_begin(struct hold *hold, struct tracee *t, bool other_thread);
 void step_syscall(struct hold *hold, struct tracee *t);
 void step_answered(struct hold *hold, struct tracee *t, enum hold_answer answer);

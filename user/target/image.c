@@ -15,12 +15,13 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define DYNAMIC_MOST (16u << 20)      /* bytes of PT_DYNAMIC */
+#define DYNAMIC_MOST (16u << 20) /* bytes of PT_DYNAMIC */
 #define DYNAMIC_STRINGS_MOST (1ull << 30)
 #define NEEDED_MOST 256
 #define SONAME_MOST 4096u
 #define NOTE_GO_BUILD_ID 4u
-#define TOO_LARGE "is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or has more than 128 segments: left out"
+#define TOO_LARGE \
+	"is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or has more than 128 segments: left out"
 
 /* Where an image comes from. */
 struct origin {
@@ -37,7 +38,7 @@ struct dynamic {
 	bool there, pie;
 	uint64_t strings, strings_size, soname;
 	bool has_soname;
-	uint64_t needed[NEEDED_MOST];  /* as soname: offsets in strings */
+	uint64_t needed[NEEDED_MOST]; /* as soname: offsets in strings */
 	size_t nneeded;
 };
 
@@ -91,7 +92,8 @@ static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dyna
 	uint64_t offset, rest;
 	char *text, *name;
 
-	if (dynamic->strings_size > DYNAMIC_STRINGS_MOST || at >= dynamic->strings_size || !elf_offset_of(elf, dynamic->strings, &offset))
+	if (dynamic->strings_size > DYNAMIC_STRINGS_MOST || at >= dynamic->strings_size ||
+	    !elf_offset_of(elf, dynamic->strings, &offset))
 		return NULL;
 	rest = dynamic->strings_size - at;
 	text = elf_bytes(elf, offset + at, rest < SONAME_MOST ? rest : SONAME_MOST, SONAME_MOST);
@@ -223,7 +225,8 @@ static int add_minidebug(struct image *image, const struct elf_file *elf)
 	int error;
 
 	if (fd == -EFBIG && reading_refuses(image, REFUSED_ROOM << ROOM_NAMES))
-		log_warn("%s: its symbols (.gnu_debugdata) are too large, or packed as no symbols are: left out", log_safe(image->path));
+		log_warn("%s: its symbols (.gnu_debugdata) are too large, or packed as no symbols are: left out",
+			 log_safe(image->path));
 	if (fd < 0)
 		return fd;
 	error = add_from(image, fd);
@@ -284,8 +287,8 @@ static int add_debug_file(struct image *image, const struct elf_file *elf, const
 static void say_damage(const struct image *image, const char *what, int error)
 {
 	if (error && error != -ENOENT)
-		log_info("%s: %s is damaged or too large (%s): some functions may be missing", log_safe(image->path), what,
-			 strerror(-error));
+		log_info("%s: %s is damaged or too large (%s): some functions may be missing", log_safe(image->path),
+			 what, strerror(-error));
 }
 
 static int read_symbols(struct image *image, const struct elf_file *elf, const struct origin *origin)

@@ -12,7 +12,7 @@
 #include "target/elf_file.h"
 #include "target/target.h"
 
-#define NAME_TABLES 4  /* .dynstr, .strtab, that of .gnu_debugdata, that of the debug file */
+#define NAME_TABLES 4 /* .dynstr, .strtab, that of .gnu_debugdata, that of the debug file */
 
 struct dwarf_reader;
 struct inlined_names;
@@ -20,13 +20,13 @@ struct inlined_names;
 /* What is kept of files, and counted for that reason. */
 enum room { ROOM_NAMES, ROOM_DWARF, ROOMS };
 
-#define REFUSED_ROOM (1u << EFFORTS)            /* and those after it: of the rooms */
-#define REFUSED_WHOLE (REFUSED_ROOM << ROOMS)   /* the file is left out */
+#define REFUSED_ROOM (1u << EFFORTS)          /* and those after it: of the rooms */
+#define REFUSED_WHOLE (REFUSED_ROOM << ROOMS) /* the file is left out */
 
 /* Which file it is, and in which state. */
 struct file_state {
 	uint64_t device, inode, size;
-	int64_t changed;          /* ns, of its inode */
+	int64_t changed; /* ns, of its inode */
 };
 
 struct stat;
@@ -38,26 +38,26 @@ struct image_private {
 	size_t ncode;
 	char *names[NAME_TABLES]; /* the string tables that symbol names point into */
 	size_t nnames;
-	uint32_t *by_offset;      /* indices of symbols in ascending order of offset */
-	const char **imports;     /* undefined names of .dynsym, sorted; they point into `names` */
+	uint32_t *by_offset;  /* indices of symbols in ascending order of offset */
+	const char **imports; /* undefined names of .dynsym, sorted; they point into `names` */
 	size_t nimports, imports_room;
-	int debug_fd;             /* separate debug file with the DWARF; -1: none */
-	int alternate_fd;         /* what dwz moved out of the DWARF into a file of its own; -1: none */
-	struct dwarf_reader *dwarf; /* NULL: not opened yet */
-	bool dwarf_failed;        /* do not try again */
+	int debug_fd;                  /* separate debug file with the DWARF; -1: none */
+	int alternate_fd;              /* what dwz moved out of the DWARF into a file of its own; -1: none */
+	struct dwarf_reader *dwarf;    /* NULL: not opened yet */
+	bool dwarf_failed;             /* do not try again */
 	struct inlined_names *inlined; /* NULL: not read yet */
-	struct unwind_range *unwind; /* sorted by address */
+	struct unwind_range *unwind;   /* sorted by address */
 	size_t nunwind;
 	bool unwind_read;
 	struct image_call *calls; /* sorted by return_offset */
 	size_t ncalls;
 	bool calls_read;
 	/* reading.c: */
-	struct file_state state;  /* as it was opened */
-	uint64_t size;            /* bytes of the file, and of the one with its DWARF */
-	uint64_t read[EFFORTS];   /* steps so far */
-	size_t kept[ROOMS];       /* bytes */
-	unsigned refused;         /* bits: efforts, and the ones below: what of it was too much */
+	struct file_state state; /* as it was opened */
+	uint64_t size;           /* bytes of the file, and of the one with its DWARF */
+	uint64_t read[EFFORTS];  /* steps so far */
+	size_t kept[ROOMS];      /* bytes */
+	unsigned refused;        /* bits: efforts, and the ones below: what of it was too much */
 };
 
 static inline struct image_private *private_of(const struct image *image)

@@ -25,10 +25,10 @@
 #define DEADLINE 5000u /* ms for all units together */
 
 struct inlined_names {
-	char **names;          /* in order of strcmp once read */
+	char **names; /* in order of strcmp once read */
 	size_t count, room;
 	uint64_t bytes;
-	Dwarf_Off *origins;    /* entries whose names are still to be added */
+	Dwarf_Off *origins; /* entries whose names are still to be added */
 	size_t norigins, origins_room;
 	bool full;
 };

@@ -70,7 +70,8 @@ static int take(pid_t pid, unsigned options, int gate)
 	if (ptrace(PTRACE_SEIZE, pid, 0, options)) {
 		int err = -errno;
 
-		log_error("cannot hold the command: %s: is gaspbpf itself run by a debugger or strace?", strerror(-err));
+		log_error("cannot hold the command: %s: is gaspbpf itself run by a debugger or strace?",
+			  strerror(-err));
 		return err;
 	}
 	return write(gate, &go, 1) == 1 ? 0 : -errno;

@@ -2,16 +2,17 @@
 /*
  * launcher.c - is all that a process does to start others?
  *
- * Shells, launchers of ranks, timeout, env, numactl, strace: there is no end of them, so a list of names would not do. What they have in common is
- * what they are made of and what they are told:
+ * Shells, launchers of ranks, timeout, env, numactl, strace: there is no end of them, so a list of names would not do.
+ * What they have in common is what they are made of and what they are told:
  *
- *   a shell     has the names of commands in its data that POSIX wants built into shells, and that nothing else has a use for;
- *   the others  can become another program (they import a function of the exec family, or a library does that waits for what it starts), are told which
- *               one (the first file among their words is a program), and cannot be extended (they import no dlopen themselves). An interpreter, which
- *               does work of its own, can: a file that it is given is what it works on.
+ *   a shell     has the names of commands in its data that POSIX wants built into shells, and that nothing else has a
+ * use for; the others  can become another program (they import a function of the exec family, or a library does that
+ * waits for what it starts), are told which one (the first file among their words is a program), and cannot be extended
+ * (they import no dlopen themselves). An interpreter, which does work of its own, can: a file that it is given is what
+ * it works on.
  *
- * Where this cannot tell, as with a program that takes what it starts from a file, it says no: what such a process turns out to be shows in
- * what it starts (user/observe/launchers.c).
+ * Where this cannot tell, as with a program that takes what it starts from a file, it says no: what such a process
+ * turns out to be shows in what it starts (user/observe/launchers.c).
  */
 #include "target/target.h"
 
@@ -70,7 +71,8 @@ static bool is_one_of(const char *name, const char *const *names)
 static void note_import(struct file_facts *facts, const char *name)
 {
 	static const char *const starting[] = {
-		"execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "execveat", "fexecve", "posix_spawn", "posix_spawnp", NULL,
+		"execve", "execv",    "execvp",  "execvpe",     "execl",        "execlp",
+		"execle", "execveat", "fexecve", "posix_spawn", "posix_spawnp", NULL,
 	};
 
 	static const char *const waiting[] = { "wait", "waitpid", "waitid", "wait3", "wait4", NULL };
@@ -159,7 +161,8 @@ static bool library_starts(struct launcher_files *files, const struct process *p
 
 		if (!mapping->executable || !mapping->inode)
 			continue;
-		snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+		snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)mapping->start,
+			 (unsigned long long)mapping->end);
 		fd = file_open_proc(process, name);
 		if (fd < 0)
 			continue;
@@ -184,7 +187,8 @@ static int open_below(const struct process *process, const char *folder, const c
 	return fd;
 }
 
-/* Does its program lie where programs are looked for? A job of the user's own seldom does, and its words are often those of a program, too. */
+/* Does its program lie where programs are looked for? A job of the user's own seldom does, and its words are often
+ * those of a program, too. */
 static bool is_installed(const struct process *process, const char *path)
 {
 	char program[PATH_MAX];
@@ -227,7 +231,8 @@ static bool is_own_script(const struct process *process, int fd)
 {
 	char line[FIRST_LINE + 1] = "", program[PATH_MAX], *name;
 
-	if (pread(fd, line, FIRST_LINE, 0) < 2 || strncmp(line, "#!", 2) || process_program_path(process, program, sizeof(program)) <= 0)
+	if (pread(fd, line, FIRST_LINE, 0) < 2 || strncmp(line, "#!", 2) ||
+	    process_program_path(process, program, sizeof(program)) <= 0)
 		return false;
 	line[strcspn(line, "\n")] = 0;
 	name = (char *)path_base(program);
@@ -277,7 +282,8 @@ static bool is_told_a_program(const struct process *process)
 	enum word what = WORD_NO_FILE;
 	bool after_option = false;
 
-	for (const char *word = text; text && what == WORD_NO_FILE && word < text + size && words < WORDS_MOST; word += strlen(word) + 1) {
+	for (const char *word = text; text && what == WORD_NO_FILE && word < text + size && words < WORDS_MOST;
+	     word += strlen(word) + 1) {
 		bool option = *word == '-';
 
 		if (!words++ || !*word)

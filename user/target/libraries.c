@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libraries.c - where programs of this machine find libraries: what the dynamic linker has in its cache (ldconfig(8)), and the usual folders, for machines
- * whose linker has none.
+ * libraries.c - where programs of this machine find libraries: what the dynamic linker has in its cache (ldconfig(8)),
+ * and the usual folders, for machines whose linker has none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +15,9 @@
 #include "util/files.h"
 
 static const char *const folders[] = {
-	"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib64", "/lib", "/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64",
-	"/usr/local/lib",
+	"/usr/lib/x86_64-linux-gnu",       "/usr/lib64",       "/usr/lib",
+	"/lib/x86_64-linux-gnu",           "/lib64",           "/lib",
+	"/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
 };
 
 bool is_library_folder(const char *path, size_t length)
@@ -50,7 +51,8 @@ static void take(struct search *s, const char *path)
 	struct stat file;
 	char *copy;
 
-	if (s->err || s->count == s->most || !name || !s->wanted(s->context, name) || stat(path, &file) || !S_ISREG(file.st_mode) || !is_new(s, &file))
+	if (s->err || s->count == s->most || !name || !s->wanted(s->context, name) || stat(path, &file) ||
+	    !S_ISREG(file.st_mode) || !is_new(s, &file))
 		return;
 	copy = realpath(path, NULL); /* as the kernel names it in whoever maps it */
 	if (!copy || array_one_more(&s->found, &s->room, s->count, sizeof(*s->found))) {
@@ -58,7 +60,9 @@ static void take(struct search *s, const char *path)
 		s->err = -ENOMEM;
 		return;
 	}
-	s->found[s->count++] = (struct library){ .path = copy, .device = file.st_dev, .inode = file.st_ino, .size = file.st_size };
+	s->found[s->count++] = (struct library){
+		.path = copy, .device = file.st_dev, .inode = file.st_ino, .size = file.st_size
+	};
 }
 
 /* "	libm.so.6 (libc6,x86-64) => /lib/x86_64-linux-gnu/libm.so.6" */
@@ -90,7 +94,8 @@ static void look_in(struct search *s, const char *folder)
 		closedir(dir);
 }
 
-int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found, size_t *count)
+int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found,
+		   size_t *count)
 {
 	struct search s = { .wanted = wanted, .context = context, .most = most };
 

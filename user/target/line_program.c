@@ -3,8 +3,8 @@
  * line_program.c - how many lines a line program makes.
  *
  * A line program is a small machine's code, of which each byte can make a line; libdw takes a hundred bytes for each,
- * and is not to be stopped on the way. So the program is gone through before libdw runs it, counting only. That must not
- * miss what libdw finds: an instruction whose length is not the one that its operands have, which each reader could
+ * and is not to be stopped on the way. So the program is gone through before libdw runs it, counting only. That must
+ * not miss what libdw finds: an instruction whose length is not the one that its operands have, which each reader could
  * take for another one, makes the whole program unusable. No compiler writes one.
  */
 #include <dwarf.h>
@@ -13,13 +13,13 @@
 #include "target/dwarf_reader.h"
 #include "target/unwind.h"
 
-#define HEADER_MOST (2u << 20)      /* bytes: names of folders and files, of which libdw makes up to 64 each */
+#define HEADER_MOST (2u << 20) /* bytes: names of folders and files, of which libdw makes up to 64 each */
 #define ADDRESS 8u
 
 struct program {
 	const uint8_t *at, *end;
-	const uint8_t *lengths;     /* how many numbers follow an instruction, by its code less one */
-	unsigned special;           /* codes from there on make a line each */
+	const uint8_t *lengths; /* how many numbers follow an instruction, by its code less one */
+	unsigned special;       /* codes from there on make a line each */
 };
 
 /* `bytes` of them, little-endian; false: there are not so many. */

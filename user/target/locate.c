@@ -4,7 +4,8 @@
  *
  * The line table gives, for the last byte of the call instruction, the place where the call is written, inlined or
  * not. The function comes from the innermost subprogram or inlined subroutine around it. Both are read
- * a compilation unit at a time and kept, so the first lookup in a unit costs milliseconds and the others next to nothing.
+ * a compilation unit at a time and kept, so the first lookup in a unit costs milliseconds and the others next to
+ * nothing.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -15,10 +16,10 @@
 #include "target/dwarf_reader.h"
 #include "util/log.h"
 
-#define FUNCTIONS_MOST (2u << 20)       /* ranges of one unit */
-#define FUNCTIONS_DEADLINE 5000u        /* ms to read those of one unit */
-#define LINES_MOST (2u << 20)           /* of one unit; libdw is about a second over them, and takes 200 MiB */
-#define LINE_MEMORY 48u                 /* bytes libdw keeps of one line, about */
+#define FUNCTIONS_MOST (2u << 20) /* ranges of one unit */
+#define FUNCTIONS_DEADLINE 5000u  /* ms to read those of one unit */
+#define LINES_MOST (2u << 20)     /* of one unit; libdw is about a second over them, and takes 200 MiB */
+#define LINE_MEMORY 48u           /* bytes libdw keeps of one line, about */
 #define FILE_LENGTH_MOST 8192
 #define FUNCTION_LENGTH_MOST 4096u
 
@@ -40,7 +41,8 @@ static bool lines_usable(struct dwarf_reader *reader, struct unit *unit, Dwarf_D
 		return false;
 	if (expected > LINES_MOST) {
 		if (reading_refuses(reader->image, REFUSED_ROOM << ROOM_DWARF))
-			log_warn("%s: its DWARF makes too many lines of one unit: source lines there are not known", log_safe(reader->image->path));
+			log_warn("%s: its DWARF makes too many lines of one unit: source lines there are not known",
+				 log_safe(reader->image->path));
 		return false;
 	}
 	if (image_reads(reader->image, EFFORT_RANGES, expected) || dwarf_getsrclines(die, &lines, &count))
@@ -67,10 +69,10 @@ static bool collect_function(void *context, Dwarf_Die *entry, uint32_t depth)
 	switch (dwarf_tag(entry)) {
 	case DW_TAG_subprogram:
 	case DW_TAG_inlined_subroutine:
-		while (!collection->error &&
-		       (at = dwarf_ranges(entry, at, &base, &interval.low, &interval.high)) > 0)
-			collection->error = image_reads(collection->image, EFFORT_RANGES, 1) ? -E2BIG :
-				intervals_add(collection->functions, interval, FUNCTIONS_MOST);
+		while (!collection->error && (at = dwarf_ranges(entry, at, &base, &interval.low, &interval.high)) > 0)
+			collection->error = image_reads(collection->image, EFFORT_RANGES, 1)
+						    ? -E2BIG
+						    : intervals_add(collection->functions, interval, FUNCTIONS_MOST);
 		return !collection->error;
 	case DW_TAG_lexical_block:
 	case DW_TAG_namespace:

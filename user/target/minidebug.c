@@ -42,10 +42,12 @@ static int unpack(const uint8_t *packed, size_t size, int fd)
 		stream.next_out = out;
 		stream.avail_out = STEP;
 		state = lzma_code(&stream, LZMA_FINISH);
-		if (stream.total_out > UNPACKED_MOST || (stream.total_out > UNPACKED_FREELY && stream.total_out / RATIO > size))
+		if (stream.total_out > UNPACKED_MOST ||
+		    (stream.total_out > UNPACKED_FREELY && stream.total_out / RATIO > size))
 			error = -EFBIG;
 		else
-			error = reading_pauses(STEP / BYTES_PER_STEP) ? -ECANCELED : write_all(fd, out, STEP - stream.avail_out);
+			error = reading_pauses(STEP / BYTES_PER_STEP) ? -ECANCELED
+								      : write_all(fd, out, STEP - stream.avail_out);
 	}
 	if (!error && state != LZMA_STREAM_END)
 		error = -EINVAL;

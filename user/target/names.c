@@ -2,8 +2,9 @@
 /*
  * names.c - might a file have a symbol of this name?
  *
- * Whoever watches a machine sees hundreds of programs start, compilers of 30 MB among them, of which hardly one is of interest. Their symbols need not
- * be read for that: a name that is nowhere in the file's tables of names belongs to no symbol.
+ * Whoever watches a machine sees hundreds of programs start, compilers of 30 MB among them, of which hardly one is of
+ * interest. Their symbols need not be read for that: a name that is nowhere in the file's tables of names belongs to no
+ * symbol.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #define CHUNK (1u << 20)
 #define NAME_MOST 256
-#define TABLES_MOST (1ull << 30)  /* bytes of a file that is searched */
+#define TABLES_MOST (1ull << 30) /* bytes of a file that is searched */
 #define BYTES_PER_STEP 256
 
 static bool is_in(const char *text, size_t size, const char *const *names)
@@ -57,7 +58,8 @@ bool image_may_have(int fd, const char *const *names)
 	bool found;
 	size_t bytes;
 
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64)
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64)
 		return false;
 	if (!head.e_shnum || head.e_shentsize != sizeof(*sections) || head.e_shoff > INT64_MAX)
 		return head.e_shoff; /* none: what it exports is not to be found either (elf_file.c) */
@@ -68,7 +70,8 @@ bool image_may_have(int fd, const char *const *names)
 	if (!sections || pread(fd, sections, bytes, head.e_shoff) != (ssize_t)bytes)
 		found = true;
 	for (size_t i = 0; !found && i < head.e_shnum; i++)
-		found = sections[i].sh_type == SHT_STRTAB && table_has(fd, sections[i].sh_offset, sections[i].sh_size, names, &left);
+		found = sections[i].sh_type == SHT_STRTAB &&
+			table_has(fd, sections[i].sh_offset, sections[i].sh_size, names, &left);
 	free(sections);
 	return found;
 }

@@ -4,8 +4,8 @@
  *
  * A name in a target's hands may lead anywhere: to a FIFO (opening it waits for ever), a device (opening it may do
  * something), out of the target's root by a symbolic link. So a file is first taken by O_PATH, which
- * touches nothing, must prove to be a regular file, and only then is opened for reading. All of that may wait for a file system's server, so that
- * files of a target are opened by the reader (reader.c).
+ * touches nothing, must prove to be a regular file, and only then is opened for reading. All of that may wait for a
+ * file system's server, so that files of a target are opened by the reader (reader.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,11 @@
 #include "target/image_private.h"
 #include "target/reader.h"
 
-#define LINKS_MOST 40 /* as the kernel has it */
+#define LINKS_MOST 40    /* as the kernel has it */
 #define STEPS_MOST 20000 /* who makes a way longer than that means no good */
 
-/* Reads with the rights of the file's user: a file server may not trust root, a FUSE mount shows itself to its owner only. */
+/* Reads with the rights of the file's user: a file server may not trust root, a FUSE mount shows itself to its owner
+ * only. */
 static int open_as(const char *path, const struct process *owner)
 {
 	gid_t gid = setfsgid(owner->gid);
@@ -64,12 +65,13 @@ static int open_for_reading(int found, const struct process *owner)
 /* --- without openat2 --------------------------------------------------- */
 
 /*
- * A service of systemd may not call openat2 (RestrictSUIDSGID, and so DynamicUser: its filter cannot see with which rights a file would be made).
- * Then the way is gone step by step. No step follows a link; what a link says is put in front of the rest of the way, and begins at `root`
- * where it is absolute. "..", too, begins anew at `root`, with what is known to hold no links: so nothing leads out.
+ * A service of systemd may not call openat2 (RestrictSUIDSGID, and so DynamicUser: its filter cannot see with which
+ * rights a file would be made). Then the way is gone step by step. No step follows a link; what a link says is put in
+ * front of the rest of the way, and begins at `root` where it is absolute. "..", too, begins anew at `root`, with what
+ * is known to hold no links: so nothing leads out.
  */
 struct walk {
-	int root, at;            /* at: where it is, O_PATH */
+	int root, at; /* at: where it is, O_PATH */
 	unsigned steps, links;
 	char done[PATH_MAX];     /* the way from root to there: "/usr/lib" */
 	char rest[2 * PATH_MAX]; /* what is still to go */

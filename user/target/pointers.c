@@ -20,13 +20,15 @@ static uint64_t relocated(const struct elf_file *elf, const Elf64_Rela *relocati
 	switch (ELF64_R_TYPE(relocation->r_info)) {
 	case R_X86_64_RELATIVE:
 		return relocation->r_addend;
-	case R_X86_64_GLOB_DAT: case R_X86_64_JUMP_SLOT: case R_X86_64_64:
+	case R_X86_64_GLOB_DAT:
+	case R_X86_64_JUMP_SLOT:
+	case R_X86_64_64:
 		break;
 	default:
 		return 0;
 	}
-	if (!section || !elf_section_filled(section) || at > section->sh_size - sizeof(symbol) || section->sh_size < sizeof(symbol) ||
-	    !elf_read(elf, section->sh_offset + at, sizeof(symbol), &symbol))
+	if (!section || !elf_section_filled(section) || at > section->sh_size - sizeof(symbol) ||
+	    section->sh_size < sizeof(symbol) || !elf_read(elf, section->sh_offset + at, sizeof(symbol), &symbol))
 		return 0;
 	return symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
 }

@@ -99,7 +99,8 @@ char *proc_read_environment(int folder, const char *below, pid_t pid, size_t *si
 		errno = EACCES;
 		return NULL;
 	}
-	from = (struct iovec){ (void *)(uintptr_t)start, end - start < ENVIRONMENT_MOST ? end - start : ENVIRONMENT_MOST };
+	from = (struct iovec){ (void *)(uintptr_t)start,
+			       end - start < ENVIRONMENT_MOST ? end - start : ENVIRONMENT_MOST };
 	text = malloc(from.iov_len + 1);
 	if (!text)
 		return NULL;
@@ -125,8 +126,10 @@ int proc_stat_read(int folder, const char *path, struct proc_stat *stat)
 		return -errno;
 	/* The name in parentheses may hold anything, parentheses too: what follows the last one is the kernel's. */
 	rest = strrchr(text, ')');
-	fields = rest ? sscanf(rest + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
-			       &stat->state, &parent, &flags, &stat->threads, &start) : 0;
+	fields = rest ? sscanf(rest + 1,
+			       " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
+			       &stat->state, &parent, &flags, &stat->threads, &start)
+		      : 0;
 	free(text);
 	if (fields != 5)
 		return -ESRCH;

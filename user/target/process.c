@@ -27,11 +27,14 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define SIGNAL_BIT(n) (1ull << ((n) - 1)) /* in the masks of /proc/PID/status */
-#define CRASHES (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGABRT) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL))
+#define SIGNAL_BIT(n) (1ull << ((n)-1)) /* in the masks of /proc/PID/status */
+#define CRASHES \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGABRT) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL))
 
 #define NAME_MOST 256
-#define COMMAND_MOST 16384 /* bytes; what comes after it is cut: one may have two megabytes, and a monitor keeps those of thousands */
+#define COMMAND_MOST                                                                                                   \
+	16384 /* bytes; what comes after it is cut: one may have two megabytes, and a monitor keeps those of thousands \
+	       */
 
 /* Says why a process cannot be looked at, and gives the error to return. */
 static int refuse(const struct process *process, pid_t pid, int error)
@@ -40,15 +43,19 @@ static int refuse(const struct process *process, pid_t pid, int error)
 		return error == -ENOENT ? -ESRCH : error;
 	if (error == -ESRCH || error == -ENOENT) {
 		if (!process->may_end)
-			log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID", pid);
+			log_error("%d: ended while gaspbpf was looking at it: start it again, or choose another PID",
+				  pid);
 		return -ESRCH;
 	}
 	if ((error == -EACCES || error == -EPERM) && geteuid())
 		log_error("%d: not permitted to look at it: run gaspbpf with sudo", pid);
 	else if (error == -EACCES || error == -EPERM)
-		log_error("%d: not permitted to look at it, not even for root: run gaspbpf outside of the container", pid);
+		log_error("%d: not permitted to look at it, not even for root: run gaspbpf outside of the container",
+			  pid);
 	else if (error == -ETIMEDOUT)
-		log_error("%d: its memory, or its file, does not answer: it is left alone: look which file system it waits for", pid);
+		log_error(
+			"%d: its memory, or its file, does not answer: it is left alone: look which file system it waits for",
+			pid);
 	else
 		log_error("%d: cannot be looked at: %s: try again", pid, strerror(-error));
 	return error;
@@ -159,12 +166,15 @@ static int check_state(struct process *process)
 		return refuse(process, process->pid, error);
 	if (stat.kernel_thread) {
 		if (!process->quiet)
-			log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID", process->pid);
+			log_error("%d: is a kernel thread: gaspbpf looks at programs, choose another PID",
+				  process->pid);
 		return -EINVAL;
 	}
 	if (stat.state == 'Z' || stat.state == 'X') {
 		if (!process->may_end && stat.threads > 1)
-			log_error("%d: its main thread has ended, and without it nobody can look at the others: start it with 'gaspbpf -- COMMAND'", process->pid);
+			log_error(
+				"%d: its main thread has ended, and without it nobody can look at the others: start it with 'gaspbpf -- COMMAND'",
+				process->pid);
 		else if (!process->may_end)
 			log_error("%d: has ended already (zombie): choose a running process", process->pid);
 		return -ESRCH;
@@ -191,7 +201,8 @@ static int check_program(const struct process *process)
 		return 0;
 	if (ident[EI_CLASS] == ELFCLASS32) {
 		if (!process->quiet)
-			log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only", process->pid);
+			log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only",
+				  process->pid);
 		return -ENOTSUP;
 	}
 	memcpy(&machine, ident + EI_NIDENT + 2, sizeof(machine)); /* e_machine follows e_type */
@@ -368,7 +379,8 @@ void process_close(struct process *process)
 
 uint64_t process_started_ns(const struct process *process)
 {
-	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)), asleep = clock_asleep(); /* ns after boot */
+	uint64_t started = process->start_time * (1000000000ULL / sysconf(_SC_CLK_TCK)),
+		 asleep = clock_asleep(); /* ns after boot */
 
 	return started > asleep ? started - asleep : 0;
 }
@@ -386,7 +398,8 @@ const char *process_getenv(const struct process *process, const char *name)
 	return environment_value(process->environment, process->environment_size, name);
 }
 
-const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after)
+const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset,
+				      uint64_t size, const struct mapping *after)
 {
 	const struct mapping *end = process->mappings + process->nmappings;
 

@@ -2,25 +2,30 @@
 /*
  * reader.c - reading what a target can make wait for ever.
  *
- * Problem: a page of a process's memory may be of a file whose server (FUSE) never answers, and so may a mapped file itself. Who reads such a
- * page sleeps in the kernel; once the server has taken the request not even SIGKILL wakes it. The same holds for all that takes the lock
- * of the process's address space (/proc/PID/cmdline, environ, map_files, before Linux 6.17 maps, too), since a thread of the process can sleep in a fault
- * while it has it. There is no way of reading another process's memory from user space, or from a BPF program that reads another process's, that does
- * not wait for its pages. (/proc/PID/stat, status, comm, syscall and wchan take no such lock, so they are read where they are needed.)
+ * Problem: a page of a process's memory may be of a file whose server (FUSE) never answers, and so may a mapped file
+ * itself. Who reads such a page sleeps in the kernel; once the server has taken the request not even SIGKILL wakes it.
+ * The same holds for all that takes the lock of the process's address space (/proc/PID/cmdline, environ, map_files,
+ * before Linux 6.17 maps, too), since a thread of the process can sleep in a fault while it has it. There is no way of
+ * reading another process's memory from user space, or from a BPF program that reads another process's, that does not
+ * wait for its pages. (/proc/PID/stat, status, comm, syscall and wchan take no such lock, so they are read where they
+ * are needed.)
  *
- * So another process does it, the reader: this program, started anew at the first need, with the capabilities that reading takes and
- * a filter of system calls. It is started by yet another one (reader_start.c), so that this one can give up those capabilities. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk keeps; WAIT_MS for users who have made
- * one wait before) is left behind with SIGKILL, which it heeds when the kernel lets it, and the next request has another reader. One that still runs, or
- * waits for pages of its own program, is only slow, and has WAIT_RUNNING_MS. Nor is it the target's fault how long a reader takes to start (its program
- * may lie on a file system far away): it says when it can be asked, and no time runs before.
+ * So another process does it, the reader: this program, started anew at the first need, with the capabilities that
+ * reading takes and a filter of system calls. It is started by yet another one (reader_start.c), so that this one can
+ * give up those capabilities. A reader that sleeps longer than a request has time (WAIT_FIRST_MS, which a busy disk
+ * keeps; WAIT_MS for users who have made one wait before) is left behind with SIGKILL, which it heeds when the kernel
+ * lets it, and the next request has another reader. One that still runs, or waits for pages of its own program, is only
+ * slow, and has WAIT_RUNNING_MS. Nor is it the target's fault how long a reader takes to start (its program may lie on
+ * a file system far away): it says when it can be asked, and no time runs before.
  *
- * A target that has kept a reader waiting is not asked again while that one waits. And its user, whose fault it is, has from the second time on none of
- * his processes asked for a while: 1 s, four times as long each further time, an hour at most, so that a user who makes readers wait
- * on purpose takes no more than a second from the others, then a quarter of a second seven times, and then once an hour. A user is who answers for it: in a user
- * namespace, who made that. Readers that are left behind are HUNG_MOST at most: beyond that, nothing is read of anybody until some have ended.
+ * A target that has kept a reader waiting is not asked again while that one waits. And its user, whose fault it is, has
+ * from the second time on none of his processes asked for a while: 1 s, four times as long each further time, an hour
+ * at most, so that a user who makes readers wait on purpose takes no more than a second from the others, then a quarter
+ * of a second seven times, and then once an hour. A user is who answers for it: in a user namespace, who made that.
+ * Readers that are left behind are HUNG_MOST at most: beyond that, nothing is read of anybody until some have ended.
  *
- * It is the one thing here that belongs to no object: the readers are this process's, as its log is this process's log. A child of this process
- * (made by fork, as the dump of a flight recorder is) has readers of its own.
+ * It is the one thing here that belongs to no object: the readers are this process's, as its log is this process's log.
+ * A child of this process (made by fork, as the dump of a flight recorder is) has readers of its own.
  */
 #include "target/reader_private.h"
 
@@ -53,10 +58,10 @@
 #define WAIT_START_MS 30000
 #define HUNG_MOST 24
 #define HUNG_MOST_OF_USER 2
-#define USERS_MOST 64           /* who have made one wait; beyond, the one whose time is over first is forgotten */
-#define SILENCE_MOST 3600u      /* s */
+#define USERS_MOST 64      /* who have made one wait; beyond, the one whose time is over first is forgotten */
+#define SILENCE_MOST 3600u /* s */
 #define SECOND 1000000000ULL
-#define KEPT_MOST (1u << 20)    /* bytes of the memory in common that stay after a request */
+#define KEPT_MOST (1u << 20) /* bytes of the memory in common that stay after a request */
 
 struct hung_reader {
 	int pidfd;
@@ -68,19 +73,19 @@ struct hung_reader {
 struct silent_user {
 	uid_t uid;
 	unsigned times;
-	uint64_t until;         /* CLOCK_MONOTONIC */
+	uint64_t until; /* CLOCK_MONOTONIC */
 };
 
 static struct {
 	pthread_mutex_t lock;
-	bool possible;          /* this program can be one */
-	pid_t owner;            /* whose all of this is */
-	pid_t starter;          /* 0: none, or not our child */
-	int channel;            /* to it; valid where `reached` */
+	bool possible; /* this program can be one */
+	pid_t owner;   /* whose all of this is */
+	pid_t starter; /* 0: none, or not our child */
+	int channel;   /* to it; valid where `reached` */
 	bool reached;
-	bool samples;           /* it opens samplers, too */
-	bool last, lost;        /* another one would not have the rights (reader_prepare()); it has ended */
-	pid_t pid;              /* 0: none */
+	bool samples;    /* it opens samplers, too */
+	bool last, lost; /* another one would not have the rights (reader_prepare()); it has ended */
+	pid_t pid;       /* 0: none */
 	int pidfd, socket, file;
 	char *memory;
 	struct hung_reader hung[HUNG_MOST];
@@ -104,7 +109,8 @@ static void leave_starter(void)
 	readers.starter = 0;
 }
 
-/* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no business there, nor the system calls that it needs. */
+/* In the child. Of the environment it takes where its libraries lie: what is preloaded into this process has no
+ * business there, nor the system calls that it needs. */
 static void become_starter(int channel)
 {
 	char *const arguments[] = { READER_NAME, readers.samples ? STARTER_SAMPLES : NULL, NULL };
@@ -176,7 +182,8 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 		return answer.result;
 	leave_starter();
 	if (readers.last && !readers.lost)
-		log_error("gaspbpf-starter has ended, and with it the right to read what is others': nothing more of theirs is looked at: start gaspbpf again");
+		log_error(
+			"gaspbpf-starter has ended, and with it the right to read what is others': nothing more of theirs is looked at: start gaspbpf again");
 	readers.lost = readers.last;
 	return got < 0 ? got : -ECHILD;
 }
@@ -297,7 +304,9 @@ static int make_room(int file)
 	const struct rlimit enough = { READER_ROOM, READER_ROOM };
 	struct rlimit limit;
 	bool raised = !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < READER_ROOM &&
-		      !setrlimit(RLIMIT_FSIZE, limit.rlim_max < READER_ROOM ? &enough : &(struct rlimit){ READER_ROOM, limit.rlim_max });
+		      !setrlimit(RLIMIT_FSIZE, limit.rlim_max < READER_ROOM
+						       ? &enough
+						       : &(struct rlimit){ READER_ROOM, limit.rlim_max });
 	int error = ftruncate(file, READER_ROOM) ? -errno : 0;
 
 	if (raised)
@@ -388,7 +397,8 @@ static void collect_hung(void)
 static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 {
 	int nothing;
-	int64_t made = ask_starter((struct starter_request){ .what = WHOSE_NAMESPACE, .pid = pid, .uid = uid }, -1, &nothing);
+	int64_t made = ask_starter((struct starter_request){ .what = WHOSE_NAMESPACE, .pid = pid, .uid = uid }, -1,
+				   &nothing);
 
 	return made < 0 ? uid : (uid_t)made;
 }
@@ -462,8 +472,10 @@ static bool is_silent(pid_t pid)
 	collect_hung();
 	if (readers.nhung == HUNG_MOST) {
 		if (!readers.full_said)
-			log_error("%d processes that read targets' memory wait in the kernel: nothing more is read until one of them ends: "
-				  "look which file system does not answer ('gaspbpf-reader' in ps)", HUNG_MOST);
+			log_error(
+				"%d processes that read targets' memory wait in the kernel: nothing more is read until one of them ends: "
+				"look which file system does not answer ('gaspbpf-reader' in ps)",
+				HUNG_MOST);
 		readers.full_said = true;
 		return true;
 	}
@@ -486,14 +498,17 @@ static void leave_reader(pid_t pid)
 	pause = !user->times ? 0 : user->times < 7 ? 1u << 2 * (user->times - 1) : SILENCE_MOST;
 	user->times++;
 	user->until = clock_monotonic() + pause * SECOND;
-	log_warn("%d: its memory does not answer (a file system's server holds it up): what stands there is not known", pid);
+	log_warn("%d: its memory does not answer (a file system's server holds it up): what stands there is not known",
+		 pid);
 	if (pause)
-		log_warn("user %u's processes are not asked for %u s: their memory has not answered %u times", hung->uid, pause, user->times);
+		log_warn("user %u's processes are not asked for %u s: their memory has not answered %u times",
+			 hung->uid, pause, user->times);
 }
 
 /* --- asking it ---------------------------------------------------------- */
 
-/* Does it wait in a system call? What runs, or wants to, is only slow, and so is what waits for a page of its own program. */
+/* Does it wait in a system call? What runs, or wants to, is only slow, and so is what waits for a page of its own
+ * program. */
 static bool sleeps(pid_t pid)
 {
 	int nothing;
@@ -610,7 +625,8 @@ int64_t reader_ask(const struct reader_request *request, size_t size, int folder
 			end_reader();
 	}
 	if (!readers.pid && result != -ETIMEDOUT && !readers.start_said && !readers.lost) {
-		log_error("cannot start a process that reads targets' memory: %s: check limits of processes and memory", strerror((int)-result));
+		log_error("cannot start a process that reads targets' memory: %s: check limits of processes and memory",
+			  strerror((int)-result));
 		readers.start_said = true;
 	}
 	return result;

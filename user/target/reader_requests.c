@@ -126,7 +126,9 @@ int reader_stat(const char *path, pid_t pid, struct stat *found)
 
 int reader_open(enum reader_way way, int folder, const char *path, const struct process *owner)
 {
-	struct reader_request request = { .what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid };
+	struct reader_request request = {
+		.what = OPEN_FILE, .pid = owner->pid, .way = way, .uid = owner->uid, .gid = owner->gid
+	};
 	int length = put_path(&request, path), opened = -1;
 	int64_t got;
 
@@ -148,14 +150,18 @@ int reader_hold(pid_t pid)
 {
 	int nothing;
 
-	return reader_possible() ? (int)reader_ask_starter((struct starter_request){ .what = HOLD_TASK, .pid = pid }, &nothing) : translator_hold_here(pid);
+	return reader_possible()
+		       ? (int)reader_ask_starter((struct starter_request){ .what = HOLD_TASK, .pid = pid }, &nothing)
+		       : translator_hold_here(pid);
 }
 
 int reader_let_go(pid_t pid)
 {
 	int nothing;
 
-	return reader_possible() ? (int)reader_ask_starter((struct starter_request){ .what = LET_TASK_GO, .pid = pid }, &nothing) : translator_let_go_here(pid);
+	return reader_possible()
+		       ? (int)reader_ask_starter((struct starter_request){ .what = LET_TASK_GO, .pid = pid }, &nothing)
+		       : translator_let_go_here(pid);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -164,7 +170,9 @@ int64_t reader_robust_list(pid_t tid)
 {
 	int nothing;
 
-	return reader_possible() ? reader_ask_starter((struct starter_request){ .what = ROBUST_LIST, .pid = tid }, &nothing) : robust_list_here(tid);
+	return reader_possible()
+		       ? reader_ask_starter((struct starter_request){ .what = ROBUST_LIST, .pid = tid }, &nothing)
+		       : robust_list_here(tid);
 }
 
 /* --- samples -------------------------------------------------------------- */
@@ -176,7 +184,9 @@ int reader_sampler(pid_t tid, uint64_t registers, uint32_t stack)
 
 	if (!reader_possible())
 		return -EPERM;
-	result = reader_ask_starter((struct starter_request){ .what = OPEN_SAMPLER, .pid = tid, .registers = registers, .stack = stack }, &came);
+	result = reader_ask_starter(
+		(struct starter_request){ .what = OPEN_SAMPLER, .pid = tid, .registers = registers, .stack = stack },
+		&came);
 	if (result < 0 && came >= 0)
 		close(came);
 	return result < 0 ? (int)result : came < 0 ? -EMFILE : came;

@@ -2,8 +2,9 @@
 /*
  * reader_serve.c - the process that reads what may block: the other side of reader.c.
  *
- * It knows nothing and keeps nothing. It can do what its system calls below can do, with those capabilities that reading a target takes,
- * and it ends with who asked for it: at once where the kernel lets it, else as soon as what it waits for comes.
+ * It knows nothing and keeps nothing. It can do what its system calls below can do, with those capabilities that
+ * reading a target takes, and it ends with who asked for it: at once where the kernel lets it, else as soon as what it
+ * waits for comes.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * reader_start.c - the process that starts readers (reader.c asks).
  *
- * A reader may hang for ever, and then another one is needed. Who asks for it has given up the rights that reading a target takes by then, since it looks into
- * what targets' owners have written. This process keeps them, and looks into nothing: it starts readers, says of one what it waits for, and holds a process that
- * is to wait (translator.c).
+ * A reader may hang for ever, and then another one is needed. Who asks for it has given up the rights that reading a
+ * target takes by then, since it looks into what targets' owners have written. This process keeps them, and looks into
+ * nothing: it starts readers, says of one what it waits for, and holds a process that is to wait (translator.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@
 #define STARTER_NAME "gaspbpf-starter"
 #define CHANNELS_MOST 64
 #define READERS_MOST 512
-#define END_MS 100              /* that readers have to end before this process does */
-#define NAMESPACES_MOST 32      /* the kernel's own limit */
+#define END_MS 100         /* that readers have to end before this process does */
+#define NAMESPACES_MOST 32 /* the kernel's own limit */
 
 static struct {
 	struct pollfd channels[CHANNELS_MOST];
@@ -135,7 +135,8 @@ static bool same_namespace(int fd)
 {
 	struct stat theirs, own;
 
-	return fstat(fd, &theirs) || stat("/proc/self/ns/user", &own) || (theirs.st_ino == own.st_ino && theirs.st_dev == own.st_dev);
+	return fstat(fd, &theirs) || stat("/proc/self/ns/user", &own) ||
+	       (theirs.st_ino == own.st_ino && theirs.st_dev == own.st_dev);
 }
 
 static uid_t maker_of_namespace(pid_t pid, uid_t uid)
@@ -160,17 +161,30 @@ static uid_t maker_of_namespace(pid_t pid, uid_t uid)
 /* --- its rights ---------------------------------------------------------- */
 
 /*
- * What it needs, and what its readers do until they have a filter of their own. What else is tried fails, and is not its end: without it nothing more could
- * be read. It can write nowhere: not to files, and not to the memory of whom it holds.
+ * What it needs, and what its readers do until they have a filter of their own. What else is tried fails, and is not
+ * its end: without it nothing more could be read. It can write nowhere: not to files, and not to the memory of whom it
+ * holds.
  */
 static bool filter_calls(bool samples)
 {
 	static const struct call_rule rules[] = {
 		READER_RULES,
-		RULE_ALLOWED(poll), RULE_ALLOWED(clone), RULE_ALLOWED(pidfd_open), RULE_ALLOWED(pidfd_send_signal), RULE_ALLOWED(kill), RULE_ALLOWED(wait4), RULE_ALLOWED(get_robust_list),
+		RULE_ALLOWED(poll),
+		RULE_ALLOWED(clone),
+		RULE_ALLOWED(pidfd_open),
+		RULE_ALLOWED(pidfd_send_signal),
+		RULE_ALLOWED(kill),
+		RULE_ALLOWED(wait4),
+		RULE_ALLOWED(get_robust_list),
 		{ SYS_ioctl, RULE_ONE_OF, 1, { NS_GET_OWNER_UID, NS_GET_PARENT } },
 		{ SYS_ptrace, RULE_ONE_OF, 0, { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH } },
-		RULE_ALLOWED(rt_sigprocmask), RULE_ALLOWED(set_robust_list), RULE_ALLOWED(dup2), RULE_ALLOWED(close_range), RULE_ALLOWED(prctl), RULE_ALLOWED(capget), RULE_ALLOWED(capset),
+		RULE_ALLOWED(rt_sigprocmask),
+		RULE_ALLOWED(set_robust_list),
+		RULE_ALLOWED(dup2),
+		RULE_ALLOWED(close_range),
+		RULE_ALLOWED(prctl),
+		RULE_ALLOWED(capget),
+		RULE_ALLOWED(capset),
 		RULE_ALLOWED(perf_event_open), /* the last one */
 	};
 	size_t count = sizeof(rules) / sizeof(rules[0]);

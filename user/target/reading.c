@@ -26,26 +26,28 @@
 #include "target/image_private.h"
 #include "util/log.h"
 
-#define NAMES_MOST (1ull << 30)       /* bytes of names and symbols, over all images */
-#define DWARF_MOST (2ull << 30)       /* and of DWARF, unpacked */
-#define STEPS_PER_BREATH 4096         /* some 10 to 100 us */
-#define REMEMBERED 4096               /* files */
-#define SAID_MOST 100                 /* of so many files it is said; then a user could fill the log */
+#define NAMES_MOST (1ull << 30) /* bytes of names and symbols, over all images */
+#define DWARF_MOST (2ull << 30) /* and of DWARF, unpacked */
+#define STEPS_PER_BREATH 4096   /* some 10 to 100 us */
+#define REMEMBERED 4096         /* files */
+#define SAID_MOST 100           /* of so many files it is said; then a user could fill the log */
 #define SORTED_AT_ONCE 4096
 
 static const struct {
-	uint64_t least, per_byte;     /* steps, whatever its size; and for each byte of the file */
+	uint64_t least, per_byte; /* steps, whatever its size; and for each byte of the file */
 	const char *what;
 } limits[EFFORTS] = {
 	[EFFORT_RANGES] = { 16u << 20, 1, "the addresses of its units (DWARF): source lines are not known" },
-	[EFFORT_ENDS] = { 8u << 20, 3, "where its functions end: calls whose ends want to be known by that are not observed" },
-	[EFFORT_TABLES] = { 64u << 20, 64, "its jump tables: functions that one of them may lead into are not observed" },
+	[EFFORT_ENDS] = { 8u << 20, 3,
+			  "where its functions end: calls whose ends want to be known by that are not observed" },
+	[EFFORT_TABLES] = { 64u << 20, 64,
+			    "its jump tables: functions that one of them may lead into are not observed" },
 	[EFFORT_UNWIND] = { 8u << 20, 8, "how its functions are left (.eh_frame): what is told by that is not known" },
 	[EFFORT_SWITCHES] = { 8u << 20, 2, "whether its code changes stacks: taken to do so" },
 };
 
 static const struct {
-	uint64_t each, all;           /* bytes, of one image and of all */
+	uint64_t each, all; /* bytes, of one image and of all */
 	const char *what;
 } rooms[ROOMS] = {
 	[ROOM_NAMES] = { NAMES_MOST / 2, NAMES_MOST, "names and symbols: the rest of them is left out" },
@@ -55,7 +57,7 @@ static const struct {
 /* A file by what it is: with other contents it is another one. */
 struct remembered {
 	struct file_state state;
-	unsigned what;                /* bits: efforts; REFUSED_* */
+	unsigned what; /* bits: efforts; REFUSED_* */
 };
 
 static _Thread_local struct breath *breath;
@@ -86,7 +88,9 @@ bool reading_pauses(uint64_t steps)
 struct file_state file_state_of(const struct stat *status)
 {
 	return (struct file_state){
-		.device = status->st_dev, .inode = status->st_ino, .size = status->st_size,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.size = status->st_size,
 		.changed = status->st_ctim.tv_sec * 1000000000ll + status->st_ctim.tv_nsec,
 	};
 }
@@ -147,7 +151,8 @@ bool reading_refuses(const struct image *image, unsigned what)
 
 	priv->refused |= what;
 	if (first && count == SAID_MOST + 1)
-		log_warn("more files are too much to look at: they are counted (gaspbpf_files_refused_total), but not named any more");
+		log_warn(
+			"more files are too much to look at: they are counted (gaspbpf_files_refused_total), but not named any more");
 	return fresh && count <= SAID_MOST;
 }
 
@@ -236,8 +241,8 @@ int reading_sorts(void *all, size_t count, size_t size, reading_order_fn compare
 		for (size_t at = 0; at < count; at += 2 * run) {
 			size_t left = count - at < run ? count - at : run, rest = count - at - left;
 
-			merge(to + at * size, from + at * size, left, from + (at + left) * size, rest < run ? rest : run, size,
-			      compare, context);
+			merge(to + at * size, from + at * size, left, from + (at + left) * size,
+			      rest < run ? rest : run, size, compare, context);
 		}
 		from = to;
 		to = last;

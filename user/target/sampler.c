@@ -15,9 +15,16 @@
 int sampler_open_here(pid_t tid, uint64_t registers, uint32_t stack)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = PERIOD_NS,
-		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, .sample_regs_user = registers, .sample_stack_user = stack,
-		.exclude_kernel = 1, .exclude_hv = 1, .wakeup_events = 1,
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = PERIOD_NS,
+		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = registers,
+		.sample_stack_user = stack,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.wakeup_events = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 

@@ -2,8 +2,8 @@
 /*
  * signature.c - functions as their program's author declared them: "int solve(double *grid, int n)", from DWARF.
  *
- * A C declaration is written inside out: the type stands around the name. So each step hands the part that is written already to
- * the type that it points to, returns or is made of, until a named type ends it.
+ * A C declaration is written inside out: the type stands around the name. So each step hands the part that is written
+ * already to the type that it points to, returns or is made of, until a named type ends it.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -14,18 +14,17 @@
 
 #include "target/dwarf_reader.h"
 
-#define TYPES_MOST 32          /* types around a name */
-#define TEXT_MOST 2000         /* bytes of a signature */
+#define TYPES_MOST 32  /* types around a name */
+#define TEXT_MOST 2000 /* bytes of a signature */
 #define PARAMETERS_SHOWN 64
-#define ENTRIES_MOST 65536u    /* looked at for a signature: functions that take functions can come to any number */
+#define ENTRIES_MOST 65536u /* looked at for a signature: functions that take functions can come to any number */
 #define STEPS_PER_ENTRY 16
-#define DEADLINE 5000u         /* ms for all units together */
+#define DEADLINE 5000u /* ms for all units together */
 
 static char *declare(Dwarf_Die *entry, char *inner, unsigned depth, unsigned *left);
 
 /* Puts a text together; what was `inner` is freed. Longer ones are cut: they are for people. NULL: no memory. */
-__attribute__((format(printf, 2, 3)))
-static char *around(char *inner, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static char *around(char *inner, const char *format, ...)
 {
 	char *text = NULL;
 	va_list arguments;
@@ -72,7 +71,8 @@ static char *parameters(Dwarf_Die *function, unsigned depth, unsigned *left)
 	Dwarf_Die child;
 	unsigned count = 0;
 
-	for (int more = dwarf_child(function, &child); list && !more && spend(left); more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(function, &child); list && !more && spend(left);
+	     more = dwarf_siblingof(&child, &child)) {
 		int tag = dwarf_tag(&child);
 		const char *name;
 		char *one;
@@ -82,7 +82,9 @@ static char *parameters(Dwarf_Die *function, unsigned depth, unsigned *left)
 		if (count++ == PARAMETERS_SHOWN)
 			break;
 		name = tag == DW_TAG_formal_parameter ? dwarf_diename(&child) : NULL;
-		one = tag == DW_TAG_unspecified_parameters ? strdup("...") : declare(&child, strndup(name ?: "", TEXT_MOST), depth + 1, left);
+		one = tag == DW_TAG_unspecified_parameters
+			      ? strdup("...")
+			      : declare(&child, strndup(name ?: "", TEXT_MOST), depth + 1, left);
 		list = around(list, "%s%s%s", list, *list ? ", " : "", one ?: "?");
 		free(one);
 	}
@@ -96,7 +98,8 @@ static char *array(Dwarf_Die *type, char *inner, unsigned depth, unsigned *left)
 	Dwarf_Attribute attribute;
 	Dwarf_Die child;
 
-	for (int more = dwarf_child(type, &child); inner && !more && spend(left); more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(type, &child); inner && !more && spend(left);
+	     more = dwarf_siblingof(&child, &child)) {
 		Dwarf_Word bound;
 
 		if (dwarf_tag(&child) != DW_TAG_subrange_type)
@@ -146,17 +149,28 @@ static char *declare(Dwarf_Die *entry, char *inner, unsigned depth, unsigned *le
 	if (!type_of(entry, &type))
 		return named(NULL, "", inner);
 	switch (dwarf_tag(&type)) {
-	case DW_TAG_pointer_type: return pointer(&type, "*", inner, depth, left);
-	case DW_TAG_reference_type: return pointer(&type, "&", inner, depth, left);
-	case DW_TAG_rvalue_reference_type: return pointer(&type, "&&", inner, depth, left);
-	case DW_TAG_const_type: return qualified(&type, "const", inner, depth, left);
-	case DW_TAG_volatile_type: return qualified(&type, "volatile", inner, depth, left);
-	case DW_TAG_restrict_type: return qualified(&type, "restrict", inner, depth, left);
-	case DW_TAG_array_type: return array(&type, inner, depth, left);
-	case DW_TAG_structure_type: return named(&type, "struct ", inner);
-	case DW_TAG_class_type: return named(&type, "class ", inner);
-	case DW_TAG_union_type: return named(&type, "union ", inner);
-	case DW_TAG_enumeration_type: return named(&type, "enum ", inner);
+	case DW_TAG_pointer_type:
+		return pointer(&type, "*", inner, depth, left);
+	case DW_TAG_reference_type:
+		return pointer(&type, "&", inner, depth, left);
+	case DW_TAG_rvalue_reference_type:
+		return pointer(&type, "&&", inner, depth, left);
+	case DW_TAG_const_type:
+		return qualified(&type, "const", inner, depth, left);
+	case DW_TAG_volatile_type:
+		return qualified(&type, "volatile", inner, depth, left);
+	case DW_TAG_restrict_type:
+		return qualified(&type, "restrict", inner, depth, left);
+	case DW_TAG_array_type:
+		return array(&type, inner, depth, left);
+	case DW_TAG_structure_type:
+		return named(&type, "struct ", inner);
+	case DW_TAG_class_type:
+		return named(&type, "class ", inner);
+	case DW_TAG_union_type:
+		return named(&type, "union ", inner);
+	case DW_TAG_enumeration_type:
+		return named(&type, "enum ", inner);
 	case DW_TAG_subroutine_type:
 		list = parameters(&type, depth, left);
 		inner = around(inner, "%s(%s)", inner, list ?: "?");

@@ -2,22 +2,23 @@
 /*
  * step.c - from an exec to the moment when all libraries are mapped.
  *
- * Problem: when a program has just been exec'ed its libraries are not mapped yet: the dynamic linker maps them, then runs their
- * constructors, then jumps to the program. The first call must be seen, so the probes must be in before the constructors. No
- * address in the process may be patched for this: were gaspbpf killed meanwhile, the process would die of it.
+ * Problem: when a program has just been exec'ed its libraries are not mapped yet: the dynamic linker maps them, then
+ * runs their constructors, then jumps to the program. The first call must be seen, so the probes must be in before the
+ * constructors. No address in the process may be patched for this: were gaspbpf killed meanwhile, the process would die
+ * of it.
  *
- * So the process is stepped from system call to system call. Each time the linker has mapped executable code of a file that
- * nobody has looked at, the caller is asked to. The first system call that is not made by the linker itself ends the stepping,
- * and the caller is asked once more, about the process as a whole. By then every library that the program needs is mapped. With
- * the GNU C library that call is one of its own preparations, before any constructor (since 2.32); with older ones it may come
- * after constructors, but not after the looks at the mappings.
+ * So the process is stepped from system call to system call. Each time the linker has mapped executable code of a file
+ * that nobody has looked at, the caller is asked to. The first system call that is not made by the linker itself ends
+ * the stepping, and the caller is asked once more, about the process as a whole. By then every library that the program
+ * needs is mapped. With the GNU C library that call is one of its own preparations, before any constructor
+ * (since 2.32); with older ones it may come after constructors, but not after the looks at the mappings.
  *
- * Most files are known after the first few programs of a job: probes that are for everybody go with the file, and those of a
- * single process with its link, whatever it maps. A file that was written over in place is another file with an old number: the
- * caller is asked before it is mapped, so that probes meant for the old contents are gone by then.
+ * Most files are known after the first few programs of a job: probes that are for everybody go with the file, and those
+ * of a single process with its link, whatever it maps. A file that was written over in place is another file with an
+ * old number: the caller is asked before it is mapped, so that probes meant for the old contents are gone by then.
  *
- * A static program starts in its own code and is not stepped. Where linker and C library are one file (musl) every system call
- * is made from there: after STEPS_MOST the stepping ends by itself.
+ * A static program starts in its own code and is not stepped. Where linker and C library are one file (musl) every
+ * system call is made from there: after STEPS_MOST the stepping ends by itself.
  */
 #include "target/hold_private.h"
 
@@ -42,8 +43,8 @@
 /* --- files ------------------------------------------------------------- */
 
 /*
- * The file at this path below /proc/PID; NULL: none, it does not answer, or no memory. *changed: it is known, but has been written to since it was
- * looked at. What is not known yet becomes known as not looked at.
+ * The file at this path below /proc/PID; NULL: none, it does not answer, or no memory. *changed: it is known, but has
+ * been written to since it was looked at. What is not known yet becomes known as not looked at.
  */
 static struct held_file *file_at(struct hold *hold, const struct tracee *t, const char *path, bool *changed)
 {
@@ -83,7 +84,7 @@ void step_forget(struct hold *hold)
 {
 	struct held_file *file, *next;
 
-	HASH_ITER(hh, hold->files, file, next) {
+	HASH_ITER (hh, hold->files, file, next) {
 		HASH_DEL(hold->files, file);
 		free(file);
 	}
@@ -219,10 +220,11 @@ void step_syscall(struct hold *hold, struct tracee *t)
 
 		t->mapping = NULL;
 		if (!own || call.arch != AUDIT_ARCH_X86_64 || ++t->steps > STEPS_MOST) {
-			log_debug("%d: its libraries are mapped: system call %llu is its own", t->tid, (unsigned long long)call.entry.nr);
+			log_debug("%d: its libraries are mapped: system call %llu is its own", t->tid,
+				  (unsigned long long)call.entry.nr);
 			finish(hold, t);
-		} else if (call.entry.nr == SYS_mmap && call.entry.args[2] & PROT_EXEC && (int)call.entry.args[4] >= 0 &&
-			   !(call.entry.args[3] & MAP_ANONYMOUS)) {
+		} else if (call.entry.nr == SYS_mmap && call.entry.args[2] & PROT_EXEC &&
+			   (int)call.entry.args[4] >= 0 && !(call.entry.args[3] & MAP_ANONYMOUS)) {
 			before_mapping(hold, t, call.entry.args[4]);
 		} else {
 			hold_resume(hold, t);

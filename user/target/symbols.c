@@ -16,14 +16,14 @@
 #include "target/image_private.h"
 #include "util/array.h"
 
-#define SYMBOLS_MOST (16u << 20)     /* entries of one table */
-#define STRINGS_MOST (1ull << 30)    /* bytes of one string table */
+#define SYMBOLS_MOST (16u << 20)  /* entries of one table */
+#define STRINGS_MOST (1ull << 30) /* bytes of one string table */
 #define NAME_LENGTH_MOST 4096u
-#define NAMES_TOTAL_MOST (1ull << 30)/* bytes of all names, each counted as often as it is used */
-#define CHUNK 65536u                 /* entries read at a time */
-#define VERSION_HIDDEN 0x8000u       /* .gnu.version: not the default version */
-#define SEARCH_BACK 256u             /* symbols looked at before an offset */
-#define UNSIZED_MOST 65536u          /* bytes that a function without size is believed to have */
+#define NAMES_TOTAL_MOST (1ull << 30) /* bytes of all names, each counted as often as it is used */
+#define CHUNK 65536u                  /* entries read at a time */
+#define VERSION_HIDDEN 0x8000u        /* .gnu.version: not the default version */
+#define SEARCH_BACK 256u              /* symbols looked at before an offset */
+#define UNSIZED_MOST 65536u           /* bytes that a function without size is believed to have */
 
 /* File offset of a code address; false: not in an executable segment. */
 static bool offset_of_code(const struct image_private *priv, uint64_t address, uint64_t *offset)
@@ -68,9 +68,9 @@ struct table {
 	bool dynamic;
 	char *names;
 	size_t names_size;
-	uint16_t *versions;    /* of .dynsym; NULL: none */
+	uint16_t *versions; /* of .dynsym; NULL: none */
 	size_t nversions;
-	size_t room;           /* of image->symbols */
+	size_t room; /* of image->symbols */
 	uint64_t name_bytes;
 };
 
@@ -303,7 +303,9 @@ static int unite(struct image *image)
 		for (next = first + 1; next < image->nsymbols; next++)
 			if (strcmp(symbols[first].name, symbols[next].name))
 				break;
-		error = unite_same(&symbols[first], next - first, &left) ?: reading_pauses(next - first) ? -ECANCELED : 0;
+		error = unite_same(&symbols[first], next - first, &left)
+				?: reading_pauses(next - first) ? -ECANCELED
+								: 0;
 		if (error)
 			return error;
 		memmove(&symbols[kept], &symbols[first], left * sizeof(*symbols));

@@ -21,33 +21,35 @@
 /* --- the reader --------------------------------------------------------- */
 
 /*
- * What main() asks first: was this program started to read targets' memory for another gaspbpf (reader.c)? Then reader_serve() is all it is
- * to do. A program that does not ask reads by itself, and can be kept waiting by what it reads.
+ * What main() asks first: was this program started to read targets' memory for another gaspbpf (reader.c)? Then
+ * reader_serve() is all it is to do. A program that does not ask reads by itself, and can be kept waiting by what it
+ * reads.
  */
 bool reader_asked(const char *name);
 int reader_serve(const char *argument); /* argument: what follows that name, or NULL */
 /*
- * Starts what will start readers: with the rights that this process has now, which it may give up then. sampling: sampler_open() is to work then, too. 0 or
- * -errno.
+ * Starts what will start readers: with the rights that this process has now, which it may give up then. sampling:
+ * sampler_open() is to work then, too. 0 or -errno.
  */
 int reader_prepare(bool sampling);
 /* Has that ended? Then nothing more can be read of others. */
 bool reader_lost(void);
 
 /*
- * Samples of a thread while it runs its own code, at ticks of its processor's clock: a perf event, whose ring the caller maps. registers, stack: which and how many
- * bytes it gives (perf_event_open(2)). Opened by another process where this one has given up the right to. A descriptor or -errno, not said.
+ * Samples of a thread while it runs its own code, at ticks of its processor's clock: a perf event, whose ring the
+ * caller maps. registers, stack: which and how many bytes it gives (perf_event_open(2)). Opened by another process
+ * where this one has given up the right to. A descriptor or -errno, not said.
  */
 int sampler_open(pid_t tid, uint64_t registers, uint32_t stack);
 
 /* --- processes --------------------------------------------------------- */
 
 struct mapping {
-	uint64_t start, end;   /* addresses in the process */
-	uint64_t offset;       /* of start, in the file */
-	uint64_t device, inode;/* identity of the mapped file, as /proc/PID/maps prints it (makedev); inode 0: none */
+	uint64_t start, end;    /* addresses in the process */
+	uint64_t offset;        /* of start, in the file */
+	uint64_t device, inode; /* identity of the mapped file, as /proc/PID/maps prints it (makedev); inode 0: none */
 	bool executable, writable;
-	char *path;            /* as the kernel prints it, "[heap]" too, " (deleted)" removed; NULL: anonymous */
+	char *path; /* as the kernel prints it, "[heap]" too, " (deleted)" removed; NULL: anonymous */
 	bool deleted;
 };
 
@@ -57,22 +59,23 @@ struct pid_list {
 };
 
 struct process {
-	pid_t pid;             /* thread group id */
-	bool may_end;          /* nobody asked for it by its number: its end is nothing to tell */
-	bool quiet;            /* nor is anything else that stands against it */
+	pid_t pid;    /* thread group id */
+	bool may_end; /* nobody asked for it by its number: its end is nothing to tell */
+	bool quiet;   /* nor is anything else that stands against it */
 	int pidfd;
-	int proc_fd;           /* /proc/PID of this very process, O_PATH: fails with ESRCH once it has ended */
-	uint64_t start_time;   /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
+	int proc_fd;         /* /proc/PID of this very process, O_PATH: fails with ESRCH once it has ended */
+	uint64_t start_time; /* clock ticks after boot, /proc/PID/stat: tells a re-used pid */
 	pid_t parent;
 	uid_t uid;
 	gid_t gid;
-	bool filtered;         /* its system calls are filtered (seccomp) */
-	bool crash_handler;    /* it handles a signal of a crash itself, as those do that print a backtrace */
-	char *name;            /* comm */
-	char *command;         /* argv joined by blanks */
+	bool filtered;      /* its system calls are filtered (seccomp) */
+	bool crash_handler; /* it handles a signal of a crash itself, as those do that print a backtrace */
+	char *name;         /* comm */
+	char *command;      /* argv joined by blanks */
 	struct mapping *mappings;
 	size_t nmappings;
-	uint64_t mapped_ns, mapped_end_ns; /* CLOCK_MONOTONIC; while these were read: of changes in between they may tell or not */
+	uint64_t mapped_ns,
+		mapped_end_ns; /* CLOCK_MONOTONIC; while these were read: of changes in between they may tell or not */
 	char *environment;     /* as /proc/PID/environ: NUL-separated */
 	size_t environment_size;
 };
@@ -96,26 +99,29 @@ bool process_alive(const struct process *process);
 /* Value of an environment variable, NULL: not there. */
 const char *process_getenv(const struct process *process, const char *name);
 /*
- * The code that holds these bytes of the file: the first after `after`, or of all (NULL). NULL: there is no more. A file may be mapped several
- * times (dlmopen).
+ * The code that holds these bytes of the file: the first after `after`, or of all (NULL). NULL: there is no more. A
+ * file may be mapped several times (dlmopen).
  */
 struct image;
-const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset, uint64_t size, const struct mapping *after);
-/* The path of the program that it runs, as the kernel tells it, in `room` bytes: its length, less than that, or -errno. */
+const struct mapping *process_code_of(const struct process *process, const struct image *image, uint64_t offset,
+				      uint64_t size, const struct mapping *after);
+/* The path of the program that it runs, as the kernel tells it, in `room` bytes: its length, less than that, or -errno.
+ */
 ssize_t process_program_path(const struct process *process, char *path, size_t room);
 /* The program itself, open for reading: a descriptor, of a regular file, or -errno. */
 int process_open_program(pid_t pid);
 /* The mapping that holds an address, NULL: none. */
 const struct mapping *process_mapping_at(const struct process *process, uint64_t address);
-/* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is left in comm. */
+/* Does it translate another program's code, so that a breakpoint in there would kill it (translator.c)? Its name is
+ * left in comm. */
 #define TRANSLATOR_NAME 64
 bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME]);
 /* Those that live. Zeroed at first; the owner frees pids. */
 struct translators {
 	pid_t *pids;
 	size_t count, room;
-	uint64_t since;        /* ns; the owner's: when probes came out for their sake */
-	pid_t held;            /* stands still; 0: none does */
+	uint64_t since; /* ns; the owner's: when probes came out for their sake */
+	pid_t held;     /* stands still; 0: none does */
 };
 /* Is it one, and the first? Its name is left in comm. */
 bool translators_come(struct translators *t, pid_t pid, char comm[TRANSLATOR_NAME]);
@@ -132,13 +138,14 @@ void processes_each(void (*take)(void *context, pid_t pid), void *context);
 struct library {
 	char *path;
 	uint64_t device, inode;
-	uint64_t size;         /* bytes */
+	uint64_t size; /* bytes */
 };
 /*
- * Those that programs find without being told where, and whose names (without folder) are wanted: each file once, `most` of them at most. libraries_free() after
- * either result. 0 or -ENOMEM.
+ * Those that programs find without being told where, and whose names (without folder) are wanted: each file once,
+ * `most` of them at most. libraries_free() after either result. 0 or -ENOMEM.
  */
-int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found, size_t *count);
+int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found,
+		   size_t *count);
 void libraries_free(struct library *found, size_t count);
 /* Is this a folder of everybody's libraries? */
 bool is_library_folder(const char *path, size_t length);
@@ -173,7 +180,8 @@ struct launcher_files *launcher_files_new(void); /* NULL: no memory */
 void launcher_files_free(struct launcher_files *files);
 
 enum launcher process_is_launcher(struct launcher_files *files, const struct process *process);
-/* Is its program made to trace others? Only the program itself counts: libraries that could, were they asked to, are in many. */
+/* Is its program made to trace others? Only the program itself counts: libraries that could, were they asked to, are in
+ * many. */
 bool process_traces(struct launcher_files *files, const struct process *process);
 /* May its program load libraries while it runs? */
 bool process_loads(struct launcher_files *files, const struct process *process);
@@ -184,13 +192,13 @@ pid_t process_parent(pid_t pid);
 
 struct symbol {
 	const char *name;
-	uint64_t offset;       /* in the file: where a probe goes */
-	uint64_t address;      /* st_value */
+	uint64_t offset;  /* in the file: where a probe goes */
+	uint64_t address; /* st_value */
 	uint64_t size;
-	bool dynamic;          /* from .dynsym: exported */
-	bool other_version;    /* name@VERSION, not the default one: only programs linked long ago reach it */
-	bool local;            /* STB_LOCAL: a static function */
-	bool ifunc;            /* STT_GNU_IFUNC: the symbol is a resolver, not the function */
+	bool dynamic;       /* from .dynsym: exported */
+	bool other_version; /* name@VERSION, not the default one: only programs linked long ago reach it */
+	bool local;         /* STB_LOCAL: a static function */
+	bool ifunc;         /* STT_GNU_IFUNC: the symbol is a resolver, not the function */
 };
 
 enum image_language { IMAGE_NATIVE, IMAGE_GO };
@@ -198,19 +206,20 @@ enum image_language { IMAGE_NATIVE, IMAGE_GO };
 struct image {
 	uint64_t device, inode;
 	char *path;
-	char *soname;          /* DT_SONAME; NULL: none */
-	char *needed;          /* DT_NEEDED, NUL-separated, an empty one at the end; NULL: none */
-	char *build_id;        /* hex; NULL: none */
-	int fd;                /* open for reading: stays valid when the file is deleted */
-	bool is_program;       /* an executable, PIE or not; a library with an interpreter (libc.so.6) is none */
-	bool is_static;        /* no PT_INTERP, a program */
-	bool has_symtab;       /* a whole symbol table was found, here or in the debug file; false: stripped */
-	bool has_dwarf;        /* here or in the debug file */
+	char *soname;    /* DT_SONAME; NULL: none */
+	char *needed;    /* DT_NEEDED, NUL-separated, an empty one at the end; NULL: none */
+	char *build_id;  /* hex; NULL: none */
+	int fd;          /* open for reading: stays valid when the file is deleted */
+	bool is_program; /* an executable, PIE or not; a library with an interpreter (libc.so.6) is none */
+	bool is_static;  /* no PT_INTERP, a program */
+	bool has_symtab; /* a whole symbol table was found, here or in the debug file; false: stripped */
+	bool has_dwarf;  /* here or in the debug file */
 	enum image_language language;
-	uint64_t probed_ns;    /* CLOCK_MONOTONIC; since when it has probes (user/probe/attach.c); 0: it has none */
+	uint64_t probed_ns; /* CLOCK_MONOTONIC; since when it has probes (user/probe/attach.c); 0: it has none */
 	/*
-	 * Functions, sorted by name, versions cut off: .dynsym, and .symtab of the file, else of .gnu_debugdata and of the
-	 * separate debug file. A name with several addresses is there once for each, exported and default version first.
+	 * Functions, sorted by name, versions cut off: .dynsym, and .symtab of the file, else of .gnu_debugdata and of
+	 * the separate debug file. A name with several addresses is there once for each, exported and default version
+	 * first.
 	 */
 	struct symbol *symbols;
 	size_t nsymbols;
@@ -230,7 +239,8 @@ bool process_maps(const struct process *process, const struct image *image);
 int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping);
 /* Without links, as far as we may look; malloc'ed, NULL with errno. */
 char *file_absolute(const char *path);
-/* Opens a regular file that our own user has named for reading, by the reader where we have given up the right to. A descriptor or -errno, not said. */
+/* Opens a regular file that our own user has named for reading, by the reader where we have given up the right to. A
+ * descriptor or -errno, not said. */
 int file_open_named(const char *absolute);
 /* As image_open_mapped() for a file by its path; an error other than -ENOEXEC is said. */
 int image_open_file(struct image **image, const char *path);
@@ -262,8 +272,8 @@ bool image_imports(const struct image *image, const char *name);
 /* Does it import a name that the other one exports? */
 bool image_imports_from(const struct image *image, const struct image *other);
 /*
- * Might an ELF file have a symbol of one of these names (NULL-terminated)? A search of its tables of names, a hundred times quicker than
- * opening it. Says yes where it cannot tell.
+ * Might an ELF file have a symbol of one of these names (NULL-terminated)? A search of its tables of names, a hundred
+ * times quicker than opening it. Says yes where it cannot tell.
  */
 bool image_may_have(int fd, const char *const *names);
 /* The function that holds a file offset, NULL: none. */
@@ -276,13 +286,13 @@ const struct code_segment *image_code(const struct image *image, size_t *count);
 /* A stretch of code that the file's .eh_frame describes as one: a function, or a part that was put elsewhere. */
 struct unwind_range {
 	uint64_t address, size;
-	bool continued;        /* its first instruction runs inside a frame that is set up already: no function begins here */
+	bool continued; /* its first instruction runs inside a frame that is set up already: no function begins here */
 };
 /* The one that holds a code address; NULL: none. */
 const struct unwind_range *image_unwind_range_at(const struct image *image, uint64_t address);
 /*
- * The address, as the file counts, of what a pointer in its memory points to once it is loaded: `address` is where the pointer is. 0: nowhere,
- * into another file, or it cannot be told.
+ * The address, as the file counts, of what a pointer in its memory points to once it is loaded: `address` is where the
+ * pointer is. 0: nowhere, into another file, or it cannot be told.
  */
 uint64_t image_pointer_at(const struct image *image, uint64_t address);
 /* A call that a function of the file makes, and where the function's own caller is to be found meanwhile. */
@@ -291,7 +301,8 @@ struct image_call {
 	uint64_t function;      /* address of the function that calls, */
 	uint64_t callee;        /* and of the function of the same file that is called; 0: it is another file's, */
 	const char *name;       /* of this name. The image keeps it */
-	uint32_t frame;         /* bytes from the callee's return address up to that of `function`; 0: it jumps there, and returns to nowhere here */
+	uint32_t frame; /* bytes from the callee's return address up to that of `function`; 0: it jumps there, and
+			   returns to nowhere here */
 };
 /* All that can be told, in ascending order of return_offset. Reads the whole code at the first call. */
 const struct image_call *image_calls(const struct image *image, size_t *count);
@@ -305,24 +316,29 @@ const struct image_call *image_call_at(const struct image *image, uint64_t retur
  */
 bool image_inlined(struct image *image, const char *name);
 /*
- * Does the file's read-only or initialised data hold a text that begins like this? `*` and `?` as in a glob, but not as the first
- * character. A text ends at its NUL. Where there is no memory to look: yes, for most ask for a reason to be careful.
+ * Does the file's read-only or initialised data hold a text that begins like this? `*` and `?` as in a glob, but not as
+ * the first character. A text ends at its NUL. Where there is no memory to look: yes, for most ask for a reason to be
+ * careful.
  */
 bool image_has_text(const struct image *image, const char *pattern);
 /* The same of any of them; NULL ends the list. */
 bool image_has_text_of(const struct image *image, char *const patterns[]);
 /* Does it have code that exceptions or cancellations land in? Says yes where it cannot tell. */
 bool image_has_landing_pads(const struct image *image);
-/* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL: whatever it is)? Looks for at most two seconds. */
+/* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL:
+ * whatever it is)? Looks for at most two seconds. */
 bool image_has_struct(struct image *image, const char *name, uint32_t size, const char *member);
-/* Does its DWARF have a struct of this name that consists of these bit-fields, in this order? bits: how many each has. As long. */
+/* Does its DWARF have a struct of this name that consists of these bit-fields, in this order? bits: how many each has.
+ * As long. */
 bool image_has_bits(struct image *image, const char *name, const char *const *members, size_t count, uint8_t *bits);
 /*
- * Functions as their author declared them, from DWARF: "int solve(double *grid, int n)". texts[i] is malloc'ed; NULL: unknown. At most 2000
- * bytes each, whatever a program's DWARF says. The first call takes as long as image_inlined(). 0 or -ENOMEM.
+ * Functions as their author declared them, from DWARF: "int solve(double *grid, int n)". texts[i] is malloc'ed; NULL:
+ * unknown. At most 2000 bytes each, whatever a program's DWARF says. The first call takes as long as image_inlined(). 0
+ * or -ENOMEM.
  */
 int image_signatures(struct image *image, const struct symbol *const *functions, size_t count, char **texts);
-/* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own. Nothing is said. */
+/* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own.
+ * Nothing is said. */
 int image_variable(const struct image *image, const char *name, uint64_t *address);
 /*
  * Reads an int variable of this name from the process's memory. 0, -ENOENT: no such variable,
@@ -330,23 +346,28 @@ int image_variable(const struct image *image, const char *name, uint64_t *addres
  */
 int image_read_int(const struct image *image, const struct process *process, const char *name, int *value);
 
-/* The same of a program's variable of which each thread has its own. 0, -ENOENT: no such variable, -ESRCH: where it lies is not known, or -errno. Nothing is said. */
-int image_read_thread_int(const struct image *image, const struct process *process, pid_t tid, const char *name, int *value);
+/* The same of a program's variable of which each thread has its own. 0, -ENOENT: no such variable, -ESRCH: where it
+ * lies is not known, or -errno. Nothing is said. */
+int image_read_thread_int(const struct image *image, const struct process *process, pid_t tid, const char *name,
+			  int *value);
 
 /* Reads the variable's bytes, at most so many, from the process's memory: 0 or more, or as image_read_int(). */
-ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most);
-/* Reads the memory of a process: so many bytes from the address on as can be read, or -errno; -ETIMEDOUT: it does not answer. Never waits longer than 250 ms. */
+ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes,
+			    size_t most);
+/* Reads the memory of a process: so many bytes from the address on as can be read, or -errno; -ETIMEDOUT: it does not
+ * answer. Never waits longer than 250 ms. */
 ssize_t memory_read(pid_t pid, uint64_t address, void *bytes, size_t size);
-/* Reads all pieces. False: there are too many, or any of them cannot be read: the process may have ended, and the addresses may come from its memory. */
+/* Reads all pieces. False: there are too many, or any of them cannot be read: the process may have ended, and the
+ * addresses may come from its memory. */
 struct memory_piece;
 bool memory_read_pieces(pid_t pid, const struct memory_piece *pieces, size_t count);
 /* Reads the process's memory: all of it, or -errno. Nothing is said. */
 int process_read(const struct process *process, uint64_t address, void *bytes, size_t size);
 
 struct source_location {
-	char *file;            /* malloc'ed; NULL: unknown */
-	uint32_t line, column; /* 0: unknown */
-	char *function;        /* as in the source, else the symbol; malloc'ed; NULL: unknown */
+	char *file;               /* malloc'ed; NULL: unknown */
+	uint32_t line, column;    /* 0: unknown */
+	char *function;           /* as in the source, else the symbol; malloc'ed; NULL: unknown */
 	uint64_t function_offset; /* of the return address from the function's start; 0 where it was inlined */
 };
 
@@ -361,8 +382,8 @@ void source_location_free(struct source_location *location);
 /* --- commands ---------------------------------------------------------- */
 
 /*
- * A command and all that comes of it, held so that nothing of it is missed (hold.c). What it does is told by notices; the
- * process that a notice is about stands still until it is answered.
+ * A command and all that comes of it, held so that nothing of it is missed (hold.c). What it does is told by notices;
+ * the process that a notice is about stands still until it is answered.
  */
 enum hold_kind {
 	HOLD_BORN,   /* a process has been forked and has not run yet */
@@ -375,47 +396,49 @@ enum hold_kind {
 struct hold_notice {
 	enum hold_kind kind;
 	pid_t pid;
-	pid_t tid;          /* the thread that stands still: the first one, but for HOLD_LOADED */
-	uint64_t ticket;    /* for the answer */
-	uint64_t asked;     /* ns (CLOCK_MONOTONIC): since when it stands still */
-	int status;         /* HOLD_ENDED: as wait(2) gives it */
-	bool program;       /* HOLD_LOOK, HOLD_READY: the first one since it became another program */
-	bool other_thread;  /* then: exec was called by a thread that was not the first: links to the process are void */
+	pid_t tid;         /* the thread that stands still: the first one, but for HOLD_LOADED */
+	uint64_t ticket;   /* for the answer */
+	uint64_t asked;    /* ns (CLOCK_MONOTONIC): since when it stands still */
+	int status;        /* HOLD_ENDED: as wait(2) gives it */
+	bool program;      /* HOLD_LOOK, HOLD_READY: the first one since it became another program */
+	bool other_thread; /* then: exec was called by a thread that was not the first: links to the process are void */
 };
 
 enum hold_answer {
-	HOLD_ON,            /* goes on, held */
-	HOLD_RELEASE,       /* to HOLD_READY: needs no holding any more */
-	HOLD_RELEASE_ALL,   /* neither does anything else of the command */
+	HOLD_ON,          /* goes on, held */
+	HOLD_RELEASE,     /* to HOLD_READY: needs no holding any more */
+	HOLD_RELEASE_ALL, /* neither does anything else of the command */
 };
 
 struct hold;
 
 /*
- * Starts a command as the caller (not as root where sudo was used); it stands before its first instruction, and the first
- * notice is about it. follow: its children are held too. patience: ns that a process stands still at most, as what its caller waits for may never
- * come; then it is let go, which is said. 0 or -errno, said.
+ * Starts a command as the caller (not as root where sudo was used); it stands before its first instruction, and the
+ * first notice is about it. follow: its children are held too. patience: ns that a process stands still at most, as
+ * what its caller waits for may never come; then it is let go, which is said. 0 or -errno, said.
  */
-int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct caller *caller, bool follow, uint64_t patience);
+int hold_start(struct hold **hold, pid_t *pid, char *const argv[], const struct caller *caller, bool follow,
+	       uint64_t patience);
 /* Readable while there are notices. */
 int hold_fd(const struct hold *hold);
 bool hold_next(struct hold *hold, struct hold_notice *notice);
 void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer);
 /*
- * What it is held by needs no rights from here on, and gives up all of its own (keep_no_privileges(), which is for a single thread). To be called
- * before the first notice is answered. False: it has not.
+ * What it is held by needs no rights from here on, and gives up all of its own (keep_no_privileges(), which is for a
+ * single thread). To be called before the first notice is answered. False: it has not.
  */
 bool hold_give_up_rights(struct hold *hold);
 /* Is this process, or thread, held at present? */
 bool hold_has(struct hold *hold, pid_t tid);
 /*
- * Lets everything run on, at once. True where the command has ended and that has not been told yet: *status, as wait(2) gives it.
- * Else its end is from now on for the caller to collect with hold_collect(). NULL is allowed.
+ * Lets everything run on, at once. True where the command has ended and that has not been told yet: *status, as wait(2)
+ * gives it. Else its end is from now on for the caller to collect with hold_collect(). NULL is allowed.
  */
 bool hold_end(struct hold *hold, int *status);
 /* The same, but the command, which stands before its first instruction, is killed. It takes no right to. */
 bool hold_end_killing(struct hold *hold, int *status);
-/* Has it ended? Then *status, as wait(2) gives it. With wait, waits for that. False: not yet, or it is no child of ours. */
+/* Has it ended? Then *status, as wait(2) gives it. With wait, waits for that. False: not yet, or it is no child of
+ * ours. */
 bool hold_collect(pid_t command, bool wait, int *status);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread_variable.c - an int variable of the program of which each thread has its own, read from the memory of a thread.
+ * thread_variable.c - an int variable of the program of which each thread has its own, read from the memory of a
+ * thread.
  *
- * Such variables of a program lie just below the thread's control block (x86-64 ABI, thread-local storage, variant II). Where that is only the thread's own
- * FS register says, which nobody can ask for without stopping it. But the control block begins with its own address, and again 16 bytes on,
- * since code takes it from there; and C libraries have the thread's list of robust locks in it, a bit further on, whose address the kernel knows.
+ * Such variables of a program lie just below the thread's control block (x86-64 ABI, thread-local storage, variant II).
+ * Where that is only the thread's own FS register says, which nobody can ask for without stopping it. But the control
+ * block begins with its own address, and again 16 bytes on, since code takes it from there; and C libraries have the
+ * thread's list of robust locks in it, a bit further on, whose address the kernel knows.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,10 +16,10 @@
 #include "target/image_private.h"
 #include "target/reader.h"
 
-#define BLOCK_MOST 2048  /* bytes from the control block's beginning to the list; glibc 2.36: 736 */
+#define BLOCK_MOST 2048 /* bytes from the control block's beginning to the list; glibc 2.36: 736 */
 #define BLOCK_ALIGN 16
 #define TLS_MOST (1ull << 30)
-#define SELF_AGAIN 16    /* offset of the second one */
+#define SELF_AGAIN 16 /* offset of the second one */
 
 int64_t robust_list_here(pid_t tid)
 {
@@ -57,14 +59,16 @@ static uint64_t block_size(const struct image *image)
 		const Elf64_Phdr *segment = &elf.segments[i];
 		uint64_t align = segment->p_align ?: 1;
 
-		if (segment->p_type == PT_TLS && segment->p_memsz < TLS_MOST && align <= TLS_MOST && !(align & (align - 1)))
+		if (segment->p_type == PT_TLS && segment->p_memsz < TLS_MOST && align <= TLS_MOST &&
+		    !(align & (align - 1)))
 			size = (segment->p_memsz + align - 1) & ~(align - 1);
 	}
 	elf_file_free(&elf);
 	return size;
 }
 
-int image_read_thread_int(const struct image *image, const struct process *process, pid_t tid, const char *name, int *value)
+int image_read_thread_int(const struct image *image, const struct process *process, pid_t tid, const char *name,
+			  int *value)
 {
 	uint64_t address = 0, size = block_size(image), pointer;
 

@@ -70,7 +70,8 @@ bool image_has_text_of(const struct image *image, char *const patterns[])
 		const Elf64_Shdr *section = &elf.sections[i];
 		char *bytes;
 
-		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) || section->sh_flags & SHF_EXECINSTR)
+		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) ||
+		    section->sh_flags & SHF_EXECINSTR)
 			continue;
 		bytes = elf_section_bytes(&elf, section, SECTION_MOST);
 		for (char *const *pattern = patterns; bytes && *pattern && !found; pattern++)
@@ -137,7 +138,8 @@ static bool consists_of(Dwarf_Die *entry, const struct search *search)
 
 		if (!name)
 			continue;
-		if (seen == search->count || strcmp(name, search->members[seen]) || !(search->bits[seen] = field_bits(&child)))
+		if (seen == search->count || strcmp(name, search->members[seen]) ||
+		    !(search->bits[seen] = field_bits(&child)))
 			return false;
 		seen++;
 	}
@@ -154,8 +156,9 @@ static bool look_at(void *context, Dwarf_Die *entry, uint32_t depth)
 	name = dwarf_diename(entry);
 	if (!name || strcmp(name, search->name))
 		return false;
-	search->found = search->members ? consists_of(entry, search) :
-			dwarf_bytesize(entry) == (int)search->size && (!search->member || starts_with(entry, search->member));
+	search->found = search->members ? consists_of(entry, search)
+					: dwarf_bytesize(entry) == (int)search->size &&
+						  (!search->member || starts_with(entry, search->member));
 	return false;
 }
 

@@ -2,11 +2,12 @@
 /*
  * translator.c - programs that translate others: valgrind's tools, qemu-user, and the like.
  *
- * They read another program's code and run what they make of it, breakpoints included, which kill that program by a SIGTRAP. They are known by the names of
- * their files, from a list. One that is not on the list gets its SIGTRAP.
+ * They read another program's code and run what they make of it, breakpoints included, which kill that program by a
+ * SIGTRAP. They are known by the names of their files, from a list. One that is not on the list gets its SIGTRAP.
  *
- * Taking breakpoints out of a file takes the kernel some 10 to 50 ms, and qemu-user runs its program's code 20 ms after its exec. So a translator that has just been
- * exec'ed is held meanwhile, as a debugger would (ptrace): it has one thread then, and gets no signal that anybody sees. If gaspbpf dies, the kernel lets it run on.
+ * Taking breakpoints out of a file takes the kernel some 10 to 50 ms, and qemu-user runs its program's code 20 ms after
+ * its exec. So a translator that has just been exec'ed is held meanwhile, as a debugger would (ptrace): it has one
+ * thread then, and gets no signal that anybody sees. If gaspbpf dies, the kernel lets it run on.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -30,9 +31,25 @@
 
 /* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
 static const char *const names[] = {
-	"valgrind", "valgrind.bin", "memcheck-amd64-", "cachegrind-amd6", "callgrind-amd64", "helgrind-amd64-", "drd-amd64-linux", "massif-amd64-li",
-	"dhat-amd64-linu", "lackey-amd64-li", "none-amd64-linu", "exp-bbv-amd64-l",
-	"qemu-x86_64*", "box64", "FEXInterpreter", "FEXLoader", "FEX", "pinbin", "drrun",
+	"valgrind",
+	"valgrind.bin",
+	"memcheck-amd64-",
+	"cachegrind-amd6",
+	"callgrind-amd64",
+	"helgrind-amd64-",
+	"drd-amd64-linux",
+	"massif-amd64-li",
+	"dhat-amd64-linu",
+	"lackey-amd64-li",
+	"none-amd64-linu",
+	"exp-bbv-amd64-l",
+	"qemu-x86_64*",
+	"box64",
+	"FEXInterpreter",
+	"FEXLoader",
+	"FEX",
+	"pinbin",
+	"drrun",
 };
 
 bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME])
@@ -80,8 +97,10 @@ void translators_hold(struct translators *t, pid_t pid)
 	if (!t->held && !err)
 		t->held = pid;
 	if (err && err != -ESRCH)
-		log_warn("%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
-			 "die of a breakpoint", pid, strerror(-err));
+		log_warn(
+			"%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
+			"die of a breakpoint",
+			pid, strerror(-err));
 }
 
 /* Only what stands still can be let go. */

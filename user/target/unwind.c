@@ -2,11 +2,11 @@
 /*
  * unwind.c - the pieces of code that .eh_frame knows.
  *
- * A compiler may put the parts of a function that are seldom run elsewhere ("cold"). In a stripped file no symbol tells what
- * such a part is. But an unwinder must find its way through it, so it has an entry of its own in .eh_frame, and that
- * entry tells one thing more: code that begins in the middle of a function runs inside a frame that is set up
- * already, so its description starts with where that frame is. A function's starts with nothing, since at its first instruction
- * nothing has happened yet.
+ * A compiler may put the parts of a function that are seldom run elsewhere ("cold"). In a stripped file no symbol tells
+ * what such a part is. But an unwinder must find its way through it, so it has an entry of its own in .eh_frame, and
+ * that entry tells one thing more: code that begins in the middle of a function runs inside a frame that is set up
+ * already, so its description starts with where that frame is. A function's starts with nothing, since at its first
+ * instruction nothing has happened yet.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -23,9 +23,9 @@
 struct common {
 	Dwarf_Off offset;
 	bool usable;
-	bool augmented;    /* each entry has its own augmentation data, its size first */
-	uint8_t encoding;  /* DW_EH_PE_* of addresses */
-	uint64_t unit;     /* bytes of code that a step of one stands for */
+	bool augmented;   /* each entry has its own augmentation data, its size first */
+	uint8_t encoding; /* DW_EH_PE_* of addresses */
+	uint64_t unit;    /* bytes of code that a step of one stands for */
 	const uint8_t *rules, *rules_end;
 };
 
@@ -63,10 +63,18 @@ bool unwind_uleb(const uint8_t **at, const uint8_t *end, uint64_t *value)
 static size_t encoded_size(uint8_t encoding)
 {
 	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr: case DW_EH_PE_udata8: case DW_EH_PE_sdata8: return 8;
-	case DW_EH_PE_udata4: case DW_EH_PE_sdata4: return 4;
-	case DW_EH_PE_udata2: case DW_EH_PE_sdata2: return 2;
-	default: return 0;
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return 8;
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
+		return 4;
+	case DW_EH_PE_udata2:
+	case DW_EH_PE_sdata2:
+		return 2;
+	default:
+		return 0;
 	}
 }
 
@@ -123,7 +131,8 @@ static void read_augmentation(const Dwarf_CIE *cie, struct common *common)
 		case 'P':
 			common->usable = skip_personality(&at, end);
 			break;
-		case 'S': case 'B':
+		case 'S':
+		case 'B':
 			break;
 		default:
 			common->usable = false;
@@ -179,7 +188,8 @@ static void add_range(void *context, const struct unwind_entry *entry)
 	range.continued = begins_in_frame(entry->rules, entry->rules_end);
 	if (list->count == list->room) {
 		size_t room = list->room ? list->room * 2 : 256;
-		struct unwind_range *grown = list->count < RANGES_MOST ? realloc(list->ranges, room * sizeof(*grown)) : NULL;
+		struct unwind_range *grown = list->count < RANGES_MOST ? realloc(list->ranges, room * sizeof(*grown))
+								       : NULL;
 
 		if (!grown)
 			return;
@@ -195,7 +205,9 @@ static void meet_entry(struct section *s, const Dwarf_FDE *fde)
 	const uint8_t *at = fde->start, *end = fde->end;
 	uint64_t where = s->address + (at - (const uint8_t *)s->data.d_buf), skipped;
 	struct unwind_entry entry = {
-		.unit = common->unit, .common_rules = common->rules, .common_rules_end = common->rules_end,
+		.unit = common->unit,
+		.common_rules = common->rules,
+		.common_rules_end = common->rules_end,
 	};
 
 	if (!common->usable || (common->encoding & 0x70 && (common->encoding & 0x70) != DW_EH_PE_pcrel))
@@ -251,7 +263,11 @@ void unwind_visit(const struct image *image, unwind_entry_fn visit, void *contex
 	header = elf_section(&elf, ".eh_frame");
 
 	struct section s = {
-		.image = image, .ident = elf.header.e_ident, .common.offset = (Dwarf_Off)-1, .visit = visit, .context = context,
+		.image = image,
+		.ident = elf.header.e_ident,
+		.common.offset = (Dwarf_Off)-1,
+		.visit = visit,
+		.context = context,
 		.data.d_buf = header ? elf_section_bytes(&elf, header, EH_FRAME_MOST) : NULL,
 	};
 

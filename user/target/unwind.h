@@ -7,7 +7,8 @@
 
 #include "target/image_private.h"
 
-/* A stretch of code, and the rules (DW_CFA_*) that tell how to find its caller: those of its kind first, then its own. */
+/* A stretch of code, and the rules (DW_CFA_*) that tell how to find its caller: those of its kind first, then its own.
+ */
 struct unwind_entry {
 	uint64_t address, size;
 	uint64_t unit; /* bytes of code that a step of one stands for */

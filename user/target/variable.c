@@ -105,7 +105,8 @@ int process_read(const struct process *process, uint64_t address, void *bytes, s
 	return process_alive(process) ? 0 : -ESRCH;
 }
 
-ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes, size_t most)
+ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes,
+			    size_t most)
 {
 	uint64_t address = 0, bias;
 	int error = image_variable(image, name, &address);

@@ -10,7 +10,7 @@
 struct call {
 	const struct def_probe *probe;
 	const struct span *span;
-	bool at_end;   /* what the return gave is known */
+	bool at_end; /* what the return gave is known */
 	bool returned;
 };
 
@@ -48,7 +48,9 @@ static bool take_value(const struct call *call, const struct def_from *from, str
 	if (v->form == FORM_TEXT && from->what == FROM_VALUE) {
 		const struct span *span = call->span;
 
-		a->text = v->at_return && !call->at_end ? NULL : value_text(v, span->words, span->nwords, span->unread, call->returned);
+		a->text = v->at_return && !call->at_end
+				  ? NULL
+				  : value_text(v, span->words, span->nwords, span->unread, call->returned);
 		return a->text;
 	}
 	r = read(call, v);
@@ -99,10 +101,12 @@ static void read_plain(const struct call *call, uint32_t index, struct argument 
 	static const struct {
 		enum argument_kind kind;
 		const char *type;
-	} forms[FORMS] = { [FORM_INT] = { ARGUMENT_INT, "int64_t" }, [FORM_UINT] = { ARGUMENT_UINT, "uint64_t" },
-			   [FORM_POINTER] = { ARGUMENT_POINTER, "void *" }, [FORM_BOOL] = { ARGUMENT_INT, "bool" },
-			   [FORM_STRING] = { ARGUMENT_TEXT, "const char *" }, [FORM_TEXT] = { ARGUMENT_TEXT, "const char *" },
-			   [FORM_REAL] = { ARGUMENT_DOUBLE, "double" } };
+	} forms[FORMS] = {
+		[FORM_INT] = { ARGUMENT_INT, "int64_t" },          [FORM_UINT] = { ARGUMENT_UINT, "uint64_t" },
+		[FORM_POINTER] = { ARGUMENT_POINTER, "void *" },   [FORM_BOOL] = { ARGUMENT_INT, "bool" },
+		[FORM_STRING] = { ARGUMENT_TEXT, "const char *" }, [FORM_TEXT] = { ARGUMENT_TEXT, "const char *" },
+		[FORM_REAL] = { ARGUMENT_DOUBLE, "double" }
+	};
 	const struct value *v = &call->probe->values[index];
 	const struct def_from from = { .what = FROM_VALUE, .value = index };
 
@@ -152,7 +156,8 @@ bool value_is_argument(const struct def_probe *probe, uint32_t value)
 {
 	for (uint32_t i = 0; i < probe->narguments; i++)
 		for (uint32_t j = 0; j < probe->arguments[i].nfrom; j++)
-			if (probe->arguments[i].from[j].what == FROM_VALUE && probe->arguments[i].from[j].value == value)
+			if (probe->arguments[i].from[j].what == FROM_VALUE &&
+			    probe->arguments[i].from[j].value == value)
 				return true;
 	return false;
 }

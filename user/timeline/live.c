@@ -2,17 +2,20 @@
 /*
  * live.c - events while the calls are being made.
  *
- * A call is told when it has ended, so the calls inside it come first, and their STARTs must wait for its own. Each span says how many probed calls
- * were in progress below it: a thread's spans wait until one comes with none, and are then all there is of the thread up to its
- * end. So a tree of calls is delivered when its outermost call returns.
+ * A call is told when it has ended, so the calls inside it come first, and their STARTs must wait for its own. Each
+ * span says how many probed calls were in progress below it: a thread's spans wait until one comes with none, and are
+ * then all there is of the thread up to its end. So a tree of calls is delivered when its outermost call returns.
  *
- * A call may last for minutes. Where spans have waited for a while, whoever runs the capture asks the kernel for the calls in progress. Those are
- * opened: their START is delivered with what was known at the call, and from then on a tree is complete when the outermost call above
- * them returns. `base` is how many are opened, the outermost first. The END of an opened call is its own span, which comes as always.
+ * A call may last for minutes. Where spans have waited for a while, whoever runs the capture asks the kernel for the
+ * calls in progress. Those are opened: their START is delivered with what was known at the call, and from then on a
+ * tree is complete when the outermost call above them returns. `base` is how many are opened, the outermost first. The
+ * END of an opened call is its own span, which comes as always.
  *
- * Where nobody asks, or more waits than WAITING_MOST, what lasts too long is told when it ends, as beginning where its thread is by then.
+ * Where nobody asks, or more waits than WAITING_MOST, what lasts too long is told when it ends, as beginning where its
+ * thread is by then.
  *
- * Events of different threads that become complete together (one drain of the rings) are in the order of time. In a recording they all are.
+ * Events of different threads that become complete together (one drain of the rings) are in the order of time. In a
+ * recording they all are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +29,12 @@
 #define WAITING_MOST 65536 /* spans of one thread */
 
 struct waiting_thread {
-	struct span *spans;      /* in the order in which they ended */
+	struct span *spans; /* in the order in which they ended */
 	size_t count, room;
-	uint64_t since;          /* ns; end of the first one */
-	unsigned base;           /* calls opened */
+	uint64_t since;                /* ns; end of the first one */
+	unsigned base;                 /* calls opened */
 	uint64_t opened[GB_DEPTH + 1]; /* ns; their starts, by depth */
-	uint64_t seen;           /* ns; start of a call that was in progress one level up, when it was looked last; 0: none */
+	uint64_t seen; /* ns; start of a call that was in progress one level up, when it was looked last; 0: none */
 	uint32_t seen_probe;
 };
 
@@ -68,7 +71,9 @@ struct timeline_live *timeline_live_new(const struct definitions *d, const struc
 	if (!live)
 		return NULL;
 	live->ops = *ops;
-	live->own = (struct timeline_ops){ .event = take_event, .gap = take_gap, .control = take_control, .context = live };
+	live->own = (struct timeline_ops){
+		.event = take_event, .gap = take_gap, .control = take_control, .context = live
+	};
 	live->timeline = (struct timeline){ .d = d, .ops = &live->own };
 	return live;
 }
@@ -139,7 +144,8 @@ static int close_opened(struct timeline_live *live, uint32_t index, unsigned dep
 			if (last && span->depth == depth) {
 				uint64_t start = span->start;
 
-				memcpy(span, last, offsetof(struct span, words) + last->nwords * sizeof(last->words[0]));
+				memcpy(span, last,
+				       offsetof(struct span, words) + last->nwords * sizeof(last->words[0]));
 				span->start = start;
 			}
 			span->end = end;
@@ -182,8 +188,9 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 	if (span->depth > w->base && w->count < WAITING_MOST)
 		return 0;
 	if (span->depth > w->base && !live->forced) {
-		log_warn("a call has been in progress for %d others inside it: a tool is told of it when it ends; gaspbpf replay tells all in order",
-			 WAITING_MOST);
+		log_warn(
+			"a call has been in progress for %d others inside it: a tool is told of it when it ends; gaspbpf replay tells all in order",
+			WAITING_MOST);
 		live->forced = true;
 	}
 	return deliver(live, span->thread, w->count);
@@ -226,7 +233,8 @@ static int pass_gap(void *context, const struct definitions *d, const struct gap
 	int error = reach(live, d->nthreads);
 
 	if (!error)
-		error = deliver(live, gap->thread, live->waiting[gap->thread].count); /* what they wait for may be among the lost */
+		error = deliver(live, gap->thread,
+				live->waiting[gap->thread].count); /* what they wait for may be among the lost */
 	return error ? error : timeline_pass_gap(&live->timeline, &live->timeline.threads[gap->thread], gap);
 }
 

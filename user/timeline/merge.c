@@ -2,12 +2,14 @@
 /*
  * merge.c - the events of all threads in one order of time, out of a recording.
  *
- * timeline.c delivers the threads in turns, a chunk's worth of each at a time. Chunks are written in about the order of time, but not quite. So
- * the chunks are read twice: first to learn how far back each reaches, then to deliver. Late spans (recording.h) are known beforehand, and the
- * others of a chunk begin no earlier than the earliest of them: what happens before the earliest of all chunks still to come is complete
- * once the threads have been taken up to there, and is sorted and handed on. What waits in between is about one chunk.
+ * timeline.c delivers the threads in turns, a chunk's worth of each at a time. Chunks are written in about the order of
+ * time, but not quite. So the chunks are read twice: first to learn how far back each reaches, then to deliver. Late
+ * spans (recording.h) are known beforehand, and the others of a chunk begin no earlier than the earliest of them: what
+ * happens before the earliest of all chunks still to come is complete once the threads have been taken up to there, and
+ * is sorted and handed on. What waits in between is about one chunk.
  *
- * A recording need not be so kind: where more waits than WAITING_MOST, the older half is handed on as it is, and that is said.
+ * A recording need not be so kind: where more waits than WAITING_MOST, the older half is handed on as it is, and that
+ * is said.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,10 +24,10 @@ struct merge {
 	const struct timeline_ops *ops; /* of whom it is for */
 	const struct definitions *d;
 	struct queue queue;
-	uint64_t *floors;        /* ns, by chunk: nothing that is not late begins earlier in this chunk or after it */
+	uint64_t *floors; /* ns, by chunk: nothing that is not late begins earlier in this chunk or after it */
 	size_t nfloors;
-	uint64_t reached;        /* ns; handed on up to here */
-	bool forced;             /* more waited than there is room for */
+	uint64_t reached; /* ns; handed on up to here */
+	bool forced;      /* more waited than there is room for */
 };
 
 static int take_event(void *context, const struct definitions *d, const struct event *event)
@@ -36,7 +38,8 @@ static int take_event(void *context, const struct definitions *d, const struct e
 	if (error || m->queue.count < WAITING_MOST)
 		return error;
 	if (!m->forced)
-		log_warn("replay: the recording's threads lie far apart: events of different threads may come out of order");
+		log_warn(
+			"replay: the recording's threads lie far apart: events of different threads may come out of order");
 	m->forced = true;
 	return queue_release(&m->queue, UINT64_MAX, m->d, m->ops);
 }
@@ -112,7 +115,9 @@ static int find_floors(struct merge *m, struct recording *recording)
 int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops)
 {
 	struct merge m = { .ops = ops, .d = recording_definitions(recording) };
-	struct timeline_ops own = { .event = take_event, .gap = take_gap, .control = take_control, .progress = take_progress, .context = &m };
+	struct timeline_ops own = {
+		.event = take_event, .gap = take_gap, .control = take_control, .progress = take_progress, .context = &m
+	};
 	struct timeline t = { .ops = &own, .chunk_done = chunk_done, .chunk_context = &m };
 	int error = find_floors(&m, recording);
 

@@ -12,7 +12,7 @@
 
 struct waiting {
 	enum { WAITING_EVENT, WAITING_GAP, WAITING_CONTROL } kind;
-	struct event event;      /* its span is the one below */
+	struct event event; /* its span is the one below */
 	union {
 		struct span span;
 		struct gap gap;
@@ -42,7 +42,8 @@ int queue_put_event(struct queue *q, const struct event *event)
 		return -ENOMEM;
 	item->kind = WAITING_EVENT;
 	item->event = *event;
-	memcpy(&item->span, event->span, offsetof(struct span, words) + event->span->nwords * sizeof(event->span->words[0]));
+	memcpy(&item->span, event->span,
+	       offsetof(struct span, words) + event->span->nwords * sizeof(event->span->words[0]));
 	return 0;
 }
 

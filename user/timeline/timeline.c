@@ -32,8 +32,8 @@
 
 #include "util/log.h"
 
-#define MOVES 16         /* of keys, for each of them, before they are sorted in general */
-#define AHEAD 4          /* spans that are asked for before they are needed */
+#define MOVES 16 /* of keys, for each of them, before they are sorted in general */
+#define AHEAD 4  /* spans that are asked for before they are needed */
 
 /* --- the order of starts --------------------------------------------------- */
 
@@ -66,8 +66,8 @@ struct key timeline_key(const struct span *span, uint32_t index)
 }
 
 /*
- * The keys come in the order in which the calls ended, so each belongs only a few places before where it stands: as many as the calls
- * that it encloses. Whatever needs more than MOVES moves a key on average is sorted in general.
+ * The keys come in the order in which the calls ended, so each belongs only a few places before where it stands: as
+ * many as the calls that it encloses. Whatever needs more than MOVES moves a key on average is sorted in general.
  */
 void timeline_sort(struct key *keys, size_t count)
 {
@@ -172,7 +172,8 @@ int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time,
 	return 0;
 }
 
-/* The first lane in which a call nests that ends then; made where there is none. NULL: too many, or no memory (*error). */
+/* The first lane in which a call nests that ends then; made where there is none. NULL: too many, or no memory (*error).
+ */
 static struct lane *lane_for(struct timeline *t, struct thread *thread, uint64_t end, int *error)
 {
 	*error = 0;
@@ -226,8 +227,8 @@ static int push(struct lane *lane, const struct span *span, uint64_t start, uint
 	return 0;
 }
 
-static int begin_moment(struct timeline *t, const struct thread *thread, const struct lane *lane, const struct span *original,
-			uint64_t time)
+static int begin_moment(struct timeline *t, const struct thread *thread, const struct lane *lane,
+			const struct span *original, uint64_t time)
 {
 	struct span span;
 
@@ -402,7 +403,8 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 	}
 	for (error = 0; gap < thread->ngaps && !error; gap++)
 		error = timeline_pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + gap]]);
-	/* A late span that begins at the horizon itself may belong behind spans of the next chunk; strictly before it is due. */
+	/* A late span that begins at the horizon itself may belong behind spans of the next chunk; strictly before it
+	 * is due. */
 	if (!error && thread->horizon)
 		error = begin_late(t, thread, thread->horizon - 1, NULL);
 	thread->nspans = thread->ngaps = 0;

@@ -14,11 +14,11 @@
 #define TIMELINE_LANES 64 /* most lanes of one thread; calls that would need more are left out, with a warning */
 
 struct event {
-	enum event_type type;      /* a call whose end was not observed (GB_END_DEPTH, GB_END_ALONE) is ATOMIC too */
-	uint64_t time;             /* ns, CLOCK_MONOTONIC */
-	const struct span *span;   /* the call, end >= start; its values at START are those known at the call */
-	unsigned lane;             /* 0; 1.. where calls of one thread overlap without nesting (several stacks) */
-	unsigned level;            /* nesting on this lane, from 0 */
+	enum event_type type;    /* a call whose end was not observed (GB_END_DEPTH, GB_END_ALONE) is ATOMIC too */
+	uint64_t time;           /* ns, CLOCK_MONOTONIC */
+	const struct span *span; /* the call, end >= start; its values at START are those known at the call */
+	unsigned lane;           /* 0; 1.. where calls of one thread overlap without nesting (several stacks) */
+	unsigned level;          /* nesting on this lane, from 0 */
 };
 
 struct timeline_ops {
@@ -30,8 +30,8 @@ struct timeline_ops {
 	/* Spans were lost on this thread, after gap->after. May be NULL. */
 	int (*gap)(void *context, const struct definitions *d, const struct gap *gap);
 	/*
-	 * Measurement of the thread's process is off from here on, or on again: what had been started has ended. Told to each thread of the
-	 * process that has events, between those before and after. May be NULL.
+	 * Measurement of the thread's process is off from here on, or on again: what had been started has ended. Told
+	 * to each thread of the process that has events, between those before and after. May be NULL.
 	 */
 	int (*control)(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
 	/* So much of the recording is done. May be NULL. */
@@ -41,7 +41,8 @@ struct timeline_ops {
 
 /* Reads the whole recording. 0 or -errno. */
 int timeline_read(struct recording *recording, const struct timeline_ops *ops);
-/* The same with the events of all threads in one order of time. It reads the recording twice; memory grows with a chunk. */
+/* The same with the events of all threads in one order of time. It reads the recording twice; memory grows with a
+ * chunk. */
 int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops);
 
 /* Events while the calls are being made, out of a running capture: user/timeline/live.c tells in what order. */

@@ -8,19 +8,19 @@
 #include "timeline/timeline.h"
 
 struct lane {
-	struct span *open;       /* a stack of calls in progress, each inside the one before */
+	struct span *open; /* a stack of calls in progress, each inside the one before */
 	size_t nopen, room;
 };
 
 struct thread {
-	uint64_t horizon;        /* ns: largest end seen */
-	uint64_t now;            /* ns: of the latest event delivered */
+	uint64_t horizon; /* ns: largest end seen */
+	uint64_t now;     /* ns: of the latest event delivered */
 	struct lane *lanes;
 	unsigned nlanes;
-	size_t control;          /* of the definitions' controls: next to look at */
-	size_t late, late_end;   /* of recording_late(): next to deliver, and the first of another thread */
-	size_t spans, gaps;      /* where this chunk's keys and gaps of the thread begin */
-	size_t nspans, ngaps;    /* how many; both 0: not met in this chunk */
+	size_t control;        /* of the definitions' controls: next to look at */
+	size_t late, late_end; /* of recording_late(): next to deliver, and the first of another thread */
+	size_t spans, gaps;    /* where this chunk's keys and gaps of the thread begin */
+	size_t nspans, ngaps;  /* how many; both 0: not met in this chunk */
 };
 
 /* What the order of starts is made from. */
@@ -28,21 +28,24 @@ struct key {
 	uint64_t start;
 	uint32_t sequence;
 	uint16_t depth;
-	uint32_t index;          /* in the chunk */
+	uint32_t index; /* in the chunk */
 };
 
 struct timeline {
 	struct recording *recording;
 	const struct definitions *d;
 	const struct timeline_ops *ops;
-	struct thread *threads;  /* as many as definitions */
+	struct thread *threads; /* as many as definitions */
 	const struct late_start *lates;
 	size_t nlates;
-	struct key *keys;        size_t keys_room;   /* by thread, then in order */
-	uint32_t *gaps;          size_t gaps_room;   /* by thread: indices of the chunk's gaps */
-	uint32_t *met;           size_t nmet;        /* threads of this chunk, in order of appearance */
-	uint64_t crowded;        /* calls left out: too many lanes */
-	uint64_t disordered;     /* calls that came too late to be delivered where they began */
+	struct key *keys;
+	size_t keys_room; /* by thread, then in order */
+	uint32_t *gaps;
+	size_t gaps_room; /* by thread: indices of the chunk's gaps */
+	uint32_t *met;
+	size_t nmet;         /* threads of this chunk, in order of appearance */
+	uint64_t crowded;    /* calls left out: too many lanes */
+	uint64_t disordered; /* calls that came too late to be delivered where they began */
 	/* A chunk has been delivered. NULL: nobody asks. 0 or -errno to stop. */
 	int (*chunk_done)(struct timeline *t, size_t index, void *context);
 	void *chunk_context;
@@ -55,7 +58,8 @@ void timeline_sort(struct key *keys, size_t count);
 int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span);
 /* Delivers the ENDs up to `time` (ns); calls that end right then stay where they enclose `next` (NULL: none does). */
 int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next);
-/* Delivers all that happens on any thread before `time` (ns), for which no other start before it may be still to come. */
+/* Delivers all that happens on any thread before `time` (ns), for which no other start before it may be still to come.
+ */
 int timeline_advance(struct timeline *t, uint64_t time);
 int timeline_pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap);
 /* Delivers what was said of the thread's measurement up to `time` (ns), or before it. 0 or -errno. */

@@ -46,7 +46,8 @@ void tool_put_definitions(struct tool *t)
 
 static bool is_defined(const struct tool *t, const struct span *span)
 {
-	return (span->site == NO_INDEX || span->site < t->nsites) && span->thread < t->nthreads && span->probe < t->nprobes;
+	return (span->site == NO_INDEX || span->site < t->nsites) && span->thread < t->nthreads &&
+	       span->probe < t->nprobes;
 }
 
 static void forget_waiting(struct tool *t)
@@ -82,9 +83,20 @@ void tool_put_event(struct tool *t, const struct event *event)
 {
 	const struct span *span = event->span;
 	struct wire_event e = {
-		.time = event->time, .start = span->start, .end = span->end, .thread = span->thread, .probe = span->probe,
-		.site = span->site, .sequence = span->sequence, .unread = span->unread, .depth = span->depth, .reason = span->reason,
-		.nwords = span->nwords, .type = event->type, .lane = event->lane, .level = event->level,
+		.time = event->time,
+		.start = span->start,
+		.end = span->end,
+		.thread = span->thread,
+		.probe = span->probe,
+		.site = span->site,
+		.sequence = span->sequence,
+		.unread = span->unread,
+		.depth = span->depth,
+		.reason = span->reason,
+		.nwords = span->nwords,
+		.type = event->type,
+		.lane = event->lane,
+		.level = event->level,
 	};
 	struct wire_head head = { .kind = WIRE_EVENT, .size = sizeof(e) + span->nwords * sizeof(span->words[0]) };
 

@@ -14,26 +14,26 @@ enum trouble { NO_TROUBLE, TROUBLE_ENDED, TROUBLE_HUNG, TROUBLE_BEHIND, TROUBLE_
 struct tool {
 	struct tool_options options;
 	struct tool_process process;
-	int wake;                /* epoll */
+	int wake; /* epoll */
 	const struct definitions *d;
 	struct timeline_live *live;
 	void (*locate)(void *context, uint32_t site);
 	void *locate_context;
 	size_t sent[TRANSFER_KINDS];
 	size_t nthreads, nprobes, nsites; /* of those, what an event may refer to */
-	size_t ncontrols;        /* told */
-	struct buffer waiting;   /* frames; up to `written` they are in the pipe */
+	size_t ncontrols;                 /* told */
+	struct buffer waiting;            /* frames; up to `written` they are in the pipe */
 	size_t written;
-	size_t frame_left;       /* bytes of the frame at `written` that are not written; 0: a frame begins there */
-	uint64_t events;         /* sent */
-	uint64_t untold;         /* not sent */
-	uint32_t *withheld;      /* by thread and lane: calls in progress of which it was not told; see withhold() */
+	size_t frame_left;  /* bytes of the frame at `written` that are not written; 0: a frame begins there */
+	uint64_t events;    /* sent */
+	uint64_t untold;    /* not sent */
+	uint32_t *withheld; /* by thread and lane: calls in progress of which it was not told; see withhold() */
 	size_t withheld_room;
 	enum trouble trouble;
-	uint64_t steps;          /* of the process, when it was looked at last */
-	uint64_t looked, idle;   /* ns: when; and how long without a step */
-	int stop;                /* of a replay: a descriptor */
-	bool stopped, said;      /* said: what went wrong */
+	uint64_t steps;        /* of the process, when it was looked at last */
+	uint64_t looked, idle; /* ns: when; and how long without a step */
+	int stop;              /* of a replay: a descriptor */
+	bool stopped, said;    /* said: what went wrong */
 };
 
 /* frames.c: frames are appended to what waits. */

@@ -2,10 +2,11 @@
 /*
  * process.c - the process that a tool library runs in: started without privileges, cut off, listened to.
  *
- * A tool is somebody's code, and gaspbpf runs as root. So the code runs in a process that has become the user who called (sudo), or, where root itself
- * called, in one without any capability: every one is dropped, from the bounding set too, and no exec can bring
- * one back (no_new_privs). It is a new program (gaspbpf-toolhost), so nothing of gaspbpf's memory or descriptors is in it, the maps and rings of the
- * kernel side least of all. It has a session of its own: ^C is for gaspbpf, which then ends it in good order. What it prints comes through pipes.
+ * A tool is somebody's code, and gaspbpf runs as root. So the code runs in a process that has become the user who
+ * called (sudo), or, where root itself called, in one without any capability: every one is dropped, from the bounding
+ * set too, and no exec can bring one back (no_new_privs). It is a new program (gaspbpf-toolhost), so nothing of
+ * gaspbpf's memory or descriptors is in it, the maps and rings of the kernel side least of all. It has a session of its
+ * own: ^C is for gaspbpf, which then ends it in good order. What it prints comes through pipes.
  */
 #include "tool/process.h"
 
@@ -30,7 +31,7 @@
 #define HOST_NAME "gaspbpf-toolhost"
 #define PIPE_SIZE (1 << 20)
 #define RELAY_SIZE PIPE_BUF /* so much can be written without waiting where poll() says so */
-#define HIGH 64 /* descriptors are parked from here on while 0 to 4 are filled */
+#define HIGH 64             /* descriptors are parked from here on while 0 to 4 are filled */
 
 /* --- the child ------------------------------------------------------------------ */
 
@@ -67,11 +68,16 @@ static void default_signals(void)
 }
 
 /* Runs between fork and exec, in a process with one thread. */
-static void become_host(const struct tool_options *o, const struct caller *caller, const int descriptors[5], int program,
-			volatile struct host_status *page)
+static void become_host(const struct tool_options *o, const struct caller *caller, const int descriptors[5],
+			int program, volatile struct host_status *page)
 {
-	char *argv[] = { HOST_NAME, (char *)o->library, (char *)(o->ids ?: "default"), (char *)(o->threads ?: "one"),
-			 o->true_clock ? "true" : "job", (char *)(o->starpu ?: ""), NULL };
+	char *argv[] = { HOST_NAME,
+			 (char *)o->library,
+			 (char *)(o->ids ?: "default"),
+			 (char *)(o->threads ?: "one"),
+			 o->true_clock ? "true" : "job",
+			 (char *)(o->starpu ?: ""),
+			 NULL };
 	const char *what = "its descriptors cannot be arranged";
 
 	setsid();
@@ -169,7 +175,8 @@ int process_start(struct tool_process *p, const struct tool_options *options, co
 	sigprocmask(SIG_BLOCK, &all, &before); /* a ^C finds the child in p->pid, or no child */
 	p->pid = fork();
 	if (!p->pid)
-		become_host(options, caller, (int[]){ s.null, s.output[1], s.error[1], s.frames[0], s.page }, s.program, p->page);
+		become_host(options, caller, (int[]){ s.null, s.output[1], s.error[1], s.frames[0], s.page }, s.program,
+			    p->page);
 	error = p->pid < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (error) {

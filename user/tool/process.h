@@ -13,14 +13,14 @@
 /* Something that it prints, on its way to where it should go. */
 struct relay {
 	int from, to;
-	uint64_t rubbish;        /* bytes that are no text */
+	uint64_t rubbish; /* bytes that are no text */
 };
 
 struct tool_process {
-	pid_t pid;               /* 0: it has ended, or was never there */
-	int status;              /* as wait(2) gives it, once it has ended */
-	int frames;              /* pipe; does not block */
-	struct relay relays[2];  /* standard output and error */
+	pid_t pid;              /* 0: it has ended, or was never there */
+	int status;             /* as wait(2) gives it, once it has ended */
+	int frames;             /* pipe; does not block */
+	struct relay relays[2]; /* standard output and error */
 	volatile struct host_status *page;
 };
 

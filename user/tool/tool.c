@@ -2,12 +2,13 @@
 /*
  * tool.c - events on their way to a tool's process, and what comes of it.
  *
- * Frames (frames.c) are made in memory and written into a pipe that does not block. Live, nothing ever waits for the tool: what the pipe does not take stays in
- * memory, up to a limit; beyond it the tool is told no more than the ENDs of what it was told has begun, so that that stays nested, and the
- * recording has all of it for gaspbpf replay. In a replay it is the recording that waits.
+ * Frames (frames.c) are made in memory and written into a pipe that does not block. Live, nothing ever waits for the
+ * tool: what the pipe does not take stays in memory, up to a limit; beyond it the tool is told no more than the ENDs of
+ * what it was told has begun, so that that stays nested, and the recording has all of it for gaspbpf replay. In a
+ * replay it is the recording that waits.
  *
- * A tool may crash, hang, exit, or close what it did not open. It hangs where it was given something to do and made no step for `patience`.
- * Time in which gaspbpf itself stood still does not count.
+ * A tool may crash, hang, exit, or close what it did not open. It hangs where it was given something to do and made no
+ * step for `patience`. Time in which gaspbpf itself stood still does not count.
  */
 #include "tool/tool.h"
 
@@ -75,8 +76,10 @@ static bool asked_to_stop(int fd)
 static void wait_some(const struct tool *t, int stop)
 {
 	struct pollfd wait[] = {
-		{ .fd = t->process.relays[0].from, .events = POLLIN }, { .fd = t->process.relays[1].from, .events = POLLIN },
-		{ .fd = stop, .events = POLLIN }, { .fd = t->written < t->waiting.size ? t->process.frames : -1, .events = POLLOUT },
+		{ .fd = t->process.relays[0].from, .events = POLLIN },
+		{ .fd = t->process.relays[1].from, .events = POLLIN },
+		{ .fd = stop, .events = POLLIN },
+		{ .fd = t->written < t->waiting.size ? t->process.frames : -1, .events = POLLOUT },
 	};
 
 	poll(wait, sizeof(wait) / sizeof(wait[0]), LOOK_EVERY_MS);
@@ -87,14 +90,19 @@ static const char *doing(const struct tool *t, char *text, size_t room)
 {
 	static const char *const types[EVENT_TYPES] = { "START", "END", "ATOMIC" };
 	static const char *const calls[] = {
-		[HOST_NO_CALL] = "between two events", [HOST_LOAD] = "while it was loaded", [HOST_INIT] = "in gasp_init()",
-		[HOST_CONTROL] = "in its control function", [HOST_CREATE] = "in its create_event function", [HOST_LEAVE] = "at the end",
+		[HOST_NO_CALL] = "between two events",
+		[HOST_LOAD] = "while it was loaded",
+		[HOST_INIT] = "in gasp_init()",
+		[HOST_CONTROL] = "in its control function",
+		[HOST_CREATE] = "in its create_event function",
+		[HOST_LEAVE] = "at the end",
 	};
 	const volatile struct host_status *page = t->process.page;
 	uint32_t call = page->call, probe = page->probe, type = page->type;
 
 	if (call == HOST_NOTIFY && t->d && probe < t->d->nprobes && type < EVENT_TYPES)
-		snprintf(text, room, "in its notify function, told of %s %s", log_safe(t->d->probes[probe].event ?: "?"), types[type]);
+		snprintf(text, room, "in its notify function, told of %s %s",
+			 log_safe(t->d->probes[probe].event ?: "?"), types[type]);
 	else if (call < sizeof(calls) / sizeof(calls[0]) && calls[call])
 		snprintf(text, room, "%s", calls[call]);
 	else
@@ -120,12 +128,16 @@ static void say_other_ways(const struct tool *t)
 	const char *threads = t->options.threads ?: "one";
 
 	if (t->process.page->threads > 1 && strcmp(threads, "process"))
-		log_warn("tool %s: was told of %llu threads of the job %s; a tool that keeps things for its thread or its process wants --tool-threads=%sprocess",
-			 log_safe(t->options.library), (unsigned long long)t->process.page->threads,
-			 strcmp(threads, "one") ? "in one process" : "by one thread", strcmp(threads, "one") ? "" : "each, or ");
-	if (!strcmp(host_text(t->process.page->kind, sizeof(t->process.page->kind), kind, sizeof(kind)), "StarPU") && !t->options.starpu)
-		log_warn("tool %s: --starpu-headers=1.4 or 1.5 says with which of StarPU's headers it was compiled; what callbacks get differs",
-			 log_safe(t->options.library));
+		log_warn(
+			"tool %s: was told of %llu threads of the job %s; a tool that keeps things for its thread or its process wants --tool-threads=%sprocess",
+			log_safe(t->options.library), (unsigned long long)t->process.page->threads,
+			strcmp(threads, "one") ? "in one process" : "by one thread",
+			strcmp(threads, "one") ? "" : "each, or ");
+	if (!strcmp(host_text(t->process.page->kind, sizeof(t->process.page->kind), kind, sizeof(kind)), "StarPU") &&
+	    !t->options.starpu)
+		log_warn(
+			"tool %s: --starpu-headers=1.4 or 1.5 says with which of StarPU's headers it was compiled; what callbacks get differs",
+			log_safe(t->options.library));
 }
 
 static void say_trouble(struct tool *t)
@@ -139,19 +151,22 @@ static void say_trouble(struct tool *t)
 		return;
 	t->said = true;
 	if (t->trouble == TROUBLE_HUNG)
-		log_error("tool %s: hangs %s: it made no step for %.0f s and was killed (--tool-patience)", library, doing(t, text, sizeof(text)),
-			  t->options.patience / 1e9);
+		log_error("tool %s: hangs %s: it made no step for %.0f s and was killed (--tool-patience)", library,
+			  doing(t, text, sizeof(text)), t->options.patience / 1e9);
 	else if (t->trouble == TROUBLE_STOPPED)
 		log_error("tool %s: killed, since it was not to be waited for", library);
 	else if (page->state == HOST_FAILED)
 		log_error("tool %s: %s", library, host_text(page->error, sizeof(page->error), text, sizeof(text)));
 	else if (WIFSIGNALED(status))
-		log_error("tool %s: crashed (%s) %s", library, strsignal(WTERMSIG(status)), doing(t, text, sizeof(text)));
+		log_error("tool %s: crashed (%s) %s", library, strsignal(WTERMSIG(status)),
+			  doing(t, text, sizeof(text)));
 	else if (page->state != HOST_ENDING)
-		log_error("tool %s: ended its process (exit status %d) %s", library, WEXITSTATUS(status), doing(t, text, sizeof(text)));
+		log_error("tool %s: ended its process (exit status %d) %s", library, WEXITSTATUS(status),
+			  doing(t, text, sizeof(text)));
 	else if (WEXITSTATUS(status))
 		log_error("tool %s: ended with exit status %d", library, WEXITSTATUS(status));
-	if (page->state != HOST_FAILED && (WIFSIGNALED(status) || page->state != HOST_ENDING) && t->trouble != TROUBLE_STOPPED)
+	if (page->state != HOST_FAILED && (WIFSIGNALED(status) || page->state != HOST_ENDING) &&
+	    t->trouble != TROUBLE_STOPPED)
 		say_other_ways(t);
 }
 
@@ -206,8 +221,8 @@ int tool_start(struct tool **tool, const struct tool_options *options, const str
 /* --- live ------------------------------------------------------------------------------ */
 
 /*
- * A tool that was left behind is still told the END of each START that it was told. Is this event kept from it? Room for the count of STARTs that were
- * is made as threads come; without memory it is told nothing any more.
+ * A tool that was left behind is still told the END of each START that it was told. Is this event kept from it? Room
+ * for the count of STARTs that were is made as threads come; without memory it is told nothing any more.
  */
 static bool withhold(struct tool *t, enum event_type type, uint32_t thread, unsigned lane)
 {
@@ -231,14 +246,16 @@ static int take_event(void *context, const struct definitions *d, const struct e
 {
 	struct tool *t = context;
 
-	if (t->trouble == TROUBLE_BEHIND ? withhold(t, event->type, event->span->thread, event->lane) : t->trouble != NO_TROUBLE)
+	if (t->trouble == TROUBLE_BEHIND ? withhold(t, event->type, event->span->thread, event->lane)
+					 : t->trouble != NO_TROUBLE)
 		t->untold++;
 	else
 		tool_put_event(t, event);
 	return 0;
 }
 
-int tool_follow(struct tool *t, const struct definitions *d, void (*locate)(void *context, uint32_t site), void *context)
+int tool_follow(struct tool *t, const struct definitions *d, void (*locate)(void *context, uint32_t site),
+		void *context)
 {
 	struct timeline_ops ops = { .event = take_event, .context = t };
 
@@ -257,7 +274,8 @@ struct span_sink tool_sink(struct tool *t)
 	return timeline_live_sink(t->live);
 }
 
-/* Lets go what waits. Definitions stay, and the first events, up to a quarter of what may wait: however long the first burst, the tool is told its begin. */
+/* Lets go what waits. Definitions stay, and the first events, up to a quarter of what may wait: however long the first
+ * burst, the tool is told its begin. */
 static void forget_untaken(struct tool *t)
 {
 	size_t at = t->written + t->frame_left, kept = at, events = 0;
@@ -273,7 +291,8 @@ static void forget_untaken(struct tool *t)
 			memcpy(&e, t->waiting.data + at + sizeof(head), sizeof(e));
 			events += size;
 		}
-		if (head.kind == WIRE_EVENT && events > t->options.buffer / 4 && withhold(t, e.type, e.thread, e.lane)) {
+		if (head.kind == WIRE_EVENT && events > t->options.buffer / 4 &&
+		    withhold(t, e.type, e.thread, e.lane)) {
 			t->untold++;
 			t->events--;
 		} else {
@@ -290,8 +309,10 @@ static void check_waiting(struct tool *t)
 	if (t->trouble || t->waiting.size - t->written <= t->options.buffer)
 		return;
 	t->trouble = TROUBLE_BEHIND;
-	log_warn("tool %s: does not keep up: %llu MB wait for it: it is told no more; the observation goes on, and with -o FILE.gasp 'gaspbpf replay' "
-		 "tells it everything", log_safe(t->options.library), (unsigned long long)(t->waiting.size - t->written) >> 20);
+	log_warn(
+		"tool %s: does not keep up: %llu MB wait for it: it is told no more; the observation goes on, and with -o FILE.gasp 'gaspbpf replay' "
+		"tells it everything",
+		log_safe(t->options.library), (unsigned long long)(t->waiting.size - t->written) >> 20);
 	forget_untaken(t);
 }
 
@@ -410,7 +431,8 @@ static void say_rubbish(const struct tool *t)
 	uint64_t rubbish = t->process.relays[0].rubbish + t->process.relays[1].rubbish;
 
 	if (rubbish)
-		log_warn("tool %s: printed %llu bytes that are no text", log_safe(t->options.library), (unsigned long long)rubbish);
+		log_warn("tool %s: printed %llu bytes that are no text", log_safe(t->options.library),
+			 (unsigned long long)rubbish);
 }
 
 int tool_finish(struct tool *t, int stop, bool quiet)
@@ -432,20 +454,25 @@ int tool_finish(struct tool *t, int stop, bool quiet)
 	if (t->trouble == TROUBLE_STOPPED || t->trouble == TROUBLE_HUNG || !went_well(t))
 		say_trouble(t);
 	if (off_timeline)
-		log_warn("tool %s: was not told %llu calls that are not on the timeline (lost, or only counted: see the report)",
-			 log_safe(t->options.library), (unsigned long long)off_timeline);
+		log_warn(
+			"tool %s: was not told %llu calls that are not on the timeline (lost, or only counted: see the report)",
+			log_safe(t->options.library), (unsigned long long)off_timeline);
 	if (t->untold)
-		log_warn("tool %s: was not told %llu events", log_safe(t->options.library), (unsigned long long)t->untold);
+		log_warn("tool %s: was not told %llu events", log_safe(t->options.library),
+			 (unsigned long long)t->untold);
 	if (!quiet)
-		fprintf(stderr, "gaspbpf: tool %s (%s) was told %llu events of %llu threads%s\n", log_safe(t->options.library),
-			host_text(page->kind, sizeof(page->kind), kind, sizeof(kind)), (unsigned long long)page->events,
-			(unsigned long long)page->threads, t->stopped ? ", up to where it was stopped" : "");
+		fprintf(stderr, "gaspbpf: tool %s (%s) was told %llu events of %llu threads%s\n",
+			log_safe(t->options.library), host_text(page->kind, sizeof(page->kind), kind, sizeof(kind)),
+			(unsigned long long)page->events, (unsigned long long)page->threads,
+			t->stopped ? ", up to where it was stopped" : "");
 	return went_well(t) && !t->untold && t->trouble != TROUBLE_MEMORY ? 0 : -EIO;
 }
 
 bool tool_kept(const struct tool *t, struct kept_process *kept)
 {
-	*kept = (struct kept_process){ .pid = t->process.pid, .group = true, .signal = SIGKILL, .orphaned = HOST_ORPHANED };
+	*kept = (struct kept_process){
+		.pid = t->process.pid, .group = true, .signal = SIGKILL, .orphaned = HOST_ORPHANED
+	};
 	return t->process.pid > 0;
 }
 

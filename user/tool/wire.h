@@ -2,9 +2,10 @@
 /*
  * wire.h - what gaspbpf and the process of a tool library (user/toolhost) say to each other.
  *
- * gaspbpf writes frames into a pipe: a head, then `size` bytes. Definitions come before what refers to them; events come in the order in which
- * the tool is to get them. The host answers by a page of memory that both map. To gaspbpf nothing in it is more than a hint: a tool may
- * scribble on it. Both sides are one build, so the structs are as the compiler lays them out.
+ * gaspbpf writes frames into a pipe: a head, then `size` bytes. Definitions come before what refers to them; events
+ * come in the order in which the tool is to get them. The host answers by a page of memory that both map. To gaspbpf
+ * nothing in it is more than a hint: a tool may scribble on it. Both sides are one build, so the structs are as the
+ * compiler lays them out.
  */
 #ifndef GASPBPF_TOOL_WIRE_H
 #define GASPBPF_TOOL_WIRE_H
@@ -33,17 +34,17 @@ enum wire_kind {
 #define WIRE_FRAME_MOST (256u << 20)
 
 struct wire_head {
-	uint32_t kind;    /* enum wire_kind */
+	uint32_t kind; /* enum wire_kind */
 	uint32_t size;
 };
 
 struct wire_event {
-	uint64_t time;    /* ns, CLOCK_MONOTONIC */
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
 	uint64_t start, end;
 	uint32_t thread, probe, site, sequence, unread;
 	uint16_t depth;
 	uint8_t reason, nwords;
-	uint8_t type;     /* enum event_type */
+	uint8_t type; /* enum event_type */
 	uint8_t lane;
 	uint16_t zero;
 	uint32_t level;
@@ -51,8 +52,8 @@ struct wire_event {
 
 /* Measurement was switched by the program or from outside. */
 struct wire_control {
-	uint64_t time;    /* ns */
-	uint32_t thread;  /* index */
+	uint64_t time;   /* ns */
+	uint32_t thread; /* index */
 	int32_t on;
 };
 

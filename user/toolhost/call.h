@@ -21,11 +21,11 @@ union call_word {
 };
 
 struct call {
-	unsigned count, fixed;       /* fixed: of them, those before the dots */
+	unsigned count, fixed; /* fixed: of them, those before the dots */
 	ffi_type *types[CALL_MOST];
 	void *values[CALL_MOST];
 	union call_word words[CALL_MOST];
-	uint64_t shared[CALL_MOST][2]; /* what pointers to pointers-to-shared point to */
+	uint64_t shared[CALL_MOST][2];        /* what pointers to pointers-to-shared point to */
 	const struct argument *of[CALL_MOST]; /* and whose they are; the caller's */
 };
 
@@ -36,7 +36,8 @@ void call_pointer(struct call *c, const void *value);
 void call_dots(struct call *c);
 /*
  * As the C type says, promoted as C does it. An argument that is not known is NULL, the least int or long, the largest
- * unsigned or size_t, or NaN; of a pointer-to-shared what is known of it, else a null pointer-to-shared (docs/tools.md). `argument` lives until the call.
+ * unsigned or size_t, or NaN; of a pointer-to-shared what is known of it, else a null pointer-to-shared
+ * (docs/tools.md). `argument` lives until the call.
  */
 void call_argument(struct call *c, const struct argument *argument);
 /* Calls it; it returns nothing. False: libffi cannot. */

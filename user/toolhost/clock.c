@@ -2,9 +2,10 @@
 /*
  * clock.c - the time as the tool is to see it: that of the event it is being told of.
  *
- * A tool that was linked into its program asks for the time in each callback. Here it runs later, maybe days later, so the answer must be the
- * time of the event. These functions are exported by the program, and so stand before libc's for every library
- * that asks for them by name. Threads that a tool has started itself get the true time, and processor time is the host's own.
+ * A tool that was linked into its program asks for the time in each callback. Here it runs later, maybe days later, so
+ * the answer must be the time of the event. These functions are exported by the program, and so stand before libc's for
+ * every library that asks for them by name. Threads that a tool has started itself get the true time, and processor
+ * time is the host's own.
  *
  * pupc_tick functions (PUPC 1.1 section 3.5) are the runtime's, so they are here, too. A tick is a nanosecond.
  */

@@ -38,10 +38,18 @@ static void tell_row(struct host *h, const struct counter_row *row)
 	const struct counter_tool *tool = h->state;
 	bool internal = counters_know_internal(row), peaks = counters_know_peaks(tool->counters, row);
 	struct gaspbpf_counters c = {
-		.scope = row->scope, .pid = row->process < h->d.nprocesses ? h->d.processes[row->process].pid : 0, .worker = row->worker,
-		.kind = row->kind, .name = row->name, .model = row->model, .executed = row->executed, .busy_ns = row->busy,
-		.submitted = internal ? row->submitted : UINT64_MAX, .internal = internal ? row->internal : UINT64_MAX,
-		.peak_submitted = peaks ? row->peak_submitted : UINT64_MAX, .peak_ready = peaks ? row->peak_ready : UINT64_MAX,
+		.scope = row->scope,
+		.pid = row->process < h->d.nprocesses ? h->d.processes[row->process].pid : 0,
+		.worker = row->worker,
+		.kind = row->kind,
+		.name = row->name,
+		.model = row->model,
+		.executed = row->executed,
+		.busy_ns = row->busy,
+		.submitted = internal ? row->submitted : UINT64_MAX,
+		.internal = internal ? row->internal : UINT64_MAX,
+		.peak_submitted = peaks ? row->peak_submitted : UINT64_MAX,
+		.peak_ready = peaks ? row->peak_ready : UINT64_MAX,
 	};
 
 	host_enter(h, HOST_NOTIFY);

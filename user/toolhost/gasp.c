@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gasp.c - tools written to GASP 1.4: gasp_init, gasp_event_notify or gasp_event_notifyVA, gasp_control, gasp_create_event.
+ * gasp.c - tools written to GASP 1.4: gasp_init, gasp_event_notify or gasp_event_notifyVA, gasp_control,
+ * gasp_create_event.
  *
- * A context belongs to a thread and a language (section 3.2). It is made when the first event of that language is told on the thread: a job that was
- * joined has begun long before. Events of C and of users have no language of their own in the specification (section 4: they are
- * part of UPC): they go with the parallel language of the job, and where it has none, with GASP_LANG_C.
+ * A context belongs to a thread and a language (section 3.2). It is made when the first event of that language is told
+ * on the thread: a job that was joined has begun long before. Events of C and of users have no language of their own in
+ * the specification (section 4: they are part of UPC): they go with the parallel language of the job, and where it has
+ * none, with GASP_LANG_C.
  */
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -19,28 +21,29 @@
 #define UNDECIDED -2
 
 typedef void *(*init_function)(int language, int *argc, char ***argv);
-typedef void (*notify_va_function)(void *context, unsigned tag, int type, const char *file, int line, int column, va_list);
+typedef void (*notify_va_function)(void *context, unsigned tag, int type, const char *file, int line, int column,
+				   va_list);
 typedef int (*control_function)(void *context, int on);
 typedef unsigned (*create_function)(void *context, const char *name, const char *desc);
 
 struct gasp {
 	init_function init;
-	void (*notify)(void);    /* gasp_event_notify, or the way to notifyVA */
+	void (*notify)(void); /* gasp_event_notify, or the way to notifyVA */
 	control_function control;
 	create_function create;
-	uint32_t next_user;      /* of a tool without gasp_create_event */
+	uint32_t next_user;              /* of a tool without gasp_create_event */
 	bool out_of_range, contradicted; /* said */
-	int on;                  /* the last value that any context was told */
-	int *languages;          /* by probe, decided when it is first told: START and END go to one context */
+	int on;                          /* the last value that any context was told */
+	int *languages;                  /* by probe, decided when it is first told: START and END go to one context */
 	size_t nlanguages;
 };
 
 /* A language of a thread. */
 struct context {
 	int language;
-	void *own;               /* what gasp_init() has returned */
-	int on;                  /* the last value it was told; section 3.3 */
-	uint32_t *tags;          /* by probe: of user events, where has[] */
+	void *own;      /* what gasp_init() has returned */
+	int on;         /* the last value it was told; section 3.3 */
+	uint32_t *tags; /* by probe: of user events, where has[] */
 	bool *has;
 	size_t ntags;
 	struct context *next;
@@ -61,7 +64,8 @@ static void pass_on(void *context, unsigned tag, int type, const char *file, int
 
 static void *gasp_open(struct host *h, void *library)
 {
-	void *init = dlsym(library, "gasp_init"), *notify = dlsym(library, "gasp_event_notify"), *va = dlsym(library, "gasp_event_notifyVA");
+	void *init = dlsym(library, "gasp_init"), *notify = dlsym(library, "gasp_event_notify"),
+	     *va = dlsym(library, "gasp_event_notifyVA");
 	struct gasp *g;
 
 	if (!init || (!notify && !va))
@@ -87,8 +91,9 @@ static int language_of(const struct def_probe *probe)
 		const char *prefix;
 		int language;
 	} languages[] = {
-		{ "GASP_UPC_", GASP_LANG_UPC }, { "GASP_CAF_", GASP_LANG_CAF }, { "GASP_MPI_", GASP_LANG_MPI },
-		{ "GASP_SHMEM_", GASP_LANG_SHMEM }, { "GASP_STARPU_", GASP_LANG_STARPU }, { "GASP_OMP_", GASP_LANG_OPENMP },
+		{ "GASP_UPC_", GASP_LANG_UPC },         { "GASP_CAF_", GASP_LANG_CAF },
+		{ "GASP_MPI_", GASP_LANG_MPI },         { "GASP_SHMEM_", GASP_LANG_SHMEM },
+		{ "GASP_STARPU_", GASP_LANG_STARPU },   { "GASP_OMP_", GASP_LANG_OPENMP },
 		{ "GASP_PTHREAD_", GASP_LANG_PTHREAD },
 	};
 
@@ -121,8 +126,9 @@ static void tell_control(struct host *h, struct context *c, int on)
 	before = g->control(c->own, on);
 	host_return(h);
 	if (!before != !c->on && !before != !g->on && !g->contradicted) {
-		host_warn("gasp_control() returned %d, though measurement was %s: the tool does not keep what it is told (GASP 1.4 section 3.3)",
-			  before, c->on ? "on" : "off");
+		host_warn(
+			"gasp_control() returned %d, though measurement was %s: the tool does not keep what it is told (GASP 1.4 section 3.3)",
+			before, c->on ? "on" : "off");
 		g->contradicted = true;
 	}
 	c->on = g->on = on;
@@ -203,8 +209,9 @@ static uint32_t user_tag(struct host *h, struct context *c)
 		tag = g->next_user++;
 	}
 	if (!ids_is_user(h->ids, tag) && !g->out_of_range) {
-		host_warn("gasp_create_event() returned 0x%x, which is no number of a user event (from 0x%x on): --gasp-ids says which are", tag,
-			  ids_first_user(h->ids));
+		host_warn(
+			"gasp_create_event() returned 0x%x, which is no number of a user event (from 0x%x on): --gasp-ids says which are",
+			tag, ids_first_user(h->ids));
 		g->out_of_range = true;
 	}
 	c->has[index] = true;
@@ -259,5 +266,9 @@ static void leave(struct host *h, struct host_thread *t)
 }
 
 const struct tool_kind tool_kind_gasp = {
-	.name = "GASP 1.4", .open = gasp_open, .event = event, .control = control, .leave = leave,
+	.name = "GASP 1.4",
+	.open = gasp_open,
+	.event = event,
+	.control = control,
+	.leave = leave,
 };

@@ -5,7 +5,8 @@
  * It has no privileges (user/tool/process.c has taken them away), and nobody but the tool to serve. gaspbpf sends it
  * definitions and events; it turns each event into calls of the tool's functions.
  *
- * A kind of tool (GASP, PUPC, ...) is a struct of functions in a file of its own; main.c finds out which one a library is.
+ * A kind of tool (GASP, PUPC, ...) is a struct of functions in a file of its own; main.c finds out which one a library
+ * is.
  */
 #ifndef GASPBPF_TOOLHOST_HOST_H
 #define GASPBPF_TOOLHOST_HOST_H
@@ -21,18 +22,18 @@ enum gasp_ids { IDS_OWN, IDS_GUPC, IDS_BUPC, IDS_PUPC };
 /* The job's process, as far as tools see it. */
 struct host_process {
 	int argc;
-	char **argv;             /* ended by a NULL; what gasp_init() may change. A copy for each process of the job */
+	char **argv; /* ended by a NULL; what gasp_init() may change. A copy for each process of the job */
 };
 
 /* A thread of the job; one more for each further lane (timeline.h), since events of different lanes do not nest. */
 struct host_thread {
-	uint32_t index;          /* in definitions */
+	uint32_t index; /* in definitions */
 	unsigned lane;
 	struct host_process *process;
-	bool off;                /* measurement was switched off */
-	void *own;               /* of the kind of tool; freed by its leave() */
+	bool off;  /* measurement was switched off */
+	void *own; /* of the kind of tool; freed by its leave() */
 	struct host_thread *next_lane, *next;
-	pthread_t thread;        /* --tool-threads=each */
+	pthread_t thread; /* --tool-threads=each */
 	pthread_cond_t turned;
 	bool started;
 };
@@ -41,19 +42,19 @@ struct host {
 	struct definitions d;
 	volatile struct host_status *status;
 	const struct tool_kind *kind;
-	void *state;             /* of the kind */
+	void *state; /* of the kind */
 	enum gasp_ids ids;
 	bool ids_given;
-	const char *starpu;      /* "1.4", "1.5": the user says so; NULL: nobody does */
-	bool each;               /* each thread of the job is a thread here */
-	uint32_t about;          /* the job's thread that the tool is being called for: index, or NO_INDEX */
-	struct event event;      /* the current one; its span is the one below */
+	const char *starpu; /* "1.4", "1.5": the user says so; NULL: nobody does */
+	bool each;          /* each thread of the job is a thread here */
+	uint32_t about;     /* the job's thread that the tool is being called for: index, or NO_INDEX */
+	struct event event; /* the current one; its span is the one below */
 	struct span span;
-	struct frames *frames;   /* private to main.c */
+	struct frames *frames; /* private to main.c */
 };
 
 struct tool_kind {
-	const char *name;        /* "GASP 1.4" */
+	const char *name; /* "GASP 1.4" */
 	/* Is the library (dlopen's handle) one of this kind? Its state then, else NULL. */
 	void *(*open)(struct host *host, void *library);
 	/* h->event is t's. What it points to is good until the return. */
@@ -101,7 +102,8 @@ bool host_take_frame(struct host *h, struct wire_head *head, const uint8_t **byt
 void host_take_definitions(struct host *h, const struct wire_head *head, const uint8_t *bytes);
 /* What was read and not taken is another process's. */
 void host_forget_frames(struct host *h);
-/* spread.c: --tool-threads=process. It returns in each process that the tool is to run in, where true is returned, and in no other. */
+/* spread.c: --tool-threads=process. It returns in each process that the tool is to run in, where true is returned, and
+ * in no other. */
 bool spread_over_processes(struct host *h);
 
 /* queries.c: what the tool asks while it is called. The host stays where it is. */

@@ -2,9 +2,10 @@
 /*
  * ids.c - the numbers of events, as the headers have them that a tool may have been compiled with.
  *
- * GASP 1.4 leaves the numbers to the implementation. Tools in the field were built with the gasp_upc.h of GNU UPC, which Clang UPC shares and whose
- * numbers the models have, or of Berkeley UPC. PUPC 1.1 fixes its own, one for START and one for END. What a header does not have keeps the model's number,
- * moved where it would mean something else there.
+ * GASP 1.4 leaves the numbers to the implementation. Tools in the field were built with the gasp_upc.h of GNU UPC,
+ * which Clang UPC shares and whose numbers the models have, or of Berkeley UPC. PUPC 1.1 fixes its own, one for START
+ * and one for END. What a header does not have keeps the model's number, moved where it would mean something else
+ * there.
  */
 #include <string.h>
 
@@ -16,21 +17,44 @@
 
 static const struct {
 	const char *event;
-	uint32_t bupc;           /* Berkeley UPC's profile/gasp_upc.h */
+	uint32_t bupc; /* Berkeley UPC's profile/gasp_upc.h */
 } berkeley[] = {
-	{ "GASP_C_FUNC", 1023 }, { "GASP_C_MALLOC", 1020 }, { "GASP_C_REALLOC", 1021 }, { "GASP_C_FREE", 1022 },
-	{ "GASP_UPC_COLLECTIVE_EXIT", 1210 }, { "GASP_UPC_NONCOLLECTIVE_EXIT", 1211 },
-	{ "GASP_UPC_NOTIFY", 1100 }, { "GASP_UPC_WAIT", 1101 },
-	{ "GASP_UPC_GLOBAL_ALLOC", 1001 }, { "GASP_UPC_ALL_ALLOC", 1002 }, { "GASP_UPC_ALLOC", 1000 }, { "GASP_UPC_FREE", 1003 },
-	{ "GASP_UPC_GLOBAL_LOCK_ALLOC", 1010 }, { "GASP_UPC_ALL_LOCK_ALLOC", 1011 }, { "GASP_UPC_LOCK_FREE", 1012 },
-	{ "GASP_UPC_LOCK", 1014 }, { "GASP_UPC_LOCK_ATTEMPT", 1013 }, { "GASP_UPC_UNLOCK", 1015 },
-	{ "GASP_UPC_MEMCPY", 1032 }, { "GASP_UPC_MEMGET", 1030 }, { "GASP_UPC_MEMPUT", 1031 }, { "GASP_UPC_MEMSET", 1033 },
-	{ "GASP_UPC_GET", 1111 }, { "GASP_UPC_PUT", 1110 },
-	{ "GASP_UPC_NB_GET_INIT", 1120 }, { "GASP_UPC_NB_PUT_INIT", 1121 }, { "GASP_UPC_NB_SYNC", 1122 },
+	{ "GASP_C_FUNC", 1023 },
+	{ "GASP_C_MALLOC", 1020 },
+	{ "GASP_C_REALLOC", 1021 },
+	{ "GASP_C_FREE", 1022 },
+	{ "GASP_UPC_COLLECTIVE_EXIT", 1210 },
+	{ "GASP_UPC_NONCOLLECTIVE_EXIT", 1211 },
+	{ "GASP_UPC_NOTIFY", 1100 },
+	{ "GASP_UPC_WAIT", 1101 },
+	{ "GASP_UPC_GLOBAL_ALLOC", 1001 },
+	{ "GASP_UPC_ALL_ALLOC", 1002 },
+	{ "GASP_UPC_ALLOC", 1000 },
+	{ "GASP_UPC_FREE", 1003 },
+	{ "GASP_UPC_GLOBAL_LOCK_ALLOC", 1010 },
+	{ "GASP_UPC_ALL_LOCK_ALLOC", 1011 },
+	{ "GASP_UPC_LOCK_FREE", 1012 },
+	{ "GASP_UPC_LOCK", 1014 },
+	{ "GASP_UPC_LOCK_ATTEMPT", 1013 },
+	{ "GASP_UPC_UNLOCK", 1015 },
+	{ "GASP_UPC_MEMCPY", 1032 },
+	{ "GASP_UPC_MEMGET", 1030 },
+	{ "GASP_UPC_MEMPUT", 1031 },
+	{ "GASP_UPC_MEMSET", 1033 },
+	{ "GASP_UPC_GET", 1111 },
+	{ "GASP_UPC_PUT", 1110 },
+	{ "GASP_UPC_NB_GET_INIT", 1120 },
+	{ "GASP_UPC_NB_PUT_INIT", 1121 },
+	{ "GASP_UPC_NB_SYNC", 1122 },
 	{ "GASP_UPC_NB_TRYSYNC", 1130 },
-	{ "GASP_UPC_ALL_BROADCAST", 1300 }, { "GASP_UPC_ALL_SCATTER", 1310 }, { "GASP_UPC_ALL_GATHER", 1320 },
-	{ "GASP_UPC_ALL_GATHER_ALL", 1330 }, { "GASP_UPC_ALL_EXCHANGE", 1340 }, { "GASP_UPC_ALL_PERMUTE", 1350 },
-	{ "GASP_UPC_ALL_REDUCE", 1400 }, { "GASP_UPC_ALL_PREFIX_REDUCE", 1410 },
+	{ "GASP_UPC_ALL_BROADCAST", 1300 },
+	{ "GASP_UPC_ALL_SCATTER", 1310 },
+	{ "GASP_UPC_ALL_GATHER", 1320 },
+	{ "GASP_UPC_ALL_GATHER_ALL", 1330 },
+	{ "GASP_UPC_ALL_EXCHANGE", 1340 },
+	{ "GASP_UPC_ALL_PERMUTE", 1350 },
+	{ "GASP_UPC_ALL_REDUCE", 1400 },
+	{ "GASP_UPC_ALL_PREFIX_REDUCE", 1410 },
 };
 
 /* PUPC 1.1 tables 2 to 6. *: a pointer to shared. $text: a name or type of the program's, which is not known. */

@@ -6,9 +6,10 @@
  *
  * started by gaspbpf alone (user/tool/process.c), with the pipe and the page of user/tool/wire.h.
  *
- * With --tool-threads=each, each thread of the job is a thread here. They take turns: who has the turn reads frames and tells the tool, until an event
- * belongs to another one, which then has it. So all that this process knows is used by one thread at a time, events
- * come in the order in which they were sent, and the tool finds itself on the right thread, with that thread's own variables.
+ * With --tool-threads=each, each thread of the job is a thread here. They take turns: who has the turn reads frames and
+ * tells the tool, until an event belongs to another one, which then has it. So all that this process knows is used by
+ * one thread at a time, events come in the order in which they were sent, and the tool finds itself on the right
+ * thread, with that thread's own variables.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,11 +26,11 @@
 
 #define READ_SIZE 65536
 #define READ_MOST (1u << 20) /* the pipe has no more; so memory grows with what has come, not with what a head says */
-#define GENERATIONS 16 /* of forks */
+#define GENERATIONS 16       /* of forks */
 #define STACK_SIZE (1 << 20) /* bytes, of a thread of the job */
 
 struct frames {
-	struct buffer bytes;     /* read, from `at` on not yet taken */
+	struct buffer bytes; /* read, from `at` on not yet taken */
 	size_t at;
 	struct host_thread **by_index; /* by thread of the job: its lanes */
 	size_t nindex;
@@ -37,13 +38,14 @@ struct frames {
 	struct host_thread **last;
 	struct host_process *processes; /* by index */
 	size_t nprocesses;
-	struct host_thread *turn;/* who may go on; NULL: the main thread */
-	bool over;               /* nothing more comes */
-	pthread_mutex_t lock;    /* of turn and over */
-	pthread_cond_t done;     /* the main thread has the turn */
+	struct host_thread *turn; /* who may go on; NULL: the main thread */
+	bool over;                /* nothing more comes */
+	pthread_mutex_t lock;     /* of turn and over */
+	pthread_cond_t done;      /* the main thread has the turn */
 };
 
-static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc, &tool_kind_starpu, &tool_kind_counters };
+static const struct tool_kind *const kinds[] = { &tool_kind_gasp, &tool_kind_pupc, &tool_kind_starpu,
+						 &tool_kind_counters };
 
 /* --- what gaspbpf is told ------------------------------------------------------------ */
 
@@ -97,13 +99,16 @@ const struct def_site *host_site(const struct host *h)
 bool host_is_user_event(const struct def_probe *probe)
 {
 	/* Functions that somebody named are GASP_C_FUNC, or, with their own prototype, events of their own. */
-	return probe->number >= 0xC0000000u || !probe->event || strncmp(probe->event, "GASP_", 5) || !strncmp(probe->event, "GASP_USER_", 10);
+	return probe->number >= 0xC0000000u || !probe->event || strncmp(probe->event, "GASP_", 5) ||
+	       !strncmp(probe->event, "GASP_USER_", 10);
 }
 
 const char *host_user_format(const struct def_probe *probe)
 {
 	/* Of a function that somebody named it is a prototype. */
-	return probe->marks & (MARKS_ANNOUNCE | MARK_CREATES) && probe->prototype && *probe->prototype ? probe->prototype : NULL;
+	return probe->marks & (MARKS_ANNOUNCE | MARK_CREATES) && probe->prototype && *probe->prototype
+		       ? probe->prototype
+		       : NULL;
 }
 
 /* --- the job's threads --------------------------------------------------------------- */
@@ -204,7 +209,9 @@ static bool fill(struct host *h, size_t size)
 		f->at = 0;
 	}
 	while (f->bytes.size < size) {
-		size_t missing = size - f->bytes.size, more = missing < READ_SIZE ? READ_SIZE : missing < READ_MOST ? missing : READ_MOST;
+		size_t missing = size - f->bytes.size, more = missing < READ_SIZE   ? READ_SIZE
+							      : missing < READ_MOST ? missing
+										    : READ_MOST;
 		uint8_t *room = buffer_reserve(&f->bytes, more);
 		ssize_t got;
 
@@ -216,8 +223,10 @@ static bool fill(struct host *h, size_t size)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			host_fail(h, "the descriptor that its events come through cannot be read: %s: the tool has closed what it did not open",
-				  strerror(errno));
+			host_fail(
+				h,
+				"the descriptor that its events come through cannot be read: %s: the tool has closed what it did not open",
+				strerror(errno));
 		if (!got)
 			return false;
 		f->bytes.size += got;
@@ -266,11 +275,19 @@ static void take_event(struct host *h, const uint8_t *bytes, size_t size)
 	if (size < sizeof(e))
 		host_fail(h, "an event that came through the pipe makes no sense");
 	memcpy(&e, bytes, sizeof(e));
-	if (e.nwords > GB_SLOTS || size != sizeof(e) + e.nwords * sizeof(h->span.words[0]) || e.thread >= h->d.nthreads ||
-	    e.probe >= h->d.nprobes || e.type >= EVENT_TYPES)
+	if (e.nwords > GB_SLOTS || size != sizeof(e) + e.nwords * sizeof(h->span.words[0]) ||
+	    e.thread >= h->d.nthreads || e.probe >= h->d.nprobes || e.type >= EVENT_TYPES)
 		host_fail(h, "an event that came through the pipe makes no sense");
-	h->span = (struct span){ .start = e.start, .end = e.end, .thread = e.thread, .probe = e.probe, .site = e.site,
-				 .sequence = e.sequence, .unread = e.unread, .depth = e.depth, .reason = e.reason, .nwords = e.nwords };
+	h->span = (struct span){ .start = e.start,
+				 .end = e.end,
+				 .thread = e.thread,
+				 .probe = e.probe,
+				 .site = e.site,
+				 .sequence = e.sequence,
+				 .unread = e.unread,
+				 .depth = e.depth,
+				 .reason = e.reason,
+				 .nwords = e.nwords };
 	memcpy(h->span.words, bytes + sizeof(e), e.nwords * sizeof(h->span.words[0]));
 	h->event = (struct event){ .type = e.type, .time = e.time, .span = &h->span, .lane = e.lane, .level = e.level };
 }
@@ -415,7 +432,8 @@ static void start_thread(struct host *h, struct host_thread *t)
 	error = pthread_create(&t->thread, &attributes, serve, own);
 	pthread_attr_destroy(&attributes);
 	if (error)
-		host_fail(h, "no thread for the job's thread %u: %s: leave out --tool-threads=each", h->d.threads[t->index].tid, strerror(error));
+		host_fail(h, "no thread for the job's thread %u: %s: leave out --tool-threads=each",
+			  h->d.threads[t->index].tid, strerror(error));
 	t->started = true;
 }
 
@@ -479,8 +497,10 @@ static void load(struct host *h, const char *path)
 			h->kind = kinds[i];
 	}
 	if (!h->kind)
-		host_fail(h, "is no tool that is known: it has neither gasp_init with gasp_event_notify or gasp_event_notifyVA (GASP 1.4), "
-			  "nor pupc_event_notify (PUPC 1.1), nor starpu_prof_tool_library_register (StarPU)");
+		host_fail(
+			h,
+			"is no tool that is known: it has neither gasp_init with gasp_event_notify or gasp_event_notifyVA (GASP 1.4), "
+			"nor pupc_event_notify (PUPC 1.1), nor starpu_prof_tool_library_register (StarPU)");
 	strncpy((char *)h->status->kind, h->kind->name, sizeof(h->status->kind) - 1);
 }
 

@@ -2,9 +2,10 @@
 /*
  * pupc.c - tools written to PUPC 1.1: pupc_event_notify, pupc_create_event, pupc_control.
  *
- * One function is told everything, with a number that says START or END, and a location whose address stands for the place in the source
- * (section 3.1). So each place has a struct of its own, which lives on. UPC's tables have their arguments in the order of PUPC; events that PUPC does
- * not know come as events of the implementation, with the arguments of GASP. Pointers to shared have GASP's further indirection: C cannot hold them.
+ * One function is told everything, with a number that says START or END, and a location whose address stands for the
+ * place in the source (section 3.1). So each place has a struct of its own, which lives on. UPC's tables have their
+ * arguments in the order of PUPC; events that PUPC does not know come as events of the implementation, with the
+ * arguments of GASP. Pointers to shared have GASP's further indirection: C cannot hold them.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -29,9 +30,10 @@ struct pupc {
 	void (*notify)(void);
 	unsigned (*create)(const char *name, const char *desc);
 	void (*control)(int on);
-	struct pupc_location **places; /* by call site, two each: of what begins there and, for user events, of what ends there */
+	struct pupc_location *
+		*places; /* by call site, two each: of what begins there and, for user events, of what ends there */
 	size_t nplaces;
-	uint32_t *tags;          /* by probe: of user events, where has[] */
+	uint32_t *tags; /* by probe: of user events, where has[] */
 	bool *has;
 	size_t ntags;
 	uint32_t next_user;
@@ -39,7 +41,7 @@ struct pupc {
 };
 
 struct pupc_thread {
-	bool left;               /* it was told of its end */
+	bool left; /* it was told of its end */
 };
 
 static void *pupc_open(struct host *h, void *library)
@@ -88,7 +90,8 @@ static struct pupc_location *place_of(struct host *h)
 		p->places[at] = calloc(1, sizeof(*p->places[at]));
 		if (!p->places[at])
 			host_fail(h, "out of memory");
-		*p->places[at] = (struct pupc_location){ site ? site->file : "", site ? site->line : 0, site ? site->column : 0, NULL };
+		*p->places[at] = (struct pupc_location){ site ? site->file : "", site ? site->line : 0,
+							 site ? site->column : 0, NULL };
 	}
 	return p->places[at];
 }
@@ -156,8 +159,9 @@ static uint32_t user_tag(struct host *h)
 		tag = p->next_user++;
 	}
 	if (!ids_is_user(IDS_PUPC, tag) && !p->out_of_range) {
-		host_warn("pupc_create_event() returned 0x%x, which is no number of a user event: these are from 0x%x on (PUPC 1.1 section 3.1)", tag,
-			  ids_first_user(IDS_PUPC));
+		host_warn(
+			"pupc_create_event() returned 0x%x, which is no number of a user event: these are from 0x%x on (PUPC 1.1 section 3.1)",
+			tag, ids_first_user(IDS_PUPC));
 		p->out_of_range = true;
 	}
 	p->has[index] = true;
@@ -175,7 +179,8 @@ static struct argument *argument_named(struct argument *arguments, size_t count,
 /* What a row of the tables lists. A C type or a name of the program is not known: an empty text. */
 static void add_listed(struct call *call, const char *names, struct argument *arguments, size_t count)
 {
-	static const struct argument unknown = { .kind = ARGUMENT_POINTER }, unknown_shared = { .kind = ARGUMENT_SHARED };
+	static const struct argument unknown = { .kind = ARGUMENT_POINTER },
+				     unknown_shared = { .kind = ARGUMENT_SHARED };
 
 	for (size_t length; *names; names += length, names += strspn(names, " ")) {
 		struct argument *found;
@@ -214,8 +219,8 @@ static void tell(struct host *h, struct argument *arguments, size_t count)
 }
 
 /*
- * The end of the program: upc_global_exit(), a place in it (GASP's NONCOLLECTIVE_EXIT, atomic); or that of all threads together, which no call of the program's
- * is, once the last barrier in it is over.
+ * The end of the program: upc_global_exit(), a place in it (GASP's NONCOLLECTIVE_EXIT, atomic); or that of all threads
+ * together, which no call of the program's is, once the last barrier in it is over.
  */
 static void exit_event(struct host *h, struct host_thread *t, const struct argument *status)
 {
@@ -264,11 +269,16 @@ static void leave(struct host *h, struct host_thread *t)
 
 	if (!t->own)
 		return;
-	end(h, t, NULL, process && process->has_exit && WIFEXITED(process->exit_code) ? WEXITSTATUS(process->exit_code) : 0);
+	end(h, t, NULL,
+	    process && process->has_exit && WIFEXITED(process->exit_code) ? WEXITSTATUS(process->exit_code) : 0);
 	free(t->own);
 	t->own = NULL;
 }
 
 const struct tool_kind tool_kind_pupc = {
-	.name = "PUPC 1.1", .open = pupc_open, .event = event, .control = control, .leave = leave,
+	.name = "PUPC 1.1",
+	.open = pupc_open,
+	.event = event,
+	.control = control,
+	.leave = leave,
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queries.c - what tools ask while they are called (include/gaspbpf_tool.h), and pointers-to-shared that a call has taken apart.
+ * queries.c - what tools ask while they are called (include/gaspbpf_tool.h), and pointers-to-shared that a call has
+ * taken apart.
  *
- * A compiler that knows which thread an access goes to may pass that thread and an offset instead of a pointer-to-shared. The model has the
- * thread as @peer, and the offset right behind it. That is all there is, and it is what most tools want to know, so it is told as a pointer-to-shared: with the
- * bits in the places where the other calls of that runtime have them, as far as such calls are known, and else as { address, thread, phase }.
+ * A compiler that knows which thread an access goes to may pass that thread and an offset instead of a
+ * pointer-to-shared. The model has the thread as @peer, and the offset right behind it. That is all there is, and it is
+ * what most tools want to know, so it is told as a pointer-to-shared: with the bits in the places where the other calls
+ * of that runtime have them, as far as such calls are known, and else as { address, thread, phase }.
  */
 #include <string.h>
 
@@ -24,7 +26,8 @@ void asked_begin(const struct host *h)
 
 static const struct def_process *own_process(void)
 {
-	const struct def_thread *thread = asked && asked->about < asked->d.nthreads ? &asked->d.threads[asked->about] : NULL;
+	const struct def_thread *thread = asked && asked->about < asked->d.nthreads ? &asked->d.threads[asked->about]
+										    : NULL;
 
 	return thread && thread->process < asked->d.nprocesses ? &asked->d.processes[thread->process] : NULL;
 }
@@ -85,7 +88,8 @@ static const char *decoder_of(const struct host *h, const struct def_probe *prob
 
 static bool read_plain(const struct host *h, const struct value *v, int64_t *number)
 {
-	struct value_reading r = value_read(v, h->span.words, h->span.nwords, h->span.unread, h->span.reason == GB_END_RETURN);
+	struct value_reading r = value_read(v, h->span.words, h->span.nwords, h->span.unread,
+					    h->span.reason == GB_END_RETURN);
 
 	*number = r.number;
 	return r.known && !r.none;

@@ -2,12 +2,13 @@
 /*
  * spread.c - --tool-threads=process: the tool in a process of its own for each process of the job.
  *
- * Many a tool keeps one number for its whole process: the rank. Told of several ranks in one process, it takes them all for the first. So here this
- * process loads the library, forks at the first event of each process of the job, and from then on only passes frames on: definitions to all, an
- * event to the one that it belongs to. A child has what was known at the fork, goes on as if it were the whole, and ends when its pipe does.
+ * Many a tool keeps one number for its whole process: the rank. Told of several ranks in one process, it takes them all
+ * for the first. So here this process loads the library, forks at the first event of each process of the job, and from
+ * then on only passes frames on: definitions to all, an event to the one that it belongs to. A child has what was known
+ * at the fork, goes on as if it were the whole, and ends when its pipe does.
  *
- * gaspbpf watches this process alone. A child that hangs lets its pipe fill up, so this process makes no step either; one that crashes is told of by
- * ending in the same way, with what the child was doing.
+ * gaspbpf watches this process alone. A child that hangs lets its pipe fill up, so this process makes no step either;
+ * one that crashes is told of by ending in the same way, with what the child was doing.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,13 +23,13 @@
 #include "toolhost/host.h"
 
 struct child {
-	pid_t pid;               /* 0: not there */
-	int frames;              /* pipe */
+	pid_t pid;                         /* 0: not there */
+	int frames;                        /* pipe */
 	volatile struct host_status *page; /* its own */
 };
 
 struct children {
-	struct child *of;        /* by process of the job: index */
+	struct child *of; /* by process of the job: index */
 	size_t count;
 };
 
@@ -91,15 +92,18 @@ static void become_child(struct host *h, struct children *c, struct child *own, 
 /* True: this is the child. */
 static bool start(struct host *h, struct children *c, struct child *child)
 {
-	struct child fresh = { .page = mmap(NULL, sizeof(*h->status), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
+	struct child fresh = { .page = mmap(NULL, sizeof(*h->status), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
 	int pipes[2];
 
 	if (fresh.page == MAP_FAILED || pipe(pipes))
-		host_fail(h, "no process for a process of the job: %s: leave out --tool-threads=process", strerror(errno));
+		host_fail(h, "no process for a process of the job: %s: leave out --tool-threads=process",
+			  strerror(errno));
 	fflush(NULL); /* what loading the library has printed is printed once */
 	fresh.pid = fork();
 	if (fresh.pid < 0)
-		host_fail(h, "no process for a process of the job: %s: leave out --tool-threads=process", strerror(errno));
+		host_fail(h, "no process for a process of the job: %s: leave out --tool-threads=process",
+			  strerror(errno));
 	if (!fresh.pid) {
 		close(pipes[1]);
 		become_child(h, c, &fresh, pipes[0]);
@@ -114,7 +118,10 @@ static bool start(struct host *h, struct children *c, struct child *child)
 static void pass_on(struct host *h, struct child *child, const struct wire_head *head, const uint8_t *bytes)
 {
 	struct wire_head own = *head;
-	const struct { const void *at; size_t size; } parts[] = { { &own, sizeof(own) }, { bytes, head->size } };
+	const struct {
+		const void *at;
+		size_t size;
+	} parts[] = { { &own, sizeof(own) }, { bytes, head->size } };
 
 	for (int i = 0; child->pid && i < 2; i++) {
 		const char *at = parts[i].at;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu.c - tools written to StarPU's profiling interface (hal-03868526): callbacks, registered for each of its events.
+ * starpu.c - tools written to StarPU's profiling interface (hal-03868526): callbacks, registered for each of its
+ * events.
  *
- * A START or END of the model's events is one or two of StarPU's. A transfer is two of ours: a call that may copy, and in it the
- * moment in which it is known that it does, and how much. So the tool hears of a transfer from that moment until the call returns.
+ * A START or END of the model's events is one or two of StarPU's. A transfer is two of ours: a call that may copy, and
+ * in it the moment in which it is known that it does, and how much. So the tool hears of a transfer from that moment
+ * until the call returns.
  *
- * What a callback gets has grown with StarPU 1.5, in its middle. A tool knows the struct of the headers that it was compiled with, and nothing in a call
- * says which that was. So it is told, by the user; else the library says which StarPU it was linked with, or that gaspbpf's own header was its; else it is
- * taken to be made for the StarPU of the job, as inside a job it must be.
+ * What a callback gets has grown with StarPU 1.5, in its middle. A tool knows the struct of the headers that it was
+ * compiled with, and nothing in a call says which that was. So it is told, by the user; else the library says which
+ * StarPU it was linked with, or that gaspbpf's own header was its; else it is taken to be made for the StarPU of the
+ * job, as inside a job it must be.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -46,21 +49,23 @@ struct info_1_5 {
 static enum { MADE_FOR_JOB, MADE_FOR_1_4, MADE_FOR_1_5 } made_for;
 
 struct starpu_thread {
-	int worker, device;      /* as the thread's latest call that told it: -1: none did */
+	int worker, device; /* as the thread's latest call that told it: -1: none did */
 	enum starpu_prof_tool_driver_type driver;
 	unsigned memnode, bytes; /* of the transfer in progress */
 	bool transfers;
 };
 
 struct row {
-	const char *event;       /* without its GASP_STARPU_ */
+	const char *event; /* without its GASP_STARPU_ */
 	enum starpu_prof_tool_event start[2], end;
 };
 
 static const struct row rows[] = {
 	{ "INIT", { starpu_prof_tool_event_init, starpu_prof_tool_event_init_begin }, starpu_prof_tool_event_init_end },
 	{ "TERMINATE", { starpu_prof_tool_event_terminate }, 0 },
-	{ "DRIVER_INIT", { starpu_prof_tool_event_driver_init, starpu_prof_tool_event_driver_init_start }, starpu_prof_tool_event_driver_init_end },
+	{ "DRIVER_INIT",
+	  { starpu_prof_tool_event_driver_init, starpu_prof_tool_event_driver_init_start },
+	  starpu_prof_tool_event_driver_init_end },
 	{ "DRIVER_DEINIT", { starpu_prof_tool_event_driver_deinit }, 0 },
 	{ "CPU_EXEC", { starpu_prof_tool_event_start_cpu_exec }, starpu_prof_tool_event_end_cpu_exec },
 	{ "GPU_EXEC", { starpu_prof_tool_event_start_gpu_exec }, starpu_prof_tool_event_end_gpu_exec },
@@ -70,7 +75,8 @@ static const struct row user_row = { NULL, { starpu_prof_tool_event_user_start }
 
 /* --- registering ---------------------------------------------------------------------- */
 
-static void reg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func callback, enum starpu_prof_tool_command command)
+static void reg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func callback,
+		enum starpu_prof_tool_command command)
 {
 	if ((unsigned)type < EVENTS && type != starpu_prof_tool_event_none)
 		callbacks[type] = callback;
@@ -78,7 +84,8 @@ static void reg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func callb
 		host_warn("the tool registers a callback for event %d, which the interface does not have", (int)type);
 }
 
-static void unreg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func callback, enum starpu_prof_tool_command command)
+static void unreg(enum starpu_prof_tool_event type, starpu_prof_tool_cb_func callback,
+		  enum starpu_prof_tool_command command)
 {
 	if ((unsigned)type < EVENTS && (!callback || callbacks[type] == callback))
 		callbacks[type] = NULL;
@@ -120,7 +127,8 @@ static void find_headers(struct host *h, void *library)
 
 static void *starpu_open(struct host *h, void *library)
 {
-	starpu_prof_tool_entry_func entry = (starpu_prof_tool_entry_func)dlsym(library, "starpu_prof_tool_library_register");
+	starpu_prof_tool_entry_func entry = (starpu_prof_tool_entry_func)dlsym(library,
+									       "starpu_prof_tool_library_register");
 
 	if (!entry)
 		return NULL;
@@ -176,7 +184,8 @@ static const char *task_name(const struct host *h, const char *field)
 		if (v->meaning != MEANING_NAME || (field && (!dot || strcmp(dot + 1, field))))
 			continue;
 		r = value_read(v, h->span.words, h->span.nwords, h->span.unread, false);
-		text = r.known && r.number ? texts_find(texts, current_process, (uint64_t)r.number, current_time) : NULL;
+		text = r.known && r.number ? texts_find(texts, current_process, (uint64_t)r.number, current_time)
+					   : NULL;
 		if (text)
 			return text;
 	}
@@ -186,10 +195,18 @@ static const char *task_name(const struct host *h, const char *field)
 static struct info_1_5 as_1_5(const struct host *h, const struct starpu_prof_tool_info *info)
 {
 	struct info_1_5 later = {
-		.conf = info->conf, .event_type = info->event_type, .thread_id = info->thread_id, .worker_id = info->worker_id,
-		.task_name = task_name(h, NULL), .model_name = task_name(h, "model"), .device_number = info->device_number,
-		.driver_type = info->driver_type, .memnode = info->memnode, .bytes_to_transfer = info->bytes_to_transfer,
-		.bytes_transferred = info->bytes_transferred, .fun_ptr = info->fun_ptr,
+		.conf = info->conf,
+		.event_type = info->event_type,
+		.thread_id = info->thread_id,
+		.worker_id = info->worker_id,
+		.task_name = task_name(h, NULL),
+		.model_name = task_name(h, "model"),
+		.device_number = info->device_number,
+		.driver_type = info->driver_type,
+		.memnode = info->memnode,
+		.bytes_to_transfer = info->bytes_to_transfer,
+		.bytes_transferred = info->bytes_transferred,
+		.fun_ptr = info->fun_ptr,
 	};
 
 	memcpy(later.starpu_version, info->starpu_version, sizeof(later.starpu_version));

@@ -2,12 +2,13 @@
 /*
  * guard.c - the terminal is put back, whatever happens to the process that has the screen.
  *
- * A process that crashes, or is killed, leaves the terminal as it is: another screen, no echo, no cursor. So there are two processes. The child
- * measures and draws. The parent holds what the terminal was like, and how it is told to show the normal screen again, and waits. When the
- * child has ended without having done it itself, the parent does it. When the parent is killed, the kernel tells the child to end.
+ * A process that crashes, or is killed, leaves the terminal as it is: another screen, no echo, no cursor. So there are
+ * two processes. The child measures and draws. The parent holds what the terminal was like, and how it is told to show
+ * the normal screen again, and waits. When the child has ended without having done it itself, the parent does it. When
+ * the parent is killed, the kernel tells the child to end.
  *
- * The shell looks at the parent. So signals that it gets are passed on; and when the child stops (^Z), having put the terminal back
- * itself, the parent stops, and both go on together.
+ * The shell looks at the parent. So signals that it gets are passed on; and when the child stops (^Z), having put the
+ * terminal back itself, the parent stops, and both go on together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +29,13 @@
 
 struct guard {
 	pid_t child;
-	volatile int *on;        /* shared: the screen is on */
+	volatile int *on; /* shared: the screen is on */
 	bool is_terminal;
 	struct termios before;
-	char restore[256];       /* what makes the terminal show the normal screen */
-	int errors;              /* file: what is said meanwhile */
-	int output;              /* file: what a command prints */
-	int standard_error;      /* in the child, while the screen is on */
+	char restore[256];  /* what makes the terminal show the normal screen */
+	int errors;         /* file: what is said meanwhile */
+	int output;         /* file: what a command prints */
+	int standard_error; /* in the child, while the screen is on */
 };
 
 const char *screen_refusal(void)
@@ -44,13 +45,17 @@ const char *screen_refusal(void)
 	int err;
 
 	if (setupterm(NULL, STDOUT_FILENO, &err) != OK) {
-		snprintf(why, sizeof(why), "the terminal is not known (TERM=%.40s): set TERM, as in TERM=xterm or TERM=vt100, or use --once",
-			 term ? log_safe(term) : "");
+		snprintf(
+			why, sizeof(why),
+			"the terminal is not known (TERM=%.40s): set TERM, as in TERM=xterm or TERM=vt100, or use --once",
+			term ? log_safe(term) : "");
 		return why;
 	}
 	if (!cursor_address || !clear_screen) {
-		snprintf(why, sizeof(why), "this terminal (TERM=%.40s) cannot draw a screen: set TERM to what it is, as in TERM=xterm, or use --once",
-			 log_safe(term ? term : ""));
+		snprintf(
+			why, sizeof(why),
+			"this terminal (TERM=%.40s) cannot draw a screen: set TERM to what it is, as in TERM=xterm, or use --once",
+			log_safe(term ? term : ""));
 		return why;
 	}
 	return NULL;
@@ -149,8 +154,8 @@ static int stand_guard(struct guard *guard, const sigset_t *set)
 	show_file(guard->errors, STDERR_FILENO);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	log_error("the part that measures was ended by signal %d (%s): the job runs on, and its probes are out", WTERMSIG(status),
-		  strsignal(WTERMSIG(status)));
+	log_error("the part that measures was ended by signal %d (%s): the job runs on, and its probes are out",
+		  WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return 1;
 }
 
@@ -179,7 +184,8 @@ bool guard_start(struct guard **result, int *status)
 	sigprocmask(SIG_BLOCK, &set, &before);
 	guard->child = fork();
 	if (guard->child < 0) {
-		log_error("top: no process of its own: %s: end some processes, or raise the limit (ulimit -u)", strerror(errno));
+		log_error("top: no process of its own: %s: end some processes, or raise the limit (ulimit -u)",
+			  strerror(errno));
 		return false;
 	}
 	if (guard->child) {

@@ -176,7 +176,8 @@ static void put_threads(struct json *j, const struct top *top)
 	json_end_array(j);
 }
 
-static void put_meeting_figures(struct json *j, const struct top *top, const char *key, const struct live_meeting_figures *f)
+static void put_meeting_figures(struct json *j, const struct top *top, const char *key,
+				const struct live_meeting_figures *f)
 {
 	json_key(j, key);
 	json_object(j);

@@ -14,12 +14,18 @@
 const char *top_sort_name(int sort)
 {
 	switch (sort) {
-	case TOP_BY_NAME: return "name";
-	case TOP_BY_CALLS: return "calls";
-	case TOP_BY_BYTES: return "bytes";
-	case TOP_BY_LATE: return "late";
-	case TOP_BY_COST: return "cost";
-	default: return group_name(sort - TOP_BY_GROUP);
+	case TOP_BY_NAME:
+		return "name";
+	case TOP_BY_CALLS:
+		return "calls";
+	case TOP_BY_BYTES:
+		return "bytes";
+	case TOP_BY_LATE:
+		return "late";
+	case TOP_BY_COST:
+		return "cost";
+	default:
+		return group_name(sort - TOP_BY_GROUP);
 	}
 }
 
@@ -36,7 +42,8 @@ int top_sort_find(const char *name)
 /* For a table: the number stands behind the name, without more. */
 static void name_row(const struct top *top, struct top_row *row)
 {
-	struct who who = row->thread == NO_INDEX ? who_is_process(top->d, row->process) : who_is_thread(top->d, row->thread);
+	struct who who = row->thread == NO_INDEX ? who_is_process(top->d, row->process)
+						 : who_is_thread(top->d, row->thread);
 	uint32_t number = who.tid ?: who.pid;
 	size_t used;
 
@@ -48,7 +55,9 @@ static void name_row(const struct top *top, struct top_row *row)
 
 const char *top_event_name(const struct top *top, uint32_t probe, char *text, size_t room)
 {
-	return probe < top->d->nprobes ? event_label(&top->d->probes[probe], top->d->probes[probe].marks & MARK_INNER, text, room) : "?";
+	return probe < top->d->nprobes
+		       ? event_label(&top->d->probes[probe], top->d->probes[probe].marks & MARK_INNER, text, room)
+		       : "?";
 }
 
 bool top_is_inner(const struct top *top, uint32_t probe)
@@ -80,8 +89,10 @@ static bool is_wanted(const struct top *top, const struct top_row *row)
 
 	if (!*top->view.filter)
 		return true;
-	return has(row->name, top->view.filter) || has(p->command, top->view.filter) || has(p->name, top->view.filter) ||
-	       (row->in.probe != NO_INDEX && has(top_event_name(top, row->in.probe, event, sizeof(event)), top->view.filter));
+	return has(row->name, top->view.filter) || has(p->command, top->view.filter) ||
+	       has(p->name, top->view.filter) ||
+	       (row->in.probe != NO_INDEX &&
+		has(top_event_name(top, row->in.probe, event, sizeof(event)), top->view.filter));
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -126,9 +137,12 @@ static int add_processes(struct top *top)
 	int err = 0;
 
 	for (uint32_t i = 0; i < top->d->nprocesses && !err; i++) {
-		struct top_row row = { .process = i, .thread = NO_INDEX, .figures = live_process(top->live, i, top->view.all) };
+		struct top_row row = { .process = i,
+				       .thread = NO_INDEX,
+				       .figures = live_process(top->live, i, top->view.all) };
 
-		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all) || top->d->processes[i].left_out)
+		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all) ||
+		    top->d->processes[i].left_out)
 			continue;
 		row.in = process_is_in(top, i);
 		err = add_row(top, &row);
@@ -143,7 +157,9 @@ static int add_threads(struct top *top)
 	for (size_t i = 0; i < live_threads(top->live) && !err; i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 		struct top_row row = {
-			.process = t->process, .thread = t->thread, .in = t->in,
+			.process = t->process,
+			.thread = t->thread,
+			.in = t->in,
 			.figures = t->seen ? top->view.all ? &t->all : &t->now : NULL,
 		};
 
@@ -160,11 +176,16 @@ static double key_of(const struct top_row *row, int sort)
 	if (!f)
 		return -1;
 	switch (sort) {
-	case TOP_BY_CALLS: return f->calls;
-	case TOP_BY_BYTES: return f->bytes;
-	case TOP_BY_LATE: return f->late;
-	case TOP_BY_COST: return f->wall ? (double)f->cost / f->wall : 0;
-	default: return f->wall ? (double)f->group[sort - TOP_BY_GROUP] / f->wall : 0;
+	case TOP_BY_CALLS:
+		return f->calls;
+	case TOP_BY_BYTES:
+		return f->bytes;
+	case TOP_BY_LATE:
+		return f->late;
+	case TOP_BY_COST:
+		return f->wall ? (double)f->cost / f->wall : 0;
+	default:
+		return f->wall ? (double)f->group[sort - TOP_BY_GROUP] / f->wall : 0;
 	}
 }
 
@@ -252,7 +273,8 @@ static int by_self(const void *a, const void *b, void *context)
 	right = top->view.all ? y->all.calls : y->now.calls;
 	if (left != right)
 		return left > right ? -1 : 1;
-	return strcmp(top_event_name(top, x->probe, one, sizeof(one)), top_event_name(top, y->probe, other, sizeof(other)));
+	return strcmp(top_event_name(top, x->probe, one, sizeof(one)),
+		      top_event_name(top, y->probe, other, sizeof(other)));
 }
 
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count)

@@ -2,8 +2,8 @@
 /*
  * screen.c - the live screen: what is drawn, and what keys do.
  *
- * Every line is cut to the screen's width, and what does not fit below is left out; so any size will do. Names were made safe to print
- * before they come here.
+ * Every line is cut to the screen's width, and what does not fit below is left out; so any size will do. Names were
+ * made safe to print before they come here.
  */
 #include <ctype.h>
 #include <curses.h>
@@ -27,13 +27,13 @@ struct screen {
 	struct top *top;
 	SCREEN *terminal;
 	enum mode mode;
-	bool paused, typing;     /* typing: a filter */
-	bool leaving;            /* it is asked what is to become of the command */
+	bool paused, typing; /* typing: a filter */
+	bool leaving;        /* it is asked what is to become of the command */
 	char typed[64];
-	size_t selected, first;  /* rows: by place; first: of those drawn */
-	uint32_t process, thread;/* of the selected row, so that it stays selected when the order changes */
+	size_t selected, first;   /* rows: by place; first: of those drawn */
+	uint32_t process, thread; /* of the selected row, so that it stays selected when the order changes */
 	bool has_selected;
-	struct top_row drilled;  /* MODE_EVENTS */
+	struct top_row drilled; /* MODE_EVENTS */
 	bool colour;
 };
 
@@ -45,8 +45,9 @@ static void ask_to_stop(int signal)
 }
 
 /*
- * ^Z is served between two drawings, and once however often it was asked for. (ncurses would stop in its signal handler, and in a handler within that one
- * where the signal comes twice.) A shell that still prints that we stopped, or lets us go on in the background, has not given the terminal back.
+ * ^Z is served between two drawings, and once however often it was asked for. (ncurses would stop in its signal
+ * handler, and in a handler within that one where the signal comes twice.) A shell that still prints that we stopped,
+ * or lets us go on in the background, has not given the terminal back.
  */
 bool screen_stop(struct screen *s)
 {
@@ -144,14 +145,15 @@ static void draw_title(struct screen *s)
 	char line[300], interval[FORMAT_SIZE];
 	int used;
 
-	used = snprintf(line, sizeof(line), "gaspbpf top  %s%s %s  by %s%s", s->paused ? "PAUSED  " : "", top->view.all ? "all of" : "last",
-			format_time(interval, top->view.all ? live_since(top->live) : live_interval(top->live)), top_sort_name(top->view.sort),
-			top->view.reverse ? " reversed" : "");
+	used = snprintf(line, sizeof(line), "gaspbpf top  %s%s %s  by %s%s", s->paused ? "PAUSED  " : "",
+			top->view.all ? "all of" : "last",
+			format_time(interval, top->view.all ? live_since(top->live) : live_interval(top->live)),
+			top_sort_name(top->view.sort), top->view.reverse ? " reversed" : "");
 	if (*top->view.filter && used < (int)sizeof(line))
 		used += snprintf(line + used, sizeof(line) - used, "  /%s", top->view.filter);
 	if (used < (int)sizeof(line))
-		snprintf(line + used, sizeof(line) - used, "  %zu process%s %zu thread%s", top->alive, top->alive == 1 ? "" : "es",
-			 live_threads(top->live), live_threads(top->live) == 1 ? "" : "s");
+		snprintf(line + used, sizeof(line) - used, "  %zu process%s %zu thread%s", top->alive,
+			 top->alive == 1 ? "" : "es", live_threads(top->live), live_threads(top->live) == 1 ? "" : "s");
 	put_lit(0, line, A_BOLD);
 }
 
@@ -185,7 +187,8 @@ static void append_cell(char *line, size_t room, const char *text, unsigned widt
 {
 	size_t used = strlen(line);
 
-	snprintf(line + used, room - used, left ? "%s%-*.*s" : "%s%*.*s", used ? " " : "", (int)width, (int)width, text);
+	snprintf(line + used, room - used, left ? "%s%-*.*s" : "%s%*.*s", used ? " " : "", (int)width, (int)width,
+		 text);
 }
 
 static void draw_titles(int y, const struct top_column *columns, size_t count)
@@ -193,7 +196,8 @@ static void draw_titles(int y, const struct top_column *columns, size_t count)
 	char line[600] = "";
 
 	for (size_t c = 0; c < count; c++)
-		append_cell(line, sizeof(line), columns[c].title, columns[c].width, columns[c].kind == TOP_NAME || columns[c].kind == TOP_IN);
+		append_cell(line, sizeof(line), columns[c].title, columns[c].width,
+			    columns[c].kind == TOP_NAME || columns[c].kind == TOP_IN);
 	put_lit(y, line, A_REVERSE);
 }
 
@@ -221,8 +225,8 @@ static void draw_row(struct screen *s, int y, size_t index, const struct top_col
 	char line[600] = "", cell[300];
 
 	for (size_t c = 0; c < count; c++)
-		append_cell(line, sizeof(line), top_cell(s->top, &s->top->rows[index], &columns[c], cell, sizeof(cell)), columns[c].width,
-			    columns[c].kind == TOP_NAME || columns[c].kind == TOP_IN);
+		append_cell(line, sizeof(line), top_cell(s->top, &s->top->rows[index], &columns[c], cell, sizeof(cell)),
+			    columns[c].width, columns[c].kind == TOP_NAME || columns[c].kind == TOP_IN);
 	if (index == s->selected)
 		put_lit(y, line, A_BOLD | A_UNDERLINE);
 	else
@@ -255,7 +259,8 @@ static void draw_rows(struct screen *s, int y)
 	for (size_t i = 0; i < room && s->first + i < s->top->nrows; i++)
 		draw_row(s, y++, s->first + i, columns, count);
 	if (!s->top->nrows && room)
-		put_line(y, *s->top->view.filter ? "nothing has this in its name: / changes the filter" : "no process is observed");
+		put_line(y, *s->top->view.filter ? "nothing has this in its name: / changes the filter"
+						 : "no process is observed");
 	if (room < s->top->nrows)
 		draw_place(s, room);
 }
@@ -280,14 +285,19 @@ struct event_columns {
 
 static struct event_columns choose_event_columns(const struct live_event *events, size_t count)
 {
-	struct event_columns c = { .name = COLS >= 100 ? 36 : COLS >= 72 ? 26 : 14, .longest = COLS >= 100, .site = 60 };
+	struct event_columns c = { .name = COLS >= 100  ? 36
+					   : COLS >= 72 ? 26
+							: 14,
+				   .longest = COLS >= 100,
+				   .site = 60 };
 
 	for (size_t i = 0; i < count; i++)
 		c.bytes |= events[i].moves;
 	return c;
 }
 
-static void put_event_line(int y, const struct event_columns *c, const char *name, const struct top_event_cells *cells, const char *site, attr_t attributes)
+static void put_event_line(int y, const struct event_columns *c, const char *name, const struct top_event_cells *cells,
+			   const char *site, attr_t attributes)
 {
 	char line[600] = "";
 
@@ -341,10 +351,14 @@ static void draw_events(struct screen *s, int y)
 	if (!there)
 		snprintf(line, sizeof(line), "%s: not there any more", who);
 	else if (s->drilled.in.probe != NO_INDEX)
-		snprintf(line, sizeof(line), "%s: in %s for %s", who, top_event_name(s->top, s->drilled.in.probe, event, sizeof(event)),
-			 format_time(time, live_now(s->top->live) > s->drilled.in.start ? live_now(s->top->live) - s->drilled.in.start : 0));
+		snprintf(line, sizeof(line), "%s: in %s for %s", who,
+			 top_event_name(s->top, s->drilled.in.probe, event, sizeof(event)),
+			 format_time(time, live_now(s->top->live) > s->drilled.in.start
+						   ? live_now(s->top->live) - s->drilled.in.start
+						   : 0));
 	else
-		snprintf(line, sizeof(line), "%s: %s", who, s->drilled.figures ? "in no observed call" : "no call seen yet");
+		snprintf(line, sizeof(line), "%s: %s", who,
+			 s->drilled.figures ? "in no observed call" : "no call seen yet");
 	put_lit(y++, line, tint(s, 1));
 	draw_event_titles(s, y++, &columns);
 	for (size_t i = 0; events && i < count && y < LINES - 1; i++)
@@ -383,11 +397,14 @@ static void draw_keys(const struct screen *s)
 	if (s->typing)
 		snprintf(line, sizeof(line), "show only names with: %s_   (Enter: so be it, Esc: no)", s->typed);
 	else if (s->leaving && s->top->command)
-		snprintf(line, sizeof(line), "q again: leave %d running  e: end it (SIGTERM)  other keys: stay", s->top->command);
+		snprintf(line, sizeof(line), "q again: leave %d running  e: end it (SIGTERM)  other keys: stay",
+			 s->top->command);
 	else if (s->mode == MODE_ROWS)
-		snprintf(line, sizeof(line), "q quit  h help  Enter events  <> sort  / filter  t threads  a all  p pause");
+		snprintf(line, sizeof(line),
+			 "q quit  h help  Enter events  <> sort  / filter  t threads  a all  p pause");
 	else
-		snprintf(line, sizeof(line), "q back  %s", s->mode == MODE_HELP ? "h back" : "Enter back  a all  p pause  h help");
+		snprintf(line, sizeof(line), "q back  %s",
+			 s->mode == MODE_HELP ? "h back" : "Enter back  a all  p pause  h help");
 	put_lit(LINES - 1, line, A_REVERSE);
 }
 
@@ -485,30 +502,74 @@ static enum screen_wish press(struct screen *s, int key)
 	int page = LINES > 8 ? LINES - 8 : 1;
 
 	switch (key) {
-	case 'q': return go_back(s) ? leave(s) : SCREEN_REDRAW;
-	case 27: case KEY_LEFT: go_back(s); break;
-	case KEY_UP: case 'k': move_selection(s, -1); break;
-	case KEY_DOWN: case 'j': move_selection(s, 1); break;
-	case KEY_PPAGE: move_selection(s, -page); break;
-	case KEY_NPAGE: move_selection(s, page); break;
-	case '\r': case '\n': case KEY_ENTER: case KEY_RIGHT: drill(s); break;
-	case '>': view->sort = (view->sort + 1) % TOP_SORTS; break;
-	case '<': view->sort = (view->sort + TOP_SORTS - 1) % TOP_SORTS; break;
-	case 'r': view->reverse = !view->reverse; break;
-	case 't': view->threads = !view->threads; s->mode = MODE_ROWS; s->has_selected = false; s->selected = s->first = 0; break;
-	case 'a': view->all = !view->all; break;
-	case 'p': case ' ': s->paused = !s->paused; break;
-	case '+': return SCREEN_SLOWER;
-	case '-': return SCREEN_FASTER;
-	case 'h': case '?': s->mode = s->mode == MODE_HELP ? MODE_ROWS : MODE_HELP; break;
+	case 'q':
+		return go_back(s) ? leave(s) : SCREEN_REDRAW;
+	case 27:
+	case KEY_LEFT:
+		go_back(s);
+		break;
+	case KEY_UP:
+	case 'k':
+		move_selection(s, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		move_selection(s, 1);
+		break;
+	case KEY_PPAGE:
+		move_selection(s, -page);
+		break;
+	case KEY_NPAGE:
+		move_selection(s, page);
+		break;
+	case '\r':
+	case '\n':
+	case KEY_ENTER:
+	case KEY_RIGHT:
+		drill(s);
+		break;
+	case '>':
+		view->sort = (view->sort + 1) % TOP_SORTS;
+		break;
+	case '<':
+		view->sort = (view->sort + TOP_SORTS - 1) % TOP_SORTS;
+		break;
+	case 'r':
+		view->reverse = !view->reverse;
+		break;
+	case 't':
+		view->threads = !view->threads;
+		s->mode = MODE_ROWS;
+		s->has_selected = false;
+		s->selected = s->first = 0;
+		break;
+	case 'a':
+		view->all = !view->all;
+		break;
+	case 'p':
+	case ' ':
+		s->paused = !s->paused;
+		break;
+	case '+':
+		return SCREEN_SLOWER;
+	case '-':
+		return SCREEN_FASTER;
+	case 'h':
+	case '?':
+		s->mode = s->mode == MODE_HELP ? MODE_ROWS : MODE_HELP;
+		break;
 	case '/':
 		s->typing = true;
 		strcpy(s->typed, view->filter);
 		s->mode = MODE_ROWS;
 		break;
-	case KEY_RESIZE: break;
-	case 12: clearok(stdscr, TRUE); break; /* ^L */
-	default: return SCREEN_NOTHING;
+	case KEY_RESIZE:
+		break;
+	case 12:
+		clearok(stdscr, TRUE);
+		break; /* ^L */
+	default:
+		return SCREEN_NOTHING;
 	}
 	return SCREEN_REDRAW;
 }

@@ -12,7 +12,7 @@
 
 #define SHARE_WIDTH 4
 #define IN_LEAST 24
-#define WIDE 150          /* where nobody says how wide it may be */
+#define WIDE 150 /* where nobody says how wide it may be */
 
 /* --- cells ---------------------------------------------------------------- */
 
@@ -96,7 +96,8 @@ static void late_text(char *text, size_t room, const struct live_figures *f)
 		snprintf(text, room, "%llu/%llu", (unsigned long long)f->last, (unsigned long long)f->met);
 }
 
-const char *top_cell(const struct top *top, const struct top_row *row, const struct top_column *column, char *text, size_t room)
+const char *top_cell(const struct top *top, const struct top_row *row, const struct top_column *column, char *text,
+		     size_t room)
 {
 	const struct live_figures *f = row->figures;
 
@@ -156,10 +157,13 @@ static unsigned longest_name(const struct top *top)
 
 size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS])
 {
-	static const char *const titles[GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA", "COLL", "TASK", "MEM", "ELSE" };
+	static const char *const titles[GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA",
+						    "COLL", "TASK", "MEM",  "ELSE" };
 	const struct top_column more[] = {
-		{ TOP_CALLS, 0, top->view.all ? "CALLS" : "CALLS/S", 8 }, { TOP_BYTES, 0, top->view.all ? "BYTES" : "B/S", 9 },
-		{ TOP_LATE, 0, "LAST", 10 }, { TOP_COST, 0, "COST", 6 },
+		{ TOP_CALLS, 0, top->view.all ? "CALLS" : "CALLS/S", 8 },
+		{ TOP_BYTES, 0, top->view.all ? "BYTES" : "B/S", 9 },
+		{ TOP_LATE, 0, "LAST", 10 },
+		{ TOP_COST, 0, "COST", 6 },
 	};
 	unsigned left = width ? width : WIDE, name = longest_name(top), groups, chosen;
 	size_t n = 0;
@@ -205,7 +209,9 @@ const char *top_line_totals(const struct top *top, char *text, size_t room)
 	size_t used;
 
 	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
-		const struct live_figures *f = top->d->processes[i].left_out ? NULL : live_process(top->live, i, top->view.all);
+		const struct live_figures *f = top->d->processes[i].left_out
+						       ? NULL
+						       : live_process(top->live, i, top->view.all);
 
 		calls += f ? f->calls : 0;
 		inner += f ? f->inner : 0;
@@ -225,7 +231,8 @@ const char *top_line_totals(const struct top *top, char *text, size_t room)
 	if (used < room)
 		used += snprintf(text + used, room - used, "  lost %llu", (unsigned long long)top->lost);
 	if (used < room && top->summed + top->skipped)
-		snprintf(text + used, room - used, "  only counted %llu", (unsigned long long)(top->summed + top->skipped));
+		snprintf(text + used, room - used, "  only counted %llu",
+			 (unsigned long long)(top->summed + top->skipped));
 	return text;
 }
 
@@ -262,7 +269,8 @@ static const struct live_meeting *latest(const struct top *top)
 	return found;
 }
 
-#define LONG_WAIT_NS 1000000000ULL /* from here on a meeting that is not complete is worth more words than those that were */
+#define LONG_WAIT_NS \
+	1000000000ULL /* from here on a meeting that is not complete is worth more words than those that were */
 
 const char *top_line_last(const struct top *top, char *text, size_t room)
 {
@@ -275,9 +283,11 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 		size_t used = snprintf(text, room, "%zu of %zu wait", m->waiting, m->members);
 
 		if (m->awaited != NO_INDEX && used < room)
-			used += snprintf(text + used, room - used, " for %s", thread_label(top->d, m->awaited, name, sizeof(name)));
+			used += snprintf(text + used, room - used, " for %s",
+					 thread_label(top->d, m->awaited, name, sizeof(name)));
 		if (used < room)
-			snprintf(text + used, room - used, ", since %s: %s", format_time(time, live_now(top->live) - m->waiting_since),
+			snprintf(text + used, room - used, ", since %s: %s",
+				 format_time(time, live_now(top->live) - m->waiting_since),
 				 top_event_name(top, m->probe, event, sizeof(event)));
 		return text;
 	}
@@ -285,8 +295,10 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 	if (!m)
 		return text;
 	f = top->view.all ? &m->all : &m->now;
-	snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s", thread_label(top->d, f->last, name, sizeof(name)),
-		 (unsigned long long)f->last_times, (unsigned long long)f->met, format_time(time, f->last_late), top_event_name(top, m->probe, event, sizeof(event)));
+	snprintf(text, room, "%s came last to %llu of %llu, late by %s in all: %s",
+		 thread_label(top->d, f->last, name, sizeof(name)), (unsigned long long)f->last_times,
+		 (unsigned long long)f->met, format_time(time, f->last_late),
+		 top_event_name(top, m->probe, event, sizeof(event)));
 	return text;
 }
 
@@ -314,12 +326,14 @@ const char *top_line_lock(const struct top *top, char *text, size_t room)
 	*text = '\0';
 	if (!f || (!f->wait && !lock->waiting))
 		return text;
-	used = snprintf(text, room, "0x%llx: waited %s for, %llu time%s", (unsigned long long)lock->lock, format_time(time, f->wait),
-			(unsigned long long)f->calls, plural(f->calls));
+	used = snprintf(text, room, "0x%llx: waited %s for, %llu time%s", (unsigned long long)lock->lock,
+			format_time(time, f->wait), (unsigned long long)f->calls, plural(f->calls));
 	if (used < room && lock->waiting)
-		used += snprintf(text + used, room - used, "; %zu wait%s", lock->waiting, lock->waiting == 1 ? "s" : "");
+		used += snprintf(text + used, room - used, "; %zu wait%s", lock->waiting,
+				 lock->waiting == 1 ? "s" : "");
 	if (used < room && lock->holder != NO_INDEX)
-		used += snprintf(text + used, room - used, "; held by %s", thread_label(top->d, lock->holder, name, sizeof(name)));
+		used += snprintf(text + used, room - used, "; held by %s",
+				 thread_label(top->d, lock->holder, name, sizeof(name)));
 	if (used < room && *top_site_name(top, lock->site, site, sizeof(site)))
 		snprintf(text + used, room - used, "; %s", site);
 	return text;
@@ -327,7 +341,8 @@ const char *top_line_lock(const struct top *top, char *text, size_t room)
 
 /* --- events of a row -------------------------------------------------------- */
 
-void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event, struct top_event_cells *cells)
+void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event,
+		    struct top_event_cells *cells)
 {
 	const struct live_event_figures *f = top->view.all ? &event->all : &event->now;
 	uint64_t wall = row->figures ? row->figures->wall : 0, ended = f->calls - f->missing;
@@ -382,7 +397,8 @@ int top_print(struct top *top, FILE *out, unsigned width)
 	fputc('\n', out);
 	for (size_t i = 0; i < top->nrows; i++) {
 		for (size_t c = 0; c < ncolumns; c++)
-			put_cell(out, &columns[c], top_cell(top, &top->rows[i], &columns[c], line, sizeof(line)), !c, c + 1 == ncolumns);
+			put_cell(out, &columns[c], top_cell(top, &top->rows[i], &columns[c], line, sizeof(line)), !c,
+				 c + 1 == ncolumns);
 		fputc('\n', out);
 	}
 	return fflush(out) ? -errno : 0;

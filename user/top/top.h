@@ -12,17 +12,21 @@
 
 /* What the user has chosen to see. */
 struct top_view {
-	bool threads;            /* a row for each thread, else for each process */
-	bool all;                /* since the start, else the last interval */
+	bool threads; /* a row for each thread, else for each process */
+	bool all;     /* since the start, else the last interval */
 	bool reverse;
-	int sort;                /* enum top_sort */
-	char filter[64];         /* "": everything */
+	int sort;        /* enum top_sort */
+	char filter[64]; /* "": everything */
 };
 
 enum top_sort {
 	TOP_BY_NAME,
-	TOP_BY_GROUP,            /* and the next ones, in the order of enum group */
-	TOP_BY_CALLS = TOP_BY_GROUP + GROUPS, TOP_BY_BYTES, TOP_BY_LATE, TOP_BY_COST, TOP_SORTS
+	TOP_BY_GROUP, /* and the next ones, in the order of enum group */
+	TOP_BY_CALLS = TOP_BY_GROUP + GROUPS,
+	TOP_BY_BYTES,
+	TOP_BY_LATE,
+	TOP_BY_COST,
+	TOP_SORTS
 };
 
 /* "name", "compute", ..., "calls": as --sort takes it. */
@@ -31,9 +35,9 @@ int top_sort_find(const char *name); /* -1: none */
 
 /* One process or thread. */
 struct top_row {
-	uint32_t process, thread; /* definitions; thread NO_INDEX: the process as a whole */
+	uint32_t process, thread;           /* definitions; thread NO_INDEX: the process as a whole */
 	const struct live_figures *figures; /* NULL: no call of it was seen yet */
-	struct live_call in;     /* what it is in; probe NO_INDEX: nothing */
+	struct live_call in;                /* what it is in; probe NO_INDEX: nothing */
 	char name[64];
 };
 
@@ -44,12 +48,13 @@ struct top {
 	void (*locate)(void *context, uint32_t site); /* looks a call site up in the source; NULL: nobody can */
 	void *locate_context;
 	uint64_t spans, lost, summed, skipped; /* of all calls */
-	char cost[160];          /* in words */
-	double own_cpu;          /* share of one CPU, in the interval */
-	size_t alive;            /* processes */
-	int command;             /* pid of what was started for this and runs; 0: nothing does */
+	char cost[160];                        /* in words */
+	double own_cpu;                        /* share of one CPU, in the interval */
+	size_t alive;                          /* processes */
+	int command;                           /* pid of what was started for this and runs; 0: nothing does */
 	struct top_view view;
-	struct top_row *rows; size_t nrows, rows_room;
+	struct top_row *rows;
+	size_t nrows, rows_room;
 };
 
 /* Fills the rows, as the view wants them. 0 or -ENOMEM. */
@@ -67,8 +72,8 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 
 /* Lines of text, as the screen and --once show them. Into text, which is returned. */
 const char *top_line_totals(const struct top *top, char *text, size_t room);
-const char *top_line_last(const struct top *top, char *text, size_t room);  /* "": nobody */
-const char *top_line_lock(const struct top *top, char *text, size_t room);  /* "": none */
+const char *top_line_last(const struct top *top, char *text, size_t room); /* "": nobody */
+const char *top_line_lock(const struct top *top, char *text, size_t room); /* "": none */
 
 /* The columns that fit. */
 #define TOP_COLUMNS (1 + GROUPS + 6)
@@ -81,13 +86,15 @@ struct top_column {
 };
 /* For a line of this width; 0: as wide as need be. Returns how many. */
 size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS]);
-const char *top_cell(const struct top *top, const struct top_row *row, const struct top_column *column, char *text, size_t room);
+const char *top_cell(const struct top *top, const struct top_row *row, const struct top_column *column, char *text,
+		     size_t room);
 
 /* The columns of an event table, likewise. */
 struct top_event_cells {
 	char self[16], time[16], calls[24], mean[16], longest[16], bytes[24];
 };
-void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event, struct top_event_cells *cells);
+void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event,
+		    struct top_event_cells *cells);
 
 /* One interval, or all, on `out`. 0 or -errno. */
 int top_print(struct top *top, FILE *out, unsigned width);
@@ -99,25 +106,28 @@ struct screen;
 enum screen_wish { SCREEN_NOTHING, SCREEN_REDRAW, SCREEN_QUIT, SCREEN_FASTER, SCREEN_SLOWER, SCREEN_END_COMMAND };
 
 /* Can this terminal show it? NULL: yes, else why not and what to do. */
-const char *screen_refusal(void); /* guard.c */
+const char *screen_refusal(void);            /* guard.c */
 struct screen *screen_open(struct top *top); /* NULL: said */
 void screen_close(struct screen *screen);    /* the terminal is as it was */
 void screen_draw(struct screen *screen);
 /* Keys that were pressed. */
 enum screen_wish screen_keys(struct screen *screen);
-/* Stops the process if that was asked for (^Z), with the terminal as it was. True: it goes on, and the screen is to be drawn. s: may be NULL. */
+/* Stops the process if that was asked for (^Z), with the terminal as it was. True: it goes on, and the screen is to be
+ * drawn. s: may be NULL. */
 bool screen_stop(struct screen *s);
 bool screen_paused(const struct screen *screen);
 
 /* --- the guard (guard.c) --------------------------------------------------- */
 
 /*
- * Forks: the caller goes on as the child, which has the screen. The parent does nothing but put the terminal back when the child has ended,
- * however that came; it stops and goes on together with it. True in the child. False in the parent, after the child's end: *status is what to exit with.
+ * Forks: the caller goes on as the child, which has the screen. The parent does nothing but put the terminal back when
+ * the child has ended, however that came; it stops and goes on together with it. True in the child. False in the
+ * parent, after the child's end: *status is what to exit with.
  */
 struct guard;
 bool guard_start(struct guard **guard, int *status);
-/* In the child: the screen is on, or off. While it is on, what is said on standard error is kept, and shown when it is off. */
+/* In the child: the screen is on, or off. While it is on, what is said on standard error is kept, and shown when it is
+ * off. */
 void guard_screen(struct guard *guard, bool on);
 /* Where a command's output goes that would be in the way of the screen; shown at the end. -1: nowhere. */
 int guard_output(const struct guard *guard);

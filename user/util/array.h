@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-/* Makes room for at least so many elements, twice as many as before if it must grow at all; new ones are zero. 0 or -ENOMEM: it is as it was. */
+/* Makes room for at least so many elements, twice as many as before if it must grow at all; new ones are zero. 0 or
+ * -ENOMEM: it is as it was. */
 int array_reach(void *array, size_t *room, size_t needed, size_t size);
 /* Makes room for one more than are used; new elements are not zero. 0 or -ENOMEM. */
 int array_one_more(void *array, size_t *room, size_t used, size_t size);

@@ -16,9 +16,9 @@
 struct breath {
 	bool (*take)(void *context); /* true: the work is to end */
 	void *context;
-	uint64_t at;                 /* ns; when the last one was over */
+	uint64_t at; /* ns; when the last one was over */
 	bool ended;
-	bool taking;                 /* in the midst of one: what is done meanwhile takes none */
+	bool taking; /* in the midst of one: what is done meanwhile takes none */
 };
 
 /* To be called often. True: the work is to end, with -ECANCELED. NULL: nobody waits. */

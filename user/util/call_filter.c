@@ -10,10 +10,11 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-#define ROOM 512 /* instructions */
+#define ROOM 512                        /* instructions */
 #define RULE_MOST (4 + 2 * RULE_VALUES) /* of one rule */
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
-#define ARGUMENT(which) ((uint32_t)(offsetof(struct seccomp_data, args) + 8 * (which))) /* its lower half: this is x86-64 */
+#define ARGUMENT(which) \
+	((uint32_t)(offsetof(struct seccomp_data, args) + 8 * (which))) /* its lower half: this is x86-64 */
 
 struct program {
 	struct sock_filter code[ROOM];

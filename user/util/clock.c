@@ -4,7 +4,9 @@
 
 #include "util/clock.h"
 
-#define CLOCK_JITTER 10000000 /* ns: as long as a reader of clocks may be kept from reading the second one; the kernel counts starts in such ticks */
+#define CLOCK_JITTER                                                                                             \
+	10000000 /* ns: as long as a reader of clocks may be kept from reading the second one; the kernel counts \
+		    starts in such ticks */
 
 static uint64_t read_clock(clockid_t clock)
 {
@@ -28,7 +30,8 @@ uint64_t clock_realtime(void)
 uint64_t clock_asleep(void)
 {
 	static _Atomic uint64_t last;
-	uint64_t now = read_clock(CLOCK_MONOTONIC), asleep = read_clock(CLOCK_BOOTTIME) - now, before = atomic_load(&last);
+	uint64_t now = read_clock(CLOCK_MONOTONIC), asleep = read_clock(CLOCK_BOOTTIME) - now,
+		 before = atomic_load(&last);
 
 	if (asleep < before + CLOCK_JITTER && before < asleep + CLOCK_JITTER)
 		return before;

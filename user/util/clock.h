@@ -9,6 +9,7 @@
 
 uint64_t clock_monotonic(void); /* ns, CLOCK_MONOTONIC: the time of all spans */
 uint64_t clock_realtime(void);  /* ns, CLOCK_REALTIME */
-uint64_t clock_asleep(void);    /* ns for which the machine was suspended so far: CLOCK_BOOTTIME less CLOCK_MONOTONIC; the same until it sleeps again */
+uint64_t clock_asleep(void); /* ns for which the machine was suspended so far: CLOCK_BOOTTIME less CLOCK_MONOTONIC; the
+				same until it sleeps again */
 
 #endif

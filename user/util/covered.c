@@ -15,7 +15,9 @@ static void join_older(struct covered *c)
 
 	for (i = 0; i < half; i++)
 		c->runs[i] = (struct covered_run){
-			.start = c->runs[2 * i].start, .end = c->runs[2 * i + 1].end, .time = c->runs[2 * i].time + c->runs[2 * i + 1].time,
+			.start = c->runs[2 * i].start,
+			.end = c->runs[2 * i + 1].end,
+			.time = c->runs[2 * i].time + c->runs[2 * i + 1].time,
 		};
 	for (size_t from = 2 * half; from < c->nruns; from++)
 		c->runs[i++] = c->runs[from];

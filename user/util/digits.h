@@ -2,8 +2,8 @@
 /*
  * digits.h - numbers as text, for whoever writes many millions of them.
  *
- * Each writes at `to` without a NUL and returns where it ended. The caller has made sure of room: DIGITS_ROOM bytes from
- * where a number begins, more than it takes, for bytes behind the number may be overwritten too.
+ * Each writes at `to` without a NUL and returns where it ended. The caller has made sure of room: DIGITS_ROOM bytes
+ * from where a number begins, more than it takes, for bytes behind the number may be overwritten too.
  */
 #ifndef GASPBPF_DIGITS_H
 #define GASPBPF_DIGITS_H
@@ -17,9 +17,26 @@
 static inline unsigned digits_count(uint64_t value)
 {
 	static const uint64_t powers[] = {
-		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
-		1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000,
-		100000000000000000, 1000000000000000000, 10000000000000000000u,
+		0,
+		10,
+		100,
+		1000,
+		10000,
+		100000,
+		1000000,
+		10000000,
+		100000000,
+		1000000000,
+		10000000000,
+		100000000000,
+		1000000000000,
+		10000000000000,
+		100000000000000,
+		1000000000000000,
+		10000000000000000,
+		100000000000000000,
+		1000000000000000000,
+		10000000000000000000u,
 	};
 	unsigned guess = (64 - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12; /* 1233 / 4096: log10(2) */
 

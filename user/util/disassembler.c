@@ -79,8 +79,9 @@ static void decode_one(csh handle)
 
 int disassembler_open(csh *handle)
 {
-	cs_opt_mem memory = { .malloc = get, .calloc = get_zeroed, .realloc = get_larger, .free = give_back,
-			      .vsnprintf = vsnprintf };
+	cs_opt_mem memory = {
+		.malloc = get, .calloc = get_zeroed, .realloc = get_larger, .free = give_back, .vsnprintf = vsnprintf
+	};
 	cs_err error;
 
 	cs_option(0, CS_OPT_MEM, (size_t)&memory); /* the same each time */

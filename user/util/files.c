@@ -70,8 +70,9 @@ bool caller_stack_is_not_ours(void)
 	if (stack_as_called.rlim_max > wanted.rlim_max)
 		wanted.rlim_max = stack_as_called.rlim_max;
 	if (setrlimit(RLIMIT_STACK, &wanted)) {
-		log_error("stacks are limited to %llu KiB here (ulimit -s), and gaspbpf needs %lu: raise the limit, or let root do it",
-			  (unsigned long long)stack_as_called.rlim_cur >> 10, STACK_LEAST >> 10);
+		log_error(
+			"stacks are limited to %llu KiB here (ulimit -s), and gaspbpf needs %lu: raise the limit, or let root do it",
+			(unsigned long long)stack_as_called.rlim_cur >> 10, STACK_LEAST >> 10);
 		return false;
 	}
 	if (pthread_attr_init(&attributes))
@@ -180,9 +181,10 @@ static void say_not_created(const char *path, const struct caller *caller, int e
 		break;
 	case EACCES:
 	case EPERM:
-		advice = caller && caller->name
-			? "permission denied, the user who called may not write there: choose a folder of your own"
-			: "permission denied: choose a folder that you may write to";
+		advice =
+			caller && caller->name
+				? "permission denied, the user who called may not write there: choose a folder of your own"
+				: "permission denied: choose a folder that you may write to";
 		break;
 	case ELOOP:
 		advice = "it is a symbolic link: remove it, or name the file it points to";
@@ -341,7 +343,8 @@ int file_temporary(void)
 	if (fd < 0) {
 		int error = errno;
 
-		log_error("%s: no temporary file: %s: set TMPDIR to a folder with space", log_safe(folder), strerror(error));
+		log_error("%s: no temporary file: %s: set TMPDIR to a folder with space", log_safe(folder),
+			  strerror(error));
 		return -error;
 	}
 	unlink(path);
@@ -367,7 +370,8 @@ int write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* Reads fd to its end into *data, which grows; one byte more than `most` is asked for, to see where that is not the end. */
+/* Reads fd to its end into *data, which grows; one byte more than `most` is asked for, to see where that is not the
+ * end. */
 static int read_to_end(int fd, size_t most, char **data, size_t *size)
 {
 	size_t room = 0, used = 0;

@@ -16,12 +16,13 @@
 struct caller {
 	uid_t uid;
 	gid_t gid;
-	char *name; /* login name; may be NULL */
-	char *home; /* may be NULL */
+	char *name;                         /* login name; may be NULL */
+	char *home;                         /* may be NULL */
 	struct rlimit files, locked, stack; /* our limits when we asked: those of a command started for the caller */
 };
 int caller_find(struct caller *caller);
-/* Room on stacks for ourselves, whatever `ulimit -s` says; struct caller has the limit as it was. Before any thread is made. False: not allowed; said. */
+/* Room on stacks for ourselves, whatever `ulimit -s` says; struct caller has the limit as it was. Before any thread is
+ * made. False: not allowed; said. */
 bool caller_stack_is_not_ours(void);
 void caller_free(struct caller *caller);
 
@@ -31,7 +32,8 @@ void caller_free(struct caller *caller);
  * wrong. A file descriptor or -errno.
  */
 int file_create(const char *path, const struct caller *caller);
-/* The same, but what is in the file stays for now: for a file that is named early and written later. *created: it is new. */
+/* The same, but what is in the file stays for now: for a file that is named early and written later. *created: it is
+ * new. */
 int file_reserve(const char *path, const struct caller *caller, bool *created);
 /* The same, but never a file that is there already, or a link of whatever kind: then -EEXIST, not said. */
 int file_create_new(const char *path, const struct caller *caller);
@@ -50,7 +52,8 @@ int file_open_to_read(const char *path);
 /* What we may not open (EACCES) is opened by this from now on, for a process that has given up the right to. */
 typedef int file_opener(const char *path);
 void files_opened_by(file_opener *opener);
-/* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most` bytes. size may be NULL. */
+/* A whole small file (proc files too), NUL-terminated, malloc'ed; NULL with errno, EFBIG where it has more than `most`
+ * bytes. size may be NULL. */
 char *read_file_at(int dirfd, const char *path, size_t most, size_t *size);
 /* The same, of one that is open. */
 char *read_open_file(int fd, size_t most, size_t *size);
@@ -63,8 +66,8 @@ char *path_folder(const char *path);
 const char *path_base(const char *path);
 
 /*
- * The device and the inode that /proc/PID/maps has for the file's mappings. stat() tells another device on btrfs, and before Linux 6.8 on overlays. 0 or
- * -errno, not said.
+ * The device and the inode that /proc/PID/maps has for the file's mappings. stat() tells another device on btrfs, and
+ * before Linux 6.8 on overlays. 0 or -errno, not said.
  */
 int file_identity(int fd, uint64_t *device, uint64_t *inode);
 

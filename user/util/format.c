@@ -42,7 +42,8 @@ struct scale {
 /* The largest unit that is not larger than the value; within `slack` hundred-thousandths below counts as reached. */
 static const struct scale *pick(const struct scale *scales, uint64_t value, unsigned slack)
 {
-	while (scales->unit > 1 && (unsigned __int128)value * 100000 < (unsigned __int128)scales->unit * (100000 - slack))
+	while (scales->unit > 1 &&
+	       (unsigned __int128)value * 100000 < (unsigned __int128)scales->unit * (100000 - slack))
 		scales++;
 	return scales;
 }
@@ -50,7 +51,10 @@ static const struct scale *pick(const struct scale *scales, uint64_t value, unsi
 char *format_time(char *buffer, uint64_t ns)
 {
 	static const struct scale scales[] = {
-		{ 1000000000, " s" }, { 1000000, " ms" }, { 1000, " us" }, { 1, " ns" },
+		{ 1000000000, " s" },
+		{ 1000000, " ms" },
+		{ 1000, " us" },
+		{ 1, " ns" },
 	};
 	/* 999.95 us and more would print as 1000.0 us. */
 	const struct scale *scale = pick(scales, ns, 5);
@@ -65,8 +69,13 @@ char *format_time(char *buffer, uint64_t ns)
 char *format_bytes(char *buffer, uint64_t bytes)
 {
 	static const struct scale scales[] = {
-		{ 1ULL << 60, " EiB" }, { 1ULL << 50, " PiB" }, { 1ULL << 40, " TiB" },
-		{ 1ULL << 30, " GiB" }, { 1ULL << 20, " MiB" }, { 1ULL << 10, " KiB" }, { 1, " B" },
+		{ 1ULL << 60, " EiB" },
+		{ 1ULL << 50, " PiB" },
+		{ 1ULL << 40, " TiB" },
+		{ 1ULL << 30, " GiB" },
+		{ 1ULL << 20, " MiB" },
+		{ 1ULL << 10, " KiB" },
+		{ 1, " B" },
 	};
 	const struct scale *scale = pick(scales, bytes, 50);
 
@@ -155,9 +164,16 @@ static int parse_scaled(const char *text, const struct scale *scales, uint64_t *
 int parse_time(const char *text, uint64_t *ns)
 {
 	static const struct scale scales[] = {
-		{ 1000000000, "" }, { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" }, { 1, "ns" },
-		{ 60000000000ULL, "m" }, { 60000000000ULL, "min" }, { 3600000000000ULL, "h" },
-		{ 86400000000000ULL, "d" }, { 0, NULL },
+		{ 1000000000, "" },
+		{ 1000000000, "s" },
+		{ 1000000, "ms" },
+		{ 1000, "us" },
+		{ 1, "ns" },
+		{ 60000000000ULL, "m" },
+		{ 60000000000ULL, "min" },
+		{ 3600000000000ULL, "h" },
+		{ 86400000000000ULL, "d" },
+		{ 0, NULL },
 	};
 
 	return parse_scaled(text, scales, ns);
@@ -166,11 +182,20 @@ int parse_time(const char *text, uint64_t *ns)
 int parse_bytes(const char *text, uint64_t *bytes)
 {
 	static const struct scale scales[] = {
-		{ 1, "" }, { 1, "b" },
-		{ 1ULL << 10, "k" }, { 1ULL << 10, "kb" }, { 1ULL << 10, "kib" },
-		{ 1ULL << 20, "m" }, { 1ULL << 20, "mb" }, { 1ULL << 20, "mib" },
-		{ 1ULL << 30, "g" }, { 1ULL << 30, "gb" }, { 1ULL << 30, "gib" },
-		{ 1ULL << 40, "t" }, { 1ULL << 40, "tb" }, { 1ULL << 40, "tib" },
+		{ 1, "" },
+		{ 1, "b" },
+		{ 1ULL << 10, "k" },
+		{ 1ULL << 10, "kb" },
+		{ 1ULL << 10, "kib" },
+		{ 1ULL << 20, "m" },
+		{ 1ULL << 20, "mb" },
+		{ 1ULL << 20, "mib" },
+		{ 1ULL << 30, "g" },
+		{ 1ULL << 30, "gb" },
+		{ 1ULL << 30, "gib" },
+		{ 1ULL << 40, "t" },
+		{ 1ULL << 40, "tb" },
+		{ 1ULL << 40, "tib" },
 		{ 0, NULL },
 	};
 

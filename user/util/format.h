@@ -13,7 +13,7 @@
 /* Into buffer[FORMAT_SIZE], which is returned: "1.234 ms", "12.5 MiB". */
 char *format_time(char *buffer, uint64_t ns);
 char *format_bytes(char *buffer, uint64_t bytes);
-char *format_count(char *buffer, uint64_t count); /* thousands separated: "1,234,567" */
+char *format_count(char *buffer, uint64_t count);   /* thousands separated: "1,234,567" */
 char *format_rate(char *buffer, double per_second); /* "12.3 k/s" */
 
 /* "10", "10s", "500ms", "2m", "1h" -> ns; a bare number is seconds. 0 or -EINVAL. */

@@ -44,7 +44,8 @@ int iterator_read(int fd, size_t size, void (*take)(void *context, const void *r
 	int error;
 
 	/* EAGAIN: the kernel has looked at many tasks that are of no interest. */
-	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) {
+	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) > 0 ||
+	       (got < 0 && (errno == EINTR || errno == EAGAIN))) {
 		size_t at = 0;
 
 		for (used += got > 0 ? got : 0; used - at >= size; at += size)

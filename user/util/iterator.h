@@ -11,14 +11,14 @@ struct bpf_object;
 struct bpf_program;
 
 /*
- * Is an object of ours whole after it was opened? libbpf 1.1 goes on where it had no memory for the object's types, and ends the program by SIGSEGV when it
- * loads it. 0 or -ENOMEM.
+ * Is an object of ours whole after it was opened? libbpf 1.1 goes on where it had no memory for the object's types, and
+ * ends the program by SIGSEGV when it loads it. 0 or -ENOMEM.
  */
 int object_is_whole(const struct bpf_object *object);
 
 /*
- * Are its variables there after it was loaded? Where the kernel had no memory for a trial of libbpf's, whether they can be mapped, libbpf takes it for a kernel that cannot,
- * and goes on without. 0 or -ENOMEM.
+ * Are its variables there after it was loaded? Where the kernel had no memory for a trial of libbpf's, whether they can
+ * be mapped, libbpf takes it for a kernel that cannot, and goes on without. 0 or -ENOMEM.
  */
 int variables_are_mapped(const void *constants, const void *variables);
 

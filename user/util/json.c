@@ -14,7 +14,7 @@
 #include "util/digits.h"
 #include "util/utf8.h"
 
-#define NUMBER_MOST 40 /* bytes of any number, with separators */
+#define NUMBER_MOST 40                   /* bytes of any number, with separators */
 #define INDENT_MOST (2 * JSON_DEPTH + 8) /* comma, newline and indentation */
 
 static void flush(struct json *j)

@@ -26,13 +26,13 @@ typedef int (*json_write_fn)(void *context, const char *data, size_t size);
 struct json {
 	json_write_fn write;
 	void *context;
-	bool pretty;             /* newlines and indentation */
-	int error;               /* first -errno of write */
+	bool pretty; /* newlines and indentation */
+	int error;   /* first -errno of write */
 	unsigned depth;
-	bool some[JSON_DEPTH];   /* the container at this depth has an element already */
-	char close[JSON_DEPTH];  /* what ends it: '}' or ']' */
-	bool keyed;              /* a key was just written */
-	bool newline;            /* json_newline() was called; it goes after the comma */
+	bool some[JSON_DEPTH];  /* the container at this depth has an element already */
+	char close[JSON_DEPTH]; /* what ends it: '}' or ']' */
+	bool keyed;             /* a key was just written */
+	bool newline;           /* json_newline() was called; it goes after the comma */
 	size_t used;
 	char buffer[65536];
 };
@@ -49,11 +49,11 @@ void json_key(struct json *j, const char *key);
 void json_string(struct json *j, const char *text); /* NULL: null */
 void json_int(struct json *j, int64_t value);
 void json_uint(struct json *j, uint64_t value);
-void json_micros(struct json *j, uint64_t ns);      /* ns as a number of us with three decimals */
-void json_double(struct json *j, double value);     /* not finite: null */
+void json_micros(struct json *j, uint64_t ns);  /* ns as a number of us with three decimals */
+void json_double(struct json *j, double value); /* not finite: null */
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
-void json_newline(struct json *j);                  /* white space, for line-oriented output */
+void json_newline(struct json *j); /* white space, for line-oriented output */
 /* Elements of the array that is open, which the caller wrote himself: correct JSON, with commas between them. */
 void json_elements(struct json *j, const char *data, size_t size);
 /* Appends the text as a JSON string with its quotes. 0 or -ENOMEM. */

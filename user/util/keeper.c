@@ -22,8 +22,8 @@
 #include "util/privileges.h"
 
 #define KEEPER_NAME "gaspbpf-keeper"
-#define PIDFDS 3        /* the first of the processes' pidfds */
-#define HIGH 64         /* descriptors are parked from here on while those are arranged */
+#define PIDFDS 3 /* the first of the processes' pidfds */
+#define HIGH 64  /* descriptors are parked from here on while those are arranged */
 
 enum keeper_what { CREATE, REMOVE, END };
 
@@ -34,7 +34,7 @@ struct keeper_request {
 };
 
 static struct {
-	pid_t owner, pid;       /* who asks; who is asked, 0: nobody */
+	pid_t owner, pid; /* who asks; who is asked, 0: nobody */
 	int channel;
 } keeper;
 
@@ -63,7 +63,9 @@ static bool same(const struct stat *a, const struct stat *b)
 
 static bool note(struct kept *kept, const struct keeping *keeping)
 {
-	*kept = (struct kept){ .keeping = keeping, .nfolders = count(keeping->folders), .nfiles = count(keeping->files) };
+	*kept = (struct kept){ .keeping = keeping,
+			       .nfolders = count(keeping->folders),
+			       .nfiles = count(keeping->files) };
 	kept->folders = calloc(kept->nfolders + 1, sizeof(*kept->folders));
 	kept->files = calloc(kept->nfiles + 1, sizeof(*kept->files));
 	if (!kept->folders || !kept->files)
@@ -116,7 +118,8 @@ static int create(const struct kept *kept, const char *path)
 	return -EPERM;
 }
 
-/* By its pidfd it is known to be the same one; its number is nobody else's as long as it is not collected. 0 or an errno. */
+/* By its pidfd it is known to be the same one; its number is nobody else's as long as it is not collected. 0 or an
+ * errno. */
 static int send_signal(const struct kept_process *process, int pidfd, int signal)
 {
 	if (syscall(SYS_pidfd_send_signal, pidfd, process->group ? 0 : signal, NULL, 0))
@@ -140,8 +143,10 @@ static int signal_kept(const struct kept *kept, size_t which, int signal)
 		return -error;
 	child = fork();
 	if (!child)
-		_exit(setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid) ? EPERM :
-		      send_signal(process, PIDFDS + (int)which, signal));
+		_exit(setresgid(caller->gid, caller->gid, caller->gid) ||
+				      setresuid(caller->uid, caller->uid, caller->uid)
+			      ? EPERM
+			      : send_signal(process, PIDFDS + (int)which, signal));
 	if (child < 0)
 		return -errno;
 	while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)
@@ -324,7 +329,9 @@ int keeper_create_new(const char *path)
 	int made, result = ask(CREATE, path, 0, &made);
 
 	if (result == -EPIPE || result == -ECONNRESET)
-		log_error("%s: cannot be made: what makes files for this run (" KEEPER_NAME ") has ended: start it again", log_safe(path));
+		log_error("%s: cannot be made: what makes files for this run (" KEEPER_NAME
+			  ") has ended: start it again",
+			  log_safe(path));
 	if (result < 0 && made >= 0)
 		close(made);
 	return result < 0 ? result : made < 0 ? -EMFILE : made;

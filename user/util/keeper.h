@@ -2,10 +2,11 @@
 /*
  * keeper.h - files that are made and removed by another process, for one that has given up the right to.
  *
- * Root's outputs lie where only root, or who called it, may write. Who looks into what hostile users made has become a user that nobody is
- * (keep_no_privileges()). So before that it starts the keeper, which looks at nothing but its requests: it makes new files in folders that were
- * named at its start, and removes files that were. At its end it removes the last of these, also where its parent was killed. And it can
- * send processes that were started before (a command, tools) the signal that ends them.
+ * Root's outputs lie where only root, or who called it, may write. Who looks into what hostile users made has become a
+ * user that nobody is (keep_no_privileges()). So before that it starts the keeper, which looks at nothing but its
+ * requests: it makes new files in folders that were named at its start, and removes files that were. At its end it
+ * removes the last of these, also where its parent was killed. And it can send processes that were started before (a
+ * command, tools) the signal that ends them.
  */
 #ifndef GASPBPF_KEEPER_H
 #define GASPBPF_KEEPER_H
@@ -17,19 +18,19 @@
 /* A child of ours, which runs as the caller or as root. */
 struct kept_process {
 	pid_t pid;
-	bool group;                     /* with all of its process group, which it leads */
-	int signal;                     /* that ends it */
-	int orphaned;                   /* a signal that it gets when the keeper ends; 0: none */
+	bool group;   /* with all of its process group, which it leads */
+	int signal;   /* that ends it */
+	int orphaned; /* a signal that it gets when the keeper ends; 0: none */
 };
 
 struct keeping {
-	const char *const *folders;     /* NULL-terminated: where files can be made */
-	const char *suffix;             /* with which their names end: nothing that others look for there, and obey */
-	const char *const *files;       /* NULL-terminated: that can be removed; they are there */
-	const char *left;               /* such a one, that is not to be left behind; NULL: none */
+	const char *const *folders; /* NULL-terminated: where files can be made */
+	const char *suffix;         /* with which their names end: nothing that others look for there, and obey */
+	const char *const *files;   /* NULL-terminated: that can be removed; they are there */
+	const char *left;           /* such a one, that is not to be left behind; NULL: none */
 	const struct kept_process *processes; /* that it can end */
-	size_t nprocesses;              /* KEPT_MOST at most */
-	const struct caller *caller;    /* whose files they are */
+	size_t nprocesses;                    /* KEPT_MOST at most */
+	const struct caller *caller;          /* whose files they are */
 };
 
 /* From here on, file_create_new(), file_give_back() and file_remove() of this process ask it. 0 or -errno. */

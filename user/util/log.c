@@ -49,7 +49,8 @@ static bool is_journal(void)
 	unsigned long long device, inode;
 	struct stat st;
 
-	return told && sscanf(told, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+	return told && sscanf(told, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) &&
+	       st.st_dev == device && st.st_ino == inode;
 }
 
 /* Syslog's: errors are 3, warnings 4, information 6, debugging 7. */
@@ -91,11 +92,12 @@ static void say(enum log_level level, const char *format, va_list arguments)
 	write_all(STDERR_FILENO, line, at);
 }
 
-#define SAY(level) do { \
-		va_list arguments; \
-		va_start(arguments, format); \
+#define SAY(level)                             \
+	do {                                   \
+		va_list arguments;             \
+		va_start(arguments, format);   \
 		say(level, format, arguments); \
-		va_end(arguments); \
+		va_end(arguments);             \
 	} while (0)
 
 bool log_has_failed(void)
@@ -127,8 +129,7 @@ void log_debug(const char *format, ...)
 /* C0 and DEL, and C1, which terminals obey too (U+0080..U+009F are c2 80 to c2 9f). */
 static bool is_control(const uint8_t *at, unsigned length)
 {
-	return (length == 1 && (at[0] < 0x20 || at[0] == 0x7f)) ||
-	       (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+	return (length == 1 && (at[0] < 0x20 || at[0] == 0x7f)) || (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
 }
 
 const char *log_safe(const char *text)

@@ -12,8 +12,11 @@
 ssize_t pass_send(int to, const void *message, size_t size, int descriptor)
 {
 	struct iovec bytes = { .iov_base = (void *)message, .iov_len = size };
-	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
-												 .cmsg_type = SCM_RIGHTS } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = {
+			      .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1 };
 	ssize_t sent;
 
@@ -31,8 +34,13 @@ ssize_t pass_send(int to, const void *message, size_t size, int descriptor)
 ssize_t pass_receive(int from, void *message, size_t size, int *descriptor)
 {
 	struct iovec bytes = { .iov_base = message, .iov_len = size };
-	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control;
-	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr m = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)
+	};
 	ssize_t got;
 
 	*descriptor = -1;

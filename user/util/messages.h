@@ -7,7 +7,8 @@
 
 #include <sys/types.h>
 
-/* Sends or receives a message and one descriptor (-1: none) with it, by a socket. Bytes, 0: the other side has ended, or -errno. */
+/* Sends or receives a message and one descriptor (-1: none) with it, by a socket. Bytes, 0: the other side has ended,
+ * or -errno. */
 ssize_t pass_send(int to, const void *message, size_t size, int descriptor);
 ssize_t pass_receive(int from, void *message, size_t size, int *descriptor);
 

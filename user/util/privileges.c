@@ -27,7 +27,8 @@
 static bool drop_bounding_set(uint64_t but)
 {
 	for (unsigned capability = 0;; capability++)
-		if (!(capability < 64 && but >> capability & 1) && prctl(PR_CAPBSET_DROP, (unsigned long)capability, 0, 0, 0))
+		if (!(capability < 64 && but >> capability & 1) &&
+		    prctl(PR_CAPBSET_DROP, (unsigned long)capability, 0, 0, 0))
 			return errno == EINVAL && capability > 0; /* after the last one */
 }
 
@@ -47,10 +48,14 @@ bool give_up_privileges(const struct caller *caller)
 	if (root && !drop_bounding_set(0))
 		return false;
 	/* User 0 has nothing for being user 0 any more. */
-	if (root && prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0))
+	if (root && prctl(PR_SET_SECUREBITS,
+			  SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+				  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+			  0, 0, 0))
 		return false;
-	if (root && caller->uid && ((caller->name ? initgroups(caller->name, caller->gid) : setgroups(0, NULL)) ||
-				    setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid)))
+	if (root && caller->uid &&
+	    ((caller->name ? initgroups(caller->name, caller->gid) : setgroups(0, NULL)) ||
+	     setresgid(caller->gid, caller->gid, caller->gid) || setresuid(caller->uid, caller->uid, caller->uid)))
 		return false;
 	return drop_capabilities() && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
@@ -63,7 +68,8 @@ bool keep_privileges_back(void)
 /* --- observing ---------------------------------------------------------- */
 
 #define TO_OBSERVE (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE))
-/* Programs and libraries that only their owners can read, also those that were deleted (/proc/PID/map_files); files written for who called sudo. */
+/* Programs and libraries that only their owners can read, also those that were deleted (/proc/PID/map_files); files
+ * written for who called sudo. */
 #define TO_READ (BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SETUID) | BIT(CAP_SETGID))
 
 static bool read_capabilities(uint64_t *effective, uint64_t *permitted)
@@ -82,7 +88,8 @@ static bool write_capabilities(uint64_t keep, uint64_t inheritable)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { (uint32_t)keep, (uint32_t)keep, (uint32_t)inheritable },
-						  { (uint32_t)(keep >> 32), (uint32_t)(keep >> 32), (uint32_t)(inheritable >> 32) } };
+						  { (uint32_t)(keep >> 32), (uint32_t)(keep >> 32),
+						    (uint32_t)(inheritable >> 32) } };
 
 	return !syscall(SYS_capset, &header, data);
 }
@@ -130,9 +137,13 @@ bool keep_privileges_to_observe(bool admin)
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* Linux 6.2 */
 #endif
-#define CHANGING (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
-#define CHANGING_MORE (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | \
-		       LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+#define CHANGING                                                                                        \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | \
+	 LANDLOCK_ACCESS_FS_MAKE_SOCK)
+#define CHANGING_MORE                                                                                 \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR |  \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
+	 LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 static bool allow_below(int rules, const char *folder, uint64_t access)
 {
@@ -147,7 +158,8 @@ static bool allow_below(int rules, const char *folder, uint64_t access)
 	return done;
 }
 
-/* Files outside of these folders cannot be changed any more, nor any be executed. True also where the kernel cannot do that. */
+/* Files outside of these folders cannot be changed any more, nor any be executed. True also where the kernel cannot do
+ * that. */
 static bool change_only_below(const char *const folders[])
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -195,12 +207,14 @@ static bool keep_only(uint64_t keep, const char *const folders[])
 		return false;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0); /* what it has open is worth much: no other process of its user may take it */
-	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && change_only_below(folders);
+	return write_capabilities(keep & permitted, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       change_only_below(folders);
 }
 
 /*
- * In a container's own numbers of users there may be no such one: user 0 is nobody outside of it, then. The C library's calls would change the user of all
- * threads; but the other rights are a thread's own, and a thread that is no user 0 any more could not give up the rest of them.
+ * In a container's own numbers of users there may be no such one: user 0 is nobody outside of it, then. The C library's
+ * calls would change the user of all threads; but the other rights are a thread's own, and a thread that is no user 0
+ * any more could not give up the rest of them.
  */
 static bool become_nobody(void)
 {
@@ -209,8 +223,10 @@ static bool become_nobody(void)
 	bool done;
 
 	prctl(PR_GET_PDEATHSIG, &with_parent);
-	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* its session's keys are not for who takes it over; where it has none that is well */
-	done = !syscall(SYS_setgroups, 0, NULL) && !syscall(SYS_setresgid, nobody, nobody, nobody) && !syscall(SYS_setresuid, nobody, nobody, nobody);
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING,
+		NULL); /* its session's keys are not for who takes it over; where it has none that is well */
+	done = !syscall(SYS_setgroups, 0, NULL) && !syscall(SYS_setresgid, nobody, nobody, nobody) &&
+	       !syscall(SYS_setresuid, nobody, nobody, nobody);
 	done = done || errno == EINVAL || errno == EPERM;
 	prctl(PR_SET_PDEATHSIG, with_parent);
 	return done;
@@ -238,7 +254,10 @@ bool keep_privileges_for_files(const char *const folders[], const struct caller 
 {
 	if (geteuid())
 		return keep_only(0, folders);
-	return keep_only(caller->uid ? BIT(CAP_SETUID) | BIT(CAP_SETGID) : wants_override(folders) ? BIT(CAP_DAC_OVERRIDE) : 0, folders);
+	return keep_only(caller->uid               ? BIT(CAP_SETUID) | BIT(CAP_SETGID)
+			 : wants_override(folders) ? BIT(CAP_DAC_OVERRIDE)
+						   : 0,
+			 folders);
 }
 
 /* --- reading ------------------------------------------------------------ */

@@ -26,7 +26,10 @@ int ring_open(struct ring *ring, int fd, size_t bytes)
 		return err;
 	}
 	*ring = (struct ring){
-		.fd = fd, .bytes = bytes, .consumer = consumer, .producer = producer,
+		.fd = fd,
+		.bytes = bytes,
+		.consumer = consumer,
+		.producer = producer,
 		.data = (const uint8_t *)producer + page,
 	};
 	return 0;
@@ -53,7 +56,8 @@ unsigned long ring_taken(const struct ring *ring)
 	return *ring->consumer;
 }
 
-bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size), void *context)
+bool ring_drain(struct ring *ring, unsigned long limit, void (*take)(void *context, const void *record, size_t size),
+		void *context)
 {
 	unsigned long at = *ring->consumer;
 

@@ -85,7 +85,8 @@ static bool drop_one(const struct table *t, bool *shown)
 	size_t worst = t->ncolumns;
 
 	for (size_t i = 0; i < t->ncolumns; i++) {
-		if (shown[i] && t->columns[i].drop && (worst == t->ncolumns || t->columns[i].drop > t->columns[worst].drop))
+		if (shown[i] && t->columns[i].drop &&
+		    (worst == t->ncolumns || t->columns[i].drop > t->columns[worst].drop))
 			worst = i;
 	}
 	if (worst == t->ncolumns)
@@ -143,7 +144,8 @@ static void print_cell(FILE *out, const struct column *column, const char *text,
 }
 
 /* One line: the titles, or a row of cells. */
-static void print_line(const struct table *t, FILE *out, char **cells, const size_t *widths, const bool *shown, size_t last)
+static void print_line(const struct table *t, FILE *out, char **cells, const size_t *widths, const bool *shown,
+		       size_t last)
 {
 	for (size_t i = 0; i <= last; i++) {
 		if (shown[i])

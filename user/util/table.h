@@ -13,23 +13,24 @@
 
 struct column {
 	const char *title;
-	bool left;      /* aligned to the left; numbers go right */
-	bool shrinks;   /* long cells are cut in the middle where the table is too wide */
-	unsigned drop;  /* 0: always there; else left out where the table is too wide, higher numbers first */
+	bool left;     /* aligned to the left; numbers go right */
+	bool shrinks;  /* long cells are cut in the middle where the table is too wide */
+	unsigned drop; /* 0: always there; else left out where the table is too wide, higher numbers first */
 };
 
 struct table {
 	struct column columns[TABLE_COLUMNS];
 	size_t ncolumns;
-	char **cells;   /* row by row */
+	char **cells; /* row by row */
 	size_t ncells, room;
-	bool failed;    /* out of memory at some point */
+	bool failed; /* out of memory at some point */
 };
 
 void table_column(struct table *table, const struct column *column);
 /* The next cell, from left to right, top to bottom. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Fits it into `width` columns (0: no limit) and prints it. 0, or -ENOMEM, not said: what there was no memory for is not in it. */
+/* Fits it into `width` columns (0: no limit) and prints it. 0, or -ENOMEM, not said: what there was no memory for is
+ * not in it. */
 int table_print(const struct table *table, FILE *out, unsigned width);
 void table_free(struct table *table);
 

@@ -2,8 +2,9 @@
 /*
  * lock.c - who holds a lock, as the lock itself says: a decoder of glibc's objects.
  *
- * Their layout is part of glibc's binary interface on x86-64, since programs contain such objects, made by initialisers that were compiled into them: it has
- * been this since 2.25. Which type an object has is told by the prototype of the function that waits for it.
+ * Their layout is part of glibc's binary interface on x86-64, since programs contain such objects, made by initialisers
+ * that were compiled into them: it has been this since 2.25. Which type an object has is told by the prototype of the
+ * function that waits for it.
  */
 #include <string.h>
 
@@ -13,10 +14,11 @@
 #define FUTEXES 2
 
 struct layout {
-	const char *type;          /* of the function's first parameter */
-	int holder;                /* int: the thread that has it */
-	int futex[FUTEXES];        /* where threads that wait for it may sleep */
-	int count, in, round;      /* of a barrier, unsigned: needs so many; have come in all; had come when the last round ended */
+	const char *type;   /* of the function's first parameter */
+	int holder;         /* int: the thread that has it */
+	int futex[FUTEXES]; /* where threads that wait for it may sleep */
+	int count, in,
+		round; /* of a barrier, unsigned: needs so many; have come in all; had come when the last round ended */
 };
 
 static const struct layout layouts[] = {
@@ -50,7 +52,8 @@ static uint32_t word(uint64_t address, int offset, waits_read read, void *contex
 	return offset != NOWHERE && read(context, address + offset, &value, sizeof(value)) ? value : 0;
 }
 
-struct lock_state lock_read(const char *prototype, uint64_t futex, uint64_t argument, bool known, bool certain, waits_read read, void *context)
+struct lock_state lock_read(const char *prototype, uint64_t futex, uint64_t argument, bool known, bool certain,
+			    waits_read read, void *context)
 {
 	const struct layout *layout = layout_of(prototype);
 	struct lock_state state = { 0 };

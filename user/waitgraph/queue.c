@@ -2,12 +2,15 @@
 /*
  * queue.c - who holds a lock for which ranks queue up: a decoder of the layout "queue of ranks".
  *
- * Such a lock is a word of 8 bytes that every rank has at the same symmetric address. Who has to wait puts itself at the end of a queue: it writes its rank plus 1
- * into the lower half of the word of the one before it, and that one passes the lock on when it releases it, and clears that. So whoever has a successor and is
- * nobody's successor has the lock. (The upper halves, which say who is the last in the queue and how often a rank has taken the lock, are not needed.)
+ * Such a lock is a word of 8 bytes that every rank has at the same symmetric address. Who has to wait puts itself at
+ * the end of a queue: it writes its rank plus 1 into the lower half of the word of the one before it, and that one
+ * passes the lock on when it releases it, and clears that. So whoever has a successor and is nobody's successor has the
+ * lock. (The upper halves, which say who is the last in the queue and how often a rank has taken the lock, are not
+ * needed.)
  *
- * One that does not wait yet but has a successor is always the holder. One that waits and has no predecessor among the ranks that can be read: its
- * predecessor is one that cannot be, and if there is but one of these it is the holder, most likely.
+ * One that does not wait yet but has a successor is always the holder. One that waits and has no predecessor among the
+ * ranks that can be read: its predecessor is one that cannot be, and if there is but one of these it is the holder,
+ * most likely.
  */
 #include <string.h>
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unknown.c - ranks that wait for another one, and which one is not known: a message whose peer could not be read, a request, a word in memory.
+ * unknown.c - ranks that wait for another one, and which one is not known: a message whose peer could not be read, a
+ * request, a word in memory.
  *
- * Where the others are tells enough all the same, as long as all ranks of the job are in sight. Who sends needs somebody that receives: where each rank is in
- * a call that does not, all of them wait for ever; the same of receiving. Where all ranks wait for requests and messages, and have since before anybody looked, nobody is
- * left to begin what they wait for. And where only a few ranks do not wait, it is these that the others wait for. A request that was made
- * before may be what the other side needs, and is not seen, and a long message may be on its way: so all this is likely, and never certain.
+ * Where the others are tells enough all the same, as long as all ranks of the job are in sight. Who sends needs
+ * somebody that receives: where each rank is in a call that does not, all of them wait for ever; the same of receiving.
+ * Where all ranks wait for requests and messages, and have since before anybody looked, nobody is left to begin what
+ * they wait for. And where only a few ranks do not wait, it is these that the others wait for. A request that was made
+ * before may be what the other side needs, and is not seen, and a long message may be on its way: so all this is
+ * likely, and never certain.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,8 @@ static bool sees_all_ranks(const struct graph *g)
 	return g->ranks > 1 && seen == g->ranks;
 }
 
-/* May the party be, or come to be, the other side of a call of this role? Whoever waits for something else is not before that has come. */
+/* May the party be, or come to be, the other side of a call of this role? Whoever waits for something else is not
+ * before that has come. */
 static bool may_answer(const struct party *p, enum role role)
 {
 	if (p->left || p->helper || p->rank < 0)
@@ -41,7 +45,10 @@ static bool may_answer(const struct party *p, enum role role)
 		return role != ROLE_SEND;
 	case ROLE_RECV:
 		return role != ROLE_RECV;
-	case ROLE_BARRIER: case ROLE_COLLECTIVE: case ROLE_ACQUIRE: case ROLE_EXIT:
+	case ROLE_BARRIER:
+	case ROLE_COLLECTIVE:
+	case ROLE_ACQUIRE:
+	case ROLE_EXIT:
 		return false;
 	default:
 		return true;
@@ -66,7 +73,8 @@ static void look_at_one_sided(struct graph *g, enum role role, size_t *which)
 			unknown |= p->by_another;
 		}
 	}
-	/* Whose peers are known has been looked at: they are on the way to a deadlock, or wait for one that has left. */
+	/* Whose peers are known has been looked at: they are on the way to a deadlock, or wait for one that has left.
+	 */
 	if (!unknown)
 		return;
 	finding = add_finding(g, FINDING_DEADLOCK, which, count, count);
@@ -102,7 +110,8 @@ static void put_alike(FILE *out, const struct graph *g, const size_t *all, size_
 	put_place(out, p);
 }
 
-/* All ranks wait for messages, or for what they have begun before, some of them for nobody knows what: none is left to begin anything. */
+/* All ranks wait for messages, or for what they have begun before, some of them for nobody knows what: none is left to
+ * begin anything. */
 static void look_at_all_waiting(struct graph *g, size_t *which)
 {
 	size_t *all = calloc(g->count + 1, sizeof(*all)), count = 0;
@@ -116,7 +125,8 @@ static void look_at_all_waiting(struct graph *g, size_t *which)
 
 		if (p->left || p->helper || p->rank < 0)
 			continue;
-		if (!p->stands_for_rank || !p->waits || !p->in_vain || !(p->for_message || p->role == ROLE_SEND || p->role == ROLE_RECV)) {
+		if (!p->stands_for_rank || !p->waits || !p->in_vain ||
+		    !(p->for_message || p->role == ROLE_SEND || p->role == ROLE_RECV)) {
 			free(all);
 			return;
 		}
@@ -131,7 +141,9 @@ static void look_at_all_waiting(struct graph *g, size_t *which)
 		fprintf(out, "deadlock (likely) of %zu: ", count);
 		for (size_t i = 0; i < count; i++)
 			put_alike(out, g, all, count, i, which);
-		fprintf(out, "; no %s is left to send or receive anything else: only a message that is on its way already could end it", g->unit);
+		fprintf(out,
+			"; no %s is left to send or receive anything else: only a message that is on its way already could end it",
+			g->unit);
 		fclose(out);
 	}
 	free(all);
@@ -169,7 +181,8 @@ static void look_at_few(struct graph *g, size_t first, size_t *which)
 	put_names(out, g, which, waiting, "and");
 	fprintf(out, " wait%s in %s", waiting == 1 ? "s" : "", p->event);
 	put_place(out, p);
-	fprintf(out, ", for whom is not known; %zu of %ld %s not wait: ", count - waiting, g->ranks, count - waiting == 1 ? "does" : "do");
+	fprintf(out, ", for whom is not known; %zu of %ld %s not wait: ", count - waiting, g->ranks,
+		count - waiting == 1 ? "does" : "do");
 	put_absents(out, g, p, which + waiting, count - waiting);
 	fclose(out);
 }

@@ -9,7 +9,7 @@
 #include "util/array.h"
 #include "waitgraph/private.h"
 
-#define NAMED_MOST 6       /* parties that one sentence names */
+#define NAMED_MOST 6 /* parties that one sentence names */
 #define LOCK_ROOM 24
 
 const char *finding_name(enum finding_kind kind)
@@ -42,7 +42,8 @@ static bool is_member(const struct party *p, long rank)
 /* Are both in the same operation of the same group? Where a group is not known they may be. */
 static bool same_operation(const struct party *a, const struct party *b)
 {
-	return a->waits && b->waits && a->gathers && b->gathers && !strcmp(a->meeting ?: a->event, b->meeting ?: b->event) &&
+	return a->waits && b->waits && a->gathers && b->gathers &&
+	       !strcmp(a->meeting ?: a->event, b->meeting ?: b->event) &&
 	       (!a->has_group || !b->has_group || a->group == b->group);
 }
 
@@ -66,7 +67,8 @@ static bool waits_for(const struct graph *g, const struct party *a, const struct
 		return false;
 	if (a->peer != WAITS_NOBODY)
 		return a->peer == b->rank;
-	return a->gathers && !a->barrier && a->rank >= 0 && b->rank != a->rank && is_member(a, b->rank) && !has_come(g, a, b->rank);
+	return a->gathers && !a->barrier && a->rank >= 0 && b->rank != a->rank && is_member(a, b->rank) &&
+	       !has_come(g, a, b->rank);
 }
 
 /* --- sentences ---------------------------------------------------------- */
@@ -100,7 +102,8 @@ void put_names(FILE *out, const struct graph *g, const size_t *which, size_t cou
 		fprintf(out, " %s %zu others", joined, count - named);
 }
 
-struct diagnosis *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count, size_t waiting)
+struct diagnosis *add_finding(struct graph *g, enum finding_kind kind, const size_t *which, size_t count,
+			      size_t waiting)
 {
 	struct findings *f = g->findings;
 	struct diagnosis *fresh;
@@ -171,8 +174,8 @@ static void tell_cycle(struct graph *g, const size_t *way, size_t length)
 }
 
 /*
- * Tries all ways from a party; a way that comes back to a party on it is a deadlock. Whoever is on a way to one waits for that one, so each deadlock is told
- * once.
+ * Tries all ways from a party; a way that comes back to a party on it is a deadlock. Whoever is on a way to one waits
+ * for that one, so each deadlock is told once.
  */
 static void follow(struct graph *g, size_t from)
 {
@@ -264,14 +267,15 @@ static bool may_have_come(const struct party *p)
 	return p->uncaught && !p->stopped;
 }
 
-/* Adds those who have not come, or those of whom that is not known, to a list that has `count`. How many it has then. */
+/* Adds those who have not come, or those of whom that is not known, to a list that has `count`. How many it has then.
+ */
 static size_t add_others(const struct graph *g, const struct party *p, bool unknown, size_t *which, size_t count)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		const struct party *other = &g->parties[i];
 
-		if (other->stands_for_rank && other->rank >= 0 && may_have_come(other) == unknown && is_member(p, other->rank) &&
-		    !has_come(g, p, other->rank))
+		if (other->stands_for_rank && other->rank >= 0 && may_have_come(other) == unknown &&
+		    is_member(p, other->rank) && !has_come(g, p, other->rank))
 			which[count++] = i;
 	}
 	return count;
@@ -287,8 +291,10 @@ void put_absents(FILE *out, const struct graph *g, const struct party *waiting, 
 		fprintf(out, "; and %zu others", count - NAMED_MOST);
 }
 
-/* One that waits for the rest of a meeting to which it came before: of several others, some may have come, too, and gone on. */
-static void put_who_has_not_come(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which, size_t count, size_t all)
+/* One that waits for the rest of a meeting to which it came before: of several others, some may have come, too, and
+ * gone on. */
+static void put_who_has_not_come(FILE *out, const struct graph *g, const struct party *waiting, const size_t *which,
+				 size_t count, size_t all)
 {
 	if (waiting->split && count > 1)
 		fprintf(out, "; of %zu others at least one has not come: ", count);
@@ -355,8 +361,8 @@ static void look_at_barrier(struct graph *g, size_t first, size_t *which, bool *
 	if (!out)
 		return;
 	put_names(out, g, which, come, "and");
-	fprintf(out, " wait%s in %s at barrier 0x%llx: %u of %u threads have come", come == 1 ? "s" : "", p->event, (unsigned long long)p->barrier,
-		p->come, p->of);
+	fprintf(out, " wait%s in %s at barrier 0x%llx: %u of %u threads have come", come == 1 ? "s" : "", p->event,
+		(unsigned long long)p->barrier, p->come, p->of);
 	fclose(out);
 }
 
@@ -367,7 +373,8 @@ static bool same_lock(const struct party *a, const struct party *b)
 	return a->lock_key || b->lock_key ? a->lock_key == b->lock_key : a->lock == b->lock;
 }
 
-/* Who waits for a thread or rank that does not wait itself. A message that is yet to be sent is no finding, if its sender is there. */
+/* Who waits for a thread or rank that does not wait itself. A message that is yet to be sent is no finding, if its
+ * sender is there. */
 static void look_at_target(struct graph *g, size_t target, size_t *which)
 {
 	const struct party *to = &g->parties[target], *first = NULL;
@@ -380,7 +387,8 @@ static void look_at_target(struct graph *g, size_t target, size_t *which)
 	for (size_t i = 0; i < g->count; i++) {
 		const struct party *p = &g->parties[i];
 
-		if ((p->holder || p->rank_holds || p->peer != WAITS_NOBODY) && waits_for(g, p, to) && (!first || same_lock(p, first))) {
+		if ((p->holder || p->rank_holds || p->peer != WAITS_NOBODY) && waits_for(g, p, to) &&
+		    (!first || same_lock(p, first))) {
 			first = first ?: p;
 			which[count++] = i;
 		}
@@ -397,7 +405,8 @@ static void look_at_target(struct graph *g, size_t target, size_t *which)
 	else if (first->joins)
 		fprintf(out, " wait%s in %s for the end of %s", count == 1 ? "s" : "", first->event, to->label);
 	else
-		fprintf(out, " wait%s for lock %s that %s holds", count == 1 ? "s" : "", lock_name(first, room), to->label);
+		fprintf(out, " wait%s for lock %s that %s holds", count == 1 ? "s" : "", lock_name(first, room),
+			to->label);
 	fputs(", which ", out);
 	if (to->left)
 		fputs("has left the program", out);
@@ -484,7 +493,9 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct diagnosis *x = a, *y = b;
 
-	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : x->nwaiting != y->nwaiting ? (x->nwaiting > y->nwaiting ? -1 : 1) : 0;
+	return x->kind != y->kind           ? (x->kind < y->kind ? -1 : 1)
+	       : x->nwaiting != y->nwaiting ? (x->nwaiting > y->nwaiting ? -1 : 1)
+					    : 0;
 }
 
 int waits_find(const struct party *parties, size_t count, const char *unit, long ranks, struct findings *findings)

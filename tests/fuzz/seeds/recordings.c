@@ -4,8 +4,9 @@
  *
  *   recordings FOLDER [FILE...]
  *
- * Of each recording, and of one of a job that never was (tests/unit/shared): FOLDER/recording/NAME as it is and NAME.flat with nothing
- * compressed, so that changes reach what the chunks hold; and FOLDER/tool_pipe/NAME.K, the frames that a tool of kind K is sent.
+ * Of each recording, and of one of a job that never was (tests/unit/shared): FOLDER/recording/NAME as it is and
+ * NAME.flat with nothing compressed, so that changes reach what the chunks hold; and FOLDER/tool_pipe/NAME.K, the
+ * frames that a tool of kind K is sent.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -27,7 +28,8 @@ static void give_up(const char *what)
 	exit(1);
 }
 
-static void write_file(const char *folder, const char *sub, const char *name, const char *suffix, const uint8_t *bytes, size_t size)
+static void write_file(const char *folder, const char *sub, const char *name, const char *suffix, const uint8_t *bytes,
+		       size_t size)
 {
 	char path[4096];
 	FILE *f;
@@ -62,7 +64,8 @@ static void write_flat(int fd, const char *folder, const char *name)
 		give_up(name);
 	buffer_put(&out, head, sizeof(head));
 	while (chunk.at < (uint64_t)st.st_size) {
-		if (chunk_read_head(fd, st.st_size, &chunk) || chunk_read_payload(packer, fd, &chunk, &stored, &decoded, &raw) ||
+		if (chunk_read_head(fd, st.st_size, &chunk) ||
+		    chunk_read_payload(packer, fd, &chunk, &stored, &decoded, &raw) ||
 		    chunk_append(packer, &out, chunk.type, raw, chunk.raw, false))
 			give_up(name);
 		chunk.at += CHUNK_HEAD + chunk.stored;

@@ -2,8 +2,9 @@
 /*
  * fuzz.h - what the fuzz targets share (docs/fuzzing.md).
  *
- * A target is one file of tests/fuzz: LLVMFuzzerTestOneInput() hands the input to the code of user/ that reads such things, in the way in which it comes
- * there. What a target must not do: keep anything from one input to the next, depend on the time, or touch other processes than its own.
+ * A target is one file of tests/fuzz: LLVMFuzzerTestOneInput() hands the input to the code of user/ that reads such
+ * things, in the way in which it comes there. What a target must not do: keep anything from one input to the next,
+ * depend on the time, or touch other processes than its own.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
@@ -21,7 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* For what cannot be, were the target and its machine in order: ends the target, as a finding. */
-#define must(condition) do { if (!(condition)) { perror(#condition); abort(); } } while (0)
+#define must(condition)                     \
+	do {                                \
+		if (!(condition)) {         \
+			perror(#condition); \
+			abort();            \
+		}                           \
+	} while (0)
 
 /* The input, taken from its beginning on. What is beyond its end is 0. */
 struct input {

@@ -28,7 +28,7 @@ struct ring_file {
 	int fd;
 	unsigned long *consumer, *producer;
 	unsigned long last; /* where the last record begins */
-	uint8_t *data;     /* twice in a row, as readers of ring buffers see it */
+	uint8_t *data;      /* twice in a row, as readers of ring buffers see it */
 };
 
 static struct ring_file files[FUZZ_RINGS + 1];

@@ -2,8 +2,9 @@
 /*
  * kernel.h - a capture session without a kernel: its rings are filled with what the target says.
  *
- * The kernel side's programs are opened and not loaded, which needs no privileges: each map's descriptor is -1, and what would be asked of the kernel fails
- * as it does for a map that is gone. The rings are memory files with the layout of BPF ring buffers.
+ * The kernel side's programs are opened and not loaded, which needs no privileges: each map's descriptor is -1, and
+ * what would be asked of the kernel fails as it does for a map that is gone. The rings are memory files with the layout
+ * of BPF ring buffers.
  */
 #ifndef TESTS_FUZZ_KERNEL_H
 #define TESTS_FUZZ_KERNEL_H
@@ -36,7 +37,8 @@ struct fuzz_session {
 void fuzz_session_open(struct fuzz_session *s, const struct capture_events *events);
 void fuzz_session_close(struct fuzz_session *s);
 
-/* A span, or a record of process life, made of the input: its process and thread are among a few, its probe mostly one of the plan's. Bytes used. */
+/* A span, or a record of process life, made of the input: its process and thread are among a few, its probe mostly one
+ * of the plan's. Bytes used. */
 size_t fuzz_span(struct input *in, struct gb_span *span);
 size_t fuzz_life(struct input *in, struct gb_life *life);
 

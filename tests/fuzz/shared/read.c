@@ -18,7 +18,8 @@ static void mend(uint8_t *data, size_t size)
 		uLong crc;
 
 		if (stored > size - at - CHUNK_HEAD)
-			put_u32(head + 8, stored = (uint32_t)(size - at - CHUNK_HEAD)); /* the last one: up to the end */
+			put_u32(head + 8,
+				stored = (uint32_t)(size - at - CHUNK_HEAD)); /* the last one: up to the end */
 		crc = crc32(crc32(0, head, 16), head + CHUNK_HEAD, stored);
 		put_u32(head + 16, (uint32_t)crc);
 		at += CHUNK_HEAD + stored;

@@ -23,13 +23,12 @@ const char message_model[] =
 	"WAIT wait int Wait(Request *r @request(*), Comm *c @comm(id))\n"
 	"BCAST collective int Bcast(int n @count, Type t @type)\n";
 
-const char task_model[] =
-	"model t\nlanguage T\nlibrary libt.so\n"
-	"arch.type = +8 ptr +0 u32\n"
-	"CPU task opens void {,x}begin(struct arch *a @only(type == 0), int w @worker)\n"
-	"DONE test void other(void)\n"
-	"GPU task opens void {,x}begin(struct arch *a @only(type != 0), int w @worker)\n"
-	"CPU task closes void end(struct arch *a, int w)\n";
+const char task_model[] = "model t\nlanguage T\nlibrary libt.so\n"
+			  "arch.type = +8 ptr +0 u32\n"
+			  "CPU task opens void {,x}begin(struct arch *a @only(type == 0), int w @worker)\n"
+			  "DONE test void other(void)\n"
+			  "GPU task opens void {,x}begin(struct arch *a @only(type != 0), int w @worker)\n"
+			  "CPU task closes void end(struct arch *a, int w)\n";
 
 /* --- reading ------------------------------------------------------------------- */
 
@@ -98,13 +97,20 @@ void complains(const char *line, const char *place, const char *expected)
 static uint64_t extend(uint64_t word, uint8_t width)
 {
 	switch (width) {
-	case GB_U8: return (uint8_t)word;
-	case GB_S8: return (int64_t)(int8_t)word;
-	case GB_U16: return (uint16_t)word;
-	case GB_S16: return (int64_t)(int16_t)word;
-	case GB_U32: return (uint32_t)word;
-	case GB_S32: return (int64_t)(int32_t)word;
-	default: return word;
+	case GB_U8:
+		return (uint8_t)word;
+	case GB_S8:
+		return (int64_t)(int8_t)word;
+	case GB_U16:
+		return (uint16_t)word;
+	case GB_S16:
+		return (int64_t)(int16_t)word;
+	case GB_U32:
+		return (uint32_t)word;
+	case GB_S32:
+		return (int64_t)(int32_t)word;
+	default:
+		return word;
 	}
 }
 
@@ -126,7 +132,12 @@ static void run_op(struct seen *s, const struct gb_op *op, const struct call *ca
 	if (op->kind == GB_OP_STACK_WORDS) {
 		assert_true(op->source <= GB_STACK_WORDS && op->slot <= GB_SLOTS - GB_STACK_WORDS);
 		for (int i = 0; i < op->source; i++)
-			run_op(s, &(struct gb_op){ .kind = GB_OP_STACK, .slot = op->slot + i, .width = GB_U64, .offset = op->offset + 8 * i }, call);
+			run_op(s,
+			       &(struct gb_op){ .kind = GB_OP_STACK,
+						.slot = op->slot + i,
+						.width = GB_U64,
+						.offset = op->offset + 8 * i },
+			       call);
 		return;
 	}
 	uint64_t word = 0, from = s->words[op->source];
@@ -134,13 +145,26 @@ static void run_op(struct seen *s, const struct gb_op *op, const struct call *ca
 
 	assert_true(op->slot < GB_SLOTS && op->source < GB_SLOTS);
 	switch (op->kind) {
-	case GB_OP_STACK: ok = load(ADDRESS(call->stack) + op->offset, op->width, &word); break;
-	case GB_OP_COPY: word = from; break;
-	case GB_OP_LOAD: ok = !(s->unread >> op->source & 1) && load(from + op->offset, op->width, &word); break;
-	case GB_OP_RESULT: word = extend(call->result, op->width); break;
-	case GB_OP_RESULT2: word = extend(call->result2, op->width); break;
-	case GB_OP_DECODE: word = 1000 + op->offset; break;
-	default: fail_msg("op %u", op->kind);
+	case GB_OP_STACK:
+		ok = load(ADDRESS(call->stack) + op->offset, op->width, &word);
+		break;
+	case GB_OP_COPY:
+		word = from;
+		break;
+	case GB_OP_LOAD:
+		ok = !(s->unread >> op->source & 1) && load(from + op->offset, op->width, &word);
+		break;
+	case GB_OP_RESULT:
+		word = extend(call->result, op->width);
+		break;
+	case GB_OP_RESULT2:
+		word = extend(call->result2, op->width);
+		break;
+	case GB_OP_DECODE:
+		word = 1000 + op->offset;
+		break;
+	default:
+		fail_msg("op %u", op->kind);
 	}
 	s->words[op->slot] = word;
 	s->unread = ok ? s->unread & ~(1u << op->slot) : s->unread | 1u << op->slot;

@@ -35,7 +35,7 @@ void complains(const char *line, const char *place, const char *expected);
 
 struct call {
 	uint64_t registers[6];
-	uint64_t stack[16];      /* [0] is the return address */
+	uint64_t stack[16]; /* [0] is the return address */
 	uint64_t result, result2;
 	void (*during)(void *context); /* what the function does to memory */
 	void *context;

@@ -83,8 +83,16 @@ void define(struct definitions *d)
 	for (i = 0; i < 3; i++) {
 		definitions_add_sum(d);
 		d->sums[i] = (struct def_sum){
-			.thread = i, .probe = PROBES - 1, .lost = 5, .summed = 2, .skipped = 100, .timed = 7, .total = 700, .min = 3,
-			.max = 600, .bucket = { [1] = 1, [6] = 5, [20] = 1 },
+			.thread = i,
+			.probe = PROBES - 1,
+			.lost = 5,
+			.summed = 2,
+			.skipped = 100,
+			.timed = 7,
+			.total = 700,
+			.min = 3,
+			.max = 600,
+			.bucket = { [1] = 1, [6] = 5, [20] = 1 },
 		};
 	}
 }
