@@ -126,7 +126,7 @@ $(BUILD)/tests/compose: tests/compose.c $(LIBRARY)
 
 # What needs neither root nor a kernel: the unit tests, and the tests on recordings, models and documents.
 check: all unit
-	$(Q)GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files tests
+	$(Q)ASAN_OPTIONS=handle_segv=0:handle_abort=0 GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files tests
 
 lint:
 	$(Q)scripts/lint

@@ -76,12 +76,12 @@ extern "C" {
 	0x04000000u /* void *dst, shared const void *src, size_t n, const char *c_type, const char *c_name */
 #define PUPC_STRICT_GET_END                                                                                     \
 	0x04000001u /* void *dst, shared const void *src, size_t n, int relaxed, const char *c_type, const char \
-		       *c_name */
+		     *c_name */
 #define PUPC_RELAXED_GET_START \
 	0x04000002u /* void *dst, shared const void *src, size_t n, const char *c_type, const char *c_name */
 #define PUPC_RELAXED_GET_END                                                                                    \
 	0x04000003u /* void *dst, shared const void *src, size_t n, int relaxed, const char *c_type, const char \
-		       *c_name */
+		     *c_name */
 #define PUPC_STRICT_PUT_START \
 	0x04000100u /* shared const void *dst, void *src, size_t n, const char *c_type, const char *c_name */
 #define PUPC_STRICT_PUT_END \

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meaning/value.h"
 #include "model/model.h"
 #include "recording/communicators.h"
 #include "recording/recording.h"
@@ -87,6 +88,7 @@ static uint32_t probe_of(const char *symbol)
 	if (index >= MOST || model_function_capture(function, soname_of(function->model->name), &capture))
 		fail("too many functions");
 	slots[index] = capture.program.slots;
+	value_free(&capture.only);
 	d.probes[index] = (struct def_probe){
 		.event = copy(function->event),
 		.number = function->number,

@@ -13,7 +13,6 @@ import gaspbpf
 import toolkit
 import truth
 
-pytestmark = pytest.mark.files
 
 COMPOSE = gaspbpf.BUILD / "tests" / "compose"
 
@@ -84,6 +83,7 @@ LATE_SENDER = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 130, 0) + "".join
     call(rank + 1, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": rank}) for rank, (start, end) in enumerate([(200, 300), (280, 310)]))
 
 
+@pytest.mark.files
 def test_ideal_network_by_hand(tmp_path):
     """Nothing in the library takes time; a receive ends when it is sent, a barrier when the last has come."""
     report, after = simulate(compose(tmp_path / "run.gasp", LATE_SENDER), "ideal")
@@ -101,12 +101,14 @@ def test_ideal_network_by_hand(tmp_path):
     assert report["after"]["transfer"] == pytest.approx(1)
 
 
+@pytest.mark.files
 def test_nothing_changes_where_nothing_is_changed(tmp_path):
     report, after = simulate(compose(tmp_path / "run.gasp", LATE_SENDER), "same")
     assert lines(after) == lines(tmp_path / "run.gasp")
     assert report["before"] == report["after"]
 
 
+@pytest.mark.files
 def test_machine_model_by_hand(tmp_path):
     """1000 bytes at 1 byte a ns and 50 ns of latency: eager, the sender goes on; beyond the threshold both meet."""
     text = ranks(2) + send(1, 100, 120, 1, count=1000) + receive(2, 60, 140, 0) + send(2, 200, 300, 0, tag=1, count=10) + receive(1, 150, 320, 1, tag=1)
@@ -120,6 +122,7 @@ def test_machine_model_by_hand(tmp_path):
     assert times(after) == {1: [(0, 0), (180, 180), (240, 1410)], 2: [(0, 0), (100, 1230), (1350, 1350)]}
 
 
+@pytest.mark.files
 def test_messages_wait_for_a_bus(tmp_path):
     """Two messages of 100 ns at the same time: with one bus the second comes 100 ns later."""
     text = ranks(4) + send(1, 20, 30, 2, count=100) + send(2, 20, 30, 3, count=100) + receive(3, 20, 200, 0) + receive(4, 20, 200, 1)
@@ -131,12 +134,14 @@ def test_messages_wait_for_a_bus(tmp_path):
     assert ends == {0: [110, 110], 1: [110, 210], 2: [110, 110]}
 
 
+@pytest.mark.files
 def test_synchronous_send_and_late_receiver(tmp_path):
     text = ranks(2) + send(1, 20, 220, 1, symbol="MPI_Ssend") + receive(2, 200, 215, 0)
     _, after = simulate(compose(tmp_path / "run.gasp", text), "ideal")
     assert times(after) == {1: [(0, 0), (10, 190)], 2: [(0, 0), (190, 190)]}
 
 
+@pytest.mark.files
 def test_sendrecv_meets_sendrecv(tmp_path):
     def exchange(tid, start, end, other):
         return call(tid, start, end, "MPI_Sendrecv", dest=other, sendtag=3, source=other, recvtag=3, sendcount=1, sendtype=1,
@@ -146,6 +151,7 @@ def test_sendrecv_meets_sendrecv(tmp_path):
     assert times(after) == {1: [(0, 0), (40, 90)], 2: [(0, 0), (90, 90)]}
 
 
+@pytest.mark.files
 def test_requests_and_wildcards(tmp_path):
     """Irecv from anybody, told by the status of its wait; Waitall for two; one more Irecv for the third message of the same channel."""
     any_source = -1
@@ -162,6 +168,7 @@ def test_requests_and_wildcards(tmp_path):
                             2: [(0, 0), (90, 90), (280, 280)], 3: [(0, 0), (50, 50)]}
 
 
+@pytest.mark.files
 def test_root_of_a_collective_operation(tmp_path):
     """A broadcast's root does not wait, and nobody waits for more than the root; a reduction's root waits for all."""
     def collective(symbol, spans, **values):
@@ -171,6 +178,7 @@ def test_root_of_a_collective_operation(tmp_path):
     assert times(after) == {1: [(0, 0), (10, 90), (170, 170)], 2: [(0, 0), (90, 90), (200, 380)], 3: [(0, 0), (140, 140), (380, 380)]}
 
 
+@pytest.mark.files
 def test_locks(tmp_path):
     """Two threads and a lock: without it none waits; with less work before, the one who waits gets it as much earlier."""
     text = ("process 1 -1\nthread 1 2\n"
@@ -186,12 +194,14 @@ def test_locks(tmp_path):
     assert times(after) == {1: [(100, 100), (200, 200)], 2: [(120, 200), (215, 215)]}
 
 
+@pytest.mark.files
 def test_one_function_faster(tmp_path):
     text = ("process 1 -1\n" + call(1, 100, 300, "work", step=1) + call(1, 400, 500, "other") + call(1, 600, 700, "work", step=2))
     _, after = simulate(compose(tmp_path / "run.gasp", text), "same", "cpu=2", "function=GASP_PROGRAM_WORK")
     assert times(after) == {1: [(100, 200), (300, 400), (500, 550)]}
 
 
+@pytest.mark.files
 def test_calls_inside_keep_their_place(tmp_path):
     """What an operation contains is scaled with it; what contains operations goes around them."""
     text = ranks(2) + (send(1, 110, 120, 1) + call(1, 100, 200, "work") + receive(2, 20, 320, 0)).replace("\n", "\n")
@@ -201,6 +211,7 @@ def test_calls_inside_keep_their_place(tmp_path):
 
 # --- what does not fit --------------------------------------------------------------
 
+@pytest.mark.files
 def test_received_before_it_was_sent(tmp_path):
     """Both sides were seen from the start, so their clocks differ: the message is marked, and the run goes on."""
     text = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 60, 0)
@@ -212,6 +223,7 @@ def test_received_before_it_was_sent(tmp_path):
     assert "p2p 0->1 tag=0 size=1 backwards=1 send=100 recv=50-60" in told
 
 
+@pytest.mark.files
 def test_joined_late(tmp_path):
     """The first receive is of a message that was sent before anybody looked, the first barrier of rank 0 one that rank 1 had left."""
     barrier = "MPI_Barrier"
@@ -228,6 +240,7 @@ def test_joined_late(tmp_path):
 
 
 @pytest.mark.parametrize("which", [0, 17, 39])
+@pytest.mark.files
 def test_a_barrier_whose_end_was_not_seen_is_one_all_the_same(tmp_path, which):
     """Else each one after it would be taken for the one before: nothing fits, or what does not belong together. Who is late changes each time."""
     text = "process 100 -1\nthread 100 101\n"
@@ -256,6 +269,7 @@ def halves(rounds, told):
 
 
 @pytest.mark.parametrize("told", [[(1, 0)], [(2, 2)], [(1, 0), (3, 2)], [(0, 0), (1, 0), (1, 2), (3, 1)], [(r, k) for r in range(4) for k in range(3)]])
+@pytest.mark.files
 def test_communicators_that_only_some_could_tell(tmp_path, told):
     """Who is in a short-lived communicator is known of some of its rounds only: its operations are the same round's nevertheless."""
     recording = compose(tmp_path / "run.gasp", halves(4, told))
@@ -268,6 +282,7 @@ def test_communicators_that_only_some_could_tell(tmp_path, told):
     assert ends[1] == ends[3] and ends[2] == [start for start, _ in times(after)[2][1:]]
 
 
+@pytest.mark.files
 def test_communicators_that_nobody_could_tell(tmp_path):
     """Two ranks say that they are the first of number 4: whose operations are whose is not guessed."""
     recording = compose(tmp_path / "run.gasp", halves(4, []))
@@ -276,6 +291,7 @@ def test_communicators_that_nobody_could_tell(tmp_path):
     assert (report["collectives"], report["incomplete_collectives"], report["given_up"]) == (0, 12, 0)
 
 
+@pytest.mark.files
 def test_members_that_are_not_in_the_recording(tmp_path):
     """Two of three ranks were recorded: their operation with the third is left as it was, whether its size is told or seen by their ranks."""
     for comms, second in (("comm 1 64 0 9 0 1 2\n", 1), ("", 2)):
@@ -287,6 +303,7 @@ def test_members_that_are_not_in_the_recording(tmp_path):
         assert times(after) == {1: [(0, 0), (90, 290)], 2: [(0, 0), (190, 290)]}
 
 
+@pytest.mark.files
 def test_partner_that_is_not_there(tmp_path):
     """A receive from a rank that was not recorded, and a send to it, are left as they are, also on the ideal network."""
     text = ranks(1) + receive(1, 50, 150, 5) + send(1, 200, 220, 5)
@@ -405,6 +422,7 @@ def written(program, spans):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.files
 def test_random_programs(tmp_path, seed):
     """The ideal network, and a CPU twice as fast, of random programs: each time of each call as the simple simulator has it."""
     generator = random.Random(seed)
@@ -487,6 +505,7 @@ def test_example_on_a_real_job(mpi_recording, tmp_path):
 
 # --- plug-ins -----------------------------------------------------------------------------
 
+@pytest.mark.files
 def test_cplusplus_class_is_told_everything(tmp_path):
     """The framework's own class: setup, tables, predicates, every callback with its times; and no privileges are left."""
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
@@ -505,6 +524,7 @@ def test_cplusplus_class_is_told_everything(tmp_path):
     assert {int(status[name], 16) for name in status if name.startswith("Cap")} == {0}
 
 
+@pytest.mark.files
 def test_simulator_by_the_document_alone(tmp_path):
     """The document's types, its create() and destroy(): compiled as they stand."""
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
@@ -525,6 +545,7 @@ def test_simulator_by_the_document_alone(tmp_path):
     ("early", "ProcessFunctionEvent: it set an end before the start"),
     ("constant", "ProcessFunctionEvent: it changed what is constant"),
 ])
+@pytest.mark.files
 def test_faulty_plugin(tmp_path, fault, says):
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
     library = toolkit.build(tmp_path, "cpf_wrong.c")
@@ -534,6 +555,7 @@ def test_faulty_plugin(tmp_path, fault, says):
     assert not (tmp_path / "after.gasp").exists()
 
 
+@pytest.mark.files
 def test_interrupt_ends_a_plugin_that_hangs(tmp_path):
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
     library = toolkit.build(tmp_path, "cpf_wrong.c")
@@ -561,6 +583,7 @@ def test_interrupt_ends_a_plugin_that_hangs(tmp_path):
     (["--plugin", "ideal", "-o", "x.json"], "its name ends in .gasp"),
     ([], "--plugin ideal"),
 ])
+@pytest.mark.files
 def test_wrong_command_lines(tmp_path, arguments, says):
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
     result = gaspbpf.run("simulate", recording, *arguments, cwd=tmp_path)
@@ -590,6 +613,7 @@ int main(void)
 """
 
 
+@pytest.mark.files
 def test_teams_at_the_same_time_have_nothing_to_do_with_each_other(tmp_path):
     """Two threads of a process, each with a team of its own: 20 barriers of two threads each, and what is ideal is not slower than what was."""
     source = tmp_path / "teams.c"

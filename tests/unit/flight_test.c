@@ -123,7 +123,12 @@ static int meet_gap(void *context, const struct definitions *d, const struct gap
 {
 	struct expected *e = context;
 
-	assert_memory_equal(gap, &e->gaps[e->gaps_met++], sizeof(*gap));
+	const struct gap *wanted = &e->gaps[e->gaps_met++];
+
+	assert_int_equal(gap->thread, wanted->thread);
+	assert_int_equal(gap->count, wanted->count);
+	assert_int_equal(gap->after, wanted->after);
+	assert_int_equal(gap->before, wanted->before);
 	return 0;
 }
 

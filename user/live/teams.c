@@ -20,9 +20,10 @@
 #include "live/private.h"
 #include "util/array.h"
 
-#define MEETINGS_MOST 65536 /* of one team that wait to be judged; then whoever has come to none of them is no member \
-			     */
-#define TEAMS_MOST 4096     /* teams without members are forgotten from here on */
+#define MEETINGS_MOST                                                                                             \
+	65536           /* of one team that wait to be judged; then whoever has come to none of them is no member \
+			 */
+#define TEAMS_MOST 4096 /* teams without members are forgotten from here on */
 
 struct team_key {
 	uint64_t object;

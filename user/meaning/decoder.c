@@ -16,8 +16,9 @@
 
 #define PHASE_BITS 20 /* as GNU UPC and Berkeley UPC are configured where nobody says otherwise */
 #define THREAD_BITS 10
-#define OFFSET_BITS 48 /* of the address that goes into the number of a 16-byte pointer: below that, addresses differ \
-			*/
+#define OFFSET_BITS                                                                                       \
+	48 /* of the address that goes into the number of a 16-byte pointer: below that, addresses differ \
+	    */
 
 static const struct layout_decoder decoders[] = {
 	{ "gfc_bytes", GB_DECODE_GFC_BYTES, 1, false, false },

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,9 +107,10 @@ const char *fuzz_data(const char *name)
 const struct model_set *fuzz_models(void)
 {
 	static struct model_set *models;
+	const char *folder = getenv("GASPBPF_MODELS");
 
 	if (!models)
-		must(!models_load_folder(&models, fuzz_data("../../models")));
+		must(!models_load_folder(&models, folder ? folder : fuzz_data("../../models")));
 	return models;
 }
 
