@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -410,12 +411,38 @@ static void what_a_span_costs(void **state)
 	free(spans);
 }
 
+/* What they are said to take is what malloc() has given, more or less: a monitor forgets by that. */
+static void the_memory_of_definitions(void **state)
+{
+	size_t before = mallinfo2().uordblks, taken;
+	struct definitions d = { 0 };
+
+	if (!before)
+		skip(); /* this malloc() does not tell */
+	random_state = 99;
+	for (int i = 0; i < 20000; i++) {
+		uint32_t process = definitions_add_process(&d), thread = definitions_add_thread(&d);
+
+		d.processes[process] = (struct def_process){ .pid = i,
+							     .rank = -1,
+							     .name = text("job-%d", i),
+							     .command = text("%0*d", (int)(20 + below(1200)), i) };
+		d.threads[thread] = (struct def_thread){ .process = process, .tid = i, .name = text("worker-%d", i) };
+	}
+	taken = mallinfo2().uordblks - before;
+	assert_in_range(definitions_bytes(&d), taken * 3 / 4, taken * 5 / 4);
+	assert_true(taken > 15000000);
+	definitions_free(&d);
+	assert_int_equal(definitions_bytes(&d), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans_come_back_as_they_were),
 		cmocka_unit_test(definitions_come_back_as_they_ended),
 		cmocka_unit_test(late_spans_are_known_beforehand),
+		cmocka_unit_test(the_memory_of_definitions),
 		cmocka_unit_test(what_was_flushed_survives_a_kill),
 		cmocka_unit_test(a_full_disk_costs_only_what_did_not_fit),
 		cmocka_unit_test(a_disk_that_has_room_again),

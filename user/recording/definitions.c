@@ -197,6 +197,8 @@ enum {
 	KIND_WINDOW
 };
 
+#define ENTRIES_SAMPLED 200
+
 /* --- memory ------------------------------------------------------------ */
 
 /* The member of struct definitions, or of an entry, at an offset; as bytes, for the array pointers have many types. */
@@ -362,12 +364,37 @@ void definitions_free(struct definitions *d)
 	*d = (struct definitions){ 0 };
 }
 
+/* What malloc() takes for a text. */
+static uint64_t text_bytes(const char *text)
+{
+	return text ? (strlen(text) + 1 + sizeof(size_t) + 15) / 16 * 16 : 0;
+}
+
+/* Of one kind, from some of its entries. */
+static uint64_t texts_bytes(const struct kind *kind, const struct definitions *d)
+{
+	size_t count = kind_count(kind, d), step = count / ENTRIES_SAMPLED + 1, sampled = 0;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i += step, sampled++) {
+		for (const struct field *field = kind->fields; field->type; field++) {
+			const char *text;
+
+			if (field->type != FIELD_STRING)
+				continue;
+			LOAD(kind_entry(kind, d, i), field->offset, text);
+			bytes += text_bytes(text);
+		}
+	}
+	return sampled ? bytes * count / sampled : 0;
+}
+
 uint64_t definitions_bytes(const struct definitions *d)
 {
 	uint64_t bytes = 0;
 
 	for (unsigned k = 0; k < KINDS; k++)
-		bytes += kind_count(&kinds[k], d) * kinds[k].size;
+		bytes += kind_count(&kinds[k], d) * kinds[k].size + texts_bytes(&kinds[k], d);
 	return bytes;
 }
 

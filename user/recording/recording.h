@@ -302,7 +302,7 @@ uint32_t definitions_add_comm(struct definitions *d);
 uint32_t definitions_add_text(struct definitions *d);
 uint32_t definitions_add_window(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
-/* The memory of the entries, without that of their texts. */
+/* The memory that they take, texts included: these are estimated from some of them, so that it may be asked often. */
 uint64_t definitions_bytes(const struct definitions *d);
 
 /* Texts by address, found fast: user/recording/texts.c. */
