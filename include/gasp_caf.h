@@ -26,7 +26,8 @@
  * Atomic: (none) */
 #define GASP_CAF_FAIL_IMAGE 0x3004u
 
-/* a coarray, lock or event comes to be: size in bytes of types 0, 1 and 8, else a number of locks (2, 3), critical sections (4) or events (5, 6)
+/* a coarray, lock or event comes to be: size in bytes of types 0, 1 and 8, else a number of locks (2, 3), critical
+ *   sections (4) or events (5, 6)
  * Start: size_t size, int type
  * End: size_t size, int type, void *token, int stat */
 #define GASP_CAF_REGISTER 0x3005u
@@ -47,8 +48,10 @@
 #define GASP_CAF_PUT 0x3008u
 
 /* from one image to another
- * Start: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image, size_t nbytes
- * End: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image, size_t nbytes, int stat */
+ * Start: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image,
+ *   size_t nbytes
+ * End: void *dst_token, size_t dst_offset, int dst_image, void *src_token, size_t src_offset, int src_image, size_t
+ *   nbytes, int stat */
 #define GASP_CAF_COPY 0x3009u
 
 /* whether a component of another image is allocated

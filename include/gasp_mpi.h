@@ -36,49 +36,59 @@
 #define GASP_MPI_PCONTROL 0x1006u
 
 /* MPI_Send()
- * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id */
+ * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t
+ *   comm_id */
 #define GASP_MPI_SEND 0x1007u
 
 /* MPI_Bsend()
- * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id */
+ * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t
+ *   comm_id */
 #define GASP_MPI_BSEND 0x1008u
 
 /* MPI_Ssend()
- * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id */
+ * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t
+ *   comm_id */
 #define GASP_MPI_SSEND 0x1009u
 
 /* MPI_Rsend()
- * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id */
+ * Start, End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t
+ *   comm_id */
 #define GASP_MPI_RSEND 0x100au
 
 /* MPI_Isend()
  * Start: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_ISEND 0x100bu
 
 /* MPI_Ibsend()
  * Start: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_IBSEND 0x100cu
 
 /* MPI_Issend()
  * Start: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_ISSEND 0x100du
 
 /* MPI_Irsend()
  * Start: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, size_t datatype_size, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_IRSEND 0x100eu
 
 /* MPI_Recv()
  * Start: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id
- * End: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id, size_t bytes */
+ * End: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id, size_t
+ *   bytes */
 #define GASP_MPI_RECV 0x100fu
 
 /* MPI_Irecv()
  * Start: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id
- * End: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: void *buf, int64_t count, size_t datatype_size, int source, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_IRECV 0x1010u
 
 /* MPI_Mrecv()
@@ -92,23 +102,31 @@
 #define GASP_MPI_IMRECV 0x1012u
 
 /* MPI_Sendrecv()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id, size_t bytes */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id, size_t bytes */
 #define GASP_MPI_SENDRECV 0x1013u
 
 /* MPI_Isendrecv()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, int dest, int sendtag, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int source, int recvtag, uint64_t comm, uint32_t comm_id, uint64_t request */
 #define GASP_MPI_ISENDRECV 0x1014u
 
 /* MPI_Sendrecv_replace()
- * Start: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t comm, uint32_t comm_id
- * End: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t comm, uint32_t comm_id, size_t bytes */
+ * Start: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t
+ *   comm, uint32_t comm_id
+ * End: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t
+ *   comm, uint32_t comm_id, size_t bytes */
 #define GASP_MPI_SENDRECV_REPLACE 0x1015u
 
 /* MPI_Isendrecv_replace()
- * Start: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t comm, uint32_t comm_id
- * End: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * Start: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t
+ *   comm, uint32_t comm_id
+ * End: void *buf, int64_t count, size_t datatype_size, int dest, int sendtag, int source, int recvtag, uint64_t
+ *   comm, uint32_t comm_id, uint64_t request */
 #define GASP_MPI_ISENDRECV_REPLACE 0x1016u
 
 /* MPI_Probe()
@@ -146,17 +164,24 @@
 #define GASP_MPI_WAIT 0x101du
 
 /* MPI_Waitall()
- * Start, End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses */
+ * Start, End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses */
 #define GASP_MPI_WAITALL 0x101eu
 
 /* MPI_Waitany()
- * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7
- * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int index, int source, int tag, size_t bytes */
+ * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7
+ * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int index, int source, int tag, size_t
+ *   bytes */
 #define GASP_MPI_WAITANY 0x101fu
 
 /* MPI_Waitsome()
- * Start: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
- * End: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int outcount, int index_0, int index_1, int index_2, int index_3, int index_4, int index_5, int index_6, int index_7, void *array_of_statuses */
+ * Start: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
+ * End: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int outcount, int index_0, int index_1,
+ *   int index_2, int index_3, int index_4, int index_5, int index_6, int index_7, void *array_of_statuses */
 #define GASP_MPI_WAITSOME 0x1020u
 
 /* MPI_Test()
@@ -165,18 +190,26 @@
 #define GASP_MPI_TEST 0x1021u
 
 /* MPI_Testall()
- * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
- * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int flag, void *array_of_statuses */
+ * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
+ * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int flag, void *array_of_statuses */
 #define GASP_MPI_TESTALL 0x1022u
 
 /* MPI_Testany()
- * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7
- * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int index, int flag, int source, int tag, size_t bytes */
+ * Start: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7
+ * End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int index, int flag, int source, int tag,
+ *   size_t bytes */
 #define GASP_MPI_TESTANY 0x1023u
 
 /* MPI_Testsome()
- * Start: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
- * End: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int outcount, int index_0, int index_1, int index_2, int index_3, int index_4, int index_5, int index_6, int index_7, void *array_of_statuses */
+ * Start: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, void *array_of_statuses
+ * End: int incount, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7, int outcount, int index_0, int index_1,
+ *   int index_2, int index_3, int index_4, int index_5, int index_6, int index_7, void *array_of_statuses */
 #define GASP_MPI_TESTSOME 0x1024u
 
 /* MPI_Request_get_status()
@@ -194,37 +227,46 @@
 
 /* MPI_Send_init()
  * Start: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_SEND_INIT 0x1028u
 
 /* MPI_Bsend_init()
  * Start: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_BSEND_INIT 0x1029u
 
 /* MPI_Ssend_init()
  * Start: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_SSEND_INIT 0x102au
 
 /* MPI_Rsend_init()
  * Start: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id
- * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: const void *buf, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id,
+ *   uint64_t request */
 #define GASP_MPI_RSEND_INIT 0x102bu
 
 /* MPI_Recv_init()
  * Start: void *buf, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t comm_id
- * End: void *buf, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t comm_id, uint64_t request */
+ * End: void *buf, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t comm_id, uint64_t
+ *   request */
 #define GASP_MPI_RECV_INIT 0x102cu
 
 /* MPI_Psend_init()
- * Start: const void *buf, int partitions, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t info
- * End: const void *buf, int partitions, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t comm_id, uint64_t info, uint64_t request */
+ * Start: const void *buf, int partitions, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm,
+ *   uint32_t comm_id, uint64_t info
+ * End: const void *buf, int partitions, int64_t count, uint64_t datatype, int dest, int tag, uint64_t comm, uint32_t
+ *   comm_id, uint64_t info, uint64_t request */
 #define GASP_MPI_PSEND_INIT 0x102du
 
 /* MPI_Precv_init()
- * Start: void *buf, int partitions, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t comm_id, uint64_t info
- * End: void *buf, int partitions, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t comm_id, uint64_t info, uint64_t request */
+ * Start: void *buf, int partitions, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t
+ *   comm_id, uint64_t info
+ * End: void *buf, int partitions, int64_t count, uint64_t datatype, int source, int tag, uint64_t comm, uint32_t
+ *   comm_id, uint64_t info, uint64_t request */
 #define GASP_MPI_PRECV_INIT 0x102eu
 
 /* MPI_Barrier_init()
@@ -233,108 +275,160 @@
 #define GASP_MPI_BARRIER_INIT 0x102fu
 
 /* MPI_Bcast_init()
- * Start: void *buffer, int64_t count, uint64_t datatype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: void *buffer, int64_t count, uint64_t datatype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: void *buffer, int64_t count, uint64_t datatype, int root, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info
+ * End: void *buffer, int64_t count, uint64_t datatype, int root, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info, uint64_t request */
 #define GASP_MPI_BCAST_INIT 0x1030u
 
 /* MPI_Reduce_init()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, int root, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, int root, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_REDUCE_INIT 0x1031u
 
 /* MPI_Allreduce_init()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_ALLREDUCE_INIT 0x1032u
 
 /* MPI_Scan_init()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_SCAN_INIT 0x1033u
 
 /* MPI_Exscan_init()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, int64_t count, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_EXSCAN_INIT 0x1034u
 
 /* MPI_Gather_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_GATHER_INIT 0x1035u
 
 /* MPI_Gatherv_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void
+ *   *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t
+ *   request */
 #define GASP_MPI_GATHERV_INIT 0x1036u
 
 /* MPI_Scatter_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_SCATTER_INIT 0x1037u
 
 /* MPI_Scatterv_init()
- * Start: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t
+ *   recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t
+ *   recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t
+ *   request */
 #define GASP_MPI_SCATTERV_INIT 0x1038u
 
 /* MPI_Allgather_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_ALLGATHER_INIT 0x1039u
 
 /* MPI_Allgatherv_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void
+ *   *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_ALLGATHERV_INIT 0x103au
 
 /* MPI_Alltoall_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_ALLTOALL_INIT 0x103bu
 
 /* MPI_Alltoallv_init()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info, uint64_t request */
 #define GASP_MPI_ALLTOALLV_INIT 0x103cu
 
 /* MPI_Alltoallw_init()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int
+ *   comm_rank, uint64_t info
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info, uint64_t request */
 #define GASP_MPI_ALLTOALLW_INIT 0x103du
 
 /* MPI_Reduce_scatter_init()
- * Start: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_REDUCE_SCATTER_INIT 0x103eu
 
 /* MPI_Reduce_scatter_block_init()
- * Start: const void *sendbuf, void *recvbuf, int64_t recvcount, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, void *recvbuf, int64_t recvcount, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t recvcount, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, void *recvbuf, int64_t recvcount, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_REDUCE_SCATTER_BLOCK_INIT 0x103fu
 
 /* MPI_Neighbor_allgather_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_NEIGHBOR_ALLGATHER_INIT 0x1040u
 
 /* MPI_Neighbor_allgatherv_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void
+ *   *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_NEIGHBOR_ALLGATHERV_INIT 0x1041u
 
 /* MPI_Neighbor_alltoall_init()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
 #define GASP_MPI_NEIGHBOR_ALLTOALL_INIT 0x1042u
 
 /* MPI_Neighbor_alltoallv_init()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info, uint64_t request */
 #define GASP_MPI_NEIGHBOR_ALLTOALLV_INIT 0x1043u
 
 /* MPI_Neighbor_alltoallw_init()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t info, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int
+ *   comm_rank, uint64_t info
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t info, uint64_t request */
 #define GASP_MPI_NEIGHBOR_ALLTOALLW_INIT 0x1044u
 
 /* MPI_Start()
@@ -342,7 +436,8 @@
 #define GASP_MPI_START 0x1045u
 
 /* MPI_Startall()
- * Start, End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7 */
+ * Start, End: int count, uint64_t request_0, uint64_t request_1, uint64_t request_2, uint64_t request_3, uint64_t
+ *   request_4, uint64_t request_5, uint64_t request_6, uint64_t request_7 */
 #define GASP_MPI_STARTALL 0x1046u
 
 /* MPI_Pready()
@@ -376,67 +471,84 @@
 #define GASP_MPI_BARRIER 0x104du
 
 /* MPI_Bcast()
- * Start, End: void *buffer, int64_t count, size_t datatype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: void *buffer, int64_t count, size_t datatype_size, int root, uint64_t comm, uint32_t comm_id, int
+ *   comm_rank */
 #define GASP_MPI_BCAST 0x104eu
 
 /* MPI_Reduce()
- * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root,
+ *   uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_REDUCE 0x104fu
 
 /* MPI_Allreduce()
- * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank */
 #define GASP_MPI_ALLREDUCE 0x1050u
 
 /* MPI_Scan()
- * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank */
 #define GASP_MPI_SCAN 0x1051u
 
 /* MPI_Exscan()
- * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank */
 #define GASP_MPI_EXSCAN 0x1052u
 
 /* MPI_Gather()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount,
+ *   uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_GATHER 0x1053u
 
 /* MPI_Gatherv()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts,
+ *   const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_GATHERV 0x1054u
 
 /* MPI_Scatter()
- * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_SCATTER 0x1055u
 
 /* MPI_Scatterv()
- * Start, End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf,
+ *   int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_SCATTERV 0x1056u
 
 /* MPI_Allgather()
- * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_ALLGATHER 0x1057u
 
 /* MPI_Allgatherv()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts,
+ *   const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_ALLGATHERV 0x1058u
 
 /* MPI_Alltoall()
- * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_ALLTOALL 0x1059u
 
 /* MPI_Alltoallv()
- * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_ALLTOALLV 0x105au
 
 /* MPI_Alltoallw()
- * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void
+ *   *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id,
+ *   int comm_rank */
 #define GASP_MPI_ALLTOALLW 0x105bu
 
 /* MPI_Reduce_scatter()
- * Start, End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t
+ *   comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_REDUCE_SCATTER 0x105cu
 
 /* MPI_Reduce_scatter_block()
- * Start, End: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t
+ *   comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_REDUCE_SCATTER_BLOCK 0x105du
 
 /* MPI_Ibarrier()
@@ -446,171 +558,241 @@
 
 /* MPI_Ibcast()
  * Start: void *buffer, int64_t count, size_t datatype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: void *buffer, int64_t count, size_t datatype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * End: void *buffer, int64_t count, size_t datatype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t request */
 #define GASP_MPI_IBCAST 0x105fu
 
 /* MPI_Ireduce()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root, uint64_t
+ *   comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, int root, uint64_t
+ *   comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IREDUCE 0x1060u
 
 /* MPI_Iallreduce()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IALLREDUCE 0x1061u
 
 /* MPI_Iscan()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_ISCAN 0x1062u
 
 /* MPI_Iexscan()
- * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, int64_t count, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t
+ *   comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IEXSCAN 0x1063u
 
 /* MPI_Igather()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IGATHER 0x1064u
 
 /* MPI_Igatherv()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IGATHERV 0x1065u
 
 /* MPI_Iscatter()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_ISCATTER 0x1066u
 
 /* MPI_Iscatterv()
- * Start: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, const void *sendcounts, const void *displs, uint64_t sendtype, void *recvbuf, int64_t
+ *   recvcount, size_t recvtype_size, int root, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_ISCATTERV 0x1067u
 
 /* MPI_Iallgather()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IALLGATHER 0x1068u
 
 /* MPI_Iallgatherv()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IALLGATHERV 0x1069u
 
 /* MPI_Ialltoall()
- * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, uint64_t sendtype, void *recvbuf, int64_t recvcount, size_t
+ *   recvtype_size, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IALLTOALL 0x106au
 
 /* MPI_Ialltoallv()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t request */
 #define GASP_MPI_IALLTOALLV 0x106bu
 
 /* MPI_Ialltoallw()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int
+ *   comm_rank
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t request */
 #define GASP_MPI_IALLTOALLW 0x106cu
 
 /* MPI_Ireduce_scatter()
- * Start: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, const void *recvcounts, uint64_t datatype, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IREDUCE_SCATTER 0x106du
 
 /* MPI_Ireduce_scatter_block()
- * Start: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, void *recvbuf, int64_t recvcount, size_t datatype_size, uint64_t op, uint64_t comm,
+ *   uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_IREDUCE_SCATTER_BLOCK 0x106eu
 
 /* MPI_Neighbor_allgather()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount,
+ *   uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_NEIGHBOR_ALLGATHER 0x106fu
 
 /* MPI_Neighbor_allgatherv()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts,
+ *   const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_NEIGHBOR_ALLGATHERV 0x1070u
 
 /* MPI_Neighbor_alltoall()
- * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount,
+ *   uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_NEIGHBOR_ALLTOALL 0x1071u
 
 /* MPI_Neighbor_alltoallv()
- * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank */
 #define GASP_MPI_NEIGHBOR_ALLTOALLV 0x1072u
 
 /* MPI_Neighbor_alltoallw()
- * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank */
+ * Start, End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void
+ *   *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id,
+ *   int comm_rank */
 #define GASP_MPI_NEIGHBOR_ALLTOALLW 0x1073u
 
 /* MPI_Ineighbor_allgather()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_INEIGHBOR_ALLGATHER 0x1074u
 
 /* MPI_Ineighbor_allgatherv()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, const void *recvcounts, const
+ *   void *displs, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_INEIGHBOR_ALLGATHERV 0x1075u
 
 /* MPI_Ineighbor_alltoall()
- * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, int64_t sendcount, size_t sendtype_size, void *recvbuf, int64_t recvcount, uint64_t
+ *   recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
 #define GASP_MPI_INEIGHBOR_ALLTOALL 0x1076u
 
 /* MPI_Ineighbor_alltoallv()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, uint64_t sendtype, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, uint64_t recvtype, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t request */
 #define GASP_MPI_INEIGHBOR_ALLTOALLV 0x1077u
 
 /* MPI_Ineighbor_alltoallw()
- * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank
- * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank, uint64_t request */
+ * Start: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf,
+ *   const void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int
+ *   comm_rank
+ * End: const void *sendbuf, const void *sendcounts, const void *sdispls, const void *sendtypes, void *recvbuf, const
+ *   void *recvcounts, const void *rdispls, const void *recvtypes, uint64_t comm, uint32_t comm_id, int comm_rank,
+ *   uint64_t request */
 #define GASP_MPI_INEIGHBOR_ALLTOALLW 0x1078u
 
 /* MPI_Put()
- * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win */
+ * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win */
 #define GASP_MPI_PUT 0x1079u
 
 /* MPI_Get()
- * Start, End: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win */
+ * Start, End: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win */
 #define GASP_MPI_GET 0x107au
 
 /* MPI_Accumulate()
- * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win */
+ * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win */
 #define GASP_MPI_ACCUMULATE 0x107bu
 
 /* MPI_Rput()
- * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win
- * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win, uint64_t request */
+ * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win
+ * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win, uint64_t request */
 #define GASP_MPI_RPUT 0x107cu
 
 /* MPI_Rget()
- * Start: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win
- * End: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t win, uint64_t request */
+ * Start: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp,
+ *   int64_t target_count, uint64_t target_datatype, uint64_t win
+ * End: void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp,
+ *   int64_t target_count, uint64_t target_datatype, uint64_t win, uint64_t request */
 #define GASP_MPI_RGET 0x107du
 
 /* MPI_Raccumulate()
- * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win
- * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win, uint64_t request */
+ * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win
+ * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, int target_rank, int64_t
+ *   target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win, uint64_t request */
 #define GASP_MPI_RACCUMULATE 0x107eu
 
 /* MPI_Get_accumulate()
- * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win */
+ * Start, End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t
+ *   result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t
+ *   target_datatype, uint64_t op, uint64_t win */
 #define GASP_MPI_GET_ACCUMULATE 0x107fu
 
 /* MPI_Rget_accumulate()
- * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win
- * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t target_datatype, uint64_t op, uint64_t win, uint64_t request */
+ * Start: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t
+ *   result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t
+ *   target_datatype, uint64_t op, uint64_t win
+ * End: const void *origin_addr, int64_t origin_count, size_t origin_datatype_size, void *result_addr, int64_t
+ *   result_count, size_t result_datatype_size, int target_rank, int64_t target_disp, int64_t target_count, uint64_t
+ *   target_datatype, uint64_t op, uint64_t win, uint64_t request */
 #define GASP_MPI_RGET_ACCUMULATE 0x1080u
 
 /* MPI_Fetch_and_op()
- * Start, End: const void *origin_addr, void *result_addr, size_t datatype_size, int target_rank, int64_t target_disp, uint64_t op, uint64_t win */
+ * Start, End: const void *origin_addr, void *result_addr, size_t datatype_size, int target_rank, int64_t
+ *   target_disp, uint64_t op, uint64_t win */
 #define GASP_MPI_FETCH_AND_OP 0x1081u
 
 /* MPI_Compare_and_swap()
- * Start, End: const void *origin_addr, const void *compare_addr, void *result_addr, size_t datatype_size, int target_rank, int64_t target_disp, uint64_t win */
+ * Start, End: const void *origin_addr, const void *compare_addr, void *result_addr, size_t datatype_size, int
+ *   target_rank, int64_t target_disp, uint64_t win */
 #define GASP_MPI_COMPARE_AND_SWAP 0x1082u
 
 /* MPI_Win_fence()
@@ -746,7 +928,8 @@
 
 /* MPI_Comm_split_type()
  * Start: uint64_t comm, uint32_t comm_id, int split_type, int key, uint64_t info
- * End: uint64_t comm, uint32_t comm_id, int split_type, int key, uint64_t info, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: uint64_t comm, uint32_t comm_id, int split_type, int key, uint64_t info, uint64_t newcomm, uint32_t
+ *   newcomm_id, int newcomm_rank */
 #define GASP_MPI_COMM_SPLIT_TYPE 0x10a1u
 
 /* MPI_Comm_create()
@@ -756,52 +939,68 @@
 
 /* MPI_Comm_create_group()
  * Start: uint64_t comm, uint32_t comm_id, uint64_t group, int tag
- * End: uint64_t comm, uint32_t comm_id, uint64_t group, int tag, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: uint64_t comm, uint32_t comm_id, uint64_t group, int tag, uint64_t newcomm, uint32_t newcomm_id, int
+ *   newcomm_rank */
 #define GASP_MPI_COMM_CREATE_GROUP 0x10a3u
 
 /* MPI_Intercomm_create()
- * Start: uint64_t local_comm, uint32_t local_comm_id, int local_leader, uint64_t peer_comm, int remote_leader, int tag
- * End: uint64_t local_comm, uint32_t local_comm_id, int local_leader, uint64_t peer_comm, int remote_leader, int tag, uint64_t newintercomm, uint32_t newintercomm_id, int newintercomm_rank */
+ * Start: uint64_t local_comm, uint32_t local_comm_id, int local_leader, uint64_t peer_comm, int remote_leader, int
+ *   tag
+ * End: uint64_t local_comm, uint32_t local_comm_id, int local_leader, uint64_t peer_comm, int remote_leader, int
+ *   tag, uint64_t newintercomm, uint32_t newintercomm_id, int newintercomm_rank */
 #define GASP_MPI_INTERCOMM_CREATE 0x10a4u
 
 /* MPI_Intercomm_merge()
  * Start: uint64_t intercomm, uint32_t intercomm_id, int high
- * End: uint64_t intercomm, uint32_t intercomm_id, int high, uint64_t newintracomm, uint32_t newintracomm_id, int newintracomm_rank */
+ * End: uint64_t intercomm, uint32_t intercomm_id, int high, uint64_t newintracomm, uint32_t newintracomm_id, int
+ *   newintracomm_rank */
 #define GASP_MPI_INTERCOMM_MERGE 0x10a5u
 
 /* MPI_Cart_create()
  * Start: uint64_t comm_old, uint32_t comm_old_id, int ndims, const int *dims, const int *periods, int reorder
- * End: uint64_t comm_old, uint32_t comm_old_id, int ndims, const int *dims, const int *periods, int reorder, uint64_t comm_cart, uint32_t comm_cart_id, int comm_cart_rank */
+ * End: uint64_t comm_old, uint32_t comm_old_id, int ndims, const int *dims, const int *periods, int reorder,
+ *   uint64_t comm_cart, uint32_t comm_cart_id, int comm_cart_rank */
 #define GASP_MPI_CART_CREATE 0x10a6u
 
 /* MPI_Cart_sub()
  * Start: uint64_t comm, uint32_t comm_id, const int *remain_dims
- * End: uint64_t comm, uint32_t comm_id, const int *remain_dims, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: uint64_t comm, uint32_t comm_id, const int *remain_dims, uint64_t newcomm, uint32_t newcomm_id, int
+ *   newcomm_rank */
 #define GASP_MPI_CART_SUB 0x10a7u
 
 /* MPI_Graph_create()
  * Start: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *index, const int *edges, int reorder
- * End: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *index, const int *edges, int reorder, uint64_t comm_graph, uint32_t comm_graph_id, int comm_graph_rank */
+ * End: uint64_t comm_old, uint32_t comm_old_id, int nnodes, const int *index, const int *edges, int reorder,
+ *   uint64_t comm_graph, uint32_t comm_graph_id, int comm_graph_rank */
 #define GASP_MPI_GRAPH_CREATE 0x10a8u
 
 /* MPI_Dist_graph_create()
- * Start: uint64_t comm_old, uint32_t comm_old_id, int n, const int *sources, const int *degrees, const int *destinations, const int *weights, uint64_t info, int reorder
- * End: uint64_t comm_old, uint32_t comm_old_id, int n, const int *sources, const int *degrees, const int *destinations, const int *weights, uint64_t info, int reorder, uint64_t comm_dist_graph, uint32_t comm_dist_graph_id, int comm_dist_graph_rank */
+ * Start: uint64_t comm_old, uint32_t comm_old_id, int n, const int *sources, const int *degrees, const int
+ *   *destinations, const int *weights, uint64_t info, int reorder
+ * End: uint64_t comm_old, uint32_t comm_old_id, int n, const int *sources, const int *degrees, const int
+ *   *destinations, const int *weights, uint64_t info, int reorder, uint64_t comm_dist_graph, uint32_t
+ *   comm_dist_graph_id, int comm_dist_graph_rank */
 #define GASP_MPI_DIST_GRAPH_CREATE 0x10a9u
 
 /* MPI_Dist_graph_create_adjacent()
- * Start: uint64_t comm_old, uint32_t comm_old_id, int indegree, const int *sources, const int *sourceweights, int outdegree, const int *destinations, const int *destweights, uint64_t info, int reorder
- * End: uint64_t comm_old, uint32_t comm_old_id, int indegree, const int *sources, const int *sourceweights, int outdegree, const int *destinations, const int *destweights, uint64_t info, int reorder, uint64_t comm_dist_graph, uint32_t comm_dist_graph_id, int comm_dist_graph_rank */
+ * Start: uint64_t comm_old, uint32_t comm_old_id, int indegree, const int *sources, const int *sourceweights, int
+ *   outdegree, const int *destinations, const int *destweights, uint64_t info, int reorder
+ * End: uint64_t comm_old, uint32_t comm_old_id, int indegree, const int *sources, const int *sourceweights, int
+ *   outdegree, const int *destinations, const int *destweights, uint64_t info, int reorder, uint64_t
+ *   comm_dist_graph, uint32_t comm_dist_graph_id, int comm_dist_graph_rank */
 #define GASP_MPI_DIST_GRAPH_CREATE_ADJACENT 0x10aau
 
 /* MPI_Comm_create_from_group()
  * Start: uint64_t group, const char *stringtag, uint64_t info, uint64_t errhandler
- * End: uint64_t group, const char *stringtag, uint64_t info, uint64_t errhandler, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: uint64_t group, const char *stringtag, uint64_t info, uint64_t errhandler, uint64_t newcomm, uint32_t
+ *   newcomm_id, int newcomm_rank */
 #define GASP_MPI_COMM_CREATE_FROM_GROUP 0x10abu
 
 /* MPI_Intercomm_create_from_groups()
- * Start: uint64_t local_group, int local_leader, uint64_t remote_group, int remote_leader, const char *stringtag, uint64_t info, uint64_t errhandler
- * End: uint64_t local_group, int local_leader, uint64_t remote_group, int remote_leader, const char *stringtag, uint64_t info, uint64_t errhandler, uint64_t newintercomm, uint32_t newintercomm_id, int newintercomm_rank */
+ * Start: uint64_t local_group, int local_leader, uint64_t remote_group, int remote_leader, const char *stringtag,
+ *   uint64_t info, uint64_t errhandler
+ * End: uint64_t local_group, int local_leader, uint64_t remote_group, int remote_leader, const char *stringtag,
+ *   uint64_t info, uint64_t errhandler, uint64_t newintercomm, uint32_t newintercomm_id, int newintercomm_rank */
 #define GASP_MPI_INTERCOMM_CREATE_FROM_GROUPS 0x10acu
 
 /* MPI_Comm_free()
@@ -813,23 +1012,30 @@
 #define GASP_MPI_COMM_DISCONNECT 0x10aeu
 
 /* MPI_Comm_spawn()
- * Start: const char *command, char **argv, int maxprocs, uint64_t info, int root, uint64_t comm, uint32_t comm_id, int *array_of_errcodes
- * End: const char *command, char **argv, int maxprocs, uint64_t info, int root, uint64_t comm, uint32_t comm_id, uint64_t intercomm, uint32_t intercomm_id, int intercomm_rank, int *array_of_errcodes */
+ * Start: const char *command, char **argv, int maxprocs, uint64_t info, int root, uint64_t comm, uint32_t comm_id,
+ *   int *array_of_errcodes
+ * End: const char *command, char **argv, int maxprocs, uint64_t info, int root, uint64_t comm, uint32_t comm_id,
+ *   uint64_t intercomm, uint32_t intercomm_id, int intercomm_rank, int *array_of_errcodes */
 #define GASP_MPI_COMM_SPAWN 0x10afu
 
 /* MPI_Comm_spawn_multiple()
- * Start: int count, char **array_of_commands, char ***array_of_argv, const int *array_of_maxprocs, const void *array_of_info, int root, uint64_t comm, uint32_t comm_id, int *array_of_errcodes
- * End: int count, char **array_of_commands, char ***array_of_argv, const int *array_of_maxprocs, const void *array_of_info, int root, uint64_t comm, uint32_t comm_id, uint64_t intercomm, uint32_t intercomm_id, int intercomm_rank, int *array_of_errcodes */
+ * Start: int count, char **array_of_commands, char ***array_of_argv, const int *array_of_maxprocs, const void
+ *   *array_of_info, int root, uint64_t comm, uint32_t comm_id, int *array_of_errcodes
+ * End: int count, char **array_of_commands, char ***array_of_argv, const int *array_of_maxprocs, const void
+ *   *array_of_info, int root, uint64_t comm, uint32_t comm_id, uint64_t intercomm, uint32_t intercomm_id, int
+ *   intercomm_rank, int *array_of_errcodes */
 #define GASP_MPI_COMM_SPAWN_MULTIPLE 0x10b0u
 
 /* MPI_Comm_accept()
  * Start: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id
- * End: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id, uint64_t newcomm, uint32_t
+ *   newcomm_id, int newcomm_rank */
 #define GASP_MPI_COMM_ACCEPT 0x10b1u
 
 /* MPI_Comm_connect()
  * Start: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id
- * End: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id, uint64_t newcomm, uint32_t newcomm_id, int newcomm_rank */
+ * End: const char *port_name, uint64_t info, int root, uint64_t comm, uint32_t comm_id, uint64_t newcomm, uint32_t
+ *   newcomm_id, int newcomm_rank */
 #define GASP_MPI_COMM_CONNECT 0x10b2u
 
 /* MPI_Comm_join()

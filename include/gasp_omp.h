@@ -6,13 +6,17 @@
 #ifndef GASP_OMP_H
 #define GASP_OMP_H
 
-/* a parallel region, from the thread that meets it; num_threads is 0 where the program does not say; schedule to chunk_size of a region that is a loop, count of one that is sections
- * Start: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long chunk_size, unsigned count, unsigned flags
- * End: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long chunk_size, unsigned count, unsigned flags, unsigned team_size */
+/* a parallel region, from the thread that meets it; num_threads is 0 where the program does not say; schedule to
+ *   chunk_size of a region that is a loop, count of one that is sections
+ * Start: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long
+ *   chunk_size, unsigned count, unsigned flags
+ * End: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long
+ *   chunk_size, unsigned count, unsigned flags, unsigned team_size */
 #define GASP_OMP_PARALLEL 0x6000u
 
 /* a parallel region begins (GCC 4.8 and before)
- * Start, End: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long chunk_size, unsigned count */
+ * Start, End: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr,
+ *   long chunk_size, unsigned count */
 #define GASP_OMP_PARALLEL_START 0x6001u
 
 /* the barrier at the end of a parallel region, on the thread that met it
@@ -24,8 +28,10 @@
 #define GASP_OMP_TEAMS 0x6003u
 
 /* a thread comes to a loop and asks for iterations: from istart up to, not including, iend, if more is 1
- * Start: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size, unsigned ncounts
- * End: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size, unsigned ncounts, int more, long istart, long iend */
+ * Start: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size,
+ *   unsigned ncounts
+ * End: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size,
+ *   unsigned ncounts, int more, long istart, long iend */
 #define GASP_OMP_LOOP_START 0x6004u
 
 /* a thread asks for more iterations
@@ -142,7 +148,8 @@
 #define GASP_OMP_TASK 0x601eu
 
 /* the tasks of a loop are made
- * Start, End: void *fn, void *data, long arg_size, unsigned flags, unsigned long num_tasks, int priority, long start, long end, long step */
+ * Start, End: void *fn, void *data, long arg_size, unsigned flags, unsigned long num_tasks, int priority, long
+ *   start, long end, long step */
 #define GASP_OMP_TASKLOOP 0x601fu
 
 /* waits for the children, or for those that depend tells

@@ -32,7 +32,8 @@
 #define GASP_SHMEM_P 0x2005u
 
 /* a put of elements that lie dst and sst apart
- * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type, size_t size, void *ctx */
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type,
+ *   size_t size, void *ctx */
 #define GASP_SHMEM_IPUT 0x2006u
 
 /* a get
@@ -49,12 +50,14 @@
 #define GASP_SHMEM_G 0x2009u
 
 /* a get of elements that lie dst and sst apart
- * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type, size_t size, void *ctx */
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, const char *type,
+ *   size_t size, void *ctx */
 #define GASP_SHMEM_IGET 0x200au
 
 /* an atomic operation on remote memory; result is what was there, of operations that fetch
  * Start: const char *op, void *dest, long value, long cond, int pe, const char *type, size_t size, void *ctx
- * End: const char *op, void *dest, long value, long cond, int pe, const char *type, size_t size, void *ctx, long result */
+ * End: const char *op, void *dest, long value, long cond, int pe, const char *type, size_t size, void *ctx, long
+ *   result */
 #define GASP_SHMEM_ATOMIC 0x200bu
 
 /* shmem_barrier_all()
@@ -108,27 +111,33 @@
 #define GASP_SHMEM_UNLOCK 0x2017u
 
 /* a broadcast
- * Start, End: void *dest, void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
+ * Start, End: void *dest, void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size,
+ *   long *pSync, size_t size */
 #define GASP_SHMEM_BROADCAST 0x2018u
 
 /* all elements of all PEs to all; each may give another number
- * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync,
+ *   size_t size */
 #define GASP_SHMEM_COLLECT 0x2019u
 
 /* the same, where all give the same number
- * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync,
+ *   size_t size */
 #define GASP_SHMEM_FCOLLECT 0x201au
 
 /* each PE's elements for each other PE
- * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
+ * Start, End: void *dest, void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync,
+ *   size_t size */
 #define GASP_SHMEM_ALLTOALL 0x201bu
 
 /* the same, with strides
- * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync, size_t size */
+ * Start, End: void *dest, void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride,
+ *   int PE_size, long *pSync, size_t size */
 #define GASP_SHMEM_ALLTOALLS 0x201cu
 
 /* a reduction
- * Start, End: const char *op, void *dest, void *source, int nreduce, int PE_start, int logPE_stride, int PE_size, void *pWrk, long *pSync, const char *type, size_t size */
+ * Start, End: const char *op, void *dest, void *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+ *   void *pWrk, long *pSync, const char *type, size_t size */
 #define GASP_SHMEM_REDUCE 0x201du
 
 /* shmem_malloc(), shmalloc()

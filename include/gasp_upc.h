@@ -180,11 +180,13 @@
 #define GASP_UPC_ALL_PERMUTE 41u
 
 /* upc_all_reduceT()
- * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int upc_flags, gasp_upc_reduction_t type */
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int
+ *   upc_flags, gasp_upc_reduction_t type */
 #define GASP_UPC_ALL_REDUCE 42u
 
 /* upc_all_prefix_reduceT()
- * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int upc_flags, gasp_upc_reduction_t type */
+ * Start, End: gasp_upc_PTS_t *dst, gasp_upc_PTS_t *src, int upc_op, size_t nelems, size_t blk_size, void *func, int
+ *   upc_flags, gasp_upc_reduction_t type */
 #define GASP_UPC_ALL_PREFIX_REDUCE 43u
 
 #endif

@@ -561,12 +561,14 @@ void perf_end(void)
 		listens |= codelets[i].listener != NULL;
 	if (came.nobody)
 		fprintf(stderr,
-			"libgaspbpf-starpu-perf: %llu samples of workers were given to nobody: the workers' numbers are not known with the job's build "
+			"libgaspbpf-starpu-perf: %llu samples of workers were given to nobody: the workers' numbers "
+			"are not known with the job's build "
 			"of StarPU; starpu_perf_counter_set_all_per_worker_listeners() gets them\n",
 			(unsigned long long)came.nobody);
 	if (listens && came.tasks && !came.codelets)
 		fprintf(stderr,
-			"libgaspbpf-starpu-perf: no listener of a codelet was told anything: which codelet a task has is not known with the job's "
+			"libgaspbpf-starpu-perf: no listener of a codelet was told anything: which codelet a task "
+			"has is not known with the job's "
 			"build of StarPU\n");
 	pthread_mutex_unlock(&lock);
 }

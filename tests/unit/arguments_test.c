@@ -229,7 +229,8 @@ static void given_or_not(void **state)
 {
 	struct made made;
 	const char *lines =
-		"event BARRIER both(int named = id.given, int expr = id)\nBARRIER barrier void x_barrier(int id @named(none=-1))\n";
+		"event BARRIER both(int named = id.given, int expr = id)\nBARRIER barrier void x_barrier(int id "
+		"@named(none=-1))\n";
 
 	make(&made, lines, "x_barrier", (uint64_t[]){ 17 }, 1);
 	BOTH_WAYS(&made)
@@ -245,7 +246,8 @@ static void groups_are_constants(void **state)
 {
 	struct made made;
 	const char *lines =
-		"event GET both(int is_relaxed, int type, const char *funcsig = prototype, const char *what = op, int no = nothing|5, int never)\n"
+		"event GET both(int is_relaxed, int type, const char *funcsig = prototype, const char *what = op, "
+		"int no = nothing|5, int never)\n"
 		"GET get void x_get{is_relaxed=:1,s:0}{type=I:4,D:9}{op=sum,max}(int n)\n";
 
 	make(&made, lines, "x_getIsum", (uint64_t[]){ 3 }, 1);
@@ -267,7 +269,8 @@ static void types_and_sizes_of_elements(void **state)
 	const char *lines =
 		"list TYPES = short,longlong:long long\n"
 		"event PUT both(size_t nelems, const char *type = T, size_t size = element|1)\n"
-		"PUT put void x_{TYPES}_put(T *dest, size_t nelems @count)\nPUT put one void x_{TYPES}_p(T *dest, T value @skip)\n"
+		"PUT put void x_{TYPES}_put(T *dest, size_t nelems @count)\nPUT put one void x_{TYPES}_p(T *dest, T "
+		"value @skip)\n"
 		"PUT put void x_putmem(void *dest @skip, size_t nelems @bytes)\n";
 
 	make(&made, lines, "x_longlong_put", (uint64_t[]){ 64, 3 }, 2);
@@ -290,7 +293,8 @@ static void plain_values_have_conditions(void **state)
 	struct made made;
 
 	make(&made,
-	     "event NEXT end(int more, long first)\nNEXT submit int x_next(long *first @plain(*, if more) @out) -> more\n",
+	     "event NEXT end(int more, long first)\nNEXT submit int x_next(long *first @plain(*, if more) @out) -> "
+	     "more\n",
 	     "x_next", (uint64_t[]){ 12, 1 }, 2);
 	BOTH_WAYS(&made)
 	{
@@ -326,7 +330,8 @@ static void shared_pointers_keep_their_words(void **state)
 	struct made made;
 
 	make(&made,
-	     "type pts = u64\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr @ptr(upc_packed))\n",
+	     "type pts = u64\nevent FREE both(gasp_upc_PTS_t *shrd_ptr)\nFREE free void x_free(pts shrd_ptr "
+	     "@ptr(upc_packed))\n",
 	     "x_free", (uint64_t[]){ (5ull << 30) | (2 << 20) | 1 }, 1);
 	BOTH_WAYS(&made)
 	{
@@ -380,7 +385,8 @@ static void bad_bytes(void **state)
 	struct buffer bytes = { 0 };
 
 	make(&made,
-	     "event E both(int a = x.given|n, const char *s = prototype, int k = 3)\nE put void x_e(int n @bytes, int x)\n",
+	     "event E both(int a = x.given|n, const char *s = prototype, int k = 3)\nE put void x_e(int n @bytes, "
+	     "int x)\n",
 	     "x_e", (uint64_t[]){ 1, 2 }, 2);
 	for (int i = 0; i < KINDS; i++)
 		if (kinds[i].array == offsetof(struct definitions, probes))

@@ -119,7 +119,8 @@ static const char layouts[] = HEAD
 	"layout program:turned\ntype pts = struct 16 upc_struct_last\nbuild turned\n"
 	"layout program:lost\ntype pts = unknown\nbuild lost\n"
 	"layout program\ntype none = nothing\n"
-	"COPY copy pts copy(none team, pts dst @peer:send(thread), pts src @peer:recv(thread), size_t n @bytes, pts more, int last) -> @ptr\n"
+	"COPY copy pts copy(none team, pts dst @peer:send(thread), pts src @peer:recv(thread), size_t n @bytes, pts "
+	"more, int last) -> @ptr\n"
 	"GET get void get(void *dst, pts src @peer(thread), size_t n @bytes)\n"
 	"LOCK acquire void lock(pts lck @lock)\n";
 
@@ -343,8 +344,8 @@ static void unseen(void **state)
 static void numbers_and_types(void **state)
 {
 	struct model_set *set = read_text(
-		HEAD
-		"R collective void reduce{type=C:0:signed char,L:6:long}(void *src @size(sizeof T), size_t n @count)\n");
+		HEAD "R collective void reduce{type=C:0:signed char,L:6:long}(void *src @size(sizeof T), size_t n "
+		     "@count)\n");
 	const struct model *m = models_at(set, 0);
 	const struct function *f = &m->functions[1];
 	struct capture capture;

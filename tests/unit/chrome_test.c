@@ -464,9 +464,8 @@ static void what_is_lost_is_marked(void **state)
 	job_call(&job, 0, 1, 0, 40, 50);
 	text = job_export(&job, "run.json");
 	assert_json(text);
-	assert_true(has(
-		text,
-		"{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 calls lost here\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
+	assert_true(has(text, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"5 calls lost "
+			      "here\",\"cat\":\"loss\",\"pid\":4000,\"tid\":4000,\"ts\":0.020,"));
 	free(text);
 }
 
@@ -555,8 +554,10 @@ static void events_are_lines(void **state)
 	text = job_export(&job, "run.events");
 	assert_string_equal(
 		text,
-		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 caller=-7 caller=true pe=3 q\\x20r=unknown @ ring.c:12:5\n"
-		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 caller=-7 caller=true pe=3 p=0x7f00dead q\\x20r=unknown @ ring.c:12:5\n");
+		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 caller=-7 caller=true pe=3 q\\x20r=unknown @ "
+		"ring.c:12:5\n"
+		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 caller=-7 caller=true pe=3 p=0x7f00dead "
+		"q\\x20r=unknown @ ring.c:12:5\n");
 	free(text);
 }
 

@@ -42,7 +42,8 @@ static const char model_text[] =
 	"	COMM.id = +0 u32\n	COMM.rank = +4 s32\n	COMM.name = +24 str\n"
 	"	COMM.size = +16 ptr +0 s32\n	COMM.members = +16 ptr +8 ptr\n	COMM.own_members = +8 ptr +8 ptr\n"
 	"	COMM.member = +20 u32\n	COMM.job = +18 u16\n	COMM.step = +16 u16\n"
-	"	COMM.far = bits 32..63 if bits 0..0 == 1\n	COMM.far_job = bits 16..31\n	COMM.far_step = bits 1..15\n"
+	"	COMM.far = bits 32..63 if bits 0..0 == 1\n	COMM.far_job = bits 16..31\n	COMM.far_step = bits "
+	"1..15\n"
 	"	COMM.world = 0x44000000\n"
 	"F function void f(COMM c @comm)\n";
 

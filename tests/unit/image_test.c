@@ -246,7 +246,8 @@ static void a_library_tells_its_name_and_versions(void **state)
 		assert_string_equal(symbol[1].name, "twice"); /* the old one has another address: kept, and second */
 		assert_true(symbol[1].other_version && symbol[1].offset != symbol->offset);
 		assert_int_equal(
-			run("test $((0x$(readelf -sW --dyn-syms libversions.so | awk '/twice@@NEW/ { print $2; exit }'))) "
+			run("test $((0x$(readelf -sW --dyn-syms libversions.so | awk '/twice@@NEW/ { print $2; exit "
+			    "}'))) "
 			    "= %llu",
 			    (unsigned long long)symbol->address),
 			0);

@@ -300,8 +300,10 @@ static void damaged_models_do_no_harm(void **state)
 		message_model,
 		task_model,
 		"model x\nlibrary program\nlist N = :int,_c:int64_t\ntype pts = struct 16\n"
-		"A put void {,P}f{N}(const T *a @count:send(+4 u32 bits 0..7 if bits 8..9 == 1), void *(*g)(int, int), char **s @name(* str) @out, ...) -> @ptr\n"
-		"B get one double g_{int,double}(T v[], pts p @peer(high bits 0..31) @ptr(upc_packed), int r[][3] @skip)\n",
+		"A put void {,P}f{N}(const T *a @count:send(+4 u32 bits 0..7 if bits 8..9 == 1), void *(*g)(int, "
+		"int), char **s @name(* str) @out, ...) -> @ptr\n"
+		"B get one double g_{int,double}(T v[], pts p @peer(high bits 0..31) @ptr(upc_packed), int r[][3] "
+		"@skip)\n",
 	};
 	uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 0) : 1;
 	long rounds = getenv("ROUNDS") ? atol(getenv("ROUNDS")) : 20000;

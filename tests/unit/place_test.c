@@ -105,7 +105,8 @@ static const struct trial trials[] = {
 	{ "called_inside", "xor %eax, %eax; 1: push %rax; pop %rax; call 1b; ret", 0, SITE_STEPPED, 0 },
 	{ "cold",
 	  "mov (%rdi), %eax; .globl cold_label; cold_label: test %eax, %eax; jne away; ret\n"
-	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\naway: dec %eax; .byte 0xe9; .long cold_label - . - 4\n.popsection",
+	  ".pushsection .text.unlikely, \"ax\"\n.fill 300, 1, 0x90\naway: dec %eax; .byte 0xe9; .long cold_label - . "
+	  "- 4\n.popsection",
 	  0, SITE_STEPPED, 0 },
 	{ "before", "xor %eax, %eax; ret; 1: jmp behind_label", 0, SITE_STEPPED, 0 },
 	{ "behind", "xor %eax, %eax; behind_label: push %rax; pop %rax; ret", 0, SITE_STEPPED, 0 },
@@ -189,8 +190,8 @@ static int build(void **state)
 	}
 	fprintf(f,
 		".globl unsized\n.type unsized, @function\nunsized: xor %%eax, %%eax; push %%rax; pop %%rax; ret" PAD);
-	fprintf(f,
-		".globl unsized_endbr\n.type unsized_endbr, @function\nunsized_endbr: endbr64; push %%rax; pop %%rax; ret" PAD);
+	fprintf(f, ".globl unsized_endbr\n.type unsized_endbr, @function\nunsized_endbr: endbr64; push %%rax; pop "
+		   "%%rax; ret" PAD);
 	assert_int_equal(fclose(f), 0);
 	snprintf(command, sizeof(command), "cc -nostdlib -shared -Wl,-Bsymbolic -o %s/trials.so %s", folder, path);
 	assert_int_equal(system(command), 0);

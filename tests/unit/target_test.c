@@ -77,16 +77,16 @@ static void end_child(pid_t pid)
 
 static void maps_of_all_kinds_are_read(void **state)
 {
-	char text[] =
-		"55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1234                       /opt/my job/a b.so\n"
-		"55d0c0001000-55d0c0003000 r-xp 00001000 fe:01 1234                       /opt/my job/a b.so (deleted)\n"
-		"7f0000000000-7f0000021000 rw-p 00000000 00:00 0 \n"
-		"7f0000021000-7f0000022000 rw-s 00000000 00:05 42                         /dev/new\\012line\n"
-		"7f0000022000-7f0000023000 r-xp 00000000 00:00 0                          [vdso]\n"
-		"this is no mapping\n"
-		"7f0000023000-7f0000023000 r-xp 00000000 00:00 0\n"
-		"ffffffffffffffffff-1 r-xp 00000000 00:00 0\n"
-		"7f0000024000-7f0000025000 --xp 00000000 103:0a 18446744073709551615      /last";
+	char text[] = "55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1234                       /opt/my job/a b.so\n"
+		      "55d0c0001000-55d0c0003000 r-xp 00001000 fe:01 1234                       /opt/my job/a b.so "
+		      "(deleted)\n"
+		      "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 \n"
+		      "7f0000021000-7f0000022000 rw-s 00000000 00:05 42                         /dev/new\\012line\n"
+		      "7f0000022000-7f0000023000 r-xp 00000000 00:00 0                          [vdso]\n"
+		      "this is no mapping\n"
+		      "7f0000023000-7f0000023000 r-xp 00000000 00:00 0\n"
+		      "ffffffffffffffffff-1 r-xp 00000000 00:00 0\n"
+		      "7f0000024000-7f0000025000 --xp 00000000 103:0a 18446744073709551615      /last";
 	struct mapping *mappings;
 	size_t count;
 
@@ -365,7 +365,8 @@ static void the_ranks_of_a_launcher_are_found(void **state)
 {
 	/* script -> launcher -> proxy -> two ranks, one of them behind a shell; and a helper that is none */
 	pid_t script = start_shell(
-		"sh -c '(sh -c \"TEST_RANK=0 sleep 60 & TEST_RANK=1 sh -c \\\"sleep 60; true\\\" & sleep 60 & wait\"; true); true'; true",
+		"sh -c '(sh -c \"TEST_RANK=0 sleep 60 & TEST_RANK=1 sh -c \\\"sleep 60; true\\\" & sleep 60 & "
+		"wait\"; true); true'; true",
 		NULL);
 
 	size_t count, nbelow;

@@ -146,7 +146,8 @@ static void the_few_that_do_not_wait_are_named(void **state)
 	assert_int_equal(found.list[0].kind, FINDING_ABSENT);
 	assert_string_equal(
 		found.list[0].text,
-		"rank 0 and rank 1 wait in WAIT, for whom is not known; 1 of 3 does not wait: rank 2 is in no known call");
+		"rank 0 and rank 1 wait in WAIT, for whom is not known; 1 of 3 does not wait: rank 2 is in no known "
+		"call");
 	findings_free(&found);
 	parties[1] = rank(1, "rank 1");
 	find_of(parties, 3, 3);
@@ -188,7 +189,8 @@ static void a_message_and_a_barrier_make_a_circle(void **state)
 	assert_int_equal(found.list[0].kind, FINDING_DEADLOCK);
 	assert_string_equal(
 		found.list[0].text,
-		"deadlock of 2: rank 0 waits in BARRIER, to which rank 1 has not come; rank 1 waits in RECV for rank 0");
+		"deadlock of 2: rank 0 waits in BARRIER, to which rank 1 has not come; rank 1 waits in RECV for rank "
+		"0");
 }
 
 static void other_groups_do_not_count(void **state)

@@ -118,18 +118,21 @@ int counters_print(const struct counters *c, const struct definitions *d, FILE *
 
 	counters_rows(c, &count);
 	fprintf(out,
-		"\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in Submitted)\n",
+		"\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in "
+		"Submitted)\n",
 		bold ? "\033[1m" : "", bold ? "\033[0m" : "");
 	if (!count)
 		fputs("No task was observed.\n", out);
 	for (int scope = 0; count && scope < COUNTER_SCOPES && !error; scope++)
 		error = print_scope(c, d, out, width, scope);
 	if (any_unsorted(c))
-		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may have some of them\n",
+		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may "
+		      "have some of them\n",
 		      out);
 	if (missing)
 		fprintf(out,
-			"%s calls are missing here, since they are not on the timeline: all counts are at least these\n",
+			"%s calls are missing here, since they are not on the timeline: all counts are at least "
+			"these\n",
 			format_count(text, missing));
 	return error;
 }

@@ -114,7 +114,8 @@ static void print_kept_low(const struct printer *p)
 			format_count(text, p->r->summed), p->r->summed == 1 ? "call was" : "calls were");
 	if (p->r->skipped)
 		fprintf(p->out,
-			"%s %s only counted, to keep the cost low; how long they took is estimated by the mean of the others\n",
+			"%s %s only counted, to keep the cost low; how long they took is estimated by the mean of "
+			"the others\n",
 			format_count(text, p->r->skipped), p->r->skipped == 1 ? "call was" : "calls were");
 }
 
@@ -160,7 +161,8 @@ void print_loss(const struct printer *p)
 	print_unseen(
 		p, all.alone, "call was", "calls were",
 		"only counted: to watch their return might have harmed the program "
-		"(another stack than the thread's own, a debugger that traced it, or a program or library that had just come)");
+		"(another stack than the thread's own, a debugger that traced it, or a program or library that had "
+		"just come)");
 	print_unseen(p, all.tails, "call", "calls",
 		     "ended in a jump to another function, whose time is not part of theirs");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");

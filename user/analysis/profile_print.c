@@ -276,12 +276,14 @@ static void print_events(const struct printer *p)
 		p, "Events by self time",
 		p->r->outs ? "  (% wall: self, of all threads; ~ estimated; + more while probes were out)"
 		: p->r->calls > p->r->delivered
-			? "  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on the timeline)"
+			? "  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on "
+			  "the timeline)"
 			: "  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
 	print_rest(p, shown, p->r->nevents, "events");
 	if (with_inner)
-		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is that of the call around them.\n",
+		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is "
+		      "that of the call around them.\n",
 		      p->out);
 }
 
@@ -343,11 +345,11 @@ static void print_cost(const struct printer *p)
 	}
 	if (!system)
 		return;
-	snprintf(
-		text, sizeof(text),
-		"Probes took about %s of these threads' time (estimated from the price of a call); their whole time in the kernel, probes included, was %s (measured).%s",
-		format_time(probes, cost), format_time(all, system),
-		cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	snprintf(text, sizeof(text),
+		 "Probes took about %s of these threads' time (estimated from the price of a call); their whole time "
+		 "in the kernel, probes included, was %s (measured).%s",
+		 format_time(probes, cost), format_time(all, system),
+		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
 	print_paragraph(p, "", text);
 }
 

@@ -506,11 +506,11 @@ void session_say_announced(struct capture_session *s)
 {
 	for (const struct announced_event *e = s->announced; e; e = e->hh.next)
 		if (e->unmatched_ends)
-			log_warn(
-				"%s of process %u ended %llu time%s without having started: before it was observed, on another thread, or while "
-				"measurement was off",
-				log_safe(e->name ?: "an event without a name"), s->d->processes[e->key.process].pid,
-				(unsigned long long)e->unmatched_ends, e->unmatched_ends == 1 ? "" : "s");
+			log_warn("%s of process %u ended %llu time%s without having started: before it was observed, "
+				 "on another thread, or while "
+				 "measurement was off",
+				 log_safe(e->name ?: "an event without a name"), s->d->processes[e->key.process].pid,
+				 (unsigned long long)e->unmatched_ends, e->unmatched_ends == 1 ? "" : "s");
 	if (s->doubles)
 		log_info("%llu calls are left out, since the program's own instrumentation tells the same events",
 			 (unsigned long long)s->doubles);

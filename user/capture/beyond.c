@@ -30,10 +30,10 @@ static void say_beyond(struct capture_session *s, const struct captured_process 
 	if (s->said_beyond)
 		return;
 	s->said_beyond = true;
-	log_warn(
-		"%d: a pointer-to-shared names thread %llu, and there are %ld: how its runtime (model %s) was built is guessed, or was said, wrongly: "
-		"such pointers are unknown from here on: --build %s=NAME tells ('gaspbpf list --known' has the names)",
-		(int)p->pid, (unsigned long long)thread, p->threads, log_safe(model), log_safe(model));
+	log_warn("%d: a pointer-to-shared names thread %llu, and there are %ld: how its runtime (model %s) was built "
+		 "is guessed, or was said, wrongly: "
+		 "such pointers are unknown from here on: --build %s=NAME tells ('gaspbpf list --known' has the names)",
+		 (int)p->pid, (unsigned long long)thread, p->threads, log_safe(model), log_safe(model));
 }
 
 void session_check_shared(struct capture_session *s, const struct captured_thread *t, struct span *span)

@@ -20,9 +20,9 @@ static void say_nothing_is_near(struct capture_session *s, const struct process 
 	if (!m || !m->affinity)
 		return;
 	s->said_near = true;
-	log_warn(
-		"%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in storage that is not read",
-		process->pid, log_safe(process->name), m->name);
+	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in "
+		 "storage that is not read",
+		 process->pid, log_safe(process->name), m->name);
 }
 
 /*

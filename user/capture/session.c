@@ -497,19 +497,20 @@ int capture_finish(struct capture_session *s)
 		s->d->loss.no_entry = counts.no_entry;
 		s->d->loss.near = counts.near + s->near;
 		if (counts.trampolines)
-			log_warn(
-				"another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of functions whose returns "
-				"gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after the other",
-				(unsigned long long)counts.trampolines);
+			log_warn("another tracer's return probes (gaspbpf, bpftrace, perf) acted on %llu calls of "
+				 "functions whose returns "
+				 "gaspbpf leaves alone for the job's sake: stop it, or observe these jobs one after "
+				 "the other",
+				 (unsigned long long)counts.trampolines);
 		if (counts.rounds)
-			log_warn(
-				"functions that jump back to where they begin were called, or went round, %llu times where gaspbpf leaves the return alone "
-				"for the job's sake: which of these were calls cannot be told, and none is counted",
-				(unsigned long long)counts.rounds);
+			log_warn("functions that jump back to where they begin were called, or went round, %llu times "
+				 "where gaspbpf leaves the return alone "
+				 "for the job's sake: which of these were calls cannot be told, and none is counted",
+				 (unsigned long long)counts.rounds);
 		if (counts.no_sum)
-			log_warn(
-				"%llu calls are in no span and, for want of memory, in no sum: they are missing in the profile",
-				(unsigned long long)counts.no_sum);
+			log_warn("%llu calls are in no span and, for want of memory, in no sum: they are missing in "
+				 "the profile",
+				 (unsigned long long)counts.no_sum);
 		if (s->totals.lost + counts.no_sum < s->totals.gaps)
 			log_warn("%llu spans were lost, of which the kernel's sums have %llu: please report this",
 				 (unsigned long long)s->totals.gaps, (unsigned long long)s->totals.lost);

@@ -239,7 +239,8 @@ static const struct argp_option choice_options[] = {
 	  2 },
 	{ "returns", OPTION_RETURNS, "auto|trampoline|sites|none", 0,
 	  "How the end of a call is seen: by a return probe, which costs least but "
-	  "breaks jobs in which exceptions, cancellation or changes of stack pass through the function; by probes on the function's own last "
+	  "breaks jobs in which exceptions, cancellation or changes of stack pass through the function; by probes on "
+	  "the function's own last "
 	  "instructions; or not at all (auto: the first of these that cannot harm this job)",
 	  2 },
 	{ "verbose", 'v', NULL, 0, "Say more; -vv: the kernel's own words, too", 9 },
@@ -349,9 +350,9 @@ int cli_status(const char *command, int err)
 	if (log_has_failed() || err == -ECANCELED) /* the user's wish, or a child's, which has said why */
 		return err || lost ? 1 : 0;
 	if (lost && lost != -EPIPE) /* 'gaspbpf events | head' is no mistake */
-		log_error(
-			"standard output: %s: what was printed is not whole: make room there, or print to another place",
-			strerror(-lost));
+		log_error("standard output: %s: what was printed is not whole: make room there, or print to another "
+			  "place",
+			  strerror(-lost));
 	else if (err == -ENOMEM)
 		log_error("%s: out of memory: free some memory and try again", command);
 	else if (err && err != -EPIPE)
@@ -398,7 +399,7 @@ int cli_need_rights(void)
 {
 	if (may_observe())
 		return 0;
-	log_error(
-		"observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights are missing)");
+	log_error("observing needs root, or three capabilities: run it with sudo ('gaspbpf doctor' tells which rights "
+		  "are missing)");
 	return -EPERM;
 }

@@ -32,9 +32,9 @@ static int check_owner(const char *path, int fd)
 		return -EINVAL;
 	}
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH)) {
-		log_error(
-			"%s: others may write to it: it tells a privileged program what to do: chown root and chmod go-w it",
-			log_safe(path));
+		log_error("%s: others may write to it: it tells a privileged program what to do: chown root and chmod "
+			  "go-w it",
+			  log_safe(path));
 		return -EPERM;
 	}
 	return 0;
@@ -84,9 +84,9 @@ static int add_line(const char *path, unsigned number, char *line, const struct 
 
 	option = *value && !isspace((unsigned char)*value) && *value != '=' ? NULL : find_option(parser, line, name);
 	if (!option) {
-		log_error(
-			"%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen 127.0.0.1:9464'",
-			log_safe(path), number, log_safe(line));
+		log_error("%s:%u: %s: not an option: use the long options' names without dashes, such as 'listen "
+			  "127.0.0.1:9464'",
+			  log_safe(path), number, log_safe(line));
 		return -EINVAL;
 	}
 	value = trim(value);

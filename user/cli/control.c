@@ -39,9 +39,12 @@ static const struct argp_option option_list[] = { { "pid", 'p', "PID", 0, "The p
 						  { 0 } };
 
 static const char about[] =
-	"Switches measurement of an observed process off or on, from outside: while it is off nothing of it is measured, and what was in progress ends "
-	"there. For root, and for the owner of the process. A program can do the same itself: pupc_control(), gasp_control(), MPI_Pcontrol()."
-	"\vdump brings the recording (-o run.gasp) up to date on disk; a flight recorder (--flight) writes what it has kept, and the file is named.\n"
+	"Switches measurement of an observed process off or on, from outside: while it is off nothing of it is "
+	"measured, and what was in progress ends "
+	"there. For root, and for the owner of the process. A program can do the same itself: pupc_control(), "
+	"gasp_control(), MPI_Pcontrol()."
+	"\vdump brings the recording (-o run.gasp) up to date on disk; a flight recorder (--flight) writes what it "
+	"has kept, and the file is named.\n"
 	"\nExamples:\n"
 	"  gaspbpf control -p 4242 off\n"
 	"  gaspbpf control -p 4242 on\n"
@@ -265,9 +268,9 @@ static void consider(const struct options *o, struct asked *asked, struct pollfd
 	if (!state) {
 		done_with(from); /* it has ended meanwhile */
 	} else if (stopped && now - asked->stopped >= STOPPED_PATIENCE) {
-		log_warn(
-			"control: the gaspbpf of process id %d does not answer: it is stopped: 'kill -CONT %d' lets it go on, and obey '%s'",
-			asked->pid, asked->pid, o->word);
+		log_warn("control: the gaspbpf of process id %d does not answer: it is stopped: 'kill -CONT %d' lets "
+			 "it go on, and obey '%s'",
+			 asked->pid, asked->pid, o->word);
 		all->silent = true;
 		done_with(from);
 	} else if (now >= asked->until) {

@@ -24,7 +24,8 @@
 #include "util/privileges.h"
 
 static const char description[] =
-	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if observing cannot work."
+	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if "
+	"observing cannot work."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf doctor\n"
@@ -69,9 +70,9 @@ static int check_kernel(void)
 	bad += strcmp(system.machine, "x86_64") ? say(NO, "processor %s: gaspbpf knows x86-64 only", system.machine)
 						: say(YES, "kernel %s on %s", system.release, system.machine);
 	bad += access("/sys/kernel/btf/vmlinux", R_OK)
-		       ? say(NO,
-			     "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with CONFIG_DEBUG_INFO_BTF; "
-			     "those of Debian, Ubuntu, RHEL 8.2 and later are")
+		       ? say(NO, "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with "
+				 "CONFIG_DEBUG_INFO_BTF; "
+				 "those of Debian, Ubuntu, RHEL 8.2 and later are")
 		       : say(YES, "type information of the kernel (BTF)");
 	return bad;
 }
@@ -82,9 +83,8 @@ static int check_lockdown(void)
 	int bad = 0;
 
 	if (text && strstr(text, "[confidentiality]"))
-		bad = say(
-			NO,
-			"kernel lockdown is 'confidentiality', which forbids BPF to read memory: boot with lockdown=integrity or none");
+		bad = say(NO, "kernel lockdown is 'confidentiality', which forbids BPF to read memory: boot with "
+			      "lockdown=integrity or none");
 	free(text);
 	return bad;
 }
@@ -120,10 +120,10 @@ static int check_rights(void)
 		say(YES, "running as root");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!(have >> needed[i].number & 1))
-			bad += say(
-				NO,
-				"%s is missing, needed to %s: in a container, start it with --cap-add %s (or privileged)",
-				needed[i].name, needed[i].use, needed[i].name + 4);
+			bad += say(NO,
+				   "%s is missing, needed to %s: in a container, start it with --cap-add %s (or "
+				   "privileged)",
+				   needed[i].name, needed[i].use, needed[i].name + 4);
 	return bad;
 }
 
@@ -131,10 +131,10 @@ static int check_namespace(void)
 {
 	if (!inside_pid_namespace())
 		return 0;
-	return say(
-		NO,
-		"gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers than it sees; run it on "
-		"the host, or start the container with --pid=host");
+	return say(NO,
+		   "gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers than it "
+		   "sees; run it on "
+		   "the host, or start the container with --pid=host");
 }
 
 /* --- ways of attaching ------------------------------------------------- */
@@ -162,7 +162,8 @@ static bool try_rung(enum rung rung)
 	}
 	kernel_costs(kernel, &costs);
 	say(YES,
-	    "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped); only counted %u, %u, %u; every span is longer by %u, %u, %u",
+	    "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped); only counted %u, %u, %u; every "
+	    "span is longer by %u, %u, %u",
 	    rung_name(rung), meanings[rung], costs.call[SITE_NOP5], costs.call[SITE_EMULATED], costs.call[SITE_STEPPED],
 	    costs.skipped[SITE_NOP5], costs.skipped[SITE_EMULATED], costs.skipped[SITE_STEPPED], costs.floor[SITE_NOP5],
 	    costs.floor[SITE_EMULATED], costs.floor[SITE_STEPPED]);
@@ -185,10 +186,9 @@ static int check_rungs(void)
 	free(keep);
 	if (any)
 		return 0;
-	return say(
-		NO,
-		"no way of attaching works: with all rights above this needs Linux 5.15 with CONFIG_UPROBES, CONFIG_BPF_SYSCALL "
-		"and CONFIG_BPF_EVENTS; -vv shows the kernel's own words");
+	return say(NO, "no way of attaching works: with all rights above this needs Linux 5.15 with CONFIG_UPROBES, "
+		       "CONFIG_BPF_SYSCALL "
+		       "and CONFIG_BPF_EVENTS; -vv shows the kernel's own words");
 }
 
 /* --- a target ---------------------------------------------------------- */
@@ -201,7 +201,8 @@ static void check_checkpointer(const struct process *process)
 		if (!path || fnmatch("*/libdmtcp*.so*", path, 0))
 			continue;
 		say(NOTE,
-		    "a checkpointer is mapped (%s): a checkpoint taken while observed contains breakpoints: stop gaspbpf before",
+		    "a checkpointer is mapped (%s): a checkpoint taken while observed contains breakpoints: stop "
+		    "gaspbpf before",
 		    log_safe(path));
 		return;
 	}
@@ -245,9 +246,9 @@ static int check_target(const struct model_set *models, const char *wish, pid_t 
 	} else {
 		bad += plan_add_processes(plan, &process, 1) ? 1 : check_runtimes(plan);
 		if (process->filtered && plan->guarded)
-			say(NOTE,
-			    "it has a seccomp filter, and on this kernel return probes kill such a process (CVE-2025-21834), as a trial showed: "
-			    "none are used in it");
+			say(NOTE, "it has a seccomp filter, and on this kernel return probes kill such a process "
+				  "(CVE-2025-21834), as a trial showed: "
+				  "none are used in it");
 		else if (process->filtered)
 			say(NOTE, "it has a seccomp filter; this kernel handles that, as a trial showed");
 		plan_free(plan);

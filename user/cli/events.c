@@ -35,7 +35,8 @@ static const struct argp_option option_list[] = {
 };
 
 static const char about[] =
-	"Lists the events that gaspbpf knows: names, numbers, types and arguments, from the models. Without a name all of them."
+	"Lists the events that gaspbpf knows: names, numbers, types and arguments, from the models. Without a name "
+	"all of them."
 	"\vA name is that of a model, or of an event with or without its GASP_X_; * and ? stand for any characters.\n"
 	"\nExamples:\n"
 	"  gaspbpf events                            all\n"

@@ -10,6 +10,7 @@
 #include "util/log.h"
 
 #define NARROW 24 /* columns that arguments need at least; else they go on a line of their own */
+#define HEADER_WIDTH 120
 #define FUNCTIONS_SHOWN 6
 
 /* Numbers of the specifications' own are small and decimal there; blocks of numbers are easier to see in hex. */
@@ -278,13 +279,26 @@ int events_print_json(const struct chosen_events *chosen, FILE *out)
 /* --- a C header ----------------------------------------------------------- */
 
 /* Text in a comment, which it cannot end. */
-static void print_comment(FILE *out, const char *text)
+/* A part of a comment, from column `used` on, in lines of at most HEADER_WIDTH columns. Returns the column behind it. */
+static size_t print_comment(FILE *out, const char *text, size_t used)
 {
-	for (; *text; text++) {
-		fputc(*text, out);
-		if (*text == '*' && text[1] == '/')
-			fputc(' ', out);
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (used + 1 + word > HEADER_WIDTH - 3 && used > 3) {
+			fputs("\n *  ", out);
+			used = 4;
+		}
+		fputc(' ', out);
+		used += 1 + word;
+		for (; word--; text++) {
+			fputc(*text, out);
+			if (*text == '*' && text[1] == '/')
+				fputc(' ', out);
+		}
+		text += strspn(text, " ");
 	}
+	return used;
 }
 
 static int header_event(FILE *out, const struct model_event *event)
@@ -294,17 +308,15 @@ static int header_event(FILE *out, const struct model_event *event)
 	char number[16];
 
 	fputs("\n/*", out);
-	if (event->description) {
-		fputc(' ', out);
-		print_comment(out, event->description);
-	}
+	if (event->description)
+		print_comment(out, event->description, 2);
 	for (size_t i = 0; i < count; i++) {
 		char *text = arguments_text(rows[i].list);
 
 		if (!text)
 			return -ENOMEM;
-		fprintf(out, "%s%s: ", i || event->description ? "\n * " : " ", rows[i].types);
-		print_comment(out, text);
+		fprintf(out, "%s%s:", i || event->description ? "\n * " : " ", rows[i].types);
+		print_comment(out, text, 4 + strlen(rows[i].types));
 		free(text);
 	}
 	fprintf(out, " */\n#define %s %su\n", event->name, number_text(event->number, number));

@@ -36,8 +36,10 @@ static const struct argp_option option_table[] = {
 };
 
 static const char description[] =
-	"What could be observed in a process or a file: every known function with its event, its file and offset, how far from there its "
-	"probe is and on which instruction, what a call costs there, and each function that is not there with the reason. Nothing is attached."
+	"What could be observed in a process or a file: every known function with its event, its file and offset, "
+	"how far from there its "
+	"probe is and on which instruction, what a call costs there, and each function that is not there with the "
+	"reason. Nothing is attached."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
@@ -276,7 +278,8 @@ static void print_crashes(const struct options *o, const struct plan *plan)
 	for (size_t i = 0; i < plan->nsites; i++)
 		count += plan->sites[i].returns == RETURNS_TRAMPOLINE;
 	if (o->crash_handler && count)
-		printf("process %d has a crash handler: if it crashes within a call that has a return probe (trampoline: %zu functions here), backtraces, also from core\n"
+		printf("process %d has a crash handler: if it crashes within a call that has a return probe "
+		       "(trampoline: %zu functions here), backtraces, also from core\n"
 		       "  files, stop at 0x7fffffffe000. --returns=sites keeps them whole; calls cost more then\n",
 		       o->crash_handler, count);
 }

@@ -80,23 +80,28 @@ static const struct argp_option option_table[] = {
 	{ "slurm-job", OPTION_JOB, "ID", 0,
 	  "Processes of this job, by its variable in their environment or by their cgroup", 1 },
 	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0,
-	  "Take no more of any thread's time than this (default 1%): of functions called too often every call is counted "
+	  "Take no more of any thread's time than this (default 1%): of functions called too often every call is "
+	  "counted "
 	  "but not every one timed, then their probes come out for a while, and it is told for how long",
 	  2 },
 	{ "max-processes", OPTION_PROCESSES, "N", 0,
 	  "Keep so many processes apart at a time (default 4096); others count in the totals", 2 },
 	{ "lazy", OPTION_LAZY, NULL, 0,
-	  "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for how long is told. "
-	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen a trap at each call, too",
+	  "Put probes into a library only once a chosen process has mapped it: its first calls are missed, and for "
+	  "how long is told. "
+	  "Otherwise libraries in the usual places are probed beforehand, which costs processes that are not chosen "
+	  "a trap at each call, too",
 	  2 },
 	{ "unprivileged", OPTION_UNPRIVILEGED, NULL, 0,
-	  "End at once rather than keep rights while looking at others' files: before Linux 6.6, and where /proc shows only who has rights "
+	  "End at once rather than keep rights while looking at others' files: before Linux 6.6, and where /proc "
+	  "shows only who has rights "
 	  "others' processes, observing needs them (docs/security-privileges.md)",
 	  2 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0,
 	  "Print what happened, each time (default 10s; with --listen only if this or --json is given)", 3 },
 	{ "linger", OPTION_LINGER, "TIME", 0,
-	  "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of that time "
+	  "With --listen: show what a process did for so long after its end (default 1m), so that each scrape of "
+	  "that time "
 	  "has it whole; the last 512 of them at most",
 	  4 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
@@ -108,8 +113,10 @@ static const struct argp_option option_table[] = {
 
 static const char description[] =
 	"Count the events of parallel jobs, for months: all of a machine, or those that are chosen.\n\n"
-	"Notices processes as they start and map a parallel runtime, and lets go of them when they end. Calls, times, bytes and their "
-	"distribution are kept in the kernel by process and event; nothing is recorded. What that costs each thread is kept below --max-overhead."
+	"Notices processes as they start and map a parallel runtime, and lets go of them when they end. Calls, "
+	"times, bytes and their "
+	"distribution are kept in the kernel by process and event; nothing is recorded. What that costs each thread "
+	"is kept below --max-overhead."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf monitor --all\n"
@@ -556,17 +563,17 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 	if (!*privileged)
 		return 0;
 	if (o->unprivileged) {
-		log_error(
-			"--unprivileged: on this machine rights would have to be kept: %s: see docs/security-privileges.md, or leave the option out",
-			events ? "before Linux 6.6 each probe is a perf event"
-			       : "nothing works without them (is /proc mounted with hidepid?)");
+		log_error("--unprivileged: on this machine rights would have to be kept: %s: see "
+			  "docs/security-privileges.md, or leave the option out",
+			  events ? "before Linux 6.6 each probe is a perf event"
+				 : "nothing works without them (is /proc mounted with hidepid?)");
 		return -EPERM;
 	}
 	if (events)
 		log_info("the rights that observing needs are kept: each probe is a perf event here");
 	else
-		log_warn(
-			"the rights that observing needs are kept, as it does not work without them (is /proc mounted with hidepid?): see docs/security-privileges.md");
+		log_warn("the rights that observing needs are kept, as it does not work without them (is /proc "
+			 "mounted with hidepid?): see docs/security-privileges.md");
 	if (!keep_privileges_to_observe(events))
 		log_warn("privileges that are not needed could not be given up: %s: start gaspbpf with fewer",
 			 strerror(errno));

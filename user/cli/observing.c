@@ -10,7 +10,8 @@ enum { OPTION_SCOPE = 380, OPTION_RINGS, OPTION_BUDGET, OPTION_ALL_PROCESSES };
 
 static const struct argp_option option_table[] = {
 	{ "max-overhead", OPTION_BUDGET, "PERCENT", 0,
-	  "Take no more of any thread's time than this: of functions called too often only one call in so many is followed, "
+	  "Take no more of any thread's time than this: of functions called too often only one call in so many is "
+	  "followed, "
 	  "then none, then their probes are taken out; all of it is told, and undone when the load falls",
 	  2 },
 	{ "scope", OPTION_SCOPE, "auto|process|file", 0,

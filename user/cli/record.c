@@ -60,7 +60,8 @@ static const struct argp_option option_table[] = {
 	  2 },
 	{ "no-hold", OPTION_NO_HOLD, NULL, 0,
 	  "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
-	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, new thread and signal",
+	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, "
+	  "new thread and signal",
 	  2 },
 	{ "subtract-floor", OPTION_FLOOR, NULL, 0,
 	  "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
@@ -71,8 +72,10 @@ static const struct argp_option option_table[] = {
 
 static const char description[] =
 	"Join a running parallel job, see its GASP events, leave with a report.\n\n"
-	"Finds every parallel runtime that the processes map and observes its functions until ^C, the end of the job, or -d. "
-	"Then prints the profile. A COMMAND is started as the user who called sudo, and it and its children are held (by ptrace) until "
+	"Finds every parallel runtime that the processes map and observes its functions until ^C, the end of the "
+	"job, or -d. "
+	"Then prints the profile. A COMMAND is started as the user who called sudo, and it and its children are held "
+	"(by ptrace) until "
 	"their probes are in; gaspbpf then ends with the command's exit status."
 	"\v"
 	"Examples:\n"
@@ -331,16 +334,16 @@ static void say_later(const struct job *job)
 		log_warn("%zu process%s forked meanwhile%s", came.processes, were,
 			 came.late || came.unseen ? "" : " and observed from the first instruction");
 	if (came.late)
-		log_warn(
-			"probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these blind windows were missed: "
-			"the longest was %s, all together %s%s",
-			came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest),
-			format_time(total, came.total), advice);
+		log_warn("probes came late %zu time%s, after a fork, an exec or a library loaded: calls in these "
+			 "blind windows were missed: "
+			 "the longest was %s, all together %s%s",
+			 came.late, came.late == 1 ? "" : "s", format_time(longest, came.longest),
+			 format_time(total, came.total), advice);
 	if (came.unseen)
-		log_warn(
-			"%zu time%s a process had ended before it could be looked at: what it called in files that were not known yet was "
-			"missed%s",
-			came.unseen, came.unseen == 1 ? "" : "s", advice);
+		log_warn("%zu time%s a process had ended before it could be looked at: what it called in files that "
+			 "were not known yet was "
+			 "missed%s",
+			 came.unseen, came.unseen == 1 ? "" : "s", advice);
 }
 
 static int leave(struct watch *w)
@@ -358,9 +361,9 @@ static int leave(struct watch *w)
 	capture_finish(job->capture);
 	say_later(job);
 	if (!job->plan->nsites)
-		log_warn(
-			"nothing was observed: the command mapped no known runtime, or its names are stripped: 'gaspbpf list FILE' tells "
-			"what is looked for");
+		log_warn("nothing was observed: the command mapped no known runtime, or its names are stripped: "
+			 "'gaspbpf list FILE' tells "
+			 "what is looked for");
 	job_check_functions(job); /* of what came later than the start, too */
 	err = flight_finish(w->flight);
 	answer_dump(w);
@@ -461,10 +464,10 @@ static void say_left_out(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += left_out(job, i);
 	if (count)
-		log_warn(
-			"%zu functions are left out, since nothing that the job maps imports them and on this kernel each probe is slow "
-			"to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them",
-			count);
+		log_warn("%zu functions are left out, since nothing that the job maps imports them and on this kernel "
+			 "each probe is slow "
+			 "to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them",
+			 count);
 }
 
 /* Functions whose returns are left alone for the job's sake. */
@@ -475,10 +478,10 @@ static void say_calls_only(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += job->plan->sites[i].returns == RETURNS_NONE && job->plan->sites[i].no_exits;
 	if (count)
-		log_warn(
-			"of %zu functions only the calls are observed, not how long they take: watching their returns could harm this job: "
-			"'gaspbpf list' says which and why",
-			count);
+		log_warn("of %zu functions only the calls are observed, not how long they take: watching their "
+			 "returns could harm this job: "
+			 "'gaspbpf list' says which and why",
+			 count);
 }
 
 /* Where files are written. */

@@ -36,6 +36,7 @@ void record_flight_say(const struct flight_options *options)
 	char window[FORMAT_SIZE], bytes[FORMAT_SIZE];
 
 	fprintf(stderr,
-		"gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID dump' writes it\n",
+		"gaspbpf: flight recorder: keeps the last %s, at most %s; 'kill -USR1 %d' or 'gaspbpf control -p PID "
+		"dump' writes it\n",
 		format_time(window, options->window), format_bytes(bytes, options->bytes), getpid());
 }

@@ -23,7 +23,8 @@ struct options {
 static const struct argp_option option_list[] = { { "quiet", 'q', NULL, 0, "Do not say how much was told", 0 }, { 0 } };
 
 static const char about[] =
-	"Tells tool libraries what a recording holds, as if they had been linked into the job: all events in the order of time, with their "
+	"Tells tool libraries what a recording holds, as if they had been linked into the job: all events in the "
+	"order of time, with their "
 	"arguments and source lines. ^C ends it in good order, a second one at once."
 	"\vExamples:\n"
 	"  gaspbpf replay run.gasp --tool ./mytracer.so\n"

@@ -36,7 +36,8 @@ static const struct argp_option option_list[] = {
 };
 
 static const char about[] =
-	"Prints how often, how long and how much, for every event, thread and call site of a recording, and what stands out."
+	"Prints how often, how long and how much, for every event, thread and call site of a recording, and what "
+	"stands out."
 	"\vEvents are sorted by self time: the time in a call without the probed calls inside it.\n"
 	"\nExamples:\n"
 	"  gaspbpf report run.gasp\n"

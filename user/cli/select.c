@@ -57,9 +57,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return cli_refuse(selection_exclude(choice->selection, argument));
 	case ARGP_KEY_END:
 		if (choice->leave_near && choice->partial)
-			argp_error(
-				state,
-				"--profile and --profile-partial exclude each other: use --profile with --profile-only");
+			argp_error(state, "--profile and --profile-partial exclude each other: use --profile with "
+					  "--profile-only");
 		if (choice->leave_near && choice->local)
 			argp_error(state, "--profile and --profile-local exclude each other: give one of them");
 		return 0;

@@ -25,10 +25,12 @@ static const struct argp_option option_table[] = {
 	{ "listen", OPTION_LISTEN, "[ADDRESS:]PORT", 0,
 	  "Answer Prometheus and others over HTTP: OpenMetrics at /metrics (ADDRESS: 127.0.0.1; docs/metrics.md)", 4 },
 	{ "max-series", OPTION_SERIES, "N", 0,
-	  "Series of single processes that they get at most (default 40000); what is beyond becomes one series an event",
+	  "Series of single processes that they get at most (default 40000); what is beyond becomes one series an "
+	  "event",
 	  4 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
-	  "Take options from FILE first: the long ones' names, without dashes, one a line; read again at SIGHUP (default, if nothing "
+	  "Take options from FILE first: the long ones' names, without dashes, one a line; read again at SIGHUP "
+	  "(default, if nothing "
 	  "else is given: " SERVICE_CONFIG ")",
 	  4 },
 	{ 0 }

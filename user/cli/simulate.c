@@ -64,7 +64,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		if (o->plugin)
 			argp_error(
 				state,
-				"--plugin %s: one at a time; simulate the first one's result (-o FILE.gasp) with the second",
+				"--plugin %s: one at a time; simulate the first one's result (-o FILE.gasp) with the "
+				"second",
 				log_safe(argument));
 		if (!strchr(argument, '/') && !simulation_is_builtin(argument))
 			argp_error(state, "--plugin %s: no such plug-in; a library needs its path: ./%s",
@@ -74,10 +75,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'o':
 		length = strlen(argument);
 		if (length < 6 || strcmp(argument + length - 5, ".gasp"))
-			argp_error(
-				state,
-				"-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes others of it)",
-				log_safe(argument));
+			argp_error(state,
+				   "-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes "
+				   "others of it)",
+				   log_safe(argument));
 		o->output = argument;
 		return 0;
 	case KEY_PATIENCE:

@@ -49,7 +49,8 @@ static const struct argp_option option_table[] = {
 };
 
 static const char description[] =
-	"Who waits, for what, since when: for every thread of every rank the call in progress, with its arguments and where it was called; who holds the lock, "
+	"Who waits, for what, since when: for every thread of every rank the call in progress, with its arguments "
+	"and where it was called; who holds the lock, "
 	"which ranks have not come to the barrier, and deadlocks in a sentence.\n\n"
 	"Calls that began before are recognised on the threads' stacks, without stopping anybody."
 	"\v"
@@ -357,9 +358,9 @@ static bool is_launcher_named(const struct pid_list *named, const pid_t *pids, s
 
 static void say_rights(void)
 {
-	log_warn(
-		"without root, or the three capabilities that observing needs, no probe can be put in and threads that run are not seen: calls are those on the stacks of sleeping threads, and whether "
-		"one has lasted all the time is known only of threads that did not run: sudo tells more");
+	log_warn("without root, or the three capabilities that observing needs, no probe can be put in and threads "
+		 "that run are not seen: calls are those on the stacks of sleeping threads, and whether "
+		 "one has lasted all the time is known only of threads that did not run: sudo tells more");
 }
 
 /* Where nothing at all could be seen of the threads of somebody else's process, the reason is not what they do. */
@@ -370,9 +371,9 @@ static void say_foreign(const struct stuck *stuck)
 
 		if (process->uid == geteuid())
 			continue;
-		log_warn(
-			"%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-			process->pid);
+		log_warn("%d: belongs to another user: where its threads are cannot be seen without CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE",
+			 process->pid);
 		return;
 	}
 }
@@ -419,8 +420,8 @@ static int examine(struct options *o, struct job *job, struct stuck *stuck, stru
 		say_foreign(stuck);
 	}
 	if (!stuck->nprocesses) {
-		log_error(
-			"nothing that these launchers have started maps a known runtime yet: try again, or use --all-processes");
+		log_error("nothing that these launchers have started maps a known runtime yet: try again, or use "
+			  "--all-processes");
 		return -ENOENT;
 	}
 	err = stuck_look(stuck, false);

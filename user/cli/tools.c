@@ -33,14 +33,16 @@ static const struct argp_option options[] = {
 	  "Load this tool library, in a process of its own without privileges, and tell it all events; may repeat",
 	  20 },
 	{ "starpu-tool", OPTION_STARPU, "LIBRARY", 0,
-	  "The same for a library written to StarPU's profiling interface: its callbacks are called as the interface says",
+	  "The same for a library written to StarPU's profiling interface: its callbacks are called as the interface "
+	  "says",
 	  20 },
 	{ "starpu-headers", OPTION_HEADERS, "1.4|1.5", 0,
 	  "StarPU's headers that it was compiled with, where the library does not tell and they are not those of the "
 	  "job's StarPU: what callbacks get differs",
 	  20 },
 	{ "gasp-ids", OPTION_IDS, "gupc|bupc|pupc|own", 0,
-	  "The numbers of events that it was compiled with: GNU and Clang UPC's, Berkeley UPC's, PUPC 1.1's, or those of the headers "
+	  "The numbers of events that it was compiled with: GNU and Clang UPC's, Berkeley UPC's, PUPC 1.1's, or "
+	  "those of the headers "
 	  "that come with gaspbpf (default)",
 	  20 },
 	{ "tool-threads", OPTION_THREADS, "one|each|process", 0,

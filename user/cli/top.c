@@ -47,7 +47,8 @@ static const struct argp_option option_table[] = {
 	{ "duration", 'd', "TIME", 0, "End after TIME", 1 },
 	{ "threads", 't', NULL, 0, "A row for each thread, not for each process", 1 },
 	{ "sort", OPTION_SORT, "COLUMN", 0,
-	  "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, late or cost",
+	  "By name (the default), compute, barrier, wait, lock, data, collective, task, alloc, other, calls, bytes, "
+	  "late or cost",
 	  1 },
 	{ "once", OPTION_ONCE, NULL, 0,
 	  "No screen: observe for -d TIME (default: one interval), or up to ^C or the job's end, and print it once",
@@ -57,11 +58,14 @@ static const struct argp_option option_table[] = {
 };
 
 static const char description[] =
-	"What a running parallel job is doing now: where the time of each rank or thread goes, by role (computing, barriers, locks, transfers, "
-	"collective operations, tasks, memory), calls and bytes a second, who comes last to barriers and how late, which lock is waited for, "
+	"What a running parallel job is doing now: where the time of each rank or thread goes, by role (computing, "
+	"barriers, locks, transfers, "
+	"collective operations, tasks, memory), calls and bytes a second, who comes last to barriers and how late, "
+	"which lock is waited for, "
 	"and what observing costs. Calls in progress count up to now."
 	"\v"
-	"Keys: up and down choose a row, Enter shows its events, < and > sort, / filters, t threads or processes, a since the start or now, "
+	"Keys: up and down choose a row, Enter shows its events, < and > sort, / filters, t threads or processes, a "
+	"since the start or now, "
 	"p pauses, h helps, q quits.\n\n"
 	"Examples:\n"
 	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"

@@ -245,9 +245,9 @@ static void begin(struct flight *f, struct request *r)
 	*r = (struct request){ 0 };
 	if (f->dumps >= f->options->most) {
 		if (!f->said_most)
-			log_warn(
-				"%u dumps have been written, and no more are: start gaspbpf again, or with more --dumps",
-				f->dumps);
+			log_warn("%u dumps have been written, and no more are: start gaspbpf again, or with more "
+				 "--dumps",
+				 f->dumps);
 		f->said_most = true;
 		refuse(f, &taken, "as many dumps have been written as --dumps allows");
 		return;

@@ -23,7 +23,8 @@ const char *flight_set_path(struct flight_options *options, const char *path)
 	options->into_folder = path_is_folder(path); /* asked now: who makes dumps may not see it any more (keeper.h) */
 	if (options->into_folder || unseen || (length > 5 && !strcmp(path + length - 5, ".gasp")))
 		return NULL;
-	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others of it";
+	return "a dump is a recording: use a folder, or a name that ends in .gasp; 'gaspbpf export' makes the others "
+	       "of it";
 }
 
 struct name {
@@ -119,8 +120,8 @@ int flight_create(struct flight *f, const char *word, char path[PATH_MAX])
 		if (fd != -EEXIST)
 			return fd;
 	}
-	log_error(
-		"%s: it and the %d before it are there already, and a dump never writes over a file: give another folder or name",
-		log_safe(path), TRIES);
+	log_error("%s: it and the %d before it are there already, and a dump never writes over a file: give another "
+		  "folder or name",
+		  log_safe(path), TRIES);
 	return -EEXIST;
 }

@@ -53,10 +53,10 @@ const char *trigger_parse(struct trigger *trigger, const char *text)
 		return NULL;
 	}
 	free(name);
-	return trigger->roles
-		       ? NULL
-		       : "no such kind of call: use wait, barrier, lock, collective, data, any, another role (docs/models.md), "
-			 "or an event's name: 'GASP_MPI_WAIT*>5s'";
+	return trigger->roles ? NULL
+			      : "no such kind of call: use wait, barrier, lock, collective, data, any, another role "
+				"(docs/models.md), "
+				"or an event's name: 'GASP_MPI_WAIT*>5s'";
 }
 
 void trigger_free(struct trigger *trigger)
@@ -90,12 +90,16 @@ enum { OPTION_FLIGHT = 600, OPTION_TRIGGER, OPTION_PAUSE, OPTION_DUMPS };
 
 static const struct argp_option option_table[] = {
 	{ "flight", OPTION_FLIGHT, "TIME[,SIZE]", 0,
-	  "Flight recorder: keep only what happened in the last TIME, in at most SIZE of memory (default 64m), and write it to a recording when "
-	  "a trigger, SIGUSR1 or 'gaspbpf control dump' asks for it; -o is then a folder, or a name with %n (number), %t (time), %w (why)",
+	  "Flight recorder: keep only what happened in the last TIME, in at most SIZE of memory (default 64m), and "
+	  "write it to a recording when "
+	  "a trigger, SIGUSR1 or 'gaspbpf control dump' asks for it; -o is then a folder, or a name with %n "
+	  "(number), %t (time), %w (why)",
 	  4 },
 	{ "trigger", OPTION_TRIGGER, "KIND>TIME", 0,
-	  "Dump when a call lasts longer than TIME, also while it still does; may repeat. KIND: wait (barriers, locks, collective operations and the like), "
-	  "barrier, lock, collective, data, any, another role, or an event: 'GASP_MPI_WAIT*>5s'. 'no-death': do not dump when a process is killed or ends with another status than 0",
+	  "Dump when a call lasts longer than TIME, also while it still does; may repeat. KIND: wait (barriers, "
+	  "locks, collective operations and the like), "
+	  "barrier, lock, collective, data, any, another role, or an event: 'GASP_MPI_WAIT*>5s'. 'no-death': do not "
+	  "dump when a process is killed or ends with another status than 0",
 	  4 },
 	{ "dump-pause", OPTION_PAUSE, "TIME", 0,
 	  "From one dump to the next that a trigger asks for (default 10s); what happens meanwhile is in that one", 4 },

@@ -178,7 +178,8 @@ static void write_following(struct exposition *e, const struct monitor_snapshot 
 {
 	static const struct family share = {
 		"gaspbpf_event_followed_ratio", "ratio",
-		"Share of the calls that are timed at present; 0: their probes are out, for the cost's sake, and no call is counted.",
+		"Share of the calls that are timed at present; 0: their probes are out, for the cost's sake, and no "
+		"call is counted.",
 		KIND_GAUGE
 	};
 	static const struct family unseen = { "gaspbpf_event_unseen_seconds", "seconds",
@@ -254,7 +255,8 @@ static void write_lost(struct exposition *e, const struct rows *rows)
 {
 	static const struct family lost = {
 		"gaspbpf_process_lost_calls", "calls",
-		"Calls of the process's user that found no room while it ran: at most so many are missing in the process's figures.",
+		"Calls of the process's user that found no room while it ran: at most so many are missing in the "
+		"process's figures.",
 		KIND_COUNTER
 	};
 	const struct monitor_process *before = NULL;
@@ -353,11 +355,13 @@ static void write_self(struct exposition *e, const struct monitor_snapshot *s)
 		    KIND_COUNTER },
 		  s->late },
 		{ { "gaspbpf_privileged", NULL,
-		    "1: it has kept the rights that observing needs, as nothing works without them on this machine. 0: it looks at others' files without any.",
+		    "1: it has kept the rights that observing needs, as nothing works without them on this machine. "
+		    "0: it looks at others' files without any.",
 		    KIND_GAUGE },
 		  s->privileged },
 		{ { "gaspbpf_ready", NULL,
-		    "1: whoever starts now is counted from its first call. 0: probes of known libraries are still being put in.",
+		    "1: whoever starts now is counted from its first call. 0: probes of known libraries are still "
+		    "being put in.",
 		    KIND_GAUGE },
 		  s->ready },
 		{ { "gaspbpf_lost_calls", "calls", "Calls that are in no figure, for want of memory.", KIND_COUNTER },

@@ -61,7 +61,8 @@ struct metrics {
 /* --- answers ------------------------------------------------------------ */
 
 static const char front_page[] =
-	"<!doctype html><title>gaspbpf</title><h1>gaspbpf</h1><p>What parallel jobs on this machine do: <a href=\"/metrics\">/metrics</a></p>\n";
+	"<!doctype html><title>gaspbpf</title><h1>gaspbpf</h1><p>What parallel jobs on this machine do: <a "
+	"href=\"/metrics\">/metrics</a></p>\n";
 
 static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
 				   const char *text)
@@ -291,9 +292,9 @@ static void describe(struct metrics *m, int fd)
 		 address->sa_family == AF_INET6 ? "http://[%.90s]:%.8s/metrics" : "http://%.90s:%.8s/metrics", host,
 		 port);
 	if (!is_loopback(address))
-		log_warn(
-			"%s: not a loopback address: whoever can reach it can read what the jobs here do: see that a firewall or a proxy stands before it",
-			m->url);
+		log_warn("%s: not a loopback address: whoever can reach it can read what the jobs here do: see that a "
+			 "firewall or a proxy stands before it",
+			 m->url);
 }
 
 /* A socket that listens. Its descriptor or -errno, said. */
@@ -304,9 +305,9 @@ static int listen_at(const char *text)
 	int fd = -1, err, on = 1;
 
 	if (split(&address, text)) {
-		log_error(
-			"--listen %s: not an address: use ADDRESS:PORT, [IPV6-ADDRESS]:PORT or PORT, such as 127.0.0.1:" METRICS_PORT,
-			log_safe(text));
+		log_error("--listen %s: not an address: use ADDRESS:PORT, [IPV6-ADDRESS]:PORT or PORT, such as "
+			  "127.0.0.1:" METRICS_PORT,
+			  log_safe(text));
 		return -EINVAL;
 	}
 	err = getaddrinfo(address.host, address.port, &hints, &found);

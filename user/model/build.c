@@ -78,7 +78,8 @@ static bool test_read(struct lexer *lexer, struct arena *arena, struct build_tes
 	if (!lexer_take_word(lexer, "struct")) {
 		source_error(
 			lexer->source, lexer->token.at,
-			"expected text \"...\", symbol NAME, struct NAME BYTES [MEMBER], bits STRUCT MEMBER MEMBER MEMBER, or shifts BITS BITS "
+			"expected text \"...\", symbol NAME, struct NAME BYTES [MEMBER], bits STRUCT MEMBER MEMBER "
+			"MEMBER, or shifts BITS BITS "
 			"instead of %s",
 			lexer_show(lexer));
 		return false;

@@ -392,7 +392,8 @@ static void unknown_statement(struct reader *r, const char *word, size_t length)
 	else
 		source_error(
 			&r->source, word,
-			"unknown statement: expected EVENT ROLE PROTOTYPE (the event in capitals), or one of those in docs/models.md");
+			"unknown statement: expected EVENT ROLE PROTOTYPE (the event in capitals), or one of those "
+			"in docs/models.md");
 }
 
 void read_head(struct reader *r, struct statement *s, const char *word, size_t length)

@@ -137,9 +137,9 @@ struct model *model_read(const char *name, const char *text, size_t length)
 		starved = true;
 	}
 	if (starved)
-		log_error(
-			"%s: no memory for this model, or it needs more than %u MiB: free some memory, or shorten its lists",
-			log_safe(name), MODEL_TEXT_MOST >> 20);
+		log_error("%s: no memory for this model, or it needs more than %u MiB: free some memory, or shorten "
+			  "its lists",
+			  log_safe(name), MODEL_TEXT_MOST >> 20);
 	source_close(&r.source);
 	if (bad)
 		model_free(r.model);

@@ -155,9 +155,9 @@ static int read_names(struct selection *selection, struct name_list *list, const
 		if (!length || *line == '#')
 			continue;
 		if (count++ == NAMES_MOST || length > MODEL_NAME_MOST) {
-			log_error(
-				"%s: line %d: more than %d names, or a name of more than %d bytes: this is no list of names",
-				log_safe(path), number, NAMES_MOST, MODEL_NAME_MOST);
+			log_error("%s: line %d: more than %d names, or a name of more than %d bytes: this is no list "
+				  "of names",
+				  log_safe(path), number, NAMES_MOST, MODEL_NAME_MOST);
 			return -EINVAL;
 		}
 		err = add(list, (struct selected_name){ .written = line, .file = path, .line = number });

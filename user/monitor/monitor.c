@@ -64,9 +64,9 @@ static int complete_wish(struct monitor *m)
 		if (!*word)
 			continue;
 		if (model && model->alone)
-			log_warn(
-				"%s: its functions are called by everything and often: each call of every chosen process is trapped",
-				model->name);
+			log_warn("%s: its functions are called by everything and often: each call of every chosen "
+				 "process is trapped",
+				 model->name);
 		err = add_to_wish(&m->wish, word + (*word == '+'));
 	}
 	free(copy);

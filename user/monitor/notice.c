@@ -205,9 +205,9 @@ static void say_unread(struct monitor *m, const struct process *process)
 	const char *path = plans_unread(m, process);
 
 	if (path && !m->unread++)
-		log_warn(
-			"%d: %s: cannot be read: its calls are not counted, nor those of others like it, of which -v tells: see 'Rights' in docs/service.md",
-			process->pid, log_safe(path));
+		log_warn("%d: %s: cannot be read: its calls are not counted, nor those of others like it, of which -v "
+			 "tells: see 'Rights' in docs/service.md",
+			 process->pid, log_safe(path));
 }
 
 /*

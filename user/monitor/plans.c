@@ -353,9 +353,9 @@ int plans_register(struct monitor *m)
 	if (err == -ECANCELED)
 		return err;
 	if (!err && plan_has_new(m->plan, first) && put_in(m, first))
-		log_warn(
-			"%s: is not probed before somebody uses it: the first calls of the first process that does are missed",
-			log_safe(path));
+		log_warn("%s: is not probed before somebody uses it: the first calls of the first process that does "
+			 "are missed",
+			 log_safe(path));
 	m->images_then = m->plan->nimages;
 	m->sites_then = m->plan->nsites;
 	return 0;

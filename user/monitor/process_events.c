@@ -108,10 +108,10 @@ int news_open(struct news **result, const struct news_handlers *handlers)
 	for (int cpu = 0; !err && cpu < cpus; cpu++)
 		err = open_cpu(news, cpu);
 	if (err) {
-		log_error(
-			"the kernel does not tell of processes that start: %s: run gaspbpf with sudo, or with CAP_PERFMON; "
-			"see 'gaspbpf doctor'",
-			strerror(-err));
+		log_error("the kernel does not tell of processes that start: %s: run gaspbpf with sudo, or with "
+			  "CAP_PERFMON; "
+			  "see 'gaspbpf doctor'",
+			  strerror(-err));
 		news_close(news);
 		return err;
 	}

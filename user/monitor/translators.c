@@ -10,10 +10,10 @@ static void probes_come_out(struct monitor *m, pid_t pid, bool execed)
 	char comm[TRANSLATOR_NAME];
 
 	if (translators_take_out(&m->translators, m->kernel, m->plan, &m->scope, pid, execed, comm))
-		log_warn(
-			"%d (%s) translates another program, which would die of breakpoints in its libraries: all probes for everybody are taken out until it ends, and calls "
-			"meanwhile are not counted",
-			pid, log_safe(comm));
+		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: all "
+			 "probes for everybody are taken out until it ends, and calls "
+			 "meanwhile are not counted",
+			 pid, log_safe(comm));
 }
 
 void translators_named(struct monitor *m, pid_t pid)

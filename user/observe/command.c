@@ -153,10 +153,10 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 	if (!process)
 		return HOLD_ON;
 	if (job->hold_children && (launchers_traces(job->launchers, pid) || looks_for_leaks(job, process))) {
-		log_warn(
-			"%d (%s): may trace other processes, which it cannot while they are held: everything is let go, so probes may "
-			"come late from here on",
-			pid, log_safe(process->name));
+		log_warn("%d (%s): may trace other processes, which it cannot while they are held: everything is let "
+			 "go, so probes may "
+			 "come late from here on",
+			 pid, log_safe(process->name));
 		job->hold_children = false;
 		return HOLD_RELEASE_ALL;
 	}

@@ -88,14 +88,14 @@ static void warn_of(const struct cost_suspect *then, const struct cost_suspect *
 	double share = (double)(now->cost - then->cost) / (now->ran - then->ran);
 
 	if (share < MOST)
-		log_warn(
-			"probes take %.0f%% of what thread %u runs, so its own work takes about %.0f times as long: --max-overhead 5%% would limit that; "
-			"^C lets it go",
-			100 * share, now->tid, 1 / (1 - share));
+		log_warn("probes take %.0f%% of what thread %u runs, so its own work takes about %.0f times as long: "
+			 "--max-overhead 5%% would limit that; "
+			 "^C lets it go",
+			 100 * share, now->tid, 1 / (1 - share));
 	else
-		log_warn(
-			"probes take nearly all of what thread %u runs: --max-overhead 5%% would limit that; ^C lets it go",
-			now->tid);
+		log_warn("probes take nearly all of what thread %u runs: --max-overhead 5%% would limit that; ^C lets "
+			 "it go",
+			 now->tid);
 }
 
 void cost_warn(struct cost_meter *meter, const struct capture_session *capture, uint64_t now)
@@ -159,7 +159,8 @@ void cost_say(struct cost_meter *meter, const struct capture_session *capture, c
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
 	fprintf(stderr,
-		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own CPU: %.2f s\n",
+		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own "
+		"CPU: %.2f s\n",
 		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel,
 		cost_own_cpu() / 1e9);
 }
@@ -185,9 +186,9 @@ void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan
 	if (!site || most.call <= without + without / 5 || most.links < 2 * *said)
 		return;
 	*said = most.links;
-	log_warn(
-		"%u processes have probes of their own in %s: a probed call costs each of them %s, where it would be %s for one alone. One probe for all "
-		"(--scope=file) costs %s, but slows down every process on this machine that uses this file",
-		most.links + 1, log_safe(site->image->path), format_time(with, most.call), format_time(alone, without),
-		alone);
+	log_warn("%u processes have probes of their own in %s: a probed call costs each of them %s, where it would be "
+		 "%s for one alone. One probe for all "
+		 "(--scope=file) costs %s, but slows down every process on this machine that uses this file",
+		 most.links + 1, log_safe(site->image->path), format_time(with, most.call), format_time(alone, without),
+		 alone);
 }

@@ -109,10 +109,10 @@ static void let_go_changed(struct file_watch *w, int wd)
 	for (size_t i = 0; i < w->nfiles; i++) {
 		if (w->files[i].wd != wd)
 			continue;
-		log_warn(
-			"%s: was written over while it was observed: its probes are out, they were meant for what was there before; programs that are "
-			"started from now on are observed again",
-			log_safe(w->files[i].image->path));
+		log_warn("%s: was written over while it was observed: its probes are out, they were meant for what "
+			 "was there before; programs that are "
+			 "started from now on are observed again",
+			 log_safe(w->files[i].image->path));
 		w->events.changed(w->events.context, let_go(w, i));
 		return;
 	}

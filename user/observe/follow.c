@@ -86,9 +86,9 @@ int follow_new(struct follow **result, struct job *job)
 	if (err == -ENOMEM)
 		return err;
 	if (err)
-		log_warn(
-			"files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify): do not write over libraries while they have probes",
-			strerror(-err));
+		log_warn("files that change cannot be watched: %s: see the limits of inotify (sysctl fs.inotify): do "
+			 "not write over libraries while they have probes",
+			 strerror(-err));
 	return 0;
 }
 

@@ -227,13 +227,13 @@ static int nothing_known(const struct job *job)
 		return 0;
 	}
 	if (job->nprocesses == 1)
-		log_error(
-			"%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what was "
-			"looked for",
-			job->processes[0]->pid, log_safe(job->processes[0]->name), job->processes[0]->pid);
+		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what "
+			  "was "
+			  "looked for",
+			  job->processes[0]->pid, log_safe(job->processes[0]->name), job->processes[0]->pid);
 	else
-		log_error(
-			"none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked for");
+		log_error("none of these processes maps a known runtime: 'gaspbpf list -p PID' tells what was looked "
+			  "for");
 	return -ENOENT;
 }
 
@@ -244,10 +244,10 @@ int job_check_functions(struct job *job)
 	const char *not_found = plan_not_found(job->plan);
 
 	if (!err && not_found) {
-		log_error(
-			"-F %s: no function of the program has such a name: inlined functions have none; those of a library are asked for with "
-			"its name, as in -F 'libsolver.so*:%s'",
-			log_safe(not_found), log_safe(not_found));
+		log_error("-F %s: no function of the program has such a name: inlined functions have none; those of a "
+			  "library are asked for with "
+			  "its name, as in -F 'libsolver.so*:%s'",
+			  log_safe(not_found), log_safe(not_found));
 		return -ENOENT;
 	}
 

@@ -60,10 +60,10 @@ static void probes_come_out(struct job *job, pid_t pid, bool execed)
 
 	if (has_shared_probes(job) &&
 	    translators_take_out(&job->translators, job->kernel, job->plan, &job->attach, pid, execed, comm))
-		log_warn(
-			"%d (%s) translates another program, which would die of breakpoints in its libraries: probes for everybody (--scope=file) are taken out until it ends, "
-			"calls meanwhile are not seen; probes for single processes (--scope=process) stay",
-			pid, log_safe(comm));
+		log_warn("%d (%s) translates another program, which would die of breakpoints in its libraries: probes "
+			 "for everybody (--scope=file) are taken out until it ends, "
+			 "calls meanwhile are not seen; probes for single processes (--scope=process) stay",
+			 pid, log_safe(comm));
 }
 
 void translators_execed(struct job *job, pid_t pid)

@@ -136,16 +136,16 @@ static void say_second(struct held *h, const struct link_request *request, const
 {
 	if (holder->file_fd != request->file_fd) {
 		if (h->said_twin != request->file_fd)
-			log_info(
-				"a file has two names (as layers of containers have): its probes are in already, and count for both");
+			log_info("a file has two names (as layers of containers have): its probes are in already, and "
+				 "count for both");
 		h->said_twin = request->file_fd;
 		return;
 	}
 	if (!h->said_fault)
-		log_warn(
-			"a second probe at 0x%llx of the same file was asked for and left out: each call would have been counted twice. "
-			"This is a fault of gaspbpf's: please tell its authors what was observed",
-			(unsigned long long)offset);
+		log_warn("a second probe at 0x%llx of the same file was asked for and left out: each call would have "
+			 "been counted twice. "
+			 "This is a fault of gaspbpf's: please tell its authors what was observed",
+			 (unsigned long long)offset);
 	h->said_fault = true;
 }
 

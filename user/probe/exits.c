@@ -500,8 +500,8 @@ static void check_reached(struct search *s)
 			uint64_t at = s->exits[i].offset - offset_of(s, s->pieces[p].start);
 
 			if (at < s->pieces[p].size && !(s->pieces[p].marks[at] & REACHED))
-				s->why =
-					"nothing leads to one of the instructions that may end it: it may be a constant";
+				s->why = "nothing leads to one of the instructions that may end it: it may be a "
+					 "constant";
 		}
 	if (pending.failed)
 		s->why = "there is no memory";

@@ -255,13 +255,13 @@ static void explain(int err, const struct kernel_options *options)
 	if (options->quiet)
 		return;
 	if (inside_pid_namespace())
-		log_error(
-			"cannot observe anything from inside a PID namespace (a container): the kernel tells other process numbers than are seen there: "
-			"run gaspbpf on the host, or start the container with --pid=host");
+		log_error("cannot observe anything from inside a PID namespace (a container): the kernel tells other "
+			  "process numbers than are seen there: "
+			  "run gaspbpf on the host, or start the container with --pid=host");
 	else if (may_observe() && !may_administer() && (err == -EPERM || err == -EACCES))
-		log_error(
-			"cannot put probes in with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: before Linux 6.6 probes are perf events, and the kernel wants "
-			"CAP_SYS_ADMIN for these: give it that, too (docs/service.md), or run it as root");
+		log_error("cannot put probes in with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: before Linux 6.6 "
+			  "probes are perf events, and the kernel wants "
+			  "CAP_SYS_ADMIN for these: give it that, too (docs/service.md), or run it as root");
 	else if (err == -EPERM) /* EACCES is a verifier that says no, to root too */
 		log_error("cannot load BPF programs: %s: run gaspbpf with sudo, or see 'gaspbpf doctor'",
 			  strerror(-err));

@@ -419,14 +419,14 @@ int neighbours_settle(struct kernel *kernel, struct plan *plan, const struct att
 		free(r.others);
 	}
 	if (moved)
-		log_warn(
-			"another observer (gaspbpf, bpftrace, perf) has probes on %zu of these functions: so that no return probe acts where nobody decided on "
-			"it, their ends are seen by their last instructions, which is dearer%s",
-			moved, out ? "" : "; stop one of both to avoid that");
+		log_warn("another observer (gaspbpf, bpftrace, perf) has probes on %zu of these functions: so that no "
+			 "return probe acts where nobody decided on "
+			 "it, their ends are seen by their last instructions, which is dearer%s",
+			 moved, out ? "" : "; stop one of both to avoid that");
 	if (out)
-		log_warn(
-			"%zu of them are not observed at all, for there is no other place in them: stop the other observer to have them",
-			out);
+		log_warn("%zu of them are not observed at all, for there is no other place in them: stop the other "
+			 "observer to have them",
+			 out);
 	return err;
 }
 

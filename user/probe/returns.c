@@ -252,10 +252,12 @@ static void choose_whether(const struct plan *plan, struct site *site)
 		return;
 	if (site->returns != RETURNS_TRAMPOLINE)
 		site->left_out =
-			"it jumps back to where it begins, and only a return probe could tell its calls from such jumps";
+			"it jumps back to where it begins, and only a return probe could tell its calls from such "
+			"jumps";
 	else if (!plan->sessions)
 		site->left_out =
-			"it jumps back to where it begins, and only uprobe sessions (Linux 6.13) could tell its calls from such jumps";
+			"it jumps back to where it begins, and only uprobe sessions (Linux 6.13) could tell its "
+			"calls from such jumps";
 }
 
 void plan_leave_returns(const struct plan *plan, struct site *site, const char *why)

@@ -211,10 +211,10 @@ static void say_untold_build(const struct plan *plan, const struct model *model,
 {
 	if (plan->says_builds && build && !build->ntests && !plan_build_is_told(plan, model) &&
 	    plan_has_sites(plan, model, image))
-		log_warn(
-			"%s: how its runtime (model %s) was built cannot be told: taken as '%s'; values that depend on it may be unknown: "
-			"--build %s=NAME tells ('gaspbpf list --known' has the names)",
-			log_safe(image->path), model->name, build->name, model->name);
+		log_warn("%s: how its runtime (model %s) was built cannot be told: taken as '%s'; values that depend "
+			 "on it may be unknown: "
+			 "--build %s=NAME tells ('gaspbpf list --known' has the names)",
+			 log_safe(image->path), model->name, build->name, model->name);
 }
 
 /* The site of one place, a new one or one that has another name already. */

@@ -298,9 +298,9 @@ static int check_head(struct recording *r)
 		return -ENODATA;
 	}
 	if (get_u32(head + 8) != RECORDING_VERSION) {
-		log_error(
-			"%s: recording format %u: this gaspbpf reads format %u: use the gaspbpf that wrote it, or a newer one",
-			log_safe(r->name), get_u32(head + 8), RECORDING_VERSION);
+		log_error("%s: recording format %u: this gaspbpf reads format %u: use the gaspbpf that wrote it, or a "
+			  "newer one",
+			  log_safe(r->name), get_u32(head + 8), RECORDING_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	return 0;

@@ -135,15 +135,18 @@ static void print_counts(const struct counts *c, FILE *out)
 			format_count(a, c->backwards));
 	if (c->incomplete)
 		fprintf(out,
-			"not complete: %s calls of collective operations of which not all members are known, or in the recording: left as recorded\n",
+			"not complete: %s calls of collective operations of which not all members are known, or in "
+			"the recording: left as recorded\n",
 			format_count(a, c->incomplete));
 	if (c->apart)
 		fprintf(out,
-			"not one: %s calls of collective operations that some left before others had come: left as recorded\n",
+			"not one: %s calls of collective operations that some left before others had come: left as "
+			"recorded\n",
 			format_count(a, c->apart));
 	if (c->lossy)
 		fprintf(out,
-			"lost: calls of %s processes are missing: their messages and collective operations are left as recorded\n",
+			"lost: calls of %s processes are missing: their messages and collective operations are left "
+			"as recorded\n",
 			format_count(a, c->lossy));
 	if (c->unknown_waits)
 		fprintf(out, "left as recorded: %s waits for something that the recording does not name\n",
@@ -164,7 +167,8 @@ static void print_text(const struct sim *sim, const struct both *both, FILE *out
 		return;
 	}
 	if (is_nonsense(&both->before) || is_nonsense(&both->after))
-		fputs("The ideal network came out slower than the real one: calls were put together that do not belong together. What follows from it is not told (-).\n",
+		fputs("The ideal network came out slower than the real one: calls were put together that do not "
+		      "belong together. What follows from it is not told (-).\n",
 		      out);
 	fprintf(out, "%-28s %12s %12s\n", "Time", format_time(a, both->before.time), format_time(b, both->after.time));
 	fprintf(out, "%-28s %12s %12s\n", "  on the ideal network", format_time(a, both->before.ideal),
@@ -246,8 +250,8 @@ int efficiency_print(struct sim *sim, FILE *out)
 	if (!error && (fflush(out) || ferror(out)))
 		error = errno ? -errno : -EIO;
 	if (error && error != -EPIPE)
-		log_error(
-			"standard output: %s: what was printed is not whole: make room there, or print to another place",
-			strerror(-error));
+		log_error("standard output: %s: what was printed is not whole: make room there, or print to another "
+			  "place",
+			  strerror(-error));
 	return error;
 }

@@ -75,18 +75,18 @@ static int load(struct sim *sim, const char *path)
 	enter(sim, IN_CREATE);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		log_error(
-			"%s: cannot be loaded: %s: a plug-in is a shared library that defines cpf_create() and cpf_destroy() (docs/simulate.md)",
-			log_safe(path), log_safe(dlerror()));
+		log_error("%s: cannot be loaded: %s: a plug-in is a shared library that defines cpf_create() and "
+			  "cpf_destroy() (docs/simulate.md)",
+			  log_safe(path), log_safe(dlerror()));
 		return -ENOEXEC;
 	}
 	plugin = create_plugin(path);
 	if (!plugin)
 		return -ENOEXEC;
 	if (plugin->version != CPF_VERSION || plugin->size < offsetof(struct cpf_plugin, ProcessOneSided)) {
-		log_error(
-			"%s: made for version %u of cpf.h, with a table of %u bytes: this is version %u: compile it again",
-			log_safe(path), plugin->version, plugin->size, CPF_VERSION);
+		log_error("%s: made for version %u of cpf.h, with a table of %u bytes: this is version %u: compile it "
+			  "again",
+			  log_safe(path), plugin->version, plugin->size, CPF_VERSION);
 		library_destroy(plugin);
 		return -EPROTO;
 	}

@@ -258,9 +258,9 @@ int simulate(const struct simulation *options, const struct caller *caller)
 	sigaddset(&wanted, SIGCHLD);
 	sigprocmask(SIG_SETMASK, &wanted, NULL);
 	if (error)
-		log_error(
-			"simulate: no process can be made: %s: look at the limits (ulimit -u) and at what else runs, and try again",
-			strerror(-error));
+		log_error("simulate: no process can be made: %s: look at the limits (ulimit -u) and at what else runs, "
+			  "and try again",
+			  strerror(-error));
 	else
 		error = watch(options, pid, progress);
 	munmap(progress, sizeof(*progress));

@@ -258,9 +258,9 @@ static int find_modules(struct stack_space *space)
 		if (!module.code || (!first->inode && !module.vdso))
 			continue;
 		if (space->nmodules == MODULES_MOST) {
-			log_warn(
-				"%d: maps code more than %u times: calls from further ones are not recognised on its stacks",
-				process->pid, MODULES_MOST);
+			log_warn("%d: maps code more than %u times: calls from further ones are not recognised on its "
+				 "stacks",
+				 process->pid, MODULES_MOST);
 			break;
 		}
 		if (array_one_more(&space->modules, &space->room, space->nmodules, sizeof(module)))

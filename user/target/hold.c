@@ -367,9 +367,9 @@ static bool has_too_many_signals(struct tracee *t)
 	}
 	if (++t->signals <= SIGNALS_MOST)
 		return false;
-	log_info(
-		"%d: so many signals come to it that it would stand still while it is held: it is let go, and libraries that it loads are looked at a little late",
-		t->tid);
+	log_info("%d: so many signals come to it that it would stand still while it is held: it is let go, and "
+		 "libraries that it loads are looked at a little late",
+		 t->tid);
 	return true;
 }
 
@@ -445,10 +445,10 @@ static void let_impatient_go(struct hold *hold)
 	HASH_ITER (hh, hold->tracees, t, next) {
 		if (!t->waiting || now - t->waits_since < hold->patience)
 			continue;
-		log_warn(
-			"%d: has stood still for %llu s, waiting for its probes: it runs on without, and is not seen until they are in: look what holds gaspbpf up "
-			"(a file system that does not answer?)",
-			t->tid, (unsigned long long)((now - t->waits_since) / SECOND));
+		log_warn("%d: has stood still for %llu s, waiting for its probes: it runs on without, and is not seen "
+			 "until they are in: look what holds gaspbpf up "
+			 "(a file system that does not answer?)",
+			 t->tid, (unsigned long long)((now - t->waits_since) / SECOND));
 		t->waiting = false;
 		t->leaving = true;
 		hold_resume(hold, t);
@@ -629,9 +629,9 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 	if (!err)
 		err = begin(hold, argv, caller);
 	if (err) {
-		log_error(
-			"cannot start the command: %s: look at the limits (ulimit -a) and at what else runs, and try again",
-			strerror(-err));
+		log_error("cannot start the command: %s: look at the limits (ulimit -a) and at what else runs, and try "
+			  "again",
+			  strerror(-err));
 		hold_free(hold);
 		return err;
 	}

@@ -20,8 +20,9 @@
 #define NEEDED_MOST 256
 #define SONAME_MOST 4096u
 #define NOTE_GO_BUILD_ID 4u
-#define TOO_LARGE \
-	"is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or has more than 128 segments: left out"
+#define TOO_LARGE                                                                                                    \
+	"is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or " \
+	"has more than 128 segments: left out"
 
 /* Where an image comes from. */
 struct origin {

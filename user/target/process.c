@@ -53,9 +53,9 @@ static int refuse(const struct process *process, pid_t pid, int error)
 		log_error("%d: not permitted to look at it, not even for root: run gaspbpf outside of the container",
 			  pid);
 	else if (error == -ETIMEDOUT)
-		log_error(
-			"%d: its memory, or its file, does not answer: it is left alone: look which file system it waits for",
-			pid);
+		log_error("%d: its memory, or its file, does not answer: it is left alone: look which file system it "
+			  "waits for",
+			  pid);
 	else
 		log_error("%d: cannot be looked at: %s: try again", pid, strerror(-error));
 	return error;
@@ -172,9 +172,9 @@ static int check_state(struct process *process)
 	}
 	if (stat.state == 'Z' || stat.state == 'X') {
 		if (!process->may_end && stat.threads > 1)
-			log_error(
-				"%d: its main thread has ended, and without it nobody can look at the others: start it with 'gaspbpf -- COMMAND'",
-				process->pid);
+			log_error("%d: its main thread has ended, and without it nobody can look at the others: start "
+				  "it with 'gaspbpf -- COMMAND'",
+				  process->pid);
 		else if (!process->may_end)
 			log_error("%d: has ended already (zombie): choose a running process", process->pid);
 		return -ESRCH;

@@ -182,8 +182,8 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 		return answer.result;
 	leave_starter();
 	if (readers.last && !readers.lost)
-		log_error(
-			"gaspbpf-starter has ended, and with it the right to read what is others': nothing more of theirs is looked at: start gaspbpf again");
+		log_error("gaspbpf-starter has ended, and with it the right to read what is others': nothing more of "
+			  "theirs is looked at: start gaspbpf again");
 	readers.lost = readers.last;
 	return got < 0 ? got : -ECHILD;
 }
@@ -472,10 +472,10 @@ static bool is_silent(pid_t pid)
 	collect_hung();
 	if (readers.nhung == HUNG_MOST) {
 		if (!readers.full_said)
-			log_error(
-				"%d processes that read targets' memory wait in the kernel: nothing more is read until one of them ends: "
-				"look which file system does not answer ('gaspbpf-reader' in ps)",
-				HUNG_MOST);
+			log_error("%d processes that read targets' memory wait in the kernel: nothing more is read "
+				  "until one of them ends: "
+				  "look which file system does not answer ('gaspbpf-reader' in ps)",
+				  HUNG_MOST);
 		readers.full_said = true;
 		return true;
 	}

@@ -151,8 +151,8 @@ bool reading_refuses(const struct image *image, unsigned what)
 
 	priv->refused |= what;
 	if (first && count == SAID_MOST + 1)
-		log_warn(
-			"more files are too much to look at: they are counted (gaspbpf_files_refused_total), but not named any more");
+		log_warn("more files are too much to look at: they are counted (gaspbpf_files_refused_total), but not "
+			 "named any more");
 	return fresh && count <= SAID_MOST;
 }
 

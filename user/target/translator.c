@@ -97,10 +97,10 @@ void translators_hold(struct translators *t, pid_t pid)
 	if (!t->held && !err)
 		t->held = pid;
 	if (err && err != -ESRCH)
-		log_warn(
-			"%d: cannot be held until the probes are out, as it is traced already, or ptrace is not allowed here (%s): what it runs within the next 50 ms may "
-			"die of a breakpoint",
-			pid, strerror(-err));
+		log_warn("%d: cannot be held until the probes are out, as it is traced already, or ptrace is not "
+			 "allowed here (%s): what it runs within the next 50 ms may "
+			 "die of a breakpoint",
+			 pid, strerror(-err));
 }
 
 /* Only what stands still can be let go. */

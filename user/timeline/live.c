@@ -188,9 +188,9 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 	if (span->depth > w->base && w->count < WAITING_MOST)
 		return 0;
 	if (span->depth > w->base && !live->forced) {
-		log_warn(
-			"a call has been in progress for %d others inside it: a tool is told of it when it ends; gaspbpf replay tells all in order",
-			WAITING_MOST);
+		log_warn("a call has been in progress for %d others inside it: a tool is told of it when it ends; "
+			 "gaspbpf replay tells all in order",
+			 WAITING_MOST);
 		live->forced = true;
 	}
 	return deliver(live, span->thread, w->count);

@@ -38,8 +38,8 @@ static int take_event(void *context, const struct definitions *d, const struct e
 	if (error || m->queue.count < WAITING_MOST)
 		return error;
 	if (!m->forced)
-		log_warn(
-			"replay: the recording's threads lie far apart: events of different threads may come out of order");
+		log_warn("replay: the recording's threads lie far apart: events of different threads may come out of "
+			 "order");
 	m->forced = true;
 	return queue_release(&m->queue, UINT64_MAX, m->d, m->ops);
 }

@@ -128,16 +128,16 @@ static void say_other_ways(const struct tool *t)
 	const char *threads = t->options.threads ?: "one";
 
 	if (t->process.page->threads > 1 && strcmp(threads, "process"))
-		log_warn(
-			"tool %s: was told of %llu threads of the job %s; a tool that keeps things for its thread or its process wants --tool-threads=%sprocess",
-			log_safe(t->options.library), (unsigned long long)t->process.page->threads,
-			strcmp(threads, "one") ? "in one process" : "by one thread",
-			strcmp(threads, "one") ? "" : "each, or ");
+		log_warn("tool %s: was told of %llu threads of the job %s; a tool that keeps things for its thread or "
+			 "its process wants --tool-threads=%sprocess",
+			 log_safe(t->options.library), (unsigned long long)t->process.page->threads,
+			 strcmp(threads, "one") ? "in one process" : "by one thread",
+			 strcmp(threads, "one") ? "" : "each, or ");
 	if (!strcmp(host_text(t->process.page->kind, sizeof(t->process.page->kind), kind, sizeof(kind)), "StarPU") &&
 	    !t->options.starpu)
-		log_warn(
-			"tool %s: --starpu-headers=1.4 or 1.5 says with which of StarPU's headers it was compiled; what callbacks get differs",
-			log_safe(t->options.library));
+		log_warn("tool %s: --starpu-headers=1.4 or 1.5 says with which of StarPU's headers it was compiled; "
+			 "what callbacks get differs",
+			 log_safe(t->options.library));
 }
 
 static void say_trouble(struct tool *t)
@@ -309,10 +309,10 @@ static void check_waiting(struct tool *t)
 	if (t->trouble || t->waiting.size - t->written <= t->options.buffer)
 		return;
 	t->trouble = TROUBLE_BEHIND;
-	log_warn(
-		"tool %s: does not keep up: %llu MB wait for it: it is told no more; the observation goes on, and with -o FILE.gasp 'gaspbpf replay' "
-		"tells it everything",
-		log_safe(t->options.library), (unsigned long long)(t->waiting.size - t->written) >> 20);
+	log_warn("tool %s: does not keep up: %llu MB wait for it: it is told no more; the observation goes on, and "
+		 "with -o FILE.gasp 'gaspbpf replay' "
+		 "tells it everything",
+		 log_safe(t->options.library), (unsigned long long)(t->waiting.size - t->written) >> 20);
 	forget_untaken(t);
 }
 
@@ -454,9 +454,9 @@ int tool_finish(struct tool *t, int stop, bool quiet)
 	if (t->trouble == TROUBLE_STOPPED || t->trouble == TROUBLE_HUNG || !went_well(t))
 		say_trouble(t);
 	if (off_timeline)
-		log_warn(
-			"tool %s: was not told %llu calls that are not on the timeline (lost, or only counted: see the report)",
-			log_safe(t->options.library), (unsigned long long)off_timeline);
+		log_warn("tool %s: was not told %llu calls that are not on the timeline (lost, or only counted: see "
+			 "the report)",
+			 log_safe(t->options.library), (unsigned long long)off_timeline);
 	if (t->untold)
 		log_warn("tool %s: was not told %llu events", log_safe(t->options.library),
 			 (unsigned long long)t->untold);

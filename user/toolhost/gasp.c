@@ -126,9 +126,9 @@ static void tell_control(struct host *h, struct context *c, int on)
 	before = g->control(c->own, on);
 	host_return(h);
 	if (!before != !c->on && !before != !g->on && !g->contradicted) {
-		host_warn(
-			"gasp_control() returned %d, though measurement was %s: the tool does not keep what it is told (GASP 1.4 section 3.3)",
-			before, c->on ? "on" : "off");
+		host_warn("gasp_control() returned %d, though measurement was %s: the tool does not keep what it is "
+			  "told (GASP 1.4 section 3.3)",
+			  before, c->on ? "on" : "off");
 		g->contradicted = true;
 	}
 	c->on = g->on = on;
@@ -209,9 +209,9 @@ static uint32_t user_tag(struct host *h, struct context *c)
 		tag = g->next_user++;
 	}
 	if (!ids_is_user(h->ids, tag) && !g->out_of_range) {
-		host_warn(
-			"gasp_create_event() returned 0x%x, which is no number of a user event (from 0x%x on): --gasp-ids says which are",
-			tag, ids_first_user(h->ids));
+		host_warn("gasp_create_event() returned 0x%x, which is no number of a user event (from 0x%x on): "
+			  "--gasp-ids says which are",
+			  tag, ids_first_user(h->ids));
 		g->out_of_range = true;
 	}
 	c->has[index] = true;

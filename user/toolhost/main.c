@@ -223,10 +223,10 @@ static bool fill(struct host *h, size_t size)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			host_fail(
-				h,
-				"the descriptor that its events come through cannot be read: %s: the tool has closed what it did not open",
-				strerror(errno));
+			host_fail(h,
+				  "the descriptor that its events come through cannot be read: %s: the tool has closed "
+				  "what it did not open",
+				  strerror(errno));
 		if (!got)
 			return false;
 		f->bytes.size += got;
@@ -497,10 +497,9 @@ static void load(struct host *h, const char *path)
 			h->kind = kinds[i];
 	}
 	if (!h->kind)
-		host_fail(
-			h,
-			"is no tool that is known: it has neither gasp_init with gasp_event_notify or gasp_event_notifyVA (GASP 1.4), "
-			"nor pupc_event_notify (PUPC 1.1), nor starpu_prof_tool_library_register (StarPU)");
+		host_fail(h, "is no tool that is known: it has neither gasp_init with gasp_event_notify or "
+			     "gasp_event_notifyVA (GASP 1.4), "
+			     "nor pupc_event_notify (PUPC 1.1), nor starpu_prof_tool_library_register (StarPU)");
 	strncpy((char *)h->status->kind, h->kind->name, sizeof(h->status->kind) - 1);
 }
 

@@ -159,9 +159,9 @@ static uint32_t user_tag(struct host *h)
 		tag = p->next_user++;
 	}
 	if (!ids_is_user(IDS_PUPC, tag) && !p->out_of_range) {
-		host_warn(
-			"pupc_create_event() returned 0x%x, which is no number of a user event: these are from 0x%x on (PUPC 1.1 section 3.1)",
-			tag, ids_first_user(IDS_PUPC));
+		host_warn("pupc_create_event() returned 0x%x, which is no number of a user event: these are from 0x%x "
+			  "on (PUPC 1.1 section 3.1)",
+			  tag, ids_first_user(IDS_PUPC));
 		p->out_of_range = true;
 	}
 	p->has[index] = true;

@@ -45,17 +45,17 @@ const char *screen_refusal(void)
 	int err;
 
 	if (setupterm(NULL, STDOUT_FILENO, &err) != OK) {
-		snprintf(
-			why, sizeof(why),
-			"the terminal is not known (TERM=%.40s): set TERM, as in TERM=xterm or TERM=vt100, or use --once",
-			term ? log_safe(term) : "");
+		snprintf(why, sizeof(why),
+			 "the terminal is not known (TERM=%.40s): set TERM, as in TERM=xterm or TERM=vt100, or use "
+			 "--once",
+			 term ? log_safe(term) : "");
 		return why;
 	}
 	if (!cursor_address || !clear_screen) {
-		snprintf(
-			why, sizeof(why),
-			"this terminal (TERM=%.40s) cannot draw a screen: set TERM to what it is, as in TERM=xterm, or use --once",
-			log_safe(term ? term : ""));
+		snprintf(why, sizeof(why),
+			 "this terminal (TERM=%.40s) cannot draw a screen: set TERM to what it is, as in TERM=xterm, "
+			 "or use --once",
+			 log_safe(term ? term : ""));
 		return why;
 	}
 	return NULL;

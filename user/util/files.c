@@ -70,9 +70,9 @@ bool caller_stack_is_not_ours(void)
 	if (stack_as_called.rlim_max > wanted.rlim_max)
 		wanted.rlim_max = stack_as_called.rlim_max;
 	if (setrlimit(RLIMIT_STACK, &wanted)) {
-		log_error(
-			"stacks are limited to %llu KiB here (ulimit -s), and gaspbpf needs %lu: raise the limit, or let root do it",
-			(unsigned long long)stack_as_called.rlim_cur >> 10, STACK_LEAST >> 10);
+		log_error("stacks are limited to %llu KiB here (ulimit -s), and gaspbpf needs %lu: raise the limit, or "
+			  "let root do it",
+			  (unsigned long long)stack_as_called.rlim_cur >> 10, STACK_LEAST >> 10);
 		return false;
 	}
 	if (pthread_attr_init(&attributes))
@@ -181,10 +181,10 @@ static void say_not_created(const char *path, const struct caller *caller, int e
 		break;
 	case EACCES:
 	case EPERM:
-		advice =
-			caller && caller->name
-				? "permission denied, the user who called may not write there: choose a folder of your own"
-				: "permission denied: choose a folder that you may write to";
+		advice = caller && caller->name
+				 ? "permission denied, the user who called may not write there: choose a folder of "
+				   "your own"
+				 : "permission denied: choose a folder that you may write to";
 		break;
 	case ELOOP:
 		advice = "it is a symbolic link: remove it, or name the file it points to";

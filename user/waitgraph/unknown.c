@@ -142,7 +142,8 @@ static void look_at_all_waiting(struct graph *g, size_t *which)
 		for (size_t i = 0; i < count; i++)
 			put_alike(out, g, all, count, i, which);
 		fprintf(out,
-			"; no %s is left to send or receive anything else: only a message that is on its way already could end it",
+			"; no %s is left to send or receive anything else: only a message that is on its way already "
+			"could end it",
 			g->unit);
 		fclose(out);
 	}
