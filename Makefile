@@ -124,9 +124,10 @@ $(BUILD)/tests/compose: tests/compose.c $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
 
-# What needs neither root nor a kernel: the unit tests, and the tests on recordings, models and documents.
+# What needs neither root nor a kernel: the unit tests, and the tests on recordings, models and documents; with sanitizers without
+# those that are about no C source.
 check: all unit
-	$(Q)ASAN_OPTIONS=handle_segv=0:handle_abort=0 GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files tests
+	$(Q)ASAN_OPTIONS=handle_segv=0:handle_abort=0 GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files $(if $(SAN),$(wildcard tests/test_units.py tests/test_simulate*.py tests/test_vocabulary.py),tests)
 
 lint:
 	$(Q)scripts/lint

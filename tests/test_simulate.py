@@ -549,7 +549,7 @@ def test_simulator_by_the_document_alone(tmp_path):
 def test_faulty_plugin(tmp_path, fault, says):
     recording = compose(tmp_path / "run.gasp", LATE_SENDER)
     library = toolkit.build(tmp_path, "cpf_wrong.c")
-    result = gaspbpf.run("simulate", recording, "--plugin", library, f"fault={fault}", "--patience=500ms", "-o", tmp_path / "after.gasp")
+    result = gaspbpf.run("simulate", recording, "--plugin", library, f"fault={fault}", f"--patience={'500ms' if fault == 'hang' else '60s'}", "-o", tmp_path / "after.gasp")
     assert result.returncode == 1
     assert says in result.stderr
     assert not (tmp_path / "after.gasp").exists()
