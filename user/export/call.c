@@ -55,7 +55,7 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 	} else if (v->form == FORM_REAL) {
 		shown->kind = VALUE_WORD;
 		real_text(shown->word, VALUE_TEXT, (uint64_t)reading.number);
-	} else if (v->form == FORM_POINTER || v->form == FORM_STRING) {
+	} else if (v->form == FORM_POINTER) {
 		shown->kind = VALUE_WORD;
 		*digits_address(shown->word, (uint64_t)reading.number) = '\0';
 	} else {
