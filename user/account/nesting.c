@@ -57,23 +57,31 @@ static void add_calls(struct finished_calls *to, const struct finished_calls *fr
 	add_groups(to->group, from->group);
 }
 
+static bool is_inside(const struct finished_calls *calls, const struct nested_call *call)
+{
+	return calls->begin >= call->begin && calls->depth > call->depth;
+}
+
 /* What lies within the call, all together. */
 static void take_inside(struct nesting *n, const struct nested_call *call, struct finished_calls *inside)
 {
-	for (; n->nfinished; n->nfinished--) {
-		const struct finished_calls *top = &n->finished[n->nfinished - 1];
+	while (n->nfinished && is_inside(&n->finished[n->nfinished - 1], call))
+		add_calls(inside, &n->finished[--n->nfinished]);
+}
 
-		if (top->begin < call->begin || top->depth <= call->depth)
-			return;
-		add_calls(inside, top);
-	}
+/* The last element, if it is of calls of this depth with no gap since: those that follow are of it, too. */
+static struct finished_calls *same_element(const struct nesting *n, uint32_t depth)
+{
+	struct finished_calls *top = n->nfinished ? &n->finished[n->nfinished - 1] : NULL;
+
+	return top && top->depth == depth && top->epoch == n->epoch ? top : NULL;
 }
 
 static int leave(struct nesting *n, const struct finished_calls *calls)
 {
-	struct finished_calls *top = n->nfinished ? &n->finished[n->nfinished - 1] : NULL;
+	struct finished_calls *top = same_element(n, calls->depth);
 
-	if (top && top->depth == calls->depth && top->epoch == calls->epoch) {
+	if (top) {
 		add_calls(top, calls);
 		return 0;
 	}
@@ -87,29 +95,67 @@ static int leave(struct nesting *n, const struct finished_calls *calls)
 	return 0;
 }
 
-/* Nothing can come around this any more, nor around what came before. */
-static void settle(struct nesting *n, const struct finished_calls *calls)
+/* Nothing can come around what is there any more. */
+static void settle(struct nesting *n)
 {
-	add_groups(n->group, calls->group);
 	while (n->nfinished)
 		add_groups(n->group, n->finished[--n->nfinished].group);
 }
 
+/* What of its time no call that overlaps it has had. 0 or -ENOMEM. */
+static int fresh_time(struct nesting *n, const struct nested_call *call, uint64_t *fresh)
+{
+	*fresh = call->duration;
+	if (!n->stacked || call->depth)
+		return 0;
+	if (covered_add(&n->covered, call->start, call->end, fresh))
+		return -ENOMEM;
+	if (*fresh > call->duration)
+		*fresh = call->duration;
+	return 0;
+}
+
+/*
+ * Most calls contain none, and need no element of their own: they are the last one's, or outermost. True: that was it.
+ * (A report reads tens of millions of calls; all it would do for such a one is to add noughts.)
+ */
+static bool add_leaf(struct nesting *n, const struct accounted_probe *probe, const struct nested_call *call,
+		     uint64_t fresh)
+{
+	struct finished_calls *top;
+
+	if (probe->inner || (n->nfinished && is_inside(&n->finished[n->nfinished - 1], call)))
+		return false;
+	if (!call->depth) {
+		settle(n);
+		n->group[probe->group] += fresh;
+		return true;
+	}
+	top = same_element(n, call->depth);
+	if (!top)
+		return false;
+	top->time += fresh;
+	if (!top->inner)
+		top->runtime = probe->runtime;
+	top->group[probe->group] += fresh;
+	return true;
+}
+
 int nesting_add(struct nesting *n, const struct accounted_probe *probe, const struct nested_call *call, uint64_t *self)
 {
-	struct finished_calls calls = { .begin = call->begin, .depth = call->depth, .epoch = n->epoch };
-	uint64_t fresh = call->duration, own;
+	struct finished_calls calls;
+	uint64_t fresh, own;
 
-	if (array_reach(&n->ended, &n->depths, (size_t)call->depth + 1, sizeof(*n->ended)))
+	if (call->depth >= n->depths && array_reach(&n->ended, &n->depths, (size_t)call->depth + 1, sizeof(*n->ended)))
 		return -ENOMEM;
 	n->ended[call->depth] = ++n->order;
 	n->stacked |= probe->stacked;
-	if (n->stacked && !call->depth) {
-		if (covered_add(&n->covered, call->start, call->end, &fresh))
-			return -ENOMEM;
-		if (fresh > call->duration)
-			fresh = call->duration;
-	}
+	if (fresh_time(n, call, &fresh))
+		return -ENOMEM;
+	*self = fresh;
+	if (add_leaf(n, probe, call, fresh))
+		return 0;
+	calls = (struct finished_calls){ .begin = call->begin, .depth = call->depth, .epoch = n->epoch };
 	take_inside(n, call, &calls);
 	own = fresh > calls.time ? fresh - calls.time : 0;
 	*self = own + (calls.runtime == probe->runtime ? calls.inner : 0);
@@ -124,7 +170,8 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 	calls.runtime = probe->runtime;
 	if (call->depth)
 		return leave(n, &calls);
-	settle(n, &calls);
+	settle(n);
+	add_groups(n->group, calls.group);
 	return 0;
 }
 
