@@ -41,9 +41,13 @@ ifneq ($(SAN),)
   CFLAGS := $(SANITIZED) -fsanitize=fuzzer-no-link
 endif
 
-BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
+# What is known of the processor: user/arch/$(ARCH), bpf/arch_$(BPF_ARCH).h
+ARCH     := x86_64
+BPF_ARCH := x86
 
-SOURCES  := $(sort $(wildcard user/*/*.c))
+BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Iinclude -Ivmlinux -Ibpf
+
+SOURCES  := $(sort $(wildcard user/*/*.c user/arch/$(ARCH)/*.c))
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))

@@ -9,7 +9,7 @@
  * Each thread has a stack of frames in its task storage: one lookup a hit, no hashing, no shared
  * cache line, freed by the kernel with the task. The entry pushes a frame with the stack pointer sp,
  * which at a function's first instruction points at the return address. When the return probe fires,
- * the return address has been popped, so sp - 8 names the frame exactly.
+ * the return address has been popped, so sp less that word (arch_sp_before()) names the frame exactly.
  *
  * Frames left by longjmp or an exception get no return. They are recognised by the next hit on the
  * thread: the machine stack grows downwards, so a frame whose sp is below the current one
@@ -37,6 +37,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
+#include "arch.h"
 #include "gaspbpf/wire.h"
 
 struct frame {
@@ -78,11 +79,11 @@ struct thread_state {
 		__u64 pid_tid; /* as in struct gb_span */
 	};
 	bool ended;
-	bool counted; /* in its user's share */
-	bool told;    /* in `tellers` */
-	bool stacked; /* its process is in `stacked` (stacks.h) */
-	__u32 user;   /* whose share its entries are of (shares.h) */
-	__u64 ax, dx; /* of the return that is being looked at */
+	bool counted;          /* in its user's share */
+	bool told;             /* in `tellers` */
+	bool stacked;          /* its process is in `stacked` (stacks.h) */
+	__u32 user;            /* whose share its entries are of (shares.h) */
+	__u64 result, result2; /* of the return that is being looked at */
 	struct place place;
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */
 	__u32 trusted; /* the count of doubts when the process was last found to be known (home.h), and one; 0: never */

@@ -110,7 +110,7 @@ __noinline int stack_find(struct thread_state *t, __u64 sp)
 	/* A child that another thread than the first has forked runs on that one's stack. */
 	if (t->stack_size)
 		return 0;
-	search.self = task->thread.fsbase;
+	search.self = arch_thread_pointer(task);
 	if (stack_told(&search))
 		return stack_keep(t, &search);
 	search.born = 0;

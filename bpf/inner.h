@@ -26,22 +26,6 @@
 
 #include "frames.h"
 
-/* Does a direct call return there, to something within this code, or one through the table that the linker fills in? */
-static __noinline int is_direct_call(__u64 caller, __u64 code, __u32 size)
-{
-	struct {
-		__u8 start[3], last[5];
-	} before = { 0 };
-	__s32 distance;
-
-	if (bpf_probe_read_user(&before, sizeof(before), (void *)(caller - sizeof(before))))
-		return 0;
-	if (before.start[2] == 0xff && before.last[0] == 0x15)
-		return 1; /* call *distance(%rip) */
-	__builtin_memcpy(&distance, &before.last[1], sizeof(distance));
-	return before.last[0] == 0xe8 && caller + distance - code < size;
-}
-
 /* caller: the return address; 0: not known. ip: of the probed instruction. sp: of the call, and of the one around it.
  */
 static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb_probe *around, __u64 caller, __u64 ip,
@@ -54,7 +38,7 @@ static __always_inline __u8 inner_call(const struct gb_probe *p, const struct gb
 	if (p->code_size && caller) {
 		__u64 code = ip - p->code_below;
 
-		if (caller - code < p->code_size && is_direct_call(caller, code, p->code_size))
+		if (caller - code < p->code_size && arch_is_direct_call(caller, code, p->code_size))
 			return GB_INNER_NESTED | GB_INNER_SELF;
 		return around->calls_back ? GB_INNER_NESTED : GB_INNER_NESTED | GB_INNER_AROUND;
 	}
@@ -74,7 +58,7 @@ static __always_inline __u8 inner_alone(struct thread_state *t, const struct gb_
 		t->alone_sp = 0; /* it has ended */
 	if (t->alone_sp <= sp || !p->runtime || p->happens || !p->code_size || caller - code >= p->code_size)
 		return 0;
-	return is_direct_call(caller, code, p->code_size) ? GB_INNER_NESTED | GB_INNER_SELF : 0;
+	return arch_is_direct_call(caller, code, p->code_size) ? GB_INNER_NESTED | GB_INNER_SELF : 0;
 }
 
 /* Of a finished frame: others are below it, or may be. */
@@ -115,7 +99,7 @@ __noinline __u32 skipped_inner(struct thread_state *t, __u32 probe, __u64 sp, __
 	if (!p || !p->runtime)
 		return 0;
 	if (p->code_size)
-		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
+		arch_return_address(sp, &caller);
 	below = t->depth - 1;
 	if (below >= GB_DEPTH)
 		return inner_alone(t, p, sp, caller, ip) & GB_INNER_SELF ? GB_SUM_INNER : 0;

@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "arch.h"
 #include "gaspbpf/look.h"
 
 struct {
@@ -21,28 +22,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u8);
 } wanted SEC(".maps");
-
-static __always_inline void take_registers(struct gb_look *look, const struct pt_regs *regs)
-{
-	look->registers[0] = regs->ax;
-	look->registers[1] = regs->dx;
-	look->registers[2] = regs->cx;
-	look->registers[3] = regs->bx;
-	look->registers[4] = regs->si;
-	look->registers[5] = regs->di;
-	look->registers[6] = regs->bp;
-	look->registers[7] = regs->sp;
-	look->registers[8] = regs->r8;
-	look->registers[9] = regs->r9;
-	look->registers[10] = regs->r10;
-	look->registers[11] = regs->r11;
-	look->registers[12] = regs->r12;
-	look->registers[13] = regs->r13;
-	look->registers[14] = regs->r14;
-	look->registers[15] = regs->r15;
-	look->registers[16] = regs->ip;
-	look->orig_ax = regs->orig_ax;
-}
 
 SEC("iter/task")
 int look(struct bpf_iter__task *ctx)
@@ -72,7 +51,8 @@ int look(struct bpf_iter__task *ctx)
 		self = bpf_get_current_task_btf();
 		look.now = self->se.exec_start;
 	}
-	take_registers(&look, regs);
+	arch_take_registers(regs, look.registers);
+	look.system_call = arch_system_call(regs);
 	bpf_seq_write(ctx->meta->seq, &look, sizeof(look));
 	return 0;
 }

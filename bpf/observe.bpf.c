@@ -236,12 +236,7 @@ static __noinline int is_near(const struct pt_regs *ctx, const struct gb_probe *
 
 	if (!rank)
 		return 0;
-	arguments[0] = ctx->di;
-	arguments[1] = ctx->si;
-	arguments[2] = ctx->dx;
-	arguments[3] = ctx->cx;
-	arguments[4] = ctx->r8;
-	arguments[5] = ctx->r9;
+	arch_take_arguments(ctx, arguments);
 	for (int i = 0; i < GB_NEAR; i++) {
 		const struct gb_near *near = &p->near[i];
 		__u64 part = arguments[near->reg & 7] >> (near->shift & 63);
@@ -273,7 +268,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		return 1;
 	if (some_off && !p->control && !(p->flags & GB_PROBE_CLOSES) && is_off())
 		return 1;
-	sp = ctx->sp + p->pushed; /* as at the function's first instruction */
+	sp = arch_sp(ctx) + p->pushed; /* as at the function's first instruction */
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!t) {
 		t = thread_new();
@@ -307,7 +302,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	if (is_skipped(p)) {
 		if (p->rounds) /* it is on its way out */
 			return 1;
-		sum_skip(t, depth || t->alone_sp ? id | skipped_inner(t, id, sp, ctx->ip) : id);
+		sum_skip(t, depth || t->alone_sp ? id | skipped_inner(t, id, sp, arch_ip(ctx)) : id);
 		return 1;
 	}
 	if (depth > GB_DEPTH)
@@ -315,7 +310,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	barrier_var(depth);
 	f = &t->frames[depth];
 	f->sp = sp;
-	f->ip = ctx->ip;
+	f->ip = arch_ip(ctx);
 	f->exits = p->flags & GB_PROBE_EXITS;
 	f->summed = p->flags & GB_PROBE_SUMMED;
 	f->span.pid_tid = t->pid_tid;
@@ -326,12 +321,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 	f->span.inner = 0;
 	f->span.reason = GB_END_RETURN;
 	f->span.values = p->slots;
-	f->span.value[0] = ctx->di;
-	f->span.value[1] = ctx->si;
-	f->span.value[2] = ctx->dx;
-	f->span.value[3] = ctx->cx;
-	f->span.value[4] = ctx->r8;
-	f->span.value[5] = ctx->r9;
+	arch_take_arguments(ctx, f->span.value);
 	if (p->entry_ops)
 		run_ops(t, f, p, false);
 	if (p->control && p->control != GB_CONTROL_ALWAYS) {
@@ -345,7 +335,7 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 			return 1;
 	}
 	if (p->flags & GB_PROBE_CALLER || alone)
-		bpf_probe_read_user(&f->span.caller, sizeof(f->span.caller), (void *)sp);
+		arch_return_address(sp, &f->span.caller);
 	f->span.start = bpf_ktime_get_ns();
 	/*
 	 * The kernel follows 64 returns at a time on a thread, those that a longjmp left behind included, and
@@ -472,7 +462,7 @@ static __always_inline bool is_plain(const struct thread_state *t, __u32 top)
 
 static __always_inline int on_return(struct pt_regs *ctx, bool session)
 {
-	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8;
+	__u64 now = bpf_ktime_get_ns(), sp = arch_sp_before(ctx);
 	struct thread_state *t;
 	struct gb_probe *p;
 	struct frame *f;
@@ -495,50 +485,14 @@ static __always_inline int on_return(struct pt_regs *ctx, bool session)
 	if (!p)
 		return 0;
 	f->span.end = now;
-	f->span.caller = ctx->ip;
+	f->span.caller = arch_ip(ctx);
 	if (p->return_ops) {
-		t->ax = ctx->ax;
-		t->dx = ctx->dx;
+		arch_take_result(ctx, &t->result, &t->result2);
 		run_ops(t, f, p, true);
 	}
 	t->depth = top;
 	frame_put(t, f);
 	return 0;
-}
-
-/* Does a jcc with this condition jump? Its low bit turns the meaning round. */
-static __always_inline bool condition_holds(__u64 flags, __u32 condition)
-{
-	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80,
-	     overflow = flags & 0x800;
-	bool holds;
-
-	switch (condition >> 1) {
-	case 0:
-		holds = overflow;
-		break;
-	case 1:
-		holds = carry;
-		break;
-	case 2:
-		holds = zero;
-		break;
-	case 3:
-		holds = carry || zero;
-		break;
-	case 4:
-		holds = sign;
-		break;
-	case 5:
-		holds = parity;
-		break;
-	case 6:
-		holds = sign != overflow;
-		break;
-	default:
-		holds = zero || sign != overflow;
-	}
-	return holds != (condition & 1);
 }
 
 /*
@@ -550,8 +504,7 @@ static __always_inline void look_for_trampoline(const struct frame *f)
 	struct gb_trouble *seen;
 	__u64 caller;
 
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)f->sp) || caller == f->span.caller ||
-	    !holds_trampoline(f->sp))
+	if (arch_return_address(f->sp, &caller) || caller == f->span.caller || !holds_trampoline(f->sp))
 		return; /* as it was, or the function itself has changed it */
 	seen = trouble_here();
 	if (seen)
@@ -600,13 +553,12 @@ __noinline int end_top(struct thread_state *t, __u64 sp, __u64 now, __u32 how)
 /* A last instruction of a function whose calls are kept by stack. */
 static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_state *t, __u32 id, __u32 how, __u64 now)
 {
-	struct stack_place place = { .sp = ctx->sp, .pid = t->pid };
+	struct stack_place place = { .sp = arch_sp(ctx), .pid = t->pid };
 	struct frame *f = bpf_map_lookup_elem(&stacks, &place);
 
 	if (!f || f->span.probe != id)
 		return;
-	t->ax = ctx->ax;
-	t->dx = ctx->dx;
+	arch_take_result(ctx, &t->result, &t->result2);
 	end_frame(t, f, how);
 	stack_finish(t, f, now, how == GB_EXIT_RETURN ? GB_END_RETURN : GB_END_TAIL);
 	stack_forget(&place, f);
@@ -615,14 +567,14 @@ static __always_inline void on_stack_exit(struct pt_regs *ctx, struct thread_sta
 /* One of a function's last instructions. */
 static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 {
-	__u64 now = bpf_ktime_get_ns(), sp = ctx->sp;
+	__u64 now = bpf_ktime_get_ns(), sp = arch_sp(ctx);
 	struct thread_state *t;
 	__u32 found;
 	struct gb_probe *p;
 
 	if (!active)
 		return 0;
-	if (how >= GB_EXIT_CONDITION && !condition_holds(ctx->flags, how & 15))
+	if (how >= GB_EXIT_CONDITION && !arch_condition_holds(ctx, how & 15))
 		return 0;
 	p = bpf_map_lookup_elem(&probes, &id);
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -639,8 +591,7 @@ static __always_inline int on_exit(struct pt_regs *ctx, __u32 id, __u32 how)
 	if (!t || found >= GB_DEPTH ||
 	    !t->frames[found].exits) /* one that began before the function had probes here has a return probe */
 		return 0;
-	t->ax = ctx->ax;
-	t->dx = ctx->dx;
+	arch_take_result(ctx, &t->result, &t->result2);
 	for (int i = 0; i < GB_DEPTH && t->depth > found; i++)
 		end_top(t, sp, now, how);
 	return 0;

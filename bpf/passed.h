@@ -16,7 +16,7 @@ __noinline int holds_trampoline(__u64 sp)
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
 	__u64 word = 0;
 
-	if (!area || bpf_probe_read_user(&word, sizeof(word), (void *)sp))
+	if (!area || arch_return_address(sp, &word))
 		return 0;
 	return word == BPF_CORE_READ(area, vaddr);
 }

@@ -303,7 +303,7 @@ int linker(struct pt_regs *ctx)
 	if (stopped_at || !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
 	if (distance)
-		bpf_probe_read_user(&state, sizeof(state), (void *)(ctx->ip + distance));
+		bpf_probe_read_user(&state, sizeof(state), (void *)(arch_ip(ctx) + distance));
 	changed = maps_other_code(pid) || state || !distance;
 	if ((state || !distance || !settle(pid)) && changed && !loads_its_own())
 		doubt(pid);

@@ -233,10 +233,10 @@ __noinline int run_op(struct thread_state *t, struct frame *f, const struct gb_o
 		err = f->span.unread >> source & 1 ? -1 : read_word(&t->window, from + op->offset, op->width, &word);
 		break;
 	case GB_OP_RESULT:
-		word = extend(t->ax, op->width);
+		word = extend(t->result, op->width);
 		break;
 	case GB_OP_RESULT2:
-		word = extend(t->dx, op->width);
+		word = extend(t->result2, op->width);
 		break;
 	case GB_OP_DECODE:
 		err = op->offset == GB_DECODE_GFC_BYTES ? decode_gfc_bytes(from, &word) : -1;
@@ -250,7 +250,7 @@ __noinline int run_op(struct thread_state *t, struct frame *f, const struct gb_o
 	return 0;
 }
 
-/* The steps of a capture program for the call, or for the return: what that gave is in t->ax and t->dx. */
+/* The steps of a capture program for the call, or for the return: what that gave is in t->result and t->result2. */
 __noinline int run_ops(struct thread_state *t, struct frame *f, const struct gb_probe *p, bool at_return)
 {
 	__u32 first, count;

@@ -7,14 +7,11 @@
 
 #include "gaspbpf/wire.h"
 
-#define GB_LOOK_REGISTERS                                                                                           \
-	17 /* numbered as DWARF does for x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, and the return address: \
-	      here ip */
-
 struct gb_look {
 	gb_u32 pid, tid;
-	gb_u64 registers[GB_LOOK_REGISTERS]; /* of its program; as of when it last came into the kernel */
-	gb_u64 orig_ax;                      /* number of its system call; negative: it is in none */
+	gb_u64 registers[GB_LOOK_REGISTERS]; /* of its program, by DWARF's numbers; as of when it last came into the
+					      * kernel */
+	gb_u64 system_call;                  /* its number; negative: it is in none */
 	gb_u64 switches;                     /* times that it left a processor */
 	gb_u64 ran;                          /* ns of processor time */
 	gb_u64 last, now; /* ns of its processor's own clock: when it last ran there, and now; `now` 0: this was read on

@@ -14,6 +14,8 @@
 #ifndef GASPBPF_WIRE_H
 #define GASPBPF_WIRE_H
 
+#include "gaspbpf/arch.h"
+
 #ifndef __VMLINUX_H__
 #include <stdint.h>
 typedef uint8_t gb_u8;
@@ -29,9 +31,8 @@ typedef __u64 gb_u64;
 typedef __s32 gb_s32;
 #endif
 
-#define GB_REGISTERS 6 /* integer argument registers: rdi rsi rdx rcx r8 r9 */
-#define GB_SLOTS 20    /* words that one call can carry */
-#define GB_OPS 32      /* steps of one capture program; a power of two */
+#define GB_SLOTS 20 /* words that one call can carry */
+#define GB_OPS 32   /* steps of one capture program; a power of two */
 /*
  * Calls in progress that are followed on a thread. One less than the kernel's own limit of nested return probes: a
  * thread that reaches that one, and leaves the calls by longjmp, gets no return probe any more, since the kernel
@@ -46,7 +47,7 @@ typedef __s32 gb_s32;
  * `bits` 0: nothing is there.
  */
 struct gb_near {
-	gb_u8 reg; /* 0..5 as above */
+	gb_u8 reg; /* 0 to GB_REGISTERS - 1, in the order of arguments */
 	gb_u8 shift;
 	gb_u8 bits;
 	gb_u8 zero;
@@ -59,8 +60,8 @@ enum gb_op_kind {
 	GB_OP_STACK = 1, /* word at [sp + offset]: an argument that the ABI passes on the stack */
 	GB_OP_COPY,      /* slot = slot[source] */
 	GB_OP_LOAD,      /* slot = what is at slot[source] + offset in the target's memory */
-	GB_OP_RESULT,    /* slot = the returned integer or pointer (rax); at return only */
-	GB_OP_RESULT2,   /* slot = the second eightbyte of the result (rdx); at return only */
+	GB_OP_RESULT,    /* slot = the returned integer or pointer; at return only */
+	GB_OP_RESULT2,   /* slot = the second word of the result; at return only */
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
 	GB_OP_TEXT,  /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer
 		      */
@@ -164,8 +165,8 @@ struct gb_probe {
 
 /*
  * What a probe on a last instruction has in the upper half of its cookie, above the number of the function's
- * probe: a ret, a jump to another function, or such a jump under a condition, numbered as the processor does (the low
- * four bits of a jcc).
+ * probe: a return, a jump to another function, or such a jump under a condition, numbered as the processor does
+ * (instruction_condition()).
  */
 #define GB_EXIT_RETURN 1
 #define GB_EXIT_JUMP 2

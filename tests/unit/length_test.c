@@ -15,9 +15,9 @@
 #include <capstone/capstone.h>
 #include <cmocka.h>
 
-#include "probe/instruction.h"
+#include "arch/instruction.h"
 #include "target/target.h"
-#include "util/disassembler.h"
+#include "arch/x86_64/x86_private.h"
 
 #define PIECE (1 << 20)
 

@@ -39,12 +39,12 @@ static const struct trial trials[] = {
 	{ "tail_call_short", "jmp 1f; .fill 9, 1, 0x90; 1: ret", 0, SITE_EMULATED, ALL },
 	{ "nop", "nop; ret", 0, SITE_EMULATED, ALL },
 	{ "nop_long", "xchg %ax, %ax; ret", 0, SITE_EMULATED, ALL },
-	{ "nop5", ".byte 0x0f, 0x1f, 0x44, 0, 0; push %rbx; pop %rbx; ret", 0, SITE_NOP5, ALL },
+	{ "nop5", ".byte 0x0f, 0x1f, 0x44, 0, 0; push %rbx; pop %rbx; ret", 0, SITE_OPTIMIZED, ALL },
 	{ "call", "call push; ret", 0, SITE_EMULATED, ALL },
 	/* Worth moving. */
 	{ "endbr", "endbr64; push %rbx; pop %rbx; ret", 4, SITE_EMULATED, ALL },
 	{ "endbr_jump", "endbr64; jmp push", 4, SITE_EMULATED, ALL },
-	{ "endbr_nop5", "endbr64; .byte 0x0f, 0x1f, 0x44, 0, 0; ret", 4, SITE_NOP5, ALL },
+	{ "endbr_nop5", "endbr64; .byte 0x0f, 0x1f, 0x44, 0, 0; ret", 4, SITE_OPTIMIZED, ALL },
 	{ "test_branch", "test %rdi, %rdi; je 1f; inc %eax; 1: ret", 3, SITE_EMULATED, ALL },
 	{ "test_far_branch", "test %rdi, %rdi; .byte 0x0f, 0x84; .long 0x40; ret; .fill 0x60, 1, 0x90", 3,
 	  SITE_EMULATED, ALL },
@@ -224,7 +224,7 @@ static void test_each_trial(void **state)
 {
 	unsigned wrong = 0;
 
-	place((struct place_options){ .nop5 = true });
+	place((struct place_options){ .optimized = true });
 	for (size_t i = 0; i < TRIALS; i++) {
 		const struct trial *t = &trials[i];
 		uint64_t distance = places[i].offset - image_symbol(image, t->name)->offset;
@@ -240,14 +240,14 @@ static void test_each_trial(void **state)
 
 static void test_reason_where_it_stays(void **state)
 {
-	place((struct place_options){ .nop5 = true });
+	place((struct place_options){ .optimized = true });
 	for (size_t i = 0; i < TRIALS; i++)
 		assert_int_equal(!places[i].why, places[i].class != SITE_STEPPED);
 }
 
 static void test_at_entry(void **state)
 {
-	place((struct place_options){ .at_entry = true, .nop5 = true });
+	place((struct place_options){ .at_entry = true, .optimized = true });
 	for (size_t i = 0; i < TRIALS; i++)
 		assert_int_equal(places[i].offset, image_symbol(image, trials[i].name)->offset);
 }
@@ -257,7 +257,7 @@ static void test_without_nop5(void **state)
 {
 	place((struct place_options){ 0 });
 	for (size_t i = 0; i < TRIALS; i++) {
-		assert_int_not_equal(places[i].class, SITE_NOP5);
+		assert_int_not_equal(places[i].class, SITE_OPTIMIZED);
 		if (!strcmp(trials[i].name, "nop5")) {
 			assert_int_equal(places[i].offset - image_symbol(image, "nop5")->offset, 5);
 			assert_int_equal(places[i].class, SITE_EMULATED);

@@ -4,6 +4,7 @@
  */
 #include "analysis/counters.h"
 #include "analysis/profile_data.h"
+#include "arch/instruction.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +13,12 @@
 
 #define SITES_PER_EVENT 10
 
-static void put_classes(struct json *j, const char *key, const uint32_t ns[3])
+static void put_classes(struct json *j, const char *key, const uint32_t ns[SITE_CLASSES])
 {
-	static const char *const classes[] = { "nop5", "emulated", "stepped" };
-
 	json_key(j, key);
 	json_object(j);
-	for (int i = 0; i < 3; i++)
-		json_key_uint_known(j, classes[i], ns[i], ns[i]);
+	for (int i = 0; i < SITE_CLASSES; i++)
+		json_key_uint_known(j, site_class_name(i), ns[i], ns[i]);
 	json_end_object(j);
 }
 

@@ -16,6 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "cli/cli.h"
 #include "observe/rights.h"
 #include "probe/probe.h"
@@ -67,8 +68,9 @@ static int check_kernel(void)
 	int bad = 0;
 
 	uname(&system);
-	bad += strcmp(system.machine, "x86_64") ? say(NO, "processor %s: gaspbpf knows x86-64 only", system.machine)
-						: say(YES, "kernel %s on %s", system.release, system.machine);
+	bad += strcmp(system.machine, ARCH_MACHINE)
+		       ? say(NO, "processor %s: gaspbpf knows " ARCH_TITLE " only", system.machine)
+		       : say(YES, "kernel %s on %s", system.release, system.machine);
 	bad += access("/sys/kernel/btf/vmlinux", R_OK)
 		       ? say(NO, "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with "
 				 "CONFIG_DEBUG_INFO_BTF; "
@@ -162,11 +164,13 @@ static bool try_rung(enum rung rung)
 	}
 	kernel_costs(kernel, &costs);
 	say(YES,
-	    "%-7s %s; a call costs %u ns (nop), %u ns (emulated), %u ns (stepped); only counted %u, %u, %u; every "
+	    "%-7s %s; a call costs %u ns (%s), %u ns (%s), %u ns (%s); only counted %u, %u, %u; every "
 	    "span is longer by %u, %u, %u",
-	    rung_name(rung), meanings[rung], costs.call[SITE_NOP5], costs.call[SITE_EMULATED], costs.call[SITE_STEPPED],
-	    costs.skipped[SITE_NOP5], costs.skipped[SITE_EMULATED], costs.skipped[SITE_STEPPED], costs.floor[SITE_NOP5],
-	    costs.floor[SITE_EMULATED], costs.floor[SITE_STEPPED]);
+	    rung_name(rung), meanings[rung], costs.call[SITE_OPTIMIZED], site_class_name(SITE_OPTIMIZED),
+	    costs.call[SITE_EMULATED], site_class_name(SITE_EMULATED), costs.call[SITE_STEPPED],
+	    site_class_name(SITE_STEPPED), costs.skipped[SITE_OPTIMIZED], costs.skipped[SITE_EMULATED],
+	    costs.skipped[SITE_STEPPED], costs.floor[SITE_OPTIMIZED], costs.floor[SITE_EMULATED],
+	    costs.floor[SITE_STEPPED]);
 	kernel_free(kernel);
 	return true;
 }

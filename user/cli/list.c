@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "cli/list.h"
 #include "observe/rights.h"
 #include "util/files.h"
@@ -43,7 +44,7 @@ static const char description[] =
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
-	"  gaspbpf list ./job /usr/lib/x86_64-linux-gnu/libc.so.6 -m +c\n"
+	"  gaspbpf list ./job /usr/lib/" ARCH_TRIPLET "/libc.so.6 -m +c\n"
 	"  gaspbpf list --known";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -286,8 +287,6 @@ static void print_crashes(const struct options *o, const struct plan *plan)
 
 /* --- JSON -------------------------------------------------------------- */
 
-static const char *const argument_registers[GB_REGISTERS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
-
 static void json_site(struct json *j, const struct site *site, size_t meaning, const unsigned *cost_ns)
 {
 	struct probe_place place = place_of(site);
@@ -308,7 +307,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_array(j);
 	for (unsigned i = 0; i < GB_REGISTERS; i++)
 		if (site->registers >> i & 1)
-			json_string(j, argument_registers[i]);
+			json_string(j, arch_argument_names[i]);
 	json_end_array(j);
 	json_key_string(j, "not_observed", site->left_out);
 	json_key_string(j, "returns", returns_name(site->returns));
@@ -444,7 +443,8 @@ static int look(struct options *o, struct plan *plan)
 
 		err = plan_add_file(plan, o->files.items[i], &known);
 		if (err == -ENOEXEC)
-			log_error("%s: not an x86-64 ELF program or library: name one", log_safe(o->files.items[i]));
+			log_error("%s: not an " ARCH_TITLE " ELF program or library: name one",
+				  log_safe(o->files.items[i]));
 	}
 	return err ?: plan_find_absent(plan);
 }

@@ -9,8 +9,8 @@
 #include "probe/probe.h"
 #include "util/json.h"
 
-/* "0x1d1c0 +4 emulated 350 ns je 0x1d1e0", and why nothing cheaper where there is a reason. cost: of a call, ns; 0: not
- * measured. */
+/* "0x1d1c0 +4 emulated 350 ns INSTRUCTION", and why nothing cheaper where there is a reason. cost: of a call, ns; 0:
+ * not measured. */
 void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, unsigned cost);
 /* Keys of the object that is open: probe_offset, class, expected_ns (where measured), instruction, why_here. */
 void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, unsigned cost);

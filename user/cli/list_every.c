@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "cli/list.h"
 #include "util/log.h"
 
@@ -146,7 +147,7 @@ static int show_files(const struct text_list *files, const struct place_options 
 		err = image_open_file(&image, files->items[i]);
 		if (err) {
 			if (err == -ENOEXEC)
-				log_error("%s: not an x86-64 ELF program or library: name one",
+				log_error("%s: not an " ARCH_TITLE " ELF program or library: name one",
 					  log_safe(files->items[i]));
 			break;
 		}

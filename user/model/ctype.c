@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ctype.c - C types: reading them, and how the x86-64 System V ABI passes them.
+ * ctype.c - C types: reading them, and how the ABI passes them.
  *
  * Only what decides where an argument travels matters here: integer register,
- * SSE register or stack, and the width and sign of an integer. So a type is a
+ * floating-point register or stack, and the width and sign of an integer. So a type is a
  * size, a kind, and a number of stars; what a pointer points to matters for
  * `*` paths and for the size of an element.
  */
 #include <string.h>
 
+#include "arch/arch.h"
 #include "model/parts.h"
 
-/* Names that mean a type on x86-64 Linux, besides C's own words. */
+/* Names that mean a type on 64-bit Linux, besides C's own words. */
 static const struct {
 	const char *name;
 	uint8_t size;
@@ -105,10 +106,10 @@ static void scalar(const struct words *w, struct ctype *type)
 	if (w->is_void) {
 		type->kind = TYPE_VOID;
 	} else if (w->is_float || w->is_double || w->is_complex) {
-		bool x87 = w->longs && !w->is_float;
+		bool is_long = w->longs && !w->is_float;
 
-		type->kind = x87 ? TYPE_X87 : TYPE_SSE;
-		type->size = (x87 ? 16 : w->is_float ? 4 : 8) * (w->is_complex ? 2 : 1);
+		type->kind = is_long ? TYPE_LONG_DOUBLE : TYPE_FLOAT;
+		type->size = (is_long ? 16 : w->is_float ? 4 : 8) * (w->is_complex ? 2 : 1);
 	} else if (w->is_bool) {
 		type->size = 1;
 		type->negative = false;
@@ -249,10 +250,12 @@ struct passed type_passed(const struct parsed_model *parsed, const char *soname,
 	switch (type.kind) {
 	case TYPE_INTEGER:
 		return pass_integer(type.size, type.negative, type.boolean);
-	case TYPE_SSE:
-		return (struct passed){ .how = PASS_SSE, .words = type.size > 8 ? 2 : 1 };
-	case TYPE_X87:
-		return (struct passed){ .how = PASS_MEMORY, .words = type.size / 8, .aligned16 = true };
+	case TYPE_FLOAT:
+		return (struct passed){ .how = PASS_FLOAT, .words = type.size > 8 ? 2 : 1 };
+	case TYPE_LONG_DOUBLE:
+		return (struct passed){ .how = ARCH_LONG_DOUBLE == ARGUMENT_MEMORY ? PASS_MEMORY : PASS_FLOAT,
+					.words = type.size / 8,
+					.aligned16 = true };
 	case TYPE_NAMED: {
 		const struct fact *fact = fact_type(parsed, soname, type.name);
 

@@ -48,7 +48,7 @@ static void kind_set(struct event_argument *argument, const struct ctype *type)
 		argument->kind = ARGUMENT_TEXT;
 	else if (type->pointers)
 		argument->kind = ARGUMENT_POINTER;
-	else if (type->kind == TYPE_SSE || type->kind == TYPE_X87)
+	else if (type->kind == TYPE_FLOAT || type->kind == TYPE_LONG_DOUBLE)
 		argument->kind = ARGUMENT_DOUBLE;
 	else if (type->kind != TYPE_INTEGER)
 		argument->kind = ARGUMENT_UINT; /* an opaque handle */

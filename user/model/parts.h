@@ -109,11 +109,11 @@ bool lexer_take_name(struct lexer *lexer, struct arena *arena, const char *what,
 const char *lexer_show(const struct lexer *lexer);
 bool is_word_character(char c);
 
-enum type_kind { TYPE_VOID, TYPE_INTEGER, TYPE_SSE, TYPE_X87, TYPE_NAMED, TYPE_T };
+enum type_kind { TYPE_VOID, TYPE_INTEGER, TYPE_FLOAT, TYPE_LONG_DOUBLE, TYPE_NAMED, TYPE_T };
 
 struct ctype {
 	enum type_kind kind;
-	uint8_t size; /* bytes, of INTEGER, SSE and X87 */
+	uint8_t size; /* bytes, of INTEGER, FLOAT and LONG_DOUBLE */
 	bool negative, boolean;
 	uint8_t pointers; /* how many '*' */
 	const char *name; /* of NAMED */
@@ -122,7 +122,7 @@ struct ctype {
 enum passing {
 	PASS_NOTHING,
 	PASS_INTEGER,
-	PASS_SSE,
+	PASS_FLOAT,
 	PASS_MEMORY,
 	PASS_UNKNOWN /* nor is it known where what follows it is */
 };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "model/parts.h"
 
 #define STACK_WORDS 6 /* of the values of one announcement */
@@ -122,7 +123,7 @@ static void list_words(struct capture *c, unsigned position)
 		    (struct gb_op){ .kind = GB_OP_STACK,
 				    .slot = 0,
 				    .width = GB_U64,
-				    .offset = 8 * (position - GB_REGISTERS) + 8 });
+				    .offset = arguments_stack_word(position - GB_REGISTERS) });
 	else
 		add(program, false,
 		    (struct gb_op){ .kind = GB_OP_COPY, .slot = 0, .source = position, .width = GB_U64 });
@@ -164,8 +165,10 @@ static void announcement(const struct prototype *p, struct capture *c, bool real
 		return;
 	for (unsigned i = 0; i < nstack; i++)
 		add(&c->program, false,
-		    (struct gb_op){
-			    .kind = GB_OP_STACK, .slot = GB_REGISTERS + i, .width = GB_U64, .offset = 8 * i + 8 });
+		    (struct gb_op){ .kind = GB_OP_STACK,
+				    .slot = GB_REGISTERS + i,
+				    .width = GB_U64,
+				    .offset = arguments_stack_word(i) });
 	for (unsigned i = 0; i < STACK_WORDS - nstack; i++)
 		add(&c->program, false,
 		    (struct gb_op){ .kind = GB_OP_STACK,

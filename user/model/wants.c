@@ -2,19 +2,17 @@
 /*
  * wants.c - which values a call carries, and the way to each.
  *
- * The parameters are walked as the x86-64 System V ABI passes them: six integer
- * registers, eight SSE registers, then the stack. Each annotation, or the parameter itself where
+ * The parameters are walked as the ABI passes them (arch/arch.h). Each annotation, or the parameter itself where
  * there is none, is a want: the place that it starts from and the loads that lead to it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "meaning/value.h"
 #include "model/wants.h"
 
-#define FIRST_STACK 8 /* bytes: at the call, [sp] is the return address */
-#define SSE_REGISTERS 8
 #define SMALL_ADDRESS 4096 /* never mapped: reading there fails by itself */
 
 static struct passed passed_of(const struct wants *wants, struct ctype type)
@@ -414,41 +412,33 @@ static void want_arrival(struct wants *wants, const struct arrival *arrival)
 	}
 }
 
-/* The ABI's counters: what has been handed out so far. */
+/* What has been handed out so far. */
 struct handed {
-	unsigned integers, sses, stack;
+	struct arguments arguments;
 	bool lost; /* something came whose size is unknown */
 };
 
-static void on_stack(struct handed *h, const struct passed *passed, struct arrival *arrival)
-{
-	if (passed->aligned16 && (h->stack - FIRST_STACK) % 16)
-		h->stack += 8;
-	if (passed->how == PASS_INTEGER)
-		arrival->place = (struct place){ FROM_STACK, h->stack };
-	if (passed->how == PASS_INTEGER && passed->words == 2)
-		arrival->high = (struct place){ FROM_STACK, h->stack + 8 };
-	h->stack += 8 * passed->words;
-}
-
 static struct arrival arrive(struct wants *wants, struct handed *h, const struct parameter *p)
 {
+	static const enum argument_class classes[] = {
+		[PASS_INTEGER] = ARGUMENT_INTEGER, [PASS_FLOAT] = ARGUMENT_FLOAT, [PASS_MEMORY] = ARGUMENT_MEMORY
+	};
 	struct arrival arrival = { .parameter = p, .passed = passed_of(wants, p->type) };
 	const struct passed *passed = &arrival.passed;
+	enum argument_place place;
+	unsigned at;
+	bool stack;
 
 	h->lost |= passed->how == PASS_UNKNOWN;
 	if (h->lost || passed->how == PASS_NOTHING)
 		return arrival;
-	if (passed->how == PASS_INTEGER && h->integers + passed->words <= GB_REGISTERS) {
-		arrival.place = (struct place){ FROM_REGISTER, h->integers };
-		if (passed->words == 2)
-			arrival.high = (struct place){ FROM_REGISTER, h->integers + 1 };
-		h->integers += passed->words;
-	} else if (passed->how == PASS_SSE && h->sses + passed->words <= SSE_REGISTERS) {
-		h->sses += passed->words;
-	} else {
-		on_stack(h, passed, &arrival);
-	}
+	place = arguments_next(&h->arguments, classes[passed->how], passed->words, passed->aligned16, &at);
+	if (passed->how != PASS_INTEGER)
+		return arrival;
+	stack = place == ON_STACK;
+	arrival.place = (struct place){ stack ? FROM_STACK : FROM_REGISTER, at };
+	if (passed->words == 2)
+		arrival.high = (struct place){ arrival.place.origin, at + (stack ? 8 : 1) };
 	return arrival;
 }
 
@@ -556,7 +546,7 @@ void wants_find(struct wants *wants)
 {
 	const struct prototype *p = wants->bound->prototype;
 	struct arrival arrivals[PARAMETERS_MOST] = { 0 };
-	struct handed handed = { .stack = FIRST_STACK };
+	struct handed handed = { 0 };
 	struct ctype result = bound_type(wants, p->result.type);
 	unsigned marks = wants->function->marks;
 	/* A struct over 16 bytes comes back in memory whose address is a hidden first argument. */
@@ -565,7 +555,7 @@ void wants_find(struct wants *wants)
 	/* What closes a span has none of its own. */
 	if (p->bare || marks & MARK_CLOSES)
 		return;
-	handed.integers = hidden;
+	handed.arguments = arguments_begin(hidden);
 	for (unsigned i = 0; i < p->nparameters; i++)
 		arrivals[i] = arrive(wants, &handed, &p->parameters[i]);
 	want_only(wants, arrivals);

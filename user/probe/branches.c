@@ -8,22 +8,22 @@
  *   The function itself. It is decoded from its first to its last byte.
  *
  *   Far away: the function's own cold part, which compilers put elsewhere, and hand-written code that shares tails.
- *   In stripped files nobody can tell where such code begins. But these branches have a target of 32 bits, so it is
- * enough to look at every byte of code as if a branch began there: that finds all of them, and since it also finds
- * branches that are none, a few functions are refused for nothing: one in ten thousand, going by chance.
+ *   In stripped files nobody can tell where such code begins. But such branches can be told from the bytes alone
+ * (arch/scan.h): that finds all of them, and since it also finds branches that are none, a few functions are refused
+ * for nothing: one in ten thousand, going by chance.
  *
- *   Nearby: a branch of 8 bits from the function before or behind. No compiler does that, but people do. Code
+ *   Nearby: a branch of short reach from the function before or behind. No compiler does that, but people do. Code
  *   before the function is decoded from a known function's start where one is near, else from a distance that lets the
- * decoder fall into step: instructions of x86 are found within a few, wherever one begins.
+ * decoder fall into step: instructions are found within a few, wherever one begins.
  *
  *   Through a register or memory. Where such a jump leads is not in the code, and there are two kinds. A jump table is
  * read with an index, and what is read is added to something, as a rule. A call through a pointer at a function's end
- * is a jump, too, but to what stands at a plain address in memory. A function with the first kind may have its endbr64
- * left out at most. One with the second kind counts as others do. For either, nothing in the file may be the address of
- * the place in question: no word of 8 bytes anywhere in it (of 4 in a program that is loaded at a fixed address), which
- *   covers tables of labels and the relocations that fill them, no lea, and no entry of a jump table (tables.c). The
- * same is asked where a function's branches lead to code elsewhere that has an indirect jump: in a stripped file that
- * may be a part of the function, though most often it is another one that it calls last.
+ * is a jump, too, but to what stands at a plain address in memory. A function with the first kind may have the mark at
+ * its beginning left out at most. One with the second kind counts as others do. For either, nothing in the file may be
+ * the address of the place in question: no word of 8 bytes anywhere in it (of 4 in a program that is loaded at a fixed
+ * address), which covers tables of labels and the relocations that fill them, no address that code forms, and no entry
+ * of a jump table (tables.c). The same is asked where a function's branches lead to code elsewhere that has an indirect
+ * jump: in a stripped file that may be a part of the function, though most often it is another one that it calls last.
  *
  * What a mistake would cost: at each instruction of compiled code the stack has one depth, however it was reached, and
  * the places in question have the depth of the function's start. So a branch that was overlooked makes a loop look like
@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/scan.h"
 #include "probe/branches.h"
 #include "probe/tables.h"
 
@@ -43,7 +44,6 @@
 #define TABLES_READ 65521     /* that are remembered; a prime */
 #define NEAR (1u << 16)       /* bytes */
 #define NEAR_MOST 16          /* so many of them are looked at */
-#define SHORT_REACH 128       /* bytes that an 8-bit branch can lead to either side */
 #define LEAD 256              /* bytes before a function to begin decoding at */
 #define PART_INSTRUCTIONS 300 /* of a function's parts elsewhere */
 #define PART_BLOCKS 16
@@ -58,7 +58,7 @@ struct bits {
 	uint8_t *near;    /* one bit for NEAR of those: is one of them set? */
 	uint8_t *hit;
 	struct tables *tables; /* NULL: they do not matter */
-	uint64_t *read;        /* tables read lately, by a part of their address: many lea name the same one */
+	uint64_t *read;        /* tables read lately, by a part of their address: many instructions name the same one */
 	struct breath *breath;
 	bool too_many; /* entries of tables: not all were looked at */
 };
@@ -108,7 +108,7 @@ static void look_at_entries(void *context, uint64_t table, const int32_t *offset
 	}
 }
 
-static void look_at_lea(struct bits *b, uint64_t target)
+static void look_at_address(struct bits *b, uint64_t target)
 {
 	const struct table_search search = { is_near, look_at_entries, b };
 
@@ -119,33 +119,25 @@ static void look_at_lea(struct bits *b, uint64_t target)
 	b->too_many |= !tables_entries(b->tables, target, &search);
 }
 
-/* Every branch that may begin in the first `own` of `size` bytes at `address`; and every lea. */
+static bool look_at_hit(void *context, const struct scan_hit *hit)
+{
+	struct bits *b = context;
+
+	if (hit->what == SCAN_ADDRESS)
+		look_at_address(b, hit->target);
+	else
+		look_at(b->wanted, b, hit->target);
+	return true;
+}
+
+/* Every branch that may begin in the first `own` of `size` bytes at `address`; and every address that code forms. */
 static void scan_code(struct bits *b, const uint8_t *code, size_t size, size_t own, uint64_t address)
 {
-	for (size_t i = 0; i < own; i++) {
-		uint8_t next = i + 1 < size ? code[i + 1] : 0;
-		size_t opcode = 1;
-		int32_t displacement;
-		uint64_t target;
+	const struct code_scan scan = { .wanted = SCAN_CALL | SCAN_JUMP | SCAN_CONDITION | SCAN_ADDRESS,
+					.found = look_at_hit,
+					.context = b };
 
-		if (code[i] == 0x0f || code[i] == 0xc7 || code[i] == 0x8d) {
-			if (code[i] == 0x0f   ? (next & 0xf0) != 0x80
-			    : code[i] == 0xc7 ? next != 0xf8
-					      : (next & 0xc7) != 0x05)
-				continue;
-			opcode = 2;                              /* jcc, xbegin, lea */
-		} else if (code[i] != 0xe8 && code[i] != 0xe9) { /* call, jmp */
-			continue;
-		}
-		if (size - i < opcode + sizeof(displacement))
-			continue;
-		memcpy(&displacement, code + i + opcode, sizeof(displacement));
-		target = address + i + opcode + sizeof(displacement) + (int64_t)displacement;
-		if (code[i] == 0x8d)
-			look_at_lea(b, target);
-		else
-			look_at(b->wanted, b, target);
-	}
+	code_scan(&scan, code, size, own, address);
 }
 
 /* Everything that may be an address. */
@@ -468,32 +460,28 @@ bool branches_of_function(const struct function_code *code, uint64_t first, uint
 
 /* --- back to the start ------------------------------------------------- */
 
+static bool leads_elsewhere(void *context, const struct scan_hit *hit)
+{
+	const struct function_code *code = context;
+	bool back = hit->what == SCAN_INDIRECT || hit->target == code->address;
+
+	return !back && (hit->what == SCAN_SHORT || hit->target - code->address < code->size ||
+			 function_at(code->image, hit->target));
+}
+
 /*
  * Few functions have such a branch, and it takes long to decode all of them. So first each byte is taken for the
  * beginning of a branch: does it lead to the start, or to code that nobody else may own; or of an indirect jump?
  */
 static bool may_lead_to_start(const struct function_code *code, const uint8_t *bytes, uint64_t size)
 {
-	for (uint64_t i = 0; i + 1 < size; i++) {
-		uint8_t first = bytes[i], next = bytes[i + 1];
-		unsigned opcode = first == 0xe9 ? 1 : 2;
-		int32_t displacement;
-		uint64_t target;
+	struct function_code read = *code;
+	const struct code_scan scan = { .wanted = SCAN_JUMP | SCAN_CONDITION | SCAN_SHORT | SCAN_INDIRECT,
+					.found = leads_elsewhere,
+					.context = &read };
 
-		if (((first & 0xf0) == 0x70 || first == 0xeb || (first & 0xfc) == 0xe0) &&
-		    i + 2 + (int64_t)(int8_t)next == 0)
-			return true; /* jcc, jmp, loop, jrcxz */
-		if (first == 0xff && (next >> 3 & 7) == 4)
-			return true;
-		if (!(first == 0xe9 || (first == 0x0f && (next & 0xf0) == 0x80) || (first == 0xc7 && next == 0xf8)) ||
-		    i + opcode + sizeof(displacement) > size)
-			continue;
-		memcpy(&displacement, bytes + i + opcode, sizeof(displacement));
-		target = code->address + i + opcode + sizeof(displacement) + (int64_t)displacement;
-		if (target == code->address || (target - code->address >= size && !function_at(code->image, target)))
-			return true;
-	}
-	return false;
+	read.size = size;
+	return !code_scan(&scan, bytes, size, size, code->address);
 }
 
 struct start {
@@ -540,9 +528,9 @@ static bool tables_lead_to_start(const struct function_code *code, const uint8_t
 		length = instruction_length(code->decoder, bytes + at, size - at);
 		if (!length)
 			break;
-		if (instruction_lea(bytes + at, length, code->address + at, &target))
+		if (instruction_forms(bytes + at, length, code->address + at, &target))
 			start.found |= !tables_entries(&tables, target, &search); /* in doubt it does */
-		if (tables_named_by(bytes + at, length, &target))
+		if (instruction_names_table(bytes + at, length, &target))
 			tables_addresses(&tables, target, is_start_address, &start);
 	}
 	tables_close(&tables);

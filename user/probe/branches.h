@@ -5,7 +5,8 @@
 #ifndef GASPBPF_PROBE_BRANCHES_H
 #define GASPBPF_PROBE_BRANCHES_H
 
-#include "probe/instruction.h"
+#include "arch/instruction.h"
+#include "target/target.h"
 #include "util/breath.h"
 
 #define FUNCTION_MOST (256u << 10) /* bytes of a function that is decoded */

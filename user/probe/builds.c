@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/instruction.h"
+#include "arch/instruction.h"
 #include "probe/probe.h"
 #include "util/files.h"
 #include "util/log.h"

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/scan.h"
 #include "probe/branches.h"
 #include "probe/plan_private.h"
 #include "probe/tables.h"
@@ -197,30 +198,32 @@ static bool is_cold(const struct symbol *symbol)
 	return symbol && strstr(symbol->name, ".cold");
 }
 
-/*
- * Is there anything that would lead into the function if it were the end of a branch? Most code of others is told by
- * that, without being decoded.
- */
+/* The known parts, from the first to the last. */
+struct extent {
+	uint64_t low, high;
+};
+
+static bool leads_elsewhere(void *context, const struct scan_hit *hit)
+{
+	const struct extent *own = context;
+
+	return hit->target - own->low >= own->high - own->low;
+}
+
+/* May it have a branch into the function? Most code of others is told by that, without being decoded. */
 static bool may_come_back(const struct search *s, const uint8_t *bytes, uint64_t size, uint64_t address)
 {
-	uint64_t low = UINT64_MAX, high = 0;
+	struct extent own = { .low = UINT64_MAX };
+	const struct code_scan scan = { .wanted = SCAN_JUMP | SCAN_CONDITION | SCAN_SHORT,
+					.found = leads_elsewhere,
+					.context = &own };
 
 	for (size_t i = 0; i < s->npieces; i++) {
-		low = s->pieces[i].start < low ? s->pieces[i].start : low;
-		high = s->pieces[i].start + s->pieces[i].size > high ? s->pieces[i].start + s->pieces[i].size : high;
+		own.low = s->pieces[i].start < own.low ? s->pieces[i].start : own.low;
+		own.high = s->pieces[i].start + s->pieces[i].size > own.high ? s->pieces[i].start + s->pieces[i].size
+									     : own.high;
 	}
-	for (uint64_t at = 0; at < size; at++) {
-		int32_t far = 0;
-
-		if (address + at + 1 + (int64_t)(int8_t)bytes[at] - low < high - low)
-			return true;
-		if (size - at < sizeof(far))
-			continue;
-		memcpy(&far, bytes + at, sizeof(far));
-		if (address + at + sizeof(far) + (int64_t)far - low < high - low)
-			return true;
-	}
-	return false;
+	return !code_scan(&scan, bytes, size, size, address);
 }
 
 /* Does code in this range jump back into the middle of the function? */
@@ -251,7 +254,7 @@ static enum destination destination_of(struct search *s, uint64_t target)
 {
 	const struct unwind_range *range = image_unwind_range_at(s->image, target);
 	const struct symbol *symbol;
-	uint64_t room = HEAD;
+	uint64_t room = HEAD, word;
 	uint8_t *head;
 	bool stub;
 
@@ -265,7 +268,7 @@ static enum destination destination_of(struct search *s, uint64_t target)
 	if (symbol && symbol->address == target)
 		return ELSEWHERE;
 	head = branches_code_at(s->image, target, &room);
-	stub = head && instruction_is_stub(head, room);
+	stub = head && instruction_is_stub(head, room, target, &word);
 	free(head);
 	if (stub)
 		return ELSEWHERE;
@@ -415,14 +418,14 @@ static void look_at_tables(struct search *s)
 	for (size_t i = 0; i < pieces; i++) {
 		uint64_t target;
 
-		for (uint64_t at = 0; !s->why && at + 7 <= s->pieces[i].size; at++) {
+		for (uint64_t at = 0; !s->why && at + instruction_forms_bytes() <= s->pieces[i].size; at++) {
 			const uint8_t *code = s->pieces[i].bytes + at;
 
 			if (!(s->pieces[i].marks[at] & BEGINS))
 				continue;
-			if (instruction_lea(code, 7, s->pieces[i].start + at, &target))
+			if (instruction_forms(code, instruction_forms_bytes(), s->pieces[i].start + at, &target))
 				s->why = tables_entries(&tables, target, &search) ? s->why : too_long;
-			else if (tables_named_by(code, length_at(&s->pieces[i], at), &target))
+			else if (instruction_names_table(code, length_at(&s->pieces[i], at), &target))
 				tables_addresses(&tables, target, look_at_address, s);
 		}
 	}

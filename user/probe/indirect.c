@@ -8,9 +8,9 @@
  * under the function's name.
  *
  * The resolver names them: it takes their addresses, to return one. What it takes the address of, and is the start of a
- * function, is one. An address comes from an lea, from a word that the linker fills in, or, in a program that is loaded
- * where it was linked, stands in the instruction. Where the resolver only calls another function of its file for the
- * choice, that one is looked at.
+ * function, is one. An address is formed by the code, comes from a word that the linker fills in, or, in a program that
+ * is loaded where it was linked, stands in the instruction. Where the resolver only calls another function of its file
+ * for the choice, that one is looked at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static uint64_t address_taken(const struct implementations *i, const uint8_t *co
 	uint64_t address;
 	uint32_t word;
 
-	if (instruction_lea(code, length, at, &address))
+	if (instruction_forms(code, length, at, &address))
 		return address;
 	if (instruction_load_word(code, length, at, &address))
 		return image_pointer_at(i->image, address);

@@ -12,12 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/scan.h"
 #include "probe/branches.h"
 #include "probe/kernel_private.h"
-
-#define CALL_BYTES 5
-#define CALL 0xe8
-#define JUMP 0xe9
 
 /*
  * From an instruction to the linker's word on what it is about (r_state in <link.h>); 0: unknown. A breakpoint knows
@@ -51,28 +48,40 @@ static bool is_instruction(const struct image *image, struct decoder *decoder, u
 	return code && range->address + at == address;
 }
 
+/* The calls of the function at `to` in one stretch of code. */
+struct sign_search {
+	struct linker_signs *signs;
+	const struct image *image;
+	struct decoder *decoder;
+	const struct code_segment *segment;
+	uint64_t to;
+};
+
+/* False: it is in doubt, or there are too many. */
+static bool add_call(void *context, const struct scan_hit *hit)
+{
+	const struct sign_search *s = context;
+	struct linker_signs *signs = s->signs;
+
+	if (hit->target != s->to)
+		return true;
+	if (signs->count == LINKER_SIGNS || !is_instruction(s->image, s->decoder, hit->address))
+		return false;
+	signs->offsets[signs->count] = s->segment->offset + (hit->address - s->segment->address);
+	signs->cookies[signs->count++] = state_distance(s->image, hit->address);
+	return true;
+}
+
 /* False: one of them is in doubt, or there are too many. */
 static bool add_calls(struct linker_signs *signs, const struct image *image, struct decoder *decoder,
 		      const struct code_segment *segment, uint64_t to)
 {
+	struct sign_search search = { signs, image, decoder, segment, to };
+	const struct code_scan scan = { .wanted = SCAN_CALL | SCAN_JUMP, .found = add_call, .context = &search };
 	uint64_t size = segment->size;
 	uint8_t *code = size <= LINKER_CODE_MOST ? branches_code_at(image, segment->address, &size) : NULL;
-	bool sure = code;
+	bool sure = code && code_scan(&scan, code, size, size, segment->address);
 
-	for (uint64_t at = 0; sure && at + CALL_BYTES <= size; at++) {
-		int32_t distance;
-
-		if (code[at] != CALL && code[at] != JUMP)
-			continue;
-		memcpy(&distance, code + at + 1, sizeof(distance));
-		if (segment->address + at + CALL_BYTES + distance != to)
-			continue;
-		sure = signs->count < LINKER_SIGNS && is_instruction(image, decoder, segment->address + at);
-		if (!sure)
-			break;
-		signs->offsets[signs->count] = segment->offset + at;
-		signs->cookies[signs->count++] = state_distance(image, segment->address + at);
-	}
 	free(code);
 	return sure;
 }

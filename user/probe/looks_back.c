@@ -8,8 +8,8 @@
  * address of its caller: dlsym(RTLD_NEXT) then finds no object that has called it. Models know their functions. Of the
  * functions that a user asks for the code is looked at:
  *
- *   an operand on the stack, just above what the function has pushed, is the return address: at (%rsp) at its
- * beginning, at a fixed distance where the frame is set up, and at 8(%rbp) where rbp is the frame's.
+ *   an operand on the stack, just above what the function has pushed, is the return address: at the stack pointer at
+ * its beginning, at a fixed distance where the frame is set up, and just above where the frame pointer points to.
  *
  * And code that never returns, but jumps on by a pointer, may have been reached in the same way (handlers of
  * interpreters): then what is on top of the stack is no return address at all.
@@ -27,7 +27,7 @@
 struct frame {
 	uint64_t depth; /* bytes on the stack above which the return address is */
 	bool set_up;    /* the function's work has begun: depth stays what it is */
-	bool pointer;   /* rbp points to where the function has pushed it */
+	bool pointer;   /* the frame pointer points to where the function has pushed it */
 };
 
 static bool reads_return_address(const uint8_t *code, unsigned length, const struct frame *frame)
@@ -37,20 +37,7 @@ static bool reads_return_address(const uint8_t *code, unsigned length, const str
 
 	if (!instruction_stack_operand(code, length, &base, &distance))
 		return false;
-	return base == BASE_RSP ? distance == (int64_t)frame->depth : frame->pointer && distance == 8;
-}
-
-/* mov %rsp,%rbp, in both of its forms */
-static bool sets_frame_pointer(const uint8_t *code, unsigned length)
-{
-	return length == 3 && code[0] == 0x48 &&
-	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
-}
-
-static bool is_pop(const uint8_t *code, unsigned length)
-{
-	return (length == 1 && (code[0] & 0xf8) == 0x58) ||
-	       (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58);
+	return base == BASE_STACK ? distance == (int64_t)frame->depth : frame->pointer && distance == ARCH_RETURN_WORD;
 }
 
 static bool code_looks_back(struct decoder *decoder, const uint8_t *code, uint64_t size)
@@ -67,12 +54,12 @@ static bool code_looks_back(struct decoder *decoder, const uint8_t *code, uint64
 			break; /* instructions newer than the disassembler */
 		if (reads_return_address(code + at, length, &frame))
 			return true;
-		if (!frame.set_up && !frame.depth && is_pop(code + at, length))
+		if (!frame.set_up && !frame.depth && instruction_raises_stack(code + at, length))
 			return true; /* what is on top of the stack is taken for something else */
 		transfer = instruction_transfer(code + at, length, &displacement, &always);
-		frame.set_up |= always || transfer == TRANSFER_CALL || is_pop(code + at, length);
+		frame.set_up |= always || transfer == TRANSFER_CALL || instruction_raises_stack(code + at, length);
 		if (!frame.set_up) {
-			frame.pointer |= frame.depth == 8 && sets_frame_pointer(code + at, length);
+			frame.pointer |= frame.depth == ARCH_RETURN_WORD && instruction_sets_frame(code + at, length);
 			frame.depth += instruction_lowers_stack(code + at, length);
 		}
 		at += length;
@@ -111,9 +98,9 @@ struct ways_out {
 /* Is there a stub of the linkage table at this address? */
 static bool is_stub(const struct image *image, uint64_t address)
 {
-	uint64_t room = STUB;
+	uint64_t room = STUB, word;
 	uint8_t *code = branches_code_at(image, address, &room);
-	bool stub = code && instruction_is_stub(code, room);
+	bool stub = code && instruction_is_stub(code, room, address, &word);
 
 	free(code);
 	return stub;
@@ -123,6 +110,7 @@ static struct ways_out find_ways_out(const struct image *image, uint64_t address
 				     const uint8_t *code, uint64_t size)
 {
 	struct ways_out out = { 0 };
+	uint64_t word;
 
 	for (uint64_t at = 0, length; at < size; at += length) {
 		int64_t displacement;
@@ -140,7 +128,8 @@ static struct ways_out find_ways_out(const struct image *image, uint64_t address
 			break;
 		case TRANSFER_INDIRECT:
 			out.jumps_by_pointer = true;
-			out.to_others |= instruction_is_stub(code + at, length); /* the table's entry itself */
+			out.to_others |= instruction_is_stub(code + at, length, 0,
+							     &word); /* the table's entry itself */
 			break;
 		default:
 			out.returns |= instruction_is_return(code + at, length);

@@ -6,7 +6,7 @@
  * instructions. The kernel does not compare: it writes its breakpoint over what is there, and lets the instruction of
  * the file run in its place. Then the rest of the jump is executed as code. So before a process's probes go in, its
  * code is read where they would be, and a function whose code is another one is left out. Bytes of breakpoints, ours
- * and others', do not count, nor does a nop of 5 bytes that the kernel has made a call (Linux 6.18).
+ * and others', do not count, nor does an instruction that the kernel has replaced by a call (Linux 6.18).
  *
  * What is patched later is not noticed: a jump that is written over a breakpoint is as good as without one, and its
  * calls are not seen.
@@ -14,13 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/instruction.h"
+#include "arch/instruction.h"
 #include "probe/plan_private.h"
 #include "util/pieces.h"
 
 #define BATCH 16
-#define BREAKPOINT 0xcc
-#define NOP5 5
 
 static const char other_code[] = "its code in memory is not that of the file: something has patched it";
 static const char writable_code[] = "its code is mapped writable, and the kernel puts no probes there";
@@ -30,23 +28,6 @@ struct compared {
 	struct site *site;
 	uint8_t file[64], memory[64];
 };
-
-static bool is_nop5(const uint8_t *code, size_t size)
-{
-	return size >= NOP5 && instruction_class(code, NOP5) == SITE_NOP5;
-}
-
-static bool is_changed(const uint8_t *file, const uint8_t *memory, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (memory[i] == file[i] || memory[i] == BREAKPOINT)
-			continue;
-		if (memory[i] != 0xe8 || !is_nop5(file + i, size - i))
-			return true;
-		i += NOP5 - 1;
-	}
-	return false;
-}
 
 static void leave_out(struct site *site, const char *why)
 {
@@ -59,7 +40,7 @@ static void compare(const struct process *process, struct compared *some, struct
 	if (!memory_read_pieces(process->pid, pieces, count))
 		return; /* it has ended, or does not let its code be read */
 	for (size_t i = 0; i < count; i++)
-		if (is_changed(some[i].file, some[i].memory, pieces[i].size))
+		if (instructions_are_changed(some[i].file, some[i].memory, pieces[i].size))
 			leave_out(some[i].site, other_code);
 }
 

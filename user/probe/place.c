@@ -2,21 +2,20 @@
 /*
  * place.c - which instruction of a function carries the breakpoint.
  *
- * The kernel executes the instruction under a breakpoint in one of two ways. A few it emulates: a push, a nop, a jump
- * or call to a relative target; a hit then costs about 0.2 us. For all others it lets the thread run a copy elsewhere
- * and traps a second time: 1 to 2 us. What a function begins with is chance: endbr64 where it was compiled with
- * -fcf-protection, test, mov or lea, or a push. So the probe goes to the first instruction that is emulated, if it
- * makes no difference to the call: if everything before it
+ * The kernel executes the instruction under a breakpoint in one of two ways. A few it emulates (instruction_class()); a
+ * hit then costs about 0.2 us. For all others it lets the thread run a copy elsewhere and traps a second time: 1 to
+ * 2 us. What a function begins with is chance, and a matter of compilers' options. So the probe goes to the first
+ * instruction that is emulated, if it makes no difference to the call: if everything before it
  *
  *   - leaves the stack pointer alone, so the return address is where it was, for the return probe to be set and the
  *     caller to be read;
  *   - leaves the registers alone whose arguments the probe reads;
  *   - goes on to the next instruction and nowhere else;
- *   - writes no memory. A store would happen as it always does. But recent kernels turn a nop of 5 bytes into a call,
- * which writes below the stack pointer, where a store may have put something (the red zone). Stores that early are
- * rare;
- *   - is on the list of harmless instructions in instruction.c. Reading memory is fine. So are flags and vector
- * registers: a probe changes neither.
+ *   - writes no memory. A store would happen as it always does. But recent kernels replace some instructions by a call,
+ *     which writes below the stack pointer, where a store may have put something (the red zone). Stores that early are
+ *     rare;
+ *   - is on the list of harmless instructions (instruction_harm()). Reading memory is fine. So are flags and vector
+ *     registers: a probe changes neither.
  *
  * A probe that has no return probe beside it may also come after pushes of registers and after the frame has been made:
  * the kernel side adds what was pushed. That is used to keep it away from where return probes are. For the kernel sets
@@ -28,7 +27,7 @@
  *
  * A breakpoint that does not begin an instruction crashes the job. Therefore every doubt means the first instruction: a
  * byte that is no instruction, an unknown size, a jump table. A function with a jump table, or whose size is not known,
- * may have its endbr64 left out and nothing else.
+ * may have the mark at its beginning left out and nothing else.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,9 +41,6 @@
 #define SEARCHED 64              /* bytes from a function's start */
 #define DECODED_MOST (32u << 20) /* bytes of functions that are decoded at one time: about 10 s */
 #define PAGE 4096
-#define NOP5_SIZE 5
-
-static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct search {
 	const struct image *image;
@@ -57,14 +53,13 @@ struct search {
 };
 
 /*
- * No probe on a nop of 5 bytes: Linux 6.18 makes a call of it, to a page that a child made by fork has not got. Each
- * child that came to such an instruction was killed. (s->options->nop5 is for kernels where that is known to be mended;
- * of none it is.)
+ * No probe on what the kernel replaces by a call (Linux 6.18): that leads to a page that a child made by fork has not
+ * got. Each child that came to such an instruction was killed. (s->options->optimized is for kernels where that is
+ * known to be mended; of none it is.)
  */
 static bool is_refused(const struct search *s, const uint8_t *code, size_t size)
 {
-	return instruction_refused(code, size) ||
-	       (!s->options->nop5 && size >= NOP5_SIZE && instruction_class(code, NOP5_SIZE) == SITE_NOP5);
+	return instruction_refused(code, size) || (!s->options->optimized && instruction_is_optimized(code, size));
 }
 
 /* The class of an instruction here, as it stands in the file. */
@@ -72,7 +67,7 @@ static enum site_class class_at(const struct search *s, const uint8_t *code, uns
 {
 	enum site_class class = instruction_class(code, length);
 
-	if (class == SITE_NOP5 && (!s->options->nop5 || address % PAGE + length > PAGE))
+	if (class == SITE_OPTIMIZED && (!s->options->optimized || address % PAGE + length > PAGE))
 		return SITE_STEPPED;
 	return class;
 }
@@ -157,7 +152,7 @@ static const char *why_not_there(struct search *s, const struct symbol *symbol, 
 		.size = symbol->size,
 	};
 	uint64_t first = symbol->address + 1, end = symbol->address + distance + length;
-	bool past_endbr = distance == sizeof(endbr64) && !memcmp(head, endbr64, sizeof(endbr64));
+	bool past_mark = distance && distance == instruction_mark(head, INSTRUCTION_MOST);
 	enum indirect indirect;
 	bool unknown;
 
@@ -167,16 +162,16 @@ static const char *why_not_there(struct search *s, const struct symbol *symbol, 
 	if (branches_from_near(&code, first, end))
 		return "a branch leads to code near its start";
 	if (!symbol->size)
-		return past_endbr ? NULL : "its size is not known";
+		return past_mark ? NULL : "its size is not known";
 	if (symbol->size > FUNCTION_MOST || s->decoded > DECODED_MOST)
-		return past_endbr ? NULL : "there is too much code to look at";
+		return past_mark ? NULL : "there is too much code to look at";
 	s->decoded += symbol->size;
 	if (branches_of_function(&code, first, end, &indirect, &unknown))
 		return "a branch leads to code near its start";
 	if (unknown)
 		return "there is code that cannot be decoded";
 	*pointers = indirect != INDIRECT_NONE;
-	return indirect >= INDIRECT_TABLE && !past_endbr ? "it has a jump table" : NULL;
+	return indirect >= INDIRECT_TABLE && !past_mark ? "it has a jump table" : NULL;
 }
 
 /* Does the function jump back to its start? Then a probe there, or behind, is hit in each round. */
@@ -296,13 +291,6 @@ bool place_text(const struct image *image, const struct probe_place *place, char
 }
 
 /* --- for a plan -------------------------------------------------------- */
-
-const char *site_class_name(enum site_class class)
-{
-	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
-
-	return class < SITE_CLASSES ? names[class] : "?";
-}
 
 bool plan_cannot_place(const struct plan *plan, const struct image *image, const struct symbol *symbol)
 {

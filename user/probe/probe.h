@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/instruction.h"
 #include "model/model.h"
 #include "model/selection.h"
 #include "target/target.h"
@@ -21,13 +22,10 @@
 
 /* --- plan -------------------------------------------------------------- */
 
-/* What the kernel does with the instruction under a breakpoint; decides the cost of a hit. */
-enum site_class { SITE_NOP5, SITE_EMULATED, SITE_STEPPED, SITE_CLASSES };
-
 /* Where a function's probe goes. */
 struct place_wish {
 	const struct symbol *function;
-	uint8_t registers; /* bit i: the probe reads the i-th integer argument register (rdi rsi rdx rcx r8 r9) */
+	uint8_t registers; /* bit i: the probe reads the i-th integer argument register */
 	/*
 	 * For probes on calls only: not on the first instruction, nor on this one (in the file), if there is another.
 	 * Return probes are there, maybe of other tracers and for other processes, and would act in this process, too,
@@ -51,8 +49,8 @@ struct probe_place {
 };
 
 struct place_options {
-	bool at_entry; /* always the first instruction */
-	bool nop5;     /* this kernel turns nops of 5 bytes into calls */
+	bool at_entry;  /* always the first instruction */
+	bool optimized; /* probes may go on instructions that this kernel replaces by calls */
 	struct breath
 		*breath; /* that is taken during the search; NULL: none. Where it ends the work, places are not good */
 };
@@ -267,7 +265,6 @@ bool plan_has_new(const struct plan *plan, uint32_t first);
 int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode);
-const char *site_class_name(enum site_class class);
 const char *returns_name(enum returns returns);
 /* ns that one call of the site's function costs, by the calibration kernel_costs(): .call, or .skipped for a call that
  * is only counted. */

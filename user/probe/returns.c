@@ -72,7 +72,7 @@ static const struct hazard hazards[] = {
 	THROW("_Unwind_ForcedUnwind"),
 	LOOK("backtrace"),
 	LOOK("_Unwind_Backtrace"),
-	LOOK("_ULx86_64_step"),
+	LOOK("_UL" ARCH_MACHINE "_step"),
 	LOOK("unw_backtrace"),
 };
 #define HAZARDS (sizeof(hazards) / sizeof(hazards[0]))

@@ -3,9 +3,10 @@
  * tables.c - where jump tables lead.
  *
  * Position-independent code reads an offset of 4 bytes from a table with an index, adds the table's own address, and
- * jumps there. The table is in the file's constants, and the code that uses it names it with lea. Nothing says where a
- * table is and how long: so whatever a lea points to is read as one, for as long as its entries lead into code. Tables
- * of whole addresses need no search: each entry is an address, and those are looked for everywhere (branches.c).
+ * jumps there. The table is in the file's constants, and the code that uses it forms its address. Nothing says where
+ * a table is and how long: so whatever code forms the address of is read as one, for as long as its entries lead into
+ * code. Tables of whole addresses need no search: each entry is an address, and those are looked for everywhere
+ * (branches.c).
  *
  * Where hundreds of tables lie one behind the other, each seems to go on to the end of the last, and there are hundreds
  * of millions of entries to look at. But they come in blocks that lead to about the same place. Of each block the least
@@ -166,19 +167,6 @@ bool tables_entries(struct tables *tables, uint64_t table, const struct table_se
 		if (count < some || !some)
 			break;
 	}
-	return true;
-}
-
-bool tables_named_by(const uint8_t *code, unsigned length, uint64_t *table)
-{
-	int32_t address;
-
-	/* An opcode, ModRM and SIB without a base, 32 bits. */
-	if (length < 7 || (code[length - 7] != 0xff && code[length - 7] != 0x8b) || (code[length - 6] & 0xc7) != 0x04 ||
-	    (code[length - 5] & 0xc7) != 0xc5)
-		return false;
-	memcpy(&address, code + length - sizeof(address), sizeof(address));
-	*table = (int64_t)address;
 	return true;
 }
 

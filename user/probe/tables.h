@@ -43,7 +43,5 @@ bool tables_entries(struct tables *tables, uint64_t table, const struct table_se
  */
 void tables_addresses(const struct tables *tables, uint64_t table, bool (*entry)(void *context, uint64_t target),
 		      void *context);
-/* Does the instruction take an entry of such a table, at table(,%reg,8)? */
-bool tables_named_by(const uint8_t *code, unsigned length, uint64_t *table);
 
 #endif

@@ -23,6 +23,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "arch/trial.h"
 #include "observe.skel.h"
 #include "probe/kernel_private.h"
 #include "probe/plan_private.h"
@@ -39,24 +40,6 @@
 			   */
 #define WORDS 4           /* that a trial reads from the stack */
 #define NEIGHBOURS 8      /* other processes' links on the trial functions */
-
-/* Nearly empty functions with the three kinds of first instruction. */
-__asm__(".text\n"
-	".globl gaspbpf_trial_nop5\n.type gaspbpf_trial_nop5,@function\n"
-	"gaspbpf_trial_nop5: .byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.size gaspbpf_trial_nop5,.-gaspbpf_trial_nop5\n"
-	".globl gaspbpf_trial_push\n.type gaspbpf_trial_push,@function\n"
-	"gaspbpf_trial_push: push %rbp\npop %rbp\nret\n.size gaspbpf_trial_push,.-gaspbpf_trial_push\n"
-	".globl gaspbpf_trial_step\n.type gaspbpf_trial_step,@function\n"
-	"gaspbpf_trial_step: mov %rdi,%rax\nret\n.size gaspbpf_trial_step,.-gaspbpf_trial_step\n");
-void gaspbpf_trial_nop5(long);
-void gaspbpf_trial_push(long);
-void gaspbpf_trial_step(long);
-
-static void (*const trial_functions[SITE_CLASSES])(long) = {
-	[SITE_NOP5] = gaspbpf_trial_nop5,
-	[SITE_EMULATED] = gaspbpf_trial_push,
-	[SITE_STEPPED] = gaspbpf_trial_step,
-};
 
 #define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
 
@@ -151,7 +134,7 @@ struct trial_places {
 static int find_trial(struct trial_places *places)
 {
 	for (int class = 0; class < SITE_CLASSES; class ++) {
-		struct own_code own = { .address = (uintptr_t)trial_functions[class] };
+		struct own_code own = { .address = (uintptr_t)arch_trials[class] };
 
 		if (!dl_iterate_phdr(find_own_code, &own))
 			return -ENOENT;
@@ -220,7 +203,7 @@ static int trial_works(struct trial *trial)
 	bpf_map_update_elem(bpf_map__fd(kernel->observe->maps.targets), &self, &one, BPF_ANY);
 	kernel_set_active(kernel, true);
 	for (int class = 0; class < SITE_CLASSES; class ++)
-		trial_functions[class](0);
+		arch_trials[class](0);
 	kernel_set_active(kernel, false);
 	got = drain_rings(trial);
 	if (got.spans != SITE_CLASSES) {
@@ -253,7 +236,7 @@ static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
 		struct waiting waiting;
 
 		for (int i = 0; i < TRIALS; i++)
-			trial_functions[class](i);
+			arch_trials[class](i);
 		start = clock_monotonic() - start;
 		if (start < best)
 			best = start;
@@ -286,7 +269,7 @@ static unsigned time_cold(struct trial *trial, int class, volatile char *other)
 		took[i] = clock_monotonic() - start;
 		clock = took[i] < clock ? took[i] : clock;
 		start = clock_monotonic();
-		trial_functions[class](i);
+		arch_trials[class](i);
 		took[i] = clock_monotonic() - start;
 	}
 	drain_rings(trial);
@@ -373,7 +356,7 @@ static void call_behind_filter(int gate)
 	if (read(gate, &go, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		_exit(1);
-	trial_functions[SITE_EMULATED](0);
+	arch_trials[SITE_EMULATED](0);
 	_exit(0);
 }
 

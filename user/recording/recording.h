@@ -224,11 +224,12 @@ struct def_run {
 	uint64_t start_realtime, end_realtime; /* CLOCK_REALTIME at the same moments */
 	char *command;                         /* gaspbpf's own command line */
 	char *host, *kernel, *version;
-	char *rung;          /* "session", "multi", "perf" */
-	uint32_t budget;     /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
-	uint64_t own_cpu;    /* ns; CPU time that gaspbpf itself took; 0: not told */
-	uint32_t cost_ns[3]; /* calibration: what one observed call costs its thread at a nop5, an emulated, a stepped
-				instruction; 0: not measured */
+	char *rung;             /* "session", "multi", "perf" */
+	uint32_t budget;        /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
+	uint64_t own_cpu;       /* ns; CPU time that gaspbpf itself took; 0: not told */
+	uint32_t cost_ns[3];    /* calibration: what one observed call costs its thread by the class of the instruction
+				   under it (arch/instruction.h): a replaced, an emulated, a stepped    instruction; 0: not
+				   measured */
 	uint32_t skipped_ns[3]; /* the same of a call that is only counted */
 	uint32_t floor_ns[3];   /* the same calls' measured duration: so much of each span is of the probe's making */
 	bool finished;          /* false: the recording was cut */

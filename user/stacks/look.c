@@ -163,8 +163,6 @@ struct taking {
 
 static void take_state(struct thread_look *look, const struct gb_look *raw)
 {
-	static const uint8_t passed_in[6] = { 5, 4, 1, 10, 8, 9 }; /* rdi rsi rdx r10 r8 r9 */
-
 	look->state = state_letter(raw->state);
 	look->switches = raw->switches;
 	look->ran = raw->ran;
@@ -174,11 +172,11 @@ static void take_state(struct thread_look *look, const struct gb_look *raw)
 		return;
 	memcpy(look->registers.value, raw->registers, sizeof(raw->registers));
 	look->registers.known = (1u << GB_LOOK_REGISTERS) - 1;
-	if (!raw->state || (int64_t)raw->orig_ax < 0 || raw->orig_ax > 4095)
+	if (!raw->state || (int64_t)raw->system_call < 0 || raw->system_call > 4095)
 		return;
-	look->system_call = raw->orig_ax;
+	look->system_call = raw->system_call;
 	for (int i = 0; i < 6; i++)
-		look->argument[i] = raw->registers[passed_in[i]];
+		look->argument[i] = raw->registers[arch_call_arguments[i]];
 }
 
 static void take_first(void *context, const void *record)
@@ -396,7 +394,7 @@ static void copy_stack(const struct process *process, struct thread_look *look)
 	look->stack_size = 0;
 	if (!mapping)
 		return;
-	from = sp - mapping->start > RED_ZONE ? sp - RED_ZONE : mapping->start;
+	from = sp - mapping->start > ARCH_RED_ZONE ? sp - ARCH_RED_ZONE : mapping->start;
 	size = mapping->end - from < STACK_MOST ? mapping->end - from : STACK_MOST;
 	look->stack = malloc(size);
 	if (!look->stack)

@@ -8,7 +8,6 @@
 #include "stacks/stacks.h"
 
 #define STACK_MOST (128u << 10) /* bytes that are copied of a stack */
-#define RED_ZONE 128            /* bytes below the stack pointer that a function may use */
 
 /*
  * Catches a thread that runs: registers and stack at one tick of its processor's clock, for which it waits at most so

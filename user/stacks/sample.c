@@ -20,15 +20,12 @@
 #define SAMPLE_STACK 32768 /* a record has less than 64 KiB */
 #define PAGES 32           /* of the ring; a power of two */
 
-/* The kernel's numbers of registers (asm/perf_regs.h), by DWARF's. */
-static const uint8_t perf_number[GB_LOOK_REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 };
-
 static uint64_t registers_mask(void)
 {
 	uint64_t mask = 0;
 
 	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
-		mask |= 1ULL << perf_number[i];
+		mask |= 1ULL << arch_sampled[i];
 	return mask;
 }
 
@@ -72,7 +69,7 @@ static int take_sample(struct thread_look *look, const uint8_t *body, size_t siz
 	memcpy(look->stack, body + head, dynamic);
 	look->stack_size = dynamic;
 	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
-		look->registers.value[i] = registers[place[perf_number[i]]];
+		look->registers.value[i] = registers[place[arch_sampled[i]]];
 	look->registers.known = (1u << GB_LOOK_REGISTERS) - 1;
 	look->stack_at = look->registers.value[REGISTER_SP];
 	look->torn = false;

@@ -16,11 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "gaspbpf/look.h"
 #include "target/target.h"
-
-#define REGISTER_SP 7
-#define REGISTER_IP 16
 
 struct registers {
 	uint64_t value[GB_LOOK_REGISTERS]; /* DWARF's numbers, see gaspbpf/look.h */
@@ -116,7 +114,7 @@ size_t stack_unwind(struct stack_space *space, const struct thread_look *look, s
 uint64_t stack_called(struct stack_space *space, const struct thread_look *look, const struct stack_frame *caller);
 
 struct call_arguments {
-	uint64_t word[GB_REGISTERS]; /* rdi rsi rdx rcx r8 r9 as they were at the call */
+	uint64_t word[GB_REGISTERS]; /* the argument registers as they were at the call */
 	uint8_t known;               /* bit i: word[i] is */
 	uint8_t certain;             /* bit i: nothing can have changed it since; else it is likely */
 };

@@ -4,6 +4,7 @@
  */
 #include "stuck/stuck.h"
 
+#include <sys/syscall.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define FUTEX 202                                                 /* the system call */
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
 #define PLACE_NAME 80
 #define RAN_ENOUGH                                                                                              \
@@ -441,7 +441,7 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 		.pid = look->pid, .tid = look->tid, .process = process, .state = look->state, .still = look->still
 	};
 	t->name = thread_name(look->pid, look->tid);
-	if (look->system_call == FUTEX && FUTEX_WAIT_KINDS >> (look->argument[1] & 15) & 1) {
+	if (look->system_call == SYS_futex && FUTEX_WAIT_KINDS >> (look->argument[1] & 15) & 1) {
 		t->futex = look->argument[0];
 		t->futex_value = look->argument[2];
 	}

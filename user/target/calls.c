@@ -7,14 +7,16 @@
  * a stack takes an unwinder; but a wrapper's frame has one size at the place of its call, and .eh_frame tells it, so
  * that a single word of the stack will do.
  *
- * Calls are found by their bytes: `call` with a target that begins a function of the file, or with a target or slot
- * that the file's relocations give a name. Bytes in the midst of another instruction may look like one. That does no
- * harm: nothing ever returns there. A function may also end by a jump to the one it passes the call on to.
+ * Calls are found by their bytes (arch/scan.h): one with a target that begins a function of the file, or with a target
+ * or slot that the file's relocations give a name. Bytes in the midst of another instruction may look like one. That
+ * does no harm: nothing ever returns there. A function may also end by a jump to the one it passes the call on to.
  */
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/instruction.h"
+#include "arch/scan.h"
 #include "target/unwind.h"
 
 #define CODE_MOST (64ull << 20) /* bytes of a file's code that is looked through */
@@ -24,7 +26,6 @@
 #define LOOKS_MOST (1u << 26) /* what a file that was made to keep us busy gets */
 #define FRAME_MOST 65536      /* bytes of a frame that is believed */
 #define REMEMBERED 8          /* rows of DW_CFA_remember_state */
-#define REGISTER_SP 7
 
 struct slot {
 	uint64_t address;
@@ -87,7 +88,7 @@ static void take_relocations(struct reading *r, const struct elf_file *elf, cons
 		uint64_t type = ELF64_R_TYPE(relocations[i].r_info), symbol = ELF64_R_SYM(relocations[i].r_info);
 		const char *name;
 
-		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol >= nsymbols ||
+		if (arch_relocation(type) != RELOCATION_SLOT || symbol >= nsymbols ||
 		    symbols[symbol].st_name >= names_size)
 			continue;
 		name = image_called_name(r->image, names + symbols[symbol].st_name);
@@ -128,30 +129,6 @@ static const char *slot_name(const struct reading *r, uint64_t address)
 
 /* --- calls ------------------------------------------------------------- */
 
-/* The slot that `ff 25` or `ff 15` at `at` goes through; 0: it is neither. */
-static uint64_t slot_of(const uint8_t *code, uint64_t size, uint64_t at, uint8_t second, uint64_t address)
-{
-	int32_t distance;
-
-	if (size < 6 || at > size - 6 || code[at] != 0xff || code[at + 1] != second)
-		return 0;
-	memcpy(&distance, code + at + 2, sizeof(distance));
-	return address + at + 6 + (int64_t)distance;
-}
-
-/* Behind which name is this entry of the procedure linkage table? `endbr64` and `bnd` may stand before its jump. */
-static const char *linked_name(const struct reading *r, const uint8_t *code, const struct code_segment *segment,
-			       uint64_t at)
-{
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-
-	if (at < segment->size && segment->size - at > sizeof(endbr64) && !memcmp(code + at, endbr64, sizeof(endbr64)))
-		at += sizeof(endbr64);
-	if (at < segment->size && code[at] == 0xf2)
-		at++;
-	return slot_name(r, slot_of(code, segment->size, at, 0x25, segment->address));
-}
-
 static void add_call(struct reading *r, const struct code_segment *segment, uint64_t after, const char *name,
 		     uint64_t callee, bool jumps)
 {
@@ -183,34 +160,55 @@ static void add_call(struct reading *r, const struct code_segment *segment, uint
 	};
 }
 
+/* A stretch of code that is looked through. */
+struct code_reading {
+	struct reading *reading;
+	const struct code_segment *segment;
+	const uint8_t *bytes;
+};
+
+/* Behind which name is this entry of the procedure linkage table? */
+static const char *linked_name(const struct code_reading *c, uint64_t at)
+{
+	uint64_t slot;
+
+	return instruction_is_stub(c->bytes + at, c->segment->size - at, c->segment->address + at, &slot)
+		       ? slot_name(c->reading, slot)
+		       : NULL;
+}
+
+static bool take_call(void *context, const struct scan_hit *hit)
+{
+	const struct code_reading *c = context;
+	uint64_t after = hit->end - c->segment->address, at = hit->target - c->segment->address;
+	const struct unwind_range *range;
+	const char *name;
+
+	if (hit->what == SCAN_CALL_SLOT) {
+		name = slot_name(c->reading, hit->target);
+		if (name)
+			add_call(c->reading, c->segment, after, name, 0, false);
+		return true;
+	}
+	if (at >= c->segment->size)
+		return true;
+	name = linked_name(c, at);
+	range = name ? NULL : image_unwind_range_at(c->reading->image, hit->target);
+	if (name || (range && !range->continued && range->address == hit->target))
+		add_call(c->reading, c->segment, after, name, name ? 0 : range->address, hit->what == SCAN_JUMP);
+	return true;
+}
+
 static void read_code(struct reading *r, const struct elf_file *elf, const struct code_segment *segment)
 {
-	uint8_t *code = elf_bytes(elf, segment->offset, segment->size, CODE_MOST);
+	struct code_reading reading = { r, segment, elf_bytes(elf, segment->offset, segment->size, CODE_MOST) };
+	const struct code_scan scan = { .wanted = SCAN_CALL | SCAN_JUMP | SCAN_CALL_SLOT,
+					.found = take_call,
+					.context = &reading };
 
-	for (uint64_t at = 0; code && segment->size >= 6 && at <= segment->size - 6; at++) {
-		const struct unwind_range *range;
-		const char *name;
-		uint64_t target;
-		int32_t distance;
-
-		if (code[at] == 0xff) {
-			name = slot_name(r, slot_of(code, segment->size, at, 0x15, segment->address));
-			if (name)
-				add_call(r, segment, at + 6, name, 0, false);
-			continue;
-		}
-		if (code[at] != 0xe8 && code[at] != 0xe9)
-			continue;
-		memcpy(&distance, code + at + 1, sizeof(distance));
-		target = at + 5 + (int64_t)distance;
-		if (target >= segment->size)
-			continue;
-		name = linked_name(r, code, segment, target);
-		range = name ? NULL : image_unwind_range_at(r->image, segment->address + target);
-		if (name || (range && !range->continued && range->address == segment->address + target))
-			add_call(r, segment, at + 5, name, name ? 0 : range->address, code[at] == 0xe9);
-	}
-	free(code);
+	if (reading.bytes)
+		code_scan(&scan, reading.bytes, segment->size, segment->size, segment->address);
+	free((uint8_t *)reading.bytes);
 }
 
 /* --- frames ------------------------------------------------------------ */
@@ -225,7 +223,8 @@ static void apply_row(struct reading *r, const struct row *row, uint64_t from, u
 {
 	size_t low = 0;
 
-	if (!row->known || row->base != REGISTER_SP || row->offset < 8 || row->offset > FRAME_MOST || row->offset % 8)
+	if (!row->known || row->base != REGISTER_SP || row->offset < ARCH_RETURN_WORD || row->offset > FRAME_MOST ||
+	    row->offset % 8)
 		return;
 	for (size_t high = r->ncalls; low < high;) {
 		size_t middle = low + (high - low) / 2;

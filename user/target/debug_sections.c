@@ -15,6 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "arch/arch.h"
 #include "target/dwarf_reader.h"
 #include "util/log.h"
 
@@ -175,7 +176,7 @@ static void write_headers(uint8_t *file, uint64_t names_at, uint64_t headers_at,
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_ident[EI_VERSION] = EV_CURRENT;
 	header->e_type = ET_DYN;
-	header->e_machine = EM_X86_64;
+	header->e_machine = ARCH_ELF_MACHINE;
 	header->e_version = EV_CURRENT;
 	header->e_shoff = headers_at;
 	header->e_ehsize = sizeof(*header);

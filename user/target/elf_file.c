@@ -7,6 +7,7 @@
  * raises SIGBUS), and each offset and size is checked against the file before it is used. Every table has a
  * limit, because a sparse file of 4 GiB costs its maker nothing.
  */
+#include "arch/arch.h"
 #include "target/elf_file.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ void *elf_section_bytes(const struct elf_file *elf, const Elf64_Shdr *section, u
 static bool header_fits(const Elf64_Ehdr *header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       header->e_ident[EI_DATA] == ELFDATA2LSB && header->e_machine == EM_X86_64;
+	       header->e_ident[EI_DATA] == ELFDATA2LSB && header->e_machine == ARCH_ELF_MACHINE;
 }
 
 static bool read_segments(struct elf_file *elf)

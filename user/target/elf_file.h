@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_file.h - private to user/target: an ELF64 x86-64 file, read with checks.
+ * elf_file.h - private to user/target: an ELF64 file for this processor, read with checks.
  */
 #ifndef GASPBPF_TARGET_ELF_FILE_H
 #define GASPBPF_TARGET_ELF_FILE_H
@@ -30,7 +30,7 @@ struct elf_file {
 	bool starved; /* there was no memory for some of what was asked for: what it seems not to have says nothing */
 };
 
-/* Reads the headers. 0, -ENOEXEC: no ELF64 little-endian x86-64 file, -EFBIG, -ENOMEM, or -errno. Nothing is said. */
+/* Reads the headers. 0, -ENOEXEC: no ELF64 file for this processor, -EFBIG, -ENOMEM, or -errno. Nothing is said. */
 int elf_file_read(struct elf_file *elf, int fd);
 void elf_file_free(struct elf_file *elf);
 /* A gigabyte of nothing costs its owner no room on the disk, and us a gigabyte to read: -EFBIG, too. */

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arch/arch.h"
 #include "target/target.h"
 #include "util/array.h"
 #include "util/files.h"
 
 static const char *const folders[] = {
-	"/usr/lib/x86_64-linux-gnu",       "/usr/lib64",       "/usr/lib",
-	"/lib/x86_64-linux-gnu",           "/lib64",           "/lib",
-	"/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
+	"/usr/lib/" ARCH_TRIPLET,       "/usr/lib64",       "/usr/lib",       "/lib/" ARCH_TRIPLET, "/lib64", "/lib",
+	"/usr/local/lib/" ARCH_TRIPLET, "/usr/local/lib64", "/usr/local/lib",
 };
 
 bool is_library_folder(const char *path, size_t length)
@@ -65,7 +65,7 @@ static void take(struct search *s, const char *path)
 	};
 }
 
-/* "	libm.so.6 (libc6,x86-64) => /lib/x86_64-linux-gnu/libm.so.6" */
+/* "	libm.so.6 (libc6,PROCESSOR) => /lib/TRIPLET/libm.so.6" */
 static void look_in_cache(struct search *s)
 {
 	FILE *list = popen("/sbin/ldconfig -p 2>/dev/null", "re");
@@ -74,7 +74,7 @@ static void look_in_cache(struct search *s)
 	while (list && fgets(line, sizeof(line), list)) {
 		line[strcspn(line, "\n")] = '\0';
 		arrow = strstr(line, " => ");
-		if (arrow && strstr(line, "x86-64"))
+		if (arrow && strstr(line, ARCH_CACHE_MARK))
 			take(s, arrow + 4);
 	}
 	if (list)

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "arch/arch.h"
 #include "target/elf_file.h"
 #include "target/image_private.h"
 
@@ -17,12 +18,11 @@ static uint64_t relocated(const struct elf_file *elf, const Elf64_Rela *relocati
 	uint64_t at = ELF64_R_SYM(relocation->r_info) * sizeof(Elf64_Sym);
 	Elf64_Sym symbol;
 
-	switch (ELF64_R_TYPE(relocation->r_info)) {
-	case R_X86_64_RELATIVE:
+	switch (arch_relocation(ELF64_R_TYPE(relocation->r_info))) {
+	case RELOCATION_BASE:
 		return relocation->r_addend;
-	case R_X86_64_GLOB_DAT:
-	case R_X86_64_JUMP_SLOT:
-	case R_X86_64_64:
+	case RELOCATION_SLOT:
+	case RELOCATION_SYMBOL:
 		break;
 	default:
 		return 0;

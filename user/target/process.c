@@ -7,6 +7,7 @@
  * gone. The pidfd is taken by number after that; reading once more through the folder afterwards
  * proves that both are the same process.
  */
+#include "arch/arch.h"
 #include "target/target.h"
 
 #include <elf.h>
@@ -184,7 +185,7 @@ static int check_state(struct process *process)
 	return 0;
 }
 
-/* Refuses a program that is not x86-64. Where its file cannot be read, the images say more later. */
+/* Refuses a program for another processor. Where its file cannot be read, the images say more later. */
 static int check_program(const struct process *process)
 {
 	unsigned char ident[EI_NIDENT + 4] = { 0 };
@@ -201,14 +202,15 @@ static int check_program(const struct process *process)
 		return 0;
 	if (ident[EI_CLASS] == ELFCLASS32) {
 		if (!process->quiet)
-			log_error("%d: is a 32-bit program: gaspbpf observes 64-bit x86-64 programs only",
+			log_error("%d: is a 32-bit program: gaspbpf observes 64-bit " ARCH_TITLE " programs only",
 				  process->pid);
 		return -ENOTSUP;
 	}
 	memcpy(&machine, ident + EI_NIDENT + 2, sizeof(machine)); /* e_machine follows e_type */
-	if (machine != EM_X86_64) {
+	if (machine != ARCH_ELF_MACHINE) {
 		if (!process->quiet)
-			log_error("%d: is not an x86-64 program: gaspbpf observes x86-64 programs only", process->pid);
+			log_error("%d: is not an " ARCH_TITLE " program: gaspbpf observes " ARCH_TITLE " programs only",
+				  process->pid);
 		return -ENOTSUP;
 	}
 	return 0;

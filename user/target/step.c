@@ -20,6 +20,7 @@
  * A static program starts in its own code and is not stepped. Where linker and C library are one file (musl) every
  * system call is made from there: after STEPS_MOST the stepping ends by itself.
  */
+#include "arch/arch.h"
 #include "target/hold_private.h"
 
 #include <elf.h>
@@ -125,15 +126,15 @@ static void go_on(struct hold *hold, struct tracee *t)
 /* The linker is where the first instruction of a dynamic program lies; a static one starts in its own text. */
 static struct held_file *find_linker(struct hold *hold, struct tracee *t, const struct mapping *mappings, size_t count)
 {
-	struct user_regs_struct regs;
+	uint64_t address;
 	const struct mapping *at = NULL;
 	char path[80];
 	bool changed;
 
-	if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
+	if (!arch_stopped_at(t->tid, &address))
 		return NULL;
 	for (size_t i = 0; i < count && !at; i++)
-		if (regs.rip >= mappings[i].start && regs.rip < mappings[i].end)
+		if (address >= mappings[i].start && address < mappings[i].end)
 			at = &mappings[i];
 	if (!at || !at->inode || (at->inode == mappings[0].inode && at->device == mappings[0].device))
 		return NULL;
@@ -219,7 +220,7 @@ void step_syscall(struct hold *hold, struct tracee *t)
 		bool own = call.instruction_pointer >= t->linker_start && call.instruction_pointer < t->linker_end;
 
 		t->mapping = NULL;
-		if (!own || call.arch != AUDIT_ARCH_X86_64 || ++t->steps > STEPS_MOST) {
+		if (!own || call.arch != ARCH_AUDIT || ++t->steps > STEPS_MOST) {
 			log_debug("%d: its libraries are mapped: system call %llu is its own", t->tid,
 				  (unsigned long long)call.entry.nr);
 			finish(hold, t);

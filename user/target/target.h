@@ -233,8 +233,8 @@ bool process_maps(const struct process *process, const struct image *image);
 
 /*
  * Opens the file behind a mapping of a process through /proc/PID/map_files (or /proc/PID/exe, /proc/PID/root as
- * fallbacks) and reads its symbols. A file that is not an ELF64 x86-64 object gives -ENOEXEC, not said; damage is said
- * at LOG_INFO. 0 or -errno.
+ * fallbacks) and reads its symbols. A file that is no ELF64 object for this processor gives -ENOEXEC, not said; damage
+ * is said at LOG_INFO. 0 or -errno.
  */
 int image_open_mapped(struct image **image, const struct process *process, const struct mapping *mapping);
 /* Without links, as far as we may look; malloc'ed, NULL with errno. */

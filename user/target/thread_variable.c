@@ -3,10 +3,10 @@
  * thread_variable.c - an int variable of the program of which each thread has its own, read from the memory of a
  * thread.
  *
- * Such variables of a program lie just below the thread's control block (x86-64 ABI, thread-local storage, variant II).
- * Where that is only the thread's own FS register says, which nobody can ask for without stopping it. But the control
- * block begins with its own address, and again 16 bytes on, since code takes it from there; and C libraries have the
- * thread's list of robust locks in it, a bit further on, whose address the kernel knows.
+ * Such variables of a program lie just below the thread's control block (thread-local storage, variant II of the ABI).
+ * Where that is only one of the thread's own registers says, which nobody can ask for without stopping it. But the
+ * control block begins with its own address, and again 16 bytes on, since code takes it from there; and C libraries
+ * have the thread's list of robust locks in it, a bit further on, whose address the kernel knows.
  */
 #include <errno.h>
 #include <string.h>

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "target/reader.h"
 #include "target/target.h"
 #include "util/array.h"
@@ -31,25 +32,7 @@
 
 /* Patterns of /proc/PID/comm, which has 15 characters of the file's name. */
 static const char *const names[] = {
-	"valgrind",
-	"valgrind.bin",
-	"memcheck-amd64-",
-	"cachegrind-amd6",
-	"callgrind-amd64",
-	"helgrind-amd64-",
-	"drd-amd64-linux",
-	"massif-amd64-li",
-	"dhat-amd64-linu",
-	"lackey-amd64-li",
-	"none-amd64-linu",
-	"exp-bbv-amd64-l",
-	"qemu-x86_64*",
-	"box64",
-	"FEXInterpreter",
-	"FEXLoader",
-	"FEX",
-	"pinbin",
-	"drrun",
+	"valgrind", "valgrind.bin", ARCH_EMULATORS, "FEXInterpreter", "FEXLoader", "FEX", "pinbin", "drrun",
 };
 
 bool process_translates(pid_t pid, char comm[TRANSLATOR_NAME])

@@ -2,6 +2,7 @@
 /*
  * call_filter.c - rules for system calls, turned into a program that the kernel runs at each.
  */
+#include "arch/arch.h"
 #include "util/call_filter.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #define RULE_MOST (4 + 2 * RULE_VALUES) /* of one rule */
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
 #define ARGUMENT(which) \
-	((uint32_t)(offsetof(struct seccomp_data, args) + 8 * (which))) /* its lower half: this is x86-64 */
+	((uint32_t)(offsetof(struct seccomp_data, args) + 8 * (which))) /* its lower half: little-endian */
 
 struct program {
 	struct sock_filter code[ROOM];
@@ -69,7 +70,7 @@ bool calls_allow_only(const struct call_rule *rules, size_t count, bool ends)
 	struct sock_fprog fprog = { .filter = program.code };
 
 	add(&program, (struct sock_filter)LOAD(arch));
-	add(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+	add(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
 	answer(&program, SECCOMP_RET_KILL_PROCESS);
 	add(&program, (struct sock_filter)LOAD(nr));
 	for (size_t i = 0; i < count; i++) {

@@ -2,9 +2,9 @@
 /*
  * lock.c - who holds a lock, as the lock itself says: a decoder of glibc's objects.
  *
- * Their layout is part of glibc's binary interface on x86-64, since programs contain such objects, made by initialisers
- * that were compiled into them: it has been this since 2.25. Which type an object has is told by the prototype of the
- * function that waits for it.
+ * Their layout is part of glibc's binary interface on 64-bit machines, since programs contain such objects, made by
+ * initialisers that were compiled into them: it has been this since 2.25. Which type an object has is told by the
+ * prototype of the function that waits for it.
  */
 #include <string.h>
 

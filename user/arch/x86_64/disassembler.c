@@ -6,7 +6,7 @@
  * without looking whether it got it. So what malloc() refuses comes out of a few places that are set aside here, and a
  * disassembler that had to take one is given up at once.
  */
-#include "util/disassembler.h"
+#include "arch/x86_64/x86_private.h"
 
 #include <errno.h>
 #include <stdbool.h>

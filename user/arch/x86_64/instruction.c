@@ -4,8 +4,7 @@
  *
  * Lengths and operands come from libcapstone. What decides about a branch is read from the bytes themselves: there are
  * few encodings, and a disassembler's idea of an operand's access is not what a job's life should hang on. For the
- * same reason the instructions that may run before a probe are a list of those known to be harmless, not all but
- * those known to be harmful.
+ * same reason what may run before a probe is a list of its own (harm.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,15 +13,10 @@
 
 #include <capstone/capstone.h>
 
-#include "probe/instruction.h"
-#include "util/disassembler.h"
+#include "arch/instruction.h"
+#include "arch/x86_64/x86_private.h"
 
 #define FRAME_MOST (1u << 20) /* bytes that a function takes for itself in one step */
-
-struct decoder {
-	csh handle;
-	cs_insn *scratch;
-};
 
 int decoder_new(struct decoder **result)
 {
@@ -57,7 +51,7 @@ void decoder_free(struct decoder *decoder)
 	free(decoder);
 }
 
-static const cs_insn *decode(struct decoder *decoder, const uint8_t *code, size_t size, uint64_t address, bool detail)
+const cs_insn *decode(struct decoder *decoder, const uint8_t *code, size_t size, uint64_t address, bool detail)
 {
 	cs_option(decoder->handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
 	return cs_disasm_iter(decoder->handle, &code, &size, &address, decoder->scratch) ? decoder->scratch : NULL;
@@ -96,9 +90,12 @@ bool instruction_text(struct decoder *decoder, const uint8_t *code, size_t size,
 	return true;
 }
 
+/* DWARF's numbers of registers, by those of the processor. */
+static const uint8_t encoded[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
+
 /* --- from the bytes ---------------------------------------------------- */
 
-static bool is_legacy_prefix(uint8_t b)
+bool is_legacy_prefix(uint8_t b)
 {
 	return b == 0x66 || b == 0x67 || b == 0xf0 || b == 0xf2 || b == 0xf3 || b == 0x26 || b == 0x2e || b == 0x36 ||
 	       b == 0x3e || b == 0x64 || b == 0x65;
@@ -164,7 +161,7 @@ enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t
 }
 
 /* Does a ModRM operand, which begins at `at`, stand for memory, with no index register? */
-static bool is_plain_memory(const uint8_t *code, unsigned length, unsigned at)
+bool is_plain_memory(const uint8_t *code, unsigned length, unsigned at)
 {
 	uint8_t rex = at >= 2 && (code[at - 2] & 0xf0) == 0x40 ? code[at - 2] : 0;
 
@@ -183,7 +180,7 @@ enum jump_source instruction_jump_source(const uint8_t *code, unsigned length, u
 	if (at + 1 >= length || code[at] != 0xff || (code[at + 1] >> 3 & 7) != 4)
 		return JUMP_COMPUTED;
 	if (code[at + 1] >> 6 == 3) {
-		*reg = (code[at + 1] & 7) | ((rex & 0xf0) == 0x40 && rex & 1 ? 8 : 0);
+		*reg = encoded[(code[at + 1] & 7) | ((rex & 0xf0) == 0x40 && rex & 1 ? 8 : 0)];
 		return JUMP_REGISTER;
 	}
 	return is_plain_memory(code, length, at + 1) ? JUMP_POINTER : JUMP_COMPUTED;
@@ -207,19 +204,31 @@ int instruction_condition(const uint8_t *code, unsigned length)
 	return -1;
 }
 
-bool instruction_is_stub(const uint8_t *code, size_t size)
+unsigned instruction_mark(const uint8_t *code, size_t size)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	size_t at = 0;
 
-	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
-		at += sizeof(endbr64);
-	if (at < size && code[at] == 0xf2) /* bnd */
-		at++;
-	return at + 1 < size && code[at] == 0xff && code[at + 1] == 0x25;
+	return size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
 }
 
-bool instruction_lea(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target)
+bool instruction_is_stub(const uint8_t *code, size_t size, uint64_t address, uint64_t *word)
+{
+	size_t at = instruction_mark(code, size);
+
+	if (at < size && code[at] == 0xf2) /* bnd */
+		at++;
+	if (size - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	*word = address + at + 6 + read_displacement(code + at, 6, 4);
+	return true;
+}
+
+unsigned instruction_forms_bytes(void)
+{
+	return 7;
+}
+
+bool instruction_forms(const uint8_t *code, unsigned length, uint64_t address, uint64_t *target)
 {
 	if (length != 7 || (code[0] & 0xf8) != 0x48 || code[1] != 0x8d || (code[2] & 0xc7) != 0x05)
 		return false;
@@ -247,6 +256,33 @@ bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *consta
 	return !wide || !(*constant >> 31);
 }
 
+/* An opcode, ModRM and SIB without a base, 32 bits: the jump itself, or a mov before it. */
+bool instruction_names_table(const uint8_t *code, unsigned length, uint64_t *table)
+{
+	int32_t address;
+
+	if (length < 7 || (code[length - 7] != 0xff && code[length - 7] != 0x8b) || (code[length - 6] & 0xc7) != 0x04 ||
+	    (code[length - 5] & 0xc7) != 0xc5)
+		return false;
+	memcpy(&address, code + length - sizeof(address), sizeof(address));
+	*table = (int64_t)address;
+	return true;
+}
+
+const char *site_class_name(enum site_class class)
+{
+	static const char *const names[SITE_CLASSES] = { "nop5", "emulated", "stepped" };
+
+	return class < SITE_CLASSES ? names[class] : "?";
+}
+
+bool instruction_is_optimized(const uint8_t *code, size_t size)
+{
+	static const uint8_t nop5[OPTIMIZED_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	return size >= sizeof(nop5) && !memcmp(code, nop5, sizeof(nop5));
+}
+
 /*
  * branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c, as of every kernel since 5.15: nop,
  * jmp, jcc and call to a relative target, push of a register. A 66 prefix is fine with nop only. A REX prefix makes
@@ -256,10 +292,8 @@ bool instruction_constant(const uint8_t *code, unsigned length, uint32_t *consta
  */
 enum site_class instruction_class(const uint8_t *code, unsigned length)
 {
-	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-
-	if (length == sizeof(nop5) && !memcmp(code, nop5, sizeof(nop5)))
-		return SITE_NOP5;
+	if (length == OPTIMIZED_SIZE && instruction_is_optimized(code, length))
+		return SITE_OPTIMIZED;
 	if ((length == 1 && code[0] >= 0x50 && code[0] <= 0x57) ||
 	    (length == 2 && code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
 	    (length == 1 && code[0] == 0x90) || (length == 2 && code[0] == 0x66 && code[1] == 0x90) ||
@@ -290,6 +324,19 @@ unsigned instruction_lowers_stack(const uint8_t *code, unsigned length)
 	return bytes <= FRAME_MOST ? bytes : 0;
 }
 
+bool instruction_raises_stack(const uint8_t *code, unsigned length)
+{
+	return (length == 1 && (code[0] & 0xf8) == 0x58) ||
+	       (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58);
+}
+
+/* mov %rsp,%rbp, in both of its forms */
+bool instruction_sets_frame(const uint8_t *code, unsigned length)
+{
+	return length == 3 && code[0] == 0x48 &&
+	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+}
+
 bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_base *base, int64_t *distance)
 {
 	unsigned at = skip_prefixes(code, length);
@@ -308,9 +355,9 @@ bool instruction_stack_operand(const uint8_t *code, unsigned length, enum stack_
 	if (rm == 4) { /* a SIB byte: rsp, and no index */
 		if (++at >= length || code[at] != 0x24)
 			return false;
-		*base = BASE_RSP;
+		*base = BASE_STACK;
 	} else if (rm == 5 && mod != 0) {
-		*base = BASE_RBP;
+		*base = BASE_FRAME;
 	} else {
 		return false;
 	}
@@ -352,111 +399,57 @@ bool instruction_refused(const uint8_t *code, size_t size)
 	return size == 0 || is_misread(code, size);
 }
 
+#define BREAKPOINT 0xcc
+#define CALL 0xe8
+
+bool instructions_are_changed(const uint8_t *file, const uint8_t *memory, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (memory[i] == file[i] || memory[i] == BREAKPOINT)
+			continue;
+		if (memory[i] != CALL || !instruction_is_optimized(file + i, size - i))
+			return true;
+		i += OPTIMIZED_SIZE - 1;
+	}
+	return false;
+}
+
 /* --- from the operands ------------------------------------------------- */
 
-/* The number of a general register, whatever part of it is named; -1: it is none. */
-static int register_number(x86_reg reg)
+#define KNOWN 0x10
+
+int register_number(x86_reg reg)
 {
-	switch (reg) {
-	case X86_REG_RAX:
-	case X86_REG_EAX:
-	case X86_REG_AX:
-	case X86_REG_AL:
-	case X86_REG_AH:
-		return 0;
-	case X86_REG_RCX:
-	case X86_REG_ECX:
-	case X86_REG_CX:
-	case X86_REG_CL:
-	case X86_REG_CH:
-		return 1;
-	case X86_REG_RDX:
-	case X86_REG_EDX:
-	case X86_REG_DX:
-	case X86_REG_DL:
-	case X86_REG_DH:
-		return 2;
-	case X86_REG_RBX:
-	case X86_REG_EBX:
-	case X86_REG_BX:
-	case X86_REG_BL:
-	case X86_REG_BH:
-		return 3;
-	case X86_REG_RSP:
-	case X86_REG_ESP:
-	case X86_REG_SP:
-	case X86_REG_SPL:
-		return 4;
-	case X86_REG_RBP:
-	case X86_REG_EBP:
-	case X86_REG_BP:
-	case X86_REG_BPL:
-		return 5;
-	case X86_REG_RSI:
-	case X86_REG_ESI:
-	case X86_REG_SI:
-	case X86_REG_SIL:
-		return 6;
-	case X86_REG_RDI:
-	case X86_REG_EDI:
-	case X86_REG_DI:
-	case X86_REG_DIL:
-		return 7;
-	case X86_REG_R8:
-	case X86_REG_R8D:
-	case X86_REG_R8W:
-	case X86_REG_R8B:
-		return 8;
-	case X86_REG_R9:
-	case X86_REG_R9D:
-	case X86_REG_R9W:
-	case X86_REG_R9B:
-		return 9;
-	case X86_REG_R10:
-	case X86_REG_R10D:
-	case X86_REG_R10W:
-	case X86_REG_R10B:
-		return 10;
-	case X86_REG_R11:
-	case X86_REG_R11D:
-	case X86_REG_R11W:
-	case X86_REG_R11B:
-		return 11;
-	case X86_REG_R12:
-	case X86_REG_R12D:
-	case X86_REG_R12W:
-	case X86_REG_R12B:
-		return 12;
-	case X86_REG_R13:
-	case X86_REG_R13D:
-	case X86_REG_R13W:
-	case X86_REG_R13B:
-		return 13;
-	case X86_REG_R14:
-	case X86_REG_R14D:
-	case X86_REG_R14W:
-	case X86_REG_R14B:
-		return 14;
-	case X86_REG_R15:
-	case X86_REG_R15D:
-	case X86_REG_R15W:
-	case X86_REG_R15B:
-		return 15;
-	default:
-		return -1;
-	}
+	static const uint8_t numbers[X86_REG_ENDING] = {
+		[X86_REG_RAX] = KNOWN | 0,   [X86_REG_EAX] = KNOWN | 0,   [X86_REG_AX] = KNOWN | 0,
+		[X86_REG_AL] = KNOWN | 0,    [X86_REG_AH] = KNOWN | 0,    [X86_REG_RDX] = KNOWN | 1,
+		[X86_REG_EDX] = KNOWN | 1,   [X86_REG_DX] = KNOWN | 1,    [X86_REG_DL] = KNOWN | 1,
+		[X86_REG_DH] = KNOWN | 1,    [X86_REG_RCX] = KNOWN | 2,   [X86_REG_ECX] = KNOWN | 2,
+		[X86_REG_CX] = KNOWN | 2,    [X86_REG_CL] = KNOWN | 2,    [X86_REG_CH] = KNOWN | 2,
+		[X86_REG_RBX] = KNOWN | 3,   [X86_REG_EBX] = KNOWN | 3,   [X86_REG_BX] = KNOWN | 3,
+		[X86_REG_BL] = KNOWN | 3,    [X86_REG_BH] = KNOWN | 3,    [X86_REG_RSI] = KNOWN | 4,
+		[X86_REG_ESI] = KNOWN | 4,   [X86_REG_SI] = KNOWN | 4,    [X86_REG_SIL] = KNOWN | 4,
+		[X86_REG_RDI] = KNOWN | 5,   [X86_REG_EDI] = KNOWN | 5,   [X86_REG_DI] = KNOWN | 5,
+		[X86_REG_DIL] = KNOWN | 5,   [X86_REG_RBP] = KNOWN | 6,   [X86_REG_EBP] = KNOWN | 6,
+		[X86_REG_BP] = KNOWN | 6,    [X86_REG_BPL] = KNOWN | 6,   [X86_REG_RSP] = KNOWN | 7,
+		[X86_REG_ESP] = KNOWN | 7,   [X86_REG_SP] = KNOWN | 7,    [X86_REG_SPL] = KNOWN | 7,
+		[X86_REG_R8] = KNOWN | 8,    [X86_REG_R8D] = KNOWN | 8,   [X86_REG_R8W] = KNOWN | 8,
+		[X86_REG_R8B] = KNOWN | 8,   [X86_REG_R9] = KNOWN | 9,    [X86_REG_R9D] = KNOWN | 9,
+		[X86_REG_R9W] = KNOWN | 9,   [X86_REG_R9B] = KNOWN | 9,   [X86_REG_R10] = KNOWN | 10,
+		[X86_REG_R10D] = KNOWN | 10, [X86_REG_R10W] = KNOWN | 10, [X86_REG_R10B] = KNOWN | 10,
+		[X86_REG_R11] = KNOWN | 11,  [X86_REG_R11D] = KNOWN | 11, [X86_REG_R11W] = KNOWN | 11,
+		[X86_REG_R11B] = KNOWN | 11, [X86_REG_R12] = KNOWN | 12,  [X86_REG_R12D] = KNOWN | 12,
+		[X86_REG_R12W] = KNOWN | 12, [X86_REG_R12B] = KNOWN | 12, [X86_REG_R13] = KNOWN | 13,
+		[X86_REG_R13D] = KNOWN | 13, [X86_REG_R13W] = KNOWN | 13, [X86_REG_R13B] = KNOWN | 13,
+		[X86_REG_R14] = KNOWN | 14,  [X86_REG_R14D] = KNOWN | 14, [X86_REG_R14W] = KNOWN | 14,
+		[X86_REG_R14B] = KNOWN | 14, [X86_REG_R15] = KNOWN | 15,  [X86_REG_R15D] = KNOWN | 15,
+		[X86_REG_R15W] = KNOWN | 15, [X86_REG_R15B] = KNOWN | 15,
+	};
+
+	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] & ~KNOWN : -1;
 }
 
-#define STACK_POINTER 4
-
-/* Segment, control, debug and other registers that have effects of their own. */
-static bool is_special(x86_reg reg)
-{
-	/* Probes see no vector registers, so none of them is an argument to lose. */
-	return register_number(reg) < 0 && reg != X86_REG_EFLAGS && !(reg >= X86_REG_XMM0 && reg <= X86_REG_XMM15);
-}
-
-enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigned length, unsigned reg)
+enum register_load instruction_load(struct decoder *decoder, const uint8_t *code, unsigned length, unsigned reg)
 {
 	const cs_insn *i = decode(decoder, code, length, 0, true);
 	bool wide = length > 2 && (code[0] & 0xf8) == 0x48; /* REX.W */
@@ -465,179 +458,10 @@ enum load instruction_load(struct decoder *decoder, const uint8_t *code, unsigne
 
 	if (!i || cs_regs_access(decoder->handle, i, read, &nread, written, &nwritten) != CS_ERR_OK)
 		return LOAD_OTHER;
-	if (wide && code[1] == 0x8b && (unsigned)((code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)) == reg &&
-	    code[2] >> 6 != 3)
+	if (wide && code[1] == 0x8b && encoded[(code[2] >> 3 & 7) | (code[0] & 4 ? 8 : 0)] == reg && code[2] >> 6 != 3)
 		return is_plain_memory(code, length, 2) ? LOAD_POINTER : LOAD_ENTRY;
 	for (unsigned w = 0; w < nwritten; w++)
 		if (register_number(written[w]) == (int)reg)
 			return i->id == X86_INS_ADD || i->id == X86_INS_MOVSXD ? LOAD_ENTRY : LOAD_OTHER;
 	return LOAD_NOTHING;
-}
-
-enum effect { UNKNOWN, READS_ONLY, WRITES_FIRST };
-
-/*
- * The instructions that may run first: those that read their operands only, and those that besides flags write
- * nothing but the operand that stands first in Intel's order.
- */
-static enum effect effect_of(const cs_insn *i, unsigned operands)
-{
-	switch (i->id) {
-	case X86_INS_ENDBR64:
-	case X86_INS_NOP:
-	case X86_INS_CMP:
-	case X86_INS_TEST:
-	case X86_INS_BT:
-	case X86_INS_COMISS:
-	case X86_INS_COMISD:
-	case X86_INS_UCOMISS:
-	case X86_INS_UCOMISD:
-		return READS_ONLY;
-	case X86_INS_IMUL: /* with one operand it writes rdx, too */
-		return operands >= 2 ? WRITES_FIRST : UNKNOWN;
-	case X86_INS_CDQE:
-	case X86_INS_CWDE: /* rax from itself */
-	case X86_INS_MOV:
-	case X86_INS_MOVABS:
-	case X86_INS_MOVZX:
-	case X86_INS_MOVSX:
-	case X86_INS_MOVSXD:
-	case X86_INS_LEA:
-	case X86_INS_XOR:
-	case X86_INS_AND:
-	case X86_INS_OR:
-	case X86_INS_ADD:
-	case X86_INS_SUB:
-	case X86_INS_ADC:
-	case X86_INS_SBB:
-	case X86_INS_NOT:
-	case X86_INS_NEG:
-	case X86_INS_INC:
-	case X86_INS_DEC:
-	case X86_INS_SHL:
-	case X86_INS_SAL:
-	case X86_INS_SHR:
-	case X86_INS_SAR:
-	case X86_INS_ROL:
-	case X86_INS_ROR:
-	case X86_INS_BSWAP:
-	case X86_INS_BSF:
-	case X86_INS_BSR:
-	case X86_INS_TZCNT:
-	case X86_INS_LZCNT:
-	case X86_INS_POPCNT:
-	case X86_INS_CMOVA:
-	case X86_INS_CMOVAE:
-	case X86_INS_CMOVB:
-	case X86_INS_CMOVBE:
-	case X86_INS_CMOVE:
-	case X86_INS_CMOVNE:
-	case X86_INS_CMOVG:
-	case X86_INS_CMOVGE:
-	case X86_INS_CMOVL:
-	case X86_INS_CMOVLE:
-	case X86_INS_CMOVS:
-	case X86_INS_CMOVNS:
-	case X86_INS_SETA:
-	case X86_INS_SETAE:
-	case X86_INS_SETB:
-	case X86_INS_SETBE:
-	case X86_INS_SETE:
-	case X86_INS_SETNE:
-	case X86_INS_SETG:
-	case X86_INS_SETGE:
-	case X86_INS_SETL:
-	case X86_INS_SETLE:
-	case X86_INS_SETS:
-	case X86_INS_SETNS:
-	case X86_INS_MOVD:
-	case X86_INS_MOVQ:
-	case X86_INS_MOVSS:
-	case X86_INS_MOVSD:
-	case X86_INS_MOVAPS:
-	case X86_INS_MOVAPD:
-	case X86_INS_MOVUPS:
-	case X86_INS_MOVUPD:
-	case X86_INS_MOVDQA:
-	case X86_INS_MOVDQU:
-	case X86_INS_MOVHPS:
-	case X86_INS_PXOR:
-	case X86_INS_XORPS:
-	case X86_INS_XORPD:
-	case X86_INS_POR:
-	case X86_INS_PCMPEQD:
-	case X86_INS_PUNPCKLQDQ:
-	case X86_INS_PUNPCKLDQ:
-	case X86_INS_UNPCKLPS:
-	case X86_INS_PSHUFD:
-	case X86_INS_SHUFPS:
-	case X86_INS_CVTSI2SD:
-	case X86_INS_CVTSI2SS:
-	case X86_INS_CVTSS2SD:
-	case X86_INS_CVTSD2SS:
-	case X86_INS_CVTTSD2SI:
-	case X86_INS_CVTTSS2SI:
-		return WRITES_FIRST;
-	default:
-		return UNKNOWN;
-	}
-}
-
-static const char unknown[] = "an instruction before the first cheap one is not among those known to be harmless";
-
-/* What is lost by writing a register. */
-static const char *writing(x86_reg reg, uint8_t registers)
-{
-	static const uint8_t arguments[GB_REGISTERS] = { 7, 6, 2, 1, 8, 9 };
-	int number = register_number(reg);
-
-	for (unsigned i = 0; i < GB_REGISTERS; i++)
-		if (number == arguments[i] && registers >> i & 1)
-			return "an instruction before the first cheap one changes an argument's register";
-	if (number == STACK_POINTER)
-		return "the stack pointer is moved before the first cheap instruction";
-	return is_special(reg) ? unknown : NULL;
-}
-
-/* What the disassembler knows of registers that are written, as a second opinion. */
-static const char *writes_registers(struct decoder *decoder, const cs_insn *i, uint8_t registers)
-{
-	cs_regs read, written;
-	uint8_t nread, nwritten;
-
-	if (cs_regs_access(decoder->handle, i, read, &nread, written, &nwritten) != CS_ERR_OK)
-		return unknown;
-	for (unsigned r = 0; r < nwritten; r++) {
-		const char *why = writing(written[r], registers);
-
-		if (why)
-			return why;
-	}
-	return NULL;
-}
-
-const char *instruction_harm(struct decoder *decoder, const uint8_t *code, size_t size, uint8_t registers)
-{
-	const cs_insn *i = decode(decoder, code, size, 0, true);
-	const cs_x86_op *target;
-	const cs_x86 *x;
-	int64_t displacement;
-	enum effect effect;
-	bool always;
-
-	if (!i)
-		return "there is code that cannot be decoded";
-	if (instruction_transfer(code, i->size, &displacement, &always) != TRANSFER_NONE || i->id == X86_INS_CALL)
-		return "it calls, jumps or returns before the first cheap instruction";
-	x = &i->detail->x86;
-	effect = effect_of(i, x->op_count);
-	if (effect == UNKNOWN || x->prefix[0] == X86_PREFIX_LOCK)
-		return writes_registers(decoder, i, registers) ?: unknown;
-	for (unsigned o = 0; o < x->op_count; o++)
-		if (x->operands[o].type == X86_OP_REG && is_special(x->operands[o].reg))
-			return unknown;
-	target = effect == WRITES_FIRST && x->op_count ? &x->operands[0] : NULL;
-	if (target && target->type != X86_OP_REG)
-		return "memory is written before the first cheap instruction";
-	return (target ? writing(target->reg, registers) : NULL) ?: writes_registers(decoder, i, registers);
 }

@@ -12,7 +12,7 @@
  */
 #include <stdbool.h>
 
-#include "probe/instruction.h"
+#include "arch/instruction.h"
 
 /* What follows an opcode. */
 enum {
