@@ -26,7 +26,9 @@
  * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
  * members that called it about as often: other waits are for a message or a signal, not for a team.
  */
-#include "analysis/profile_data.h"
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -375,7 +377,7 @@ static int by_weight(const void *a, const void *b)
 	return x->weight > y->weight ? -1 : x->weight < y->weight;
 }
 
-int report_find(struct report *r)
+static int find(void *state, struct report *r)
 {
 	int error = find_slow_threads(r);
 	size_t slow = r->nfindings;
@@ -386,7 +388,39 @@ int report_find(struct report *r)
 		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
-	if (error)
-		report_free(r);
 	return error;
 }
+
+static void print_findings(void *state, const struct printer *p)
+{
+	printer_heading(p, "");
+	for (size_t i = 0; i < p->r->nfindings; i++)
+		printer_paragraph(p, "- ", p->r->findings[i].text);
+	if (!p->r->nfindings)
+		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
+}
+
+static void put_findings(void *state, const struct report *r, struct json *j)
+{
+	json_array(j);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct finding *f = &r->findings[i];
+
+		json_object(j);
+		json_key_string(j, "kind", f->kind);
+		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
+		if (f->thread != NO_INDEX)
+			put_thread_ids(j, r, f->thread);
+		json_key_string(j, "text", f->text);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_findings = {
+	.name = "findings",
+	.title = "Findings",
+	.end = find,
+	.print = print_findings,
+	.json = put_findings,
+};
