@@ -54,10 +54,7 @@ struct member {
 	uint64_t mean; /* ns a call */
 };
 
-static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
+int report_add_finding(struct report *r, const struct finding *finding, const char *format, ...)
 {
 	struct finding *larger = realloc(r->findings, (r->nfindings + 1) * sizeof(*larger));
 	va_list arguments;
@@ -158,12 +155,12 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
-	return add_finding(r, &finding,
-			   "%s: the others wait for it in %s: it waits %s a call, "
-			   "the other %zu wait %s (mean)",
-			   thread_label(r->d, row->thread, label, sizeof(label)),
-			   report_event_label(r, row->event, event, sizeof(event)), format_time(it, team[0].mean),
-			   count - 1, format_time(they, others));
+	return report_add_finding(r, &finding,
+				  "%s: the others wait for it in %s: it waits %s a call, "
+				  "the other %zu wait %s (mean)",
+				  thread_label(r->d, row->thread, label, sizeof(label)),
+				  report_event_label(r, row->event, event, sizeof(event)),
+				  format_time(it, team[0].mean), count - 1, format_time(they, others));
 }
 
 /* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */
@@ -336,11 +333,12 @@ static int find_hot_event(struct report *r)
 			continue; /* the work itself */
 		if (share < HOT_SHARE)
 			return 0;
-		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-				   report_event_label(r, event, label, sizeof(label)),
-				   tally_missing(tally) ? "about " : "", share, format_time(time, tally->likely_self),
-				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
-				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
+		return report_add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
+					  report_event_label(r, event, label, sizeof(label)),
+					  tally_missing(tally) ? "about " : "", share,
+					  format_time(time, tally->likely_self), format_count(calls, tally->calls),
+					  tally->calls == 1 ? "call" : "calls",
+					  hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
 	return 0;
 }
@@ -360,10 +358,10 @@ static int find_unreturned(struct report *r)
 
 		if (!tally->unwound || group_of_role(r->profile->events[finding.event].role) == GROUP_TASK)
 			continue;
-		error = add_finding(r, &finding,
-				    "%s of %s calls of %s did not return: an exception or longjmp left them",
-				    format_count(unwound, tally->unwound), format_count(calls, tally->calls),
-				    report_event_label(r, finding.event, label, sizeof(label)));
+		error = report_add_finding(r, &finding,
+					   "%s of %s calls of %s did not return: an exception or longjmp left them",
+					   format_count(unwound, tally->unwound), format_count(calls, tally->calls),
+					   report_event_label(r, finding.event, label, sizeof(label)));
 		if (error)
 			return error;
 	}

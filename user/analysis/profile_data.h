@@ -210,6 +210,11 @@ int report_find_outs(struct report *report);
 int report_join_sites(struct report *report, bool by_line);
 void report_sort_sites(struct report *report);
 
+/* findings.c: what an analysis found out (analysis.end), for the section of findings; its text is made here. 0 or
+ * -ENOMEM. */
+int report_add_finding(struct report *report, const struct finding *finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* The thread's; NULL: not known. */
 static inline const struct def_process *report_process(const struct report *r, uint32_t thread)
 {
