@@ -6,8 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "analysis/counters.h"
-#include "analysis/profile.h"
+#include "analysis/report.h"
 #include "export/export.h"
 #include "recording/recording.h"
 #include "shared/fuzz.h"
@@ -22,26 +21,18 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 static void report(struct recording *r, FILE *out, bool floor)
 {
-	struct profile *profile = profile_new();
-	const struct definitions *d = recording_definitions(r);
-	struct counters *counters = NULL;
-	struct profile_style style = {
-		.width = floor ? 80 : 0, .colour = floor, .top = floor ? 5 : 0, .sites = floor, .histogram = true
-	};
-	struct span_sink sink;
+	struct report_style style = { .width = floor ? 80 : 0, .colour = floor, .top = floor ? 5 : 0, .sites = floor };
+	struct reporter *reporter = reporter_new();
 
-	must(profile);
+	must(reporter);
+	must(!reporter_ask(reporter, "histogram") && !reporter_ask(reporter, "counters"));
 	if (floor)
-		profile_subtract_floor(profile);
-	sink = profile_sink(profile);
-	if (!recording_read(r, &sink)) {
-		counters_read(&counters, r);
-		style.counters = counters;
-		profile_print(profile, d, out, &style);
-		profile_print_json(profile, d, out, &style);
+		reporter_subtract_floor(reporter);
+	if (!reporter_read(reporter, r)) {
+		reporter_print(reporter, out, &style);
+		reporter_print_json(reporter, out);
 	}
-	counters_free(counters);
-	profile_free(profile);
+	reporter_free(reporter);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

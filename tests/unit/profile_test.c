@@ -10,13 +10,14 @@
 
 #include <cmocka.h>
 
-#include "analysis/profile_data.h"
+#include "analysis/analysis.h"
 
 #define MS 1000000ull
 
 struct run {
 	struct definitions d;
-	struct profile *profile;
+	struct reporter *reporter;
+	struct profile *profile; /* the reporter's */
 	struct span_sink sink;
 	uint32_t sequence[16];
 };
@@ -84,13 +85,16 @@ static void run_open(struct run *run, unsigned threads, unsigned per_process)
 	run->d.probes[REDUCE].nvalues = 1;
 	run->d.probes[SEND].values = send_values;
 	run->d.probes[SEND].nvalues = 1;
-	run->profile = profile_new();
-	run->sink = profile_sink(run->profile);
+	run->reporter = reporter_new();
+	run->profile = run->reporter->profile;
+	run->sink = reporter_sink(run->reporter);
+	assert_int_equal(reporter_ask(run->reporter, "histogram"), 0);
+	assert_int_equal(reporter_begin(run->reporter, &run->d), 0);
 }
 
 static void run_close(struct run *run)
 {
-	profile_free(run->profile);
+	reporter_free(run->reporter);
 	for (size_t i = 0; i < run->d.nprobes; i++) {
 		run->d.probes[i].values = NULL;
 		run->d.probes[i].nvalues = 0;
@@ -138,15 +142,15 @@ static struct tally tally_of(struct run *run, const char *event)
 
 static char *text_of(struct run *run, bool json, unsigned width)
 {
-	struct profile_style style = { .width = width, .histogram = true };
+	struct report_style style = { .width = width };
 	size_t size;
 	char *text;
 	FILE *out = open_memstream(&text, &size);
 
 	if (json)
-		assert_int_equal(profile_print_json(run->profile, &run->d, out, NULL), 0);
+		assert_int_equal(reporter_print_json(run->reporter, out), 0);
 	else
-		assert_int_equal(profile_print(run->profile, &run->d, out, &style), 0);
+		assert_int_equal(reporter_print(run->reporter, out, &style), 0);
 	fclose(out);
 	return text;
 }

@@ -2,10 +2,18 @@
 /*
  * controls.c - measurement that was switched off: for how long nothing is known of which process, and who said so.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
+#include "util/json.h"
 #include "util/log.h"
 
-struct control_sum controls_sum(const struct report *r, uint32_t process)
+struct control_sum {
+	uint64_t off;                   /* ns, all together */
+	size_t times;                   /* that it went off */
+	const struct def_control *last; /* what was said last; NULL: nothing ever */
+};
+
+static struct control_sum sum_of(const struct report *r, uint32_t process)
 {
 	const struct def_process *p = &r->d->processes[process];
 	uint64_t end = p->end && p->end < r->end ? p->end : r->end, since = 0;
@@ -30,19 +38,19 @@ struct control_sum controls_sum(const struct report *r, uint32_t process)
 	return sum;
 }
 
-void print_controls(const struct printer *p)
+static void print_controls(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
 	char text[FORMAT_SIZE], label[LABEL_ROOM];
 	bool any = false;
 
 	for (uint32_t i = 0; d->ncontrols && i < d->nprocesses; i++) {
-		struct control_sum sum = controls_sum(p->r, i);
+		struct control_sum sum = sum_of(p->r, i);
 
 		if (!sum.times)
 			continue;
 		if (!any)
-			printer_heading(p, "Measurement was off", "  (what was called then is in no figure)");
+			printer_heading(p, "  (what was called then is in no figure)");
 		any = true;
 		fprintf(p->out, "  %s: for %s, %zu %s; the last word: %s, by %s\n",
 			process_label(d, i, label, sizeof(label)), format_time(text, sum.off), sum.times,
@@ -50,3 +58,32 @@ void print_controls(const struct printer *p)
 			sum.last->who ? log_safe(sum.last->who) : "?");
 	}
 }
+
+/* Measurement that was off: by process, in ns. */
+static void put_controls(void *state, const struct report *r, struct json *j)
+{
+	json_array(j);
+	for (uint32_t i = 0; r->d->ncontrols && i < r->d->nprocesses; i++) {
+		struct control_sum sum = sum_of(r, i);
+
+		if (!sum.last)
+			continue;
+		json_object(j);
+		json_key_uint(j, "pid", r->d->processes[i].pid);
+		if (r->d->processes[i].rank >= 0)
+			json_key_int(j, "rank", r->d->processes[i].rank);
+		json_key_uint(j, "off_ns", sum.off);
+		json_key_uint(j, "times", sum.times);
+		json_key_int(j, "last", sum.last->value);
+		json_key_string(j, "by", sum.last->who);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_controls = {
+	.name = "controls",
+	.title = "Measurement was off",
+	.print = print_controls,
+	.json = put_controls,
+};

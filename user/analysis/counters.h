@@ -10,8 +10,6 @@
 #ifndef GASPBPF_COUNTERS_H
 #define GASPBPF_COUNTERS_H
 
-#include <stdio.h>
-
 #include "timeline/timeline.h"
 
 enum counter_scope { COUNTER_GLOBAL, COUNTER_WORKER, COUNTER_KIND, COUNTER_SCOPES };
@@ -51,14 +49,5 @@ bool counters_know_peaks(const struct counters *c, const struct counter_row *row
 bool counters_know_worker(const struct counter_row *row);
 /* Calls that are missing on the timeline, so in the counters too. */
 uint64_t counters_missing(const struct counters *c);
-
-/* Those of a recording. 0 or -errno. */
-int counters_read(struct counters **counters, struct recording *recording);
-/* A table for each scope. 0, or -ENOMEM, not said: what was printed is not whole. */
-int counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold);
-
-struct json;
-/* The key "counters" of the object that is open. */
-void counters_put_json(const struct counters *c, const struct definitions *d, struct json *j);
 
 #endif

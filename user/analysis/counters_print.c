@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_print.c - performance counters for people and for programs.
+ * counters_print.c - performance counters for people and for programs, as a part of the report.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/counters.h"
-#include "util/format.h"
+#include "analysis/printer.h"
 #include "util/json.h"
 #include "util/log.h"
-#include "util/table.h"
 
 static const char *const scope_names[COUNTER_SCOPES] = { "global", "per_worker", "per_kind" };
 
@@ -69,20 +70,18 @@ static bool has_scope(const struct counters *c, enum counter_scope scope)
 	return false;
 }
 
-static int print_scope(const struct counters *c, const struct definitions *d, FILE *out, unsigned width,
-		       enum counter_scope scope)
+static void print_scope(const struct counters *c, const struct printer *p, enum counter_scope scope)
 {
 	static const char *const titles[COUNTER_SCOPES] = { "Runtime", "Worker", "Codelet" };
 	static const char *const middle[] = { "Submitted", "Internal", "Peak submitted", "Peak ready" };
 	struct table t = { 0 };
 	size_t count;
 	const struct counter_row *rows = counters_rows(c, &count);
-	int error;
 
 	if (!has_scope(c, scope)) {
 		if (scope == COUNTER_KIND)
-			fputs("Codelets: not known with this build of the library\n", out);
-		return 0;
+			fputs("Codelets: not known with this build of the library\n", p->out);
+		return;
 	}
 	table_column(&t, &(struct column){ .title = titles[scope], .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "pid", .drop = 1 });
@@ -92,10 +91,8 @@ static int print_scope(const struct counters *c, const struct definitions *d, FI
 	table_column(&t, &(struct column){ .title = "Execution time" });
 	for (size_t i = 0; i < count; i++)
 		if (rows[i].scope == scope)
-			put_row(&t, c, &rows[i], d);
-	error = table_print(&t, out, width);
-	table_free(&t);
-	return error;
+			put_row(&t, c, &rows[i], p->r->d);
+	printer_table(p, &t);
 }
 
 static bool any_unsorted(const struct counters *c)
@@ -109,32 +106,29 @@ static bool any_unsorted(const struct counters *c)
 	return false;
 }
 
-int counters_print(const struct counters *c, const struct definitions *d, FILE *out, unsigned width, bool bold)
+static void print_counters(void *state, const struct printer *p)
 {
+	const struct counters *c = state;
 	uint64_t missing = counters_missing(c);
 	char text[FORMAT_SIZE];
-	int error = 0;
 	size_t count;
 
 	counters_rows(c, &count);
-	fprintf(out,
-		"\n%sTasks%s  (counted from the beginning of the observation; internal: the runtime's own, not in "
-		"Submitted)\n",
-		bold ? "\033[1m" : "", bold ? "\033[0m" : "");
+	printer_heading(
+		p, "  (counted from the beginning of the observation; internal: the runtime's own, not in Submitted)");
 	if (!count)
-		fputs("No task was observed.\n", out);
-	for (int scope = 0; count && scope < COUNTER_SCOPES && !error; scope++)
-		error = print_scope(c, d, out, width, scope);
+		fputs("No task was observed.\n", p->out);
+	for (int scope = 0; count && scope < COUNTER_SCOPES; scope++)
+		print_scope(c, p, scope);
 	if (any_unsorted(c))
 		fputs("This build of the library does not tell which tasks it submitted to itself: Submitted may "
 		      "have some of them\n",
-		      out);
+		      p->out);
 	if (missing)
-		fprintf(out,
+		fprintf(p->out,
 			"%s calls are missing here, since they are not on the timeline: all counts are at least "
 			"these\n",
 			format_count(text, missing));
-	return error;
 }
 
 /* --- for programs ---------------------------------------------------------- */
@@ -168,12 +162,12 @@ static void put_json_row(const struct counters *c, const struct counter_row *row
 	json_end_object(j);
 }
 
-void counters_put_json(const struct counters *c, const struct definitions *d, struct json *j)
+static void put_counters(void *state, const struct report *r, struct json *j)
 {
+	const struct counters *c = state;
 	size_t count;
 	const struct counter_row *rows = counters_rows(c, &count);
 
-	json_key(j, "counters");
 	json_object(j);
 	json_key_uint(j, "missing_calls", counters_missing(c));
 	for (int scope = 0; scope < COUNTER_SCOPES; scope++) {
@@ -181,8 +175,33 @@ void counters_put_json(const struct counters *c, const struct definitions *d, st
 		json_array(j);
 		for (size_t i = 0; i < count; i++)
 			if ((int)rows[i].scope == scope)
-				put_json_row(c, &rows[i], d, j);
+				put_json_row(c, &rows[i], r->d, j);
 		json_end_array(j);
 	}
 	json_end_object(j);
 }
+
+/* --- in the report ---------------------------------------------------------- */
+
+static int begin(void **state, const struct definitions *d)
+{
+	*state = counters_new(d);
+	return *state ? 0 : -ENOMEM;
+}
+
+static void end(void *state)
+{
+	counters_free(state);
+}
+
+const struct analysis analysis_counters = {
+	.name = "counters",
+	.title = "Tasks",
+	.asked = true,
+	.roles = ROLE_BIT(ROLE_SUBMIT) | ROLE_BIT(ROLE_READY) | ROLE_BIT(ROLE_TASK) | ROLE_BIT(ROLE_DONE),
+	.begin = begin,
+	.event = counters_event,
+	.print = print_counters,
+	.json = put_counters,
+	.free = end,
+};

@@ -26,7 +26,9 @@
  * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
  * members that called it about as often: other waits are for a message or a signal, not for a team.
  */
-#include "analysis/profile_data.h"
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -52,10 +54,7 @@ struct member {
 	uint64_t mean; /* ns a call */
 };
 
-static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int add_finding(struct report *r, const struct finding *finding, const char *format, ...)
+int report_add_finding(struct report *r, const struct finding *finding, const char *format, ...)
 {
 	struct finding *larger = realloc(r->findings, (r->nfindings + 1) * sizeof(*larger));
 	va_list arguments;
@@ -156,12 +155,12 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
-	return add_finding(r, &finding,
-			   "%s: the others wait for it in %s: it waits %s a call, "
-			   "the other %zu wait %s (mean)",
-			   thread_label(r->d, row->thread, label, sizeof(label)),
-			   report_event_label(r, row->event, event, sizeof(event)), format_time(it, team[0].mean),
-			   count - 1, format_time(they, others));
+	return report_add_finding(r, &finding,
+				  "%s: the others wait for it in %s: it waits %s a call, "
+				  "the other %zu wait %s (mean)",
+				  thread_label(r->d, row->thread, label, sizeof(label)),
+				  report_event_label(r, row->event, event, sizeof(event)),
+				  format_time(it, team[0].mean), count - 1, format_time(they, others));
 }
 
 /* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */
@@ -334,11 +333,12 @@ static int find_hot_event(struct report *r)
 			continue; /* the work itself */
 		if (share < HOT_SHARE)
 			return 0;
-		return add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-				   report_event_label(r, event, label, sizeof(label)),
-				   tally_missing(tally) ? "about " : "", share, format_time(time, tally->likely_self),
-				   format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
-				   hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
+		return report_add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
+					  report_event_label(r, event, label, sizeof(label)),
+					  tally_missing(tally) ? "about " : "", share,
+					  format_time(time, tally->likely_self), format_count(calls, tally->calls),
+					  tally->calls == 1 ? "call" : "calls",
+					  hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
 	return 0;
 }
@@ -358,10 +358,10 @@ static int find_unreturned(struct report *r)
 
 		if (!tally->unwound || group_of_role(r->profile->events[finding.event].role) == GROUP_TASK)
 			continue;
-		error = add_finding(r, &finding,
-				    "%s of %s calls of %s did not return: an exception or longjmp left them",
-				    format_count(unwound, tally->unwound), format_count(calls, tally->calls),
-				    report_event_label(r, finding.event, label, sizeof(label)));
+		error = report_add_finding(r, &finding,
+					   "%s of %s calls of %s did not return: an exception or longjmp left them",
+					   format_count(unwound, tally->unwound), format_count(calls, tally->calls),
+					   report_event_label(r, finding.event, label, sizeof(label)));
 		if (error)
 			return error;
 	}
@@ -375,7 +375,7 @@ static int by_weight(const void *a, const void *b)
 	return x->weight > y->weight ? -1 : x->weight < y->weight;
 }
 
-int report_find(struct report *r)
+static int find(void *state, struct report *r)
 {
 	int error = find_slow_threads(r);
 	size_t slow = r->nfindings;
@@ -386,7 +386,39 @@ int report_find(struct report *r)
 		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
-	if (error)
-		report_free(r);
 	return error;
 }
+
+static void print_findings(void *state, const struct printer *p)
+{
+	printer_heading(p, "");
+	for (size_t i = 0; i < p->r->nfindings; i++)
+		printer_paragraph(p, "- ", p->r->findings[i].text);
+	if (!p->r->nfindings)
+		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
+}
+
+static void put_findings(void *state, const struct report *r, struct json *j)
+{
+	json_array(j);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct finding *f = &r->findings[i];
+
+		json_object(j);
+		json_key_string(j, "kind", f->kind);
+		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
+		if (f->thread != NO_INDEX)
+			put_thread_ids(j, r, f->thread);
+		json_key_string(j, "text", f->text);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_findings = {
+	.name = "findings",
+	.title = "Findings",
+	.end = find,
+	.print = print_findings,
+	.json = put_findings,
+};

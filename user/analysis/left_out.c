@@ -2,8 +2,8 @@
 /*
  * left_out.c - processes that are no part of the job, in the report: which, why, and how they can be seen.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
-#include "analysis/profile_data.h"
 
 #include <string.h>
 
@@ -73,15 +73,16 @@ static void print_those(const struct printer *p, const char *why, const char *on
 		fprintf(p->out, ", %s: --all-processes observes %s\n", all == 1 ? one : many, all == 1 ? "it" : "them");
 }
 
-void print_left_out(const struct printer *p)
+static void print_left_out(void *state, const struct printer *p)
 {
 	print_those(p, LEFT_OUT_LAUNCHER, "a launcher", "launchers");
 	print_those(p, LEFT_OUT_BESIDE, "which maps no parallel runtime", "which map no parallel runtime");
 }
 
-void put_left_out(struct json *j, const struct definitions *d)
+static void put_left_out(void *state, const struct report *r, struct json *j)
 {
-	json_key(j, "left_out");
+	const struct definitions *d = r->d;
+
 	json_array(j);
 	for (size_t i = 0; i < d->nprocesses; i++) {
 		const struct def_process *p = &d->processes[i];
@@ -115,3 +116,9 @@ void report_leave_out(struct report *r)
 	}
 	r->nsites = sites;
 }
+
+const struct analysis analysis_left_out = {
+	.name = "left_out",
+	.print = print_left_out,
+	.json = put_left_out,
+};

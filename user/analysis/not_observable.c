@@ -3,6 +3,7 @@
  * not_observable.c - what the report says of events that nobody could have seen, so that no calls is not taken for none
  * made.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
 
 #include <string.h>
@@ -23,12 +24,12 @@ static bool is_first(const struct definitions *d, size_t index)
 	return true;
 }
 
-void print_not_observable(const struct printer *p)
+static void print_not_observable(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
 
 	if (d->nunseen)
-		printer_heading(p, "Not observable here", "");
+		printer_heading(p, "");
 	for (size_t i = 0; i < d->nunseen; i++) {
 		const char *comma = "";
 
@@ -46,9 +47,10 @@ void print_not_observable(const struct printer *p)
 	}
 }
 
-void put_not_observable(struct json *j, const struct definitions *d)
+static void put_not_observable(void *state, const struct report *r, struct json *j)
 {
-	json_key(j, "not_observable");
+	const struct definitions *d = r->d;
+
 	json_array(j);
 	for (size_t i = 0; i < d->nunseen; i++) {
 		json_object(j);
@@ -60,3 +62,10 @@ void put_not_observable(struct json *j, const struct definitions *d)
 	}
 	json_end_array(j);
 }
+
+const struct analysis analysis_not_observable = {
+	.name = "not_observable",
+	.title = "Not observable here",
+	.print = print_not_observable,
+	.json = put_not_observable,
+};

@@ -1,50 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * printer.h - what the files that print the profile as a text share. Private to user/analysis.
+ * printer.h - what the sections of the text report are printed with. Private to user/analysis.
  */
 #ifndef GASPBPF_PRINTER_H
 #define GASPBPF_PRINTER_H
 
 #include "analysis/profile_data.h"
+#include "analysis/report.h"
 #include "util/format.h"
 #include "util/table.h"
 
 struct printer {
 	const struct report *r;
-	const struct profile_style *style;
+	const struct report_style *style;
+	const char *title; /* of the analysis whose turn it is */
 	FILE *out;
 	const char *bold, *plain;
 	int *error; /* the first; what was printed is not whole then */
 };
 
-/* A time as it fits the width. Into buffer[FORMAT_SIZE], which is returned. */
-char *printer_time(const struct printer *printer, char *buffer, uint64_t ns);
-/* Of so many rows, those that are wanted. */
-size_t printer_rows(const struct printer *printer, size_t count);
-void printer_heading(const struct printer *printer, const char *text, const char *note);
+/* The title, and what is to be said beside it. */
+void printer_heading(const struct printer *printer, const char *note);
 /* Prints and frees it. */
 void printer_table(const struct printer *printer, struct table *table);
+/* Of so many rows, those that are wanted. */
+size_t printer_rows(const struct printer *printer, size_t count);
+/* A line on those that are not shown. */
+void printer_rest(const struct printer *printer, size_t shown, size_t count, const char *what);
+/* One that begins with "- " or the like, is broken at blanks, and goes on below its own beginning. */
+void printer_paragraph(const struct printer *printer, const char *before, const char *text);
 
-/* print_loss.c: what is not on the timeline, by event; and the last lines, on all that was not seen. */
-void print_missing(const struct printer *printer);
-void print_loss(const struct printer *printer);
+/* The terminal has no room for long tables. */
+bool printer_is_narrow(const struct printer *printer);
+/* Both into buffer[FORMAT_SIZE], which is returned. A time as it fits the width. */
+char *printer_time(const struct printer *printer, char *buffer, uint64_t ns);
+/* "12.5 MiB", with a + where some calls moved an unknown amount. */
+char *printer_bytes(char *buffer, uint64_t bytes, uint64_t known, uint64_t unknown);
 
-/* not_observable.c: events that could not be seen. */
-void print_not_observable(const struct printer *printer);
-
-/* windows.c: when which process was not seen yet. */
-void print_windows(const struct printer *printer);
-
-/* controls.c: how long measurement of which process was off. */
-void print_controls(const struct printer *printer);
-
-/* left_out.c: which processes are no part of the job, and why. */
-void print_left_out(const struct printer *printer);
-
-/* steps.c: what was done to keep the cost low, and when. */
-void print_steps(const struct printer *printer);
-
-/* print_histogram.c: how long the calls of each event took. */
-void print_histogram(const struct printer *printer);
+static inline double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
 
 #endif

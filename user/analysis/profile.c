@@ -2,12 +2,12 @@
 /*
  * profile.c - collecting the profile, one span at a time.
  *
- * Whose time a call's is, user/account says.
+ * Whose time a call's is, user/account says. With that it is handed on to the analyses that want calls of its role.
  *
  * The cost of a span does not depend on the number of threads or probes: one
  * look-up in a hash table by (thread, event), one by (event, site).
  */
-#include "analysis/profile_data.h"
+#include "analysis/analysis.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,6 +39,17 @@ static uint32_t event_of_probe(struct profile *p, const struct definitions *d, u
 	return event;
 }
 
+static void probe_facts_free(struct probe_facts *facts)
+{
+	accounted_probe_free(&facts->is);
+	free(facts->values);
+}
+
+static bool wants_spans(const struct made_analysis *one)
+{
+	return one->made && one->is->span;
+}
+
 static int learn_probe(struct profile *p, const struct definitions *d, uint32_t probe)
 {
 	const struct def_probe *def = &d->probes[probe];
@@ -62,6 +73,15 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 	p->events[facts.is.event].rooted |= probe_value(def, MEANING_ROOT) >= 0;
 	p->events[facts.is.event].moves |= facts.is.payload != NULL;
 	p->events[own].moves |= facts.is.payload != NULL;
+	for (size_t i = 0; i < p->nanalyses; i++)
+		if (wants_spans(&p->analyses[i]) && p->analyses[i].is->roles & ROLE_BIT(def->role))
+			facts.told |= 1ull << i;
+	if (facts.told)
+		facts.values = call_values_new(def);
+	if (facts.told && !facts.values) {
+		probe_facts_free(&facts);
+		return -ENOMEM;
+	}
 	p->probes[probe] = facts;
 	return 0;
 }
@@ -126,12 +146,18 @@ static uint32_t site_row_of(struct profile *p, uint32_t event, uint32_t site)
 	return slot->value;
 }
 
+/* Live, more threads and probes come while spans do. */
+static int grow(struct profile *p, const struct definitions *d)
+{
+	return array_reach(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads))
+		       ?: array_reach(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes));
+}
+
 static int find_place(struct profile *p, const struct definitions *d, const struct span *span, struct place *place)
 {
 	if (span->thread >= d->nthreads || span->probe >= d->nprobes)
 		return -EINVAL;
-	if (array_reach(&p->threads, &p->nthreads, d->nthreads, sizeof(*p->threads)) ||
-	    array_reach(&p->probes, &p->nprobes, d->nprobes, sizeof(*p->probes)))
+	if ((p->nthreads < d->nthreads || p->nprobes < d->nprobes) && grow(p, d))
 		return -ENOMEM;
 	if (!p->probes[span->probe].ready && learn_probe(p, d, span->probe))
 		return -ENOMEM;
@@ -142,9 +168,14 @@ static int find_place(struct profile *p, const struct definitions *d, const stru
 	return place->row == NO_INDEX || (place->site == NO_INDEX && span->site != NO_INDEX) ? -ENOMEM : 0;
 }
 
-/* Adds the times of a call. *own: what of it is in the event's total. */
+static bool has_duration(const struct span *span)
+{
+	return span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC;
+}
+
+/* Adds the times of a call. *own: what of it is in the event's total; *self: what no call inside has had. */
 static int settle(struct profiled_thread *t, struct row *row, const struct span *span, const struct probe_facts *facts,
-		  uint64_t duration, uint64_t *own)
+		  uint64_t duration, uint64_t *own, uint64_t *self)
 {
 	struct nested_call call = {
 		.begin = span->start,
@@ -153,19 +184,18 @@ static int settle(struct profiled_thread *t, struct row *row, const struct span 
 		.duration = duration,
 		.depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH,
 	};
-	uint64_t self;
 
-	if (nesting_add(&t->nesting, &facts->is, &call, &self) ||
+	if (nesting_add(&t->nesting, &facts->is, &call, self) ||
 	    inclusive_add(&row->inclusive, &t->nesting, &call, own))
 		return -ENOMEM;
 	row->tally.total += *own;
-	row->tally.self += self;
+	row->tally.self += *self;
 	return 0;
 }
 
 static void count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
 {
-	struct sent_words sent = { span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
+	struct sent_words sent = span_words(span);
 	struct payload payload = payload_read(plan, &sent);
 
 	if (payload.bytes >= 0) {
@@ -224,13 +254,43 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
+/*
+ * Hands the call on to the analyses that want it. Not inline: most calls are nobody's, and counting them is faster
+ * where this needs no registers.
+ */
+static __attribute__((noinline)) int tell(const struct profile *p, const struct definitions *d, const struct span *span,
+					  uint64_t duration, uint64_t self, uint64_t own)
+{
+	const struct probe_facts *facts = &p->probes[span->probe];
+	const struct accounted_call call = {
+		.d = d,
+		.span = span,
+		.probe = facts,
+		.role = d->probes[span->probe].role,
+		.event = facts->is.event,
+		.inner = facts->is.inner,
+		.timed = has_duration(span),
+		.duration = duration,
+		.self = self,
+		.total = own,
+	};
+	int error = 0;
+
+	for (uint64_t left = facts->told; left && !error; left &= left - 1) {
+		const struct made_analysis *one = &p->analyses[__builtin_ctzll(left)];
+
+		error = one->is->span(one->state, &call);
+	}
+	return error;
+}
+
 static int count_span(struct profile *p, const struct definitions *d, const struct span *span,
 		      const struct place *place)
 {
 	struct profiled_thread *t = &p->threads[span->thread];
 	const struct probe_facts *facts = &p->probes[span->probe];
 	struct row *row = &p->rows[place->row];
-	uint64_t own = 0;
+	uint64_t duration = 0, own = 0, self = 0;
 
 	if (!t->spans++ || span->start < t->first)
 		t->first = span->start;
@@ -242,12 +302,11 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	t->cost += facts->cost;
 	row->tally.calls++;
 	count_end(&row->tally, span->reason);
-	if (span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC) {
-		uint64_t duration = span->end > span->start ? span->end - span->start : 0;
-
+	if (has_duration(span)) {
+		duration = span->end > span->start ? span->end - span->start : 0;
 		duration -= duration < facts->floor ? duration : facts->floor;
 		count_duration(&row->tally, duration);
-		if (settle(t, row, span, facts, duration, &own))
+		if (settle(t, row, span, facts, duration, &own, &self))
 			return -ENOMEM;
 	}
 	if (facts->is.payload)
@@ -258,7 +317,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 		p->sites[place->site].calls++;
 		p->sites[place->site].total += own;
 	}
-	return 0;
+	return facts->told ? tell(p, d, span, duration, self, own) : 0;
 }
 
 static int profile_span(void *context, const struct definitions *d, const struct span *span)
@@ -320,6 +379,16 @@ static int profile_spans(void *context, const struct definitions *d, const struc
 	return error;
 }
 
+static int tell_gap(const struct profile *p, const struct definitions *d, const struct gap *gap)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < p->nanalyses && !error; i++)
+		if (wants_spans(&p->analyses[i]) && p->analyses[i].is->gap)
+			error = p->analyses[i].is->gap(p->analyses[i].state, d, gap);
+	return error;
+}
+
 static int profile_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	struct profile *p = context;
@@ -336,7 +405,7 @@ static int profile_gap(void *context, const struct definitions *d, const struct 
 	t->lost += gap->count;
 	p->lost += gap->count;
 	nesting_gap(&t->nesting);
-	return 0;
+	return tell_gap(p, d, gap);
 }
 
 struct profile *profile_new(void)
@@ -347,6 +416,12 @@ struct profile *profile_new(void)
 void profile_subtract_floor(struct profile *p)
 {
 	p->subtract_floor = true;
+}
+
+void profile_tell(struct profile *p, const struct made_analysis *analyses, size_t count)
+{
+	p->analyses = analyses;
+	p->nanalyses = count;
 }
 
 struct span_sink profile_sink(struct profile *profile)
@@ -366,7 +441,7 @@ void profile_free(struct profile *p)
 	for (size_t i = 0; i < p->nthreads; i++)
 		nesting_free(&p->threads[i].nesting);
 	for (size_t i = 0; i < p->nprobes; i++)
-		accounted_probe_free(&p->probes[i].is);
+		probe_facts_free(&p->probes[i]);
 	for (size_t i = 0; i < p->nrows; i++)
 		inclusive_free(&p->rows[i].inclusive);
 	event_names_free(&p->names);

@@ -75,6 +75,18 @@ struct site_row {
 	uint64_t calls, total;
 };
 
+struct call_values;
+struct made_analysis;
+
+/* calls.c: NULL: out of memory; to be freed. */
+struct call_values *call_values_new(const struct def_probe *def);
+
+/* The words that its values are read from. */
+static inline struct sent_words span_words(const struct span *span)
+{
+	return (struct sent_words){ span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
+}
+
 struct profiled_thread {
 	struct nesting nesting;
 	uint64_t first, last; /* ns: first start and last end seen */
@@ -91,6 +103,8 @@ struct probe_facts {
 	uint32_t floor; /* ns; to be taken off each duration */
 	int16_t object; /* index of the value that says which barrier; -1: none */
 	bool ready;
+	uint64_t told;              /* bit i: struct profile's analyses[i] wants its calls */
+	struct call_values *values; /* of those calls (calls.c); NULL where nobody is told */
 };
 
 /* Calls of one name and model; several probes may be one event. */
@@ -116,6 +130,8 @@ struct profile {
 	size_t nsites, sites_room;
 	struct index row_index, site_index;
 	struct event_names names; /* the number of each is its index in events */
+	const struct made_analysis *analyses;
+	size_t nanalyses;
 	uint64_t spans, lost;
 	bool subtract_floor;
 	uint64_t last; /* ns: the last end seen */
@@ -189,13 +205,23 @@ int report_make(struct report *report, struct profile *profile, const struct def
 void report_free(struct report *report);
 /* steps.c: how long the probes of each event were out; events[] is by event index here. 0 or -ENOMEM. */
 int report_find_outs(struct report *report);
-/* Adds the findings. 0 or -ENOMEM. */
-int report_find(struct report *report);
-
 /* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
  * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);
 void report_sort_sites(struct report *report);
+
+/* findings.c: what an analysis found out (analysis.end), for the section of findings; its text is made here. 0 or
+ * -ENOMEM. */
+int report_add_finding(struct report *report, const struct finding *finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The thread's; NULL: not known. */
+static inline const struct def_process *report_process(const struct report *r, uint32_t thread)
+{
+	uint32_t process = r->d->threads[thread].process;
+
+	return process < r->d->nprocesses ? &r->d->processes[process] : NULL;
+}
 
 const char *report_event_name(const struct report *report, uint32_t event);
 /* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
@@ -203,25 +229,7 @@ const char *report_function(const struct report *report, uint32_t event);
 /* event_label() of it. */
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 
-struct json;
-
-/* left_out.c: rows and call sites of processes that are no part of the job are dropped; who they are, in the JSON
- * report. */
+/* left_out.c: rows and call sites of processes that are no part of the job are dropped. */
 void report_leave_out(struct report *report);
-void put_left_out(struct json *j, const struct definitions *d);
-
-/* not_observable.c: events that could not be seen, in the JSON report. */
-void put_not_observable(struct json *j, const struct definitions *d);
-
-/* windows.c: when which process was not seen yet, in the JSON report. */
-void put_windows(struct json *j, const struct definitions *d);
-
-/* controls.c: what a process had switched off of its measurement. */
-struct control_sum {
-	uint64_t off;                   /* ns, all together */
-	size_t times;                   /* that it went off */
-	const struct def_control *last; /* what was said last; NULL: nothing ever */
-};
-struct control_sum controls_sum(const struct report *r, uint32_t process);
 
 #endif

@@ -1,346 +1,251 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report.c - summing up the profile, and the names that a report uses.
+ * report.c - the report: a walk over the table of analyses.
+ *
+ * The recording is read once for all of them together, by the profile, which says to whom a call's time belongs and
+ * hands each call on to those that want calls of its role (profile.c). Only if one of them wants the events of all
+ * threads in order, it is read again, by the timeline.
  */
-#include "analysis/profile_data.h"
+#include "analysis/report.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/labels.h"
+#include "analysis/analyses.h"
+#include "analysis/printer.h"
+#include "util/json.h"
 
-static void add_tally(struct tally *to, const struct tally *from)
+/* --- which --------------------------------------------------------------- */
+
+struct reporter *reporter_of(const struct analysis *const *table)
 {
-	to->calls += from->calls;
-	to->lost += from->lost;
-	to->summed += from->summed;
-	to->skipped += from->skipped;
-	to->timed += from->timed;
-	to->total += from->total;
-	to->self += from->self;
-	to->time += from->time;
-	if (from->timed && from->min < to->min)
-		to->min = from->min;
-	if (from->timed && from->max > to->max)
-		to->max = from->max;
-	to->unwound += from->unwound;
-	to->off += from->off;
-	to->ended += from->ended;
-	to->open += from->open;
-	to->deep += from->deep;
-	to->alone += from->alone;
-	to->tails += from->tails;
-	to->bytes += from->bytes;
-	to->sent += from->sent;
-	to->received += from->received;
-	to->known_bytes += from->known_bytes;
-	to->known_sent += from->known_sent;
-	to->known_received += from->known_received;
-	to->unknown_bytes += from->unknown_bytes;
-	to->untold += from->untold;
-	to->likely_total += from->likely_total;
-	to->likely_self += from->likely_self;
-	for (int i = 0; i < GB_BUCKETS; i++)
-		to->bucket[i] += from->bucket[i];
-}
+	struct reporter *r = calloc(1, sizeof(*r));
+	size_t count = 0;
 
-/* How long the process was observed. */
-static uint64_t process_wall(const struct report *r, uint32_t process)
-{
-	const struct def_process *def = process < r->d->nprocesses ? &r->d->processes[process] : NULL;
-	uint64_t start = def && def->start > r->start ? def->start : r->start;
-	uint64_t end = def && def->end && def->end < r->end ? def->end : r->end;
-
-	return end > start ? end - start : 0;
-}
-
-static uint64_t sum_groups(const uint64_t *group)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < GROUPS; i++)
-		sum += group[i];
-	return sum;
-}
-
-#define BIT(group) (1u << (group))
-
-const struct share report_shares[SHARES] = {
-	{ "wait", BIT(GROUP_BARRIER) | BIT(GROUP_WAIT) },
-	{ "lock", BIT(GROUP_LOCK) },
-	{ "data", BIT(GROUP_DATA) },
-	{ "coll", BIT(GROUP_COLLECTIVE) },
-	{ "task", BIT(GROUP_TASK) },
-	{ "alloc", BIT(GROUP_ALLOC) },
-	{ "other", BIT(GROUP_OTHER) },
-};
-
-uint64_t share_of(const struct share *share, const uint64_t group[GROUPS])
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < GROUPS; i++)
-		if (share->groups & BIT(i))
-			sum += group[i];
-	return sum;
-}
-
-static long rank_of(const struct definitions *d, const struct report_thread *row)
-{
-	return row->process < d->nprocesses ? d->processes[row->process].rank : -1;
-}
-
-static int by_rank_and_tid(const void *a, const void *b, void *context)
-{
-	const struct definitions *d = context;
-	const struct report_thread *x = a, *y = b;
-	uint32_t left = d->threads[x->thread].tid, right = d->threads[y->thread].tid;
-
-	if (rank_of(d, x) != rank_of(d, y))
-		return rank_of(d, x) < rank_of(d, y) ? -1 : 1;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if (left != right)
-		return left < right ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
-
-static int by_self(const void *a, const void *b)
-{
-	const struct report_event *x = a, *y = b;
-
-	if (x->tally.likely_self != y->tally.likely_self)
-		return x->tally.likely_self > y->tally.likely_self ? -1 : 1;
-	if (x->tally.calls != y->tally.calls)
-		return x->tally.calls > y->tally.calls ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
-}
-
-static int by_thread_and_self(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->tally.likely_self != y->tally.likely_self)
-		return x->tally.likely_self > y->tally.likely_self ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
-}
-
-static int by_site_total(const void *a, const void *b)
-{
-	const struct site_row *x = a, *y = b;
-
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return x->site < y->site ? -1 : x->site > y->site;
-}
-
-void report_sort_sites(struct report *r)
-{
-	qsort(r->sites, r->nsites, sizeof(*r->sites), by_site_total);
-}
-
-static void *copy_of(const void *data, size_t count, size_t room, size_t size)
-{
-	void *copy = calloc(room ? room : 1, size);
-
-	if (copy && count)
-		memcpy(copy, data, count * size);
-	return copy;
-}
-
-/* The calls of each thread that are on no timeline, in the row of its index. */
-static void sum_missing(struct report_thread *by_index, const struct definitions *d)
-{
-	for (size_t i = 0; i < d->nsums; i++) {
-		struct report_thread *row = &by_index[d->sums[i].thread];
-
-		row->lost += d->sums[i].lost;
-		row->summed += d->sums[i].summed;
-		row->skipped += d->sums[i].skipped;
-		row->cost += (d->sums[i].lost + d->sums[i].summed) * d->probes[d->sums[i].probe].cost_ns +
-			     d->sums[i].skipped * d->probes[d->sums[i].probe].skipped_ns;
+	if (!r)
+		return NULL;
+	while (table[count])
+		count++;
+	r->profile = profile_new();
+	r->all = calloc(count + 1, sizeof(*r->all));
+	if (!r->profile || !r->all) {
+		reporter_free(r);
+		return NULL;
 	}
+	r->count = count;
+	for (size_t i = 0; i < count; i++)
+		r->all[i].is = table[i];
+	return r;
 }
 
-static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
+struct reporter *reporter_new(void)
 {
-	return a > b ? (a > c ? a : c) : b > c ? b : c;
+	return reporter_of(analyses);
 }
 
-/* Lost calls are told by the numbers of spans, by the kernel's count of the thread and by its sums: by all three, or by
- * less where the recording was cut. */
-static void sum_threads(struct report *r)
+void reporter_free(struct reporter *r)
 {
-	const struct profile *p = r->profile;
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->all[i].made && r->all[i].is->free)
+			r->all[i].is->free(r->all[i].state);
+	if (r->finished)
+		report_free(&r->report);
+	profile_free(r->profile);
+	free(r->all);
+	free(r);
+}
 
-	sum_missing(r->threads, r->d);
-
-	for (uint32_t i = 0; i < r->d->nthreads; i++) {
-		const struct profiled_thread *t = i < p->nthreads ? &p->threads[i] : NULL;
-		const struct def_thread *def = &r->d->threads[i];
-		struct report_thread *row = &r->threads[r->nthreads];
-		uint64_t lost = largest(def->counted ? def->lost : 0, t ? t->lost : 0, r->threads[i].lost);
-		uint64_t summed = r->threads[i].summed, skipped = r->threads[i].skipped;
-		uint64_t cost = def->counted && def->cost ? def->cost : r->threads[i].cost + (t ? t->cost : 0);
-
-		if ((!lost && !summed && !skipped && (!t || !t->spans)) || thread_is_left_out(r->d, i))
+int reporter_ask(struct reporter *r, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (strcmp(r->all[i].is->name, name))
 			continue;
-		r->nthreads++; /* never beyond i */
-		*row = (struct report_thread){ .thread = i,
-					       .process = def->process,
-					       .lost = lost,
-					       .summed = summed,
-					       .skipped = skipped,
-					       .cost = cost,
-					       .system = def->counted ? def->system : 0 };
-		row->wall = process_wall(r, def->process);
-		if (t) {
-			row->spans = t->spans;
-			nesting_groups(&t->nesting, row->group);
-		}
-		uint64_t inside = sum_groups(row->group);
-
-		row->outside = row->wall > inside ? row->wall - inside : 0;
-		r->wall += row->wall;
+		r->all[i].asked = true;
+		return 0;
 	}
-	qsort_r(r->threads, r->nthreads, sizeof(*r->threads), by_rank_and_tid, (void *)r->d);
+	return -ENOENT;
 }
 
-/* The sums of the kernel where the recording has them, else what was seen here. */
-static void sum_calls(struct report *r)
+void reporter_subtract_floor(struct reporter *r)
 {
-	const struct def_loss *loss = &r->d->loss;
+	profile_subtract_floor(r->profile);
+}
 
-	r->delivered = r->profile->spans;
-	for (size_t i = 0; i < r->d->nsums; i++) {
-		if (thread_is_left_out(r->d, r->d->sums[i].thread))
+/* --- feeding ------------------------------------------------------------- */
+
+/* ordered: there is a recording, so that events can be had in one order. */
+static int begin(struct reporter *r, const struct definitions *d, bool ordered)
+{
+	r->d = d;
+	for (size_t i = 0; i < r->count; i++) {
+		struct made_analysis *one = &r->all[i];
+		int error;
+
+		if ((one->is->asked && !one->asked) || (one->is->event && !ordered))
 			continue;
-		r->lost += r->d->sums[i].lost;
-		r->summed += r->d->sums[i].summed;
-		r->skipped += r->d->sums[i].skipped;
+		one->made = true;
+		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
+		if (error)
+			return error;
 	}
-	if (r->lost < r->profile->lost)
-		r->lost = r->profile->lost;
-	if (loss->calls || loss->delivered || loss->lost) {
-		r->delivered = loss->delivered;
-		r->lost = loss->lost;
-		r->summed = loss->summed;
-		r->skipped = loss->skipped;
-	}
-	r->calls = r->delivered + r->lost + r->summed + r->skipped;
-}
-
-/* Events may be known by sums alone. */
-static int learn_events(struct profile *p, const struct definitions *d)
-{
-	for (size_t i = 0; i < d->nsums; i++)
-		if (profile_event(p, d, d->sums[i].probe) == NO_INDEX)
-			return -ENOMEM;
+	profile_tell(r->profile, r->all, r->count);
 	return 0;
 }
 
-/* Inner calls stand beside those of their event, which may have no others. */
-static void keep_events(struct report *r)
+int reporter_begin(struct reporter *r, const struct definitions *d)
 {
-	const struct profile *p = r->profile;
-
-	for (size_t i = 0; i < p->nevents; i++) {
-		struct report_event event = r->events[i];
-
-		if (p->events[i].is_inner)
-			continue;
-		if (p->events[i].inner != NO_INDEX && r->by_event[p->events[i].inner].calls)
-			event.inner = &r->by_event[p->events[i].inner];
-		if (event.tally.calls || event.inner || event.out)
-			r->events[r->nevents++] = event; /* never beyond i */
-	}
+	return begin(r, d, false);
 }
 
-int report_make(struct report *r, struct profile *p, const struct definitions *d)
+struct span_sink reporter_sink(struct reporter *r)
 {
-	*r = (struct report){ .profile = p, .d = d, .start = d->run.start, .end = d->run.end };
-	if (r->end < p->last)
-		r->end = p->last;
-	sum_calls(r);
-	if (learn_events(p, d))
-		return -ENOMEM;
-	r->events = calloc(p->nevents + 1, sizeof(*r->events));
-	r->by_event = calloc(p->nevents + 1, sizeof(*r->by_event));
-	r->threads = calloc(d->nthreads + 1, sizeof(*r->threads));
-	r->sites = copy_of(p->sites, p->nsites, p->nsites, sizeof(*p->sites));
-	r->rows = copy_of(p->rows, p->nrows, p->nrows + d->nsums, sizeof(*p->rows));
-	if (!r->events || !r->by_event || !r->threads || !r->sites || !r->rows) {
-		report_free(r);
-		return -ENOMEM;
-	}
-	sum_threads(r);
-	r->nrows = p->nrows;
-	r->nsites = p->nsites;
-	if (report_add_sums(r)) {
-		report_free(r);
-		return -ENOMEM;
-	}
-	report_leave_out(r);
-	for (size_t i = 0; i < p->nevents; i++)
-		r->by_event[i].min = UINT64_MAX;
-	for (size_t i = 0; i < r->nrows; i++)
-		add_tally(&r->by_event[r->rows[i].event], &r->rows[i].tally);
-	for (size_t i = 0; i < p->nevents; i++)
-		r->events[i] = (struct report_event){ .event = i, .tally = r->by_event[i] };
-	if (report_find_outs(r)) {
-		report_free(r);
-		return -ENOMEM;
-	}
-	keep_events(r);
-	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
-	if (report_join_sites(r, false)) {
-		report_free(r);
-		return -ENOMEM;
-	}
-	qsort(r->rows, r->nrows, sizeof(*r->rows), by_thread_and_self);
-	return report_find(r);
+	return profile_sink(r->profile);
 }
 
-void report_free(struct report *r)
+static bool wants_events(const struct made_analysis *one)
 {
-	for (size_t i = 0; i < r->nfindings; i++)
-		free(r->findings[i].text);
-	free(r->findings);
-	free(r->events);
-	free(r->by_event);
-	free(r->threads);
-	free(r->sites);
-	free(r->rows);
-	memset(r, 0, sizeof(*r));
+	return one->made && one->is->event;
 }
 
-/* --- names ----------------------------------------------------------------- */
-
-const char *report_event_name(const struct report *r, uint32_t event)
+static int tell_event(void *context, const struct definitions *d, const struct event *event)
 {
-	uint32_t probe = r->profile->events[event].probe;
-	const char *name = probe < r->d->nprobes ? r->d->probes[probe].event : NULL;
+	const struct reporter *r = context;
+	uint64_t role = ROLE_BIT(d->probes[event->span->probe].role);
+	int error = 0;
 
-	return name ? name : "?";
+	for (size_t i = 0; i < r->count && !error; i++)
+		if (wants_events(&r->all[i]) && r->all[i].is->roles & role)
+			error = r->all[i].is->event(r->all[i].state, d, event);
+	return error;
 }
 
-const char *report_function(const struct report *r, uint32_t event)
+static int tell_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
-	uint32_t probe = r->profile->events[event].probe;
+	const struct reporter *r = context;
+	int error = 0;
 
-	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_EACH ? r->d->probes[probe].symbol : NULL;
+	for (size_t i = 0; i < r->count && !error; i++)
+		if (wants_events(&r->all[i]) && r->all[i].is->gap)
+			error = r->all[i].is->gap(r->all[i].state, d, gap);
+	return error;
 }
 
-char *report_event_label(const struct report *r, uint32_t event, char *text, size_t room)
+static int read_events(struct reporter *r, struct recording *recording)
 {
-	const struct event_state *state = &r->profile->events[event];
+	struct timeline_ops ops = { .event = tell_event, .gap = tell_gap, .context = r };
+	bool wanted = false;
 
-	return state->probe < r->d->nprobes ? event_label(&r->d->probes[state->probe], state->is_inner, text, room)
-					    : strcpy(text, "?");
+	for (size_t i = 0; i < r->count; i++)
+		wanted |= wants_events(&r->all[i]);
+	return wanted ? timeline_read_merged(recording, &ops) : 0;
+}
+
+int reporter_read(struct reporter *r, struct recording *recording)
+{
+	struct span_sink sink = reporter_sink(r);
+	int error = begin(r, recording_definitions(recording), true);
+
+	if (!error)
+		error = recording_read(recording, &sink);
+	return error ? error : read_events(r, recording);
+}
+
+/* Sums up, and lets the analyses make something of it. */
+static int finish(struct reporter *r)
+{
+	int error = r->finished ? 0 : report_make(&r->report, r->profile, r->d);
+
+	if (error || r->finished)
+		return error;
+	r->finished = true;
+	for (size_t i = 0; i < r->count && !error; i++)
+		if (r->all[i].made && r->all[i].is->end)
+			error = r->all[i].is->end(r->all[i].state, &r->report);
+	return error;
+}
+
+/* --- text ---------------------------------------------------------------- */
+
+static bool has_text(const struct reporter *r, const struct made_analysis *one)
+{
+	return one->made && one->is->print && (r->report.nevents || !one->is->of_calls);
+}
+
+int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
+{
+	int error = finish(r);
+	struct printer p = {
+		.r = &r->report,
+		.style = style,
+		.out = out,
+		.error = &error,
+		.bold = style->colour ? "\033[1m" : "",
+		.plain = style->colour ? "\033[0m" : "",
+	};
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < r->count; i++) {
+		p.title = r->all[i].is->title;
+		if (has_text(r, &r->all[i]))
+			r->all[i].is->print(r->all[i].state, &p);
+	}
+	if (error)
+		return error;
+	errno = 0;
+	return fflush(out) || ferror(out) ? (errno ? -errno : -EIO) : 0;
+}
+
+/* --- JSON ---------------------------------------------------------------- */
+
+static void put_key(const struct reporter *r, const struct made_analysis *one, struct json *j)
+{
+	if (!one->made || !one->is->json)
+		return;
+	json_key(j, one->is->name);
+	one->is->json(one->state, &r->report, j);
+}
+
+static bool comes_first(const struct analysis *analysis)
+{
+	size_t i = 0;
+
+	while (analyses_first_in_json[i] && analyses_first_in_json[i] != analysis)
+		i++;
+	return analyses_first_in_json[i];
+}
+
+static void put_keys(const struct reporter *r, struct json *j)
+{
+	for (size_t k = 0; analyses_first_in_json[k]; k++)
+		for (size_t i = 0; i < r->count; i++)
+			if (r->all[i].is == analyses_first_in_json[k])
+				put_key(r, &r->all[i], j);
+	for (size_t i = 0; i < r->count; i++)
+		if (!comes_first(r->all[i].is))
+			put_key(r, &r->all[i], j);
+}
+
+int reporter_print_json(struct reporter *r, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	int error = j ? finish(r) : -ENOMEM;
+
+	if (error) {
+		free(j);
+		return error;
+	}
+	json_init_file(j, out, true);
+	json_object(j);
+	put_keys(r, j);
+	json_end_object(j);
+	error = json_finish(j);
+	errno = 0;
+	if (!error && fflush(out))
+		error = errno ? -errno : -EIO;
+	free(j);
+	return error;
 }

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
+#include "analysis/put.h"
 #include "util/log.h"
 
 #define STEPS_SHOWN 20 /* half of them from the beginning, half from the end */
@@ -61,13 +63,13 @@ static void print_outs(const struct printer *p)
 	}
 }
 
-void print_steps(const struct printer *p)
+static void print_steps(void *state, const struct printer *p)
 {
 	size_t count = p->r->d->nsteps, first = count;
 
 	if (!p->r->d->run.budget && !count)
 		return;
-	printer_heading(p, "Kept low", "");
+	printer_heading(p, "");
 	fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n", p->r->d->run.budget / 100.0,
 		count ? "" : "; nothing had to be left out");
 	if (count > STEPS_SHOWN)
@@ -80,3 +82,33 @@ void print_steps(const struct printer *p)
 		print_step(p, &p->r->d->steps[i]);
 	print_outs(p);
 }
+
+static void put_steps(void *state, const struct report *r, struct json *j)
+{
+	static const char *const levels[] = { "all", "sampled", "summed", "out" };
+
+	json_array(j);
+	for (size_t i = 0; i < r->d->nsteps; i++) {
+		const struct def_step *step = &r->d->steps[i];
+
+		json_object(j);
+		json_key_uint(j, "time_ns", step->time);
+		json_key_string(j, "symbol", r->d->probes[step->probe].symbol);
+		json_key_string(j, "event", r->d->probes[step->probe].event);
+		json_key_string(j, "level", step->level <= STEP_OUT ? levels[step->level] : "unknown");
+		json_key_uint_known(j, "every", step->every, step->every);
+		if (step->thread != NO_INDEX)
+			put_thread_ids(j, r, step->thread);
+		json_key(j, "share");
+		json_double(j, step->share / 10000.0);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_steps = {
+	.name = "steps",
+	.title = "Kept low",
+	.print = print_steps,
+	.json = put_steps,
+};

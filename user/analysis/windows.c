@@ -2,6 +2,7 @@
 /*
  * windows.c - what the report says of times in which calls of a process were not seen: its probes were not in yet.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
 
 #include <string.h>
@@ -28,21 +29,22 @@ static void print_window(const struct printer *p, const struct def_window *w)
 	fputc('\n', p->out);
 }
 
-void print_windows(const struct printer *p)
+static void print_windows(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
 
 	if (d->nwindows)
-		printer_heading(p, "Not seen yet", "  (calls made then, before the probes were in, are in no figure)");
+		printer_heading(p, "  (calls made then, before the probes were in, are in no figure)");
 	for (size_t i = 0; i < d->nwindows && i < LINES_MOST; i++)
 		print_window(p, &d->windows[i]);
 	if (d->nwindows > LINES_MOST)
 		fprintf(p->out, "  and %zu more: --json has all\n", d->nwindows - LINES_MOST);
 }
 
-void put_windows(struct json *j, const struct definitions *d)
+static void put_windows(void *state, const struct report *r, struct json *j)
 {
-	json_key(j, "blind_windows");
+	const struct definitions *d = r->d;
+
 	json_array(j);
 	for (size_t i = 0; i < d->nwindows; i++) {
 		const struct def_window *w = &d->windows[i];
@@ -60,3 +62,10 @@ void put_windows(struct json *j, const struct definitions *d)
 	}
 	json_end_array(j);
 }
+
+const struct analysis analysis_windows = {
+	.name = "blind_windows",
+	.title = "Not seen yet",
+	.print = print_windows,
+	.json = put_windows,
+};

@@ -55,8 +55,8 @@ int outputs_open(struct outputs *outputs, const struct text_list *paths)
 
 	if (err)
 		return err;
-	outputs->profile = profile_new();
-	if (!outputs->profile)
+	outputs->reporter = reporter_new();
+	if (!outputs->reporter)
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < paths->count; i++)
 		err = output_kind(paths->items[i]) == OUTPUT_RECORDING ? open_recording(outputs, paths->items[i])
@@ -89,16 +89,20 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 	outputs->error = recording_create(&outputs->writer, fd, outputs->recording ?: "temporary recording", d);
 }
 
-void outputs_connect(struct outputs *outputs, struct capture_session *capture)
+int outputs_connect(struct outputs *outputs, const struct definitions *d, struct capture_session *capture)
 {
-	struct span_sink profile = profile_sink(outputs->profile);
+	struct span_sink report = reporter_sink(outputs->reporter);
+	int error = reporter_begin(outputs->reporter, d);
 
-	capture_add_sink(capture, &profile);
+	if (error)
+		return error;
+	capture_add_sink(capture, &report);
 	if (outputs->writer) {
 		struct span_sink recorder = recording_sink(outputs->writer);
 
 		capture_add_sink(capture, &recorder);
 	}
+	return 0;
 }
 
 void outputs_flush(struct outputs *outputs)
@@ -155,7 +159,7 @@ void outputs_free(struct outputs *outputs)
 {
 	if (outputs->writer)
 		recording_finish(outputs->writer);
-	profile_free(outputs->profile);
+	reporter_free(outputs->reporter);
 	for (size_t i = 0; i < outputs->nexports; i++)
 		close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd, outputs->exports[i].created);
 	free(outputs->exports);

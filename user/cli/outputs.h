@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * outputs.h - where a run's spans go: recording, exports, the profile that becomes the report.
+ * outputs.h - where a run's spans go: recording, exports, the report.
  */
 #ifndef GASPBPF_OUTPUTS_H
 #define GASPBPF_OUTPUTS_H
 
-#include "analysis/profile.h"
+#include "analysis/report.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
 #include "export/export.h"
@@ -19,7 +19,7 @@ struct export_target {
 };
 
 struct outputs {
-	struct profile *profile;
+	struct reporter *reporter;
 	struct recording_writer *writer; /* NULL where nothing is recorded */
 	const char *recording;           /* path; NULL: unnamed, for exports only */
 	int recording_fd;                /* -1: none */
@@ -42,7 +42,8 @@ enum output_kind output_kind(const char *path);
 int outputs_open(struct outputs *outputs, const struct text_list *paths);
 /* The run has begun: from here on the files are written. A failure is said, and told by outputs_finish(). */
 void outputs_begin(struct outputs *outputs, const struct definitions *d);
-void outputs_connect(struct outputs *outputs, struct capture_session *capture);
+/* 0 or -ENOMEM. */
+int outputs_connect(struct outputs *outputs, const struct definitions *d, struct capture_session *capture);
 /* What has come so far goes to disk: it survives a kill of gaspbpf. */
 void outputs_flush(struct outputs *outputs);
 /* Ends the recording and writes the exports. 0 or the first -errno. */

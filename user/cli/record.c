@@ -375,14 +375,13 @@ static int leave(struct watch *w)
 
 static int print_report(struct watch *w)
 {
-	struct profile_style style = { .width = cli_width(), .colour = cli_colour(), .top = 0 };
-	const struct definitions *d = &w->job->definitions;
+	struct report_style style = { .width = cli_width(), .colour = cli_colour(), .top = 0 };
+	struct reporter *reporter = w->outputs->reporter;
 	int err;
 
-	err = w->options->json ? profile_print_json(w->outputs->profile, d, stdout, NULL)
-			       : profile_print(w->outputs->profile, d, stdout, &style);
+	err = w->options->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &style);
 	if (!w->options->json && !w->options->quiet)
-		cost_say(&w->cost, w->job->capture, d);
+		cost_say(&w->cost, w->job->capture, &w->job->definitions);
 	return err;
 }
 
@@ -509,9 +508,9 @@ static int run(struct watch *w, int *status)
 		return err;
 	outputs_begin(outputs, &job->definitions);
 	if (o->subtract_floor)
-		profile_subtract_floor(outputs->profile);
-	outputs_connect(outputs, job->capture);
-	if (o->flight.on)
+		reporter_subtract_floor(outputs->reporter);
+	err = outputs_connect(outputs, &job->definitions, job->capture);
+	if (!err && o->flight.on)
 		err = record_flight_begin(&o->flight, job, &outputs->caller, &w->flight);
 	if (!err)
 		err = tools_follow(w->tools, &job->definitions, job->capture);

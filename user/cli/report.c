@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/counters.h"
-#include "analysis/profile.h"
+#include "analysis/report.h"
 #include "cli/cli.h"
 #include "util/log.h"
 
@@ -17,8 +16,8 @@
 
 struct options {
 	const char *recording;
-	bool json, subtract_floor, counters;
-	struct profile_style style;
+	bool json, subtract_floor, counters, histogram;
+	struct report_style style;
 };
 
 static const struct argp_option option_list[] = {
@@ -66,7 +65,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->counters = true;
 		return 0;
 	case 'H':
-		o->style.histogram = true;
+		o->histogram = true;
 		return 0;
 	case 't':
 		errno = 0;
@@ -86,10 +85,29 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static int print(struct profile *profile, const struct definitions *d, const struct options *o)
+static void ask(struct reporter *reporter, const struct options *o)
 {
-	return o->json ? profile_print_json(profile, d, stdout, &o->style)
-		       : profile_print(profile, d, stdout, &o->style);
+	if (o->counters)
+		reporter_ask(reporter, "counters");
+	if (o->histogram)
+		reporter_ask(reporter, "histogram");
+	if (o->subtract_floor)
+		reporter_subtract_floor(reporter);
+}
+
+static int report(struct recording *recording, const struct options *o)
+{
+	struct reporter *reporter = reporter_new();
+	int error;
+
+	if (!reporter)
+		return -ENOMEM;
+	ask(reporter, o);
+	error = reporter_read(reporter, recording);
+	if (!error)
+		error = o->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &o->style);
+	reporter_free(reporter);
+	return error;
 }
 
 int command_report(int argc, char **argv)
@@ -97,29 +115,12 @@ int command_report(int argc, char **argv)
 	static const struct argp argp = { option_list, parse, "REC.gasp", about, NULL, NULL, NULL };
 	struct options o = { .style = { .width = cli_width(), .colour = cli_colour(), .top = DEFAULT_TOP } };
 	struct recording *recording;
-	struct profile *profile;
-	struct counters *counters = NULL;
 	int error;
 
 	cli_parse(&argp, argc, argv, &o);
 	if (recording_open(&recording, o.recording))
 		return 1;
-	profile = profile_new();
-	error = profile ? 0 : -ENOMEM;
-	if (profile) {
-		struct span_sink sink = profile_sink(profile);
-
-		if (o.subtract_floor)
-			profile_subtract_floor(profile);
-		error = recording_read(recording, &sink);
-	}
-	if (!error && o.counters)
-		error = counters_read(&counters, recording);
-	o.style.counters = counters;
-	if (!error)
-		error = print(profile, recording_definitions(recording), &o);
-	counters_free(counters);
-	profile_free(profile);
+	error = report(recording, &o);
 	recording_close(recording);
 	return cli_status("report", error);
 }

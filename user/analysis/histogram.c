@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * print_histogram.c - how long the calls of each event took: a few figures and a picture.
+ * histogram.c - how long the calls of each event took: a few figures and a picture.
  *
  * The kernel counts durations by powers of two, so a percentile is only known to lie below one: "<" stands before it.
  * All events share one axis, so that they can be compared by eye. The height of a column is its share of the event's
  * calls, but a column that has any call at all is seen: what matters in a parallel job is often the one call in a
  * million.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
 
 #include <stdlib.h>
@@ -86,7 +87,7 @@ static void picture_cell(struct table *t, const struct tally *tally, int first, 
 	table_cell(t, "%s", picture);
 }
 
-void print_histogram(const struct printer *p)
+static void print_histogram(void *state, const struct printer *p)
 {
 	char from[FORMAT_SIZE], to[FORMAT_SIZE], title[2 * FORMAT_SIZE + 8], text[FORMAT_SIZE], label[LABEL_ROOM];
 	bool utf8 = terminal_knows_utf8();
@@ -120,6 +121,13 @@ void print_histogram(const struct printer *p)
 		table_cell(&t, "%s", printer_time(p, text, tally->max));
 		picture_cell(&t, tally, first, end, utf8 ? blocks : letters);
 	}
-	printer_heading(p, "Durations", "  (how many calls took how long: one column for each power of two)");
+	printer_heading(p, "  (how many calls took how long: one column for each power of two)");
 	printer_table(p, &t);
 }
+
+const struct analysis analysis_histogram = {
+	.name = "histogram",
+	.title = "Durations",
+	.asked = true,
+	.print = print_histogram,
+};

@@ -1,49 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * print_loss.c - what the text report says of calls that are not on the timeline, and of those that were not seen.
+ * loss.c - how many calls are not on the timeline, and why; and what was not seen at all.
  */
+#include "analysis/analysis.h"
 #include "analysis/printer.h"
 
-#include "util/log.h"
+#include "util/json.h"
 
 #define LOSERS_SHOWN 5
-
-void print_missing(const struct printer *p)
-{
-	struct table t = { 0 };
-	char text[FORMAT_SIZE], label[LABEL_ROOM];
-
-	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
-	table_column(&t, &(struct column){ .title = "Calls" });
-	table_column(&t, &(struct column){ .title = "On timeline" });
-	table_column(&t, &(struct column){ .title = "Lost" });
-	if (p->r->summed)
-		table_column(&t, &(struct column){ .title = "Summed up" });
-	if (p->r->skipped)
-		table_column(&t, &(struct column){ .title = "Only counted" });
-	for (size_t i = 0; i < printer_rows(p, p->r->nevents); i++) {
-		const struct tally *tally = &p->r->events[i].tally;
-
-		if (!tally_missing(tally))
-			continue;
-		table_cell(&t, "%s", report_event_label(p->r, p->r->events[i].event, label, sizeof(label)));
-		table_cell(&t, "%s", format_count(text, tally->calls));
-		table_cell(&t, "%s", format_count(text, tally->calls - tally_missing(tally)));
-		table_cell(&t, "%s", format_count(text, tally->lost));
-		if (p->r->summed)
-			table_cell(&t, "%s", format_count(text, tally->summed));
-		if (p->r->skipped)
-			table_cell(&t, "%s", format_count(text, tally->skipped));
-	}
-	if (t.ncells || t.failed) {
-		printer_heading(p, "Calls that are not on the timeline",
-				p->r->skipped ? "  (all but those only counted were timed in the kernel)"
-					      : "  (they were timed in the kernel)");
-		printer_table(p, &t);
-	} else {
-		table_free(&t);
-	}
-}
 
 /* When the thread's gaps were, from the first to the last; nothing where that is not known. */
 static void print_when(const struct printer *p, uint32_t thread)
@@ -128,7 +92,7 @@ static void print_unseen(const struct printer *p, uint64_t count, const char *on
 		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
 }
 
-void print_loss(const struct printer *p)
+static void print_loss(void *state, const struct printer *p)
 {
 	const struct def_loss *loss = &p->r->d->loss;
 	struct tally all = { 0 };
@@ -173,3 +137,26 @@ void print_loss(const struct printer *p)
 	if (p->r->d->run.own_cpu)
 		fprintf(p->out, "gaspbpf itself took %s of CPU time\n", format_time(text, p->r->d->run.own_cpu));
 }
+
+static void put_loss(void *state, const struct report *r, struct json *j)
+{
+	const struct def_loss *loss = &r->d->loss;
+
+	json_object(j);
+	json_key_uint(j, "lost", r->lost);
+	json_key_uint(j, "delivered", r->delivered);
+	json_key_uint(j, "summed", r->summed);
+	json_key_uint(j, "skipped", r->skipped);
+	json_key_uint(j, "calls", loss->calls > r->calls ? loss->calls : r->calls);
+	json_key_uint(j, "no_memory", loss->no_memory);
+	json_key_uint(j, "no_entry", loss->no_entry);
+	json_key_uint(j, "near", loss->near);
+	json_key_uint(j, "unwritten", loss->unwritten);
+	json_end_object(j);
+}
+
+const struct analysis analysis_loss = {
+	.name = "loss",
+	.print = print_loss,
+	.json = put_loss,
+};

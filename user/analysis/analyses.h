@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * analyses.h - the table of analyses, in the order of the text report. Private to user/analysis.
+ *
+ * A row NAME is analysis_NAME, which its file defines; the file of another name is told beside it. Keys of the JSON
+ * have an order of their own (analyses.c); a new one comes last.
+ */
+#ifndef GASPBPF_ANALYSES_H
+#define GASPBPF_ANALYSES_H
+
+#include "analysis/analysis.h"
+
+#define ANALYSES(ROW)                               \
+	ROW(recording)                              \
+	ROW(processes)                              \
+	ROW(left_out)                               \
+	ROW(events)                                 \
+	ROW(missing)                                \
+	ROW(histogram)                              \
+	ROW(payload)                                \
+	ROW(threads)                                \
+	ROW(by_thread)                              \
+	ROW(inner_by_thread) /* by_thread.c */      \
+	ROW(sites)           /* called_from.c */    \
+	ROW(counters)        /* counters_print.c */ \
+	ROW(findings)                               \
+	ROW(steps)                                  \
+	ROW(windows)                                \
+	ROW(controls)                               \
+	ROW(not_observable)                         \
+	ROW(loss)
+
+#define DECLARE(name) extern const struct analysis analysis_##name;
+ANALYSES(DECLARE)
+#undef DECLARE
+
+/* All of them, ended by a NULL. */
+extern const struct analysis *const analyses[];
+
+/* Those whose keys come first in the JSON, ended by a NULL. */
+extern const struct analysis *const analyses_first_in_json[];
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * called_from.c - where the calls come from.
+ */
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOTTEST_SITES 10
+
+static void print_site(const struct printer *p, struct table *t, const struct site_row *site)
+{
+	char label[LABEL_ROOM], calls[FORMAT_SIZE], text[FORMAT_SIZE];
+
+	table_cell(t, "%s", site_label(p->r->d, site->site, label, sizeof(label)));
+	table_cell(t, "%s", report_event_label(p->r, site->event, label, sizeof(label)));
+	table_cell(t, "%s", format_count(calls, site->calls));
+	table_cell(t, "%s", printer_time(p, text, site->total));
+}
+
+/* With --sites: the events one after the other, each with its hottest sites. */
+static void print_sites_by_event(const struct printer *p, struct table *t)
+{
+	for (size_t e = 0; e < printer_rows(p, p->r->nevents); e++) {
+		size_t left = p->style->top ? p->style->top : p->r->nsites;
+
+		for (size_t i = 0; i < p->r->nsites && left; i++) {
+			if (p->r->sites[i].event != p->r->events[e].event)
+				continue;
+			print_site(p, t, &p->r->sites[i]);
+			left--;
+		}
+	}
+}
+
+static void print_rows(const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Called from", .left = true, .shrinks = true },
+		{ .title = "Event", .left = true, .shrinks = true },
+		{ .title = "Calls" },
+		{ .title = "Total" },
+	};
+	struct table t = { 0 };
+
+	if (!p->r->nsites)
+		return;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	if (p->style->sites)
+		print_sites_by_event(p, &t);
+	for (size_t i = 0, left = p->style->sites ? 0 : HOTTEST_SITES; i < p->r->nsites && left; i++) {
+		if (p->r->profile->events[p->r->sites[i].event].is_inner)
+			continue;
+		print_site(p, &t, &p->r->sites[i]);
+		left--;
+	}
+	printer_heading(p, p->style->sites ? (p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "")
+			   : p->r->calls > p->r->delivered
+				   ? "  (the hottest of all on the timeline; report --sites has them by event)"
+				   : "  (the hottest of all; report --sites has them by event)");
+	printer_table(p, &t);
+}
+
+/* A text has calls of one line in one row. */
+static void print_sites(void *state, const struct printer *p)
+{
+	struct report lines = *p->r;
+	struct printer by_line = *p;
+
+	by_line.r = &lines;
+	lines.sites = calloc(lines.nsites + 1, sizeof(*lines.sites));
+	if (lines.sites && p->r->nsites)
+		memcpy(lines.sites, p->r->sites, p->r->nsites * sizeof(*lines.sites));
+	if (!lines.sites || report_join_sites(&lines, true))
+		*p->error = *p->error ?: -ENOMEM;
+	else
+		print_rows(&by_line);
+	free(lines.sites);
+}
+
+const struct analysis analysis_sites = {
+	.name = "sites",
+	.title = "Call sites",
+	.of_calls = true,
+	.print = print_sites,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * printer.c - what the sections of the text report are printed with.
+ */
+#include "analysis/printer.h"
+
+#include <string.h>
+
+#define WIDE 100       /* columns from which on times have four digits */
+#define TEXT_WIDTH 100 /* of a paragraph where the width is not limited */
+
+/* "1.23 ms": at most seven characters below 11 days. */
+static char *short_time(char *buffer, uint64_t ns)
+{
+	static const struct {
+		double unit;
+		const char *name;
+	} units[] = {
+		{ 1e3, "us" },
+		{ 1e6, "ms" },
+		{ 1e9, "s" },
+	};
+	size_t i = 0;
+
+	if (ns < 1000) {
+		snprintf(buffer, FORMAT_SIZE, "%u ns", (unsigned)ns);
+		return buffer;
+	}
+	while (i < 2 && ns / units[i].unit >= 999.5)
+		i++;
+	double value = ns / units[i].unit;
+
+	snprintf(buffer, FORMAT_SIZE, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].name);
+	return buffer;
+}
+
+bool printer_is_narrow(const struct printer *p)
+{
+	return p->style->width && p->style->width < WIDE;
+}
+
+char *printer_time(const struct printer *p, char *buffer, uint64_t ns)
+{
+	if (printer_is_narrow(p))
+		return short_time(buffer, ns);
+	return format_time(buffer, ns);
+}
+
+char *printer_bytes(char *buffer, uint64_t bytes, uint64_t known, uint64_t unknown)
+{
+	if (!known) {
+		snprintf(buffer, FORMAT_SIZE, "%s", unknown ? "unknown" : "-");
+		return buffer;
+	}
+	format_bytes(buffer, bytes);
+	if (unknown)
+		strncat(buffer, "+", FORMAT_SIZE - strlen(buffer) - 1);
+	return buffer;
+}
+
+size_t printer_rows(const struct printer *p, size_t count)
+{
+	return p->style->top && p->style->top < count ? p->style->top : count;
+}
+
+void printer_rest(const struct printer *p, size_t shown, size_t count, const char *what)
+{
+	if (count > shown)
+		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
+}
+
+void printer_heading(const struct printer *p, const char *note)
+{
+	fprintf(p->out, "\n%s%s%s%s\n", p->bold, p->title, p->plain, note);
+}
+
+void printer_table(const struct printer *p, struct table *t)
+{
+	int error = table_print(t, p->out, p->style->width);
+
+	if (!*p->error)
+		*p->error = error;
+	table_free(t);
+}
+
+void printer_paragraph(const struct printer *p, const char *before, const char *text)
+{
+	size_t width = p->style->width ? p->style->width : TEXT_WIDTH, indent = strlen(before), column = indent;
+
+	fputs(before, p->out);
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column > indent && column + 1 + length > width) {
+			fprintf(p->out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', p->out);
+			column++;
+		}
+		fprintf(p->out, "%.*s", (int)length, text);
+		column += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', p->out);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * processes.c - the processes of the job.
+ */
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+#include "util/json.h"
+#include "util/log.h"
+
+#define PROCESSES_SHOWN 8
+
+static void print_process(const struct printer *p, uint32_t index)
+{
+	const struct def_process *def = &p->r->d->processes[index];
+	const char *command = def->command && *def->command ? def->command : def->name;
+	unsigned threads = 0;
+	struct who who = who_is_process(p->r->d, index);
+	char label[LABEL_ROOM];
+
+	for (size_t i = 0; i < p->r->nthreads; i++)
+		threads += p->r->threads[i].process == index;
+	fprintf(p->out, "  %s, %u %s: %s", label_with_pid(&who, label, sizeof(label)), threads,
+		threads == 1 ? "thread" : "threads", command ? log_safe(command) : "?");
+	if (def->has_exit && (def->exit_code & 0x7f))
+		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
+	else if (def->has_exit)
+		fprintf(p->out, " (exited with %d)", def->exit_code >> 8 & 0xff);
+	fputc('\n', p->out);
+}
+
+static void print_processes(void *state, const struct printer *p)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->r->d->nprocesses; i++)
+		if (!p->r->d->processes[i].left_out && count++ < PROCESSES_SHOWN)
+			print_process(p, i);
+	if (count > PROCESSES_SHOWN)
+		fprintf(p->out, "  ... and %zu more processes\n", count - PROCESSES_SHOWN);
+}
+
+static void put_processes(void *state, const struct report *r, struct json *j)
+{
+	json_array(j);
+	for (size_t i = 0; i < r->d->nprocesses; i++) {
+		const struct def_process *p = &r->d->processes[i];
+
+		if (p->left_out)
+			continue;
+		json_object(j);
+		json_key_uint(j, "pid", p->pid);
+		json_key_string(j, "command", p->command);
+		json_key_string(j, "name", p->name);
+		json_key_int_known(j, "rank", p->rank, p->rank >= 0);
+		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
+		json_key_int_known(j, "status", p->exit_code, p->has_exit);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_processes = {
+	.name = "processes",
+	.print = print_processes,
+	.json = put_processes,
+};

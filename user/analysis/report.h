@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * report.h - the door of user/analysis: the report of a run or a recording.
+ *
+ *   reporter_new(), reporter_ask(), reporter_read(), reporter_print(), reporter_free()
+ *
+ * and live reporter_begin() and reporter_sink() in place of reporter_read().
+ */
+#ifndef GASPBPF_REPORT_H
+#define GASPBPF_REPORT_H
+
+#include <stdio.h>
+
+#include "recording/recording.h"
+
+struct reporter;
+
+/* How the text report looks. */
+struct report_style {
+	unsigned width; /* columns of the terminal; 0: no limit (a pipe) */
+	bool colour;
+	unsigned top; /* rows per table; 0: all */
+	bool sites;   /* every event with its call sites, instead of the ten hottest of all */
+};
+
+struct reporter *reporter_new(void); /* NULL: out of memory */
+void reporter_free(struct reporter *reporter);
+
+/* Both before it is fed. */
+/* An analysis that is made only where somebody asks for it: "histogram", "counters". -ENOENT: there is none of that
+ * name. */
+int reporter_ask(struct reporter *reporter, const char *name);
+/*
+ * All durations are to be told without what the probe itself adds to each (def_probe.floor_ns). What the probes of
+ * calls inside add stays: it is as much as those calls' cost.
+ */
+void reporter_subtract_floor(struct reporter *reporter);
+
+/* Feeds it with a whole recording, which must stay open until all is printed. 0 or -errno. */
+int reporter_read(struct reporter *reporter, struct recording *recording);
+/* To be fed live, with spans of these definitions, which must outlive it. 0 or -errno. */
+int reporter_begin(struct reporter *reporter, const struct definitions *d);
+struct span_sink reporter_sink(struct reporter *reporter);
+
+/*
+ * Report for people, tables sorted by self time; and the JSON that the README documents. Where the sites are
+ * not yet located in the source, the report says where they are in the file. Nothing is fed after either. 0 or -errno
+ * (write error).
+ */
+int reporter_print(struct reporter *reporter, FILE *out, const struct report_style *style);
+int reporter_print_json(struct reporter *reporter, FILE *out);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * threads.c - where the time of each thread went, and what the probes took of it.
+ */
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
+
+#define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
+
+static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
+{
+	struct who who = who_is_thread(p->r->d, row->thread);
+	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
+	char label[LABEL_ROOM], text[FORMAT_SIZE];
+
+	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
+	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
+	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
+	table_cell(t, "%s", printer_time(p, text, row->wall));
+	for (int i = 0; i < SHARES; i++) {
+		if (used[i])
+			table_cell(t, "%s%.1f%%", about,
+				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
+	}
+	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
+	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
+}
+
+/* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken
+ * more than was spent there. */
+static void print_cost(const struct printer *p)
+{
+	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[300];
+	uint64_t cost = 0, system = 0;
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		if (!p->r->threads[i].system)
+			continue;
+		cost += p->r->threads[i].cost;
+		system += p->r->threads[i].system;
+	}
+	if (!system)
+		return;
+	snprintf(text, sizeof(text),
+		 "Probes took about %s of these threads' time (estimated from the price of a call); their whole time "
+		 "in the kernel, probes included, was %s (measured).%s",
+		 format_time(probes, cost), format_time(all, system),
+		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	printer_paragraph(p, "", text);
+}
+
+static void print_threads(void *state, const struct printer *p)
+{
+	static const struct column first[] = {
+		{ .title = "Thread", .left = true, .shrinks = true },
+		{ .title = "tid" },
+		{ .title = "Calls", .drop = 1 },
+		{ .title = "Wall" },
+	};
+	size_t shown = printer_rows(p, p->r->nthreads);
+	bool used[SHARES] = { false };
+	struct table t = { 0 };
+
+	for (size_t i = 0; i < p->r->nthreads; i++) {
+		for (int k = 0; k < SHARES; k++)
+			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
+	}
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		table_column(&t, &first[i]);
+	for (int i = 0; i < SHARES; i++) {
+		if (used[i])
+			table_column(&t, &(struct column){ .title = report_shares[i].name });
+	}
+	table_column(&t, &(struct column){ .title = "outside" });
+	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
+	for (size_t i = 0; i < shown; i++)
+		print_thread(p, &t, &p->r->threads[i], used);
+	printer_heading(p, "  (% of wall; outside: in no probed call; cost: of the probes)");
+	printer_table(p, &t);
+	printer_rest(p, shown, p->r->nthreads, "threads");
+	print_cost(p);
+}
+
+static void put_threads(void *state, const struct report *r, struct json *j)
+{
+	json_array(j);
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct report_thread *t = &r->threads[i];
+		const struct def_process *p = report_process(r, t->thread);
+
+		json_object(j);
+		put_thread_ids(j, r, t->thread);
+		json_key_string(j, "name", r->d->threads[t->thread].name);
+		json_key_uint_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
+		json_key_string(j, "unit", p && p->rank >= 0 ? p->unit : NULL);
+		json_key_uint(j, "calls", t->spans + t->lost + t->summed + t->skipped);
+		json_key_uint(j, "delivered", t->spans);
+		json_key_uint(j, "lost", t->lost);
+		json_key_uint(j, "summed", t->summed);
+		json_key_uint(j, "skipped", t->skipped);
+		json_key_uint(j, "wall_ns", t->wall);
+		json_key_uint(j, "cost_ns", t->cost);
+		json_key_uint_known(j, "kernel_ns", t->system, t->system);
+		json_key(j, "group_ns");
+		json_object(j);
+		for (int i = 0; i < SHARES; i++)
+			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->group));
+		json_key_uint(j, "outside", t->outside);
+		json_end_object(j);
+		json_key(j, "estimated_group_ns");
+		json_object(j);
+		for (int i = 0; i < SHARES; i++)
+			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->likely_group));
+		json_key_uint(j, "outside", t->likely_outside);
+		json_end_object(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+const struct analysis analysis_threads = {
+	.name = "threads",
+	.title = "Threads",
+	.of_calls = true,
+	.print = print_threads,
+	.json = put_threads,
+};
