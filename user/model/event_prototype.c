@@ -3,8 +3,9 @@
  * event_prototype.c - the arguments of an event whose statement has no list: those of its function's prototype.
  *
  * The parameters in their order, by name; what the function hands out is known at END alone, and so is its result. An
- * argument is the value that has the parameter's name (docs/models.md, Annotations). Where C has no type for that value,
- * the parameter is left out: a path leads to it, or a struct is passed, or a datatype, of which the size is recorded.
+ * argument is the value that has the parameter's name (docs/models.md, Annotations). Where C has no type for that
+ * value, the parameter is left out: a path leads to it, or a struct is passed, or a datatype, of which the size is
+ * recorded.
  *
  * Of an event's functions the first says it. A T has the longest of its integers; where it stands for other types, too,
  * only a pointer to it can be said.
@@ -50,7 +51,7 @@ static struct meant t_of_line(const struct model *model, const struct function *
 	return meant;
 }
 
-/* The annotation whose value has the parameter's name; NULL: there is none, it is the parameter itself. *some: one has. */
+/* The annotation whose value has the parameter's name; NULL: it is the parameter itself. *some: one of them has. */
 static const struct annotation *namesake(const struct parameter *p, bool *some)
 {
 	const struct annotation *only = NULL, *itself = NULL;
