@@ -3,6 +3,7 @@
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
 # make docs      writes the reference pages and the headers of events, from the models
+# make numbers   writes down the numbers of new events (models/numbers)
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
 # make fuzz       tries the readers of what others write on made-up input (docs/fuzzing.md)
@@ -63,9 +64,9 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit workloads docs clean install deb check lint format
+.PHONY: all unit workloads docs numbers clean install deb check lint format
 
-all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost
+all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost $(if $(SAN),,$(BUILD)/numbers.checked)
 
 $(PLACE)gaspbpf: $(OBJ)/cli/main.o $(LIBRARY)
 	$(call say,LINK,$@)
@@ -153,6 +154,13 @@ include tests/fuzz/rules.mk
 docs: gaspbpf
 	$(Q)scripts/docs
 
+numbers: gaspbpf
+	$(Q)scripts/numbers
+
+# Tells of events that have no number for good yet, each time until they have one.
+$(BUILD)/numbers.checked: gaspbpf scripts/numbers $(wildcard models/*)
+	$(Q)if scripts/numbers --check; then touch $@; fi
+
 # The manual page is what --help says.
 $(BUILD)/gaspbpf.1: gaspbpf scripts/man
 	$(Q)scripts/man > $@
@@ -162,7 +170,7 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
 	install -D -m 755 gaspbpf-toolhost $(DESTDIR)$(prefix)/libexec/gaspbpf/gaspbpf-toolhost
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models
-	install -m 644 models/*.model $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -m 644 models/*.model models/numbers $(DESTDIR)$(prefix)/share/gaspbpf/models
 	install -d $(DESTDIR)$(prefix)/include
 	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
 	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events

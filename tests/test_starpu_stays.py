@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import gaspbpf
+import statements
 
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libstarpu-1.3.so.9"
 SWITCHES = {"swapcontext", "setcontext"}
@@ -56,9 +57,8 @@ def test_no_function_that_stays_reaches_a_switch_of_stacks():
         new = {caller for name in new for caller in called_by.get(name, ())} - reaching
     reaching_names = {names.get(place) for place in reaching}
     assert "starpu_omp_barrier" in reaching_names  # what does switch is found
-    text = (gaspbpf.TOP / "models" / "starpu.model").read_text(encoding="utf-8")
     staying = set()
-    for line in text.splitlines():
+    for line in statements.of_model("starpu"):
         if re.match(r"[A-Z_]+\s+\w+\s+stays ", line):
             words = re.search(r"[ *]\{?([\w,]+)\}?\(", line)[1]
             staying |= set(words.split(","))

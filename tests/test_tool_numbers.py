@@ -5,6 +5,7 @@ import re
 import pytest
 
 import gaspbpf
+import statements
 import toolkit
 from test_simulate import call, compose
 
@@ -19,7 +20,7 @@ PUPC = {
 def upc_symbols():
     """{event without GASP_UPC_: one of its symbols}, of the model's own lines."""
     found = {}
-    for line in (gaspbpf.TOP / "models" / "upc.model").read_text().splitlines():
+    for line in statements.of_model("upc"):
         match = re.match(r"([A-Z_]+) +\w+ .*?\b(?:\w+[ *]+)([a-z_]\w*)\(", line)
         if match and not line.startswith("event"):
             found.setdefault(match[1], match[2])

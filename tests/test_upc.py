@@ -9,6 +9,7 @@ import subprocess
 import conformance
 import gaspbpf
 import pytest
+import statements
 import truth
 import upc
 
@@ -80,7 +81,7 @@ def test_on_each_rung_calls_and_payload_are_the_jobs_own(job, observe, variant, 
 def test_pointers_in_two_registers_on_each_rung(job, observe, tmp_path, rung):
     """With a handful of the model's functions, for on perf each probe takes its time to go."""
     few = ("upc_memput", "upc_memget", "upc_lock", "upc_all_lock_alloc", "__upc_exit")
-    lines = (gaspbpf.TOP / "models" / "upc.model").read_text().replace("\\\n", " ").splitlines()
+    lines = statements.of_model("upc")
     model = tmp_path / "few.model"
     model.write_text("\n".join(line for line in lines if not re.match(r"[A-Z_]+ +[a-z]+ ", line) or
                                any(f" {name}(" in line for name in few)) + "\n")

@@ -285,3 +285,19 @@ uint32_t type_size(const struct parsed_model *parsed, const char *soname, struct
 	}
 	return type.kind == TYPE_VOID ? 0 : type.size;
 }
+
+const char *type_text(struct arena *arena, const char *at, const char *end)
+{
+	char *text = arena_get(arena, 2 * (end - at) + 1), *out = text;
+
+	for (; text && at < end; at++) {
+		bool star = *at == '*', after_star = out > text && out[-1] == '*';
+
+		if (*at == ' ')
+			continue;
+		if (out > text && !after_star && (star || at[-1] == ' '))
+			*out++ = ' ';
+		*out++ = *at;
+	}
+	return text;
+}

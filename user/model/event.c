@@ -12,25 +12,9 @@
 #include "model/reader.h"
 #include "util/array.h"
 
-#define ARGUMENTS_MOST 20
 #define FROM_MOST 8
 
-/* "const char *": blanks joined, one before the stars, none among or behind them. */
-static const char *type_text(struct arena *arena, const char *at, const char *end)
-{
-	char *text = arena_get(arena, 2 * (end - at) + 1), *out = text;
-
-	for (; text && at < end; at++) {
-		bool star = *at == '*', after_star = out > text && out[-1] == '*';
-
-		if (*at == ' ')
-			continue;
-		if (out > text && !after_star && (star || at[-1] == ' '))
-			*out++ = ' ';
-		*out++ = *at;
-	}
-	return text;
-}
+static const char too_many[] = "an event has at most %d arguments";
 
 /* The two opaque types of GASP 1.4 section 5.4, whose values tools get by one indirection more. */
 static bool is_shared(const struct ctype *type)
@@ -39,7 +23,7 @@ static bool is_shared(const struct ctype *type)
 	       (!strcmp(type->name, "gasp_upc_PTS_t") || !strcmp(type->name, "gasp_upc_lock_t"));
 }
 
-static void kind_set(struct event_argument *argument, const struct ctype *type)
+void argument_set_kind(struct event_argument *argument, const struct ctype *type)
 {
 	argument->size = 8;
 	if (is_shared(type))
@@ -143,24 +127,33 @@ static bool argument_read(struct lexer *lexer, struct arena *arena, struct event
 	lexer_next(lexer);
 	if (!argument->type || !argument->name)
 		return false;
-	kind_set(argument, &type);
+	argument_set_kind(argument, &type);
 	return sources_read(lexer, arena, argument);
+}
+
+bool arguments_keep(struct arena *arena, const struct event_argument *arguments, size_t count, struct event_list *list)
+{
+	list->stated = true;
+	list->count = count;
+	list->arguments = arena_get(arena, count * sizeof(*arguments));
+	if (list->arguments)
+		memcpy(list->arguments, arguments, count * sizeof(*arguments));
+	return list->arguments;
 }
 
 /* What stands between the parentheses; the first is the current token. */
 static bool list_read(struct lexer *lexer, struct arena *arena, struct event_list *list)
 {
 	struct event_argument arguments[ARGUMENTS_MOST] = { { .name = NULL } };
+	size_t count = 0;
 
 	lexer_next(lexer);
-	list->stated = true;
 	while (!lexer_is_mark(lexer, ')')) {
-		if (list->count == ARGUMENTS_MOST) {
-			source_error(lexer->source, lexer->token.at, "an event has at most %d arguments",
-				     ARGUMENTS_MOST);
+		if (count == ARGUMENTS_MOST) {
+			source_error(lexer->source, lexer->token.at, too_many, ARGUMENTS_MOST);
 			return false;
 		}
-		if (!argument_read(lexer, arena, &arguments[list->count++]))
+		if (!argument_read(lexer, arena, &arguments[count++]))
 			return false;
 		if (!lexer_take_mark(lexer, ','))
 			break;
@@ -173,34 +166,79 @@ static bool list_read(struct lexer *lexer, struct arena *arena, struct event_lis
 		source_error(lexer->source, lexer->token.at, "expected ',' or ')' instead of %s", lexer_show(lexer));
 		return false;
 	}
-	list->arguments = arena_get(arena, list->count * sizeof(*arguments));
-	if (!list->arguments)
+	return arguments_keep(arena, arguments, count, list);
+}
+
+/* The list's argument of this name, from `from` on; list->count: none. */
+static size_t argument_position(const struct event_list *list, const char *name, size_t from)
+{
+	while (from < list->count && strcmp(list->arguments[from].name, name))
+		from++;
+	return from;
+}
+
+/*
+ * END by `end +(...)`: the arguments of START, and those of `more`. One that START has, too, takes its place; a new one
+ * stands before the next of START's that is named after it, or else at the end.
+ */
+static bool lists_join(struct source *source, struct arena *arena, const char *at, const struct event_list *start,
+		       const struct event_list *more, struct event_list *end)
+{
+	struct event_argument joined[2 * ARGUMENTS_MOST];
+	size_t count = 0, taken = 0;
+
+	for (size_t i = 0; i < more->count; i++) {
+		const char *name = more->arguments[i].name;
+		bool known = argument_position(start, name, 0) < start->count;
+		size_t next = start->count;
+
+		for (size_t k = i; k < more->count && next == start->count; k++)
+			next = argument_position(start, more->arguments[k].name, taken);
+		if (argument_position(more, name, 0) < i || (known && argument_position(start, name, 0) < taken)) {
+			source_error(source, at, "'%.64s' stands twice, or in another order than in start(...)", name);
+			return false;
+		}
+		while (taken < next)
+			joined[count++] = start->arguments[taken++];
+		joined[count++] = more->arguments[i];
+		taken += known;
+	}
+	while (taken < start->count)
+		joined[count++] = start->arguments[taken++];
+	if (count > ARGUMENTS_MOST) {
+		source_error(source, at, too_many, ARGUMENTS_MOST);
 		return false;
-	memcpy(list->arguments, arguments, list->count * sizeof(*arguments));
-	return true;
+	}
+	return arguments_keep(arena, joined, count, end);
+}
+
+/* end +(...), which is at `at`. */
+static bool end_add(struct source *source, struct arena *arena, const char *at, struct model_event *event)
+{
+	struct event_list more = event->lists[EVENT_END];
+
+	if (event->lists[EVENT_START].stated)
+		return lists_join(source, arena, at, &event->lists[EVENT_START], &more, &event->lists[EVENT_END]);
+	source_error(source, at, "end +(...) adds to the arguments of start(...), which is missing");
+	return false;
 }
 
 /* "...", up to the end of the statement; the first quote is the current token. */
 static bool description_read(struct lexer *lexer, struct arena *arena, struct model_event *event)
 {
-	const char *start = lexer->token.at + 1, *end = start;
-
-	while (end < lexer->end && *end != '"')
-		end++;
-	if (end == lexer->end) {
-		source_error(lexer->source, start - 1, "the '\"' at the end of the description is missing");
+	if (!lexer_take_text(lexer, arena, &event->description)) {
+		if (!arena->failed)
+			source_error(lexer->source, lexer->token.at,
+				     "the '\"' at the end of the description is missing");
 		return false;
 	}
-	event->description = arena_copy(arena, start, end - start);
-	lexer->next = end + 1;
-	lexer_next(lexer);
-	if (event->description && lexer->token.kind == TOKEN_END)
+	if (lexer->token.kind == TOKEN_END)
 		return true;
 	source_error(lexer->source, lexer->token.at, "unexpected %s after the description", lexer_show(lexer));
 	return false;
 }
 
-/* start(...) end(...) both(...) atomic(...), in any order, and perhaps a description. */
+/* start(...) end(...) end +(...) both(...) atomic(...), in any order, and perhaps a description. */
 static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_event *event)
 {
 	static const struct {
@@ -211,6 +249,7 @@ static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_ev
 		      { "both", EVENT_START, EVENT_END },
 		      { "atomic", EVENT_ATOMIC, EVENT_ATOMIC } };
 	size_t known = sizeof(words) / sizeof(*words), i;
+	const char *plus = NULL;
 
 	while (lexer->token.kind == TOKEN_WORD) {
 		const char *at = lexer->token.at;
@@ -218,8 +257,12 @@ static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_ev
 
 		for (i = 0; i < known && !lexer_take_word(lexer, words[i].word); i++)
 			;
+		if (i < known && words[i].last == EVENT_END && words[i].first == EVENT_END &&
+		    lexer_take_mark(lexer, '+'))
+			plus = at;
 		if (i == known || !lexer_is_mark(lexer, '(')) {
-			source_error(lexer->source, at, "expected start(...), end(...), both(...) or atomic(...)");
+			source_error(lexer->source, at,
+				     "expected start(...), end(...), end +(...), both(...) or atomic(...)");
 			return false;
 		}
 		if (!list_read(lexer, arena, &list))
@@ -232,6 +275,8 @@ static bool lists_read(struct lexer *lexer, struct arena *arena, struct model_ev
 			event->lists[type] = list;
 		}
 	}
+	if (plus && !end_add(lexer->source, arena, plus, event))
+		return false;
 	if (lexer_is_mark(lexer, '"'))
 		return description_read(lexer, arena, event);
 	if (lexer->token.kind == TOKEN_END)
@@ -279,6 +324,8 @@ void read_event(struct reader *r, struct statement *s)
 	lexer_start(&lexer, &r->source, s->at, s->end);
 	if (!lists_read(&lexer, arena, &event))
 		return;
+	event.by_prototype = !event.lists[EVENT_START].stated && !event.lists[EVENT_END].stated &&
+			     !event.lists[EVENT_ATOMIC].stated;
 	event.own_name = name;
 	named_add(r, &r->stated, name, r->model->nevents);
 	added = event_add(r);
@@ -335,6 +382,7 @@ void complete_events(struct reader *r)
 
 		model->functions[i].of = known && known->number < model->nevents ? &model->events[known->number] : NULL;
 	}
+	arguments_of_prototypes(r);
 }
 
 const struct model_event *model_event_find(const struct model *model, const char *name)

@@ -38,17 +38,38 @@ static bool number_is_fixed(struct reader *r, uint32_t number)
 	return false;
 }
 
+/* What a model fixes must be what the event has for good, and nobody else. */
+static void check_fixed(struct reader *r, const struct named *fixed, const char *name)
+{
+	const char *owner = numbers_owner(r->numbers, fixed->number);
+	uint32_t number;
+
+	if (numbers_find(r->numbers, name, &number) && number != fixed->number)
+		source_error(&r->source, fixed->at, "%s has the number 0x%x, by the file 'numbers'", name, number);
+	else if (owner && strcmp(owner, name))
+		source_error(&r->source, fixed->at, "%.64s has this number, by the file 'numbers': take another",
+			     owner);
+}
+
 uint32_t event_number(struct reader *r, const char *event)
 {
 	struct named *found = named_find(r->events, event), *fixed;
+	char *name;
 	uint32_t number;
 
 	if (found)
 		return found->number;
 	fixed = named_find(r->fixed, event);
-	while (!fixed && number_is_fixed(r, r->next_number))
-		r->next_number++;
-	number = fixed ? fixed->number : r->next_number++;
+	name = r->numbers ? event_name(r, event, strlen(event)) : NULL;
+	if (fixed) {
+		number = fixed->number;
+		if (name)
+			check_fixed(r, fixed, name);
+	} else if (!name || !numbers_find(r->numbers, name, &number)) {
+		while (number_is_fixed(r, r->next_number) || numbers_owner(r->numbers, r->next_number))
+			r->next_number++;
+		number = r->next_number++;
+	}
 	named_add(r, &r->events, event, number);
 	return number;
 }

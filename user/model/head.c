@@ -108,17 +108,18 @@ struct named *named_find(struct named *names, const char *name)
 	return found;
 }
 
-void named_add(struct reader *r, struct named **names, const char *name, uint32_t number)
+struct named *named_add(struct reader *r, struct named **names, const char *name, uint32_t number)
 {
 	struct named *added = arena_get(&r->parsed->arena, sizeof(*added));
 
 	if (!added)
-		return;
+		return NULL;
 	added->name = name;
 	added->number = number;
 	HASH_ADD_KEYPTR(hh, *names, added->name, strlen(added->name), added);
 	if (!added->hh.tbl)
 		r->failed = true;
+	return added;
 }
 
 static void read_model(struct reader *r, struct statement *s)
@@ -153,6 +154,7 @@ static void read_numbers(struct reader *r, struct statement *s)
 static void read_number(struct reader *r, struct statement *s)
 {
 	char *event = word_read(r, s, "an event, as in 'number BARRIER 9'");
+	struct named *fixed;
 	int64_t number;
 
 	if (!event || !number_read(r, s, 0, UINT32_MAX, &number))
@@ -161,8 +163,8 @@ static void read_number(struct reader *r, struct statement *s)
 		source_error(&r->source, s->start, "a model has at most %d fixed numbers", MODEL_FACTS_MOST);
 	else if (named_find(r->fixed, event))
 		source_error(&r->source, s->start, "the event has a number already");
-	else
-		named_add(r, &r->fixed, event, number);
+	else if ((fixed = named_add(r, &r->fixed, event, number)))
+		fixed->at = s->start;
 }
 
 /* told EVENT N: the number by which programs of this runtime announce it, where that is another one. */

@@ -46,8 +46,9 @@ struct model_event {
 	const char *name;     /* "GASP_C_MALLOC" */
 	const char *own_name; /* "MALLOC" */
 	uint32_t number;
-	bool listed;   /* there is an `event` statement */
-	bool has_told; /* programs announce it by another number: `told` */
+	bool listed;       /* there is an `event` statement */
+	bool by_prototype; /* it has no list: the arguments are those of the first function's prototype */
+	bool has_told;     /* programs announce it by another number: `told` */
 	uint32_t told;
 	struct event_list lists[EVENT_TYPES]; /* by enum event_type */
 	const char *description;              /* one line; NULL: none */

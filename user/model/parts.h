@@ -10,6 +10,8 @@
  *	prototype.c   a C declaration with annotations
  *	expand.c      {a,b,c}: one function of each
  *	event.c       events and their arguments
+ *	event_prototype.c       those of an event that does not say which: its function's prototype has them
+ *	numbers.c     the numbers that events have for good
  *	build.c       how a runtime in the program was built
  *	unseen_statement.c      what cannot be seen
  *	decoder.c     names of data layouts that the language cannot say
@@ -105,6 +107,8 @@ bool lexer_take_mark(struct lexer *lexer, char mark);
 bool lexer_take_number(struct lexer *lexer, const char *what, int64_t least, int64_t most, int64_t *number);
 /* A word, copied; false, said, where there is none. `what` is named in the message. */
 bool lexer_take_name(struct lexer *lexer, struct arena *arena, const char *what, const char **name);
+/* "..." "...", joined as in C; the first quote is the current token. False: the last quote is missing, or no memory. */
+bool lexer_take_text(struct lexer *lexer, struct arena *arena, const char **text);
 /* The current token for a message: 'word', or "the end of the line". */
 const char *lexer_show(const struct lexer *lexer);
 bool is_word_character(char c);
@@ -150,6 +154,8 @@ bool decoder_read(struct lexer *lexer, struct arena *arena, struct decoder_name 
 bool ctype_read(struct lexer *lexer, struct arena *arena, struct ctype *type);
 /* A whole text that is a C scalar type or a pointer; never says anything. */
 bool ctype_from_text(const char *text, size_t length, struct ctype *type);
+/* A type as written, "const char *": blanks joined, one before the stars, none among or behind them. */
+const char *type_text(struct arena *arena, const char *at, const char *end);
 /* u8 s8 ... ptr; false where the word is none. */
 bool width_from_word(const char *word, size_t length, uint8_t *width, enum form *form, uint8_t *size);
 
@@ -192,7 +198,8 @@ struct annotation {
 struct parameter {
 	struct ctype type;
 	const char *name;
-	const char *at; /* in the source, for messages while reading */
+	const char *at;      /* in the source, for messages while reading */
+	const char *written; /* the type's text, an array as a pointer; NULL: an array of arrays has none */
 	struct annotation annotations[ANNOTATIONS_MOST];
 	uint8_t nannotations;
 	bool out, skip;
@@ -309,8 +316,17 @@ struct passed type_passed(const struct parsed_model *parsed, const char *soname,
 /* Bytes of a type; 0 where they are unknown. */
 uint32_t type_size(const struct parsed_model *parsed, const char *soname, struct ctype type, const struct ctype *t);
 
-/* Reads a whole file into a new model. NULL, said, where something is wrong. */
-struct model *model_read(const char *name, const char *text, size_t length);
+/* The numbers that events have for good (numbers.c). 0 or, said, -errno; the caller frees. */
+struct numbers;
+int numbers_read(struct numbers **numbers, const char *name, const char *text, size_t length);
+void numbers_free(struct numbers *numbers);
+/* The event of this full name, and the one that has this number; false and NULL: none. numbers may be NULL: nobody has.
+ */
+bool numbers_find(const struct numbers *numbers, const char *event, uint32_t *number);
+const char *numbers_owner(const struct numbers *numbers, uint32_t number);
+
+/* Reads a whole file into a new model; numbers may be NULL. NULL, said, where something is wrong. */
+struct model *model_read(const char *name, const char *text, size_t length, const struct numbers *numbers);
 void model_free(struct model *model);
 
 /* The name nearest to a word, for "did you mean"; NULL where none is near. names ends with NULL. */

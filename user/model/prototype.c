@@ -147,7 +147,17 @@ static bool function_pointer(struct lexer *lexer, struct arena *arena, struct pa
 	return skip_parentheses(lexer);
 }
 
-static bool arrays(struct lexer *lexer, struct parameter *parameter)
+/* "int" -> "int *" */
+static const char *array_text(struct arena *arena, const char *element)
+{
+	char *text = element ? arena_get(arena, strlen(element) + 3) : NULL;
+
+	if (text)
+		sprintf(text, "%s%s*", element, element[strlen(element) - 1] == '*' ? "" : " ");
+	return text;
+}
+
+static bool arrays(struct lexer *lexer, struct arena *arena, struct parameter *parameter)
 {
 	unsigned count = 0;
 
@@ -164,10 +174,13 @@ static bool arrays(struct lexer *lexer, struct parameter *parameter)
 		count++;
 	}
 	/* An array of arrays is a pointer to something whose size is not kept. */
-	if (count > 1)
+	if (count > 1) {
 		parameter->type = (struct ctype){ .kind = TYPE_VOID, .pointers = 1 };
-	else if (count)
+		parameter->written = NULL;
+	} else if (count) {
 		parameter->type.pointers++;
+		parameter->written = array_text(arena, parameter->written);
+	}
 	return true;
 }
 
@@ -179,10 +192,12 @@ static bool parameter_read(struct lexer *lexer, struct arena *arena, unsigned po
 	parameter->at = lexer->token.at;
 	if (!ctype_read(lexer, arena, &parameter->type))
 		return false;
+	parameter->written = type_text(arena, parameter->at, lexer->token.at);
 	if (lexer_is_mark(lexer, '(')) {
+		parameter->written = "void *";
 		if (!function_pointer(lexer, arena, parameter))
 			return false;
-	} else if (!name_take(lexer, arena, parameter) || !arrays(lexer, parameter)) {
+	} else if (!name_take(lexer, arena, parameter) || !arrays(lexer, arena, parameter)) {
 		return false;
 	}
 	write_piece(w, parameter->at, lexer->token.at);
@@ -286,6 +301,7 @@ static bool result_read(struct source *source, struct arena *arena, const char *
 	}
 	if (!ctype_read(&lexer, arena, &p->result.type))
 		return false;
+	p->result.written = type_text(arena, at, lexer.token.at);
 	if (lexer.token.kind == TOKEN_END)
 		return true;
 	source_error(source, lexer.token.at, "unexpected %s in the type of the result", lexer_show(&lexer));

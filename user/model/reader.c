@@ -109,9 +109,9 @@ void model_free(struct model *model)
 	free(model);
 }
 
-struct model *model_read(const char *name, const char *text, size_t length)
+struct model *model_read(const char *name, const char *text, size_t length, const struct numbers *numbers)
 {
-	struct reader r = { .failed = false };
+	struct reader r = { .numbers = numbers };
 	int error = source_open(&r.source, name, text, length);
 	bool bad = true, starved = error == -ENOMEM;
 

@@ -9,10 +9,13 @@
 
 #include <uthash.h>
 
+#define ARGUMENTS_MOST 20 /* of an event */
+
 /* What is kept while reading, by name. */
 struct named {
 	const char *name;
 	uint32_t number; /* of an event; of a symbol its first function's index */
+	const char *at;  /* in the source: where a number is fixed */
 	UT_hash_handle hh;
 };
 
@@ -25,9 +28,10 @@ struct reader {
 	struct named *stated; /* events with a statement: index in model->events */
 	size_t events_room;   /* of model->events */
 	uint32_t next_number;
-	bool regroup; /* functions of one symbol may stand apart */
-	size_t room;  /* of model->functions */
-	bool failed;  /* out of memory */
+	const struct numbers *numbers; /* that events have for good; NULL: none */
+	bool regroup;                  /* functions of one symbol may stand apart */
+	size_t room;                   /* of model->functions */
+	bool failed;                   /* out of memory */
 };
 
 /* A statement: the text behind its first word. */
@@ -45,7 +49,7 @@ char *keep_word(struct reader *r, const char *text, size_t length);
 /* A word that becomes part of other names and of options. */
 bool is_plain_word(const char *word, bool capitals);
 struct named *named_find(struct named *names, const char *name);
-void named_add(struct reader *r, struct named **names, const char *name, uint32_t number);
+struct named *named_add(struct reader *r, struct named **names, const char *name, uint32_t number);
 
 /* A statement whose first word is `word`, and which is neither a fact nor a function. */
 void read_head(struct reader *r, struct statement *s, const char *word, size_t length);
@@ -53,6 +57,12 @@ void read_head(struct reader *r, struct statement *s, const char *word, size_t l
 void read_function(struct reader *r, struct statement *s, const char *word, size_t length);
 /* event NAME start(...) end(...) "..." */
 void read_event(struct reader *r, struct statement *s);
+/* What a tool gets of a value of this type; argument->type is there already. */
+void argument_set_kind(struct event_argument *argument, const struct ctype *type);
+/* Copies them into the arena. */
+bool arguments_keep(struct arena *arena, const struct event_argument *arguments, size_t count, struct event_list *list);
+/* Afterwards: events whose statement has no list have the arguments of their functions' prototypes. */
+void arguments_of_prototypes(struct reader *r);
 /* Afterwards: every event of the model has its number and stands in model->events. */
 void complete_events(struct reader *r);
 /* build NAME if TEST... */

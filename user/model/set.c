@@ -13,6 +13,7 @@
 #include "util/log.h"
 
 #define MODELS_MOST 1000
+#define NUMBERS "numbers" /* the file of a folder that has its events' numbers */
 
 struct model_set {
 	struct model **models;
@@ -74,35 +75,48 @@ static int add(struct model_set *set, struct model *model)
 	return 0;
 }
 
-int models_add_text(struct model_set *set, const char *name, const char *text, size_t length)
+static int add_text(struct model_set *set, const char *name, const char *text, size_t length,
+		    const struct numbers *numbers)
 {
-	struct model *model = model_read(name, text, length);
+	struct model *model = model_read(name, text, length, numbers);
 
 	return model ? add(set, model) : -EINVAL;
 }
 
-static int add_file_at(struct model_set *set, int folder, const char *file, const char *name)
+int models_add_text(struct model_set *set, const char *name, const char *text, size_t length)
+{
+	return add_text(set, name, text, length, NULL);
+}
+
+/* The text of a file; NULL, said, with *error. */
+static char *read_text_at(int folder, const char *file, const char *name, size_t *size, int *error)
+{
+	char *text = read_file_at(folder, file, MODEL_FILE_MOST, size);
+
+	*error = text ? 0 : errno ? -errno : -EIO;
+	if (*error == -EFBIG)
+		log_error("%s: a model file has at most 1 MiB: split it", log_safe(name));
+	else if (*error)
+		log_error("%s: %s: cannot read this model file", log_safe(name), strerror(-*error));
+	return text;
+}
+
+static int add_file_at(struct model_set *set, int folder, const char *file, const char *name,
+		       const struct numbers *numbers)
 {
 	size_t size;
-	char *text = read_file_at(folder, file, MODEL_FILE_MOST, &size);
 	int error;
+	char *text = read_text_at(folder, file, name, &size, &error);
 
-	if (!text) {
-		error = errno ? -errno : -EIO;
-		if (error == -EFBIG)
-			log_error("%s: a model file has at most 1 MiB: split it", log_safe(name));
-		else
-			log_error("%s: %s: cannot read this model file", log_safe(name), strerror(-error));
-		return error;
-	}
-	error = models_add_text(set, name, text, size);
+	if (!error)
+		error = add_text(set, name, text, size, numbers);
 	free(text);
 	return error;
 }
 
 int models_add_file(struct model_set *set, const char *path)
 {
-	return add_file_at(set, AT_FDCWD, path, path);
+	return add_file_at(set, AT_FDCWD, path, path, NULL);
 }
 
 static int is_model(const struct dirent *entry)
@@ -117,14 +131,34 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int add_entry(struct model_set *set, int folder, const char *dir, const char *entry)
+static int add_entry(struct model_set *set, int folder, const char *dir, const char *entry,
+		     const struct numbers *numbers)
 {
 	char *name;
 	int error;
 
 	if (asprintf(&name, "%s/%s", dir, entry) < 0)
 		return -ENOMEM;
-	error = add_file_at(set, folder, entry, name);
+	error = add_file_at(set, folder, entry, name, numbers);
+	free(name);
+	return error;
+}
+
+/* The numbers of the folder's events; it need not have any. */
+static int read_numbers(struct numbers **numbers, int folder, const char *dir)
+{
+	char *name, *text = NULL;
+	size_t size;
+	int error = 0;
+
+	if (faccessat(folder, NUMBERS, F_OK, 0) && errno == ENOENT)
+		return 0;
+	if (asprintf(&name, "%s/%s", dir, NUMBERS) < 0)
+		return -ENOMEM;
+	text = read_text_at(folder, NUMBERS, name, &size, &error);
+	if (!error)
+		error = numbers_read(numbers, name, text, size);
+	free(text);
 	free(name);
 	return error;
 }
@@ -133,6 +167,7 @@ static int add_entry(struct model_set *set, int folder, const char *dir, const c
 static int add_folder(struct model_set *set, const char *dir)
 {
 	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), count, error = 0;
+	struct numbers *numbers = NULL;
 	struct dirent **entries;
 
 	if (folder < 0) {
@@ -141,11 +176,12 @@ static int add_folder(struct model_set *set, const char *dir)
 			  strerror(-error));
 		return error;
 	}
+	error = read_numbers(&numbers, folder, dir);
 	count = scandirat(folder, ".", &entries, is_model, by_name);
 	if (count < 0)
 		error = -errno;
 	for (int i = 0; i < count; i++) {
-		int bad = add_entry(set, folder, dir, entries[i]->d_name);
+		int bad = add_entry(set, folder, dir, entries[i]->d_name, numbers);
 
 		error = error ? error : bad;
 		free(entries[i]);
@@ -156,6 +192,7 @@ static int add_folder(struct model_set *set, const char *dir)
 		log_error("%s: no *.model file here: set GASPBPF_MODELS to the folder of models", log_safe(dir));
 		error = -ENOENT;
 	}
+	numbers_free(numbers);
 	close(folder);
 	return error;
 }

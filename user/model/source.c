@@ -62,22 +62,61 @@ void arena_free(struct arena *arena)
 	}
 }
 
-/* Comments, and a backslash at the end of a line with the newline, become blanks; every place stays where it was. */
+/* Does a backslash at `at` end its line? *end is behind the newline, or at the end of the text. */
+static bool ends_line(const char *text, size_t length, size_t at, size_t *end)
+{
+	for (at++; at < length && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r'); at++)
+		;
+	*end = at + (at < length);
+	return at == length || text[at] == '\n';
+}
+
+/*
+ * Is what follows a newline the rest of the statement before it? An indented line is where a parenthesis or brace is
+ * still open, so that one that was forgotten costs no more than its own statement; and where it begins with a mark,
+ * such as '"', '@' or '->', which no statement does.
+ */
+static bool goes_on(const char *text, size_t length, size_t next, bool open)
+{
+	size_t at = next;
+
+	while (at < length && (text[at] == ' ' || text[at] == '\t'))
+		at++;
+	if (at == next || at == length)
+		return false;
+	return open || (ispunct((unsigned char)text[at]) && text[at] != '#' && !is_word_character(text[at]));
+}
+
+/*
+ * Blanks in place of comments, and of newlines where a statement goes on, with the backslash that says so. Every place
+ * stays where it was.
+ */
 static void blank_out(char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '#') {
-			while (i < length && text[i] != '\n')
-				text[i++] = ' ';
-		} else if (text[i] == '\\') {
-			size_t end = i + 1;
+	unsigned open = 0;
+	bool quoted = false, comment = false;
+	size_t end;
 
-			while (end < length && (text[end] == ' ' || text[end] == '\t' || text[end] == '\r'))
-				end++;
-			if (end == length || text[end] == '\n')
-				memset(text + i, ' ', end - i + (end < length));
-		} else if (text[i] == '\t' || text[i] == '\r') {
+	for (size_t i = 0; i < length; i++) {
+		char c = text[i];
+
+		comment = (comment || c == '#') && c != '\n';
+		if (c == '\n') {
+			if (!quoted && goes_on(text, length, i + 1, open))
+				text[i] = ' ';
+			else
+				open = quoted = false;
+		} else if (comment || c == '\t' || c == '\r') {
 			text[i] = ' ';
+		} else if (c == '\\' && ends_line(text, length, i, &end)) {
+			memset(text + i, ' ', end - i);
+			i = end - 1;
+		} else if (c == '"') {
+			quoted = !quoted;
+		} else if (!quoted && (c == '(' || c == '{')) {
+			open++;
+		} else if (!quoted && open && (c == ')' || c == '}')) {
+			open--;
 		}
 	}
 }
@@ -280,6 +319,23 @@ bool lexer_take_name(struct lexer *lexer, struct arena *arena, const char *what,
 	*name = arena_copy(arena, lexer->token.at, lexer->token.length);
 	lexer_next(lexer);
 	return *name;
+}
+
+bool lexer_take_text(struct lexer *lexer, struct arena *arena, const char **text)
+{
+	char *joined = arena_get(arena, lexer->end - lexer->token.at + 1), *out = joined;
+
+	while (lexer_is_mark(lexer, '"')) {
+		const char *start = lexer->next, *end = memchr(start, '"', lexer->end - start);
+
+		if (!joined || !end)
+			return false;
+		out = mempcpy(out, start, end - start);
+		lexer->next = end + 1;
+		lexer_next(lexer);
+	}
+	*text = joined;
+	return joined;
 }
 
 const char *lexer_show(const struct lexer *lexer)

@@ -37,21 +37,20 @@ static bool unseen_add(struct reader *r, const char *event, const char *why)
 void read_unseen(struct reader *r, struct statement *s)
 {
 	const char *quote = memchr(s->at, '"', s->end - s->at);
-	const char *end = quote ? memchr(quote + 1, '"', s->end - quote - 1) : NULL;
 	struct statement events = { .at = s->at, .end = quote ? quote : s->end };
-	const char *word;
+	const char *word, *why = NULL;
 	size_t length, count = 0;
-	char *why;
+	struct lexer lexer;
 
-	if (!end || end == quote + 1 || skip_blanks(end + 1, s->end) != s->end) {
+	lexer_start(&lexer, &r->source, events.end, s->end);
+	if (!quote || !lexer_take_text(&lexer, &r->parsed->arena, &why) || !*why || lexer.token.kind != TOKEN_END) {
 		source_error(&r->source, s->start, "expected 'unseen EVENT... \"why it cannot be seen\"'");
 		return;
 	}
-	why = arena_copy(&r->parsed->arena, quote + 1, end - quote - 1);
 	for (; next_word(&events, &word, &length); count++) {
 		char *event = keep_word(r, word, length);
 
-		if (!why || !event)
+		if (!event)
 			return;
 		if (length > 255 || !is_plain_word(event, true)) {
 			source_error(&r->source, word, "an event has capitals, digits and '_'");
