@@ -19,7 +19,7 @@ static unsigned bits_of_word(unsigned low, unsigned count)
 }
 
 /* The value as a number that the kernel could read, too, where value_number() says so. */
-static inline struct gb_number number_of(const struct value *v)
+static GB_INLINE struct gb_number number_of(const struct value *v)
 {
 	unsigned shift = 8 * gb_bytes_above(v->width), bits = bits_of_word(v->bits_low, v->bits_count),
 		 valid = bits_of_word(v->valid_low, v->valid_count);
@@ -73,7 +73,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 				bool returned)
 {
 	const struct gb_sent sent = { words, nwords, unread, returned };
-	const struct gb_number n = number_of(v);
+	struct gb_number n;
 	struct value_reading r = { .known = false };
 	uint64_t word = 0, high = 0;
 
@@ -85,6 +85,7 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 		r.raw = (uint64_t)v->number;
 		return r;
 	}
+	n = number_of(v);
 	if (!gb_number_word(&n, &sent, &word) || (v->has_high && !gb_word_sent(&sent, v->high_slot, &high)))
 		return r;
 	word = gb_word_extend(word, v->width);
