@@ -95,7 +95,7 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h
 
 $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
 unit: $(UNITS) $(BUILD)/tests/compose
 
@@ -114,6 +114,12 @@ wraps = $(addprefix -Wl$(comma)--wrap=,$(1))
 $(BUILD)/unit/live_test: LDFLAGS += $(call wraps,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads clock_monotonic)
 $(BUILD)/unit/top_test: LDFLAGS += $(call wraps,live_threads live_thread live_process live_interval live_now)
 $(BUILD)/unit/tally_test: LDFLAGS += $(call wraps,kernel_read_sums kernel_forget_sum kernel_sums_forgotten kernel_changes site_price)
+
+# one that compares what the kernel makes of words with what user space does
+$(BUILD)/unit/words_test: $(BUILD)/unit/bpf/words.skel.h
+$(BUILD)/unit/bpf/%.bpf.o: tests/unit/bpf/%.bpf.c tests/unit/bpf/%.h $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPFFLAGS) -Itests/unit/bpf -c -o $@ $<
 
 # what several unit tests need
 $(BUILD)/unit/libshared.a: $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,$(wildcard tests/unit/shared/*.c))

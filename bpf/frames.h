@@ -50,7 +50,7 @@ struct frame {
 };
 
 /* A piece of the target's memory, as it was read last (values.h). */
-struct window {
+struct gb_memory {
 	__u64 start; /* its address; 0: nothing has been read */
 	__u64 words[8];
 };
@@ -90,7 +90,7 @@ struct thread_state {
 	__u64 alone_sp; /* of a call whose return was left alone, and that may be in progress: the outermost one; 0:
 			   none */
 	struct cpu_time began; /* at its first call */
-	struct window window;
+	struct gb_memory window;
 	struct frame frames[GB_DEPTH + 1]; /* the last one is for calls too deep to follow */
 };
 

@@ -30,59 +30,6 @@ struct {
 	__type(value, struct gb_amounts);
 } amounts SEC(".maps");
 
-/* The word in this slot as a number; false: it was not sent, or could not be read. */
-static __always_inline bool word_of(const struct frame *f, __u32 slot, __u64 *word)
-{
-	if (slot >= GB_SLOTS || slot >= f->span.values || f->span.unread >> slot & 1)
-		return false;
-	barrier_var(slot);
-	if (slot >= GB_SLOTS)
-		return false;
-	*word = f->span.value[slot];
-	return true;
-}
-
-static __always_inline __u64 cut_word(__u64 word, __u32 left, __u32 right, bool is_signed)
-{
-	word <<= left & 63;
-	return is_signed ? (__u64)((__s64)word >> (right & 63)) : word >> (right & 63);
-}
-
-/* May the number be read? The same conditions, in the same order, as user/meaning/value.c has. */
-static __always_inline bool is_readable(const struct frame *f, const struct gb_number *n, __u64 word)
-{
-	__u64 other = 0;
-
-	if (n->flags & GB_NUMBER_NULL && (!word_of(f, n->null_slot, &other) || other << (n->null_left & 63) == n->null))
-		return false;
-	if (n->flags & GB_NUMBER_LEAST &&
-	    (!word_of(f, n->least_slot, &other) ||
-	     (__s64)cut_word(other, n->least_left, n->least_left, n->least_signed) < (__s64)n->least))
-		return false;
-	return !(n->flags & GB_NUMBER_VALID) || cut_word(word, n->valid_left, n->valid_right, false) == n->valid_equals;
-}
-
-/* 1: known, 0: unknown, -1: unknown, and what comes after it must not be asked. */
-static __always_inline int read_number(const struct frame *f, const struct gb_number *n, __u64 *number)
-{
-	__u64 word = 0;
-
-	if (!f || !n || !number)
-		return 0;
-	if (n->flags & GB_NUMBER_UNKNOWN)
-		return -1;
-	if (n->flags & GB_NUMBER_CONSTANT) {
-		*number = n->add;
-		return 1;
-	}
-	if (n->flags & GB_NUMBER_RETURN && f->span.reason != GB_END_RETURN)
-		return 0;
-	if (!word_of(f, n->slot, &word) || !is_readable(f, n, word))
-		return 0;
-	*number = cut_word(word, n->left, n->right, n->flags & GB_NUMBER_SIGNED) + n->add;
-	return !(n->flags & GB_NUMBER_NONE && *number == n->none);
-}
-
 #define NONE_KNOWN (-1)
 #define NOT_FOR_US (-2)
 
@@ -94,13 +41,15 @@ __noinline int first_known(const struct frame *f, const struct gb_amounts *a, __
 	if (!f || !a || !number)
 		return NONE_KNOWN;
 	for (int i = 0; i < GB_NUMBERS && at < end; i++, at++) {
+		struct gb_sent sent = { f->span.value, f->span.values, f->span.unread,
+					f->span.reason == GB_END_RETURN };
 		__u32 place = at;
 		int known;
 
 		barrier_var(place); /* index with the register that was checked */
 		if (place >= GB_NUMBERS)
 			break;
-		known = read_number(f, &a->number[place], number);
+		known = gb_number_read(&a->number[place], &sent, number);
 		if (known)
 			return known > 0 ? (int)place : NOT_FOR_US;
 	}

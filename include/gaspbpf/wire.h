@@ -15,24 +15,9 @@
 #define GASPBPF_WIRE_H
 
 #include "gaspbpf/arch.h"
+#include "gaspbpf/types.h"
+#include "gaspbpf/words.h"
 
-#ifndef __VMLINUX_H__
-#include <stdint.h>
-typedef uint8_t gb_u8;
-typedef uint16_t gb_u16;
-typedef uint32_t gb_u32;
-typedef uint64_t gb_u64;
-typedef int32_t gb_s32;
-#else
-typedef __u8 gb_u8;
-typedef __u16 gb_u16;
-typedef __u32 gb_u32;
-typedef __u64 gb_u64;
-typedef __s32 gb_s32;
-#endif
-
-#define GB_SLOTS 20 /* words that one call can carry */
-#define GB_OPS 32   /* steps of one capture program; a power of two */
 /*
  * Calls in progress that are followed on a thread. One less than the kernel's own limit of nested return probes: a
  * thread that reaches that one, and leaves the calls by longjmp, gets no return probe any more, since the kernel
@@ -55,60 +40,9 @@ struct gb_near {
 
 #define GB_NEAR 2 /* an access copies between two parts at most */
 
-/* How one word gets into its slot. */
-enum gb_op_kind {
-	GB_OP_STACK = 1, /* word at [sp + offset]: an argument that the ABI passes on the stack */
-	GB_OP_COPY,      /* slot = slot[source] */
-	GB_OP_LOAD,      /* slot = what is at slot[source] + offset in the target's memory */
-	GB_OP_RESULT,    /* slot = the returned integer or pointer; at return only */
-	GB_OP_RESULT2,   /* slot = the second word of the result; at return only */
-	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
-	GB_OP_TEXT,  /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer
-		      */
-	GB_OP_TEXTS, /* slot[source] is the number of an event: what struct gb_texts has of it */
-	GB_OP_STACK_WORDS, /* `source` slots from this one = as many words at [sp + offset], as they are; see
-			      GB_STACK_WORDS */
-};
-
-/* Decoders of a data layout that must be read while the call is in progress. */
-enum gb_decoder {
-	GB_DECODE_GFC_BYTES = 1, /* gfortran array descriptor: bytes of payload */
-};
-
-/* Of GB_OP_STACK_WORDS: at most so many; and its slot is so far from the last one. */
-#define GB_STACK_WORDS 8
-#define GB_TEXT_WORDS 8 /* of GB_OP_TEXT */
-
-/*
- * What user space knows of an event that programs announce, by process and number: how many slots its values take, and
- * which of these are pointers to texts. The texts follow in slots from that of GB_OP_TEXTS on, GB_TEXTS_WORDS each, cut
- * where they are longer.
- */
-#define GB_TEXTS 2
-#define GB_TEXTS_WORDS 4
-#define GB_NO_TEXT 255
-
-struct gb_event_place {
-	gb_u32 pid;
-	gb_u32 id;
-};
-
-struct gb_texts {
-	gb_u8 slots;
-	gb_u8 text[GB_TEXTS]; /* slots; GB_NO_TEXT: none */
-	gb_u8 raw;            /* bit i: not text[i], but 16 bytes that it points to */
-};
-
-/* Width of the word in the target's memory or register; narrower ones are extended to 64 bits. */
-enum gb_width { GB_U8 = 1, GB_S8, GB_U16, GB_S16, GB_U32, GB_S32, GB_U64 };
-
-struct gb_op {
-	gb_u8 kind;   /* enum gb_op_kind */
-	gb_u8 slot;   /* where the word goes */
-	gb_u8 source; /* the slot it starts from */
-	gb_u8 width;  /* enum gb_width */
-	gb_s32 offset;
-};
+#include "gaspbpf/arch.h"
+#include "gaspbpf/types.h"
+#include "gaspbpf/words.h"
 
 /*
  * The capture program of one probe. At the call, slots 0..5 receive the six
@@ -250,35 +184,6 @@ struct gb_sum {
 	gb_u64 bytes;
 	gb_u64 size[GB_SIZES];
 };
-
-/* A number among the words of a call, as user/meaning/value.h reads it. */
-struct gb_number {
-	gb_u8 slot;
-	gb_u8 left,
-		right;   /* the word is shifted so far to the left and then to the right: what remains is the number */
-	gb_u8 flags;     /* GB_NUMBER_* */
-	gb_u8 null_slot; /* GB_NUMBER_NULL: where the word there, shifted to the left by null_left, is `null`, there is
-			    nothing to read */
-	gb_u8 null_left;
-	gb_u8 least_slot; /* GB_NUMBER_LEAST: known only where the word there, shifted by least_left both ways, is at
-			     least `least` */
-	gb_u8 least_left, least_signed;
-	gb_u8 valid_left, valid_right; /* GB_NUMBER_VALID: known only where the word, shifted so, is valid_equals */
-	gb_u8 zero;
-	gb_u32 element; /* bytes that one of what it counts has; 0: not said */
-	gb_u64 null, least, valid_equals;
-	gb_u64 none; /* GB_NUMBER_NONE: this number means "not given" */
-	gb_u64 add;  /* to the number; GB_NUMBER_CONSTANT: it is the number */
-};
-
-#define GB_NUMBER_SIGNED 1
-#define GB_NUMBER_RETURN 2 /* known only of a call that has returned */
-#define GB_NUMBER_CONSTANT 4
-#define GB_NUMBER_NULL 8
-#define GB_NUMBER_NONE 16
-#define GB_NUMBER_LEAST 32
-#define GB_NUMBER_VALID 64
-#define GB_NUMBER_UNKNOWN 128 /* only user space could tell: what would be asked after it is not, either */
 
 /*
  * How many bytes a call moves, by its words: user/meaning/payload.c. For each side the first known number of [bytes,

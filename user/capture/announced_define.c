@@ -99,10 +99,7 @@ static int add_arguments(struct def_probe *def, const struct items *items, enum 
 			.kind = item->argument,
 			.name = strdup(item->name),
 			.type = strdup(item->type),
-			.size = item->width == GB_U8 || item->width == GB_S8     ? 1
-				: item->width == GB_U16 || item->width == GB_S16 ? 2
-				: item->width == GB_U32 || item->width == GB_S32 ? 4
-										 : 8,
+			.size = gb_bytes_of(item->width),
 			.from = calloc(1, sizeof(*a->from)),
 			.nfrom = 1,
 		};
@@ -374,11 +371,6 @@ static const struct model_event *runtime_event(const struct capture_session *s, 
 /* The values that follow at START, or at END, by the model's list. */
 static void items_of_list(struct items *items, const struct event_list *list)
 {
-	static const uint8_t widths[2][9] = {
-		{ [1] = GB_U8, [2] = GB_U16, [4] = GB_U32, [8] = GB_U64 },
-		{ [1] = GB_S8, [2] = GB_S16, [4] = GB_S32, [8] = GB_U64 },
-	};
-
 	*items = (struct items){ .count = 0 };
 	for (size_t i = 0; i < list->count && items->count < ITEMS_MOST; i++) {
 		const struct event_argument *a = &list->arguments[i];
@@ -388,9 +380,7 @@ static void items_of_list(struct items *items, const struct event_list *list)
 		snprintf(item->name, sizeof(item->name), "%s", a->name);
 		if (a->kind == ARGUMENT_INT || a->kind == ARGUMENT_UINT) {
 			item->form = a->kind == ARGUMENT_INT ? FORM_INT : FORM_UINT;
-			item->width = a->size <= 8 ? widths[a->kind == ARGUMENT_INT][a->size] : GB_U64;
-			if (!item->width)
-				item->width = GB_U64;
+			item->width = gb_width_of(a->size, a->kind == ARGUMENT_INT);
 		} else if (a->kind == ARGUMENT_TEXT) {
 			item->kind = ITEM_TEXT;
 			item->form = FORM_TEXT;

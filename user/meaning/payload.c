@@ -169,63 +169,6 @@ struct payload value_payload(enum role role, const struct value *values, size_t 
 
 /* --- for the kernel ---------------------------------------------------- */
 
-static unsigned width_shift(uint8_t width)
-{
-	static const uint8_t shifts[] = {
-		[GB_U8] = 56, [GB_S8] = 56, [GB_U16] = 48, [GB_S16] = 48, [GB_U32] = 32, [GB_S32] = 32, [GB_U64] = 0,
-	};
-
-	return width < sizeof(shifts) ? shifts[width] : 0;
-}
-
-static bool width_is_signed(uint8_t width)
-{
-	return width == GB_S8 || width == GB_S16 || width == GB_S32;
-}
-
-/* Are these bits of the word, and no others of what it is extended with? */
-static bool bits_inside(const struct value *v, unsigned low, unsigned count)
-{
-	return low + count <= 64 - width_shift(v->width);
-}
-
-static struct gb_number kernel_number(const struct value *v)
-{
-	unsigned shift = width_shift(v->width);
-	struct gb_number n = {
-		.slot = v->unobservable ? SLOT_NOWHERE : v->slot,
-		.left = shift,
-		.right = shift,
-		.element = v->element,
-		.add = v->number,
-		.flags = (v->at_return ? GB_NUMBER_RETURN : 0) | (v->constant ? GB_NUMBER_CONSTANT : 0) |
-			 (v->has_none ? GB_NUMBER_NONE : 0) | (v->has_null ? GB_NUMBER_NULL : 0) |
-			 (v->has_least ? GB_NUMBER_LEAST : 0) | (v->valid_count ? GB_NUMBER_VALID : 0),
-		.none = v->none,
-		.null_slot = v->null_slot,
-		.null_left = v->null_slot == v->slot ? shift : 0,
-		.least_slot = v->least_slot,
-		.least_left = width_shift(v->least_width),
-		.least_signed = width_is_signed(v->least_width),
-		.least = v->least,
-		.valid_left = 64 - v->valid_low - v->valid_count,
-		.valid_right = 64 - v->valid_count,
-		.valid_equals = v->valid_equals,
-	};
-
-	n.null = (uint64_t)v->null << n.null_left;
-	if (v->bits_count) {
-		n.left = 64 - v->bits_low - v->bits_count;
-		n.right = 64 - v->bits_count;
-	} else if (width_is_signed(v->width)) {
-		n.flags |= GB_NUMBER_SIGNED;
-	}
-	if (v->form == FORM_TEXT || v->decoder || v->has_high || !bits_inside(v, v->bits_low, v->bits_count) ||
-	    !bits_inside(v, v->valid_low, v->valid_count))
-		n.flags = GB_NUMBER_UNKNOWN;
-	return n;
-}
-
 /* One side's numbers, behind those that are there. False: there is no room for them. */
 static bool add_side(struct gb_amounts *a, const struct payload_plan *plan, enum side side, unsigned *used)
 {
@@ -238,7 +181,7 @@ static bool add_side(struct gb_amounts *a, const struct payload_plan *plan, enum
 	a->side[a->sides].sizes = *used + s->sizes - s->bytes;
 	a->side[a->sides].end = *used + s->end - s->bytes;
 	for (uint32_t i = s->bytes; i < s->end; i++)
-		a->number[(*used)++] = kernel_number(plan->values[i].value);
+		a->number[(*used)++] = value_number(plan->values[i].value);
 	a->sides++;
 	return true;
 }

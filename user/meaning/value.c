@@ -12,59 +12,70 @@
 #define NAME_MOST 8192 /* bytes of a name in a recording */
 #define FIELDS_MOST 32768
 
-int64_t word_extend(uint64_t word, uint8_t width)
+/* How many of these bits a word has. */
+static unsigned bits_of_word(unsigned low, unsigned count)
 {
-	switch (width) {
-	case GB_U8:
-		return (uint8_t)word;
-	case GB_S8:
-		return (int8_t)word;
-	case GB_U16:
-		return (uint16_t)word;
-	case GB_S16:
-		return (int16_t)word;
-	case GB_U32:
-		return (uint32_t)word;
-	case GB_S32:
-		return (int32_t)word;
-	default:
-		return (int64_t)word;
-	}
+	return count < 64 - low ? count : 64 - low;
 }
 
-static uint64_t bits(uint64_t word, unsigned low, unsigned count)
+/* The value as a number that the kernel could read, too, where value_number() says so. */
+static GB_INLINE struct gb_number number_of(const struct value *v)
 {
-	word >>= low & 63;
-	return count < 64 ? word & ((UINT64_C(1) << count) - 1) : word;
+	unsigned shift = 8 * gb_bytes_above(v->width), bits = bits_of_word(v->bits_low, v->bits_count),
+		 valid = bits_of_word(v->valid_low, v->valid_count);
+	/* `null` has 64 bits: of a handle that is narrower, and extended another way, it is none. */
+	bool whole = v->null_slot != v->slot,
+	     has_null = v->has_null && (whole || (int64_t)gb_word_extend(v->null, v->width) == v->null);
+
+	return (struct gb_number){
+		.slot = v->slot,
+		.left = bits ? 64 - v->bits_low - bits : shift,
+		.right = bits ? 64 - bits : shift,
+		.flags = (!bits && gb_is_signed(v->width) ? GB_NUMBER_SIGNED : 0) |
+			 (v->at_return ? GB_NUMBER_RETURN : 0) | (v->constant ? GB_NUMBER_CONSTANT : 0) |
+			 (v->has_none ? GB_NUMBER_NONE : 0) | (has_null ? GB_NUMBER_NULL : 0) |
+			 (v->has_least ? GB_NUMBER_LEAST : 0) | (v->valid_count ? GB_NUMBER_VALID : 0),
+		.null_slot = v->null_slot,
+		.null_left = whole ? 0 : shift,
+		.least_slot = v->least_slot,
+		.least_left = 8 * gb_bytes_above(v->least_width),
+		.least_signed = gb_is_signed(v->least_width),
+		.valid_left = 64 - v->valid_low - valid,
+		.valid_right = 64 - valid,
+		.element = v->element,
+		.null = (uint64_t)v->null << (whole ? 0 : shift),
+		.least = v->least,
+		.valid_equals = v->valid_equals,
+		.none = v->none,
+		.add = v->number,
+	};
 }
 
-/* Is there such a word, and was it read? */
-static bool is_sent(unsigned slot, unsigned nwords, uint32_t unread)
+/* Are all these bits the word's own? */
+static bool bits_inside(const struct value *v, unsigned low, unsigned count)
 {
-	return slot < nwords && slot < GB_SLOTS && !(unread >> slot & 1);
+	return !count || low + count <= 8 * gb_bytes_of(v->width);
 }
 
-static bool is_null(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
+struct gb_number value_number(const struct value *v)
 {
-	if (!v->has_null)
-		return false;
-	if (!is_sent(v->null_slot, nwords, unread))
-		return true;
-	return word_extend(words[v->null_slot], v->null_slot == v->slot ? v->width : GB_U64) == v->null;
-}
+	struct gb_number n = number_of(v);
 
-/* Is there anything, as the word says on which it depends? */
-static bool is_there(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread)
-{
-	return !v->has_least || (is_sent(v->least_slot, nwords, unread) &&
-				 word_extend(words[v->least_slot], v->least_width) >= v->least);
+	if (v->unobservable)
+		n = (struct gb_number){ .slot = SLOT_NOWHERE, .element = v->element };
+	else if (v->form == FORM_TEXT || v->decoder || v->has_high || !bits_inside(v, v->bits_low, v->bits_count) ||
+		 !bits_inside(v, v->valid_low, v->valid_count))
+		n.flags = GB_NUMBER_UNKNOWN;
+	return n;
 }
 
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
 				bool returned)
 {
+	const struct gb_sent sent = { words, nwords, unread, returned };
+	struct gb_number n;
 	struct value_reading r = { .known = false };
-	uint64_t word;
+	uint64_t word = 0, high = 0;
 
 	if (v->unobservable || (v->at_return && !returned))
 		return r;
@@ -74,22 +85,16 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 		r.raw = (uint64_t)v->number;
 		return r;
 	}
-	if (!is_sent(v->slot, nwords, unread) || is_null(v, words, nwords, unread) ||
-	    !is_there(v, words, nwords, unread))
+	n = number_of(v);
+	if (!gb_number_word(&n, &sent, &word) || (v->has_high && !gb_word_sent(&sent, v->high_slot, &high)))
 		return r;
-	if (v->has_high && !is_sent(v->high_slot, nwords, unread))
+	word = gb_word_extend(word, v->width);
+	if (!gb_number_valid(&n, word))
 		return r;
-	r.number = word_extend(words[v->slot], v->width);
-	word = (uint64_t)r.number;
-	if (v->valid_count && bits(word, v->valid_low, v->valid_count) != v->valid_equals)
-		return (struct value_reading){ .known = false };
 	r.known = true;
 	r.raw = word;
-	if (v->bits_count)
-		r.number = (int64_t)bits(word, v->bits_low, v->bits_count);
-	r.number = (int64_t)((uint64_t)r.number + (uint64_t)v->number);
-	if (v->has_high)
-		r.high = words[v->high_slot];
+	r.number = (int64_t)gb_number_cut(&n, word);
+	r.high = high;
 	r.has_high = v->has_high;
 	if (v->decoder)
 		value_decode_shared(v, &r);
@@ -99,10 +104,12 @@ struct value_reading value_read(const struct value *v, const uint64_t *words, un
 
 const char *value_text(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread, bool returned)
 {
+	const struct gb_sent sent = { words, nwords, unread, returned };
+	uint64_t first;
 	const char *text;
 
 	if (v->form != FORM_TEXT || v->unobservable || (v->at_return && !returned) ||
-	    !is_sent(v->slot, nwords, unread) || v->element > nwords || v->slot + v->element > nwords)
+	    !gb_word_sent(&sent, v->slot, &first) || v->element > nwords || v->slot + v->element > nwords)
 		return NULL;
 	text = (const char *)&words[v->slot];
 	return memchr(text, '\0', v->element * sizeof(*words)) ? text : NULL;
@@ -110,25 +117,21 @@ const char *value_text(const struct value *v, const uint64_t *words, unsigned nw
 
 void value_prepare(struct prepared_value *p, const struct value *v)
 {
-	static const uint8_t shifts[] = {
-		[GB_U8] = 56, [GB_S8] = 56, [GB_U16] = 48, [GB_S16] = 48, [GB_U32] = 32, [GB_S32] = 32, [GB_U64] = 0,
-	};
-
 	*p = (struct prepared_value){
 		.value = v,
 		.element = v->element,
 		.slot = v->slot,
 		.null_slot = SLOT_NOWHERE,
 		.at_return = v->at_return,
-		.shift = v->width < sizeof(shifts) ? shifts[v->width] : 0,
-		.is_signed = v->width == GB_S8 || v->width == GB_S16 || v->width == GB_S32,
+		.shift = 8 * gb_bytes_above(v->width),
+		.is_signed = gb_is_signed(v->width),
 	};
 	if (v->has_null) {
 		p->null_slot = v->null_slot;
 		p->null = v->null;
 		p->null_whole = v->null_slot != v->slot;
 	}
-	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant &&
+	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant && !v->has_high &&
 		   !v->valid_count && !v->bits_count && !v->number && !v->decoder && !v->has_none && !v->has_least;
 }
 

@@ -29,9 +29,6 @@ static inline bool value_is_shown(const struct value *v)
 	return v->name && *v->name;
 }
 
-/* The low bytes of a word as a number of this width (enum gb_width). */
-int64_t word_extend(uint64_t word, uint8_t width);
-
 /* One fetched value, decoded. */
 struct value_reading {
 	bool known;                      /* false: unread, invalid by its layout, null, or not returned */
@@ -47,6 +44,9 @@ struct value_reading {
 /* Reads value `v` of a span with these words. `returned`: the span ended by return. */
 struct value_reading value_read(const struct value *v, const uint64_t *words, unsigned nwords, uint32_t unread,
 				bool returned);
+
+/* The value as the kernel reads numbers: GB_NUMBER_UNKNOWN where only value_read() can. */
+struct gb_number value_number(const struct value *v);
 
 /* Is it read by a decoder of pointers-to-shared? */
 bool value_is_shared(const struct value *v);
@@ -89,8 +89,7 @@ void value_prepare(struct prepared_value *prepared, const struct value *v);
 /* As prepared: the word's own bits, extended to 64. */
 static inline int64_t prepared_extend(const struct prepared_value *v, uint64_t word)
 {
-	word <<= v->shift;
-	return v->is_signed ? (int64_t)word >> v->shift : (int64_t)(word >> v->shift);
+	return (int64_t)gb_word_cut(word, v->shift, v->shift, v->is_signed);
 }
 
 /* Is there such a word, and was it read? */

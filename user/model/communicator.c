@@ -53,14 +53,6 @@ bool model_has_members(const struct model *model, const char *soname)
 	return type_with_members(model->parsed, soname);
 }
 
-static size_t width_bytes(uint8_t width)
-{
-	return width == GB_U8 || width == GB_S8     ? 1
-	       : width == GB_U16 || width == GB_S16 ? 2
-	       : width == GB_U32 || width == GB_S32 ? 4
-						    : 8;
-}
-
 /* The bits that a path ends with; false: they do not hold here. */
 static bool bits_of(const struct path *path, uint64_t word, int64_t *value)
 {
@@ -88,11 +80,11 @@ static bool follow(const struct view *view, const char *field, uint64_t start, i
 	for (unsigned i = 0; i < fact->path.nsteps; i++) {
 		const struct step *step = &fact->path.steps[i];
 		uint64_t word = 0;
-		struct memory_piece piece = { (uint64_t)*value + step->offset, &word, width_bytes(step->width) };
+		struct memory_piece piece = { (uint64_t)*value + step->offset, &word, gb_bytes_of(step->width) };
 
 		if (!view->memory->read(view->memory->context, &piece, 1))
 			return false;
-		*value = word_extend(word, step->width);
+		*value = (int64_t)gb_word_extend(word, step->width);
 	}
 	if (fact->path.string)
 		*value += fact->path.string_offset;
@@ -107,10 +99,10 @@ static bool follow_within(const struct view *view, const char *field, const uint
 	const struct step *step = fact && fact->path.nsteps == 1 ? &fact->path.steps[0] : NULL;
 	uint64_t word = 0;
 
-	if (!step || step->offset < first || step->offset - first > (int32_t)(WINDOW - width_bytes(step->width)))
+	if (!step || step->offset < first || step->offset - first > (int32_t)(WINDOW - gb_bytes_of(step->width)))
 		return false;
-	memcpy(&word, bytes + (step->offset - first), width_bytes(step->width));
-	*value = word_extend(word, step->width);
+	memcpy(&word, bytes + (step->offset - first), gb_bytes_of(step->width));
+	*value = (int64_t)gb_word_extend(word, step->width);
 	return bits_of(&fact->path, word, value);
 }
 

@@ -229,10 +229,7 @@ static struct passed pass_integer(unsigned size, bool negative, bool boolean)
 				    : negative ? FORM_INT
 					       : FORM_UINT };
 
-	p.width = size == 1   ? (negative ? GB_S8 : GB_U8)
-		  : size == 2 ? (negative ? GB_S16 : GB_U16)
-		  : size == 4 ? (negative ? GB_S32 : GB_U32)
-			      : GB_U64;
+	p.width = gb_width_of(size, negative);
 	return p;
 }
 

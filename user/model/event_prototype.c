@@ -155,7 +155,7 @@ static bool argument_of(struct reader *r, const struct parameter *p, const struc
 	}
 	type.pointers -= stars;
 	if (!text || (stars && type.pointers) || (type.kind == TYPE_VOID && !type.pointers) ||
-	    (type.kind == TYPE_INTEGER && !type.pointers && type.size > 8) || type.kind == TYPE_X87)
+	    (type.kind == TYPE_INTEGER && !type.pointers && type.size > 8) || type.kind == TYPE_LONG_DOUBLE)
 		return false;
 	if (stars)
 		text = pointee_text(arena, text);

@@ -35,7 +35,7 @@ static struct passed pass_struct(int64_t size)
 				 .words = (size + 7) / 8,
 				 .form = FORM_UINT };
 
-	passed.width = size == 1 ? GB_U8 : size == 2 ? GB_U16 : size == 4 ? GB_U32 : GB_U64;
+	passed.width = gb_width_of(size, false);
 	return passed;
 }
 

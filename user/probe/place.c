@@ -315,12 +315,9 @@ static uint8_t registers_read(const struct gb_probe *program)
 	for (unsigned i = 0; i < steps && i < GB_OPS; i++) {
 		const struct gb_op *op = &program->ops[i];
 
-		if ((op->kind == GB_OP_COPY || op->kind == GB_OP_LOAD || op->kind == GB_OP_DECODE ||
-		     op->kind == GB_OP_TEXT || op->kind == GB_OP_TEXTS) &&
-		    op->source < GB_REGISTERS)
+		if (gb_op_has_source(op) && op->source < GB_REGISTERS)
 			read |= still & 1U << op->source;
-		if (op->slot < GB_REGISTERS)
-			still &= ~(1U << op->slot);
+		still &= ~gb_op_slots(op);
 	}
 	for (unsigned slot = 0; slot < program->slots && slot < GB_REGISTERS; slot++)
 		read |= still & 1U << slot;

@@ -110,8 +110,9 @@ static unsigned free_slot(const struct gb_probe *program, unsigned steps)
 
 	for (unsigned i = 0; i < steps; i++) {
 		const struct gb_op *op = &program->ops[i];
-		bool several = op->kind == GB_OP_STACK_WORDS;
-		unsigned to = op->slot + (several ? op->source : 1u), from = several ? 0 : op->source + 1u;
+		uint32_t filled = gb_op_slots(op);
+		unsigned to = filled ? 32 - __builtin_clz(filled) : 0,
+			 from = gb_op_has_source(op) ? op->source + 1u : 0;
 
 		slot = to > slot ? to : slot;
 		slot = from > slot ? from : slot;

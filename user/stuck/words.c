@@ -9,72 +9,30 @@
  */
 #include <string.h>
 
+#include "meaning/fetch.h"
 #include "stuck/private.h"
 
-struct run {
-	const struct stuck_process *process;
+struct memory {
+	const struct stack_space *space;
 	const struct thread_look *look;
-	uint64_t entry_sp; /* where the return address is */
-	uint64_t words[GB_SLOTS];
-	uint32_t known, certain;
 };
 
-static uint64_t narrow(uint64_t word, uint8_t width)
+static bool read_memory(void *context, uint64_t address, void *bytes, size_t size)
 {
-	switch (width) {
-	case GB_U8:
-		return (uint8_t)word;
-	case GB_S8:
-		return (uint64_t)(int8_t)word;
-	case GB_U16:
-		return (uint16_t)word;
-	case GB_S16:
-		return (uint64_t)(int16_t)word;
-	case GB_U32:
-		return (uint32_t)word;
-	case GB_S32:
-		return (uint64_t)(int32_t)word;
-	default:
-		return word;
-	}
+	const struct memory *memory = context;
+
+	return stack_read(memory->space, memory->look, address, bytes, size);
 }
 
-static size_t bytes_of(uint8_t width)
+/* The slots with a word in them, and those of them that are certain; both in: the registers. */
+static void mark(const struct gb_probe *program, uint32_t *filled, uint32_t *certain)
 {
-	return width <= GB_S8 ? 1 : width <= GB_S16 ? 2 : width <= GB_S32 ? 4 : 8;
-}
+	for (unsigned i = 0; i < program->entry_ops && i < GB_OPS; i++) {
+		const struct gb_op *op = &program->ops[i];
+		bool copied = op->kind == GB_OP_COPY && op->source < GB_SLOTS && *certain >> op->source & 1;
 
-static void put(struct run *run, unsigned slot, bool known, uint64_t word, bool certain)
-{
-	if (slot >= GB_SLOTS)
-		return;
-	run->words[slot] = word;
-	run->known = (run->known & ~(1u << slot)) | (uint32_t)known << slot;
-	run->certain = (run->certain & ~(1u << slot)) | (uint32_t)(known && certain) << slot;
-}
-
-static void step(struct run *run, const struct gb_op *op)
-{
-	bool known = op->source < GB_SLOTS && run->known >> op->source & 1;
-	bool certain = op->source < GB_SLOTS && run->certain >> op->source & 1;
-	uint64_t word = 0;
-
-	switch (op->kind) {
-	case GB_OP_COPY:
-		put(run, op->slot, known, known ? narrow(run->words[op->source], op->width) : 0, certain);
-		return;
-	case GB_OP_LOAD:
-		known = known && stack_read(run->process->space, run->look, run->words[op->source] + op->offset, &word,
-					    bytes_of(op->width));
-		put(run, op->slot, known, narrow(word, op->width), false);
-		return;
-	case GB_OP_STACK:
-		known = run->entry_sp && stack_read(run->process->space, run->look, run->entry_sp + op->offset, &word,
-						    bytes_of(op->width));
-		put(run, op->slot, known, narrow(word, op->width), false);
-		return;
-	default:
-		put(run, op->slot, false, 0, false);
+		*filled |= gb_op_slots(op);
+		*certain = copied ? *certain | gb_op_slots(op) : *certain & ~gb_op_slots(op);
 	}
 }
 
@@ -93,9 +51,12 @@ void find_words(const struct stuck *stuck, const struct stuck_thread *t, const s
 {
 	const struct site *site = call->site;
 	const struct stuck_process *process = &stuck->processes[t->process];
-	struct run run = { .process = process, .look = look };
+	struct memory place = { process->space, look };
+	const struct fetch_memory memory = { .read = read_memory, .context = &place };
 	const struct gb_probe *program = &site->captures[0].program;
 	struct call_arguments arguments = { .known = 0 };
+	struct fetched_call fetched = { .sp = 0 };
+	uint32_t filled = (1u << GB_REGISTERS) - 1, certain;
 	const struct stack_frame *caller;
 
 	call->values = site->captures[0].values;
@@ -109,12 +70,14 @@ void find_words(const struct stuck *stuck, const struct stuck_thread *t, const s
 	stack_arguments(process->space, look, caller, address_of(process, site), &arguments);
 	if (site_at(stuck, caller[-1].image, caller[-1].offset - !caller[-1].exact) == site)
 		stack_kept_arguments(process->space, look, &caller[-1], &arguments);
+	fetched.span.unread = ~arguments.known & filled;
 	for (int i = 0; i < GB_REGISTERS; i++)
-		put(&run, i, arguments.known >> i & 1, arguments.word[i], arguments.certain >> i & 1);
-	run.entry_sp = arguments.known && call->frame_end ? call->frame_end - 8 : 0;
-	for (unsigned i = 0; i < program->entry_ops && i < GB_OPS; i++)
-		step(&run, &program->ops[i]);
-	memcpy(call->words, run.words, sizeof(call->words));
-	call->unread = ~run.known | program->return_slots;
-	call->certain = run.certain;
+		fetched.span.value[i] = arguments.known >> i & 1 ? arguments.word[i] : 0;
+	fetched.sp = arguments.known && call->frame_end ? call->frame_end - 8 : 0;
+	fetch_words(&fetched, program, false, &memory);
+	certain = arguments.certain & arguments.known;
+	mark(program, &filled, &certain);
+	memcpy(call->words, fetched.span.value, sizeof(call->words));
+	call->unread = fetched.span.unread | ~filled | program->return_slots;
+	call->certain = certain & ~fetched.span.unread;
 }
