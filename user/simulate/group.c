@@ -116,6 +116,8 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		place->members = groups_members(sim, span);
 	if (place->self < 0 && fact_number(facts, WANT_SELF, span, &self) && self >= 0)
 		place->self = self;
+	else if (place->self < 0 && place->members)
+		place->self = comm_rank_of(place->members, sim->processes[key.process].rank);
 	place->count++;
 	if (place->nfirsts == FIRSTS)
 		return 0;
