@@ -30,7 +30,8 @@
 #define DEPTH_MOST 40
 #define CHAINS 200
 #define STACK_ROOM (64u << 10)
-#define FUNCTION_BYTES 600 /* that none of them has */
+#define KEPT (1u << 3 | 1u << 6 | 1u << REGISTER_SP | 0xfu << 12 | 1u << REGISTER_IP) /* by calls */
+#define FUNCTION_BYTES 600                                                            /* that none of them has */
 
 /* --- what was noted ---------------------------------------------------------- */
 
@@ -74,7 +75,10 @@ static OWN void snap(void)
 			 :
 			 : "r"(r)
 			 : "rax", "memory");
-	look.registers.known = 1 << 3 | 1 << 6 | 1 << REGISTER_SP | 0xf << 12 | 1 << REGISTER_IP;
+	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
+		if (!(KEPT >> i & 1))
+			r[i] = 0xdeadbeef00000000 + i; /* such as the function has used for itself */
+	look.registers.known = (1u << GB_LOOK_REGISTERS) - 1;
 	mapping = process_mapping_at(self, r[REGISTER_SP]);
 	assert_non_null(mapping);
 	from = r[REGISTER_SP] - RED_ZONE;

@@ -190,12 +190,12 @@ static bool keep_row(void *context, const struct unwind_row *row)
 	return rows->count < rows->most;
 }
 
-static struct rows rows_of(const uint8_t *rules, size_t size, size_t most)
+static struct rows rows_of(const uint8_t *rules, size_t size, size_t most, uint64_t unit)
 {
 	static const uint8_t common[] = { DW_CFA_def_cfa, REGISTER_SP, 8 };
 	const struct unwind_entry entry = { .address = 0x1000,
 					    .size = 0x40,
-					    .unit = 1,
+					    .unit = unit,
 					    .common_rules = common,
 					    .common_rules_end = common + sizeof(common),
 					    .rules = rules,
@@ -206,7 +206,7 @@ static struct rows rows_of(const uint8_t *rules, size_t size, size_t most)
 	return rows;
 }
 
-#define ROWS_OF(...) rows_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }), 64)
+#define ROWS_OF(...) rows_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }), 64, 1)
 
 static void assert_row(const struct unwind_row *row, uint64_t from, uint64_t to, uint64_t offset)
 {
@@ -228,6 +228,11 @@ static void test_rows_end_where_the_next_begins(void **state)
 	assert_row(&rows.row[1], 0x1001, 0x1008, 16);
 	assert_row(&rows.row[2], 0x1008, 0x1010, 0);
 	assert_row(&rows.row[3], 0x1010, 0x1040, 16);
+	/* Steps may stand for several bytes each. */
+	rows = rows_of((const uint8_t[]){ DW_CFA_advance_loc | 3 }, 1, 64, 4);
+	assert_int_equal(rows.count, 2);
+	assert_row(&rows.row[0], 0x1000, 0x100c, 8);
+	assert_row(&rows.row[1], 0x100c, 0x1040, 8);
 }
 
 static void test_what_is_not_understood_ends_the_rows(void **state)
@@ -246,8 +251,8 @@ static void test_what_is_not_understood_ends_the_rows(void **state)
 	assert_int_equal(ROWS_OF(DW_CFA_advance_loc | 0x30, DW_CFA_advance_loc | 0x10).count, 2);
 	/* Rows within rows without end take no memory. */
 	memset(deep, DW_CFA_remember_state, sizeof(deep));
-	assert_int_equal(rows_of(deep, sizeof(deep), 64).count, 0);
-	assert_int_equal(rows_of(deep, 3, 64).count, 1);
+	assert_int_equal(rows_of(deep, sizeof(deep), 64, 1).count, 0);
+	assert_int_equal(rows_of(deep, 3, 64, 1).count, 1);
 }
 
 static void test_who_has_seen_enough_sees_no_more(void **state)
@@ -255,8 +260,8 @@ static void test_who_has_seen_enough_sees_no_more(void **state)
 	uint8_t rules[30];
 
 	memset(rules, DW_CFA_advance_loc | 1, sizeof(rules));
-	assert_int_equal(rows_of(rules, sizeof(rules), 64).count, 31);
-	assert_int_equal(rows_of(rules, sizeof(rules), 5).count, 5);
+	assert_int_equal(rows_of(rules, sizeof(rules), 64, 1).count, 31);
+	assert_int_equal(rows_of(rules, sizeof(rules), 5, 1).count, 5);
 }
 
 int main(void)
