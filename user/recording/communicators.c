@@ -102,24 +102,28 @@ int64_t comm_world_rank(const struct def_comm *comm, int64_t rank)
 	return -1;
 }
 
-bool comm_has_world_rank(const struct def_comm *comm, int64_t world)
+int64_t comm_rank_of(const struct def_comm *comm, int64_t world)
 {
 	uint64_t left = comm->size ? comm->size : UINT64_MAX;
+	int64_t before = 0;
 
 	for (uint32_t i = 0; i < comm->nruns && left; i++) {
 		const struct rank_run *run = &comm->runs[i];
 		uint64_t count = run->count < left ? run->count : left;
-		int64_t distance = world - run->first;
+		int64_t distance = world - run->first, at = run->stride ? distance / run->stride : 0;
 
+		if (run->first != NO_INDEX && world >= 0 && count && distance == at * run->stride && at >= 0 &&
+		    (uint64_t)at < count)
+			return before + at;
 		left -= count;
-		if (run->first == NO_INDEX || world < 0)
-			continue;
-		if (run->stride ? distance % run->stride == 0 && distance / run->stride >= 0 &&
-					  (uint64_t)(distance / run->stride) < count
-				: !distance && count)
-			return true;
+		before += (int64_t)count;
 	}
-	return false;
+	return -1;
+}
+
+bool comm_has_world_rank(const struct def_comm *comm, int64_t world)
+{
+	return comm_rank_of(comm, world) >= 0;
 }
 
 /* --- in the file ------------------------------------------------------- */

@@ -22,6 +22,8 @@ const struct def_comm *comm_of_span(const struct comm_index *index, const struct
 
 /* The rank in the job of a rank in the communicator; -1: not known. */
 int64_t comm_world_rank(const struct def_comm *comm, int64_t rank);
+/* The inverse: the rank in it of a rank of the job; -1: it is not known to be in it. */
+int64_t comm_rank_of(const struct def_comm *comm, int64_t world);
 /* Is this rank of the job known to be in it? */
 bool comm_has_world_rank(const struct def_comm *comm, int64_t world);
 

@@ -103,6 +103,7 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 {
 	struct place_key key = key_of(sim, facts, span);
 	struct place *place = find_place(sim->groups, &key);
+	bool members_told = false;
 	int64_t self;
 
 	if (!place) {
@@ -112,10 +113,14 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, groups_members(sim, span)))
 			return -ENOMEM;
 	}
-	if (key.scope == SCOPE_COMM && !place->members)
+	if (key.scope == SCOPE_COMM && !place->members) {
 		place->members = groups_members(sim, span);
+		members_told = place->members;
+	}
 	if (place->self < 0 && fact_number(facts, WANT_SELF, span, &self) && self >= 0)
 		place->self = self;
+	else if (place->self < 0 && members_told)
+		place->self = comm_rank_of(place->members, sim->processes[key.process].rank);
 	place->count++;
 	if (place->nfirsts == FIRSTS)
 		return 0;

@@ -10,6 +10,10 @@
  * Who is joined while he runs may receive what was sent before. No message is received before it was sent (one machine
  * has one clock), so at the beginning of a channel such receives are left alone, unless the sender was observed from
  * its start: then its clock is another, and the message is marked as going backwards.
+ *
+ * Several threads of a process may use one channel. What each of them did is known up to its last call that has ended:
+ * where one stays in a call for longer than a piece of the recording while another one uses the same channel, the
+ * longer call comes too late, and is taken for a later message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -437,14 +441,14 @@ static void settle_mailbox(struct sim *sim, struct mailbox *mailbox)
 			return; /* and whoever was posted later waits, too */
 		channel = wild->completed ? earliest(mailbox, wild) : NULL;
 		if (channel) {
-			if (settle_wild(sim, mailbox, wild, channel->key.sender, channel->key.tag) ||
-			    sort_fresh(channel))
+			if (settle_wild(sim, mailbox, wild, channel->key.sender, channel->key.tag))
 				sim->error = -ENOMEM;
-			match_channel(sim, channel);
 		} else {
 			halves_take_out(&mailbox->wild, wild);
 			leave_alone(sim, wild);
 		}
+		/* Before the next one chooses, those that this one might have robbed take what is theirs. */
+		match_mailbox(sim, mailbox);
 		next = mailbox->wild.first; /* which may have changed */
 	}
 }
@@ -503,13 +507,7 @@ void match_close(struct sim *sim)
 	struct channel *channel, *next_channel;
 	struct mailbox *mailbox, *next_mailbox;
 
-	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
-		while (sim->processes[i].requests) {
-			struct request *request = sim->processes[i].requests;
-
-			sim->processes[i].requests = request->next;
-			free(request);
-		}
+	requests_close(sim);
 	halves_forget(sim);
 	if (!sim->matcher)
 		return;

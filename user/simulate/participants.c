@@ -111,25 +111,41 @@ static int by_team(const void *a, const void *b)
 	return x->key.thread < y->key.thread ? -1 : x->key.thread > y->key.thread;
 }
 
-/* Sorts them by team. */
+/* The first of these that it may meet; NULL: none. */
+static const struct place *find_met(const struct sim *sim, const struct place *place, const struct place *const *others,
+				    uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (may_meet(sim, place, others[i]))
+			return others[i];
+	return NULL;
+}
+
+/*
+ * Sorts them by team; they come in the order of their processes. Teams of other processes may have been at their
+ * barriers at the same times by chance, as in a job whose processes do the same: so those of its own come first.
+ */
 static void find_teams(const struct sim *sim, struct place **places, size_t count)
 {
-	const struct place *first[TEAMS_MOST];
-	uint32_t teams = 0;
+	const struct place *first[TEAMS_MOST], *own[TEAMS_MOST];
+	uint32_t teams = 0, nown = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t team = 0;
+		struct place *place = places[i];
+		const struct place *met;
 
-		while (team < teams && team < TEAMS_MOST && !may_meet(sim, places[i], first[team]))
-			team++;
-		if (team == TEAMS_MOST)
-			team = teams;
-		if (team == teams) {
-			if (team < TEAMS_MOST)
-				first[team] = places[i];
-			teams++;
+		if (i && place->key.process != places[i - 1]->key.process)
+			nown = 0;
+		met = find_met(sim, place, own, nown);
+		if (!met) {
+			met = find_met(sim, place, first, teams < TEAMS_MOST ? teams : TEAMS_MOST);
+			if (nown < TEAMS_MOST)
+				own[nown++] = place;
 		}
-		places[i]->team = team;
+		place->team = met ? met->team : teams;
+		if (!met && teams < TEAMS_MOST)
+			first[teams] = place;
+		teams += !met;
 	}
 	qsort(places, count, sizeof(*places), by_team);
 }

@@ -345,6 +345,8 @@ int requests_begin(struct sim *sim, struct op *op, const struct span *span);
 int requests_wait(struct sim *sim, struct op *op, const struct span *span);
 /* Calls that name a request and do not wait for it: it is given up, or begun again. */
 void requests_local(struct sim *sim, struct op *op, const struct span *span);
+/* Those that nobody waited for. */
+void requests_close(struct sim *sim);
 
 /* lock.c */
 int locks_open(struct sim *sim);

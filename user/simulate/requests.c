@@ -216,3 +216,10 @@ void requests_local(struct sim *sim, struct op *op, const struct span *span)
 	if (request)
 		drop(sim, process, request);
 }
+
+void requests_close(struct sim *sim)
+{
+	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
+		while (sim->processes[i].requests)
+			drop(sim, &sim->processes[i], sim->processes[i].requests);
+}

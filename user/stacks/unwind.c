@@ -5,7 +5,8 @@
  * libdwfl does the unwinding, by the call frame information in each file's .eh_frame. It is handed everything: which
  * files are mapped where (opened as the process has them mapped, so those of containers and deleted ones are right),
  * the registers, and memory from the copy of the stack alone, so that what it sees is of one moment. Frames are
- * bounded in number; libdw bounds the steps of each expression.
+ * bounded in number; libdw bounds the steps of each expression. Not bounded is what rules
+ * remember: of a file made for that it takes some 230 bytes of memory for each byte (target/unwind_rows.c).
  *
  * It never gets a file of the process itself: it would map it, and a file that its owner cuts short then ends us
  * (SIGBUS). It gets a copy in memory that holds the call frame information, where it stands in the file, and nothing
@@ -25,6 +26,7 @@
 #include "util/files.h"
 #include "util/log.h"
 
+#define REGISTER_BX 3
 #define VDSO_MOST (1u << 20)
 #define MODULES_MOST 4096u /* libdwfl looks through all of them for each that is added */
 
@@ -58,6 +60,7 @@ struct stack_space {
 	struct stack_frame *frames;
 	size_t nframes, most;
 	bool guessed;
+	bool leaves_bx; /* the function of the last frame has not put rbx anywhere */
 };
 
 /* --- files -------------------------------------------------------------- */
@@ -338,17 +341,34 @@ void stack_space_free(struct stack_space *space)
 	free(space);
 }
 
-/* Does the file say how the function at this address is left? */
-static bool has_frame_information(const struct stack_space *space, uint64_t pc)
+/* Does the file say how the function at this address is left? And that it does nothing with rbx? */
+static bool has_frame_information(const struct stack_space *space, uint64_t pc, bool *leaves_bx)
 {
 	Dwfl_Module *mod = dwfl_addrmodule(space->dwfl, pc);
 	Dwarf_Addr bias = 0;
 	Dwarf_CFI *cfi = mod ? dwfl_module_eh_cfi(mod, &bias) : NULL;
 	Dwarf_Frame *frame = NULL;
 	bool has = cfi && !dwarf_cfi_addrframe(cfi, pc - bias, &frame);
+	Dwarf_Op memory[3], *ops;
+	size_t count;
 
+	*leaves_bx = has && !dwarf_frame_register(frame, REGISTER_BX, memory, &ops, &count) && !count;
 	free(frame);
 	return has;
+}
+
+/*
+ * A register that calls keep, and that a function says nothing of, is as it was. Of rbx libdw does not know that: its
+ * table of such registers (elfutils 0.188, x86_64_abi_cfi()) has rax in its place.
+ */
+static void keep_bx(struct stack_space *space, struct stack_frame *frame)
+{
+	const struct stack_frame *called = space->nframes ? frame - 1 : NULL;
+
+	if (!called || !space->leaves_bx || !(called->registers.known >> REGISTER_BX & 1))
+		return;
+	frame->registers.value[REGISTER_BX] = called->registers.value[REGISTER_BX];
+	frame->registers.known |= 1u << REGISTER_BX;
 }
 
 static int take_frame(Dwfl_Frame *state, void *argument)
@@ -370,7 +390,8 @@ static int take_frame(Dwfl_Frame *state, void *argument)
 	}
 	frame->image = stack_image(space, pc - !exact, &frame->offset);
 	frame->offset += frame->image && !exact;
-	if (!has_frame_information(space, pc - !exact))
+	keep_bx(space, frame);
+	if (!has_frame_information(space, pc - !exact, &space->leaves_bx))
 		space->guessed = true;
 	return ++space->nframes < space->most ? DWARF_CB_OK : DWARF_CB_ABORT;
 }

@@ -11,7 +11,6 @@
  * or slot that the file's relocations give a name. Bytes in the midst of another instruction may look like one. That
  * does no harm: nothing ever returns there. A function may also end by a jump to the one it passes the call on to.
  */
-#include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +24,6 @@
 #define SLOTS_MOST (1u << 22)
 #define LOOKS_MOST (1u << 26) /* what a file that was made to keep us busy gets */
 #define FRAME_MOST 65536      /* bytes of a frame that is believed */
-#define REMEMBERED 8          /* rows of DW_CFA_remember_state */
 
 struct slot {
 	uint64_t address;
@@ -213,154 +211,31 @@ static void read_code(struct reading *r, const struct elf_file *elf, const struc
 
 /* --- frames ------------------------------------------------------------ */
 
-struct row {
-	uint64_t base, offset; /* the frame ends at register + offset */
-	bool known;
-};
-
-/* Where the row holds: for calls whose return address is in (from, to]. */
-static void apply_row(struct reading *r, const struct row *row, uint64_t from, uint64_t to)
+/* A row of an entry: it holds for calls whose return address is in (from, to]. */
+static bool apply_row(void *context, const struct unwind_row *row)
 {
+	struct reading *r = context;
 	size_t low = 0;
 
 	if (!row->known || row->base != REGISTER_SP || row->offset < ARCH_RETURN_WORD || row->offset > FRAME_MOST ||
 	    row->offset % 8)
-		return;
+		return true;
 	for (size_t high = r->ncalls; low < high;) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r->returns[middle] <= from)
+		if (r->returns[middle] <= row->from)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (r->looks++; low < r->ncalls && r->returns[low] <= to && r->looks < LOOKS_MOST; low++, r->looks++)
+	for (r->looks++; low < r->ncalls && r->returns[low] <= row->to && r->looks < LOOKS_MOST; low++, r->looks++)
 		r->calls[low].frame = r->jumps[low] ? 0 : row->offset;
-}
-
-static bool advance_by(const uint8_t **at, const uint8_t *end, size_t size, uint64_t *steps)
-{
-	*steps = 0;
-	if ((size_t)(end - *at) < size)
-		return false;
-	memcpy(steps, *at, size);
-	*at += size;
-	return true;
-}
-
-static bool skip_numbers(const uint8_t **at, const uint8_t *end, unsigned count)
-{
-	uint64_t skipped;
-
-	while (count && unwind_uleb(at, end, &skipped))
-		count--;
-	return !count;
-}
-
-static bool skip_block(const uint8_t **at, const uint8_t *end)
-{
-	uint64_t size;
-
-	if (!unwind_uleb(at, end, &size) || size > (size_t)(end - *at))
-		return false;
-	*at += size;
-	return true;
-}
-
-/* Goes through rules from address `here` on, until their end or the first that is not understood: *here is how far they
- * were. */
-static bool run_rules(struct reading *r, const struct unwind_entry *e, const uint8_t *at, const uint8_t *end,
-		      struct row *row, uint64_t *here)
-{
-	struct row kept[REMEMBERED];
-	unsigned nkept = 0;
-	uint64_t steps;
-
-	while (at < end && r->looks < LOOKS_MOST) {
-		uint8_t op = *at++;
-		bool fine = true;
-
-		steps = 0;
-		switch (op & 0xc0 ? op & 0xc0 : op) {
-		case DW_CFA_nop:
-		case DW_CFA_restore:
-			break;
-		case DW_CFA_advance_loc:
-			steps = op & 0x3f;
-			break;
-		case DW_CFA_advance_loc1:
-			fine = advance_by(&at, end, 1, &steps);
-			break;
-		case DW_CFA_advance_loc2:
-			fine = advance_by(&at, end, 2, &steps);
-			break;
-		case DW_CFA_advance_loc4:
-			fine = advance_by(&at, end, 4, &steps);
-			break;
-		case DW_CFA_def_cfa:
-			row->known = true;
-			fine = unwind_uleb(&at, end, &row->base) && unwind_uleb(&at, end, &row->offset);
-			break;
-		case DW_CFA_def_cfa_register:
-			fine = unwind_uleb(&at, end, &row->base);
-			break;
-		case DW_CFA_def_cfa_offset:
-			fine = unwind_uleb(&at, end, &row->offset);
-			break;
-		case DW_CFA_def_cfa_expression:
-			row->known = false;
-			fine = skip_block(&at, end);
-			break;
-		case DW_CFA_remember_state:
-			fine = nkept < REMEMBERED;
-			if (fine)
-				kept[nkept++] = *row;
-			break;
-		case DW_CFA_restore_state:
-			fine = nkept;
-			if (fine)
-				*row = kept[--nkept];
-			break;
-		case DW_CFA_offset:
-		case DW_CFA_restore_extended:
-		case DW_CFA_undefined:
-		case DW_CFA_same_value:
-		case DW_CFA_GNU_args_size:
-			fine = skip_numbers(&at, end, 1);
-			break;
-		case DW_CFA_offset_extended:
-		case DW_CFA_register:
-		case DW_CFA_offset_extended_sf:
-		case DW_CFA_val_offset:
-		case DW_CFA_val_offset_sf:
-			fine = skip_numbers(&at, end, 2);
-			break;
-		case DW_CFA_expression:
-		case DW_CFA_val_expression:
-			fine = skip_numbers(&at, end, 1) && skip_block(&at, end);
-			break;
-		default:
-			fine = false;
-		}
-		if (!fine || steps > e->size || e->unit > 16)
-			return false;
-		steps *= e->unit;
-		if (steps)
-			apply_row(r, row, *here, *here + steps);
-		*here += steps;
-	}
-	return true;
+	return r->looks < LOOKS_MOST;
 }
 
 static void meet_entry(void *context, const struct unwind_entry *e)
 {
-	struct reading *r = context;
-	struct row row = { .known = false };
-	uint64_t here = e->address;
-
-	if (run_rules(r, e, e->common_rules, e->common_rules_end, &row, &here) &&
-	    run_rules(r, e, e->rules, e->rules_end, &row, &here) && here - e->address <= e->size)
-		apply_row(r, &row, here, e->address + e->size);
+	unwind_rows(e, apply_row, context);
 }
 
 /* --- the door ---------------------------------------------------------- */

@@ -20,6 +20,21 @@ typedef void (*unwind_entry_fn)(void *context, const struct unwind_entry *entry)
 /* None where the file has no such section, or what is in it makes no sense. */
 void unwind_visit(const struct image *image, unwind_entry_fn visit, void *context);
 
+/*
+ * For code in [from, to): the frame ends at register `base` (DWARF's number) + offset, and the return address stands
+ * right below that. Not known: an expression tells, or nothing.
+ */
+struct unwind_row {
+	uint64_t from, to;
+	uint64_t base, offset;
+	bool known;
+};
+
+/* False: it has seen enough. */
+typedef bool (*unwind_row_fn)(void *context, const struct unwind_row *row);
+/* The entry's rows in the order of addresses, up to the first rule that is not understood (unwind_rows.c). */
+void unwind_rows(const struct unwind_entry *entry, unwind_row_fn visit, void *context);
+
 /* A number of 7 bits a byte; false: it does not end before `end`. */
 bool unwind_uleb(const uint8_t **at, const uint8_t *end, uint64_t *value);
 
