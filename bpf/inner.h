@@ -24,7 +24,7 @@
 #ifndef GASPBPF_INNER_H
 #define GASPBPF_INNER_H
 
-#include "frames.h"
+#include "maps.h"
 
 /* Does a direct call return there, to something within this code, or one through the table that the linker fills in? */
 static __noinline int is_direct_call(__u64 caller, __u64 code, __u32 size)
