@@ -43,7 +43,7 @@ endif
 
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Iinclude -Ivmlinux -Ibpf
 
-SOURCES  := $(sort $(wildcard user/*/*.c))
+SOURCES  := $(sort $(wildcard user/*/*.c user/*/*/*.c))
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -181,4 +181,4 @@ deb: all
 clean:
 	rm -rf $(BUILD) gaspbpf gaspbpf-toolhost
 
--include $(wildcard $(BUILD)/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * announced.h - private to user/capture: events that the program tells of itself. announced.c has the whole story.
+ * announced_private.h - private to user/capture/announced: what its files share.
  */
-#ifndef GASPBPF_ANNOUNCED_H
-#define GASPBPF_ANNOUNCED_H
+#ifndef GASPBPF_ANNOUNCED_PRIVATE_H
+#define GASPBPF_ANNOUNCED_PRIVATE_H
 
 #include "capture/session.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "util/log.h"
 
 #define BY_US "gaspbpf control"
@@ -47,9 +47,8 @@ static void define(struct capture_session *s, struct captured_process *p, uint32
 				       .who = strdup(name) };
 
 	insert(s->d, &control);
-	p->control = value;
 	if (!value)
-		p->off = time;
+		p->announced.off = time;
 }
 
 void session_take_control(struct capture_session *s, const struct gb_life *life)
@@ -94,10 +93,10 @@ void session_cut_announced(struct capture_session *s, struct captured_thread *t,
 {
 	const struct captured_process *p = session_process(s, t->pid);
 
-	if (!p || !p->off)
+	if (!p || !p->announced.off)
 		return;
-	for (size_t i = t->nopen; i--;) {
-		uint64_t off = off_before(s, t, t->open[i].start, time);
+	for (size_t i = t->announced.nopen; i--;) {
+		uint64_t off = off_before(s, t, t->announced.open[i].start, time);
 
 		if (off)
 			announced_cut(s, t, i, off);

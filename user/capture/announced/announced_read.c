@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "gaspbpf/pupc_table.h"
 #include "util/log.h"
 
@@ -62,9 +62,9 @@ static void take_state(struct capture_session *s, struct captured_process *p, in
 	struct gb_life life = { .kind = GB_LIFE_CONTROL, .pid = p->pid, .changing = NO_SITE, .exit_code = on };
 	bool changed = false;
 
-	if (!on == p->told_off)
+	if (!on == p->announced.told_off)
 		return;
-	p->told_off = !on;
+	p->announced.told_off = !on;
 	if (!kernel_remember_control(s->kernel, p->pid, on, &life.time, &changed) && changed)
 		session_take_control(s, &life);
 }
@@ -92,9 +92,9 @@ void announced_read_table(struct capture_session *s, struct captured_process *p)
 
 void announced_read_table_again(struct capture_session *s, struct captured_process *p)
 {
-	if (p->table_pass == s->pass)
+	if (p->announced.table_pass == s->pass.number)
 		return;
-	p->table_pass = s->pass;
+	p->announced.table_pass = s->pass.number;
 	announced_read_table(s, p);
 }
 

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "util/array.h"
 #include "util/log.h"
 
@@ -225,7 +225,7 @@ unsigned session_announced_below(const struct captured_thread *t, uint64_t start
 {
 	unsigned below = 0;
 
-	while (below < t->nopen && t->open[below].start <= start)
+	while (below < t->announced.nopen && t->announced.open[below].start <= start)
 		below++;
 	return below;
 }
@@ -233,9 +233,9 @@ unsigned session_announced_below(const struct captured_thread *t, uint64_t start
 void session_visit_announced(struct capture_session *s,
 			     void (*visit)(void *context, const struct span *span, bool silent), void *context)
 {
-	for (const struct captured_thread *t = s->live; t; t = t->next_live)
-		for (size_t i = 0; i < t->nopen; i++) {
-			struct span span = span_of(t, &t->open[i]);
+	for (const struct captured_thread *t = s->threads.live; t; t = t->next_live)
+		for (size_t i = 0; i < t->announced.nopen; i++) {
+			struct span span = span_of(t, &t->announced.open[i]);
 
 			visit(context, &span, false);
 		}
@@ -243,42 +243,42 @@ void session_visit_announced(struct capture_session *s,
 
 static void forget(struct captured_thread *t, size_t at)
 {
-	t->instrumented -= t->open[at].event->key.runtime;
-	memmove(&t->open[at], &t->open[at + 1], (--t->nopen - at) * sizeof(*t->open));
+	memmove(&t->announced.open[at], &t->announced.open[at + 1],
+		(--t->announced.nopen - at) * sizeof(*t->announced.open));
 }
 
 void announced_cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time)
 {
-	t->open[at].event->unended++;
-	emit(s, t, &t->open[at], time, t->next - 1, GB_END_OFF);
+	t->announced.open[at].event->unended++;
+	emit(s, t, &t->announced.open[at], time, t->next - 1, GB_END_OFF);
 	forget(t, at);
 }
 
 static void start(struct capture_session *s, struct captured_thread *t, const struct open_event *o)
 {
-	struct open_event *larger = t->open;
+	struct open_event *larger = t->announced.open;
 
-	if (t->nopen == OPEN_MOST || array_one_more(&larger, &t->open_room, t->nopen, sizeof(*larger))) {
+	if (t->announced.nopen == OPEN_MOST ||
+	    array_one_more(&larger, &t->announced.open_room, t->announced.nopen, sizeof(*larger))) {
 		o->event->unended++;
 		return;
 	}
-	t->open = larger;
-	t->open[t->nopen++] = *o;
-	t->instrumented += o->event->key.runtime;
+	t->announced.open = larger;
+	t->announced.open[t->announced.nopen++] = *o;
 }
 
 static void end(struct capture_session *s, struct captured_thread *t, struct announced_event *e,
 		const struct telling *telling, const struct gb_span *raw)
 {
-	for (size_t i = t->nopen; i--;) {
-		struct open_event *o = &t->open[i];
+	for (size_t i = t->announced.nopen; i--;) {
+		struct open_event *o = &t->announced.open[i];
 
 		if (o->event != e)
 			continue;
 		take_values(s, t, o, telling, raw, true);
 		emit(s, t, o, raw->start, raw->sequence, GB_END_RETURN);
 		if (e->key.runtime && s->d->probes[e->probe].role == ROLE_EXIT)
-			t->told_exit = e->name;
+			t->announced.told_exit = e->name;
 		forget(t, i);
 		return;
 	}
@@ -289,14 +289,14 @@ static void end(struct capture_session *s, struct captured_thread *t, struct ann
 static bool is_echo(struct captured_thread *t, const struct site *site, const struct gb_span *raw, uint32_t id,
 		    enum event_type kind)
 {
-	bool echo = t->told.fresh && t->told.site != raw->probe && t->told.id == id && t->told.kind == kind &&
-		    site->function->marks & MARK_NOTIFIES;
+	bool echo = t->announced.told.fresh && t->announced.told.site != raw->probe && t->announced.told.id == id &&
+		    t->announced.told.kind == kind && site->function->marks & MARK_NOTIFIES;
 
-	t->told.fresh = !echo;
-	t->told.id = id;
-	t->told.kind = kind;
+	t->announced.told.fresh = !echo;
+	t->announced.told.id = id;
+	t->announced.told.kind = kind;
 	if (!echo)
-		t->told.site = raw->probe;
+		t->announced.told.site = raw->probe;
 	return echo;
 }
 
@@ -322,7 +322,7 @@ static bool announce(struct capture_session *s, struct captured_thread *t, const
 
 	if (kind < 0 || is_echo(t, site, raw, id, kind))
 		return false;
-	e = announced_event(s, t, id, site, s->first_probe[raw->probe]);
+	e = announced_event(s, t, id, site, s->probes.first[raw->probe]);
 	if (!e || e->unwanted)
 		return false;
 	announced_tell_kernel(s, e, t->pid, telling);
@@ -336,7 +336,7 @@ static bool announce(struct capture_session *s, struct captured_thread *t, const
 				   .probe = e->probe,
 				   .start = raw->start,
 				   .site = site_of(s, t, telling, raw),
-				   .depth = raw->depth + t->nopen };
+				   .depth = raw->depth + t->announced.nopen };
 	take_values(s, t, &now, telling, raw, false);
 	if (kind == EVENT_START)
 		start(s, t, &now);
@@ -387,7 +387,7 @@ static void show_creation(void *context, const void *record, size_t size)
 	struct gb_span whole = { 0 };
 	struct captured_thread *t;
 
-	if (size < GB_SPAN_HEADER || raw->probe >= s->nfirst ||
+	if (size < GB_SPAN_HEADER || raw->probe >= s->probes.count ||
 	    !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
 		return;
 	memcpy(&whole, raw, size < sizeof(whole) ? size : sizeof(whole));
@@ -398,12 +398,12 @@ static void show_creation(void *context, const void *record, size_t size)
 
 void announced_look_ahead(struct capture_session *s)
 {
-	if (s->looked_ahead == s->pass)
+	if (s->announced.looked_ahead == s->pass.number)
 		return; /* what is delivered in this pass was in the rings then */
-	s->looked_ahead = s->pass;
-	for (unsigned i = 0; i < s->nrings; i++)
-		ring_peek(&s->rings[i], show_creation, s);
-	for (const struct captured_thread *t = s->waiting; t; t = t->next_waiting)
+	s->announced.looked_ahead = s->pass.number;
+	for (unsigned i = 0; i < s->rings.count; i++)
+		ring_peek(&s->rings.list[i], show_creation, s);
+	for (const struct captured_thread *t = s->threads.waiting; t; t = t->next_waiting)
 		for (size_t i = 0; i < t->early.count; i++)
 			show_creation(s, t->early.heap[i].span, sizeof(struct gb_span));
 }
@@ -419,7 +419,7 @@ bool session_announced(struct capture_session *s, struct captured_thread *t, con
 		return false;
 	if (site->function->marks & MARK_CONTROLS && site->function->of && site->function->of->listed)
 		return false; /* the runtime's model says that it is an event as well (MPI_Pcontrol) */
-	if (t->nopen)
+	if (t->announced.nopen)
 		session_cut_announced(s, t, raw->start);
 	if (site->function->marks & MARK_CREATES)
 		create(s, t, site, raw);
@@ -460,20 +460,20 @@ bool session_inside_announced(struct capture_session *s, struct captured_thread 
 
 	session_cut_announced(s, t, span->start);
 	/* A thread ends once: what comes after the announcement of it is its execution. */
-	if (t->told_exit && event && !strcmp(event, t->told_exit)) {
-		s->doubles++;
+	if (t->announced.told_exit && event && !strcmp(event, t->announced.told_exit)) {
+		s->announced.doubles++;
 		t->merged++;
 		return false;
 	}
-	for (size_t i = 0; i < t->nopen; i++) {
-		struct open_event *o = &t->open[i];
+	for (size_t i = 0; i < t->announced.nopen; i++) {
+		struct open_event *o = &t->announced.open[i];
 
 		if (o->start > span->start)
 			break;
 		below++;
 		if (o->event->key.runtime && event && !strcmp(event, o->event->name)) {
 			take_fixed(o, &s->d->probes[span->probe]);
-			s->doubles++;
+			s->announced.doubles++;
 			t->merged++;
 			return false;
 		}
@@ -485,12 +485,12 @@ bool session_inside_announced(struct capture_session *s, struct captured_thread 
 void session_end_announced(struct capture_session *s, struct captured_thread *t, uint64_t time, enum gb_end reason)
 {
 	session_cut_announced(s, t, time);
-	while (t->nopen) {
-		struct open_event *o = &t->open[t->nopen - 1];
+	while (t->announced.nopen) {
+		struct open_event *o = &t->announced.open[t->announced.nopen - 1];
 
 		o->event->unended++;
 		emit(s, t, o, time, t->next - 1, reason);
-		forget(t, t->nopen - 1);
+		forget(t, t->announced.nopen - 1);
 	}
 }
 
@@ -504,29 +504,28 @@ void session_read_told(struct capture_session *s, struct captured_process *p)
 
 void session_say_announced(struct capture_session *s)
 {
-	for (const struct announced_event *e = s->announced; e; e = e->hh.next)
+	for (const struct announced_event *e = s->announced.events; e; e = e->hh.next)
 		if (e->unmatched_ends)
 			log_warn("%s of process %u ended %llu time%s without having started: before it was observed, "
 				 "on another thread, or while "
 				 "measurement was off",
 				 log_safe(e->name ?: "an event without a name"), s->d->processes[e->key.process].pid,
 				 (unsigned long long)e->unmatched_ends, e->unmatched_ends == 1 ? "" : "s");
-	if (s->doubles)
+	if (s->announced.doubles)
 		log_info("%llu calls are left out, since the program's own instrumentation tells the same events",
-			 (unsigned long long)s->doubles);
+			 (unsigned long long)s->announced.doubles);
 }
 
 void session_free_announced(struct capture_session *s)
 {
 	struct announced_event *e, *next;
 
-	HASH_ITER (hh, s->announced, e, next) {
-		HASH_DEL(s->announced, e);
+	HASH_ITER (hh, s->announced.events, e, next) {
+		HASH_DEL(s->announced.events, e);
 		free(e->name);
 		free(e->format);
 		free(e);
 	}
 	announced_free_meanings(s);
-	free(s->numbers);
-	session_free_named_sites(s);
+	free(s->announced.numbers);
 }

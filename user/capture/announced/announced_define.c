@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "meaning/value.h"
 #include "util/array.h"
 #include "util/log.h"
@@ -164,7 +164,7 @@ static uint32_t find_same(const struct capture_session *s, const struct announce
 	char *text = meaning_text(e);
 
 	if (text)
-		HASH_FIND_STR(s->meanings, text, same);
+		HASH_FIND_STR(s->announced.meanings, text, same);
 	free(text);
 	return same ? same->probe : NO_INDEX;
 }
@@ -180,7 +180,7 @@ static void remember(struct capture_session *s, const struct announced_event *e,
 	}
 	meaning->probe = probe;
 	meaning->text = text;
-	HASH_ADD_KEYPTR(hh, s->meanings, meaning->text, strlen(meaning->text), meaning);
+	HASH_ADD_KEYPTR(hh, s->announced.meanings, meaning->text, strlen(meaning->text), meaning);
 	if (!meaning->hh.tbl) {
 		free(text);
 		free(meaning);
@@ -191,8 +191,8 @@ void announced_free_meanings(struct capture_session *s)
 {
 	struct announced_meaning *meaning, *next;
 
-	HASH_ITER (hh, s->meanings, meaning, next) {
-		HASH_DEL(s->meanings, meaning);
+	HASH_ITER (hh, s->announced.meanings, meaning, next) {
+		HASH_DEL(s->announced.meanings, meaning);
 		free(meaning->text);
 		free(meaning);
 	}
@@ -239,7 +239,7 @@ static struct announced_event *find(struct capture_session *s, uint32_t process,
 	struct announced_event *e;
 	__typeof__(e->key) key = { .process = process, .id = id, .runtime = runtime };
 
-	HASH_FIND(hh, s->announced, &key, sizeof(key), e);
+	HASH_FIND(hh, s->announced.events, &key, sizeof(key), e);
 	return e;
 }
 
@@ -254,7 +254,7 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 	e->key.id = id;
 	e->key.runtime = runtime;
 	e->probe = NO_INDEX;
-	HASH_ADD(hh, s->announced, key, sizeof(e->key), e);
+	HASH_ADD(hh, s->announced.events, key, sizeof(e->key), e);
 	if (!e->hh.tbl) {
 		free(e);
 		return NULL;
@@ -265,7 +265,7 @@ static struct announced_event *add(struct capture_session *s, uint32_t process, 
 /* Has the process as many events as it may have? */
 static bool is_full(const struct capture_session *s, uint32_t process)
 {
-	return process < s->numbers_room && s->numbers[process] >= NUMBERS_MOST;
+	return process < s->announced.numbers_room && s->announced.numbers[process] >= NUMBERS_MOST;
 }
 
 /* The program's event of this number, which is new. */
@@ -274,9 +274,10 @@ static struct announced_event *add_number(struct capture_session *s, uint32_t pr
 	struct announced_event *further;
 
 	if (!is_full(s, process)) {
-		if (array_reach(&s->numbers, &s->numbers_room, (size_t)process + 1, sizeof(*s->numbers)))
+		if (array_reach(&s->announced.numbers, &s->announced.numbers_room, (size_t)process + 1,
+				sizeof(*s->announced.numbers)))
 			return NULL;
-		s->numbers[process]++;
+		s->announced.numbers[process]++;
 		return add(s, process, id, OF_PROGRAM);
 	}
 	further = find(s, process, 0, OF_FURTHER);
