@@ -18,14 +18,7 @@
  * after the first, on the same thread, is an echo of it. And where a compiler announced an event, the runtime's own
  * function, which is observed too, is the same event again: the compiler's counts, for it knows the place in the source
  * and all arguments. A thread's end is announced as a whole before the function runs that ends it.
- *
- * Values: what an event carries is known from its format, or from its runtime's model. Integers and pointers come in
- * registers and on the stack, as the kernel sent them; text is read by the kernel at the call, once it knows which
- * value is one (struct gb_texts); before that only text in memory that nobody writes to is known. Floating point
- * numbers are in registers that no probe can see; of these libpupc stores the first ones where a probe can.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "capture/announced/announced_private.h"
@@ -33,146 +26,6 @@
 #include "util/log.h"
 
 #define OPEN_MOST 4096 /* events in progress on a thread */
-#define NO_WORD 255
-
-/* --- values -------------------------------------------------------------------- */
-
-/* Where the next argument of each kind is, as the ABI has it. */
-struct walk {
-	const struct telling *telling;
-	const struct gb_span *raw;
-	unsigned integers, reals, stack;
-	unsigned texts; /* met so far */
-};
-
-static struct walk walk_new(const struct telling *telling, const struct gb_span *raw)
-{
-	struct walk w = { .telling = telling, .raw = raw, .integers = telling->rest };
-
-	if (telling->list)
-		w.integers = raw && LIST_USED < raw->values && !(raw->unread >> LIST_USED & 1)
-				     ? (uint32_t)raw->value[LIST_USED] / 8
-				     : GB_REGISTERS;
-	return w;
-}
-
-static unsigned stack_word(const struct walk *w, unsigned at)
-{
-	if (w->telling->list)
-		return at < LIST_END - LIST_WORDS ? LIST_WORDS + at : NO_WORD;
-	return at < w->telling->nstack ? GB_REGISTERS + at : NO_WORD;
-}
-
-/* The slot of the item in the record; NO_WORD: nobody can see it. */
-static unsigned walk_next(struct walk *w, const struct item *item)
-{
-	if (item->kind == ITEM_REAL) {
-		unsigned at = w->reals++;
-
-		if (at >= 8)
-			return stack_word(w, w->stack++);
-		return w->telling->reals && at < TELLING_REALS ? w->telling->reals + at : NO_WORD;
-	}
-	if (item->kind == ITEM_LONG_REAL) {
-		w->stack = (w->stack + 1) / 2 * 2 + 2;
-		return NO_WORD;
-	}
-	if (w->integers >= GB_REGISTERS)
-		return stack_word(w, w->stack++);
-	if (!w->telling->list)
-		return w->integers++;
-	w->integers++;
-	return w->integers >= 2 ? LIST_REGISTERS + w->integers - 2 : NO_WORD;
-}
-
-#define TEXT_SLOT(i) (GB_SLOTS - (GB_TEXTS - (i)) * GB_TEXTS_WORDS)
-#define FIRST_TEXT TEXT_SLOT(0)
-
-/* Tells the kernel where this event's texts and pointers-to-shared are. */
-void announced_tell_kernel(struct capture_session *s, struct announced_event *e, pid_t pid,
-			   const struct telling *telling)
-{
-	struct gb_texts texts = { .slots = GB_REGISTERS, .text = { GB_NO_TEXT, GB_NO_TEXT } };
-
-	if (telling->list || (e->told && e->rest == telling->rest))
-		return;
-	e->told = true;
-	e->rest = telling->rest;
-	for (int end = 0; end < 2; end++) {
-		struct walk w = walk_new(telling, NULL);
-
-		for (size_t i = 0, n = 0; i < e->items[end].count; i++) {
-			const struct item *item = &e->items[end].item[i];
-			unsigned slot = walk_next(&w, item);
-
-			if (item->kind == ITEM_REAL)
-				texts.slots = FIRST_TEXT; /* by a function that has stored them */
-			if (slot == NO_WORD)
-				continue;
-			if (slot >= texts.slots)
-				texts.slots = slot + 1;
-			if ((item->kind != ITEM_TEXT && item->kind != ITEM_SHARED) || n == GB_TEXTS)
-				continue;
-			texts.raw |= (item->kind == ITEM_SHARED) << n;
-			texts.text[n++] = slot;
-		}
-	}
-	if (texts.text[0] != GB_NO_TEXT)
-		texts.slots = GB_SLOTS;
-	kernel_know_event(s->kernel, pid, e->key.id, &texts);
-}
-
-static bool was_read(const struct gb_span *raw, unsigned slot)
-{
-	return slot < raw->values && slot < GB_SLOTS && !(raw->unread >> slot & 1);
-}
-
-/* What lies behind a pointer, as the kernel read it, or, of a text, as it certainly still is. Into words, zeroed. */
-static bool take_pointed(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
-			 const struct item *item, unsigned slot, unsigned nth, uint64_t *words)
-{
-	if (raw->values == GB_SLOTS && nth < GB_TEXTS && slot < FIRST_TEXT && was_read(raw, TEXT_SLOT(nth))) {
-		memcpy(words, &raw->value[TEXT_SLOT(nth)], item_words(item) * sizeof(*words));
-		return true;
-	}
-	return item->kind == ITEM_TEXT && was_read(raw, slot) &&
-	       announced_constant_text(s, session_process(s, t->pid), raw->value[slot], (char *)words, ANNOUNCED_TEXT);
-}
-
-/* The values of START (or ATOMIC), or of END, into the words of the span to be. */
-static void take_values(struct capture_session *s, const struct captured_thread *t, struct open_event *o,
-			const struct telling *telling, const struct gb_span *raw, bool at_end)
-{
-	const struct items *items = &o->event->items[at_end];
-	struct walk w = walk_new(telling, raw);
-	unsigned to = 0, nth = 0;
-
-	for (size_t i = 0; at_end && i < o->event->items[0].count; i++) {
-		unsigned words = item_words(&o->event->items[0].item[i]);
-
-		to += to + words <= GB_SLOTS ? words : 0;
-	}
-	for (size_t i = 0; i < items->count; i++) {
-		const struct item *item = &items->item[i];
-		unsigned slot = walk_next(&w, item), words = item_words(item);
-		bool pointed = item->kind == ITEM_TEXT || item->kind == ITEM_SHARED;
-
-		if (!words || to + words > GB_SLOTS) {
-			nth += pointed;
-			continue;
-		}
-		memset(&o->words[to], 0, words * sizeof(o->words[0]));
-		if (slot == NO_WORD || !was_read(raw, slot) ||
-		    (pointed && !take_pointed(s, t, raw, item, slot, nth, &o->words[to])))
-			o->unread |= 1u << to;
-		else if (!pointed)
-			o->words[to] = o->fixed && !strcmp(o->fixed, item->name) ? (uint64_t)o->fixed_number
-										 : raw->value[slot];
-		nth += pointed;
-		to += words;
-	}
-	o->nwords = to;
-}
 
 /* --- START, END, ATOMIC ---------------------------------------------------------- */
 
@@ -183,7 +36,7 @@ static uint32_t site_of(struct capture_session *s, struct captured_thread *t, co
 	struct captured_process *p = session_process(s, t->pid);
 	char file[1024];
 
-	if (telling->file != SLOT_NOWHERE && was_read(raw, telling->file) && raw->value[telling->file] && p &&
+	if (telling->file != SLOT_NOWHERE && announced_was_read(raw, telling->file) && raw->value[telling->file] && p &&
 	    announced_constant_text(s, p, raw->value[telling->file], file, sizeof(file)))
 		return session_named_site(s, p->index, raw->value[telling->file], file,
 					  telling->line == SLOT_NOWHERE ? 0 : (uint32_t)raw->value[telling->line],
@@ -247,11 +100,40 @@ static void forget(struct captured_thread *t, size_t at)
 		(--t->announced.nopen - at) * sizeof(*t->announced.open));
 }
 
-void announced_cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time)
+static void cut(struct capture_session *s, struct captured_thread *t, size_t at, uint64_t time)
 {
 	t->announced.open[at].event->unended++;
 	emit(s, t, &t->announced.open[at], time, t->next - 1, GB_END_OFF);
 	forget(t, at);
+}
+
+/* The last time (ns) before this one at which the process was switched off; 0: never. */
+static uint64_t off_before(const struct capture_session *s, const struct captured_thread *t, uint64_t start,
+			   uint64_t time)
+{
+	uint32_t process = s->d->threads[t->index].process;
+
+	for (size_t i = 0; i < s->d->ncontrols; i++) {
+		const struct def_control *c = &s->d->controls[i];
+
+		if (c->process == process && !c->value && c->time > start && c->time < time)
+			return c->time;
+	}
+	return 0;
+}
+
+static void cut_off(struct capture_session *s, struct captured_thread *t, uint64_t time)
+{
+	const struct captured_process *p = session_process(s, t->pid);
+
+	if (!p || !p->announced.off)
+		return;
+	for (size_t i = t->announced.nopen; i--;) {
+		uint64_t off = off_before(s, t, t->announced.open[i].start, time);
+
+		if (off)
+			cut(s, t, i, off);
+	}
 }
 
 static void start(struct capture_session *s, struct captured_thread *t, const struct open_event *o)
@@ -275,7 +157,7 @@ static void end(struct capture_session *s, struct captured_thread *t, struct ann
 
 		if (o->event != e)
 			continue;
-		take_values(s, t, o, telling, raw, true);
+		announced_take_values(s, t, o, telling, raw, true);
 		emit(s, t, o, raw->start, raw->sequence, GB_END_RETURN);
 		if (e->key.runtime && s->d->probes[e->probe].role == ROLE_EXIT)
 			t->announced.told_exit = e->name;
@@ -337,75 +219,12 @@ static bool announce(struct capture_session *s, struct captured_thread *t, const
 				   .start = raw->start,
 				   .site = site_of(s, t, telling, raw),
 				   .depth = raw->depth + t->announced.nopen };
-	take_values(s, t, &now, telling, raw, false);
+	announced_take_values(s, t, &now, telling, raw, false);
 	if (kind == EVENT_START)
 		start(s, t, &now);
 	else
 		emit(s, t, &now, raw->start, raw->sequence, GB_END_ATOMIC);
 	return kind == EVENT_ATOMIC;
-}
-
-/* --- creation -------------------------------------------------------------------- */
-
-static bool take_text(struct capture_session *s, const struct captured_thread *t, const struct gb_span *raw,
-		      uint8_t slot, uint8_t at, char *text)
-{
-	size_t room = TELLING_TEXT * sizeof(raw->value[0]);
-
-	text[0] = '\0';
-	if (slot == SLOT_NOWHERE)
-		return false;
-	if (slot + TELLING_TEXT <= raw->values && was_read(raw, slot)) {
-		memcpy(text, &raw->value[slot], room);
-		text[room - 1] = '\0';
-		return true;
-	}
-	return was_read(raw, at) && raw->value[at] &&
-	       announced_constant_text(s, session_process(s, t->pid), raw->value[at], text, room);
-}
-
-static void create(struct capture_session *s, struct captured_thread *t, const struct site *site,
-		   const struct gb_span *raw)
-{
-	const struct telling *telling = &site->captures[0].telling;
-	char name[TELLING_TEXT * 8], format[TELLING_TEXT * 8];
-	bool known = take_text(s, t, raw, telling->name, telling->name_at, name);
-
-	if (raw->reason != GB_END_RETURN || !was_read(raw, telling->id) || !known)
-		return;
-	known = take_text(s, t, raw, telling->format, telling->format_at, format);
-	announced_name(s, s->d->threads[t->index].process, t->pid, raw->value[telling->id], name,
-		       known && *format ? format : NULL);
-	if (strlen(format) == sizeof(format) - 1 && session_process(s, t->pid))
-		announced_read_table_again(s, session_process(s, t->pid)); /* it may be longer */
-}
-
-static void show_creation(void *context, const void *record, size_t size)
-{
-	struct capture_session *s = context;
-	const struct gb_span *raw = record;
-	struct gb_span whole = { 0 };
-	struct captured_thread *t;
-
-	if (size < GB_SPAN_HEADER || raw->probe >= s->probes.count ||
-	    !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
-		return;
-	memcpy(&whole, raw, size < sizeof(whole) ? size : sizeof(whole));
-	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid, raw->end);
-	if (t)
-		create(s, t, &s->plan->sites[raw->probe], &whole);
-}
-
-void announced_look_ahead(struct capture_session *s)
-{
-	if (s->announced.looked_ahead == s->pass.number)
-		return; /* what is delivered in this pass was in the rings then */
-	s->announced.looked_ahead = s->pass.number;
-	for (unsigned i = 0; i < s->rings.count; i++)
-		ring_peek(&s->rings.list[i], show_creation, s);
-	for (const struct captured_thread *t = s->threads.waiting; t; t = t->next_waiting)
-		for (size_t i = 0; i < t->early.count; i++)
-			show_creation(s, t->early.heap[i].span, sizeof(struct gb_span));
 }
 
 /* --- for the rest of user/capture ---------------------------------------------- */
@@ -420,9 +239,9 @@ bool session_announced(struct capture_session *s, struct captured_thread *t, con
 	if (site->function->marks & MARK_CONTROLS && site->function->of && site->function->of->listed)
 		return false; /* the runtime's model says that it is an event as well (MPI_Pcontrol) */
 	if (t->announced.nopen)
-		session_cut_announced(s, t, raw->start);
+		cut_off(s, t, raw->start);
 	if (site->function->marks & MARK_CREATES)
-		create(s, t, site, raw);
+		announced_create(s, t, site, raw);
 	else if (site->function->marks & MARKS_ANNOUNCE)
 		span = announce(s, t, site, raw);
 	t->merged += !span;
@@ -458,7 +277,7 @@ bool session_inside_announced(struct capture_session *s, struct captured_thread 
 	const char *event = s->d->probes[span->probe].event;
 	unsigned below = 0;
 
-	session_cut_announced(s, t, span->start);
+	cut_off(s, t, span->start);
 	/* A thread ends once: what comes after the announcement of it is its execution. */
 	if (t->announced.told_exit && event && !strcmp(event, t->announced.told_exit)) {
 		s->announced.doubles++;
@@ -484,7 +303,7 @@ bool session_inside_announced(struct capture_session *s, struct captured_thread 
 
 void session_end_announced(struct capture_session *s, struct captured_thread *t, uint64_t time, enum gb_end reason)
 {
-	session_cut_announced(s, t, time);
+	cut_off(s, t, time);
 	while (t->announced.nopen) {
 		struct open_event *o = &t->announced.open[t->announced.nopen - 1];
 
@@ -518,14 +337,6 @@ void session_say_announced(struct capture_session *s)
 
 void session_free_announced(struct capture_session *s)
 {
-	struct announced_event *e, *next;
-
-	HASH_ITER (hh, s->announced.events, e, next) {
-		HASH_DEL(s->announced.events, e);
-		free(e->name);
-		free(e->format);
-		free(e);
-	}
 	announced_free_meanings(s);
-	free(s->announced.numbers);
+	announced_free_events(s);
 }
