@@ -48,7 +48,7 @@ BPF_ARCH := x86
 
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Iinclude -Ivmlinux -Ibpf
 
-SOURCES  := $(sort $(wildcard user/*/*.c user/arch/$(ARCH)/*.c))
+SOURCES  := $(sort $(wildcard user/*/*.c user/arch/$(ARCH)/*.c) $(filter-out user/arch/%,$(wildcard user/*/*/*.c)))
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -199,4 +199,4 @@ deb: all
 clean:
 	rm -rf $(BUILD) gaspbpf gaspbpf-toolhost
 
--include $(wildcard $(BUILD)/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)

@@ -24,7 +24,7 @@
 #ifndef GASPBPF_INNER_H
 #define GASPBPF_INNER_H
 
-#include "frames.h"
+#include "maps.h"
 
 /* caller: the return address; 0: not known. ip: of the probed instruction. sp: of the call, and of the one around it.
  */

@@ -16,6 +16,8 @@
 #ifndef GASPBPF_SHARES_H
 #define GASPBPF_SHARES_H
 
+#include "maps.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GB_USERS);

@@ -10,7 +10,8 @@
 #ifndef GASPBPF_SUMS_H
 #define GASPBPF_SUMS_H
 
-#include "frames.h"
+#include "maps.h"
+#include "shares.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

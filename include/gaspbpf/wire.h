@@ -40,13 +40,9 @@ struct gb_near {
 
 #define GB_NEAR 2 /* an access copies between two parts at most */
 
-#include "gaspbpf/arch.h"
-#include "gaspbpf/types.h"
-#include "gaspbpf/words.h"
-
 /*
- * The capture program of one probe. At the call, slots 0..5 receive the six
- * integer argument registers as they are; then ops[0..entry_ops) run. At the
+ * The capture program of one probe. At the call, the first slots receive the integer
+ * argument registers as they are; then ops[0..entry_ops) run. At the
  * return ops[entry_ops..entry_ops+return_ops) run. Slots [0, slots) are sent.
  * A slot that could not be read has its bit in the span's `unread` mask.
  */

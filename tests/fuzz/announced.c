@@ -5,7 +5,7 @@
  *
  * The input is a table of entries, as libpupc keeps it, and then calls of its functions.
  */
-#include "capture/announced_read.c" /* its readers are static; the library's copy is not linked then */
+#include "capture/announced/table.c" /* its readers are static; the library's copy is not linked then */
 
 #include "shared/kernel.h"
 

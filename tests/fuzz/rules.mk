@@ -50,4 +50,4 @@ $(FUZZ)/%: tests/fuzz/%.c $(FUZZ)/libgaspbpf.a
 	$(Q)mkdir -p $(@D) && $(CLANG) $(CPPFLAGS) -Itests/fuzz $(FUZZ_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(FUZZ_OBJECTS) $(FUZZ)/libgaspbpf.a \
 		$(FUZZ_LINK) $(LDLIBS)
 
--include $(wildcard $(FUZZ)/*.d $(FUZZ)/user/*/*.d $(FUZZ)/shared/*.d)
+-include $(wildcard $(FUZZ)/*.d $(FUZZ)/user/*/*.d $(FUZZ)/user/*/*/*.d $(FUZZ)/shared/*.d)

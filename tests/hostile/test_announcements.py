@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-NUMBERS, NAMES = 4096, 8  # user/capture/announced_define.c
+NUMBERS, NAMES = 4096, 8  # user/capture/announced/events.c
 
 
 @pytest.fixture(name="told")

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "meaning/value.h"
 #include "util/log.h"
 

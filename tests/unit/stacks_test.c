@@ -81,7 +81,7 @@ static OWN void snap(void)
 	look.registers.known = (1u << GB_LOOK_REGISTERS) - 1;
 	mapping = process_mapping_at(self, r[REGISTER_SP]);
 	assert_non_null(mapping);
-	from = r[REGISTER_SP] - RED_ZONE;
+	from = r[REGISTER_SP] - ARCH_RED_ZONE;
 	room = mapping->end - from;
 	look.stack = stack_copy;
 	look.stack_at = from;
@@ -822,7 +822,7 @@ static void test_a_process_that_waits_is_seen_where_it_does(void **state)
 	assert_int_equal(seen->argument[1], (uint64_t)shared_buffer);
 	assert_int_equal(seen->argument[2], 48);
 	assert_int_equal(seen->registers.value[REGISTER_IP], (uint64_t)call_and_wait_here);
-	assert_true(seen->stack_size > RED_ZONE);
+	assert_true(seen->stack_size > ARCH_RED_ZONE);
 	assert_int_equal(stack_space_new(&others, opened, process), 0);
 	assert_true(stack_unwind(others, seen, frames, STACK_FRAMES) > 1);
 	assert_true(frames[1].pc > (uint64_t)wait_for_ever && frames[1].pc < (uint64_t)wait_for_ever + 200);

@@ -39,6 +39,7 @@
  *   ARCH_AUDIT         of its system calls, as seccomp and ptrace tell it
  *   REGISTER_SP, REGISTER_FRAME, REGISTER_IP
  *                      the stack pointer, the frame pointer, and where the program is
+ *   ARCH_OVERLOOKED    one that calls keep, and that libdw does not know to be one of those
  *   ARCH_RETURN_WORD   bytes that a call puts on the stack, and a return takes off: the return address
  *   ARCH_RED_ZONE      bytes below the stack pointer that a function may use
  *   ARCH_LONG_DOUBLE   the enum argument_class of a long double

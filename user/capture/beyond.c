@@ -17,9 +17,9 @@ static long threads_of(struct capture_session *s, struct captured_process *p, co
 	const struct model *model;
 	bool all_here;
 
-	if (p->threads > 0 || !p->process || p->threads_pass == s->pass)
+	if (p->threads > 0 || !p->process || p->threads_pass == s->pass.number)
 		return p->threads;
-	p->threads_pass = s->pass;
+	p->threads_pass = s->pass.number;
 	model = name ? models_find(s->plan->models, name) : NULL;
 	p->threads = model && model->ranks_symbol ? plan_ranks(s->plan, model, p->process, &all_here) : 0;
 	return p->threads;
@@ -27,9 +27,9 @@ static long threads_of(struct capture_session *s, struct captured_process *p, co
 
 static void say_beyond(struct capture_session *s, const struct captured_process *p, const char *model, uint64_t thread)
 {
-	if (s->said_beyond)
+	if (s->beyond.said)
 		return;
-	s->said_beyond = true;
+	s->beyond.said = true;
 	log_warn("%d: a pointer-to-shared names thread %llu, and there are %ld: how its runtime (model %s) was built "
 		 "is guessed, or was said, wrongly: "
 		 "such pointers are unknown from here on: --build %s=NAME tells ('gaspbpf list --known' has the names)",

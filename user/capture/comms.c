@@ -89,14 +89,14 @@ static struct comm_places *places_of(const struct site *site)
 
 int session_comm_site(struct capture_session *s, const struct site *site)
 {
-	struct comm_places **grown = realloc(s->comm_places, (site->id + 1) * sizeof(*grown));
+	struct comm_places **grown = realloc(s->comms.places, (site->id + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	s->comm_places = grown;
-	for (; s->ncomm_places < site->id; s->ncomm_places++)
-		grown[s->ncomm_places] = NULL;
-	grown[s->ncomm_places++] = site->nfunctions ? places_of(site) : NULL;
+	s->comms.places = grown;
+	for (; s->comms.nplaces < site->id; s->comms.nplaces++)
+		grown[s->comms.nplaces] = NULL;
+	grown[s->comms.nplaces++] = site->nfunctions ? places_of(site) : NULL;
 	return 0;
 }
 
@@ -126,11 +126,11 @@ static void comm_clear(struct def_comm *comm)
 static bool has_room(struct capture_session *s, uint32_t process, uint32_t more)
 {
 	struct captured_process *p = session_process(s, s->d->processes[process].pid);
-	bool room = p && p->comms + more <= KEPT_OF_PROCESS && s->kept_comms + more <= KEPT_MOST;
+	bool room = p && p->comms + more <= KEPT_OF_PROCESS && s->comms.kept + more <= KEPT_MOST;
 
 	if (room) {
 		p->comms += more;
-		s->kept_comms += more;
+		s->comms.kept += more;
 	} else if (p && p->comms < KEPT_OF_PROCESS) {
 		p->comms = KEPT_OF_PROCESS;
 		log_warn("%u (%s): makes more communicators than are kept: the members of further ones are not known",
@@ -203,7 +203,7 @@ static struct live_comm *find(struct capture_session *s, const struct comm_key *
 {
 	struct live_comm *comm;
 
-	HASH_FIND(hh, s->comms, key, sizeof(*key), comm);
+	HASH_FIND(hh, s->comms.table, key, sizeof(*key), comm);
 	return comm;
 }
 
@@ -215,7 +215,7 @@ static struct live_comm *add(struct capture_session *s, const struct comm_key *k
 		return NULL;
 	comm->key = *key;
 	comm->index = NO_INDEX;
-	HASH_ADD(hh, s->comms, key, sizeof(comm->key), comm);
+	HASH_ADD(hh, s->comms.table, key, sizeof(comm->key), comm);
 	if (!comm->hh.tbl) {
 		free(comm);
 		return NULL;
@@ -281,7 +281,7 @@ static bool is_recent(struct comm_places *places, uint32_t process, const struct
 void session_meet_comms(struct capture_session *s, const struct captured_thread *t, uint32_t site,
 			const struct span *span)
 {
-	struct comm_places *places = s->comm_places[site];
+	struct comm_places *places = s->comms.places[site];
 
 	if (places->handle && !is_recent(places, s->d->threads[t->index].process, span))
 		meet(s, places, t, span, false);
@@ -293,11 +293,11 @@ void session_free_comms(struct capture_session *s)
 {
 	struct live_comm *comm, *next;
 
-	HASH_ITER (hh, s->comms, comm, next) {
-		HASH_DEL(s->comms, comm);
+	HASH_ITER (hh, s->comms.table, comm, next) {
+		HASH_DEL(s->comms.table, comm);
 		free(comm);
 	}
-	for (size_t i = 0; i < s->ncomm_places; i++)
-		free(s->comm_places[i]);
-	free(s->comm_places);
+	for (size_t i = 0; i < s->comms.nplaces; i++)
+		free(s->comms.places[i]);
+	free(s->comms.places);
 }

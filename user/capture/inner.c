@@ -42,18 +42,10 @@ static bool is_of_model(const struct model *model, const struct image *image, co
 	return false;
 }
 
-static const struct image *image_of(const struct capture_session *s, uint32_t index)
-{
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].index == index)
-			return s->images[i].image;
-	return NULL;
-}
-
 static uint8_t look_at_caller(const struct capture_session *s, const struct def_site *from, const struct site *site)
 {
 	const struct model *model = site->function->model;
-	const struct image *image = from->image == NO_INDEX ? NULL : image_of(s, from->image);
+	const struct image *image = session_defined_image(s, from->image);
 	const struct symbol *caller;
 
 	if (!image || (image == site->image && site_is_in_program(site)) ||
@@ -69,12 +61,13 @@ static uint8_t look_at_caller(const struct capture_session *s, const struct def_
 /* The same, asked once for each place. */
 static uint8_t caller_at(struct capture_session *s, uint32_t from, const struct site *site)
 {
-	if (from == NO_INDEX || array_reach(&s->callers, &s->callers_room, (size_t)from + 1, sizeof(*s->callers)))
+	if (from == NO_INDEX ||
+	    array_reach(&s->inner.callers, &s->inner.callers_room, (size_t)from + 1, sizeof(*s->inner.callers)))
 		return PROGRAM;
-	if (s->callers[from].model != site->function->model)
-		s->callers[from] = (struct place_caller){ site->function->model,
-							  look_at_caller(s, &s->d->sites[from], site) };
-	return s->callers[from].is;
+	if (s->inner.callers[from].model != site->function->model)
+		s->inner.callers[from] = (struct place_caller){ site->function->model,
+								look_at_caller(s, &s->d->sites[from], site) };
+	return s->inner.callers[from].is;
 }
 
 bool session_is_inner(struct capture_session *s, const struct gb_span *raw, uint32_t from)
@@ -97,14 +90,20 @@ uint32_t session_inner_probe(struct capture_session *s, uint32_t site, uint32_t 
 {
 	uint32_t index;
 
-	if (array_reach(&s->twins, &s->twins_room, (size_t)probe + 1, sizeof(*s->twins)))
+	if (array_reach(&s->inner.twins, &s->inner.twins_room, (size_t)probe + 1, sizeof(*s->inner.twins)))
 		return probe;
-	if (s->twins[probe])
-		return s->twins[probe];
+	if (s->inner.twins[probe])
+		return s->inner.twins[probe];
 	index = session_define_inner(s, site, probe);
 	if (index == NO_INDEX) {
 		s->err = -ENOMEM;
 		return probe;
 	}
-	return s->twins[probe] = index; /* never 0: it comes after the one that it is of */
+	return s->inner.twins[probe] = index; /* never 0: it comes after the one that it is of */
+}
+
+void session_free_inner(struct capture_session *s)
+{
+	free(s->inner.callers);
+	free(s->inner.twins);
 }

@@ -64,7 +64,7 @@ static struct sum_thread *find_thread(struct capture_session *s, uint64_t born, 
 	struct thread_name name = { born, tid };
 	struct sum_thread *known;
 
-	HASH_FIND(hh, s->sum_threads, &name, sizeof(name), known);
+	HASH_FIND(hh, s->sums.threads, &name, sizeof(name), known);
 	return known;
 }
 
@@ -76,7 +76,7 @@ static struct sum_thread *add_thread(struct capture_session *s, uint64_t born, s
 		return NULL;
 	fresh->name = (struct thread_name){ born, t->tid };
 	fresh->thread = t->index;
-	HASH_ADD(hh, s->sum_threads, name, sizeof(fresh->name), fresh);
+	HASH_ADD(hh, s->sums.threads, name, sizeof(fresh->name), fresh);
 	if (!fresh->hh.tbl) {
 		free(fresh);
 		return NULL;
@@ -89,7 +89,7 @@ void session_sum_thread(struct capture_session *s, struct captured_thread *t, co
 {
 	struct sum_thread *known;
 
-	if (!life->sums || s->leave_sums)
+	if (!life->sums || s->sums.left)
 		return;
 	known = find_thread(s, life->born, life->tid) ?: add_thread(s, life->born, t);
 	if (!known) {
@@ -98,7 +98,7 @@ void session_sum_thread(struct capture_session *s, struct captured_thread *t, co
 	}
 	if (life->kind == GB_LIFE_THREAD && !known->ended) {
 		known->ended = true;
-		s->ended_sums += life->sums;
+		s->sums.ended += life->sums;
 	}
 }
 
@@ -115,7 +115,7 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 	struct sum_record *record;
 	uint32_t probe;
 
-	HASH_FIND(hh, s->sums, &place, sizeof(place), record);
+	HASH_FIND(hh, s->sums.records, &place, sizeof(place), record);
 	if (record)
 		return &s->d->sums[record->sum];
 	probe = session_any_probe(s, site & ~GB_SUM_INNER);
@@ -132,7 +132,7 @@ static struct def_sum *definition_of(struct capture_session *s, uint32_t thread,
 	}
 	s->d->sums[record->sum].thread = thread;
 	s->d->sums[record->sum].probe = probe;
-	HASH_ADD(hh, s->sums, place, sizeof(record->place), record);
+	HASH_ADD(hh, s->sums.records, place, sizeof(record->place), record);
 	if (!record->hh.tbl) {
 		free(record);
 		return NULL;
@@ -147,7 +147,7 @@ static void count_new(struct capture_session *s, const struct def_sum *def, uint
 	uint64_t lost = now->lost - def->lost, summed = now->summed - def->summed,
 		 skipped = now->skipped - def->skipped;
 	uint64_t calls = lost + summed + skipped;
-	double gap = calls ? (double)s->sums_elapsed / calls : 0;
+	double gap = calls ? (double)s->sums.elapsed / calls : 0;
 
 	s->totals.lost += lost;
 	s->totals.summed += summed;
@@ -173,7 +173,7 @@ static bool apply(struct capture_session *s, const struct sum_thread *thread, co
 	if (!def)
 		return false;
 	count_new(s, def, place->probe & ~GB_SUM_INNER, sum,
-		  place->tid < s->threads_room ? s->threads[place->tid] : NULL);
+		  place->tid < s->threads.room ? s->threads.by_number[place->tid] : NULL);
 	def->lost = sum->lost;
 	def->summed = sum->summed;
 	def->skipped = sum->skipped;
@@ -191,10 +191,10 @@ static void forget(struct capture_session *s, const struct sum_thread *thread, u
 	struct sum_place place = { thread->thread, site };
 	struct sum_record *record;
 
-	HASH_FIND(hh, s->sums, &place, sizeof(place), record);
+	HASH_FIND(hh, s->sums.records, &place, sizeof(place), record);
 	if (!record)
 		return;
-	HASH_DEL(s->sums, record);
+	HASH_DEL(s->sums.records, record);
 	free(record);
 }
 
@@ -204,7 +204,7 @@ static void take_entry(void *context, const struct gb_sum_place *place, const st
 	struct capture_session *s = look->s;
 	struct sum_thread *thread = find_thread(s, place->born, place->tid);
 
-	if ((place->probe & ~GB_SUM_INNER) >= s->nfirst)
+	if ((place->probe & ~GB_SUM_INNER) >= s->probes.count)
 		return; /* of our own trial */
 	if (!thread) {
 		if (array_one_more(&look->unknown, &look->unknown_room, look->nunknown, sizeof(*look->unknown)))
@@ -227,21 +227,12 @@ static void take_entry(void *context, const struct gb_sum_place *place, const st
 
 /* --- entries of threads not known by birth yet -------------------------- */
 
-/* Has a thread of this number ended since it was last heard of? */
-static bool end_is_told(const struct capture_session *s, uint32_t tid)
-{
-	for (size_t i = 0; i < s->nlife; i++)
-		if (s->life[i].kind == GB_LIFE_THREAD && s->life[i].tid == tid)
-			return true;
-	return false;
-}
-
 /* The thread that the number means now. NULL: it cannot be told yet. */
 static struct sum_thread *meet(struct capture_session *s, const struct entry *entry)
 {
 	struct captured_thread *t;
 
-	if (end_is_told(s, entry->place.tid))
+	if (session_end_is_told(s, entry->place.tid))
 		return NULL;
 	t = session_thread(s, entry->sum.pid, entry->place.tid, CAPTURE_NOW);
 	if (t && t->born && t->born < entry->place.born) {
@@ -279,13 +270,13 @@ static void remove_ended(struct look *look)
 		kernel_forget_sum(s->kernel, &look->ended[i],
 				  0); /* shares are of a whole machine, whose sums are not read here */
 	}
-	HASH_ITER (hh, s->sum_threads, thread, next) {
+	HASH_ITER (hh, s->sums.threads, thread, next) {
 		if (!thread->ended)
 			continue;
-		HASH_DEL(s->sum_threads, thread);
+		HASH_DEL(s->sums.threads, thread);
 		free(thread);
 	}
-	s->ended_sums = 0;
+	s->sums.ended = 0;
 }
 
 int capture_read_sums(struct capture_session *s)
@@ -294,10 +285,10 @@ int capture_read_sums(struct capture_session *s)
 	uint64_t now = clock_monotonic();
 	int err;
 
-	if (s->leave_sums)
+	if (s->sums.left)
 		return 0;
-	s->sums_elapsed = s->sums_time ? now - s->sums_time : 0;
-	s->sums_time = now;
+	s->sums.elapsed = s->sums.time ? now - s->sums.time : 0;
+	s->sums.time = now;
 	err = kernel_read_sums(s->kernel, take_entry, &look, NULL);
 	take_unknown(&look);
 	if (!err)
@@ -309,35 +300,15 @@ int capture_read_sums(struct capture_session *s)
 
 void capture_leave_sums(struct capture_session *s)
 {
-	s->leave_sums = true;
+	s->sums.left = true;
 }
 
 void session_make_room(struct capture_session *s)
 {
-	int err = s->ended_sums >= ENDED_MOST ? capture_read_sums(s) : 0;
+	int err = s->sums.ended >= ENDED_MOST ? capture_read_sums(s) : 0;
 
 	if (err)
 		log_debug("sums cannot be read: %s", strerror(-err));
-}
-
-/* --- for the governor --------------------------------------------------- */
-
-void capture_visit_threads(const struct capture_session *s, void (*visit)(void *, const struct capture_thread *),
-			   void *context)
-{
-	for (const struct captured_thread *t = s->live; t; t = t->next_live) {
-		const struct capture_thread shown = {
-			.pid = t->pid,
-			.tid = t->tid,
-			.thread = t->index,
-			.cost = t->cost,
-			.since = t->since,
-			.calls = t->calls,
-			.ncalls = t->ncalls,
-		};
-
-		visit(context, &shown);
-	}
 }
 
 void session_free_sums(struct capture_session *s)
@@ -345,12 +316,12 @@ void session_free_sums(struct capture_session *s)
 	struct sum_thread *thread, *next;
 	struct sum_record *record, *after;
 
-	HASH_ITER (hh, s->sum_threads, thread, next) {
-		HASH_DEL(s->sum_threads, thread);
+	HASH_ITER (hh, s->sums.threads, thread, next) {
+		HASH_DEL(s->sums.threads, thread);
 		free(thread);
 	}
-	HASH_ITER (hh, s->sums, record, after) {
-		HASH_DEL(s->sums, record);
+	HASH_ITER (hh, s->sums.records, record, after) {
+		HASH_DEL(s->sums.records, record);
 		free(record);
 	}
 }

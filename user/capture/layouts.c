@@ -10,20 +10,10 @@
  * Others look at a process, too, in between, and may see a change that has not been told yet (session_look_again()).
  */
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "capture/session.h"
-#include "util/array.h"
-#include "util/files.h"
 
-#define READS_MOST 4    /* of one process's mappings in one pass */
-#define NEEDED_MOST 512 /* files that a program needs; of more, some are taken for those that may go */
-
-uint64_t session_mapped_ns(const struct captured_process *p)
-{
-	return p->process ? p->process->mapped_ns : 0;
-}
+#define READS_MOST 4 /* of one process's mappings in one pass */
 
 void capture_settle_process(struct capture_session *s, pid_t pid)
 {
@@ -72,18 +62,6 @@ enum change session_kind_of_change(struct capture_session *s, uint32_t pid)
 
 /* --- layouts --------------------------------------------------------------- */
 
-void session_look_again(struct capture_session *s, struct captured_process *p)
-{
-	if (p->older && p->older_pass == s->pass) {
-		process_close(p->process);
-	} else {
-		process_close(p->older);
-		p->older = p->process;
-		p->older_pass = s->pass;
-	}
-	p->process = NULL;
-}
-
 /* What was read last of a process that can be read no more: libraries have come and gone since, but its program lies
  * where it lay. */
 static void keep_last(struct captured_process *p, struct process *process)
@@ -101,7 +79,7 @@ static struct process *take_before(struct capture_session *s, struct captured_pr
 	struct process **from = session_mapped_ns(p) > time ? &p->older : &p->process, *before = *from;
 
 	*from = NULL;
-	if (before && (before->mapped_end_ns > time || (from == &p->older && p->older_pass + 1 < s->pass))) {
+	if (before && (before->mapped_end_ns > time || (from == &p->older && p->older_pass + 1 < s->pass.number))) {
 		keep_last(p, before);
 		before = NULL;
 	}
@@ -113,12 +91,12 @@ static void begin_layout(struct capture_session *s, struct captured_process *p, 
 	struct process *before = p->torn ? NULL : take_before(s, p, time);
 
 	if (p->torn)
-		s->ntorn--;
+		s->processes.torn--;
 	p->torn = 0;
 	keep_last(p, p->before);
 	p->before = before;
 	p->before_settled = p->settling;
-	p->changed_pass = s->pass;
+	p->changed_pass = s->pass.number;
 	p->reads = 0;
 	p->layout++;
 	p->changed = time;
@@ -145,7 +123,7 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 
 	if (!p)
 		return;
-	if (p->changed_pass != s->pass)
+	if (p->changed_pass != s->pass.number)
 		begin_layout(s, p, time);
 	p->only_added &= change == CHANGE_ADDS;
 	if (p->torn) {
@@ -159,25 +137,16 @@ void session_change_layout(struct capture_session *s, uint32_t pid, uint64_t tim
 		read_mappings(s, p);
 		return;
 	}
-	s->ntorn++;
+	s->processes.torn++;
 	p->torn = time;
 	p->settling = UINT64_MAX;
 }
 
-bool session_changes(struct capture_session *s, const struct captured_process *p)
-{
-	session_drain_control(s);
-	for (size_t i = s->nearly_life; i < s->nlife; i++)
-		if (s->life[i].pid == p->pid && (s->life[i].kind == GB_LIFE_LINKER || s->life[i].kind == GB_LIFE_EXEC))
-			return true;
-	return false;
-}
-
 void session_mend_layouts(struct capture_session *s)
 {
-	if (!s->ntorn)
+	if (!s->processes.torn)
 		return;
-	for (struct captured_process *p = s->processes; p; p = p->hh.next)
+	for (struct captured_process *p = s->processes.table; p; p = p->hh.next)
 		if (p->torn && !p->ended)
 			session_change_layout(s, p->pid, p->torn, CHANGE_ANY);
 }
@@ -190,82 +159,4 @@ void session_change_program(struct capture_session *s, uint32_t pid, uint64_t ti
 		return;
 	p->program_layout = p->layout;
 	p->program_since = time;
-}
-
-/* --- what stays --------------------------------------------------------------- */
-
-static bool is_among(const struct captured_process *p, const struct mapping *mapping)
-{
-	for (size_t i = 0; i < p->nneeded; i++)
-		if (p->needed[i].device == mapping->device && p->needed[i].inode == mapping->inode)
-			return true;
-	return false;
-}
-
-static const struct image *image_of(struct capture_session *s, struct captured_process *p,
-				    const struct mapping *mapping)
-{
-	const struct known_image *known = mapping->executable && mapping->inode ? session_image(s, p->process, mapping)
-										: NULL;
-
-	return known ? known->image : NULL;
-}
-
-static void add_needed(struct capture_session *s, struct captured_process *p, const char *name, size_t *room)
-{
-	for (size_t m = 0; m < p->process->nmappings; m++) {
-		const struct mapping *mapping = &p->process->mappings[m];
-		const struct image *image = image_of(s, p, mapping);
-
-		if (!image || strcmp(image->soname ?: path_base(image->path), name))
-			continue;
-		if (p->nneeded < NEEDED_MOST && !is_among(p, mapping) &&
-		    !array_one_more(&p->needed, room, p->nneeded, sizeof(*p->needed)))
-			p->needed[p->nneeded++] = (struct needed_file){ mapping->device, mapping->inode, image };
-		return;
-	}
-}
-
-static void add_needed_of(struct capture_session *s, struct captured_process *p, const struct image *image,
-			  size_t *room)
-{
-	for (const char *name = image->needed; name && *name; name += strlen(name) + 1)
-		add_needed(s, p, name, room);
-}
-
-bool session_is_needed(struct capture_session *s, struct captured_process *p, const struct mapping *mapping)
-{
-	size_t room = 0;
-
-	if (p->needed && p->needed_layout == p->program_layout)
-		return is_among(p, mapping);
-	free(p->needed);
-	p->needed = NULL;
-	p->nneeded = 0;
-	p->needed_layout = p->program_layout;
-	for (size_t m = 0; m < p->process->nmappings; m++) {
-		const struct image *image = image_of(s, p, &p->process->mappings[m]);
-
-		if (!image || !image->is_program)
-			continue;
-		add_needed_of(s, p, image, &room);
-		break;
-	}
-	for (size_t i = 0; i < p->nneeded; i++)
-		add_needed_of(s, p, p->needed[i].image, &room);
-	return is_among(p, mapping);
-}
-
-void session_forget_layouts(struct capture_session *s, struct captured_process *p)
-{
-	s->ntorn -= p->torn != 0;
-	p->torn = 0;
-	process_close(p->process);
-	process_close(p->before);
-	process_close(p->older);
-	process_close(p->last);
-	free(p->needed);
-	p->process = p->before = p->older = p->last = NULL;
-	p->needed = NULL;
-	p->nneeded = 0;
 }

@@ -27,7 +27,7 @@ static unsigned site_ns(void *context, uint32_t site, bool skipped)
 {
 	const struct limit *limit = context;
 
-	return skipped ? limit->session->prices[site].skipped : limit->session->prices[site].call;
+	return skipped ? limit->session->prices.of[site].skipped : limit->session->prices.of[site].call;
 }
 
 static bool is_possible(void *context, uint32_t site, enum level level)
@@ -62,7 +62,7 @@ static void tell_step(struct limit *limit, const struct governed_step *step, uin
 	struct definitions *d = limit->session->d;
 	const struct def_step def = {
 		.time = now,
-		.probe = limit->session->first_probe[step->site],
+		.probe = limit->session->probes.first[step->site],
 		.level = (uint32_t)step->level.level,
 		.every = step->level.every,
 		.thread = step->thread,

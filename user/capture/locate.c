@@ -3,24 +3,13 @@
  * locate.c - source lines of the call sites, once, at the end: DWARF can take seconds, and nothing is
  * lost by looking late, since every image was opened when its first call site was met.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "capture/session.h"
 #include "util/log.h"
-
-static struct image *image_of(struct capture_session *s, uint32_t index)
-{
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].index == index)
-			return s->images[i].image;
-	return NULL;
-}
 
 void capture_locate_site(struct capture_session *s, uint32_t index)
 {
 	struct def_site *site = &s->d->sites[index];
-	struct image *image = site->image == NO_INDEX ? NULL : image_of(s, site->image);
+	struct image *image = session_defined_image(s, site->image);
 	struct source_location location;
 
 	if (site->located)

@@ -33,7 +33,7 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 
 	if (!p || p->ended)
 		return;
-	t = tid < s->threads_room ? s->threads[tid] : NULL;
+	t = tid < s->threads.room ? s->threads.by_number[tid] : NULL;
 	if (!t)
 		t = session_thread(s, pid, tid, raw->start); /* its first call, and no end of it in sight */
 	if (!t || t->ends || t->pid != pid || t->successor)

@@ -7,91 +7,7 @@
 #include <string.h>
 
 #include "capture/session.h"
-#include "util/array.h"
 #include "util/clock.h"
-#include "util/log.h"
-#include "util/text.h"
-
-/* Said once: --profile has nothing to go by. */
-static void say_nothing_is_near(struct capture_session *s, const struct process *process)
-{
-	const struct model *m = s->said_near ? NULL : plan_rank_by_thread(s->plan, process);
-
-	if (!m || !m->affinity)
-		return;
-	s->said_near = true;
-	log_warn("%d (%s): --profile leaves no access of %s out: each thread of the process has a rank of its own, in "
-		 "storage that is not read",
-		 process->pid, log_safe(process->name), m->name);
-}
-
-/*
- * A process that has forked two ranks is none itself: its variable is the value that all began with, or that of the
- * first. Where ranks are told by the environment their parent is a launcher, and has none.
- */
-static void find_starter(struct capture_session *s, const struct def_process *def)
-{
-	struct captured_process *starter = session_process(s, def->parent);
-	struct def_process *parent = starter ? &s->d->processes[starter->index] : NULL;
-
-	if (!parent || def->rank < 0 || parent->rank < 0)
-		return;
-	for (const struct captured_process *p = s->processes; p; p = p->hh.next) {
-		const struct def_process *other = &s->d->processes[p->index];
-
-		if (other == def || other->parent != def->parent || other->rank < 0 || other->rank == def->rank)
-			continue;
-		parent->rank = -1;
-		if (s->plan->leave_near)
-			kernel_set_rank(s->kernel, starter->pid, -1);
-		return;
-	}
-}
-
-static void find_rank(struct capture_session *s, const struct process *process, struct def_process *def)
-{
-	const struct model *model = plan_rank(s->plan, process, &def->rank);
-	bool all_here;
-	long ranks;
-
-	if (model) {
-		ranks = plan_ranks(s->plan, model, process, &all_here);
-		def->ranks = ranks > 0 ? ranks : -1;
-		free(def->unit);
-		def->unit = copy_text(model->unit ?: "rank");
-	}
-	if (s->plan->leave_near && def->rank < 0)
-		say_nothing_is_near(s, process);
-	if (s->plan->leave_near && def->rank >= 0)
-		kernel_set_rank(s->kernel, process->pid, def->rank);
-}
-
-/* Of a job of pointers-to-shared, whose threads may be processes or not. */
-static void find_threads(struct capture_session *s, struct captured_process *p)
-{
-	const struct model *model = plan_rank_by_thread(s->plan, p->process);
-	bool all_here;
-
-	p->threads = model ? plan_ranks(s->plan, model, p->process, &all_here) : s->d->processes[p->index].ranks;
-	p->misread = false;
-}
-
-static void describe_process(struct capture_session *s, struct captured_process *p)
-{
-	struct def_process *def = &s->d->processes[p->index];
-
-	if (!p->process)
-		return;
-	free(def->command);
-	free(def->name);
-	def->parent = p->process->parent;
-	def->command = copy_text(p->process->command);
-	def->name = copy_text(p->process->name);
-	find_rank(s, p->process, def);
-	find_threads(s, p); /* it may be another program by now */
-	find_starter(s, def);
-	session_read_told(s, p);
-}
 
 /* Where it counts while it lives. */
 static size_t *alive_like(struct capture_session *s, const struct captured_process *p)
@@ -114,16 +30,14 @@ static struct captured_process *new_process(struct capture_session *s, uint32_t 
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	HASH_ADD_INT(s->processes, pid, p);
+	HASH_ADD_INT(s->processes.table, pid, p);
 	if (!p->hh.tbl) {
 		free(p);
 		return NULL;
 	}
-	p->index = array_reach(&s->delivered, &s->delivered_room, s->d->nprocesses + 1, sizeof(*s->delivered))
-			   ? NO_INDEX
-			   : definitions_add_process(s->d);
+	p->index = session_fit_delivered(s, s->d->nprocesses + 1) ? NO_INDEX : definitions_add_process(s->d);
 	if (p->index == NO_INDEX) {
-		HASH_DEL(s->processes, p);
+		HASH_DEL(s->processes.table, p);
 		free(p);
 		return NULL;
 	}
@@ -133,16 +47,7 @@ static struct captured_process *new_process(struct capture_session *s, uint32_t 
 	s->d->processes[p->index].rank = s->d->processes[p->index].ranks = -1;
 	s->d->processes[p->index].start = clock_monotonic();
 	s->totals.alive++;
-	describe_process(s, p);
-	return p;
-}
-
-struct captured_process *session_process(struct capture_session *s, uint32_t pid)
-{
-	struct captured_process *p;
-	uint32_t key = pid;
-
-	HASH_FIND_INT(s->processes, &key, p);
+	session_describe(s, p);
 	return p;
 }
 
@@ -164,9 +69,9 @@ static void drop_process(struct capture_session *s, struct captured_process *p)
 {
 	if (!p->ended)
 		count_end(s, p);
-	if (p->pid < s->threads_room && s->threads[p->pid])
-		session_end_thread(s, s->threads[p->pid]);
-	HASH_DEL(s->processes, p);
+	if (p->pid < s->threads.room && s->threads.by_number[p->pid])
+		session_end_thread(s, s->threads.by_number[p->pid]);
+	HASH_DEL(s->processes.table, p);
 	session_forget_layouts(s, p);
 	free(p);
 }
@@ -206,7 +111,7 @@ struct captured_process *session_calling_process(struct capture_session *s, uint
 		look_at(s, p);
 	/* One that was defined while it was being exec'ed had mapped nothing yet; now it has made a call. */
 	if (p->process && s->d->processes[p->index].rank < 0 && !process_refresh(p->process))
-		describe_process(s, p);
+		session_describe(s, p);
 	return p;
 }
 
@@ -215,7 +120,7 @@ void session_set_process(struct capture_session *s, struct captured_process *p, 
 	p->process = process;
 	p->started = process ? process->start_time : p->started;
 	p->callers = 0;
-	describe_process(s, p);
+	session_describe(s, p);
 }
 
 /* It takes the place of the one that had its number, whose end may be told after this time (ns), at which this one was
@@ -276,14 +181,6 @@ bool capture_looked_since(struct capture_session *s, pid_t pid, uint64_t time)
 	return p && session_mapped_ns(p) > time;
 }
 
-void capture_describe_process(struct capture_session *s, pid_t pid)
-{
-	struct captured_process *p = session_process(s, pid);
-
-	if (p)
-		describe_process(s, p);
-}
-
 bool session_is_there(struct capture_session *s, struct captured_process *p)
 {
 	return p->process ? process_alive(p->process) : !look_at(s, p);
@@ -296,6 +193,22 @@ void session_end_process(struct capture_session *s, struct captured_process *p)
 		kernel_set_rank(s->kernel, p->pid, -1);
 	count_end(s, p);
 	session_forget_layouts(s, p);
+}
+
+void capture_check_processes(struct capture_session *s)
+{
+	for (struct captured_process *p = s->processes.table; p; p = p->hh.next) {
+		bool there = p->ended || session_is_there(s, p), again = p->missing;
+
+		p->missing = !there;
+		/* Mostly its end is only about to be told: what it did last is still to come, and wants it as it was.
+		 */
+		if (there || !again)
+			continue;
+		session_end_process(s, p);
+		if (!s->d->processes[p->index].end)
+			s->d->processes[p->index].end = s->d->processes[p->index].start;
+	}
 }
 
 int capture_add_child(struct capture_session *s, pid_t pid, pid_t parent, uint64_t time)
@@ -333,6 +246,13 @@ struct process *capture_process(struct capture_session *s, pid_t pid)
 	return p ? p->process : NULL;
 }
 
+uint32_t capture_definition(struct capture_session *s, pid_t pid)
+{
+	struct captured_process *p = session_process(s, pid);
+
+	return p ? p->index : NO_INDEX;
+}
+
 /* --- who belongs to the job --------------------------------------------- */
 
 /* why NULL: it does. */
@@ -349,7 +269,7 @@ static void set_left_out(struct capture_session *s, struct captured_process *p, 
 	def->left_out = text;
 	if (!p->ended)
 		++*alive_like(s, p);
-	for (struct captured_thread *t = s->live; t; t = t->next_live)
+	for (struct captured_thread *t = s->threads.live; t; t = t->next_live)
 		if (t->pid == p->pid)
 			t->left_out = why;
 }
@@ -365,7 +285,7 @@ int capture_leave_out(struct capture_session *s, pid_t pid, const char *why)
 		if (!p)
 			return err ?: -ESRCH;
 	}
-	if (!s->delivered[p->index].runtime)
+	if (!s->delivery.of[p->index].runtime)
 		set_left_out(s, p, why);
 	return 0;
 }
@@ -385,27 +305,21 @@ const char *capture_left_out(struct capture_session *s, pid_t pid)
 	return p ? s->d->processes[p->index].left_out : NULL;
 }
 
-uint32_t capture_definition(struct capture_session *s, pid_t pid)
-{
-	struct captured_process *p = session_process(s, pid);
-
-	return p ? p->index : NO_INDEX;
-}
-
 bool capture_calls_runtime(const struct capture_session *s, uint32_t definition)
 {
-	return s->delivered[definition].runtime;
+	return s->delivery.of[definition].runtime;
 }
 
 void session_note_runtime(struct capture_session *s, struct captured_thread *t, const struct model *model)
 {
 	uint32_t index = s->d->threads[t->index].process;
 	struct def_process *def = &s->d->processes[index];
-	struct captured_process *p = session_process(s, t->pid);
+	struct captured_process *p;
 
-	if (model->alone || model->always || s->delivered[index].runtime)
+	if (model->alone || model->always || s->delivery.of[index].runtime)
 		return;
-	s->delivered[index].runtime = true;
+	p = session_process(s, t->pid);
+	s->delivery.of[index].runtime = true;
 	t->left_out = false;
 	if (p && p->index == index && def->left_out) {
 		set_left_out(s, p, NULL);
@@ -413,30 +327,4 @@ void session_note_runtime(struct capture_session *s, struct captured_thread *t, 
 		free(def->left_out);
 		def->left_out = NULL;
 	}
-}
-
-uint64_t session_left_out_spans(const struct capture_session *s, uint64_t *gaps)
-{
-	uint64_t spans = 0;
-
-	*gaps = 0;
-	for (size_t i = 0; i < s->d->nprocesses && i < s->delivered_room; i++) {
-		if (!s->d->processes[i].left_out)
-			continue;
-		spans += s->delivered[i].spans;
-		*gaps += s->delivered[i].gaps;
-	}
-	return spans;
-}
-
-void session_free_processes(struct capture_session *s)
-{
-	struct captured_process *p, *next;
-
-	HASH_ITER (hh, s->processes, p, next) {
-		HASH_DEL(s->processes, p);
-		session_forget_layouts(s, p);
-		free(p);
-	}
-	free(s->delivered);
 }

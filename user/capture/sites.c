@@ -68,7 +68,7 @@ static const struct mapping *site_mapping(struct capture_session *s, const struc
 	}
 	if (mapping || !p->process || p->ended || clock_monotonic() - session_mapped_ns(p) <= REFRESH_EVERY)
 		return mapping;
-	return process_refresh(p->process) || session_changes(s, p) ? NULL : mapping_in(p->process, site->address);
+	return process_refresh(p->process) || session_changes(s, p->pid) ? NULL : mapping_in(p->process, site->address);
 }
 
 /* Is the file's code mapped at one place alone? Another one may be of a namespace of its own (dlmopen), which goes when
@@ -154,7 +154,7 @@ static uint32_t new_call_site(struct capture_session *s, const struct site_key *
 	s->d->sites[record->site].process = key->process;
 	s->d->sites[record->site].address = key->address;
 	place_site(s, &s->d->sites[record->site], p, key->layout);
-	HASH_ADD(hh, s->sites, key, sizeof(record->key), record);
+	HASH_ADD(hh, s->sites.table, key, sizeof(record->key), record);
 	site = record->site;
 	if (!record->hh.tbl)
 		free(record); /* the next call from there is a place of its own */
@@ -184,7 +184,7 @@ uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_
 	key.process = process;
 	key.line = line;
 	key.column = column;
-	HASH_FIND(hh, s->named_sites, &key, sizeof(key), named);
+	HASH_FIND(hh, s->sites.named, &key, sizeof(key), named);
 	if (named && named->file && !strcmp(named->file, file))
 		return named->site;
 	fresh = named ? named : calloc(1, sizeof(*fresh));
@@ -192,7 +192,7 @@ uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_
 		return NO_INDEX;
 	if (!named) {
 		fresh->key = key;
-		HASH_ADD(hh, s->named_sites, key, sizeof(fresh->key), fresh);
+		HASH_ADD(hh, s->sites.named, key, sizeof(fresh->key), fresh);
 		if (!fresh->hh.tbl) {
 			free(fresh);
 			return NO_INDEX;
@@ -214,17 +214,6 @@ uint32_t session_named_site(struct capture_session *s, uint32_t process, uint64_
 	return fresh->site;
 }
 
-void session_free_named_sites(struct capture_session *s)
-{
-	struct named_site *named, *next;
-
-	HASH_ITER (hh, s->named_sites, named, next) {
-		HASH_DEL(s->named_sites, named);
-		free(named->file);
-		free(named);
-	}
-}
-
 uint32_t session_site(struct capture_session *s, const struct captured_thread *t, uint64_t caller, uint64_t end)
 {
 	struct site_key key = { .address = caller, .process = s->d->threads[t->index].process };
@@ -235,13 +224,29 @@ uint32_t session_site(struct capture_session *s, const struct captured_thread *t
 	if (p)
 		key.layout = layout_at(p, end);
 	slot = (caller ^ (caller >> 12) ^ key.process * 31) & (SITE_CACHE - 1);
-	if (!memcmp(&s->cache[slot].key, &key, sizeof(key)))
-		return s->cache[slot].site;
-	HASH_FIND(hh, s->sites, &key, sizeof(key), record);
+	if (!memcmp(&s->sites.cache[slot].key, &key, sizeof(key)))
+		return s->sites.cache[slot].site;
+	HASH_FIND(hh, s->sites.table, &key, sizeof(key), record);
 	site = record ? record->site : new_call_site(s, &key, p);
 	if (site != NO_INDEX) {
-		s->cache[slot].key = key;
-		s->cache[slot].site = site;
+		s->sites.cache[slot].key = key;
+		s->sites.cache[slot].site = site;
 	}
 	return site;
+}
+
+void session_free_sites(struct capture_session *s)
+{
+	struct site_record *record, *after;
+	struct named_site *named, *next;
+
+	HASH_ITER (hh, s->sites.table, record, after) {
+		HASH_DEL(s->sites.table, record);
+		free(record);
+	}
+	HASH_ITER (hh, s->sites.named, named, next) {
+		HASH_DEL(s->sites.named, named);
+		free(named->file);
+		free(named);
+	}
 }

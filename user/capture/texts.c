@@ -118,7 +118,7 @@ static void refresh(struct capture_session *s, struct captured_process *p, struc
 	struct def_text *def;
 	uint32_t index;
 
-	record->pass = s->pass;
+	record->pass = s->pass.number;
 	record->layout = p->layout;
 	if (!has_changed(s, record, text) || s->d->ntexts >= TEXTS_MOST)
 		return;
@@ -140,12 +140,12 @@ static void note(struct capture_session *s, const struct captured_thread *t, uin
 				.process = s->d->threads[t->index].process,
 				.is_string = is_string };
 	unsigned slot = (address >> 3 ^ address >> 12 ^ key.process * 31) & (TEXT_CACHE - 1);
-	struct text_record *record = s->text_cache[slot];
+	struct text_record *record = s->texts.recent[slot];
 	struct captured_process *p;
 
 	if (!record || memcmp(&record->key, &key, sizeof(key)))
-		HASH_FIND(hh, s->texts, &key, sizeof(key), record);
-	if (record && record->pass == s->pass)
+		HASH_FIND(hh, s->texts.table, &key, sizeof(key), record);
+	if (record && record->pass == s->pass.number)
 		return;
 	p = session_process(s, t->pid);
 	if (!p)
@@ -156,17 +156,17 @@ static void note(struct capture_session *s, const struct captured_thread *t, uin
 			return;
 		record->key = key;
 		record->text = NO_INDEX;
-		HASH_ADD(hh, s->texts, key, sizeof(record->key), record);
+		HASH_ADD(hh, s->texts.table, key, sizeof(record->key), record);
 		if (!record->hh.tbl) {
 			free(record);
 			return;
 		}
 	} else if (record->steady && record->layout == p->layout) {
-		record->pass = s->pass;
-		s->text_cache[slot] = record;
+		record->pass = s->pass.number;
+		s->texts.recent[slot] = record;
 		return;
 	}
-	s->text_cache[slot] = record;
+	s->texts.recent[slot] = record;
 	refresh(s, p, record, time);
 }
 
@@ -179,15 +179,15 @@ static bool carries_names(struct capture_session *s, uint32_t probe)
 {
 	const struct def_probe *def = &s->d->probes[probe];
 
-	if (array_reach(&s->named, &s->named_room, probe + 1, sizeof(*s->named)))
+	if (array_reach(&s->texts.named, &s->texts.named_room, probe + 1, sizeof(*s->texts.named)))
 		return false;
-	if (!s->named[probe]) {
-		s->named[probe] = 1;
+	if (!s->texts.named[probe]) {
+		s->texts.named[probe] = 1;
 		for (uint32_t i = 0; i < def->nvalues; i++)
 			if (is_named(&def->values[i]))
-				s->named[probe] = 2;
+				s->texts.named[probe] = 2;
 	}
-	return s->named[probe] == 2;
+	return s->texts.named[probe] == 2;
 }
 
 void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span)
@@ -212,9 +212,9 @@ void session_free_texts(struct capture_session *s)
 {
 	struct text_record *record, *next;
 
-	HASH_ITER (hh, s->texts, record, next) {
-		HASH_DEL(s->texts, record);
+	HASH_ITER (hh, s->texts.table, record, next) {
+		HASH_DEL(s->texts.table, record);
 		free(record);
 	}
-	free(s->named);
+	free(s->texts.named);
 }

@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * threads.c - threads, as the spans first name them, and which of those that had the same number a span is of.
+ * threads.c - the threads that are known, by number.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "capture/session.h"
 #include "util/clock.h"
 
-static struct captured_thread *new_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
+static uint32_t read_pid_max(void)
 {
-	struct captured_process *p = session_calling_process(s, pid, time);
-	struct captured_thread *t = p ? calloc(1, sizeof(*t)) : NULL;
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned long most = 4194304;
+
+	if (f && (fscanf(f, "%lu", &most) != 1 || most < 1024 || most > 4194304))
+		most = 4194304;
+	if (f)
+		fclose(f);
+	return most + 1;
+}
+
+int session_open_threads(struct capture_session *s)
+{
+	s->threads.room = read_pid_max();
+	s->threads.by_number = calloc(s->threads.room, sizeof(*s->threads.by_number));
+	return s->threads.by_number ? 0 : -ENOMEM;
+}
+
+struct captured_thread *session_add_thread(struct capture_session *s, const struct captured_process *p, uint32_t tid)
+{
+	struct captured_thread *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -19,50 +39,26 @@ static struct captured_thread *new_thread(struct capture_session *s, uint32_t pi
 		free(t);
 		return NULL;
 	}
-	t->pid = pid;
+	t->pid = p->pid;
 	t->tid = tid;
 	t->next = 1;
 	t->since = clock_monotonic();
 	s->d->threads[t->index].process = p->index;
 	s->d->threads[t->index].tid = tid;
 	t->left_out = s->d->processes[p->index].left_out;
-	s->d->threads[t->index].name = thread_name(pid, tid);
+	s->d->threads[t->index].name = thread_name(p->pid, tid);
 	s->totals.threads++;
-	t->next_live = s->live;
-	t->live = &s->live;
-	if (s->live)
-		s->live->live = &t->next_live;
-	s->live = t;
-	return t;
-}
-
-/*
- * A number may be used again while spans of the thread before are still to come: at once, where one that is not a
- * process's first thread executes a program and becomes it. So the ends that were told divide the spans, not the order
- * in which they come.
- */
-struct captured_thread *session_thread(struct capture_session *s, uint32_t pid, uint32_t tid, uint64_t time)
-{
-	struct captured_thread **link, *t;
-
-	if (tid >= s->threads_room)
-		return NULL;
-	t = s->threads[tid];
-	if (t && !t->ends && t->pid != pid)
-		session_end_thread(s, t); /* its end was lost; the number belongs to another now */
-	for (link = &s->threads[tid]; (t = *link); link = &t->successor)
-		if (!t->ends || time <= t->ends)
-			return t;
-	t = new_thread(s, pid, tid, time);
-	for (link = &s->threads[tid]; *link; link = &(*link)->successor)
-		; /* again: with a process that had the number its thread may be gone */
-	*link = t;
+	t->next_live = s->threads.live;
+	t->live = &s->threads.live;
+	if (s->threads.live)
+		s->threads.live->live = &t->next_live;
+	s->threads.live = t;
 	return t;
 }
 
 void session_end_thread(struct capture_session *s, struct captured_thread *t)
 {
-	for (struct captured_thread **link = &s->waiting; *link; link = &(*link)->next_waiting) {
+	for (struct captured_thread **link = &s->threads.waiting; *link; link = &(*link)->next_waiting) {
 		if (*link == t) {
 			*link = t->next_waiting;
 			break;
@@ -71,9 +67,9 @@ void session_end_thread(struct capture_session *s, struct captured_thread *t)
 	*t->live = t->next_live;
 	if (t->next_live)
 		t->next_live->live = t->live;
-	s->threads[t->tid] = t->successor;
+	s->threads.by_number[t->tid] = t->successor;
 	free(t->calls);
-	free(t->open);
+	free(t->announced.open);
 	early_free(&t->early);
 	free(t);
 }
@@ -95,9 +91,27 @@ void capture_name_threads(struct capture_session *s)
 	}
 }
 
+void capture_visit_threads(const struct capture_session *s, void (*visit)(void *, const struct capture_thread *),
+			   void *context)
+{
+	for (const struct captured_thread *t = s->threads.live; t; t = t->next_live) {
+		const struct capture_thread shown = {
+			.pid = t->pid,
+			.tid = t->tid,
+			.thread = t->index,
+			.cost = t->cost,
+			.since = t->since,
+			.calls = t->calls,
+			.ncalls = t->ncalls,
+		};
+
+		visit(context, &shown);
+	}
+}
+
 void session_free_threads(struct capture_session *s)
 {
-	while (s->live)
-		session_end_thread(s, s->live);
-	free(s->threads);
+	while (s->threads.live)
+		session_end_thread(s, s->threads.live);
+	free(s->threads.by_number);
 }

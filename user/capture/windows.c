@@ -53,7 +53,7 @@ int capture_add_window(struct capture_session *s, pid_t pid, const struct image 
 
 void capture_add_window_of_all(struct capture_session *s, uint64_t from, uint64_t to, const char *after)
 {
-	for (const struct captured_process *p = s->processes; p; p = p->hh.next)
+	for (const struct captured_process *p = s->processes.table; p; p = p->hh.next)
 		if (!p->ended && p->born < to)
 			capture_add_window(s, p->pid, NULL,
 					   p->born > from           ? p->born

@@ -11,18 +11,11 @@
 static const struct image_call *wrapper_call(struct capture_session *s, uint32_t index, const struct model *model)
 {
 	const struct def_site *site = &s->d->sites[index];
+	const struct image *image = session_defined_image(s, site->image);
 
-	if (site->image == NO_INDEX)
-		return NULL;
-	for (size_t i = 0; i < s->nimages; i++) {
-		const struct image *image = s->images[i].image;
-
-		if (s->images[i].index == site->image)
-			return image && model_wraps_in_file(model, image->soname, path_base(image->path))
-				       ? image_call_at(image, site->offset)
-				       : NULL;
-	}
-	return NULL;
+	return image && model_wraps_in_file(model, image->soname, path_base(image->path))
+		       ? image_call_at(image, site->offset)
+		       : NULL;
 }
 
 /* The same, asked once for each call site. */
@@ -30,22 +23,22 @@ static uint32_t wrapper_frame(struct capture_session *s, uint32_t index, const s
 {
 	const struct image_call *call;
 
-	if (index >= s->frames_room) {
+	if (index >= s->wrappers.room) {
 		size_t room = index * 2 + 256;
-		uint32_t *grown = realloc(s->frames, room * sizeof(*grown));
+		uint32_t *grown = realloc(s->wrappers.frames, room * sizeof(*grown));
 
 		if (!grown)
 			return 0;
-		for (size_t i = s->frames_room; i < room; i++)
+		for (size_t i = s->wrappers.room; i < room; i++)
 			grown[i] = UINT32_MAX;
-		s->frames = grown;
-		s->frames_room = room;
+		s->wrappers.frames = grown;
+		s->wrappers.room = room;
 	}
-	if (s->frames[index] == UINT32_MAX) {
+	if (s->wrappers.frames[index] == UINT32_MAX) {
 		call = wrapper_call(s, index, model);
-		s->frames[index] = call ? call->frame : 0;
+		s->wrappers.frames[index] = call ? call->frame : 0;
 	}
-	return s->frames[index];
+	return s->wrappers.frames[index];
 }
 
 static uint32_t no_wrapper(struct capture_session *s, const struct captured_thread *t, const struct site *site,
@@ -72,15 +65,20 @@ uint32_t session_call_site(struct capture_session *s, const struct captured_thre
 			   uint64_t end)
 {
 	uint32_t from = raw->caller ? session_site(s, t, raw->caller, end) : NO_INDEX;
-	const struct site *site = raw->probe < s->nfirst ? &s->plan->sites[raw->probe] : NULL;
+	const struct site *site = raw->probe < s->probes.count ? &s->plan->sites[raw->probe] : NULL;
 
 	return site && site->nwrapped ? no_wrapper(s, t, site, raw, from, end) : from;
 }
 
 unsigned session_own_words(const struct capture_session *s, const struct gb_span *raw)
 {
-	const struct site *site = raw->probe < s->nfirst ? &s->plan->sites[raw->probe] : NULL;
+	const struct site *site = raw->probe < s->probes.count ? &s->plan->sites[raw->probe] : NULL;
 	unsigned words = raw->values <= GB_SLOTS ? raw->values : GB_SLOTS;
 
 	return site && site->nwrapped && words > site->own_slots ? site->own_slots : words;
+}
+
+void session_free_wrappers(struct capture_session *s)
+{
+	free(s->wrappers.frames);
 }

@@ -104,7 +104,7 @@ enum mark {
 	MARK_SYNC = 128,
 	MARK_STAYS = 256,
 	MARK_EACH = 512, /* each function of the line is a row of its own in reports */
-	/* Functions by which a program tells of events itself (user/capture/announced.c). */
+	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,
 	MARK_ENDS = 1 << 18,

@@ -4,7 +4,7 @@
  * ends it, or switches measurement off and on.
  *
  * Which values follow the named arguments of an announcement is known only once its number is: so what is sent is where
- * they may be, the registers as they are and some words of the stack. user/capture/announced.c picks them out. Floating
+ * they may be, the registers as they are and some words of the stack. user/capture/announced picks them out. Floating
  * point values are in vector registers, which no probe can read; a function with the mark `reals` has stored the first
  * ones right below its stack pointer (libpupc/entries.S).
  */

@@ -26,7 +26,6 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define REGISTER_BX 3
 #define VDSO_MOST (1u << 20)
 #define MODULES_MOST 4096u /* libdwfl looks through all of them for each that is added */
 
@@ -60,7 +59,7 @@ struct stack_space {
 	struct stack_frame *frames;
 	size_t nframes, most;
 	bool guessed;
-	bool leaves_bx; /* the function of the last frame has not put rbx anywhere */
+	bool leaves_overlooked; /* the function of the last frame has not put ARCH_OVERLOOKED anywhere */
 };
 
 /* --- files -------------------------------------------------------------- */
@@ -341,8 +340,8 @@ void stack_space_free(struct stack_space *space)
 	free(space);
 }
 
-/* Does the file say how the function at this address is left? And that it does nothing with rbx? */
-static bool has_frame_information(const struct stack_space *space, uint64_t pc, bool *leaves_bx)
+/* Does the file say how the function at this address is left? And that it does nothing with ARCH_OVERLOOKED? */
+static bool has_frame_information(const struct stack_space *space, uint64_t pc, bool *leaves_overlooked)
 {
 	Dwfl_Module *mod = dwfl_addrmodule(space->dwfl, pc);
 	Dwarf_Addr bias = 0;
@@ -352,23 +351,23 @@ static bool has_frame_information(const struct stack_space *space, uint64_t pc, 
 	Dwarf_Op memory[3], *ops;
 	size_t count;
 
-	*leaves_bx = has && !dwarf_frame_register(frame, REGISTER_BX, memory, &ops, &count) && !count;
+	*leaves_overlooked = has && !dwarf_frame_register(frame, ARCH_OVERLOOKED, memory, &ops, &count) && !count;
 	free(frame);
 	return has;
 }
 
 /*
- * A register that calls keep, and that a function says nothing of, is as it was. Of rbx libdw does not know that: its
- * table of such registers (elfutils 0.188, x86_64_abi_cfi()) has rax in its place.
+ * A register that calls keep, and that a function says nothing of, is as it was. Of one of them libdw does not know
+ * that.
  */
-static void keep_bx(struct stack_space *space, struct stack_frame *frame)
+static void keep_overlooked(struct stack_space *space, struct stack_frame *frame)
 {
 	const struct stack_frame *called = space->nframes ? frame - 1 : NULL;
 
-	if (!called || !space->leaves_bx || !(called->registers.known >> REGISTER_BX & 1))
+	if (!called || !space->leaves_overlooked || !(called->registers.known >> ARCH_OVERLOOKED & 1))
 		return;
-	frame->registers.value[REGISTER_BX] = called->registers.value[REGISTER_BX];
-	frame->registers.known |= 1u << REGISTER_BX;
+	frame->registers.value[ARCH_OVERLOOKED] = called->registers.value[ARCH_OVERLOOKED];
+	frame->registers.known |= 1u << ARCH_OVERLOOKED;
 }
 
 static int take_frame(Dwfl_Frame *state, void *argument)
@@ -390,8 +389,8 @@ static int take_frame(Dwfl_Frame *state, void *argument)
 	}
 	frame->image = stack_image(space, pc - !exact, &frame->offset);
 	frame->offset += frame->image && !exact;
-	keep_bx(space, frame);
-	if (!has_frame_information(space, pc - !exact, &space->leaves_bx))
+	keep_overlooked(space, frame);
+	if (!has_frame_information(space, pc - !exact, &space->leaves_overlooked))
 		space->guessed = true;
 	return ++space->nframes < space->most ? DWARF_CB_OK : DWARF_CB_ABORT;
 }

@@ -5,7 +5,7 @@
  * libdw can tell that, too (dwarf_cfi_addrframe()), and user/stacks unwinds with it: a stack has few frames, and all of
  * their registers are wanted, by expressions as well. Here the rows of all code of a file are wanted (calls.c), of
  * files that others made, and of a row nothing but where it ends. libdw answers for one address at a time, going
- * through its entry's rules from the beginning, without a limit. Measured (elfutils 0.188, an x86-64 of 2026, two
+ * through its entry's rules from the beginning, without a limit. Measured (elfutils 0.188, a machine of 2026, two
  * cores, busy):
  *
  *                                                           here                libdw, for each call

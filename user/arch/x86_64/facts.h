@@ -24,6 +24,9 @@
 #define REGISTER_SP 7    /* rsp */
 #define REGISTER_IP 16   /* the return address's column */
 
+/* rbx: elfutils 0.188 has rax in its place (x86_64_abi_cfi()) */
+#define ARCH_OVERLOOKED 3
+
 #define ARCH_RETURN_WORD 8 /* a call pushes the return address */
 #define ARCH_RED_ZONE 128  /* figure 3.3 */
 

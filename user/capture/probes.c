@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * define.c - files and probes: what spans refer to that is no process and no thread.
+ * probes.c - the definitions of the plan's sites, and which of them a call is an event of.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,65 +10,6 @@
 #include "capture/session.h"
 #include "meaning/value.h"
 #include "util/text.h"
-
-/* --- images ------------------------------------------------------------ */
-
-static struct known_image *add_known(struct capture_session *s, struct known_image image)
-{
-	struct known_image *grown = realloc(s->images, (s->nimages + 1) * sizeof(*grown));
-
-	if (!grown)
-		return NULL;
-	s->images = grown;
-	grown[s->nimages] = image;
-	return &grown[s->nimages++];
-}
-
-uint32_t session_define_image(struct capture_session *s, const struct image *image)
-{
-	uint32_t index = definitions_add_image(s->d);
-
-	if (index == NO_INDEX)
-		return index;
-	s->d->images[index].path = copy_text(image->path);
-	s->d->images[index].soname = copy_text(image->soname);
-	s->d->images[index].build_id = copy_text(image->build_id);
-	return index;
-}
-
-static struct known_image *known_image(struct capture_session *s, uint64_t device, uint64_t inode)
-{
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].inode == inode && s->images[i].device == device)
-			return &s->images[i];
-	return NULL;
-}
-
-/* The file behind a mapping, opened while the process still offers it. */
-struct known_image *session_image(struct capture_session *s, struct process *process, const struct mapping *mapping)
-{
-	struct known_image *known = known_image(s, mapping->device, mapping->inode);
-	struct known_image fresh = { .device = mapping->device, .inode = mapping->inode, .index = NO_INDEX };
-
-	if (known)
-		return known;
-	fresh.image = plan_image(s->plan, mapping->device, mapping->inode);
-	if (!fresh.image) {
-		fresh.owned = true;
-		if (image_open_mapped(&fresh.image, process, mapping))
-			fresh.image = NULL;
-	}
-	return add_known(s, fresh);
-}
-
-void capture_forget_image(struct capture_session *s, const struct image *image)
-{
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].image == image)
-			s->images[i].device = s->images[i].inode = 0;
-}
-
-/* --- probes ------------------------------------------------------------ */
 
 static int copy_values(struct def_probe *def, const struct capture *capture)
 {
@@ -112,20 +53,13 @@ static int define_probe(struct capture_session *s, const struct site *site, size
 
 static int define_site_probes(struct capture_session *s, const struct site *site)
 {
-	struct known_image *known = known_image(s, site->image->device, site->image->inode);
+	const struct known_image *known = session_image_of_site(s, site);
 
 	if (!known)
-		known = add_known(s, (struct known_image){ .device = site->image->device,
-							   .inode = site->image->inode,
-							   .image = site->image,
-							   .index = NO_INDEX });
-	if (!known)
 		return -ENOMEM;
-	if (known->index == NO_INDEX)
-		known->index = session_define_image(s, site->image);
-	s->first_probe[site->id] = s->d->nprobes;
-	s->any_probe[site->id] = NO_INDEX;
-	s->prices[site->id] = site_price(s->kernel, site);
+	s->probes.first[site->id] = s->d->nprobes;
+	s->probes.any[site->id] = NO_INDEX;
+	session_set_price(s, site);
 	if (session_define_unseen(s, site->function->model))
 		return -ENOMEM;
 	for (size_t k = 0; k < site->nfunctions; k++) {
@@ -137,13 +71,13 @@ static int define_site_probes(struct capture_session *s, const struct site *site
 	return 0;
 }
 
-static int grow(void *array, size_t count, size_t size)
+static int grow(uint32_t **array, size_t count)
 {
-	void **data = array, *grown = realloc(*data, count * size);
+	uint32_t *grown = realloc(*array, count * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	*data = grown;
+	*array = grown;
 	return 0;
 }
 
@@ -151,14 +85,13 @@ int capture_define_probes(struct capture_session *s)
 {
 	size_t room = s->plan->nsites + 1;
 
-	if (grow(&s->first_probe, room, sizeof(*s->first_probe)) || grow(&s->any_probe, room, sizeof(*s->any_probe)) ||
-	    grow(&s->prices, room, sizeof(*s->prices)))
+	if (grow(&s->probes.first, room) || grow(&s->probes.any, room) || session_fit_prices(s, room))
 		return -ENOMEM;
-	for (; s->nfirst < s->plan->nsites; s->nfirst++) {
-		int err = define_site_probes(s, &s->plan->sites[s->nfirst]);
+	for (; s->probes.count < s->plan->nsites; s->probes.count++) {
+		int err = define_site_probes(s, &s->plan->sites[s->probes.count]);
 
 		if (!err)
-			err = session_comm_site(s, &s->plan->sites[s->nfirst]);
+			err = session_comm_site(s, &s->plan->sites[s->probes.count]);
 		if (err)
 			return err;
 	}
@@ -169,7 +102,7 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 {
 	const struct site *site;
 
-	if (raw->probe >= s->nfirst)
+	if (raw->probe >= s->probes.count)
 		return NO_INDEX;
 	site = &s->plan->sites[raw->probe];
 	for (size_t k = 0; k < site->nfunctions; k++) {
@@ -177,11 +110,11 @@ uint32_t session_probe(struct capture_session *s, const struct gb_span *raw)
 		struct value_reading reading;
 
 		if (!f->has_only) /* its only meaning; not wanted where it is observed for something else */
-			return site->captures[k].unwanted ? NO_INDEX : s->first_probe[raw->probe] + k;
+			return site->captures[k].unwanted ? NO_INDEX : s->probes.first[raw->probe] + k;
 		reading = value_read(&site->captures[k].only, raw->value, raw->values, raw->unread,
 				     raw->reason == GB_END_RETURN);
 		if (reading.known && (reading.number == f->only_number) != f->only_negated)
-			return site->captures[k].unwanted ? NO_INDEX : s->first_probe[raw->probe] + k;
+			return site->captures[k].unwanted ? NO_INDEX : s->probes.first[raw->probe] + k;
 	}
 	return NO_INDEX;
 }
@@ -222,7 +155,7 @@ static uint32_t define_any_probe(struct capture_session *s, const struct site *s
 	if (index == NO_INDEX)
 		return index;
 	def = &s->d->probes[index];
-	first = s->d->probes[s->first_probe[site->id]];
+	first = s->d->probes[s->probes.first[site->id]];
 	*def = first; /* but for what it owns */
 	def->model = def->symbol = def->aliases = def->prototype = def->op = NULL;
 	def->values = NULL;
@@ -242,16 +175,16 @@ uint32_t session_any_probe(struct capture_session *s, uint32_t id)
 	const struct site *site = &s->plan->sites[id];
 
 	if (site->nfunctions == 1)
-		return s->first_probe[id];
-	if (s->any_probe[id] == NO_INDEX)
-		s->any_probe[id] = define_any_probe(s, site);
-	return s->any_probe[id];
+		return s->probes.first[id];
+	if (s->probes.any[id] == NO_INDEX)
+		s->probes.any[id] = define_any_probe(s, site);
+	return s->probes.any[id];
 }
 
 uint32_t session_define_inner(struct capture_session *s, uint32_t id, uint32_t probe)
 {
 	const struct site *site = &s->plan->sites[id];
-	uint32_t meaning = probe - s->first_probe[id], index = s->d->nprobes;
+	uint32_t meaning = probe - s->probes.first[id], index = s->d->nprobes;
 
 	if (meaning >= site->nfunctions)
 		index = define_any_probe(s, site);
@@ -263,28 +196,8 @@ uint32_t session_define_inner(struct capture_session *s, uint32_t id, uint32_t p
 	return index;
 }
 
-/* --- the end ------------------------------------------------------------ */
-
-void session_free_definitions(struct capture_session *s)
+void session_free_probes(struct capture_session *s)
 {
-	struct site_record *r, *after;
-
-	session_free_threads(s);
-	session_free_processes(s);
-	HASH_ITER (hh, s->sites, r, after) {
-		HASH_DEL(s->sites, r);
-		free(r);
-	}
-	for (size_t i = 0; i < s->nimages; i++)
-		if (s->images[i].owned)
-			image_close(s->images[i].image);
-	free(s->images);
-	free(s->frames);
-	free(s->callers);
-	free(s->twins);
-	free(s->first_probe);
-	free(s->any_probe);
-	free(s->prices);
-	session_free_sums(s);
-	session_free_texts(s);
+	free(s->probes.first);
+	free(s->probes.any);
 }

@@ -3,14 +3,14 @@
  * controls.c - measurement that is switched off and on, by the program or from outside.
  *
  * The kernel side heeds it at once: while it is off, no call of the process is seen, and calls that were in progress
- * end then (bpf/frames.h). Here it becomes a definition, and cuts events that the program had started itself, which the
- * kernel side does not pair.
+ * end then (bpf/frames.h). Here it becomes a definition. Events that the program had started itself, which the
+ * kernel side does not pair, are cut where they are paired (announced.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "util/log.h"
 
 #define BY_US "gaspbpf control"
@@ -47,9 +47,8 @@ static void define(struct capture_session *s, struct captured_process *p, uint32
 				       .who = strdup(name) };
 
 	insert(s->d, &control);
-	p->control = value;
 	if (!value)
-		p->off = time;
+		p->announced.off = time;
 }
 
 void session_take_control(struct capture_session *s, const struct gb_life *life)
@@ -73,33 +72,4 @@ int capture_control(struct capture_session *s, pid_t pid, bool on)
 	if (!error && changed)
 		define(s, p, 0, time, on, BY_US);
 	return error ? error : changed;
-}
-
-/* The last time (ns) before this one at which the process was switched off; 0: never. */
-static uint64_t off_before(const struct capture_session *s, const struct captured_thread *t, uint64_t start,
-			   uint64_t time)
-{
-	uint32_t process = s->d->threads[t->index].process;
-
-	for (size_t i = 0; i < s->d->ncontrols; i++) {
-		const struct def_control *c = &s->d->controls[i];
-
-		if (c->process == process && !c->value && c->time > start && c->time < time)
-			return c->time;
-	}
-	return 0;
-}
-
-void session_cut_announced(struct capture_session *s, struct captured_thread *t, uint64_t time)
-{
-	const struct captured_process *p = session_process(s, t->pid);
-
-	if (!p || !p->off)
-		return;
-	for (size_t i = t->nopen; i--;) {
-		uint64_t off = off_before(s, t, t->open[i].start, time);
-
-		if (off)
-			announced_cut(s, t, i, off);
-	}
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * announced_read.c - what stands in a process's memory of the events that it announces: libpupc's table, and texts.
+ * table.c - what libpupc keeps in a process of the events that it announces, and of what was last said of measurement.
  *
  * The table (gaspbpf/pupc_table.h) is the process's own, so nothing in it is trusted: it is read in pieces of bounded
  * size, and what does not fit its head is not read.
  */
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "capture/announced.h"
+#include "capture/announced/announced_private.h"
 #include "gaspbpf/pupc_table.h"
 #include "util/log.h"
 
-#define SOME 64  /* entries read at a time */
-#define SHORT 64 /* bytes: a text near the end of a file may have no more behind it */
+#define SOME 64 /* entries read at a time */
 
 /* Has the plan found a function in this image that creates events? */
 static bool creates_events(const struct capture_session *s, const struct image *image)
@@ -62,9 +59,9 @@ static void take_state(struct capture_session *s, struct captured_process *p, in
 	struct gb_life life = { .kind = GB_LIFE_CONTROL, .pid = p->pid, .changing = NO_SITE, .exit_code = on };
 	bool changed = false;
 
-	if (!on == p->told_off)
+	if (!on == p->announced.told_off)
 		return;
-	p->told_off = !on;
+	p->announced.told_off = !on;
 	if (!kernel_remember_control(s->kernel, p->pid, on, &life.time, &changed) && changed)
 		session_take_control(s, &life);
 }
@@ -92,42 +89,8 @@ void announced_read_table(struct capture_session *s, struct captured_process *p)
 
 void announced_read_table_again(struct capture_session *s, struct captured_process *p)
 {
-	if (p->table_pass == s->pass)
+	if (p->announced.table_pass == s->pass.number)
 		return;
-	p->table_pass = s->pass;
+	p->announced.table_pass = s->pass.number;
 	announced_read_table(s, p);
-}
-
-/* What nobody writes to is as it stands in the file, and the file stays when the process has gone. */
-static bool read_constant(struct capture_session *s, struct process *process, const struct mapping *mapping,
-			  uint64_t address, char *text, size_t size)
-{
-	struct known_image *known = session_image(s, process, mapping);
-
-	if (known && known->image &&
-	    pread(known->image->fd, text, size, address - mapping->start + mapping->offset) == (ssize_t)size)
-		return true;
-	return !process_read(process, address, text, size);
-}
-
-bool announced_constant_text(struct capture_session *s, struct captured_process *p, uint64_t address, char *text,
-			     size_t room)
-{
-	/* What it mapped last may not have been seen any more, if it has ended: then what it mapped before. */
-	struct process *process = !p ? NULL : p->process ?: p->before;
-	const struct mapping *mapping = process ? process_mapping_at(process, address) : NULL;
-	size_t size;
-
-	if (!mapping || mapping->writable || !mapping->inode)
-		return false;
-	size = mapping->end - address < room ? mapping->end - address : room;
-	if (!read_constant(s, process, mapping, address, text, size) &&
-	    !read_constant(s, process, mapping, address, text, size = size < SHORT ? size : SHORT))
-		return false;
-	if (memchr(text, '\0', size))
-		return true;
-	if (size < room)
-		return false;
-	text[room - 1] = '\0';
-	return true;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * texts.h - private to user/capture: the names that calls carry.
+ */
+#ifndef GASPBPF_CAPTURE_TEXTS_H
+#define GASPBPF_CAPTURE_TEXTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct capture_session;
+struct captured_thread;
+struct span;
+
+#define TEXT_CACHE 256 /* recently met names; a power of two */
+
+struct text_table {
+	struct text_record *table;
+	struct text_record *recent[TEXT_CACHE];
+	uint8_t *named; /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
+	size_t named_room;
+};
+
+/* The names that a call carries are read where they are not known yet. */
+void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span);
+void session_free_texts(struct capture_session *s);
+
+#endif
