@@ -3,16 +3,13 @@ import ctypes
 import fcntl
 import os
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
-
-import conformance  # noqa: E402
-import gaspbpf  # noqa: E402
-import monitoring  # noqa: E402
-from terminal import Terminal  # noqa: E402
+import conformance
+import gaspbpf
+import monitoring
+from terminal import Terminal
 
 
 CLONE_NEWNS = 0x20000
@@ -63,7 +60,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def seen_events(request):
-    """What a test says that it has seen is what tests/seen/ lists for it (tests/conformance.py)."""
+    """What a test says that it has seen is what tests/seen/ lists for it (tests/support/conformance.py)."""
     conformance.begin(request.node)
     yield
     wrong = conformance.end(getattr(request.node, "passed", False))
@@ -71,7 +68,7 @@ def seen_events(request):
         pytest.fail(wrong, pytrace=False)
 
 
-# Tests run several at a time, and their jobs share the system's libraries: tests/test_two_observers.py is about what one observer does for another.
+# Tests run several at a time, and their jobs share the system's libraries: tests/observe/test_two_observers.py is about what one observer does for another.
 os.environ["GASPBPF_OTHERS"] = "ignore"
 
 

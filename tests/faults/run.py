@@ -17,8 +17,7 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import faults  # noqa: E402
 

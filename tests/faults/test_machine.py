@@ -10,18 +10,14 @@ import os
 import pathlib
 import random
 import signal
-import sys
 import threading
 import time
 
 import pytest
 
+import faults
 import gaspbpf
-
-sys.path.insert(0, os.path.dirname(__file__))
-
-import faults  # noqa: E402
-from test_faults import SEED, maker, scenarios, target  # noqa: E402, F401
+from faults import SEED
 
 elsewhere = pytest.mark.skipif(not os.environ.get("GASPBPF_GUEST"), reason="for the emulated machine: it changes the whole of it")
 
