@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of hostile processes share: nobody's programs, and a monitor that must count another user's job beside them to the call."""
+"""What the tests of hostile processes share: nobody's programs, and a monitor that must count another user's job beside
+them to the call."""
 import contextlib
 import os
 import re
@@ -22,8 +23,10 @@ def build(folder, program, library=LIBRARY, *options):
     path = folder / monitoring.unique("evil")
     (folder / "library.c").write_text(library)
     (folder / "program.c").write_text(program)
-    gaspbpf.compile_c(folder / "library.c", folder / "liboshmem.so.40", "-O1", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so.40")
-    gaspbpf.compile_c(folder / "program.c", path, "-O1", "-pthread", "-Wl,--no-as-needed", *options, folder / "liboshmem.so.40", f"-Wl,-rpath,{folder}")
+    gaspbpf.compile_c(folder / "library.c", folder / "liboshmem.so.40", "-O1", "-shared", "-fPIC",
+                      "-Wl,-soname,liboshmem.so.40")
+    gaspbpf.compile_c(folder / "program.c", path, "-O1", "-pthread", "-Wl,--no-as-needed", *options,
+                      folder / "liboshmem.so.40", f"-Wl,-rpath,{folder}")
     return path
 
 
@@ -44,7 +47,8 @@ class Monitor:
 
     def __init__(self, monitors, runtime, folder, *arguments):
         self.honest, self.gate = runtime("honest"), monitoring.Gate(folder / "gate")
-        self.monitor = monitors("--listen", "0", "--lazy", "--max-overhead", "none", "-m", "shmem", "--comm", self.honest.name, "--comm", "evil*", *arguments)
+        self.monitor = monitors("--listen", "0", "--lazy", "--max-overhead", "none", "-m", "shmem", "--comm",
+                                self.honest.name, "--comm", "evil*", *arguments)
         gaspbpf.wait_for(lambda: "/metrics\n" in self.monitor.errors(), "the address of the metrics")
         self.url = re.search(r"http://\S+/metrics", self.monitor.errors())[0]
 
@@ -61,7 +65,8 @@ class Monitor:
         made = {"GASP_SHMEM_BARRIER_ALL": BARRIERS, "GASP_SHMEM_PUT": PUTS}
 
         def counted():
-            return monitored.total(monitored.scrape_anew(self.url), "gaspbpf_process_calls_total", "event", pid=str(job.pid))
+            return monitored.total(monitored.scrape_anew(self.url), "gaspbpf_process_calls_total", "event",
+                                   pid=str(job.pid))
         gaspbpf.wait_for(lambda: counted() == made, "the honest job's calls")
 
     def ends_well(self):

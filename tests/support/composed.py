@@ -10,7 +10,8 @@ COMPOSE = gaspbpf.BUILD / "tests" / "compose"
 
 def compose(path, text):
     """A recording of what the text says (tests/support/compose.c)."""
-    result = subprocess.run([COMPOSE, path, gaspbpf.TOP / "models"], input=text, capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    result = subprocess.run([COMPOSE, path, gaspbpf.TOP / "models"], input=text, capture_output=True, text=True,
+                            timeout=gaspbpf.PATIENCE)
     assert result.returncode == 0, result.stderr
     return path
 
@@ -55,7 +56,8 @@ def send(tid, start, end, dest, tag=0, count=1, symbol="MPI_Send", **more):
 
 
 def receive(tid, start, end, source, tag=0):
-    return f"call {tid} {start} {end} MPI_Recv source={source} tag={tag} {world()} status.source={source} status.tag={tag}\n"
+    return (f"call {tid} {start} {end} MPI_Recv source={source} tag={tag} {world()} status.source={source} "
+            f"status.tag={tag}\n")
 
 
 def call(tid, start, end, symbol, **values):
@@ -69,4 +71,5 @@ def ranks(count, init=True):
 
 
 LATE_SENDER = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 130, 0) + "".join(
-    call(rank + 1, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": rank}) for rank, (start, end) in enumerate([(200, 300), (280, 310)]))
+    call(rank + 1, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": rank})
+    for rank, (start, end) in enumerate([(200, 300), (280, 310)]))

@@ -5,8 +5,8 @@ A test says so right after it has asserted an event against a truth that gaspbpf
 
     conformance.seen("openmpi-4.1.4", "GASP_MPI_SEND", "GASP_MPI_RECV")
 
-The lists are written by running the tests with GASPBPF_SEEN=update. Otherwise a test fails that has passed but did not see
-what is listed for it, or that saw what is not listed; so what the table says is what the tests do.
+The lists are written by running the tests with GASPBPF_SEEN=update. Otherwise a test fails that has passed but did not
+see what is listed for it, or that saw what is not listed; so what the table says is what the tests do.
 """
 import fcntl
 import os
@@ -16,7 +16,8 @@ import gaspbpf
 
 FOLDER = gaspbpf.TOP / "tests" / "seen"
 UPDATE = os.environ.get("GASPBPF_SEEN") == "update"
-HEAD = "# SPDX-License-Identifier: BSD-2-Clause\n# EVENT RUNTIME TEST: written by the tests, with GASPBPF_SEEN=update (tests/support/conformance.py).\n"
+HEAD = ("# SPDX-License-Identifier: BSD-2-Clause\n# EVENT RUNTIME TEST: written by the tests, with GASPBPF_SEEN=update "
+        "(tests/support/conformance.py).\n")
 
 running = None  # the test that runs now
 rows = set()    # (event, runtime) that it has seen
@@ -28,13 +29,15 @@ def languages():
     for path in (gaspbpf.TOP / "models").glob("*.model"):
         words = dict(re.findall(r"^(model|language)\s+(\S+)", path.read_text(), re.M))
         language = words.get("language", words["model"].upper().replace("-", "_"))
-        if words["model"] == language.lower() or f"GASP_{language}_" not in found:  # others are more runtimes of the language
+        # others are more runtimes of the language
+        if words["model"] == language.lower() or f"GASP_{language}_" not in found:
             found[f"GASP_{language}_"] = words["model"]
     return found
 
 
 def model_of(event):
-    """The list that an event stands in: its model's, or that of what stands before the first '.' or '_' of another name."""
+    """The list that an event stands in: its model's, or that of what stands before the first '.' or '_' of another
+    name."""
     known = languages()
     prefixes = [prefix for prefix in known if event.startswith(prefix)]
     return known[max(prefixes, key=len)] if prefixes else re.split(r"[._]", event)[0].lower()
@@ -74,11 +77,13 @@ def listed():
 def exists(test):
     """Is there such a test? Its parameters are not looked at."""
     file, name = re.fullmatch(r"([^:]+)::(\w+)(?:\[.*\])?", test).groups()
-    return any(re.search(rf"^def {name}\(", source.read_text(), re.M) for source in (gaspbpf.TOP / "tests").glob(f"*/{file}"))
+    return any(re.search(rf"^def {name}\(", source.read_text(), re.M)
+               for source in (gaspbpf.TOP / "tests").glob(f"*/{file}"))
 
 
 def update(test):
-    """Puts what this test has seen into the lists, in place of what it had seen before; tests that are no more leave them."""
+    """Puts what this test has seen into the lists, in place of what it had seen before; tests that are no more leave
+    them."""
     FOLDER.mkdir(exist_ok=True)
     new = {(event, runtime, test) for event, runtime in rows}
     with open(gaspbpf.TOP / "build" / "seen.lock", "w") as lock:
@@ -113,5 +118,6 @@ def end(passed):
     missing, more = expected - rows, rows - expected
     if not missing and not more:
         return None
-    return (f"{test}: tests/seen/ lists events that it has not seen: {sorted(missing)}; and it has seen events that are not listed: "
-            f"{sorted(more)}; where that is right, run it with GASPBPF_SEEN=update and commit the lists")
+    return (f"{test}: tests/seen/ lists events that it has not seen: {sorted(missing)}; and it has seen events that "
+            f"are not listed: {sorted(more)}; where that is right, run it with GASPBPF_SEEN=update and "
+            "commit the lists")

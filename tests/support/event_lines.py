@@ -17,7 +17,8 @@ class Call(typing.NamedTuple):
 
 def arguments_of(text):
     """name=value ...: the blank of "long double" is written as \\x20."""
-    return {name: value.replace("\\x20", " ") for name, value in (item.split("=", 1) for item in re.split(r" (?=[\w.]+=)", text.strip()) if item)}
+    return {name: value.replace("\\x20", " ")
+            for name, value in (item.split("=", 1) for item in re.split(r" (?=[\w.]+=)", text.strip()) if item)}
 
 
 def lines(path, language):

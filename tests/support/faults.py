@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Faults on purpose: gaspbpf with the n-th call of a kind failing (fail.c), and what must hold whatever fails.
 
-A job runs on and on, checks its own work, and tells at its end whether all was right. A scenario is one way of starting gaspbpf, on that job or on a
-recording. It runs once with its calls counted, and then with one of them failing.
+A job runs on and on, checks its own work, and tells at its end whether all was right. A scenario is one way of starting
+gaspbpf, on that job or on a recording. It runs once with its calls counted, and then with one of them failing.
 """
 import ctypes
 import dataclasses
@@ -26,8 +26,10 @@ FOLDER = gaspbpf.TOP / "tests" / "faults"
 SEED = int(os.environ.get("FAULTS_SEED", 1))
 KINDS = ("memory", "write", "mmap", "bpf", "perf", "fork", "thread", "open")  # in fail.c's order
 ERRORS = {  # what each kind may fail with
-    "memory": (errno.ENOMEM,), "write": (errno.ENOSPC, errno.EIO), "mmap": (errno.ENOMEM, errno.EPERM), "bpf": (errno.EPERM, errno.ENOMEM),
-    "perf": (errno.EMFILE, errno.EPERM), "fork": (errno.EAGAIN,), "thread": (errno.EAGAIN,), "open": (errno.EMFILE, errno.EACCES),
+    "memory": (errno.ENOMEM,), "write": (errno.ENOSPC, errno.EIO), "mmap": (errno.ENOMEM, errno.EPERM),
+    "bpf": (errno.EPERM, errno.ENOMEM),
+    "perf": (errno.EMFILE, errno.EPERM), "fork": (errno.EAGAIN,), "thread": (errno.EAGAIN,),
+    "open": (errno.EMFILE, errno.EACCES),
 }
 SLOW = int(os.environ.get("PATIENCE", gaspbpf.PATIENCE))  # seconds; who takes longer hangs
 
@@ -108,7 +110,8 @@ class Target:
         return int.from_bytes(self.done.read_bytes(), "little")
 
     def wrong(self):
-        """What is wrong with it now: it has died, or has breakpoints in it. The kernel may take a moment to remove these."""
+        """What is wrong with it now: it has died, or has breakpoints in it. The kernel may take a moment to remove
+        these."""
         if self.process.poll() is not None:
             return [f"the job ended with {self.process.returncode}"]
         try:
@@ -192,11 +195,13 @@ class Faults:
 
     def environment(self, **variables):
         """FAIL_* by name: kind="write", at=3."""
-        return {**os.environ, "LD_PRELOAD": str(self.library), "FAIL_BOOK": str(self.book), "TMPDIR": str(self.temporary),
+        return {**os.environ, "LD_PRELOAD": str(self.library), "FAIL_BOOK": str(self.book),
+                "TMPDIR": str(self.temporary),
                 **{f"FAIL_{name.upper()}": str(value) for name, value in variables.items()}}
 
     def start(self, arguments, unable=False, within=None, **variables):
-        """In a session of its own, so that what it leaves can be found. within: a control group's folder, from the beginning on."""
+        """In a session of its own, so that what it leaves can be found. within: a control group's folder, from the
+        beginning on."""
         def before():
             if within:
                 (within / "cgroup.procs").write_text(str(os.getpid()))
@@ -238,7 +243,8 @@ class Faults:
     def count(self, scenario):
         """How many calls of each kind it makes when nothing fails; what it prints then is kept."""
         result = self.run(scenario)
-        assert result.status == scenario.ends_with and not wrong(scenario, result), f"{scenario.name}: {wrong(scenario, result)}\n{result.errors}"
+        assert result.status == scenario.ends_with and not wrong(scenario, result), \
+            f"{scenario.name}: {wrong(scenario, result)}\n{result.errors}"
         scenario.alone = result.out
         scenario.alone_file = scenario.output.read_bytes() if scenario.output else None
         return result
@@ -341,7 +347,8 @@ def wrong(scenario, result):
     if result.status is None:
         found.append("hung")
     elif result.status not in (0, 1, scenario.ends_with, scenario.vain):
-        found.append(f"ended by signal {signal.Signals(-result.status).name}" if result.status < 0 else f"ended with {result.status}")
+        found.append(f"ended by signal {signal.Signals(-result.status).name}" if result.status < 0
+                     else f"ended with {result.status}")
     if result.status == 1 and not scenario.answers and not is_clear(result.errors):
         found.append("failed, and does not say clearly what, why, and what to do")
     if "mistake in gaspbpf" in result.errors:
@@ -362,7 +369,8 @@ def short_job(target):
 
 
 def points(faults, scenario):
-    """Every call that is worth letting fail: (kind, number, error). Of memory, and of files opened, one for each way that leads there."""
+    """Every call that is worth letting fail: (kind, number, error). Of memory, and of files opened, one for each way
+    that leads there."""
     calls = faults.count(scenario).calls
     for kind in KINDS:
         chosen = faults.ways(scenario, kind) if kind in ("memory", "open") else range(1, calls[kind] + 1)
@@ -422,7 +430,8 @@ def scenarios(target, folder):
         Scenario("counters", ["report", "--counters", recorded], exact=str),
         Scenario("export-json", ["export", recorded, "-o", folder / "x.json"], output=folder / "x.json", exact=str),
         Scenario("export-gz", ["export", recorded, "-o", folder / "x.json.gz"], output=folder / "x.json.gz", exact=str),
-        Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events", exact=str),
+        Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
+                 exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
         Scenario("list-file", ["list", target.runtime.library, "-m", "shmem", "--json"], exact=places_in, unable=True),
@@ -431,12 +440,17 @@ def scenarios(target, folder):
         Scenario("stuck", ["stuck", *pid, "-d", "0.1"], target, attaches=True),
         Scenario("record", [*pid, "-d", "0.2", "-o", live], target, attaches=True, recording=live),
         Scenario("record-trace", [*pid, "-d", "0.2", "-q", "-o", live.with_suffix(".json")], target, attaches=True),
-        Scenario("record-libc", [*pid, "-d", "0.2", "-q", "-m", "c,pthread", "-o", live], target, attaches=True, recording=live),
-        Scenario("record-flight", [*pid, "-d", "0.3", "-q", "--flight", "5s,8m", "--trigger", "any>1us", "--dumps", "1", "-o", folder], target,
+        Scenario("record-libc", [*pid, "-d", "0.2", "-q", "-m", "c,pthread", "-o", live], target, attaches=True,
+                 recording=live),
+        Scenario("record-flight", [*pid, "-d", "0.3", "-q", "--flight", "5s,8m", "--trigger", "any>1us", "--dumps", "1",
+                                   "-o", folder], target,
                  attaches=True, children=True),
-        Scenario("command", ["-q", "-m", "shmem", "-o", live, "--", *short_job(target)], target, attaches=True, recording=live, ends_with=7),
+        Scenario("command", ["-q", "-m", "shmem", "-o", live, "--", *short_job(target)], target, attaches=True,
+                 recording=live, ends_with=7),
         Scenario("top", ["top", *pid, "--once", "-d", "0.2", "--json"], target, attaches=True),
-        Scenario("monitor", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--json"], target, attaches=True, vain=2),
-        Scenario("monitor-listen", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target, attaches=True, vain=2),
+        Scenario("monitor", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--json"], target,
+                 attaches=True, vain=2),
+        Scenario("monitor-listen", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target,
+                 attaches=True, vain=2),
     ]
     return {each.name: each for each in found}

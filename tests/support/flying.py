@@ -51,7 +51,8 @@ def dumped(recording, kind, folder):
     assert result.returncode == 0, result.stderr
     source, calls, open_calls = JOBS[kind][1], {}, {}
     for line in text.read_text().splitlines():
-        found = re.match(rf"[\d.]+ \S+ \S*?:(\d+) (START|END) (GASP_\w+)(.*) @ \S*/flight/{re.escape(source)}:(\d+)", line)
+        found = re.match(rf"[\d.]+ \S+ \S*?:(\d+) (START|END) (GASP_\w+)(.*) @ \S*/flight/{re.escape(source)}:(\d+)",
+                         line)
         if not found:
             continue
         tid, word, event, values, place = int(found[1]), found[2], found[3], found[4], int(found[5])
@@ -89,5 +90,6 @@ def report(path):
 def wait_until_waiting(running, event, count):
     """As the job's own log says: so many threads have begun a call of this event and not come back."""
     def waiting():
-        return sum(bool(calls) and calls[-1].event == event and calls[-1].end is None for calls in log(running).values()) == count
+        return sum(bool(calls) and calls[-1].event == event and calls[-1].end is None
+                   for calls in log(running).values()) == count
     gaspbpf.wait_for(waiting, f"{count} threads in {event}")

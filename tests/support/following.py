@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests share that follow children and other programs: the jobs of tests/workloads/follow, their runtime, and what they count."""
+"""What the tests share that follow children and other programs: the jobs of tests/workloads/follow, their runtime, and
+what they count."""
 import json
 import os
 import pathlib
@@ -21,7 +22,8 @@ STEP     function  leaf  void calls_step(int number)
 
 @pytest.fixture
 def runtime(tmp_path):
-    """A runtime that only LD_LIBRARY_PATH leads to, in a private copy: the options that describe it, and the environment."""
+    """A runtime that only LD_LIBRARY_PATH leads to, in a private copy: the options that describe it, and the
+    environment."""
     folder = tmp_path / "runtime"
     folder.mkdir()
     for file in FOLLOW.iterdir():
@@ -60,7 +62,8 @@ def calls_by_process(report, event="GASP_CALLS_STEP"):
 
 
 def alone(command, env):
-    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env={**os.environ, **env})
+    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE,
+                            env={**os.environ, **env})
     return result.stdout, result.returncode
 
 
@@ -69,7 +72,8 @@ class Gated:
 
     def __init__(self, runtime, command, gate, folder=None):
         self.gate = gate
-        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        start_new_session=True,
                                         env={**os.environ, **runtime.env, "FOLLOW_GATE": str(folder or gate)})
         gaspbpf.wait_for(lambda: self.there("ready"), "the job to reach its gate")
 

@@ -32,22 +32,26 @@ class Fuzzing:
         self.before = set(self.findings.glob(f"{target}-*"))
 
     def rss_limit(self):
-        """MiB. What this process has had at most counts: a process that it starts begins with that figure, and an exec keeps it."""
+        """MiB. What this process has had at most counts: a process that it starts begins with that figure, and an exec
+        keeps it."""
         return RSS_LIMIT + (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 
     def command(self):
         how = [f"-max_total_time={self.seconds}"] if self.runs is None else [f"-runs={self.runs}"]
-        return [FUZZ / self.target, *how, *self.limits, f"-rss_limit_mb={self.rss_limit()}", f"-malloc_limit_mb={MALLOC_LIMIT}",
+        return [FUZZ / self.target, *how, *self.limits, f"-rss_limit_mb={self.rss_limit()}",
+                f"-malloc_limit_mb={MALLOC_LIMIT}",
                 f"-seed={self.seed or 0}", "-close_fd_mask=3", "-print_final_stats=1", "-report_slow_units=100000",
-                f"-detect_leaks={int(self.target not in FREED_BY_THE_END)}", f"-artifact_prefix={self.findings}/{self.target}-",
-                self.corpus, FUZZ / "seeds" / self.target]
+                f"-detect_leaks={int(self.target not in FREED_BY_THE_END)}",
+                f"-artifact_prefix={self.findings}/{self.target}-", self.corpus, FUZZ / "seeds" / self.target]
 
     def run(self):
         if self.interrupted:
             return self
         with tempfile.TemporaryDirectory(prefix="gaspbpf-fuzz-") as own, open(self.log, "wb") as log:
-            environment = {**os.environ, "TMPDIR": own, "ASAN_OPTIONS": "quarantine_size_mb=16", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, cwd=TOP, env=environment, start_new_session=True)
+            environment = {**os.environ, "TMPDIR": own, "ASAN_OPTIONS": "quarantine_size_mb=16",
+                           "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, cwd=TOP, env=environment,
+                                            start_new_session=True)
             try:
                 self.process.wait(self.seconds + PATIENCE if self.seconds else None)
             except subprocess.TimeoutExpired:
@@ -92,7 +96,8 @@ class Fuzzing:
 
 def fuzz(targets, folder=FUZZ, seconds=None, runs=None, seed=None, limits=LIMITS, jobs=2, said=lambda f: None):
     """Runs them; the list of Fuzzing."""
-    all_of_them = [Fuzzing(target, folder / "corpus" / target, folder, seconds, runs, seed, limits) for target in targets]
+    all_of_them = [Fuzzing(target, folder / "corpus" / target, folder, seconds, runs, seed, limits)
+                   for target in targets]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(f.run) for f in all_of_them]
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests share: starting jobs, observing them, reading what came out.
 
-A job waits at its gate (tests/workloads/README.md), so a test can attach to it late, let it do a known amount of work, and
-compare gaspbpf's figures with the job's own.
+A job waits at its gate (tests/workloads/README.md), so a test can attach to it late, let it do a known amount of work,
+and compare gaspbpf's figures with the job's own.
 """
 import errno
 import json
@@ -18,7 +18,8 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("GASPBPF_BUILD", TOP / "build"))  # another one: with sanitizers (make check SAN=1)
 PROGRAM = TOP / "gaspbpf" if BUILD == TOP / "build" else BUILD / "gaspbpf"
 WORKLOADS = BUILD / "workloads"
-PATIENCE = int(os.environ.get("PATIENCE", 180))  # seconds; far more than anything takes (the emulated machine sets its own)
+# seconds; far more than anything takes (the emulated machine sets its own)
+PATIENCE = int(os.environ.get("PATIENCE", 180))
 
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -31,10 +32,12 @@ MPI_ENVIRONMENT = {
 def rungs():
     """The rungs of the attach ladder that this kernel has, best first.
 
-    Told by its version and not by gaspbpf, so that a rung which gaspbpf has lost fails tests instead of being left out. GASPBPF_RUNGS: so many of them.
+    Told by its version and not by gaspbpf, so that a rung which gaspbpf has lost fails tests instead of being left out.
+    GASPBPF_RUNGS: so many of them.
     """
     version = tuple(map(int, re.match(r"(\d+)\.(\d+)", platform.release()).groups()))
-    since = {"session": (6, 13), "multi": (6, 10), "perf": (5, 15)}  # multi: 6.6, but 6.10 has its filter of processes right
+    # multi: 6.6, but 6.10 has its filter of processes right
+    since = {"session": (6, 13), "multi": (6, 10), "perf": (5, 15)}
     there = [rung for rung, first in since.items() if version >= first]
     return there[:int(os.environ.get("GASPBPF_RUNGS", len(there)))]
 
@@ -142,7 +145,8 @@ class Job:
             if self.process.poll() is not None:
                 raise AssertionError(f"the job ended with {self.process.returncode}: {self.output()}")
             marks = [self.gate / f"{name}.{rank}" for rank in range(self.ranks)]
-            return all(mark.exists() and (name != "ready" or mark.stat().st_size) for mark in marks)  # a pid comes just after its file
+            # a pid comes just after its file
+            return all(mark.exists() and (name != "ready" or mark.stat().st_size) for mark in marks)
         return there
 
     def wait_ready(self):

@@ -72,19 +72,22 @@ def query(server, expression):
 
 @contextlib.contextmanager
 def prometheus(folder):
-    """start(url): a Prometheus server with the example's configuration, for other addresses and each second; its own address."""
+    """start(url): a Prometheus server with the example's configuration, for other addresses and each second; its own
+    address."""
     servers = []
 
     def start(url, change_rules=lambda text: text):
         shutil.copytree(EXAMPLES, folder)
         config, rules = folder / "prometheus.yml", folder / "gaspbpf.rules.yml"
-        config.write_text(config.read_text().replace("127.0.0.1:9464", re.search(r"//([^/]+)/", url)[1]).replace("interval: 15s", "interval: 1s"))
+        config.write_text(config.read_text().replace("127.0.0.1:9464", re.search(r"//([^/]+)/", url)[1]).replace(
+            "interval: 15s", "interval: 1s"))
         rules.write_text(change_rules(rules.read_text()))
         log = folder / "log"
         with open(log, "w") as errors:
-            servers.append(subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
-                                             "--web.listen-address=127.0.0.1:0", "--enable-feature=native-histograms"],
-                                            stderr=errors, stdout=subprocess.DEVNULL))
+            servers.append(
+                subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
+                                  "--web.listen-address=127.0.0.1:0", "--enable-feature=native-histograms"],
+                                 stderr=errors, stdout=subprocess.DEVNULL))
 
         def address():
             assert servers[-1].poll() is None, log.read_text()

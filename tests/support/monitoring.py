@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests of gaspbpf monitor share: a runtime of a test's own, and reading what the monitor prints.
 
-The library here poses as OpenSHMEM's. It belongs to one test alone, so no other process on the machine ever meets its probes; and it counts its own calls.
+The library here poses as OpenSHMEM's. It belongs to one test alone, so no other process on the machine ever meets its
+probes; and it counts its own calls.
 """
 import itertools
 import json
@@ -25,7 +26,8 @@ __attribute__((noinline)) void shmem_putmem(void *to, const void *from, size_t n
 """
 
 BARRIERS = "GASP_SHMEM_BARRIER_ALL"  # what the runtime's job calls first
-# PROGRAM [--gate DIR] BARRIERS PUTS: makes so many calls, puts of 1, 2, 3 ... bytes; at the gate's marks if there is one.
+# PROGRAM [--gate DIR] BARRIERS PUTS: makes so many calls, puts of 1, 2, 3 ... bytes; at the gate's marks if there is
+# one.
 PROGRAM_TEXT = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,12 +70,14 @@ int main(int argc, char **argv)
 
 
 def unique(name, numbers=itertools.count()):
-    """A name that no process of another test has, neither beside this one nor on the same machine elsewhere. At most 15 characters: comm."""
+    """A name that no process of another test has, neither beside this one nor on the same machine elsewhere. At most 15
+    characters: comm."""
     return f"{name[:5]}{os.getpid()}{next(numbers) % 1000}"[:15]
 
 
 class Runtime:
-    """A private library of this runtime, and a program on it of a name of its own; from other sources if those are given."""
+    """A private library of this runtime, and a program on it of a name of its own; from other sources if those are
+    given."""
 
     def __init__(self, folder, name, soname="liboshmem.so.40", library=LIBRARY, program=PROGRAM_TEXT):
         self.folder = pathlib.Path(folder)
@@ -84,13 +88,14 @@ class Runtime:
         self.library = self.folder / soname
         self.program = self.folder / self.name
         gaspbpf.compile_c(self.folder / "library.c", self.library, "-O1", "-shared", "-fPIC", f"-Wl,-soname,{soname}")
-        gaspbpf.compile_c(self.folder / "program.c", self.program, "-O1", "-Wl,--no-as-needed", str(self.library), "-Wl,-rpath," + str(self.folder))
+        gaspbpf.compile_c(self.folder / "program.c", self.program, "-O1", "-Wl,--no-as-needed", str(self.library),
+                          "-Wl,-rpath," + str(self.folder))
         self.running = []
 
     def start(self, barriers, puts, gate=None, env=None):
         arguments = ["--gate", str(gate)] if gate else []
-        self.running.append(subprocess.Popen([str(self.program), *arguments, str(barriers), str(puts)], stdout=subprocess.DEVNULL,
-                                             env={**os.environ, **(env or {})}))
+        self.running.append(subprocess.Popen([str(self.program), *arguments, str(barriers), str(puts)],
+                                             stdout=subprocess.DEVNULL, env={**os.environ, **(env or {})}))
         return self.running[-1]
 
     def kill(self):
@@ -127,10 +132,14 @@ class Monitor:
         self.path = pathlib.Path(folder) / f"monitor{number[0]}.jsonl"
         self.errors_path = pathlib.Path(folder) / f"monitor{number[0]}.err"
         words = ["monitor", "--json", "--interval", "200ms", *map(str, arguments)]
-        with open(self.path, "wb") as out, open(self.errors_path, "wb") as errors, open(gaspbpf.PROGRAM, "rb") as program:
-            self.process = subprocess.Popen(rights.words(program.fileno(), words) if as_service else [str(gaspbpf.PROGRAM), *words], stdout=out, stderr=errors,
-                                            env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **(env or {})}, pass_fds=[program.fileno()])
-        gaspbpf.wait_for(lambda: "monitoring" in self.errors() or self.process.poll() is not None, "the monitor to begin")
+        with open(self.path, "wb") as out, open(self.errors_path, "wb") as errors, \
+                open(gaspbpf.PROGRAM, "rb") as program:
+            self.process = subprocess.Popen(rights.words(program.fileno(), words) if as_service
+                                            else [str(gaspbpf.PROGRAM), *words], stdout=out, stderr=errors,
+                                            env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"),
+                                                 **(env or {})}, pass_fds=[program.fileno()])
+        gaspbpf.wait_for(lambda: "monitoring" in self.errors() or self.process.poll() is not None,
+                         "the monitor to begin")
         assert self.process.poll() is None, self.errors()
 
     def errors(self):
@@ -160,7 +169,8 @@ class Monitor:
         return next((p for p in (self.last() or {"processes": []})["processes"] if p["pid"] == pid), None)
 
     def wait_for_processes(self, pids):
-        gaspbpf.wait_for(lambda: all(self.process_of(pid) for pid in pids), f"the monitor to notice {pids}: {self.errors()}")
+        gaspbpf.wait_for(lambda: all(self.process_of(pid) for pid in pids),
+                         f"the monitor to notice {pids}: {self.errors()}")
 
     def now(self):
         """A line that knows everything that has happened until now."""

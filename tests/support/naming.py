@@ -29,10 +29,13 @@ SHMEM = {
     "ctx_destroy": "CTX_DESTROY", "my_pe": None, "n_pes": None,
 }
 UPC = {
-    "upc_memget_nb": "NB_GET_INIT", "upc_memget_nbi": "NB_GET_INIT", "upc_memput_nb": "NB_PUT_INIT", "upc_memput_nbi": "NB_PUT_INIT",
-    "upc_memset_nb": "NB_SET_INIT", "upc_memset_nbi": "NB_SET_INIT", "upc_memcpy_nb": "NB_COPY_INIT", "upc_memcpy_nbi": "NB_COPY_INIT",
+    "upc_memget_nb": "NB_GET_INIT", "upc_memget_nbi": "NB_GET_INIT", "upc_memput_nb": "NB_PUT_INIT",
+    "upc_memput_nbi": "NB_PUT_INIT",
+    "upc_memset_nb": "NB_SET_INIT", "upc_memset_nbi": "NB_SET_INIT", "upc_memcpy_nb": "NB_COPY_INIT",
+    "upc_memcpy_nbi": "NB_COPY_INIT",
     "upc_sync": "NB_SYNC", "upc_synci": "NB_SYNC", "upc_sync_attempt": "NB_TRYSYNC", "upc_synci_attempt": "NB_TRYSYNC",
-    "upc_all_free": "FREE", "upc_all_lock_free": "LOCK_FREE", "__upc_exit": "COLLECTIVE_EXIT", "upc_global_exit": "NONCOLLECTIVE_EXIT",
+    "upc_all_free": "FREE", "upc_all_lock_free": "LOCK_FREE", "__upc_exit": "COLLECTIVE_EXIT",
+    "upc_global_exit": "NONCOLLECTIVE_EXIT",
 }
 
 

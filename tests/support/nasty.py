@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nasty processes: programs composed by chance of all that return probes, breakpoints and bookkeeping have ever stumbled over.
+"""Nasty processes: programs composed by chance of all that return probes, breakpoints and bookkeeping have ever
+stumbled over.
 
     tests/support/nasty.py [--seeds N] [--from SEED] [--modes start,late,...] [-k SHAPE]
 
-For each seed a program is written of the acts in tests/workloads/nasty/acts_*.c, put into each other: threads, signal stacks, handlers,
-timers, fibers, exceptions, cancellation, plug-ins, fork, exec and vfork around observed calls. The same seed is the same program. It
-runs bare, twice (what differs then is the generator's mistake), and observed; what it prints and how it ends must be the same, and
-where it was observed from its first call, its own counts of calls those of gaspbpf.
+For each seed a program is written of the acts in tests/workloads/nasty/acts_*.c, put into each other: threads, signal
+stacks, handlers, timers, fibers, exceptions, cancellation, plug-ins, fork, exec and vfork around observed calls. The
+same seed is the same program. It runs bare, twice (what differs then is the generator's mistake), and observed; what it
+prints and how it ends must be the same, and where it was observed from its first call, its own counts of calls those of
+gaspbpf.
 
 What is observed is a library of the test's own and a private copy of libc: no other process has them.
 """
@@ -61,7 +63,8 @@ PRELUDES = {
     "LINKED_SWITCH": "EXTERN void linked_switch(void **, void *);\n"
                      "static void (*switch_by_LINKED(void))(void **, void *) { return linked_switch; }",
     "LOADED_SWITCH": "#include <dlfcn.h>\nstatic void (*switch_by_LOADED(void))(void **, void *)\n"
-                     "{ return (void (*)(void **, void *))dlsym(dlopen(\"libswitch.so\", RTLD_NOW), \"loaded_switch\"); }",
+                     "{ return (void (*)(void **, void *))dlsym(dlopen(\"libswitch.so\", RTLD_NOW), "
+    "\"loaded_switch\"); }",
     "@ODDLIB@": "EXTERN void odd_set_handler(void (*)(void));",
 }
 
@@ -84,12 +87,14 @@ class Act:
 
 def read_acts():
     acts = []
-    for part in (part for name in ACTS for part in re.split(r"^//@ ", (PARTS / f"acts_{name}.c").read_text(), flags=re.MULTILINE)[1:]):
+    for part in (part for name in ACTS
+                 for part in re.split(r"^//@ ", (PARTS / f"acts_{name}.c").read_text(), flags=re.MULTILINE)[1:]):
         head, _, text = part.partition("\n")
         name, *words = head.split()
         keys = dict(word.split("=") for word in words)
         acts.append(Act(name, text, keys.get("lang", "c"), "libc" in keys, float(keys.get("weight", 1)),
-                        frozenset(filter(None, keys.get("not", "").split(","))), frozenset(filter(None, keys.get("adds", "").split(",")))))
+                        frozenset(filter(None, keys.get("not", "").split(","))),
+                        frozenset(filter(None, keys.get("adds", "").split(",")))))
     return acts
 
 
@@ -111,8 +116,9 @@ class Program:
             names.append(name)
         self.recipe = " ".join(names)
         self.compiler = self.chance.choice(["gcc", "gcc", "clang"])
-        self.flags = [self.chance.choice(["-O0", "-O1", "-O2", "-O2", "-O3"]), *self.chance.choice([[], [], ["-fno-plt"], ["-fno-omit-frame-pointer"],
-                      ["-Wl,-z,now"], ["-rdynamic"], ["-no-pie"]])]
+        self.flags = [self.chance.choice(["-O0", "-O1", "-O2", "-O2", "-O3"]),
+                      *self.chance.choice([[], [], ["-fno-plt"], ["-fno-omit-frame-pointer"],
+["-Wl,-z,now"], ["-rdynamic"], ["-no-pie"]])]
         self.body = "\n".join(calls)
 
     def place(self, context, depth):
@@ -133,7 +139,8 @@ class Program:
             name, _, what = match[1].partition(":")
             if name not in chosen:
                 low, dash, high = what.partition("-")
-                chosen[name] = str(self.chance.randint(int(low), int(high))) if dash and low.isdigit() and high.isdigit() else \
+                chosen[name] = str(self.chance.randint(int(low), int(high))) if dash and low.isdigit() \
+                    and high.isdigit() else \
                     self.chance.choice(what.split("|"))
             return chosen[name]
 
@@ -145,7 +152,8 @@ class Program:
         text = text.replace("@ID@", str(number)).replace("@SIG@", f"(SIGRTMIN + {number % 25 + 1})")
         self.functions.append(text)
         told = ",".join(f"{name}={value}" for name, value in chosen.items())
-        return f"act_{number}();", act.name + (f"({told})" if told else "") + (f"{{{' '.join(inner)}}}" if inner else "")
+        return f"act_{number}();", act.name + (f"({told})" if told
+                                               else "") + (f"{{{' '.join(inner)}}}" if inner else "")
 
     def source(self):
         return "\n".join([
@@ -175,13 +183,16 @@ class Shop:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         shared = ["-g", "-fPIC", "-shared", "-w", f"-I{PARTS}", f"-L{self.folder}"]
-        libc = subprocess.run(["gcc", "-print-file-name=libc.so.6"], capture_output=True, text=True, check=True).stdout.strip()
+        libc = subprocess.run(["gcc", "-print-file-name=libc.so.6"], capture_output=True, text=True,
+                              check=True).stdout.strip()
         shutil.copy(os.path.realpath(libc), self.folder / "libc.so.6")
         build("gcc", *shared, "-O2", "-Wl,-soname,libnasty.so", "-o", self.folder / "libnasty.so", PARTS / "library.c")
-        build("gcc", *shared, "-O2", "-Dswitch_stack=linked_switch", "-o", self.folder / "libodd.so", PARTS / "odd.c", SWITCH, "-lnasty")
+        build("gcc", *shared, "-O2", "-Dswitch_stack=linked_switch", "-o", self.folder / "libodd.so", PARTS / "odd.c",
+              SWITCH, "-lnasty")
         build("gcc", *shared, "-Dswitch_stack=loaded_switch", "-o", self.folder / "libswitch.so", SWITCH)
         build("gcc", *shared, "-O2", "-o", self.folder / "libplugin_c.so", PARTS / "plugin.c", "-lnasty")
-        build("g++", *shared, "-O2", "-o", self.folder / "libplugin_cc.so", "-x", "c++", PARTS / "plugin.c", "-x", "none", "-lnasty")
+        build("g++", *shared, "-O2", "-o", self.folder / "libplugin_cc.so", "-x", "c++", PARTS / "plugin.c", "-x",
+              "none", "-lnasty")
 
     def make(self, program):
         source = self.folder / f"nasty_{program.seed}.{'cc' if program.lang == 'c++' else 'c'}"
@@ -190,8 +201,8 @@ class Shop:
         compiler = {"gcc": "g++", "clang": "clang++"}[program.compiler] if program.lang == "c++" else program.compiler
         own = [SWITCH] if "OWN_SWITCH" in program.preludes else []
         odd = ["-lodd"] if {"LINKED_SWITCH", "@ODDLIB@"} & program.preludes.keys() else []
-        build(compiler, "-g", "-w", "-pthread", "-Dswitch_stack=own_switch", *program.flags, f"-I{PARTS}", "-o", out, source, *own,
-              f"-L{self.folder}", *odd, "-lnasty", f"-Wl,-rpath,{self.folder}", "-Wl,--disable-new-dtags")
+        build(compiler, "-g", "-w", "-pthread", "-Dswitch_stack=own_switch", *program.flags, f"-I{PARTS}", "-o", out,
+              source, *own, f"-L{self.folder}", *odd, "-lnasty", f"-Wl,-rpath,{self.folder}", "-Wl,--disable-new-dtags")
         return out
 
 
@@ -232,8 +243,8 @@ def finish(process, what=b""):
 
 
 def start(command, errors=subprocess.DEVNULL):
-    return subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-                            preexec_fn=without_core)
+    return subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                            start_new_session=True, preexec_fn=without_core)
 
 
 def run_bare(binary):
@@ -244,7 +255,8 @@ class Watcher:
     """gaspbpf on running processes."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE)
         self.errors = ""
         end = time.monotonic() + PATIENCE
         os.set_blocking(self.process.stderr.fileno(), False)
@@ -272,7 +284,8 @@ class Runner:
         self.recording = self.folder / "run.gasp"
 
     def options(self, program):
-        return ["-m", LIBC_MODELS + ",+nasty" if program.libc else "nasty", "--model-file", PARTS / "nasty.model", "-o", self.recording]
+        return ["-m", LIBC_MODELS + ",+nasty" if program.libc else "nasty", "--model-file", PARTS / "nasty.model", "-o",
+                self.recording]
 
     def run(self, mode, program, binary):
         self.recording.unlink(missing_ok=True)
@@ -282,7 +295,8 @@ class Runner:
         """By gaspbpf's own hand."""
         status, out, errors = finish(start([PROGRAM, "-q", *self.options(program), "--", binary], subprocess.PIPE))
         told, _, report = out.partition("Observed for ")
-        return read_output(128 - status if isinstance(status, int) and status > 128 else status, told, errors if report else f"no report: {errors}")
+        return read_output(128 - status if isinstance(status, int) and status > 128 else status, told,
+                           errors if report else f"no report: {errors}")
 
     def joined(self, program, binary, *options, arguments=("--gate",), pause=0.0):
         target = start([binary, *arguments])
@@ -328,10 +342,12 @@ class Runner:
 
 def counted(recording):
     """Calls by event, as gaspbpf has them."""
-    done = subprocess.run([str(PROGRAM), "report", recording, "--json"], capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run([str(PROGRAM), "report", recording, "--json"], capture_output=True, text=True,
+                          timeout=PATIENCE)
     if done.returncode:
         return {}
-    # A plug-in that is gone before anybody could look at it: its calls inside of another one count as the library's own.
+    # A plug-in that is gone before anybody could look at it: its calls inside of another one count as the library's
+    # own.
     return {row["name"]: row["calls"] + row["inner"]["calls"] for row in json.loads(done.stdout)["events"]}
 
 
@@ -365,11 +381,12 @@ def differences(runner, program, binary, modes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("--seeds", type=int, default=20, help="how many")
     parser.add_argument("--from", type=int, default=1, dest="first", help="the first seed")
     parser.add_argument("--modes", default=",".join(MODES), help="of " + ",".join(MODES))
-    parser.add_argument("-k", "--shape", default="", help="only programs of which the recipe has this regular expression")
+    parser.add_argument("-k", "--shape", default="",
+                        help="only programs of which the recipe has this regular expression")
     parser.add_argument("--list", action="store_true", help="tell what the seeds are, run nothing")
     parser.add_argument("--keep", help="a folder for programs, sources and libraries")
     options = parser.parse_args()
@@ -381,12 +398,14 @@ def main():
             program = Program(seed)
             if not re.search(options.shape, program.recipe):
                 continue
-            told = f"seed {seed} ({program.lang}{' libc' if program.libc else ''} {program.compiler} {' '.join(program.flags)}): {program.recipe}"
+            told = (f"seed {seed} ({program.lang}{' libc' if program.libc else ''} {program.compiler} "
+                    f"{' '.join(program.flags)}): {program.recipe}")
             if options.list:
                 print(told, program.shapes())
                 continue
             begun = time.monotonic()
-            wrong = differences(Runner(folder), program, shop.make(program), [mode for mode in options.modes.split(",") if mode])
+            wrong = differences(Runner(folder), program, shop.make(program),
+                                [mode for mode in options.modes.split(",") if mode])
             print(f"{'DIFFERS' if wrong else 'same'} {told} [{time.monotonic() - begun:.1f} s]", flush=True)
             for mode, what in wrong.items():
                 print(f"    {mode}: {what}", flush=True)

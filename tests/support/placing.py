@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of places share: where gaspbpf puts probes, objdump's view of the code, and programs all of whose functions have them."""
+"""What the tests of places share: where gaspbpf puts probes, objdump's view of the code, and programs all of whose
+functions have them."""
 import json
 import pathlib
 import re
@@ -103,9 +104,12 @@ int main(int argc, char **argv) {
 }
 """
 BUILDS = [
-    ["gcc", "-O0"], ["gcc", "-O1"], ["gcc", "-O2"], ["gcc", "-O3"], ["gcc", "-Os"], ["gcc", "-O2", "-fcf-protection=full"],
-    ["gcc", "-O0", "-fcf-protection=full"], ["gcc", "-O3", "-march=haswell"], ["gcc", "-O2", "-fpatchable-function-entry=5"],
-    ["gcc", "-O2", "-fno-plt", "-fPIE", "-pie"], ["gcc", "-O2", "-no-pie", "-fno-pie"], ["gcc", "-O2", "-pg"], ["gcc", "-O2", "-static"],
+    ["gcc", "-O0"], ["gcc", "-O1"], ["gcc", "-O2"], ["gcc", "-O3"], ["gcc", "-Os"],
+    ["gcc", "-O2", "-fcf-protection=full"],
+    ["gcc", "-O0", "-fcf-protection=full"], ["gcc", "-O3", "-march=haswell"],
+    ["gcc", "-O2", "-fpatchable-function-entry=5"],
+    ["gcc", "-O2", "-fno-plt", "-fPIE", "-pie"], ["gcc", "-O2", "-no-pie", "-fno-pie"], ["gcc", "-O2", "-pg"],
+    ["gcc", "-O2", "-static"],
     ["clang", "-O0"], ["clang", "-O2"], ["clang", "-O3", "-fcf-protection=full"], ["clang", "-Os"],
     ["clang", "-O2", "-fpatchable-function-entry=5"],
 ]
@@ -116,7 +120,8 @@ def build(compiler, folder, source, name="program"):
     if not shutil.which(compiler[0]):
         return None
     (folder / f"{name}.c").write_text(source)
-    made = subprocess.run([*compiler, "-g", "-w", "-o", folder / name, folder / f"{name}.c"], capture_output=True, text=True)
+    made = subprocess.run([*compiler, "-g", "-w", "-o", folder / name, folder / f"{name}.c"],
+                          capture_output=True, text=True)
     return folder / name if made.returncode == 0 else None
 
 
@@ -244,7 +249,8 @@ def own_copy(tmp_path):
 
 
 def openmp_job(tmp_path, own_copy):
-    """The program, what it prints alone, a model with each function of libgomp, and the folder with a copy of that for its environment."""
+    """The program, what it prints alone, a model with each function of libgomp, and the folder with a copy of that for
+    its environment."""
     program = build(["gcc", "-O2", "-fopenmp"], tmp_path, OPENMP)
     assert program
     folder = own_copy("libgomp.so.1")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Prometheus' protocol buffers, read by hand: io.prometheus.client.MetricFamily of client_model's metrics.proto, each with its length before it.
+"""Prometheus' protocol buffers, read by hand: io.prometheus.client.MetricFamily of client_model's metrics.proto, each
+with its length before it.
 
 Only what the tests ask for, and nothing of gaspbpf's own writer. A field of a number that is not expected is an error.
 """
@@ -10,7 +11,8 @@ METRIC = {1: "label", 2: "gauge", 3: "counter", 7: "histogram"}
 LABEL = {1: "name", 2: "value"}
 NUMBER = {1: "value", 3: "created"}
 TIMESTAMP = {1: "seconds", 2: "nanos"}
-HISTOGRAM = {1: "count", 2: "sum", 3: "bucket", 5: "schema", 6: "zero_threshold", 7: "zero_count", 12: "span", 13: "delta", 15: "created"}
+HISTOGRAM = {1: "count", 2: "sum", 3: "bucket", 5: "schema", 6: "zero_threshold", 7: "zero_count", 12: "span",
+             13: "delta", 15: "created"}
 BUCKET = {1: "count", 2: "bound"}
 SPAN = {1: "offset", 2: "length"}
 KINDS = {0: "counter", 1: "gauge", 4: "histogram"}

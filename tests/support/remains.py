@@ -13,7 +13,8 @@ PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_f
 
 
 def _listed(kind):
-    out = subprocess.run([BPFTOOL, "-j", kind, "show"], capture_output=True, timeout=gaspbpf.PATIENCE, check=True).stdout
+    out = subprocess.run([BPFTOOL, "-j", kind, "show"], capture_output=True, timeout=gaspbpf.PATIENCE,
+                         check=True).stdout
     return json.loads(out or b"[]")
 
 

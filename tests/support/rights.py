@@ -11,21 +11,25 @@ import gaspbpf
 
 UNIT = gaspbpf.TOP / "service" / "gaspbpf.service"
 NOBODY = 65534
-CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 6, 7, 19, 2, 38, 39, 40
+CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE = 2, 6, 7, 19
+CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
 THREE = {CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF}
 TO_READ = {CAP_SETGID, CAP_SETUID, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE}
 
 
 def of_the_unit():
     """As setpriv wants them: '+bpf,+perfmon,+sys_ptrace'."""
-    return re.search(r"(?m)^AmbientCapabilities=(.*)", UNIT.read_text())[1].lower().replace("cap_", "+").replace(" ", ",")
+    return re.search(r"(?m)^AmbientCapabilities=(.*)",
+                     UNIT.read_text())[1].lower().replace("cap_", "+").replace(" ", ",")
 
 
 def words(descriptor, arguments, rights=None):
-    """The command line by which nobody runs gaspbpf, which is open as a descriptor: the way to the checkout may be closed to others."""
+    """The command line by which nobody runs gaspbpf, which is open as a descriptor: the way to the checkout may be
+    closed to others."""
     rights = of_the_unit() if rights is None else rights
     given = "-all" + (rights and "," + rights)
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs", f"--inh-caps={given}", f"--ambient-caps={given}",
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs",
+            f"--inh-caps={given}", f"--ambient-caps={given}",
             f"--bounding-set={given}", f"/proc/self/fd/{descriptor}", *map(str, arguments)]
 
 
@@ -42,7 +46,8 @@ def folder():
 def started(*arguments, before=(), env=None, rights=None, **keywords):
     """gaspbpf in the background; before: words in front of its command line. Ended at the end, if it runs."""
     with open(gaspbpf.PROGRAM, "rb") as program:
-        process = subprocess.Popen([*before, *words(program.fileno(), arguments, rights)], pass_fds=[program.fileno()], text=True,
+        process = subprocess.Popen([*before, *words(program.fileno(), arguments, rights)],
+                                   pass_fds=[program.fileno()], text=True,
                                    env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **(env or {})},
                                    **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords})
     try:
@@ -63,7 +68,8 @@ def run(*arguments, **keywords):
 def capabilities(pid):
     """The sets of a process by name, each a set of bits."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return {name: {bit for bit in range(64) if int(value, 16) >> bit & 1} for name, value in re.findall(r"Cap(\w+):\s+(\w+)", status)}
+    return {name: {bit for bit in range(64) if int(value, 16) >> bit & 1}
+            for name, value in re.findall(r"Cap(\w+):\s+(\w+)", status)}
 
 
 def helpers(pid):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The life of the service under a real systemd: run by scripts/service-life as root of a Debian of its own, in which the package given is installed.
+"""The life of the service under a real systemd: run by scripts/service-life as root of a Debian of its own, in which
+the package given is installed.
 
-That system's PID 1 is systemd; the jobs under test come from the system around it, in /host. Each step prints a line; the first that fails is the last.
+That system's PID 1 is systemd; the jobs under test come from the system around it, in /host. Each step prints a line;
+the first that fails is the last.
 """
 import os
 import pathlib
@@ -24,7 +26,8 @@ PERF_ONLY = tuple(map(int, re.match(r"(\d+)\.(\d+)", platform.release()).groups(
 
 
 def run(*command, status=0):
-    result = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=gaspbpf.PATIENCE,
+    result = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            timeout=gaspbpf.PATIENCE,
                             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", "SYSTEMD_PAGER": ""})
     assert status is None or result.returncode == status, f"{command}: {result.returncode}: {result.stdout}"
     return result.stdout
@@ -39,7 +42,8 @@ def pid():
 
 
 def wait_active(other_than=0):
-    gaspbpf.wait_for(lambda: show("ActiveState") == "active" and pid() not in (0, other_than), "the service to be there")
+    gaspbpf.wait_for(lambda: show("ActiveState") == "active" and pid() not in (0, other_than),
+                     "the service to be there")
 
 
 def status_of(process):
@@ -70,8 +74,10 @@ class MpiJob(gaspbpf.Job):
         (folder / "gate").mkdir(parents=True)
         for each in (folder, folder / "gate"):
             each.chmod(0o777)
-        super().__init__(["chroot", "--userspec=65534:65534", "--groups=65534", "/host", "/usr/bin/env", "HOME=/tmp", "mpirun.openmpi", "-n", "2",
-                          gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], folder, ranks=2, env=gaspbpf.MPI_ENVIRONMENT)
+        super().__init__(["chroot", "--userspec=65534:65534", "--groups=65534", "/host", "/usr/bin/env", "HOME=/tmp",
+                          "mpirun.openmpi", "-n", "2",
+                          gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], folder, ranks=2,
+                         env=gaspbpf.MPI_ENVIRONMENT)
         self.wait_ready()
 
     def finish(self):
@@ -100,7 +106,8 @@ def no_drop_ins():
 def boots_with_it(package):
     assert run("systemctl", "is-system-running", "--wait").strip() == "running"
     wait_active()
-    assert "metrics at " + METRICS in show("StatusText") and "metrics at " + METRICS in run("systemctl", "status", "gaspbpf")
+    assert "metrics at " + METRICS in show("StatusText") \
+        and "metrics at " + METRICS in run("systemctl", "status", "gaspbpf")
     assert warnings() == ""
 
 
@@ -108,7 +115,8 @@ def has_the_rights_it_needs(package):
     status = status_of(pid())
     assert 61184 <= int(status["Uid"].split()[0]) <= 65519  # DynamicUser
     expected = sum(1 << bit for bit in (CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF, *([CAP_SYS_ADMIN] if PERF_ONLY else [])))
-    assert [int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "CapInh")] == [expected] * 3 + [0, 0]
+    assert [int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "CapInh")] == [
+        expected] * 3 + [0, 0]
     assert status["NoNewPrivs"].strip() == "1" and status["Seccomp"].strip() == "2"
     mounts = [line.split() for line in pathlib.Path(f"/proc/{pid()}/mountinfo").read_text().splitlines()]
     assert all(words[5].startswith("ro") for words in mounts if words[4] == "/")
@@ -255,9 +263,10 @@ def is_installed_and_runs(package):
     assert show("UnitFileState") == "enabled" and value("gaspbpf_processes") == 0
 
 
-STEPS = [boots_with_it, has_the_rights_it_needs, counts_the_jobs_of_others, reads_its_options_again, is_reached_by_control, comes_back_when_it_is_killed,
-         comes_back_when_it_hangs, does_not_try_wrong_options_again, says_which_right_is_missing, stops_without_harm, is_upgraded, is_removed_and_purged,
-         is_installed_and_runs]
+STEPS = [boots_with_it, has_the_rights_it_needs, counts_the_jobs_of_others, reads_its_options_again,
+         is_reached_by_control, comes_back_when_it_is_killed,
+         comes_back_when_it_hangs, does_not_try_wrong_options_again, says_which_right_is_missing, stops_without_harm,
+         is_upgraded, is_removed_and_purged, is_installed_and_runs]
 
 if __name__ == "__main__":
     for step in STEPS:

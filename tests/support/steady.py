@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs pytest, and what failed once more, alone: a test that fails only beside others is told apart from one that fails.
+"""Runs pytest, and what failed once more, alone: a test that fails only beside others is told apart from one that
+fails.
 
     python3 tests/support/steady.py [PYTEST'S ARGUMENTS]
 
-What fails again fails the run. What passes then is *unsteady*: it is listed with the machine's load at both times, and more than
-ALLOWED of them fail the run, too. The last line is like pytest's own closing line, of both runs together.
+What fails again fails the run. What passes then is *unsteady*: it is listed with the machine's load at both times, and
+more than ALLOWED of them fail the run, too. The last line is like pytest's own closing line, of both runs together.
 
 As a pytest plug-in (`-p steady`), which main() makes of it, this file notes what failed, and the load at that moment.
 """
@@ -19,7 +20,8 @@ import time
 ALLOWED = 5  # unsteady tests
 AT_MOST = 40  # tests that are run again; if more have failed, something else is wrong
 NOTES = "STEADY_NOTES"  # the environment variable that names the file for the notes
-KINDS = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warnings", "error")  # as pytest orders them
+# as pytest orders them
+KINDS = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warnings", "error")
 BAD = ("failed", "error")
 
 
@@ -42,10 +44,12 @@ class Notes:
         stats = session.config.pluginmanager.get_plugin("terminalreporter").stats
         counts = {kind: len(stats.get(kind, [])) for kind in KINDS}
         bad = {report.nodeid for kind in BAD for report in stats.get(kind, [])}
-        counts["passed"] = len({report.nodeid for report in stats.get("passed", [])} - bad)  # one whose fixture fails later is in both
+        # one whose fixture fails later is in both
+        counts["passed"] = len({report.nodeid for report in stats.get("passed", [])} - bad)
         counts["failed"], counts["error"] = len(bad), 0
         self.path.write_text(json.dumps({
-            "root": str(session.config.rootpath), "counts": counts, "whole": not (session.shouldstop or session.shouldfail),
+            "root": str(session.config.rootpath), "counts": counts,
+            "whole": not (session.shouldstop or session.shouldfail),
             "failures": [[node, load] for node, load in self.load_at.items() if node in bad]}))
 
 
@@ -60,7 +64,8 @@ def run(folder, arguments, root=None):
     notes.unlink(missing_ok=True)
     places = [str(pathlib.Path(__file__).resolve().parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places), NOTES: str(notes)}
-    status = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "steady", *arguments], env=environment, cwd=root).returncode
+    status = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "steady", *arguments], env=environment,
+                            cwd=root).returncode
     return status, json.loads(notes.read_text()) if notes.exists() else None
 
 

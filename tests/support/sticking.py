@@ -64,8 +64,10 @@ def waiting_in(event, ranks):
 
 
 def finds(kind, there):
-    """And that is concluded from it: on a busy machine a look may not have caught a thread, which is said, or its arguments."""
-    return lambda seen: there(seen) and any(f["kind"] == kind and "could not be caught" not in f["text"] for f in seen["findings"])
+    """And that is concluded from it: on a busy machine a look may not have caught a thread, which is said, or its
+    arguments."""
+    return lambda seen: there(seen) and any(f["kind"] == kind and "could not be caught" not in f["text"]
+                                            for f in seen["findings"])
 
 
 def finding(seen, kind):
@@ -88,7 +90,8 @@ def ranks(parties):
 
 
 def said(found, *arguments):
-    """The text says the same sentence as the JSON: at the latest when each rank was caught at both looks, which poll and run."""
+    """The text says the same sentence as the JSON: at the latest when each rank was caught at both looks, which poll
+    and run."""
     line = f"\n- {'likely: ' if found['likely'] and found['kind'] != 'deadlock' else ''}{found['text']}\n"
     end = time.monotonic() + gaspbpf.PATIENCE
     while True:
@@ -100,4 +103,5 @@ def said(found, *arguments):
 
 
 def mpi(job, build, how, count, **environment):
-    return job([LAUNCHERS[build], "-n", count, STUCK / f"mpi_{build}", how], ranks=count, env={**truth.ENVIRONMENT, **environment})
+    return job([LAUNCHERS[build], "-n", count, STUCK / f"mpi_{build}", how], ranks=count,
+               env={**truth.ENVIRONMENT, **environment})

@@ -10,22 +10,25 @@ from gaspbpf import PATIENCE, wait_for
 
 
 class Terminal:
-    """Runs a command line in a shell script, which notes its exit status and then stays, so that one sees what is left of the terminal."""
+    """Runs a command line in a shell script, which notes its exit status and then stays, so that one sees what is left
+    of the terminal."""
 
     def __init__(self, command, width=80, height=24, term="xterm", shell=False, ignoring=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="term", dir="/tmp"))  # the path of a socket must be short
         self.status_file = self.folder / "status"
         script = self.folder / "run"
         ignore = f"trap '' {ignoring}" if ignoring else ""
-        script.write_text(f"trap : INT QUIT\n{ignore}\nstty -g >{self.folder}/before\nexport TERM={term}\n{command}\necho $? >{self.folder}/new\n"
-                          f"mv {self.folder}/new {self.status_file}\nwhile :; do sleep 1; done\n")
+        script.write_text(f"trap : INT QUIT\n{ignore}\nstty -g >{self.folder}/before\nexport "
+                          f"TERM={term}\n{command}\necho $? >{self.folder}/new\nmv {self.folder}/new "
+                          f"{self.status_file}\nwhile :; do sleep 1; done\n")
         start = ["bash", "--norc", "-i"] if shell else ["sh", str(script)]
-        self.tmux("new-session", "-d", "-x", width, "-y", height, *start, env={**os.environ, "PS1": "$ ", "LC_ALL": "C.UTF-8"})
+        self.tmux("new-session", "-d", "-x", width, "-y", height, *start,
+                  env={**os.environ, "PS1": "$ ", "LC_ALL": "C.UTF-8"})
         self.tty = self.tmux("display-message", "-p", "#{pane_tty}").strip()
 
     def tmux(self, *arguments, **keywords):
-        return subprocess.run(["tmux", "-S", str(self.folder / "s"), "-f", "/dev/null", *map(str, arguments)], capture_output=True, text=True,
-                              timeout=PATIENCE, check=True, **keywords).stdout
+        return subprocess.run(["tmux", "-S", str(self.folder / "s"), "-f", "/dev/null", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True, **keywords).stdout
 
     def text(self):
         return self.tmux("capture-pane", "-p")

@@ -17,7 +17,8 @@ def build(folder, source, *options, name=None):
     path = FOLDER / source if (FOLDER / source).exists() else EXAMPLES / source
     library = folder / (name or path.stem + ".so")
     compiler = "c++" if path.suffix == ".cc" else "cc"
-    subprocess.run([compiler, "-O1", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC", f"-I{gaspbpf.TOP / 'include'}",
+    subprocess.run([compiler, "-O1", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC",
+                    f"-I{gaspbpf.TOP / 'include'}",
                     *options, "-o", str(library), str(path)], check=True, timeout=gaspbpf.PATIENCE)
     return library
 
@@ -63,7 +64,8 @@ class Log:
         for line in self.lines:
             words = line.split(" ")
             if len(words) > 4 and words[2] in ("START", "END", "ATOMIC"):
-                self.calls.append(Call(int(words[0]), int(words[1]), words[2], int(words[3]), words[4], words[5] == "own", words[6:]))
+                self.calls.append(Call(int(words[0]), int(words[1]), words[2], int(words[3]), words[4],
+                                       words[5] == "own", words[6:]))
             else:
                 self.other.append(line)
 

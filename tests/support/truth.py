@@ -8,7 +8,8 @@ ENVIRONMENT = gaspbpf.environment_from(gaspbpf.TOP / "tests" / "workloads" / "en
 
 
 def window(job, observe, pids=None, options=()):
-    """Attaches to a job at its gate (to its first process, or these), lets it work, leaves, lets it end: the JSON report of exactly that work."""
+    """Attaches to a job at its gate (to its first process, or these), lets it work, leaves, lets it end: the JSON
+    report of exactly that work."""
     watcher = observe("-p", ",".join(map(str, pids or [job.process.pid])), "--json", *options)
     job.work()
     status, out, errors = watcher.stop()
@@ -55,12 +56,15 @@ def by_event(tables, event_of):
 def with_inner(row):
     """An event's figures with those of the calls that the runtime makes to itself: for a truth that has them, too."""
     inner = row["inner"]
-    return {**row, **{key: (row[key] or 0) + (inner.get(key) or 0) for key in ("calls", "bytes", "bytes_sent", "bytes_received")}}
+    return {**row, **{key: (row[key] or 0) + (inner.get(key) or 0)
+                      for key in ("calls", "bytes", "bytes_sent", "bytes_received")}}
 
 
 def differences_in_calls(report, counted, language, inner=False):
-    """Every event of a language has exactly the counted calls, and no event is there that was not counted. inner: the runtime's own were counted, too."""
-    seen = {name: (with_inner(row) if inner else row)["calls"] for name, row in gaspbpf.events(report).items() if name.startswith(f"GASP_{language}_")}
+    """Every event of a language has exactly the counted calls, and no event is there that was not counted. inner: the
+    runtime's own were counted, too."""
+    seen = {name: (with_inner(row) if inner else row)["calls"] for name, row in gaspbpf.events(report).items()
+            if name.startswith(f"GASP_{language}_")}
     names = sorted(set(seen) | set(counted))
     return {name: f"seen {seen.get(name, 0)}, counted {counted.get(name, {}).get('calls', 0)}" for name in names
             if seen.get(name, 0) != counted.get(name, {}).get("calls", 0)}

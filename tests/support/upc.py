@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of UPC share: GASP 1.4's tables, the job's own account of its calls, and the comparison of both with what gaspbpf saw."""
+"""What the tests of UPC share: GASP 1.4's tables, the job's own account of its calls, and the comparison of both with
+what gaspbpf saw."""
 import re
 
 import gaspbpf
 
 # GASP 1.4, tables 3 to 10: the arguments of START and END (or ATOMIC alone), written here from the specification.
 BARRIERS = ("named", "expr")
-COPY, GET, PUT, SET = ("dst", "src", "n"), ("is_relaxed", "dst", "src", "n"), ("is_relaxed", "dst", "src", "n"), ("dst", "c", "n")
+COPY, GET, PUT, SET = ("dst", "src", "n"), ("is_relaxed", "dst", "src",
+                                            "n"), ("is_relaxed", "dst", "src", "n"), ("dst", "c", "n")
 SPREAD = ("dst", "src", "nbytes", "upc_flags")
 REDUCE = ("dst", "src", "upc_op", "nelems", "blk_size", "func", "upc_flags", "type")
 NODE, NODE_SET = ("node", "dst", "src", "n"), ("node", "dst", "c", "n")
@@ -18,14 +20,17 @@ TABLES = {
     "ALLOC": (("nbytes",), ("nbytes", "newshrd_ptr")), "FREE": (("shrd_ptr",), ("shrd_ptr",)),
     "GLOBAL_LOCK_ALLOC": ((), ("lck",)), "ALL_LOCK_ALLOC": ((), ("lck",)), "LOCK_FREE": (("lck",), ("lck",)),
     "LOCK": (("lck",), ("lck",)), "LOCK_ATTEMPT": (("lck",), ("lck", "result")), "UNLOCK": (("lck",), ("lck",)),
-    "MEMCPY": (COPY, COPY), "MEMGET": (COPY, COPY), "MEMPUT": (COPY, COPY), "MEMSET": (SET, SET), "GET": (GET, GET), "PUT": (PUT, PUT),
-    "NB_GET_INIT": (GET, (*GET, "handle")), "NB_PUT_INIT": (PUT, (*PUT, "handle")), "NB_SYNC": (("handle",), ("handle",)),
+    "MEMCPY": (COPY, COPY), "MEMGET": (COPY, COPY), "MEMPUT": (COPY, COPY), "MEMSET": (SET, SET), "GET": (GET, GET),
+    "PUT": (PUT, PUT),
+    "NB_GET_INIT": (GET, (*GET, "handle")), "NB_PUT_INIT": (PUT, (*PUT, "handle")),
+    "NB_SYNC": (("handle",), ("handle",)),
     "ALL_BROADCAST": (SPREAD, SPREAD), "ALL_SCATTER": (SPREAD, SPREAD), "ALL_GATHER": (SPREAD, SPREAD),
     "ALL_GATHER_ALL": (SPREAD, SPREAD), "ALL_EXCHANGE": (SPREAD, SPREAD),
     "ALL_PERMUTE": (("dst", "src", "perm", "nbytes", "upc_flags"),) * 2,
     "ALL_REDUCE": (REDUCE, REDUCE), "ALL_PREFIX_REDUCE": (REDUCE, REDUCE),
     # Of the models: what the tables have no row for.
-    "NB_SET_INIT": (SET, (*SET, "handle")), "NB_COPY_INIT": (COPY, (*COPY, "handle")), "NB_TRYSYNC": (("handle",), ("handle", "result")),
+    "NB_SET_INIT": (SET, (*SET, "handle")), "NB_COPY_INIT": (COPY, (*COPY, "handle")),
+    "NB_TRYSYNC": (("handle",), ("handle", "result")),
 }
 # Berkeley's, and GASNet's.
 OTHERS = {
@@ -63,8 +68,8 @@ def split(event, kind, words, bare):
 
 
 def calls_seen(path, bare=()):
-    """The UPC calls of a .events file in the order in which they began, by tid; and the thread's label ("thread:2", "pid:17").
-    bare: events that the runtime's model has without their arguments."""
+    """The UPC calls of a .events file in the order in which they began, by tid; and the thread's label ("thread:2",
+    "pid:17"). bare: events that the runtime's model has without their arguments."""
     threads, labels, open_calls = {}, {}, {}
     for line in path.read_text().splitlines():
         words = line.split(" @ ")[0].split()
@@ -98,7 +103,8 @@ def calls_made(folder):
         for line in lines:
             depth, function, rest = line.split(" ", 2)
             arguments, _, results = rest.partition(">")
-            calls.append((int(depth), function, *(dict(word.split("=", 1) for word in text.split()) for text in (arguments, results))))
+            calls.append((int(depth), function,
+                          *(dict(word.split("=", 1) for word in text.split()) for text in (arguments, results))))
         made[int(first.split()[1])] = (int(path.suffix[1:]), calls)
     return made
 
@@ -108,8 +114,8 @@ def known_ones(arguments):
 
 
 def differences(seen, made, event_of, whole=True):
-    """Where the calls of one thread differ in event, order, arguments or results. Arguments that a function does not have are unknown;
-    where not the whole of them can be known, others may be, too."""
+    """Where the calls of one thread differ in event, order, arguments or results. Arguments that a function does not
+    have are unknown; where not the whole of them can be known, others may be, too."""
     made = [call for call in made if event_of(call[1])]
     for position, (call, (_, function, arguments, results)) in enumerate(zip(seen, made)):
         known = {name: text for name, text in arguments.items() if "." not in name}
@@ -118,7 +124,8 @@ def differences(seen, made, event_of, whole=True):
         if call.event != event_of(function):
             return where
         if not whole:
-            if known_ones(call.start).items() - known.items() or known_ones(call.end or {}).items() - {**known, **results}.items():
+            if known_ones(call.start).items() - known.items() \
+                    or known_ones(call.end or {}).items() - {**known, **results}.items():
                 return f"{where}: something is known that was not so"
             continue
         if known_ones(call.start) != known:
@@ -126,7 +133,8 @@ def differences(seen, made, event_of, whole=True):
         if call.end is not None and known_ones(call.end) != {**known, **results}:
             return f"{where}: at END"
         for name in ("dst", "src"):
-            thread = peers.get(f"{name}.thread", known.get(name, "").partition(".")[0] if "." in known.get(name, "") else None)
+            thread = peers.get(f"{name}.thread",
+                               known.get(name, "").partition(".")[0] if "." in known.get(name, "") else None)
             for key in (f"{name}.thread", "thread", f"{name[0]}thread"):
                 if thread is not None and key in call.more and call.more[key] != thread:
                     return f"{where}: {key}"
