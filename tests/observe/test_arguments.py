@@ -59,7 +59,8 @@ def program(tmp_path_factory):
 
 def test_allocation_has_the_specs_arguments(program, tmp_path, rung):
     """GASP 1.4 table 2: nbytes at START, nbytes and returnptr at END, and so on, in this order and nothing else."""
-    result = gaspbpf.run("record", "-m", "c", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.events", "--", program, tmp_path / "truth")
+    result = gaspbpf.run("record", "-m", "c", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.events", "--", program,
+                         tmp_path / "truth")
     assert result.returncode == 0, result.stderr
     pairs = [line.split("|") for line in (tmp_path / "truth").read_text().splitlines() if line]
     assert len(pairs) == 20 * 7
@@ -69,11 +70,12 @@ def test_allocation_has_the_specs_arguments(program, tmp_path, rung):
     for start, end in pairs:
         at = events.index(f"START GASP_C_{start}", at)  # in the order of the calls
         assert events[at + 1] == f"END GASP_C_{end}"
-    conformance.seen("glibc", "GASP_C_MALLOC", "GASP_C_REALLOC", "GASP_C_FREE", "GASP_C_CALLOC", "GASP_C_POSIX_MEMALIGN",
-                     "GASP_C_ALIGNED_ALLOC", "GASP_C_VALLOC")
+    conformance.seen("glibc", "GASP_C_MALLOC", "GASP_C_REALLOC", "GASP_C_FREE", "GASP_C_CALLOC",
+                     "GASP_C_POSIX_MEMALIGN", "GASP_C_ALIGNED_ALLOC", "GASP_C_VALLOC")
     # The recording explains itself: no model is needed to read it.
     (tmp_path / "none").mkdir()
-    again = gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "again.events", env={"GASPBPF_MODELS": tmp_path / "none"})
+    again = gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "again.events",
+                        env={"GASPBPF_MODELS": tmp_path / "none"})
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "again.events").read_text().splitlines() == lines
 
@@ -176,18 +178,22 @@ def test_every_event_of_pthreads_has_its_arguments(tmp_path):
     """All of the model but for what glibc implements in the same code (see models/pthread.model)."""
     (tmp_path / "calls.c").write_text(PTHREADS)
     gaspbpf.compile_c(tmp_path / "calls.c", tmp_path / "calls", "-O0", "-pthread")
-    result = gaspbpf.run("record", "-m", "pthread", "-o", tmp_path / "run.events", "--", tmp_path / "calls", tmp_path / "truth")
+    result = gaspbpf.run("record", "-m", "pthread", "-o", tmp_path / "run.events", "--", tmp_path / "calls",
+                         tmp_path / "truth")
     assert result.returncode == 0, result.stderr
     pairs = [line.split("|") for line in (tmp_path / "truth").read_text().splitlines() if line]
     lines = (tmp_path / "run.events").read_text().splitlines()
-    main = [line for line in lines if re.search(r" pid:(\d+) \S+:\1 ", line)]  # the first thread has the number of the process
+    # the first thread has the number of the process
+    main = [line for line in lines if re.search(r" pid:(\d+) \S+:\1 ", line)]
     events = [re.sub(r" @ .*", "", line).split(" ", 3)[3] for line in main]
     seen, at = set(), 0
     for start, end in pairs:
         at = events.index(f"START GASP_PTHREAD_{start}", at)  # in the order of the calls
         ends = [event for event in events[at:] if event.startswith(f"END GASP_PTHREAD_{start.split()[0]} ")]
-        assert ends[0] == f"END GASP_PTHREAD_{end}"  # the next of its name: none of these calls contains another of the same
+        # the next of its name: none of these calls contains another of the same
+        assert ends[0] == f"END GASP_PTHREAD_{end}"
         seen.add("GASP_PTHREAD_" + start.split()[0])
     known = {event["name"] for event in json.loads(gaspbpf.run("events", "pthread", "--json").stdout)["events"]}
-    assert seen == known - {"GASP_PTHREAD_SPIN_LOCK"}  # begins with a lock prefix, which cannot carry a probe: models/seen/none.list
+    # begins with a lock prefix, which cannot carry a probe: models/seen/none.list
+    assert seen == known - {"GASP_PTHREAD_SPIN_LOCK"}
     conformance.seen("glibc", *sorted(seen))

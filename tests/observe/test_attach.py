@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How probes go in: few links for many functions, nothing in processes that are not observed, one link for many processes."""
+"""How probes go in: few links for many functions, nothing in processes that are not observed, one link for many
+processes."""
 import json
 import pathlib
 import re
@@ -61,8 +62,9 @@ def exported_functions(library):
 
 @pytest.mark.parametrize("rung", MULTI_RUNGS)
 def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, rung):
-    """All functions of OpenSHMEM's library, whether called or not: one link for calls and returns on `session`, one for each
-    on `multi`; one more for those whose calls alone are of interest, one for the process's dynamic linker, and one for MPI_Pcontrol() in the library below."""
+    """All functions of OpenSHMEM's library, whether called or not: one link for calls and returns on `session`, one for
+    each on `multi`; one more for those whose calls alone are of interest, one for the process's dynamic linker, and one
+    for MPI_Pcontrol() in the library below."""
     library = copy_of(OPENSHMEM, tmp_path)
     target = job([gaspbpf.WORKLOADS / "threads", "--rounds", 2], env={"LD_PRELOAD": str(library)}).wait_ready()
     pid = target.process.pid
@@ -71,7 +73,8 @@ def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, r
     assert len(probed) >= 0.95 * len(exported_functions(library))
     assert changed_text(pid, library) == 0
     watcher = observe("-p", pid, "-m", "shmem", env={"GASPBPF_RUNG": rung})
-    expected = {"session": [{"uprobe_multi": 4}], "multi": [{"uprobe_multi": 4, "uretprobe_multi": 1}, {"uprobe_multi": 5}]}
+    expected = {"session": [{"uprobe_multi": 4}],
+                "multi": [{"uprobe_multi": 4, "uretprobe_multi": 1}, {"uprobe_multi": 5}]}
     assert links_held(watcher.process.pid) in expected[rung]
     assert remains.patched(pid, probed) == probed
     held = remains.held_by(watcher.process.pid)
@@ -87,9 +90,11 @@ def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, r
 
 @pytest.mark.parametrize("rung", RUNGS)
 def test_a_bystander_has_no_breakpoint_and_is_not_counted(job, observe, tmp_path, rung):
-    """Two processes that map the same library and work at the same time; under process scope one of them is left alone."""
+    """Two processes that map the same library and work at the same time; under process scope one of them is left
+    alone."""
     library = copy_of("libc.so.6", tmp_path)
-    both = [job([gaspbpf.WORKLOADS / "threads", "--rounds", rounds], env={"LD_LIBRARY_PATH": str(tmp_path)}).wait_ready()
+    both = [job([gaspbpf.WORKLOADS / "threads", "--rounds", rounds],
+                env={"LD_LIBRARY_PATH": str(tmp_path)}).wait_ready()
             for rounds in (40, 70)]
     watched, bystander = both
     watcher = observe("-p", watched.process.pid, "-m", "c", "--scope=process", "--json", env={"GASPBPF_RUNG": rung})
@@ -154,7 +159,8 @@ def ranks(tmp_path):
     (tmp_path / "rank.c").write_text(RANK)
     (tmp_path / "rank.model").write_text(MODEL)
     gaspbpf.compile_c(tmp_path / "rank.c", tmp_path / "rank", "-O2", "-g")
-    started = [subprocess.Popen([tmp_path / "rank"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(RANKS + 1)]
+    started = [subprocess.Popen([tmp_path / "rank"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+               for _ in range(RANKS + 1)]
     yield started
     for each in started:
         each.kill()
@@ -164,8 +170,8 @@ def ranks(tmp_path):
 @pytest.mark.alone
 @pytest.mark.parametrize("rung", RUNGS)
 def test_one_link_serves_64_processes(ranks, observe, tmp_path, rung):
-    """Under file scope the links on observed functions do not grow in number with the processes, and each one's calls are its own.
-    Besides, each process's dynamic linker has a link, where that is quick to remove."""
+    """Under file scope the links on observed functions do not grow in number with the processes, and each one's calls
+    are its own. Besides, each process's dynamic linker has a link, where that is quick to remove."""
     *observed, bystander = ranks
     watcher = observe("-p", ",".join(str(each.pid) for each in observed), "--scope=file", "--json", "-m", "rank",
                       "--model-file", tmp_path / "rank.model", env={"GASPBPF_RUNG": rung})

@@ -27,7 +27,8 @@ def run_json(*arguments, **keywords):
 
 # --- help -----------------------------------------------------------------
 
-@pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)], ids=lambda words: " ".join(words) or "none")
+@pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)],
+                         ids=lambda words: " ".join(words) or "none")
 def test_help_has_examples(command):
     result = gaspbpf.run(*command, "--help")
     assert (result.returncode, result.stderr) == (0, "")
@@ -51,7 +52,8 @@ def test_version():
 def symbols(file):
     """Offsets in the file by name of its functions, as binutils tell them."""
     headers = subprocess.run(["readelf", "-lW", file], capture_output=True, text=True, check=True).stdout
-    segments = [[int(number, 16) for number in line.split()[1:5]] for line in headers.splitlines() if line.split()[:1] == ["LOAD"]]
+    segments = [[int(number, 16) for number in line.split()[1:5]] for line in headers.splitlines()
+                if line.split()[:1] == ["LOAD"]]
     found = {}
     for table in (["-D"], []):
         out = subprocess.run(["nm", *table, "--defined-only", file], capture_output=True, text=True).stdout
@@ -77,7 +79,8 @@ def test_list_of_a_job_is_what_binutils_say(job):
     target = job([gaspbpf.WORKLOADS / "threads"]).wait_ready()
     listed = run_json("list", "-p", target.process.pid, "--json")
     files = {row["file"] for row in listed["found"]}
-    libc = os.path.realpath(re.search(r"\S+/libc\.so\.6", pathlib.Path(f"/proc/{target.process.pid}/maps").read_text())[0])
+    libc = os.path.realpath(re.search(r"\S+/libc\.so\.6",
+                                      pathlib.Path(f"/proc/{target.process.pid}/maps").read_text())[0])
     assert files == {libc}
     offsets = symbols(libc)
     for row in listed["found"]:
@@ -95,7 +98,9 @@ def test_list_of_a_job_is_what_binutils_say(job):
 def test_list_tells_who_handles_crashes(job, tmp_path):
     """Its own backtrace ends at a return probe."""
     source = tmp_path / "crash.c"
-    source.write_text("#include <fcntl.h>\n#include <signal.h>\n#include <unistd.h>\nstatic void end(int s) { _exit(s); }\nint main(int c, char **v) { if (c > 1) signal(SIGSEGV, end); close(creat(\"ready\", 0600)); return pause(); }\n")
+    source.write_text("#include <fcntl.h>\n#include <signal.h>\n#include <unistd.h>\nstatic void end(int s) { "
+                      "_exit(s); }\nint main(int c, char **v) { if (c > 1) signal(SIGSEGV, end); "
+                      "close(creat(\"ready\", 0600)); return pause(); }\n")
     subprocess.run(["cc", source, "-o", tmp_path / "crash"], check=True, timeout=gaspbpf.PATIENCE)
     for arguments in ([], ["handler"]):
         target = job([tmp_path / "crash", *arguments], gate=False)
@@ -107,7 +112,8 @@ def test_list_tells_who_handles_crashes(job, tmp_path):
 
 def test_list_of_a_library_tells_aliases():
     """MPI_Send and PMPI_Send are one function under two names: one probe."""
-    library = subprocess.run(["mpicc.openmpi", "-print-file-name=libmpi.so"], capture_output=True, text=True).stdout.strip()
+    library = subprocess.run(["mpicc.openmpi", "-print-file-name=libmpi.so"], capture_output=True,
+                             text=True).stdout.strip()
     library = os.path.realpath(library)
     offsets = symbols(library)
     assert offsets["MPI_Send"] == offsets["PMPI_Send"]
@@ -142,7 +148,8 @@ NOWHERE function int nowhere(int a)
 def small(tmp_path):
     (tmp_path / "small.c").write_text(SOURCE)
     (tmp_path / "small.model").write_text(MODEL)
-    subprocess.run(["gcc", "-O2", "-g", "-o", tmp_path / "small", tmp_path / "small.c"], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["gcc", "-O2", "-g", "-o", tmp_path / "small", tmp_path / "small.c"], check=True,
+                   timeout=gaspbpf.PATIENCE)
     return tmp_path
 
 
@@ -207,7 +214,8 @@ def test_doctor_says_what_to_do_about_a_no(tmp_path):
     try:
         shutil.copy(gaspbpf.PROGRAM, folder)
         shutil.copytree(gaspbpf.TOP / "models", folder / "models")
-        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder / "gaspbpf", "doctor"],
+        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                 folder / "gaspbpf", "doctor"],
                                 capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     finally:
         shutil.rmtree(folder)
@@ -219,7 +227,8 @@ def test_doctor_says_what_to_do_about_a_no(tmp_path):
 
 # --- whom, how long -------------------------------------------------------
 
-@pytest.mark.parametrize("spell", [lambda a, b: ["-p", f"{a},{b}"], lambda a, b: ["-p", a, "-p", b]], ids=["-p A,B", "-p A -p B"])
+@pytest.mark.parametrize("spell", [lambda a, b: ["-p", f"{a},{b}"], lambda a, b: ["-p", a, "-p", b]],
+                         ids=["-p A,B", "-p A -p B"])
 def test_several_processes(job, observe, spell):
     jobs = [job([gaspbpf.WORKLOADS / "threads", "--rounds", rounds]).wait_ready() for rounds in (5, 9)]
     watcher = observe(*spell(*(each.process.pid for each in jobs)), "--json")
@@ -254,7 +263,8 @@ def test_duration(job):
 # --- a command ------------------------------------------------------------
 
 EXACT = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "pthread_create", "pthread_join",
-         "pthread_barrier_wait", "pthread_cond_wait", "pthread_cond_signal", "pthread_rwlock_rdlock", "pthread_mutex_trylock"]
+         "pthread_barrier_wait", "pthread_cond_wait", "pthread_cond_signal", "pthread_rwlock_rdlock",
+         "pthread_mutex_trylock"]
 
 
 @pytest.mark.guest
@@ -262,7 +272,8 @@ EXACT = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "pthr
 def test_a_command_is_seen_from_its_first_call_to_its_last(tmp_path):
     """Every call there was, by a counter inside the command, from its start to its end."""
     result = gaspbpf.run("-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "threads", "--rounds", 20,
-                         env={"LD_PRELOAD": str(gaspbpf.WORKLOADS / "libcount_libc.so"), "COUNT_FILE": str(tmp_path / "count.%d")})
+                         env={"LD_PRELOAD": str(gaspbpf.WORKLOADS / "libcount_libc.so"),
+                              "COUNT_FILE": str(tmp_path / "count.%d")})
     assert result.returncode == 0, result.stderr
     report = run_json("report", "--json", tmp_path / "run.gasp")
     whole = json.loads((tmp_path / f"count.{report['processes'][0]['pid']}.libc").read_text())["whole"]
@@ -308,7 +319,8 @@ def test_behind_sudo_nothing_is_written_as_root(tmp_path):
 
 @pytest.fixture
 def recorded(tmp_path):
-    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "threads", "--rounds", 20)
+    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "threads",
+                         "--rounds", 20)
     assert result.returncode == 0, result.stderr
     return tmp_path / "run.gasp", json.loads(result.stdout[result.stdout.index("{\n"):])
 
@@ -324,7 +336,8 @@ def test_the_report_has_the_promised_names(recorded):
     assert {"start_ns", "end_ns", "command", "host", "kernel"} <= set(report["recording"])
     assert {"lost", "delivered"} <= set(report["loss"])
     assert {"pid", "tid", "name", "rank"} <= set(report["threads"][0])
-    assert {"name", "model", "calls", "total_ns", "self_ns", "min_ns", "max_ns", "bytes", "bytes_sent", "bytes_received"} \
+    assert {"name", "model", "calls", "total_ns", "self_ns", "min_ns", "max_ns", "bytes", "bytes_sent",
+            "bytes_received"} \
         <= set(report["events"][0])
     assert {"tid", "name", "calls", "total_ns", "self_ns"} <= set(report["by_thread"][0])
     assert report["recording"]["host"] == platform.node() and report["recording"]["kernel"] == platform.release()

@@ -17,8 +17,10 @@ EVENT_OF = {"work": "work", "cut": "cut", "malloc": "GASP_C_MALLOC", "free": "GA
 
 def build(tmp_path):
     program = tmp_path / "control_job"
-    subprocess.run(["cc", "-O1", "-g", "-fno-builtin", f"-I{gaspbpf.TOP / 'include'}", f"-I{USER.parent}", USER / "control_job.c", USER.parent / "job.c",
-                    f"-L{LIBRARY}", "-lpupc", f"-Wl,-rpath,{LIBRARY}", "-lm", "-lpthread", "-o", program], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["cc", "-O1", "-g", "-fno-builtin", f"-I{gaspbpf.TOP / 'include'}", f"-I{USER.parent}",
+                    USER / "control_job.c", USER.parent / "job.c",
+                    f"-L{LIBRARY}", "-lpupc", f"-Wl,-rpath,{LIBRARY}", "-lm", "-lpthread", "-o", program], check=True,
+                   timeout=gaspbpf.PATIENCE)
     return program
 
 
@@ -28,10 +30,12 @@ def control(pid, word, **keywords):
 
 @pytest.mark.guest_more
 def test_the_programs_own_word(job, observe, tmp_path, rung):
-    """What is done while it is off is in no figure; what was in progress then ends there; children are off like their parent."""
+    """What is done while it is off is in no figure; what was in progress then ends there; children are off like their
+    parent."""
     switching = job([build(tmp_path)]).wait_ready()
     text = tmp_path / "run.events"
-    watcher = observe("-p", switching.pids()[0], "-m", "pupc" if rung == "perf" else "+c", "--json", "-o", text, "-o", tmp_path / "run.gasp")
+    watcher = observe("-p", switching.pids()[0], "-m", "pupc" if rung == "perf" else "+c", "--json", "-o", text, "-o",
+                      tmp_path / "run.gasp")
     switching.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
@@ -42,17 +46,20 @@ def test_the_programs_own_word(job, observe, tmp_path, rung):
         assert seen[EVENT_OF[function]]["calls"] == truth["functions"][function]["calls"], function
     lines = text.read_text().splitlines()
     mallocs = [line for line in lines if " START GASP_C_MALLOC" in line and "100" in line and "control_job.c" in line]
-    assert rung == "perf" or len(mallocs) == truth["functions"]["malloc"]["calls"]  # there each probe is slow to take out
+    # there each probe is slow to take out
+    assert rung == "perf" or len(mallocs) == truth["functions"]["malloc"]["calls"]
     assert len([line for line in lines if re.search(r" END cut end=off ", line)]) == 1
     mine = [row for row in report["controls"] if row["pid"] == switching.pids()[0]]
-    assert len(mine) == 1 and mine[0]["times"] == 2 and mine[0]["last"] == 0 and mine[0]["by"] == "pupc_control" and mine[0]["off_ns"] > 0
+    assert len(mine) == 1 and mine[0]["times"] == 2 and mine[0]["last"] == 0 and mine[0]["by"] == "pupc_control" \
+        and mine[0]["off_ns"] > 0
     # Between the first "off" and the next "on" of a thread there is nothing.
     thread = [line for line in lines if f"pid:{switching.pids()[0]} control_job:{switching.pids()[0]} " in line]
     words = [line.split()[3] for line in thread]
     off = [i for i, word in enumerate(words) if word == "CONTROL" and " off " in thread[i]]
     assert len(off) == 2 and " CONTROL on " in thread[off[0] + 1]
     shown = gaspbpf.run("report", tmp_path / "run.gasp").stdout
-    assert re.search(r"Measurement was off", shown) and re.search(r"2 times; the last word: off, by pupc_control", shown)
+    assert re.search(r"Measurement was off", shown) \
+        and re.search(r"2 times; the last word: off, by pupc_control", shown)
     conformance.seen("libpupc", "GASP_PUPC_CONTROL")
 
 
@@ -106,8 +113,10 @@ def test_what_was_found_in_memory_is_older_than_what_was_heard(job, observe, tmp
     """A program that switches all the time, and is looked at all the time."""
     source = tmp_path / "toggles.c"
     source.write_text(TOGGLES)
-    subprocess.run(["cc", "-O1", "-g", f"-I{gaspbpf.TOP / 'include'}", f"-I{USER.parent}", source, USER.parent / "job.c", f"-L{LIBRARY}", "-lpupc",
-                    f"-Wl,-rpath,{LIBRARY}", "-lm", "-lpthread", "-o", tmp_path / "toggles"], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["cc", "-O1", "-g", f"-I{gaspbpf.TOP / 'include'}", f"-I{USER.parent}", source,
+                    USER.parent / "job.c", f"-L{LIBRARY}", "-lpupc",
+                    f"-Wl,-rpath,{LIBRARY}", "-lm", "-lpthread", "-o", tmp_path / "toggles"], check=True,
+                   timeout=gaspbpf.PATIENCE)
     switching = job([tmp_path / "toggles"]).wait_ready()
     watcher = observe("-p", switching.pids()[0], "-m", "pupc", "--json")
     switching.work()
@@ -139,7 +148,8 @@ def test_off_before_anybody_watched(job, observe, tmp_path):
             return pupc_control(1) != 5;
         }
         """)
-    subprocess.run(["cc", f"-I{gaspbpf.TOP / 'include'}", source, LIBRARY / "libpupc.a", "-o", tmp_path / "early"], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["cc", f"-I{gaspbpf.TOP / 'include'}", source, LIBRARY / "libpupc.a", "-o", tmp_path / "early"],
+                   check=True, timeout=gaspbpf.PATIENCE)
     early = job([tmp_path / "early"], gate=False)
     gaspbpf.wait_for(lambda: (early.folder / "ready").exists(), "the job to be ready")
     watcher = observe("-p", early.process.pid, "-m", "pupc", "--json")
@@ -154,7 +164,8 @@ def test_off_before_anybody_watched(job, observe, tmp_path):
 
 @pytest.mark.parametrize("choice", [["-m", "c"], ["--profile-only", "{names}"]], ids=["models", "events"])
 def test_whatever_was_chosen(observe, tmp_path, choice):
-    """Off means that nothing is measured, also where only other models, or only some events, were asked for; user events stay."""
+    """Off means that nothing is measured, also where only other models, or only some events, were asked for; user
+    events stay."""
     (tmp_path / "names").write_text("GASP_C_MALLOC\n")
     (tmp_path / "job.c").write_text("""
         #include <pupc.h>
@@ -188,12 +199,14 @@ def test_whatever_was_chosen(observe, tmp_path, choice):
             return 0;
         }
         """)
-    subprocess.run(["cc", "-fno-builtin", f"-I{gaspbpf.TOP / 'include'}", tmp_path / "job.c", LIBRARY / "libpupc.a", "-o", tmp_path / "job"], check=True,
+    subprocess.run(["cc", "-fno-builtin", f"-I{gaspbpf.TOP / 'include'}", tmp_path / "job.c", LIBRARY / "libpupc.a",
+                    "-o", tmp_path / "job"], check=True,
                    timeout=gaspbpf.PATIENCE)
     with subprocess.Popen([tmp_path / "job"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout.readline() == "ready\n"
-            watcher = observe("-p", job.pid, *[word.format(names=tmp_path / "names") for word in choice], "--json", "-o", tmp_path / "run.events")
+            watcher = observe("-p", job.pid, *[word.format(names=tmp_path / "names") for word in choice], "--json",
+                              "-o", tmp_path / "run.events")
             job.stdin.write("\n")
             job.stdin.flush()
             inner, outer = map(int, job.stdout.readline().removeprefix("done ").split())
@@ -201,19 +214,22 @@ def test_whatever_was_chosen(observe, tmp_path, choice):
             assert status == 0, errors
         finally:
             job.kill()
-    sizes = [int(size) for size in re.findall(r" START GASP_C_MALLOC nbytes=(7\d\d\d) ", (tmp_path / "run.events").read_text())]
+    sizes = [int(size)
+             for size in re.findall(r" START GASP_C_MALLOC nbytes=(7\d\d\d) ", (tmp_path / "run.events").read_text())]
     assert sizes == [7000 + i for i in range(60) if not 20 <= i < 50]
     report = json.loads(out)
     assert [(row["times"], row["last"], row["by"]) for row in report["controls"]] == [(1, 1, "pupc_control")]
     # As long as the job says, by a clock inside and one outside of the two calls.
     assert inner <= report["controls"][0]["off_ns"] <= outer
     user = gaspbpf.events(report)
-    assert [user[name]["calls"] for name in ("event", "pair") if name in user] == ([] if choice[0] == "-m" else [30, 30])
+    assert [user[name]["calls"] for name in ("event", "pair") if name in user] == ([] if choice[0] == "-m"
+                                                                                   else [30, 30])
     assert " end=off" not in (tmp_path / "run.events").read_text()
 
 
 def test_from_outside(job, observe, tmp_path):
-    """'gaspbpf control': off, nothing is seen; again, as before; on, all is. A recording is brought up to date while it is made."""
+    """'gaspbpf control': off, nothing is seen; again, as before; on, all is. A recording is brought up to date while it
+    is made."""
     recording = tmp_path / "run.gasp"
     program = build(tmp_path)
     silent = job([program, "--outside", "1"]).wait_ready()
@@ -235,7 +251,8 @@ def test_from_outside(job, observe, tmp_path):
     told = {row["pid"]: row for row in report["controls"]}
     assert told[silent.pids()[0]]["last"] == 0 and told[loud.pids()[0]]["last"] == 1
     assert all(row["by"] == "gaspbpf control" for row in told.values())
-    assert {row["pid"] for row in report["threads"] if row["delivered"]} & {silent.pids()[0], loud.pids()[0]} == {loud.pids()[0]}
+    assert {row["pid"] for row in report["threads"]
+            if row["delivered"]} & {silent.pids()[0], loud.pids()[0]} == {loud.pids()[0]}
     truth = loud.truths()[0]["functions"]["work"]["calls"]
     assert gaspbpf.events(report)["work"]["calls"] == truth
 
@@ -251,10 +268,12 @@ def test_who_may(job, observe, tmp_path):
     shutil.copy(gaspbpf.PROGRAM, program)
     for path in (tmp_path, *list(tmp_path.parents)[:-2]):
         path.chmod(path.stat().st_mode | 0o011)
-    other = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "control", "-p", str(pid), "off"],
+    other = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "control", "-p",
+                            str(pid), "off"],
                            capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert other.returncode == 1 and "belongs to somebody else" in other.stderr
-    assert gaspbpf.run("control", "-p", pid).returncode == 2 and gaspbpf.run("control", "-p", "x", "off").returncode == 2
+    assert gaspbpf.run("control", "-p", pid).returncode == 2 \
+        and gaspbpf.run("control", "-p", "x", "off").returncode == 2
     waiting.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
@@ -293,7 +312,8 @@ def test_mpi_pcontrol(job, observe, tmp_path):
         }
         """)
     program = tmp_path / "ranks"
-    subprocess.run(["mpicc.openmpi", f"-I{USER.parent}", source, USER.parent / "job.c", "-lm", "-lpthread", "-o", program], check=True,
+    subprocess.run(["mpicc.openmpi", f"-I{USER.parent}", source, USER.parent / "job.c", "-lm", "-lpthread", "-o",
+                    program], check=True,
                    timeout=gaspbpf.PATIENCE)
     ranks = job(["mpirun.openmpi", "-n", "2", program], ranks=2, env=gaspbpf.MPI_ENVIRONMENT).wait_ready()
     watcher = observe("-p", ",".join(map(str, ranks.pids())), "-m", "mpi", "--json")

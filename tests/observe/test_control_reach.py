@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""'gaspbpf control' and recorders that are hard to reach: stopped ones, those that are not root's, those that have gone."""
+"""'gaspbpf control' and recorders that are hard to reach: stopped ones, those that are not root's, those that have
+gone."""
 import json
 import os
 import pathlib
@@ -38,7 +39,8 @@ def test_a_stopped_one_is_not_waited_for(threads, observe):
     gaspbpf.wait_for(lambda: is_stopped(stopped.process), "it to stop")
     alone = control(pid, "off")
     assert alone.returncode == 1
-    assert f"process id {stopped.process.pid} does not answer: it is stopped" in alone.stderr and "no gaspbpf that answers observes it" in alone.stderr
+    assert f"process id {stopped.process.pid} does not answer: it is stopped" in alone.stderr \
+        and "no gaspbpf that answers observes it" in alone.stderr
     other = observe("-p", pid, "-m", "pthread", "--json")
     both = control(pid, "on")
     assert both.returncode == 0 and f"process id {stopped.process.pid} does not answer: it is stopped" in both.stderr
@@ -62,7 +64,8 @@ def test_a_killed_one_is_not_waited_for(threads, observe):
     assert left.is_socket()
     watcher.stop(signal.SIGKILL)
     result = control(threads.pids()[0], "off")
-    assert result.returncode == 1 and "no running gaspbpf observes it" in result.stderr and "does not answer" not in result.stderr
+    assert result.returncode == 1 and "no running gaspbpf observes it" in result.stderr \
+        and "does not answer" not in result.stderr
     assert not left.exists()
 
 
@@ -71,7 +74,8 @@ def test_folders_that_others_can_write_to_are_not_asked(threads, tmp_path):
     script = f"""
         mount -t tmpfs none /run && mkdir -m 777 /run/gaspbpf /run/gaspbpf-monitor && touch {tmp_path}/there
         read line; exec {gaspbpf.PROGRAM} control -p {threads.pids()[0]} off"""
-    with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as asking:
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as asking:
         gaspbpf.wait_for((tmp_path / "there").exists, "the folders")
         liars = []
         for folder in "gaspbpf", "gaspbpf-monitor":
@@ -94,18 +98,23 @@ def writable():
 
 @pytest.mark.alone
 def test_the_services_own_folder(job, tmp_path, writable):
-    """A monitor that is not root, in the folder that systemd makes for it: root and its own user reach it, and no stranger."""
+    """A monitor that is not root, in the folder that systemd makes for it: root and its own user reach it, and no
+    stranger."""
     program = shutil.copy(gaspbpf.PROGRAM, writable / "gaspbpf")
-    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
-    folder = f"mount -t tmpfs none /run && mkdir -m 755 /run/gaspbpf-monitor && chown {rights.NOBODY} /run/gaspbpf-monitor && exec \"$@\""
+    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
+    folder = (f"mount -t tmpfs none /run && mkdir -m 755 /run/gaspbpf-monitor && "
+              f"chown {rights.NOBODY} /run/gaspbpf-monitor && exec \"$@\"")
     errors = open(tmp_path / "errors", "w")
-    with rights.started("monitor", "-p", ring.process.pid, "-m", "mpi", "--lazy", "--max-overhead", "none", "--flight", "1h,8m", "-o", writable, stderr=errors,
+    with rights.started("monitor", "-p", ring.process.pid, "-m", "mpi", "--lazy", "--max-overhead", "none", "--flight",
+                        "1h,8m", "-o", writable, stderr=errors,
                         before=["unshare", "--mount", "sh", "-c", folder, "sh"]) as service:
         gaspbpf.wait_for(lambda: "monitoring" in (tmp_path / "errors").read_text(), "the monitor")
         inside = ["nsenter", f"--mount=/proc/{service.pid}/ns/mnt"]
 
         def once(uid, word):
-            result = subprocess.run([*inside, "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", program, "control", "-p", str(ring.pids()[0]),
+            result = subprocess.run([*inside, "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", program,
+                                     "control", "-p", str(ring.pids()[0]),
                                      word], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
             return None if "it is busy: try again" in result.stderr else result
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stated cost is the cost that is paid: by one process and by many that have probes of their own, and each of these is told what they cost one another."""
+"""The stated cost is the cost that is paid: by one process and by many that have probes of their own, and each of these
+is told what they cost one another."""
 import json
 import re
 import subprocess
@@ -8,9 +9,11 @@ import pytest
 
 import gaspbpf
 
-pytestmark = pytest.mark.skipif("session" not in gaspbpf.RUNGS and "multi" not in gaspbpf.RUNGS, reason="each probe of each process is a perf event there")
+pytestmark = pytest.mark.skipif("session" not in gaspbpf.RUNGS and "multi" not in gaspbpf.RUNGS,
+                                reason="each probe of each process is a perf event there")
 
-# Each process makes its calls when it is told to, and writes what the kernel says of its time in there: the truth of all costs.
+# Each process makes its calls when it is told to, and writes what the kernel says of its time in there: the truth of
+# all costs.
 LOCKS = """
     #include <pthread.h>
     #include <stdio.h>
@@ -53,13 +56,16 @@ LOCKS = """
 def observe_locks(job, observe, folder, processes, calls):
     """The report, what the processes' own time in the kernel was (ns), and what gaspbpf said."""
     (folder / "locks.c").write_text(LOCKS)
-    subprocess.run(["cc", "-O2", "-pthread", folder / "locks.c", "-o", folder / "locks"], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["cc", "-O2", "-pthread", folder / "locks.c", "-o", folder / "locks"], check=True,
+                   timeout=gaspbpf.PATIENCE)
     locks = job([folder / "locks", processes, calls], gate=False)
     gaspbpf.wait_for(lambda: len(list(locks.folder.glob("ready.*"))) == processes, "the processes to be there")
     pids = [path.suffix[1:] for path in locks.folder.glob("ready.*")]
-    watcher = observe(*[word for pid in pids for word in ("-p", pid)], "-m", "pthread", "--scope=process", "--all-processes", "--json", "-o", folder / "locks.gasp")
+    watcher = observe(*[word for pid in pids for word in ("-p", pid)], "-m", "pthread", "--scope=process",
+                      "--all-processes", "--json", "-o", folder / "locks.gasp")
     (locks.folder / "go").touch()
-    gaspbpf.wait_for(lambda: len([path for path in locks.folder.glob("truth.*") if path.read_text()]) == processes, "the processes' calls to be made")
+    gaspbpf.wait_for(lambda: len([path for path in locks.folder.glob("truth.*") if path.read_text()]) == processes,
+                     "the processes' calls to be made")
     truth = sum(int(path.read_text()) for path in locks.folder.glob("truth.*")) * 1000
     (locks.folder / "end").touch()
     status, out, errors = watcher.finish()
@@ -75,17 +81,21 @@ def test_the_stated_cost_is_paid(job, observe, tmp_path):
         folder.mkdir()
         report, truth, errors = observe_locks(job, observe, folder, processes, calls)
         events = gaspbpf.events(report)
-        assert events["GASP_PTHREAD_MUTEX_LOCK"]["calls"] == events["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"] == processes * calls
+        assert events["GASP_PTHREAD_MUTEX_LOCK"]["calls"] == events["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"] \
+            == processes * calls
         ratios.append(sum(thread["cost_ns"] for thread in report["threads"]) / truth)
         # The kernel's own figure, taken as the thread's first call began.
         kernel = sum(thread["kernel_ns"] for thread in report["threads"])
         assert 0.6 * truth < kernel < 1.5 * truth + 50e6 * processes
-        said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ \S+), where it would be (\S+ \S+) for one alone\.", errors)
+        said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ "
+                          r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
         assert processes > 1 or not said
         text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
-        assert re.search(r"Probes took about \S+ \S+ of these threads' time \(estimated .*?\); their whole time in the kernel, probes included, was \S+ \S+ \(measured\)\.", text)
-    # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that many processes are told the price of one: the
-    # links of 39 others are most of what a call costs there where a trap takes 1 us, and none of it is in the calibration of a process alone.
+        assert re.search(r"Probes took about \S+ \S+ of these threads' time \(estimated .*?\); their whole time in the "
+                         r"kernel, probes included, was \S+ \S+ \(measured\)\.", text)
+    # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that
+    # many processes are told the price of one: the links of 39 others are most of what a call costs there where a trap
+    # takes 1 us, and none of it is in the calibration of a process alone.
     assert 0.1 < ratios[0] < 5, ratios
     assert 0.5 < ratios[1] / ratios[0] < 3, ratios
 
@@ -113,5 +123,6 @@ def test_what_slows_a_thread_down_is_said_at_once(job, observe, tmp_path):
     gaspbpf.wait_for(lambda: watcher.has_said(b"of what thread"), "the word on what it costs")
     _, _, errors = watcher.stop()
     assert len(re.findall(rf"probes take (nearly all|\d+%) of what thread {running.process.pid} runs", errors)) == 1
-    result = gaspbpf.run("-p", running.process.pid, "-m", "pthread", "--scope=process", "--max-overhead", "5%", "-d", "4s")
+    result = gaspbpf.run("-p", running.process.pid, "-m", "pthread", "--scope=process", "--max-overhead", "5%",
+                         "-d", "4s")
     assert result.returncode == 0 and "of what thread" not in result.stderr

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each call is counted once: whoever else maps the library before or after, whatever changes about its probes meanwhile.
+"""Each call is counted once: whoever else maps the library before or after, whatever changes about its probes
+meanwhile.
 
-A library has probes from the first program that maps it on. The next program may call functions that the first did not import, or make return probes
-dangerous, so that other probes go in. The jobs here print what they have called.
+A library has probes from the first program that maps it on. The next program may call functions that the first did not
+import, or make return probes dangerous, so that other probes go in. The jobs here print what they have called.
 """
 import contextlib
 import json
@@ -143,9 +144,12 @@ def test_a_plain_job_and_then_two_that_throw(tmp_path, mpi, launcher):
 def test_the_same_under_monitor(tmp_path, monitors):
     plain = build(tmp_path, "plain", PLAIN, "mpicc.openmpi")
     throws = build(tmp_path, monitoring.unique("throws"), THROWS, "mpicxx.openmpi")
-    stays = build(tmp_path, "stays", PLAIN.replace("MPI_Finalize", "getchar(); MPI_Finalize").replace("#include <mpi.h>", "#include <mpi.h>\n#include <stdio.h>"),
+    stays = build(tmp_path, "stays",
+                  PLAIN.replace("MPI_Finalize", "getchar(); MPI_Finalize").replace(
+                      "#include <mpi.h>", "#include <mpi.h>\n#include <stdio.h>"),
                   "mpicc.openmpi")
-    monitor = monitors("--comm", throws.name, "--comm", plain.name, "--comm", stays.name, "--lazy", "--max-overhead", "none")
+    monitor = monitors("--comm", throws.name, "--comm", plain.name, "--comm", stays.name, "--lazy",
+                       "--max-overhead", "none")
     with subprocess.Popen([stays], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as first:
         monitor.wait_for_processes([first.pid])
         jobs = [subprocess.run([throws], capture_output=True, text=True, timeout=gaspbpf.PATIENCE) for _ in range(2)]
@@ -170,7 +174,8 @@ def test_a_wrapper_that_maps_the_runtime_and_then_runs_the_program(tmp_path, wra
     if wrapper == "env":
         expect_once("OMP", ["env", "LD_PRELOAD=libgomp.so.1", "OMP_NUM_THREADS=2", "bash", "-c", f"exec {team}"])
     else:
-        expect_once("MPI", ["mpirun.openmpi", "-n", "2", "env", "LD_PRELOAD=libmpi.so.40", "bash", "-c", f"exec {throws}"])
+        expect_once("MPI",
+                    ["mpirun.openmpi", "-n", "2", "env", "LD_PRELOAD=libmpi.so.40", "bash", "-c", f"exec {throws}"])
 
 
 def test_two_pes_of_openshmem(tmp_path):
@@ -191,7 +196,8 @@ def layered(folder, lower, count):
             for part in parts.values():
                 part.mkdir()
             done = subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
-                                   f"lowerdir={lower},upperdir={parts['upper']},workdir={parts['work']}", parts["merged"]])
+                                   f"lowerdir={lower},upperdir={parts['upper']},workdir={parts['work']}",
+                                   parts["merged"]])
             if done.returncode:
                 pytest.skip("no overlays here")
             mounted.append(parts["merged"])
@@ -205,7 +211,8 @@ def test_containers_that_share_a_layer(tmp_path):
     """Each has the library under a name, and a device, of its own; the kernel's probes are in the file below."""
     lower = tmp_path / "lower"
     lower.mkdir()
-    library = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], capture_output=True, text=True, check=True).stdout.strip()
+    library = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], capture_output=True, text=True,
+                             check=True).stdout.strip()
     shutil.copy(library if "/" in library else "/usr/lib/x86_64-linux-gnu/libgomp.so.1", lower / "libgomp.so.1")
     team = build(tmp_path, "team", TEAM, "gcc", "-fopenmp")
     with layered(tmp_path, lower, 2) as places:

@@ -31,7 +31,8 @@ int main(void)
 }
 """
 GDB = ["gdb", "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]
-# ltrace loses threads of its own accord, one in 60 runs of a program that nobody observes: what it traces are only those of main().
+# ltrace loses threads of its own accord, one in 60 runs of a program that nobody observes: what it traces are only
+# those of main().
 DEBUGGERS = {
     "gdb": [*GDB, "-ex", "break worker", "-ex", "run", "-ex", "delete", "-ex", "continue"],
     "ltrace": ["ltrace", "-e", "pthread_create+pthread_join", "-o", "/dev/stderr"],
@@ -41,16 +42,19 @@ DEBUGGERS = {
 def what_it_says(text):
     """Without numbers, in any order: threads come as they come. Only lines that are a debugger's or the program's."""
     text = re.sub(r"0x[0-9a-f]+|\d+|<no return \.\.\.>|<unfinished \.\.\.>|<\.\.\. (\w+) resumed>", "N", text)
-    return {line.strip() for line in text.splitlines() if re.search(r"libthread_db|Breakpoint|exited|pthread_\w+\(", line) and "gaspbpf" not in line}
+    return {line.strip() for line in text.splitlines()
+            if re.search(r"libthread_db|Breakpoint|exited|pthread_\w+\(", line) and "gaspbpf" not in line}
 
 
 @pytest.mark.parametrize("debugger", DEBUGGERS)
 def test_a_debugger_under_observation(runtime, debugger):  # noqa: F811
     """Its threads' calls are counted; their ends are not watched, which a tracer might take for its own breakpoints."""
     (runtime.path / "program.c").write_text(PROGRAM)
-    gaspbpf.compile_c(runtime.path / "program.c", runtime.path / "program", "-g", "-pthread", "-Wl,--no-as-needed", runtime.path / "libcalls.so")
+    gaspbpf.compile_c(runtime.path / "program.c", runtime.path / "program", "-g", "-pthread", "-Wl,--no-as-needed",
+                      runtime.path / "libcalls.so")
     command = [*DEBUGGERS[debugger], runtime.path / "program"]
-    run = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=gaspbpf.os.environ | runtime.env)
+    run = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE,
+                         env=gaspbpf.os.environ | runtime.env)
     result = gaspbpf.run("-q", "--json", *runtime.options, "-m", "calls", "--", *command, env=runtime.env)
     assert result.returncode == run.returncode == 0, result.stderr
     told, _, report = result.stdout.partition("{\n")
@@ -63,7 +67,8 @@ def test_a_debugger_that_joins_an_observed_job(runtime, job, observe):  # noqa: 
     """It is told of the libraries that the job loads: the place where the linker tells debuggers is theirs alone."""
     target = job([runtime.path / "loader", "--first", 1, "--rounds", 3], env=runtime.env).wait_ready()
     watcher = observe(*runtime.options, "--json", "-m", "calls", "-p", target.process.pid)
-    with subprocess.Popen([*GDB, "-p", str(target.process.pid), "-ex", "catch load libplugin", "-ex", "echo waits\\n", "-ex", "continue"],
+    with subprocess.Popen([*GDB, "-p", str(target.process.pid), "-ex", "catch load libplugin", "-ex", "echo waits\\n",
+                           "-ex", "continue"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
         for line in gdb.stdout:
             if line.startswith("waits"):
@@ -134,15 +139,16 @@ kill -USR1 $waits; wait $waits; cat said"""
 def beside_a_debugger(runtime, debugger):
     (runtime.path / "waits.c").write_text(WAITS)
     gaspbpf.compile_c(runtime.path / "waits.c", runtime.path / "waits", "-pthread")
-    result = gaspbpf.run("-q", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", "sh", "-c", BESIDE.replace("DEBUGGER", debugger),
-                         cwd=runtime.path, env=runtime.env)
+    result = gaspbpf.run("-q", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", "sh", "-c",
+                         BESIDE.replace("DEBUGGER", debugger), cwd=runtime.path, env=runtime.env)
     assert result.returncode == 0, result.stderr
     assert "may trace other processes" in result.stderr
     return result.stdout.partition("Observed for")[0]
 
 
 def test_a_debugger_ends_no_wait_of_others(runtime):  # noqa: F811
-    """All that is held is let go for its sake, and none of it is made to stop for that: EINTR would be what they see."""
+    """All that is held is let go for its sake, and none of it is made to stop for that: EINTR would be what they
+    see."""
     assert beside_a_debugger(runtime, "ltrace -o /dev/null true").strip() == "ended"
 
 
@@ -153,8 +159,11 @@ def test_a_debugger_may_trace_others_at_once(runtime):  # noqa: F811
 
 
 def test_an_observer_by_perf_events_takes_no_breakpoint_of_others(runtime):  # noqa: F811
-    """Were it to probe the very place where a debugger has its breakpoint, it would be hit in place of it in each process that has some probe."""
-    first = subprocess.Popen([*map(str, [gaspbpf.PROGRAM, "-q", "-o", runtime.path / "first.gasp", "-m", "mpi", "--scope=process", "--", "cat"])], env=gaspbpf.os.environ | {"GASPBPF_RUNG": "perf"}, stdin=subprocess.PIPE,
+    """Were it to probe the very place where a debugger has its breakpoint, it would be hit in place of it in each
+    process that has some probe."""
+    first = subprocess.Popen(
+        [*map(str, [gaspbpf.PROGRAM, "-q", "-o", runtime.path / "first.gasp", "-m", "mpi", "--scope=process", "--",
+                    "cat"])], env=gaspbpf.os.environ | {"GASPBPF_RUNG": "perf"}, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True)
     try:
         first.stdin.write("it runs\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that translate others (valgrind, qemu-user) beside an observer: what they run maps a probed library, and nobody observes it. It runs as it does alone."""
+"""Programs that translate others (valgrind, qemu-user) beside an observer: what they run maps a probed library, and
+nobody observes it. It runs as it does alone."""
 import contextlib
 import json
 import subprocess
@@ -41,7 +42,8 @@ pytestmark = pytest.mark.alone  # every observer of the machine takes its probes
 def translated_program(how, job, folder, said):
     """It has mapped the library, and calls it once the observer has said that its probes are out."""
     folder.mkdir()
-    with subprocess.Popen([*TRANSLATORS[how], job.program, "--gate", folder, "50", "20"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen([*TRANSLATORS[how], job.program, "--gate", folder, "50", "20"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as program:
         gaspbpf.wait_for(lambda: said() and list(folder.glob("ready.*")), "the translated program to be seen")
         yield
         for mark in ("go", "end"):
@@ -59,7 +61,8 @@ def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how)
     monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
     stays = job.start(7, 0, gate)
     monitor.wait_for_processes([stays.pid])
-    with translated_program(how, job, tmp_path / "translated", lambda: "translates another program" in monitor.errors()):
+    with translated_program(how, job, tmp_path / "translated",
+                            lambda: "translates another program" in monitor.errors()):
         pass
     gaspbpf.wait_for(lambda: "probes are in again" in monitor.errors(), f"probes to be put back: {monitor.errors()}")
     assert "translates another program" in monitor.errors() and "were not counted" in monitor.errors()
@@ -74,7 +77,8 @@ def test_a_translated_program_beside_a_monitor(runtime, monitors, tmp_path, how)
 
 @pytest.mark.parametrize("how", TRANSLATORS)
 def test_a_translated_program_beside_a_command(runtime, observe, tmp_path, how):
-    """The command's library has probes for everybody. What its calls were in the meantime is not known, and the report says when that was."""
+    """The command's library has probes for everybody. What its calls were in the meantime is not known, and the report
+    says when that was."""
     job = runtime("beside")
     gate = tmp_path / "gate"
     gate.mkdir()
@@ -95,7 +99,8 @@ def test_a_translated_program_beside_a_command(runtime, observe, tmp_path, how):
 
 
 def test_a_translated_program_need_not_wait_beside_a_monitor(runtime, monitors, tmp_path):
-    """It is held until the probes are out. The first comes while the monitor puts probes into all libraries of runtimes: without being held it dies in two runs of three."""
+    """It is held until the probes are out. The first comes while the monitor puts probes into all libraries of
+    runtimes: without being held it dies in two runs of three."""
     job = runtime("beside")
     gate = tmp_path / "gate"
     gate.mkdir()
@@ -103,9 +108,11 @@ def test_a_translated_program_need_not_wait_beside_a_monitor(runtime, monitors, 
     stays = job.start(7, 0, gate)
     monitor.wait_for_processes([stays.pid])
     for nth in range(8):
-        done = subprocess.run([*TRANSLATORS["qemu"], job.program, "50", "0"], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+        done = subprocess.run([*TRANSLATORS["qemu"], job.program, "50", "0"], capture_output=True, text=True,
+                              timeout=gaspbpf.PATIENCE)
         assert done.returncode == 0, (nth, done.returncode, done.stderr)
-        gaspbpf.wait_for(lambda: monitor.errors().count("probes are in again") > nth, f"probes to be put back: {monitor.errors()}")
+        gaspbpf.wait_for(lambda: monitor.errors().count("probes are in again") > nth,
+                         f"probes to be put back: {monitor.errors()}")
     for mark in ("go", "end"):
         (gate / mark).touch()
     stays.wait(timeout=gaspbpf.PATIENCE)

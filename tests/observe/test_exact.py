@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Exact under any load: with rings far too small for the job, every call is still counted, timed, and at its place.
 
-The truth is the job's own: it counts its calls by thread and function. What gaspbpf delivered, and what it says it lost, must be
-that to the last call, in the live report, in the report of the recording and in the traces.
+The truth is the job's own: it counts its calls by thread and function. What gaspbpf delivered, and what it says it
+lost, must be that to the last call, in the live report, in the report of the recording and in the traces.
 """
 import collections
 import json
@@ -145,7 +145,8 @@ def test_a_tiny_ring_on_an_old_kernel(job, observe, rung):
 # --- calls that do not just return -----------------------------------------
 
 OWN = ["-e", "long outer(const char *how)", "-e", "long inside(const char *how)"]
-# What ends the last call of outer() and the one of inside() in it, and how many more there are of each but for the first hundred.
+# What ends the last call of outer() and the one of inside() in it, and how many more there are of each but for the
+# first hundred.
 ENDS = {
     "return": ("return", 0), "exit": ("exit", 0), "kill": ("exit", 0), "thread": ("exit", 100),
     "exec": ("exec", 101), "exec-thread": ("exec", 201), "fork": ("return", 100),
@@ -161,7 +162,8 @@ def reasons(path):
             said = [field for field in fields if field.startswith("end=")]
             ends[fields[4]][said[0].removeprefix("end=") if said else "return"] += 1
         elif fields[3] == "ATOMIC" and "GASP_USER" in fields[4]:
-            ends[fields[4]]["return"] += 1  # a program that has just come, while nobody looks: its returns are left alone (bpf/home.h)
+            # a program that has just come, while nobody looks: its returns are left alone (bpf/home.h)
+            ends[fields[4]]["return"] += 1
         elif fields[3] == "LOST":
             ends["LOST"]["calls"] += int(fields[4])
     return ends
@@ -189,10 +191,12 @@ def test_what_ends_a_call(tmp_path, rung, how):
 
 @pytest.mark.parametrize("how", ENDS)
 def test_a_reader_that_comes_late(job, observe, tmp_path, how):
-    """All of a job's life lies in the rings when gaspbpf looks for the first time, with numbers of threads that are used twice."""
+    """All of a job's life lies in the rings when gaspbpf looks for the first time, with numbers of threads that are
+    used twice."""
     go = tmp_path / "go"
     target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
-    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "-o", tmp_path / "run.events")
+    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "-o",
+                      tmp_path / "run.events")
     watcher.process.send_signal(signal.SIGSTOP)
     go.touch()
     target.process.wait(timeout=gaspbpf.PATIENCE)
@@ -222,10 +226,12 @@ def read_late(watcher, target, go):
 
 @pytest.mark.parametrize("how", ENDS)
 def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
-    """The same with rings that hold a few calls, which nobody reads meanwhile: all but those few are lost, and counted."""
+    """The same with rings that hold a few calls, which nobody reads meanwhile: all but those few are lost, and
+    counted."""
     go = tmp_path / "go"
     target = job([gaspbpf.WORKLOADS / "inside", how, go], gate=False)
-    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "--ring-size", "4k", "-o", tmp_path / "run.events")
+    watcher = observe("-p", target.process.pid, "--scope", "file", "-m", "user", *OWN, "--json", "--ring-size", "4k",
+                      "-o", tmp_path / "run.events")
     report = read_late(watcher, target, go)
     seen = gaspbpf.events(report)
     calls = 101 + ENDS[how][1]
@@ -236,11 +242,12 @@ def test_what_ends_a_call_in_a_tiny_ring(job, observe, tmp_path, how):
 
 
 @pytest.mark.parametrize("program, arguments", [
-    ("deep", ["--depth", 20, "--rounds", 100]), ("deep", ["--depth", 150, "--rounds", 30]), ("throwing", ["--rounds", 300]),
-    ("contexts", ["--rounds", 100]),
+    ("deep", ["--depth", 20, "--rounds", 100]), ("deep", ["--depth", 150, "--rounds", 30]),
+    ("throwing", ["--rounds", 300]), ("contexts", ["--rounds", 100]),
 ], ids=["longjmp", "recursion of 150", "exceptions", "stacks"])
 def test_odd_jobs_in_a_tiny_ring(job, observe, own_functions, program, arguments):
-    """Recursion, longjmp, exceptions, stacks that are switched, a signal stack: counts are as exact as with room for all."""
+    """Recursion, longjmp, exceptions, stacks that are switched, a signal stack: counts are as exact as with room for
+    all."""
     target = job([gaspbpf.WORKLOADS / program, *arguments]).wait_ready()
     watcher = observe("-p", target.process.pid, "--json", "--ring-size", "4k", *own_functions)
     watcher.process.send_signal(signal.SIGSTOP)
@@ -266,10 +273,11 @@ def test_more_threads_than_sums(tmp_path):
                       "static void *run(void *unused)\n{\n\tfor (int i = 0; i < 4; i++) {\n" +
                       "".join(f"\t\t{name}(i);\n" for name in functions) + "\t}\n\treturn NULL;\n}\n"
                       "int main(void)\n{\n\tfor (int i = 0; i < 10000; i++) {\n\t\tpthread_t thread;\n\n"
-                      "\t\tif (pthread_create(&thread, NULL, run, NULL))\n\t\t\treturn 1;\n\t\tpthread_join(thread, NULL);\n\t}\n\treturn 0;\n}\n")
+                      "\t\tif (pthread_create(&thread, NULL, run, NULL))\n\t\t\treturn 1;\n\t\tpthread_join(thread, "
+                      "NULL);\n\t}\n\treturn 0;\n}\n")
     gaspbpf.compile_c(source, tmp_path / "storm", "-O1", "-pthread")
-    result = gaspbpf.run("-m", "user", *(part for name in functions for part in ("-e", f"int {name}(int n)")), "--ring-size", "4k", "-q",
-                         "--json", "-o", tmp_path / "run.gasp", "--", tmp_path / "storm")
+    result = gaspbpf.run("-m", "user", *(part for name in functions for part in ("-e", f"int {name}(int n)")),
+                         "--ring-size", "4k", "-q", "--json", "-o", tmp_path / "run.gasp", "--", tmp_path / "storm")
     assert result.returncode == 0 and "please report" not in result.stderr, result.stderr
     report = json.loads(result.stdout)
     missing = re.search(r"([\d,]+) calls are in no span and, for want of memory, in no sum", result.stderr)
@@ -284,7 +292,8 @@ def test_more_threads_than_sums(tmp_path):
 
 
 def test_lost_calls_of_which_the_arguments_are_missed(tmp_path, job, observe):
-    """One function is two events, and an argument says which (@only): of a lost call it is not known, and that is said."""
+    """One function is two events, and an argument says which (@only): of a lost call it is not known, and that is
+    said."""
     (tmp_path / "two.c").write_text("""
         #include <unistd.h>
         struct kind { int filler, which; };
@@ -306,7 +315,8 @@ def test_lost_calls_of_which_the_arguments_are_missed(tmp_path, job, observe):
     gaspbpf.compile_c(tmp_path / "two.c", tmp_path / "two", "-O1")
     go = tmp_path / "go"
     target = job([tmp_path / "two", go], gate=False)
-    watcher = observe("-p", target.process.pid, "--model-file", tmp_path / "two.model", "-m", "two", "--json", "--ring-size", "4k")
+    watcher = observe("-p", target.process.pid, "--model-file", tmp_path / "two.model", "-m", "two", "--json",
+                      "--ring-size", "4k")
     report = read_late(watcher, target, go)
     seen = gaspbpf.events(report)
     assert set(seen) == {"GASP_TWO_FAST", "GASP_TWO_SLOW", "GASP_TWO_FAST|GASP_TWO_SLOW"}

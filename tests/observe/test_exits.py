@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where functions end, judged by objdump; and jobs all of whose returns are seen that way (--returns=sites).
 
-A return that was overlooked leaves its call open until the frame is found to be gone: it shows as `unwound`. A probe that is
-not on an instruction crashes the job.
+A return that was overlooked leaves its call open until the frame is found to be gone: it shows as `unwound`. A probe
+that is not on an instruction crashes the job.
 """
 import json
 import re
@@ -11,8 +11,8 @@ import subprocess
 import pytest
 
 import gaspbpf
-from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, openmp_job,
-                     own_copy, places, write_model)  # noqa: F401 (a fixture)
+from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble,
+                     openmp_job, own_copy, places, write_model)  # noqa: F401 (a fixture)
 
 RETURN = re.compile(r"^(?:bnd |repz |rep |repnz )*ret")
 INDIRECT = re.compile(r"^(?:bnd )*jmp\s+\*")
@@ -62,7 +62,8 @@ class Judge:
                 yield from self.left_by(row, int(match[2], 16), ends)
 
     def left_by(self, row, target, ends):
-        """A jump out that is no end must lead to code whose returns are among the ends, or from where there is a way back."""
+        """A jump out that is no end must lead to code whose returns are among the ends, or from where there is a way
+        back."""
         if row["address"] <= target < row["address"] + row["size"] or target not in self.text:
             return
         for address in range(target, target + 4096):
@@ -104,14 +105,16 @@ def test_the_judge_sees_an_overlooked_return():
 
 @pytest.mark.parametrize("compiler", BUILDS, ids=" ".join)
 def test_own_program(tmp_path, compiler):
-    """Every call of every function is counted once, and each that was seen to begin is seen to end. Not where rounds look like calls."""
+    """Every call of every function is counted once, and each that was seen to begin is seen to end. Not where rounds
+    look like calls."""
     program = build(compiler, tmp_path, SOURCE)
     if not program:
         pytest.skip("cannot be built here")
     rows = {row["symbol"]: row for row in places(program)}
     plain = subprocess.run([program], capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
     model = write_model(tmp_path, "program", OWN)
-    seen = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, cwd=tmp_path)
+    seen = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program,
+                       cwd=tmp_path)
     assert seen.returncode == 0, seen.stderr
     printed, report = seen.stdout.split("\n", 1)
     assert printed == plain
@@ -120,12 +123,14 @@ def test_own_program(tmp_path, compiler):
     for name in OWN:
         row = events.get(name, {"calls": 0, "unwound": 0, "open": 0, "ended": 0})
         if compiler[0] == "gcc":
-            assert row["calls"] == (0 if name in again else TRUTH[name]) or (name == "gcd" and row["calls"] > TRUTH[name]), name
+            assert row["calls"] == (0 if name in again else TRUTH[name]) \
+                or (name == "gcd" and row["calls"] > TRUTH[name]), name
         assert (row["unwound"], row["open"], row["ended"]) == (0, 0, 0), name
     if compiler[0] != "gcc":
         default = counts(program, tmp_path)
         assert (printed, {name: events[name]["calls"] if name in events else 0 for name in OWN}) == default
-    unknown = [name for name in OWN if "where its call is observed" not in (rows.get(name, {}).get("no_exits") or "where its call is observed")]
+    unknown = [name for name in OWN if "where its call is observed" not in (rows.get(name, {}).get("no_exits")
+                                                                            or "where its call is observed")]
     assert set(unknown) <= {"machine", "through"}  # where their jumps lead only the registers know
 
 
@@ -133,7 +138,8 @@ def test_own_program(tmp_path, compiler):
 def test_openmp_under_probes_on_all_ends_of_libgomp(tmp_path, own_copy, rung):
     program, plain, model, folder = openmp_job(tmp_path, own_copy)
     environment = {"LD_LIBRARY_PATH": str(folder)}
-    observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program, env=environment)
+    observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", "--returns=sites", "--", program,
+                           env=environment)
     assert observed.returncode == 0, observed.stderr
     assert observed.stdout.startswith(plain)
     report = json.loads(observed.stdout[len(plain):])
@@ -183,7 +189,8 @@ def test_a_conditional_last_jump(tmp_path, condition):
     (tmp_path / "main.c").write_text(CONDITIONAL_MAIN)
     program = tmp_path / "program"
     subprocess.run(["gcc", "-o", program, tmp_path / "main.c", tmp_path / "pick.s", "-Wl,-z,noexecstack"], check=True)
-    seen = gaspbpf.run("-m", "user", "-e", "long pick(long a, long b)", "-q", "--json", "--returns=sites", "--", program)
+    seen = gaspbpf.run("-m", "user", "-e", "long pick(long a, long b)", "-q", "--json", "--returns=sites",
+                       "--", program)
     assert seen.returncode == 0, seen.stderr
     taken, report = seen.stdout.split("\n", 1)
     row = gaspbpf.events(json.loads(report))["GASP_USER_PICK"]
@@ -284,11 +291,13 @@ def keepers(tmp_path):
 
 
 def keep(observe, returns, rung, *processes):
-    return observe("-p", ",".join(str(each.process.pid) for each in processes), "-m", "user", "-e", "long keeper(long n)", "--json",
+    return observe("-p", ",".join(str(each.process.pid) for each in processes), "-m", "user", "-e",
+                   "long keeper(long n)", "--json",
                    f"--returns={returns}", "--scope=process", env={"GASPBPF_RUNG": rung})
 
 
-@pytest.mark.parametrize("returns", [pytest.param("trampoline", marks=pytest.mark.guest), *(pytest.param(way, marks=pytest.mark.guest_more) for way in ("sites", "none"))])
+@pytest.mark.parametrize("returns", [pytest.param("trampoline", marks=pytest.mark.guest),
+                                     *(pytest.param(way, marks=pytest.mark.guest_more) for way in ("sites", "none"))])
 def test_processes_that_are_observed_together_lose_nothing(keepers, observe, returns, rung):
     """A link for one process is visited by the hits of all others. What it does there must do no harm."""
     watcher = keep(observe, returns, rung, *keepers)
@@ -302,9 +311,11 @@ def test_processes_that_are_observed_together_lose_nothing(keepers, observe, ret
     assert [keeper.end() for keeper in keepers] == [(200, 0)] * 3
 
 
-@pytest.mark.parametrize("careful", [pytest.param("sites", marks=pytest.mark.guest_more), pytest.param("none", marks=pytest.mark.guest)])
+@pytest.mark.parametrize("careful", [pytest.param("sites", marks=pytest.mark.guest_more),
+                                     pytest.param("none", marks=pytest.mark.guest)])
 def test_another_observer_with_return_probes(keepers, observe, careful, rung):
-    """One observer puts return probes into one process, the other one spares the other process that: neither meets the other's."""
+    """One observer puts return probes into one process, the other one spares the other process that: neither meets the
+    other's."""
     first = keep(observe, "trampoline", rung, keepers[0])
     second = keep(observe, careful, rung, keepers[1])
     for _ in range(4):

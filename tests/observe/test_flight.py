@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flight recorder: what a dump says of the last calls is what the job's own log says, also of those who were killed."""
+"""The flight recorder: what a dump says of the last calls is what the job's own log says, also of those who were
+killed."""
 import json
 import os
 import pathlib
@@ -38,8 +39,10 @@ def expected(running, reason):
 
 @pytest.mark.parametrize("kind, rung", RUNS, indirect=["rung"])
 def test_a_barrier_that_somebody_does_not_reach(job, observe, tmp_path, kind, rung):
-    """While they wait, the dump shows who waits where, and all that each had done. Then the job goes on as if nothing had been."""
-    running, watcher = observed(job, observe, kind, tmp_path, *HOUR, "--trigger", "barrier>300ms", "--trigger", "lock=1h")
+    """While they wait, the dump shows who waits where, and all that each had done. Then the job goes on as if nothing
+    had been."""
+    running, watcher = observed(job, observe, kind, tmp_path, *HOUR, "--trigger", "barrier>300ms",
+                                "--trigger", "lock=1h")
     go(running)
     flying.wait_until_waiting(running, LAST[kind], WAITERS[kind])
     name, why = flying.wait_for_dump(watcher)
@@ -54,7 +57,8 @@ def test_a_barrier_that_somebody_does_not_reach(job, observe, tmp_path, kind, ru
     assert "Flight recording: what led up to this" in gaspbpf.run("report", tmp_path / "dump-wait-1.gasp").stdout
 
 
-DEATHS = [("threads", signal.SIGKILL), ("threads", signal.SIGSEGV), ("openmpi", signal.SIGTERM), ("shmem", signal.SIGKILL)]
+DEATHS = [("threads", signal.SIGKILL), ("threads", signal.SIGSEGV), ("openmpi", signal.SIGTERM),
+          ("shmem", signal.SIGKILL)]
 
 
 @pytest.mark.parametrize("kind, how", DEATHS)
@@ -104,14 +108,16 @@ def shared():
 
 
 def test_asked_for(job, observe, tmp_path, shared):
-    """By a signal and by 'control dump', which waits for the file and names it. A file that is there is never written to, nor what a link leads to."""
+    """By a signal and by 'control dump', which waits for the file and names it. A file that is there is never written
+    to, nor what a link leads to."""
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (shared / "dump-1.gasp").symlink_to(victim)
     (shared / "dump-2.gasp").write_text("theirs")
     (shared / "dump-4.gasp").symlink_to(shared / "nowhere")
     running, models = flying.start(job, "threads")
-    watcher = observe("-p", running.process.pid, *models, "-o", shared / "dump.gasp", *HOUR, env={"SUDO_UID": "65534", "SUDO_GID": "65534"})
+    watcher = observe("-p", running.process.pid, *models, "-o", shared / "dump.gasp", *HOUR,
+                      env={"SUDO_UID": "65534", "SUDO_GID": "65534"})
     (running.gate / "late").touch()
     running.work()
     watcher.process.send_signal(signal.SIGUSR1)
@@ -123,7 +129,8 @@ def test_asked_for(job, observe, tmp_path, shared):
         path = shared / f"dump-{number}.gasp"
         assert (path.stat().st_uid, path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (65534, 65534, 0o644)
         assert flying.dumped(path, "threads", tmp_path) == expected(running, "")
-    assert victim.read_text() == "mine" and (shared / "dump-2.gasp").read_text() == "theirs" and not (shared / "nowhere").exists()
+    assert victim.read_text() == "mine" and (shared / "dump-2.gasp").read_text() == "theirs" \
+        and not (shared / "nowhere").exists()
     assert running.end() == 0
     assert watcher.finish()[0] == 0
 
@@ -147,8 +154,10 @@ def is_tail(calls, whole):
 
 
 def test_memory_is_bounded(job, observe, tmp_path):
-    """Of more calls than there is room for the last ones are kept: of each thread a piece without a hole, up to its last call."""
-    running, watcher = observed(job, observe, "threads", tmp_path, "--flight", "1h,256k", "--ring-size", "64m", program=["--rounds", "6000"])
+    """Of more calls than there is room for the last ones are kept: of each thread a piece without a hole, up to its
+    last call."""
+    running, watcher = observed(job, observe, "threads", tmp_path, "--flight", "1h,256k", "--ring-size", "64m",
+                                program=["--rounds", "6000"])
     (running.gate / "late").touch()
     running.work()
     result = gaspbpf.run("control", "-p", running.process.pid, "dump")
@@ -180,8 +189,10 @@ def test_what_is_old_goes(job, observe, tmp_path):
 
 
 def test_a_distance_between_dumps(job, observe, tmp_path):
-    """Each call is a trigger: one dump at once, and one at the end for all that came since. Then there were as many as allowed."""
-    running, watcher = observed(job, observe, "threads", tmp_path, "--flight", "1h,8m", "--trigger", "GASP_PTHREAD_MUTEX_*>1ns", "--dump-pause", "1h", "--dumps", "2")
+    """Each call is a trigger: one dump at once, and one at the end for all that came since. Then there were as many as
+    allowed."""
+    running, watcher = observed(job, observe, "threads", tmp_path, "--flight", "1h,8m", "--trigger",
+                                "GASP_PTHREAD_MUTEX_*>1ns", "--dump-pause", "1h", "--dumps", "2")
     (running.gate / "late").touch()
     running.work()
     flying.wait_for_dump(watcher)
@@ -202,9 +213,11 @@ def high_water(pid):
 
 
 def test_dumps_while_spans_flood(job, observe, tmp_path):
-    """Dump after dump in a storm: each can be read, memory stays within what was said, the job computes what it should and no call is forgotten in the end."""
+    """Dump after dump in a storm: each can be read, memory stays within what was said, the job computes what it should
+    and no call is forgotten in the end."""
     storm = job([gaspbpf.WORKLOADS / "storm", "--storm-ms", "4000"]).wait_ready()
-    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,4m", "--ring-size", "512k", "--json")
+    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,4m", "--ring-size",
+                      "512k", "--json")
     before = high_water(watcher.process.pid)
     (storm.gate / "go").touch()
     written = []
@@ -229,7 +242,8 @@ def test_dumps_while_spans_flood(job, observe, tmp_path):
 
 @pytest.mark.parametrize("options, what", ((["--ring-size", "16k"], "lost"), (["--max-overhead", "30%"], "delivered")))
 def test_calls_that_are_no_spans(job, observe, tmp_path, options, what):
-    """Lost for want of room, or only counted to keep the cost low: a dump that reaches back to the beginning has all of them, a later one none."""
+    """Lost for want of room, or only counted to keep the cost low: a dump that reaches back to the beginning has all of
+    them, a later one none."""
     storm = job([gaspbpf.WORKLOADS / "storm", "--storm-ms", "500"]).wait_ready()
     watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,64m", *options)
     storm.work()
@@ -269,10 +283,11 @@ def test_killed_in_mid_flight(job, observe, tmp_path):
 
 @pytest.mark.alone  # everybody's MPI library has probes
 def test_under_monitor(job, observe, tmp_path):
-    """The same of all processes that the monitor watches: a barrier that lasts, somebody's wish, a death; and the monitor's counts are as without."""
+    """The same of all processes that the monitor watches: a barrier that lasts, somebody's wish, a death; and the
+    monitor's counts are as without."""
     running, _ = flying.start(job, "openmpi")
-    watcher = observe("monitor", "-p", running.process.pid, "-m", "mpi", "--lazy", "--json", "--interval", "1h", "-o", tmp_path / "dump-%w.gasp", *HOUR, "--trigger", "barrier>300ms",
-                      ready="monitoring")
+    watcher = observe("monitor", "-p", running.process.pid, "-m", "mpi", "--lazy", "--json", "--interval", "1h", "-o",
+                      tmp_path / "dump-%w.gasp", *HOUR, "--trigger", "barrier>300ms", ready="monitoring")
     go(running)
     flying.wait_until_waiting(running, LAST["openmpi"], 1)
     name, why = flying.wait_for_dump(watcher)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flight recorder where it is hard: two who ask at once, a full disk, a folder that nobody may write to, processes that come and go while the memory is full."""
+"""The flight recorder where it is hard: two who ask at once, a full disk, a folder that nobody may write to, processes
+that come and go while the memory is full."""
 import contextlib
 import json
 import os
@@ -33,7 +34,8 @@ def dump(running):
 def test_many_ask_at_once(job, observe, tmp_path):
     """Each is answered, with a file that was whole by then; nobody gets one that was written before the wish."""
     running, watcher = observed(job, observe, tmp_path / "dump.gasp")
-    asking = [subprocess.Popen([PROGRAM, "control", "-p", str(running.process.pid), "dump"], stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    asking = [subprocess.Popen([PROGRAM, "control", "-p", str(running.process.pid), "dump"], stdout=subprocess.PIPE,
+                               text=True) for _ in range(6)]
     answers = [each.communicate(timeout=PATIENCE)[0].strip() for each in asking]
     assert [each.returncode for each in asking] == [0] * 6
     written = {str(path) for path in tmp_path.glob("*.gasp")}
@@ -53,9 +55,11 @@ def test_what_a_dump_is_good_for(job, observe, tmp_path):
     told = told_by(running)
     path, trace = tmp_path / "dump-1.gasp", tmp_path / "trace.json"
     locks = sum(call.event == "GASP_PTHREAD_MUTEX_LOCK" for calls in told.values() for call in calls)
-    assert locks and gaspbpf.events(flying.report(path))["GASP_PTHREAD_MUTEX_LOCK"]["calls"] >= locks  # the C library has some of its own
+    # the C library has some of its own
+    assert locks and gaspbpf.events(flying.report(path))["GASP_PTHREAD_MUTEX_LOCK"]["calls"] >= locks
     assert gaspbpf.run("export", path, "-o", trace).returncode == 0
-    slices = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("ph") in ("X", "B") and event["name"] == "GASP_PTHREAD_BARRIER_WAIT"]
+    slices = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("ph") in ("X", "B")
+              and event["name"] == "GASP_PTHREAD_BARRIER_WAIT"]
     assert len(slices) == sum(call.event == "GASP_PTHREAD_BARRIER_WAIT" for calls in told.values() for call in calls)
     simulated = gaspbpf.run("simulate", path, "--plugin", "ideal")
     assert simulated.returncode == 0, simulated.stderr
@@ -73,7 +77,8 @@ def small_disk():
 
 
 def test_the_disk_is_full(job, observe):
-    """It is said, to who asked, too; the observation goes on, and when there is room again the next dump has all of it."""
+    """It is said, to who asked, too; the observation goes on, and when there is room again the next dump has all of
+    it."""
     with small_disk() as folder:
         running, watcher = observed(job, observe, f"{folder}/dump.gasp", program=["--rounds", "3000"])
         answer = dump(running)
@@ -111,9 +116,11 @@ def own_memory(pid):
 
 
 def test_what_the_size_means(job, observe, tmp_path):
-    """Of a storm that has many more calls than there is room for gaspbpf keeps that size, in memory and so in the file, and not more."""
+    """Of a storm that has many more calls than there is room for gaspbpf keeps that size, in memory and so in the file,
+    and not more."""
     storm = job([WORKLOADS / "storm", "--storm-ms", "3000"]).wait_ready()
-    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,256k", "--ring-size", "1m")
+    watcher = observe("-p", storm.process.pid, "-m", "c,pthread", "-o", tmp_path, "--flight", "1h,256k",
+                      "--ring-size", "1m")
     before = own_memory(watcher.process.pid)
     storm.work()
     grown = own_memory(watcher.process.pid) - before
@@ -124,13 +131,16 @@ def test_what_the_size_means(job, observe, tmp_path):
     path = answer.stdout.strip()
     assert 0 < flying.report(path)["loss"]["delivered"] < 2 * storm.truths()[0]["pairs"]
     assert os.path.getsize(path) < 384 << 10
-    assert grown < 12 << 10, f"{grown} KiB"  # its calls would take ten times as much; on a busy machine they wait for a while to be put in order
+    # its calls would take ten times as much; on a busy machine they wait for a while to be put in order
+    assert grown < 12 << 10, f"{grown} KiB"
 
 
 @pytest.mark.alone  # everybody's MPI library has probes
 def test_a_monitor_while_processes_come_and_go(job, observe, tmp_path):
-    """The memory is full and jobs come and go, so that probes are renewed: each dump can be read, and the last job's calls are in it."""
-    watcher = observe("monitor", "--comm", "threads", "-m", "pthread", "--lazy", "--interval", "1h", "--max-overhead", "none", "-o", tmp_path / "dump-%w.gasp", "--flight", "1h,256k",
+    """The memory is full and jobs come and go, so that probes are renewed: each dump can be read, and the last job's
+    calls are in it."""
+    watcher = observe("monitor", "--comm", "threads", "-m", "pthread", "--lazy", "--interval", "1h", "--max-overhead",
+                      "none", "-o", tmp_path / "dump-%w.gasp", "--flight", "1h,256k",
                       "--dumps", "100", "--dump-pause", "0", ready="monitoring")
     for number in range(1, 5):
         running, _ = flying.start(job, "threads", "--rounds", "800")
@@ -139,8 +149,10 @@ def test_a_monitor_while_processes_come_and_go(job, observe, tmp_path):
         running.work()
         answer = dump(running)
         assert answer.returncode == 0, answer.stderr
-        seen, told = flying.dumped(tmp_path / os.path.basename(answer.stdout.strip()), "threads", tmp_path), told_by(running)
-        logged = {call.event for calls in told.values() for call in calls}  # not what the first thread does before: GASP_PTHREAD_CREATE
+        seen, told = flying.dumped(tmp_path / os.path.basename(answer.stdout.strip()), "threads",
+                                   tmp_path), told_by(running)
+        # not what the first thread does before: GASP_PTHREAD_CREATE
+        logged = {call.event for calls in told.values() for call in calls}
         mine = {tid: [call for call in seen.get(tid, []) if call.event in logged] for tid in told}
         mine = {tid: calls for tid, calls in mine.items() if calls}
         assert mine, number
@@ -160,7 +172,8 @@ def next_number(number):
 def test_a_number_that_comes_to_another_process(runtime, observe, tmp_path):
     """Under a monitor numbers come round. Each process keeps its own name, calls and end."""
     first, second = runtime("first"), runtime("second")
-    watcher = observe("monitor", "--comm", first.name[:15], "--comm", second.name[:15], "-m", "shmem", "--interval", "1h", "--linger", "1s", "--flight", "1h,8m", "--dumps", "100",
+    watcher = observe("monitor", "--comm", first.name[:15], "--comm", second.name[:15], "-m", "shmem", "--interval",
+                      "1h", "--linger", "1s", "--flight", "1h,8m", "--dumps", "100",
                       "--dump-pause", "0", "-o", tmp_path / "dump-%w.gasp", ready="monitoring")
     gate = monitoring.Gate(tmp_path / "gate")
 
@@ -171,7 +184,8 @@ def test_a_number_that_comes_to_another_process(runtime, observe, tmp_path):
             process = own.start(*calls, gate)
             if number in (None, process.pid):
                 wait_for(lambda: (gate.folder / f"ready.{process.pid}").exists(), "the program at its gate")
-                wait_for(lambda: gaspbpf.run("control", "-p", process.pid, "dump").returncode == 0, "the monitor to know it")
+                wait_for(lambda: gaspbpf.run("control", "-p", process.pid, "dump").returncode == 0,
+                         "the monitor to know it")
                 return process
             process.kill()
             process.wait()
@@ -189,5 +203,6 @@ def test_a_number_that_comes_to_another_process(runtime, observe, tmp_path):
     report = flying.report(tmp_path / os.path.basename(answer.stdout.strip()))
     assert [process["name"] for process in report["processes"]] == [first.name[:15], second.name[:15]]
     assert [process["status"] for process in report["processes"]] == [0, None]
-    assert {thread["name"]: thread["calls"] for thread in report["threads"]} == {first.name[:15]: 11 + 5, second.name[:15]: 23 + 7}
+    assert {thread["name"]: thread["calls"] for thread in report["threads"]} == {first.name[:15]: 11 + 5,
+                                                                                 second.name[:15]: 23 + 7}
     assert watcher.stop()[0] == 0

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Children, other programs, libraries that come later: nothing is missed of a command, and of -p what is missed is said.
+"""Children, other programs, libraries that come later: nothing is missed of a command, and of -p what is missed is
+said.
 
-Each process of the jobs in tests/workloads/follow appends what it has called to one file; the report must have exactly that.
+Each process of the jobs in tests/workloads/follow appends what it has called to one file; the report must have exactly
+that.
 """
 import contextlib
 import json
@@ -22,7 +24,8 @@ from following import FOLLOW, alone, calls_by_process, gated, json_of, runtime  
 
 
 def exact(runtime, command, *options, expected=None):
-    """Runs a command under observation; the report has each process's own count, and the job printed what it prints alone."""
+    """Runs a command under observation; the report has each process's own count, and the job printed what it prints
+    alone."""
     alone_out, alone_status = alone(command, runtime.env)
     runtime.truth_file.write_text("")
     result = gaspbpf.run("-q", "--json", *runtime.options, *options, "--", *command, env=runtime.env)
@@ -55,12 +58,15 @@ def test_a_script_that_runs_fifty_programs(runtime, rung):
 @pytest.mark.parametrize("how", ["fork", "spawn", "vfork", "clone", "silent", "daemon", "thread", "stop"])
 @pytest.mark.parametrize("scope", ["file", "process"])
 def test_every_way_to_start_a_program(runtime, how, scope):
-    exact(runtime, [runtime.path / "tree", how, 3, runtime.path / "step", 20], "--scope", scope, "-m", "calls", expected=3)
+    exact(runtime, [runtime.path / "tree", how, 3, runtime.path / "step", 20], "--scope", scope, "-m", "calls",
+          expected=3)
 
 
-@pytest.mark.parametrize("how", [pytest.param("vfork", marks=pytest.mark.guest), pytest.param("thread", marks=pytest.mark.guest_more)])
+@pytest.mark.parametrize("how", [pytest.param("vfork", marks=pytest.mark.guest),
+                                 pytest.param("thread", marks=pytest.mark.guest_more)])
 def test_links_of_its_own_for_each_process(runtime, how, rung):
-    exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls", expected=2)
+    exact(runtime, [runtime.path / "tree", how, 2, runtime.path / "step", 20], "--scope", "process", "-m", "calls",
+          expected=2)
 
 
 @pytest.mark.parametrize("scope", ["file", "process"])
@@ -72,14 +78,16 @@ def test_ranks_that_fork(runtime, scope):
 @pytest.mark.parametrize("how", ["itself", "thread"])
 @pytest.mark.parametrize("scope", ["file", "process"])
 def test_a_library_that_is_loaded_by_a_command(runtime, how, scope):
-    """Nobody knew it, and the runtime that comes with it is called by its constructor. The job's own signals come as often as they do alone."""
+    """Nobody knew it, and the runtime that comes with it is called by its constructor. The job's own signals come as
+    often as they do alone."""
     _, errors = exact(runtime, [runtime.path / "opener", how, 5], "--scope", scope, "-m", "calls", expected=5)
     assert "late" not in errors
 
 
 def test_signals_sent_while_libraries_are_loaded(runtime):
     """The thread is made to stop by a signal at each of them: none of its own is lost for that."""
-    result = gaspbpf.run("-q", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", runtime.path / "signalled", 40, env=runtime.env)
+    result = gaspbpf.run("-q", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--",
+                         runtime.path / "signalled", 40, env=runtime.env)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("0 of those sent are missing\n")
 
@@ -105,7 +113,8 @@ def test_signals_without_a_pause(runtime):
     """Alone it ignores them. Held it would stop for each, and never get any further: it is let go."""
     (runtime.path / "flooded.c").write_text(FLOODED)
     gaspbpf.compile_c(runtime.path / "flooded.c", runtime.path / "flooded")
-    result = gaspbpf.run("-v", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--", runtime.path / "flooded", env=runtime.env)
+    result = gaspbpf.run("-v", "-o", runtime.path / "run.gasp", *runtime.options, "-m", "calls", "--",
+                         runtime.path / "flooded", env=runtime.env)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("got further\n")
     assert "so many signals come to it" in result.stderr
@@ -121,14 +130,17 @@ for _ in range(10):
 def test_ranks_that_import_their_runtime(tmp_path):
     """Python loads MPI when it imports mpi4py, and the import calls MPI_Init_thread: each rank's is seen."""
     (tmp_path / "job.py").write_text(IMPORTS)
-    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "--", "mpirun", "--oversubscribe", "-n", 3, "/usr/bin/python3", tmp_path / "job.py",
+    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "--", "mpirun", "--oversubscribe", "-n", 3,
+                         "/usr/bin/python3", tmp_path / "job.py",
                          env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
     assert result.returncode == 0, result.stderr
     report = json_of(result)
     calls = {event["name"]: event["calls"] for event in report["events"] if event["model"] == "mpi"}
-    assert (calls["GASP_MPI_INIT_THREAD"], calls["GASP_MPI_BARRIER"], calls["GASP_MPI_FINALIZE"]) == (3, 30, 3), result.stderr
+    assert (calls["GASP_MPI_INIT_THREAD"], calls["GASP_MPI_BARRIER"], calls["GASP_MPI_FINALIZE"]) == (3, 30, 3), \
+        result.stderr
     assert not [window for window in report["blind_windows"] if "mpi" in (window["models"] or "")]
-    assert json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout)["blind_windows"] == report["blind_windows"]
+    assert json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout)["blind_windows"] == report[
+        "blind_windows"]
 
 
 @pytest.mark.guest
@@ -164,8 +176,10 @@ def test_ranks_run_without_a_tracer(runtime):
 
 
 def test_a_job_that_traces_its_own_child(runtime):
-    """A debugger in the job can do its work: everything is let go before it runs, which is said. What was known by then is still seen."""
-    _, errors = exact(runtime, ["sh", "-c", f"{runtime.path}/step 10; {runtime.path}/tracer {runtime.path}/step 10"], "-m", "calls", expected=2)
+    """A debugger in the job can do its work: everything is let go before it runs, which is said. What was known by then
+    is still seen."""
+    _, errors = exact(runtime, ["sh", "-c", f"{runtime.path}/step 10; {runtime.path}/tracer {runtime.path}/step 10"],
+                      "-m", "calls", expected=2)
     assert "may trace other processes" in errors
 
 
@@ -178,7 +192,8 @@ def test_no_hold_says_what_it_missed(runtime):
     assert all(seen[pid] <= counted[pid] for pid in seen)
     if sum(seen.values()) != sum(counted.values()):
         assert "20 processes were forked meanwhile" in result.stderr
-        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? a process had ended", result.stderr)
+        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s|\d+ times? a process had ended",
+                         result.stderr)
 
 
 @pytest.mark.parametrize("implementation", ["openmpi", "mpich"])
@@ -190,7 +205,8 @@ def test_ranks_under_a_launcher_with_a_private_library(tmp_path, implementation)
     library, = re.findall(rf"{re.escape(name)} => (\S+)", loaded)
     shutil.copy(os.path.realpath(library), tmp_path / name)
     counter = gaspbpf.WORKLOADS / f"libcount_mpi_{implementation}.so"
-    result = gaspbpf.run("-q", "--json", "--", f"mpirun.{implementation}", "-n", 2, "env", f"LD_LIBRARY_PATH={tmp_path}",
+    result = gaspbpf.run("-q", "--json", "--", f"mpirun.{implementation}", "-n", 2, "env",
+                         f"LD_LIBRARY_PATH={tmp_path}",
                          f"LD_PRELOAD={counter}", f"COUNT_FILE={tmp_path / 'count'}", job, "--rounds", 2,
                          env={**truth.ENVIRONMENT, **gaspbpf.MPI_ENVIRONMENT})
     assert result.returncode == 0, result.stderr
@@ -202,7 +218,8 @@ def test_ranks_under_a_launcher_with_a_private_library(tmp_path, implementation)
         counted = sum(file["whole"].get(function, {"calls": 0})["calls"] for file in files)
         row = seen.get(f"GASP_{function.upper()}", {"calls": 0})
         assert row["calls"] == counted, function
-    assert {process["rank"] for process in report["processes"] if process["rank"] is not None and process["rank"] >= 0} == {0, 1}
+    assert {process["rank"] for process in report["processes"] if process["rank"] is not None
+            and process["rank"] >= 0} == {0, 1}
 
 
 # --- and harms nothing -----------------------------------------------------
@@ -219,11 +236,13 @@ def test_gaspbpf_is_killed_while_children_are_held(runtime):
     """At any moment: all of the job runs on to its end, as if nobody had been there."""
     for delay in range(12):
         runtime.truth_file.write_text("")
-        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "30",
+        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--",
+                                    runtime.path / "tree", "fork", "30",
                                     runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                    start_new_session=True, env={**os.environ, **runtime.env}, text=True)
         try:
-            gaspbpf.wait_for(lambda: runtime.truth_file.read_text().count("\n") >= 2 * delay + 1 or watcher.poll() is not None, "the job to be under way")
+            gaspbpf.wait_for(lambda: runtime.truth_file.read_text().count("\n") >= 2 * delay + 1
+                             or watcher.poll() is not None, "the job to be under way")
             watcher.kill()
             out, _ = watcher.communicate(timeout=gaspbpf.PATIENCE)
             gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
@@ -238,11 +257,13 @@ def test_gaspbpf_is_killed_while_children_are_held(runtime):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_leaving_while_children_are_held(runtime, how):
     """gaspbpf leaves with its report; the job, which the signal was not sent to, goes on."""
-    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "40",
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--",
+                                runtime.path / "tree", "fork", "40",
                                 runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True, env={**os.environ, **runtime.env}, text=True)
     try:
-        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5, "the job to be under way")
+        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5,
+                         "the job to be under way")
         watcher.send_signal(how)
         out, errors = watcher.communicate(timeout=gaspbpf.PATIENCE)
         gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
@@ -257,11 +278,13 @@ def test_leaving_while_children_are_held(runtime, how):
 
 def test_interrupted_at_the_terminal(runtime):
     """^C goes to all: the job ends of it, and gaspbpf reports."""
-    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--", runtime.path / "tree", "fork", "100000",
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", *map(str, runtime.options), "-m", "+c,+calls", "--",
+                                runtime.path / "tree", "fork", "100000",
                                 runtime.path / "step", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True, env={**os.environ, **runtime.env}, text=True)
     try:
-        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5, "the job to be under way")
+        gaspbpf.wait_for(lambda: runtime.truth_file.exists() and runtime.truth_file.read_text().count("\n") >= 5,
+                         "the job to be under way")
         os.killpg(watcher.pid, signal.SIGINT)
         out, errors = watcher.communicate(timeout=gaspbpf.PATIENCE)
         gaspbpf.wait_for(lambda: all_gone(watcher.pid), "the job to end", 30)
@@ -274,7 +297,8 @@ def test_interrupted_at_the_terminal(runtime):
 
 def test_job_control(runtime):
     """A held job is stopped and continued as any other."""
-    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "-m", "c", "--", gaspbpf.WORKLOADS / "ending", "--seconds", "0.5"],
+    watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "-m", "c", "--", gaspbpf.WORKLOADS / "ending",
+                                "--seconds", "0.5"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True)
     try:
         def command():
@@ -305,7 +329,8 @@ def test_a_setuid_program_stays_one(tmp_path):
     try:
         shutil.copy("/usr/bin/id", folder / "id")
         os.chmod(folder / "id", 0o4755)
-        result = gaspbpf.run("-q", "--", "sh", "-c", f"{folder}/id -u; id -u", env={"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"})
+        result = gaspbpf.run("-q", "--", "sh", "-c", f"{folder}/id -u; id -u",
+                             env={"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"})
     finally:
         shutil.rmtree(folder)
     assert result.stdout.splitlines()[:2] == ["0", "65534"], result.stdout + result.stderr
@@ -341,7 +366,8 @@ def test_children_forked_while_joined(runtime, gated, observe, scope):
     else:
         assert all(calls <= counted[pid] for pid, calls in seen.items())
         assert "20 processes were forked meanwhile" in errors
-        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s, all together|ended before it could be looked at", errors)
+        assert re.search(r"probes came late \d+ times?.*the longest was [\d.]+ [mu]?s, all together|ended before it "
+                         r"could be looked at", errors)
 
 
 # --- libraries that come and go --------------------------------------------
@@ -370,14 +396,17 @@ def loaded(runtime, job, observe, *arguments, recording=None):
 
 @pytest.mark.guest
 def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
-    """Nobody knew it. The job pauses after each loading: where the blind window, which is told, was shorter, nothing was missed."""
+    """Nobody knew it. The job pauses after each loading: where the blind window, which is told, was shorter, nothing
+    was missed."""
     target, report, errors = loaded(runtime, job, observe, "--first", 0, "--rounds", 3, "--pause-us", 700000)
     window = re.search(r"probes came late 1 time.*the longest was ([\d.]+) ([mu]?s)", errors)
     assert window, errors
     assert "same place 3 of 3" in target.output()
     blind, = report["blind_windows"]
-    assert (blind["pid"], blind["models"], blind["after"]) == (target.process.pid, "calls", "dlopen") and blind["file"].endswith("/libcalls.so")
-    assert float(window[1]) * {"s": 1e9, "ms": 1e6, "us": 1e3}[window[2]] == pytest.approx(blind["to_ns"] - blind["from_ns"], rel=0.01)
+    assert (blind["pid"], blind["models"], blind["after"]) == (target.process.pid, "calls", "dlopen") \
+        and blind["file"].endswith("/libcalls.so")
+    assert float(window[1]) * {"s": 1e9, "ms": 1e6,
+                               "us": 1e3}[window[2]] == pytest.approx(blind["to_ns"] - blind["from_ns"], rel=0.01)
     if float(window[1]) * {"s": 1, "ms": 1e-3, "us": 1e-6}[window[2]] > 0.7:
         assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] < 3 * (3 + 5)
         return
@@ -395,10 +424,12 @@ def test_libraries_that_take_each_others_place(runtime, job, observe):
 
 
 def test_no_call_is_placed_in_the_library_that_came_after(runtime, job, observe, tmp_path):
-    """The job's calls are told by their order: in each round three of the one library, then five of the other, from the same address."""
+    """The job's calls are told by their order: in each round three of the one library, then five of the other, from the
+    same address."""
     loaded(runtime, job, observe, "--first", 1, "--rounds", 500, recording=tmp_path / "run.gasp")
     assert gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "run.events").returncode == 0
-    steps = [line for line in (tmp_path / "run.events").read_text().splitlines() if "GASP_CALLS_STEP" in line and "START" in line]
+    steps = [line for line in (tmp_path / "run.events").read_text().splitlines() if "GASP_CALLS_STEP" in line
+             and "START" in line]
     assert len(steps) == 500 * (3 + 5)
     wrong = [line for i, line in enumerate(steps) if ("plugin.c:19" if i % 8 < 3 else "plugin.c:10") in line]
     assert not wrong, f"{len(wrong)} of {len(steps)}: {wrong[:5]}"
@@ -422,7 +453,8 @@ def test_a_command_in_other_namespaces(runtime, namespaces):
     alone_out, status = alone(["unshare", namespaces, "sh", "-c", script], runtime.env)
     assert status == 0, alone_out
     runtime.truth_file.write_text("")
-    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", namespaces, "sh", "-c", script, env=runtime.env)
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", namespaces, "sh", "-c", script,
+                         env=runtime.env)
     assert result.returncode == 0, result.stderr
     calls = calls_by_process(json_of(result))
     assert list(calls.values()) == [8, 8, 8]
@@ -466,9 +498,12 @@ void calls_step(int number) { static volatile long sum; sum += calls_other(numbe
 def test_a_library_that_is_written_over_between_two_runs(runtime, tmp_path, scope):
     """The same file, other contents: probes for the old ones would break the new one."""
     (tmp_path / "other.c").write_text(OTHER)
-    gaspbpf.compile_c(tmp_path / "other.c", runtime.path / "next.so", "-O2", "-fPIC", "-shared", "-Wl,-soname,libcalls.so")
-    script = f"{runtime.path}/step 5; cat {runtime.path}/next.so > {runtime.path}/libcalls.so; {runtime.path}/step 6; {runtime.path}/step 7; exit 0"
-    result = gaspbpf.run("-q", "--json", *runtime.options, "--scope", scope, "-m", "calls", "--", "sh", "-c", script, env=runtime.env)
+    gaspbpf.compile_c(tmp_path / "other.c", runtime.path / "next.so", "-O2", "-fPIC", "-shared",
+                      "-Wl,-soname,libcalls.so")
+    script = (f"{runtime.path}/step 5; cat {runtime.path}/next.so > {runtime.path}/libcalls.so; {runtime.path}/step 6; "
+              f"{runtime.path}/step 7; exit 0")
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--scope", scope, "-m", "calls", "--", "sh", "-c", script,
+                         env=runtime.env)
     assert result.returncode == 0, result.stderr
     assert sorted(runtime.counted().values()) == [6, 7, 8]
     assert calls_by_process(json_of(result)) == runtime.counted()
@@ -478,7 +513,8 @@ def test_a_library_that_is_written_over_between_two_runs(runtime, tmp_path, scop
 def test_a_pid_that_is_used_again(runtime):
     """Three processes with one number in their own namespace: three processes."""
     script = f"for i in 1 2 3; do echo 300 > /proc/sys/kernel/ns_last_pid; {runtime.path}/step 7$i; done; exit 0"
-    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", "-pf", "--mount-proc", "sh", "-c", script, env=runtime.env)
+    result = gaspbpf.run("-q", "--json", *runtime.options, "--", "unshare", "-pf", "--mount-proc", "sh", "-c", script,
+                         env=runtime.env)
     assert result.returncode == 0, result.stderr
     assert runtime.counted() == {301: 72 + 73 + 74}
     assert sorted(calls_by_process(json_of(result)).values()) == [72, 73, 74]
@@ -512,13 +548,15 @@ int main(void)
 
 
 def test_children_that_nobody_may_hold(tmp_path):
-    """Made with CLONE_UNTRACED. Each pauses first: where the blind window, which is told, was shorter, nothing was missed."""
+    """Made with CLONE_UNTRACED. Each pauses first: where the blind window, which is told, was shorter, nothing was
+    missed."""
     (tmp_path / "untraced.c").write_text(UNTRACED)
     gaspbpf.compile_c(tmp_path / "untraced.c", tmp_path / "untraced", "-O1")
     result = gaspbpf.run("-q", "--json", "-F", "work", "--", tmp_path / "untraced")
     assert result.returncode == 0, result.stderr
     report = json_of(result)
-    windows = {window["pid"]: window["to_ns"] - window["from_ns"] for window in report["blind_windows"] if window["after"] == "fork"}
+    windows = {window["pid"]: window["to_ns"] - window["from_ns"] for window in report["blind_windows"]
+               if window["after"] == "fork"}
     assert len(windows) == 3 and len(report["processes"]) == 4
     calls = calls_by_process(report, "GASP_C_FUNC")
     for pid, blind in windows.items():

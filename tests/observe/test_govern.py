@@ -15,7 +15,8 @@ STORM = WORKLOADS / "storm"
 
 
 def observe_storm(job, observe, tmp_path, options, storm, rate=None):
-    """Runs the storm under observation; rate: of its calm, from what gaspbpf said at its start. Returns the report, the job's truth, what gaspbpf said, and the recording."""
+    """Runs the storm under observation; rate: of its calm, from what gaspbpf said at its start. Returns the report, the
+    job's truth, what gaspbpf said, and the recording."""
     recording = tmp_path / "storm.gasp"
     storm = job([STORM, *storm])
     storm.wait_ready()
@@ -35,10 +36,12 @@ def steps_of(report, symbol):
 
 def test_storm_is_kept_within_twice_the_limit(job, observe, tmp_path, rung):
     seconds = 20 if rung == "perf" else 8  # there it takes tenths of a second until the probes are out
-    report, truth, errors, recording = observe_storm(job, observe, tmp_path, ["--max-overhead", "2%"], ["--storm-ms", seconds * 1000, "--late-ms", seconds * 250])
-    # The job's own clock, not gaspbpf's reckoning: time that batches of calls took above the median one. How long it takes until the
-    # probes are out for the first time is the machine's matter (tens of milliseconds here, half a second where a trap takes 30 us).
-    # (What others took of the processor is in neither; on a busy machine that is most of the window.)
+    report, truth, errors, recording = observe_storm(job, observe, tmp_path, ["--max-overhead", "2%"],
+                                                     ["--storm-ms", seconds * 1000, "--late-ms", seconds * 250])
+    # The job's own clock, not gaspbpf's reckoning: time that batches of calls took above the median one. How long it
+    # takes until the probes are out for the first time is the machine's matter (tens of milliseconds here, half a
+    # second where a trap takes 30 us). (What others took of the processor is in neither; on a busy machine that is most
+    # of the window.)
     assert truth["late_ns"] > truth["window_ns"] / 10
     assert truth["lost_late_ns"] <= 2 * 0.02 * truth["late_ns"]
     events = gaspbpf.events(report)
@@ -75,14 +78,16 @@ def test_what_was_taken_out_comes_back(job, observe, tmp_path):
     assert lines.read_text().count(" LEVEL ") == len(report["steps"])
 
 
-@pytest.mark.skipif("session" not in gaspbpf.RUNGS, reason="elsewhere a call that is only counted costs what the others do")
+@pytest.mark.skipif("session" not in gaspbpf.RUNGS,
+                    reason="elsewhere a call that is only counted costs what the others do")
 def test_sampling_keeps_counts_exact(job, observe, tmp_path):
     def rate(errors):
         """Following all calls would cost a fifth more than the limit, and counting them is well within."""
         call = int(re.search(r"cost of a call: \d+ at (\d+) ns", errors).group(1))
         return 1.2 * 0.05 * 1e9 / call / 2
 
-    report, truth, errors, _ = observe_storm(job, observe, tmp_path, ["--max-overhead", "5%"], ["--storm-ms", "0", "--calm-ms", "6000"], rate)
+    report, truth, errors, _ = observe_storm(job, observe, tmp_path, ["--max-overhead", "5%"],
+                                             ["--storm-ms", "0", "--calm-ms", "6000"], rate)
     assert not any(step["level"] == "out" for step in report["steps"]), errors
     levels = steps_of(report, "malloc") + steps_of(report, "free")
     assert "sampled" in levels or "summed" in levels, errors
@@ -107,15 +112,18 @@ def test_quiet_job_is_left_as_it_is(job, observe, tmp_path, rung):
 
 
 def test_floor_is_taken_off_each_duration(job, observe, tmp_path):
-    report, truth, _, recording = observe_storm(job, observe, tmp_path, [], ["--storm-ms", "0", "--calm-ms", "1000", "--rate", "500"])
+    report, truth, _, recording = observe_storm(job, observe, tmp_path, [],
+                                                ["--storm-ms", "0", "--calm-ms", "1000", "--rate", "500"])
     floors = report["recording"]["floor_ns"]
-    assert 0 < floors["emulated"] < report["recording"]["call_ns"]["emulated"] and floors["nop5"] <= floors["emulated"] < floors["stepped"]
+    assert 0 < floors["emulated"] < report["recording"]["call_ns"]["emulated"] \
+        and floors["nop5"] <= floors["emulated"] < floors["stepped"]
     without = json.loads(gaspbpf.run("report", "--json", "--subtract-floor", recording).stdout)
     assert without["recording"]["floor_subtracted"] and not report["recording"]["floor_subtracted"]
     for name, event in gaspbpf.events(report).items():
         less = gaspbpf.events(without)[name]
         assert less["calls"] == event["calls"]
-        assert event["total_ns"] - event["calls"] * floors["stepped"] <= less["total_ns"] <= event["total_ns"] - floors["nop5"]
+        assert event["total_ns"] - event["calls"] * floors["stepped"] <= less["total_ns"] <= event["total_ns"] - \
+            floors["nop5"]
         assert less["max_ns"] in (event["max_ns"] - floor for floor in floors.values())
     assert "without the probes' own part" in gaspbpf.run("report", "-f", recording).stdout
 
@@ -128,7 +136,8 @@ def test_wrong_limits_are_refused(wrong):
 
 
 def test_a_call_whose_probe_is_out_meanwhile_does_not_end_another(job, observe, tmp_path, rung):
-    """outer() has jumped to inner(), so both return by one ret; inner()'s return is told to nobody any more, and outer()'s is not taken for it."""
+    """outer() has jumped to inner(), so both return by one ret; inner()'s return is told to nobody any more, and
+    outer()'s is not taken for it."""
     model = tmp_path / "tailing.model"
     model.write_text("model tailing\nlanguage TAILING\nlibrary program\nneeds inner\n"
                      "INNER function long inner(long waits)\nOUTER function long outer(long waits)\n", encoding="ascii")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of which there are several (target_clones, ifunc): calls of all implementations are calls of the function, and resolvers are none.
-What cannot be observed is said, of programs that start later, too. The job's own loops say how many calls there are."""
+"""Functions of which there are several (target_clones, ifunc): calls of all implementations are calls of the function,
+and resolvers are none. What cannot be observed is said, of programs that start later, too. The job's own loops say how
+many calls there are."""
 import json
 import subprocess
 import textwrap
@@ -59,17 +60,19 @@ TABLE = COMMON + """
     __attribute__((ifunc("choose"))) int calc(int n);
     """
 CALLS = {"solve": 100, "solve_chosen": 50, "calc": 25}
-BUILDS = [("gcc", "-O2", "-g"), ("gcc", "-O2", "-g0"), ("gcc", "-O0", "-g"), ("gcc", "-O2", "-g", "-no-pie", "-fno-pie"), ("clang", "-O2", "-g"),
-          ("clang", "-O0", "-g0")]
+BUILDS = [("gcc", "-O2", "-g"), ("gcc", "-O2", "-g0"), ("gcc", "-O0", "-g"),
+          ("gcc", "-O2", "-g", "-no-pie", "-fno-pie"), ("clang", "-O2", "-g"), ("clang", "-O0", "-g0")]
 
 
 def build(folder, compiler="gcc", *options, library=LIBRARY, strip=False):
     (folder / "calc.c").write_text(textwrap.dedent(library))
     (folder / "job.c").write_text(textwrap.dedent(PROGRAM))
     shared = ["-Wl,-s"] if strip else []
-    subprocess.run([compiler, "-shared", "-fPIC", *[o for o in options if "pie" not in o], *shared, "-o", folder / "libcalc.so", folder / "calc.c"],
+    subprocess.run([compiler, "-shared", "-fPIC", *[o for o in options if "pie" not in o], *shared, "-o",
+                    folder / "libcalc.so", folder / "calc.c"],
                            check=True)
-    subprocess.run([compiler, *options, "-o", folder / "job", folder / "job.c", folder / "libcalc.so", f"-Wl,-rpath,{folder}"], check=True)
+    subprocess.run([compiler, *options, "-o", folder / "job", folder / "job.c", folder / "libcalc.so",
+                    f"-Wl,-rpath,{folder}"], check=True)
     return folder / "job"
 
 
@@ -94,7 +97,8 @@ def started(job, *options):
     return json.loads(result.stdout[result.stdout.index("{"):]), result.stderr
 
 
-@pytest.mark.parametrize("options", [("-F", "solve*", "-F", "libcalc.so:calc"), ("-e", "solve", "-e", "solve_chosen", "-e", "int calc(int n)")],
+@pytest.mark.parametrize("options", [("-F", "solve*", "-F", "libcalc.so:calc"),
+                                     ("-e", "solve", "-e", "solve_chosen", "-e", "int calc(int n)")],
                          ids=["pattern", "names"])
 def test_all_implementations_are_the_function(job, options):
     report, errors = started(job, *options)
@@ -114,7 +118,8 @@ def test_of_a_stripped_library(tmp_path):
 
 
 def test_signatures_are_the_functions_own(tmp_path):
-    found = json.loads(gaspbpf.run("list", "--json", build(tmp_path, "gcc", "-O2", "-g"), "-F", "solve*").stdout)["found"]
+    found = json.loads(gaspbpf.run("list", "--json", build(tmp_path, "gcc", "-O2", "-g"), "-F",
+                                   "solve*").stdout)["found"]
     asked = sorted((row["symbol"], row["prototype"]) for row in found if row["model"] == "functions")
     assert asked == 3 * [("solve", "int solve(int n)")] + 2 * [("solve_chosen", "int solve_chosen(int n)")]
 
@@ -132,7 +137,8 @@ def test_what_cannot_be_observed_is_said(option, tmp_path):
 
 
 @pytest.mark.parametrize("option,said", [(("-F", "sovle*"), "-F sovle*: no function of the program has such a name"),
-                                         (("-e", "sovle"), "-e sovle: not exported: the file has no function of this name")], ids=["-F", "-e"])
+                                         (("-e", "sovle"), "-e sovle: not exported: the file has no function of "
+                                          "this name")], ids=["-F", "-e"])
 def test_a_name_that_no_started_program_has(option, said, tmp_path):
     _, errors = started(build(tmp_path, "gcc", "-O2", "-g"), *option)
     assert said in errors

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ranks that a launcher starts while gaspbpf is on its way to it, or later: none is missed, whether there were some already or not.
+"""Ranks that a launcher starts while gaspbpf is on its way to it, or later: none is missed, whether there were some
+already or not.
 
-The launcher starts one after the other. When the first ones come gaspbpf has looked for ranks, and its kernel side does not tell of forks yet.
+The launcher starts one after the other. When the first ones come gaspbpf has looked for ranks, and its kernel side does
+not tell of forks yet.
 """
 import json
 import os
@@ -46,7 +48,8 @@ class Launcher:
         (folder / "calls.model").write_text(MODEL)
         (folder / "launch").write_text(LAUNCHER)
         self.process = subprocess.Popen(["sh", str(folder / "launch")], cwd=folder, start_new_session=True,
-                                        env={**os.environ, "LD_LIBRARY_PATH": str(folder / "runtime"), "FOLLOW_TRUTH": str(folder / "truth")})
+                                        env={**os.environ, "LD_LIBRARY_PATH": str(folder / "runtime"),
+                                             "FOLLOW_TRUTH": str(folder / "truth")})
 
     def there(self, name):
         return (self.folder / name).exists()
@@ -59,7 +62,8 @@ class Launcher:
 
     def number(self):
         """How many it has started, when it is done with that."""
-        gaspbpf.wait_for(lambda: self.there("started") and (self.folder / "started").read_text(), "the launcher to have started its ranks")
+        gaspbpf.wait_for(lambda: self.there("started") and (self.folder / "started").read_text(),
+                         "the launcher to have started its ranks")
         return int((self.folder / "started").read_text())
 
     def ranks(self):
@@ -81,14 +85,17 @@ def launcher(tmp_path):
     gaspbpf.kill_group(started.process)
 
 
-@pytest.mark.parametrize("command, scope, some", [("record", "process", False), ("record", "file", True), ("top", "auto", False), ("top", "auto", True)])
+@pytest.mark.parametrize("command, scope, some", [("record", "process", False), ("record", "file", True),
+                                                  ("top", "auto", False), ("top", "auto", True)])
 def test_none_is_missed(launcher, observe, command, scope, some):
     if some:
         launcher.touch("begin")
         launcher.wait_for("gate0.ready")
     options = ["--json"] if command == "record" else ["--json", "--once", "-d", "10m"]
-    watcher = observe(command, "--model-file", launcher.folder / "calls.model", "--scope", scope, *options, "-p", launcher.process.pid, ready=None)
-    gaspbpf.wait_for(lambda: remains.held_by(watcher.process.pid) or watcher.has_said(b"observing"), "the kernel side to be loaded")
+    watcher = observe(command, "--model-file", launcher.folder / "calls.model", "--scope", scope, *options, "-p",
+                      launcher.process.pid, ready=None)
+    gaspbpf.wait_for(lambda: remains.held_by(watcher.process.pid) or watcher.has_said(b"observing"),
+                     "the kernel side to be loaded")
     launcher.touch("begin")
     gaspbpf.wait_for(lambda: watcher.has_said(b"observing"), "gaspbpf to say 'observing'")
     launcher.touch("observed")
@@ -106,14 +113,18 @@ def test_none_is_missed(launcher, observe, command, scope, some):
         pid_of = {thread["tid"]: (thread["pid"], thread["rank"]) for thread in told["threads"]}
         seen = {pid_of[row["tid"]]: row["calls"] for row in told["by_thread"] if row["name"] == "GASP_CALLS_STEP"}
     else:
-        seen = {(process["pid"], process["rank"]): sum(event["all"]["calls"] for thread in told["threads"] if thread["pid"] == process["pid"]
-                                                       for event in thread["events"] if event["event"] == "GASP_CALLS_STEP")
+        seen = {(process["pid"], process["rank"]): sum(event["all"]["calls"] for thread in told["threads"]
+                                                       if thread["pid"] == process["pid"]
+                                                       for event in thread["events"]
+                                                       if event["event"] == "GASP_CALLS_STEP")
                 for process in told["processes"] if process["rank"] is not None}
-    truth = {int(pid): int(calls) for pid, calls in map(str.split, (launcher.folder / "truth").read_text().splitlines())}
+    truth = {int(pid): int(calls)
+             for pid, calls in map(str.split, (launcher.folder / "truth").read_text().splitlines())}
     assert sorted(rank for _, rank in seen) == list(range(number))
     # One call comes before the gate: those that were seen from their start made one more.
     assert {pid: calls - (calls > truth[pid]) for (pid, _), calls in seen.items()} == truth
-    # A launcher stands for its ranks, whether it had some already or not; and there is no model that has joined for want of another.
+    # A launcher stands for its ranks, whether it had some already or not; and there is no model that has joined for
+    # want of another.
     assert launcher.process.pid not in {thread["pid"] for thread in told["threads"]}
     if command == "record":
         assert {row["model"] for row in told["events"]} == {"calls"}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A launcher is not the job: shells, launchers of ranks, timeout and the like are in no figure; what they start is, exactly."""
+"""A launcher is not the job: shells, launchers of ranks, timeout and the like are in no figure; what they start is,
+exactly."""
 import json
 import os
 import pathlib
@@ -45,9 +46,12 @@ def consistent(report):
 
 @pytest.mark.parametrize("implementation, launcher", [("openmpi", "mpirun.openmpi"), ("mpich", "mpiexec.hydra")])
 def test_ranks_and_nothing_else(tmp_path, implementation, launcher):
-    """Although memory and threads are asked for, only those of the ranks are there: in the report, the recording, and for viewers."""
-    job, counter = gaspbpf.WORKLOADS / f"mpi_job_{implementation}", gaspbpf.WORKLOADS / f"libcount_mpi_{implementation}.so"
-    result = gaspbpf.run("-q", "--json", "-m", "+c,+pthread", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.json", "--", launcher, "-n", 2, "env",
+    """Although memory and threads are asked for, only those of the ranks are there: in the report, the recording, and
+    for viewers."""
+    job, counter = gaspbpf.WORKLOADS / f"mpi_job_{implementation}", gaspbpf.WORKLOADS / \
+        f"libcount_mpi_{implementation}.so"
+    result = gaspbpf.run("-q", "--json", "-m", "+c,+pthread", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.json",
+                         "--", launcher, "-n", 2, "env",
                          f"LD_PRELOAD={counter}", f"COUNT_FILE={tmp_path / 'count'}", job, "--rounds", 2,
                          env={**truth.ENVIRONMENT, **gaspbpf.MPI_ENVIRONMENT})
     assert result.returncode == 0, result.stderr
@@ -74,8 +78,8 @@ def counted(tmp_path, pid, function):
 
 
 @pytest.mark.parametrize("wrapper", [
-    ["timeout", "60"], ["env", "A=b", "nice", "-n", "1"], ["setsid", "-w"], ["sh", "-c", '"$@"; exit $?', "sh"], ["bash", "-c", 'timeout -s KILL 60 "$@"; exit $?', "bash"],
-    ["stdbuf", "-oL"],
+    ["timeout", "60"], ["env", "A=b", "nice", "-n", "1"], ["setsid", "-w"], ["sh", "-c", '"$@"; exit $?', "sh"],
+    ["bash", "-c", 'timeout -s KILL 60 "$@"; exit $?', "bash"], ["stdbuf", "-oL"],
 ], ids=lambda wrapper: wrapper[0])
 def test_the_program_under_a_wrapper(tmp_path, counting, wrapper):
     """There is no parallel runtime at all. The program is observed from its first call on, and it alone."""
@@ -84,7 +88,8 @@ def test_the_program_under_a_wrapper(tmp_path, counting, wrapper):
     report = consistent(json_of(result))
     process, = report["processes"]
     assert "threads" in process["command"]
-    for event, function in ("GASP_C_MALLOC", "malloc"), ("GASP_C_CALLOC", "calloc"), ("GASP_PTHREAD_CREATE", "pthread_create"):
+    for event, function in ("GASP_C_MALLOC", "malloc"), ("GASP_C_CALLOC", "calloc"), \
+            ("GASP_PTHREAD_CREATE", "pthread_create"):
         assert gaspbpf.events(report)[event]["calls"] == counted(tmp_path, process["pid"], function), event
 
 
@@ -93,13 +98,17 @@ def test_all_processes_are_observed_where_that_is_asked_for(tmp_path):
     assert result.returncode == 0, result.stderr
     report = consistent(json_of(result))
     assert report["left_out"] == []
-    assert sorted(os.path.basename(process["command"].split()[0]) for process in report["processes"]) == ["threads", "timeout"]
+    assert sorted(os.path.basename(process["command"].split()[0]) for process in report["processes"]) == [
+        "threads", "timeout"]
 
 
 def test_a_script_with_several_commands(runtime, tmp_path):  # noqa: F811
-    """What comes before the job maps no runtime: that there is one shows only later, and then it is nothing any more, neither live nor in the recording."""
-    script = f"cp {runtime.path}/step {tmp_path}/copy; {THREADS} --rounds 2 >/dev/null; {runtime.path}/step 7; ls / >/dev/null; {runtime.path}/step 8; exit 0"
-    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.json", *runtime.options, "--", "sh", "-c", script, env=runtime.env)
+    """What comes before the job maps no runtime: that there is one shows only later, and then it is nothing any more,
+    neither live nor in the recording."""
+    script = (f"cp {runtime.path}/step {tmp_path}/copy; {THREADS} --rounds 2 >/dev/null; {runtime.path}/step 7; ls / "
+              f">/dev/null; {runtime.path}/step 8; exit 0")
+    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", "-o", tmp_path / "run.json", *runtime.options,
+                         "--", "sh", "-c", script, env=runtime.env)
     assert result.returncode == 0, result.stderr
     live = consistent(json_of(result))
     recorded = json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout)
@@ -124,8 +133,8 @@ subprocess.run(sys.argv[1:], check=False)
 def test_what_turns_out_to_be_a_launcher(runtime, tmp_path, models_wish):  # noqa: F811
     """A program like any other, until something that it has started maps a runtime where it maps none."""
     (tmp_path / "driver.py").write_text(DRIVER)
-    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", *runtime.options, *models_wish, "--", sys.executable, tmp_path / "driver.py",
-                         runtime.path / "step", 7, env=runtime.env)
+    result = gaspbpf.run("-q", "--json", "-o", tmp_path / "run.gasp", *runtime.options, *models_wish, "--",
+                         sys.executable, tmp_path / "driver.py", runtime.path / "step", 7, env=runtime.env)
     assert result.returncode == 0, result.stderr
     report = consistent(json_of(result))
     assert calls_by_process(report) == runtime.counted()
@@ -151,13 +160,15 @@ def test_joining_a_script_goes_on_with_its_later_jobs(runtime, gated, observe, t
     """It ends with the script, not with the first of its jobs."""
     gates = [tmp_path / f"gate{i}" for i in range(3)]
     script = tmp_path / "script"
-    script.write_text("".join(f"FOLLOW_GATE={gate} {runtime.path}/step {100 + i}\n" for i, gate in enumerate(gates)) + "exit 3\n")
+    script.write_text("".join(f"FOLLOW_GATE={gate} {runtime.path}/step {100 + i}\n" for i, gate in enumerate(gates)) +
+                      "exit 3\n")
     target = gated(["sh", script], folder=gates[0])
     watcher = observe(*runtime.options, "--json", "-p", target.process.pid)
     for gate in gates:
         gaspbpf.wait_for(pathlib.Path(f"{gate}.ready").exists, "the next job")
         pid = runtime_pid(runtime, gate)
-        gaspbpf.wait_for(lambda: remains.patched(pid, remains.places(pid, *runtime.options, "-m", "calls")), "it to have its probes")
+        gaspbpf.wait_for(lambda: remains.patched(pid, remains.places(pid, *runtime.options, "-m", "calls")),
+                         "it to have its probes")
         for what in "go", "end":
             pathlib.Path(f"{gate}.{what}").touch()
     assert target.process.wait(timeout=gaspbpf.PATIENCE) == 3
@@ -165,14 +176,16 @@ def test_joining_a_script_goes_on_with_its_later_jobs(runtime, gated, observe, t
     assert status == 0, errors
     report = consistent(json.loads(out))
     # One call comes before the gate: those that were seen from their start made one more.
-    assert [calls - (calls > 100 + i) for i, calls in enumerate(sorted(calls_by_process(report).values()))] == [100, 101, 102]
+    assert [calls - (calls > 100 + i) for i, calls in enumerate(sorted(calls_by_process(report).values()))] == [
+        100, 101, 102]
     assert models(report) == {"calls"} and left_out(report)["launcher"] == {"sh"}
 
 
 def runtime_pid(runtime, gate):  # noqa: F811
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:
-            if os.readlink(path.parent / "exe") == str(runtime.path / "step") and f"FOLLOW_GATE={gate}\0" in path.read_text(errors="replace"):
+            if os.readlink(path.parent / "exe") == str(runtime.path / "step") \
+                    and f"FOLLOW_GATE={gate}\0" in path.read_text(errors="replace"):
                 return int(path.parent.name)
         except OSError:
             pass

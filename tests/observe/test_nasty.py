@@ -50,14 +50,16 @@ def test_one_with_children(shop, mode):
 @pytest.mark.parametrize("shape, seed", [(shape, seed) for shape, seeds in HARMFUL.items() for seed in seeds])
 def test_one_of_a_shape_that_has_done_harm(shop, shape, seed):
     program = nasty.Program(seed)
-    assert re.search(nasty.SHAPES[shape], program.recipe), "the seed stands for another program now: choose one that has the shape"
+    assert re.search(nasty.SHAPES[shape], program.recipe), \
+        "the seed stands for another program now: choose one that has the shape"
     assert differences(shop, seed, "start", "late") == {}
 
 
 def test_harm_is_seen(shop, monkeypatch):
-    """With return probes wherever they are dangerous, a program that throws through a call ends otherwise. Where this one fails, the
-    others show nothing."""
-    programs = [program for program in map(nasty.Program, range(1, 500)) if "throws(" in program.recipe and not program.shapes()]
+    """With return probes wherever they are dangerous, a program that throws through a call ends otherwise. Where this
+    one fails, the others show nothing."""
+    programs = [program for program in map(nasty.Program, range(1, 500)) if "throws(" in program.recipe
+                and not program.shapes()]
     seed = min(programs, key=lambda program: len(program.recipe)).seed
     plain = nasty.Runner.options
     assert differences(shop, seed, "start") == {}
@@ -68,14 +70,16 @@ def test_harm_is_seen(shop, monkeypatch):
 def test_a_wrong_count_is_seen(shop, monkeypatch):
     """Of one call in two: that is no way to count."""
     plain = nasty.counted
-    monkeypatch.setattr(nasty, "counted", lambda recording: {event: calls // 2 for event, calls in plain(recording).items()})
+    monkeypatch.setattr(nasty, "counted",
+                        lambda recording: {event: calls // 2 for event, calls in plain(recording).items()})
     assert "counts" in differences(shop, SEEDS[0], "start")["start"]
 
 
 def test_a_seed_is_a_program():
     """The same in every process, and another one for another seed."""
     script = "import nasty; print(hash('x')); print('\\f'.join(nasty.Program(seed).source() for seed in range(1, 60)))"
-    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=nasty.TOP / "tests" / "support",
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                           cwd=nasty.TOP / "tests" / "support",
                            timeout=nasty.PATIENCE).stdout.split("\n", 1) for _ in range(2)]
     assert runs[0][0] != runs[1][0], "the two do not have the same order of sets"
     assert runs[0][1] == runs[1][1]

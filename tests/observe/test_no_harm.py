@@ -15,7 +15,8 @@ import truth
 
 ROUNDS = 30000  # about a second of work for `threads` when nobody looks
 OPTIONS = {"perf": ["-m", "c"]}  # a perf event takes its time to remove
-LEAVING = [(rung, how) for rung in gaspbpf.RUNGS for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+LEAVING = [(rung, how) for rung in gaspbpf.RUNGS
+           for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
            if rung != "perf" or how in (signal.SIGINT, signal.SIGKILL)]
 
 
@@ -108,7 +109,8 @@ def test_nohup_is_respected(job, tmp_path):
     assert gaspbpf.events(json.loads(out))["GASP_C_MALLOC"]["calls"] == truth.functions(target)[0]["malloc"]["calls"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.guest)], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.guest)],
+                         ids=lambda how: how.name)
 def test_a_command_outlives_gaspbpf(job, tmp_path, how):
     arguments = [gaspbpf.WORKLOADS / "threads", "--rounds", 200]
     watcher = job([gaspbpf.PROGRAM, "-q", "-o", tmp_path / "run.gasp", "--", *arguments]).wait_ready()
@@ -130,8 +132,8 @@ def test_a_command_outlives_gaspbpf(job, tmp_path, how):
 def test_gaspbpf_is_killed_while_it_starts_a_command(tmp_path):
     """At whatever moment: the command runs, or has not been started; it never hangs half-started."""
     for delay in range(10):
-        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "--", gaspbpf.WORKLOADS / "brief"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        watcher = subprocess.Popen([gaspbpf.PROGRAM, "-q", "--", gaspbpf.WORKLOADS / "brief"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             watcher.wait(timeout=0.05 * delay)
         except subprocess.TimeoutExpired:
@@ -165,7 +167,8 @@ def thousand(tmp_path_factory):
                "\tfor (time_t end = time(NULL) + 60; time(NULL) < end;) {"]
     source += [f"\t\tstep{i}();" for i in range(FUNCTIONS)] + ["\t}", "\treturn 0;", "}"]
     (folder / "thousand.c").write_text("\n".join(source) + "\n")
-    subprocess.run(["gcc", "-O1", "-o", folder / "thousand", folder / "thousand.c"], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["gcc", "-O1", "-o", folder / "thousand", folder / "thousand.c"], check=True,
+                   timeout=gaspbpf.PATIENCE)
     (folder / "thousand.model").write_text("model thousand\nlibrary program\n" +
                                            "".join(f"STEP{i} function void step{i}(void)\n" for i in range(FUNCTIONS)))
     return folder
@@ -205,8 +208,8 @@ def test_status_of_a_command(script, status):
 
 def test_a_command_finds_the_world_as_it_was(tmp_path):
     """Signals, limits, descriptors, environment and folder are those the command would have had."""
-    look = ("grep -E '^Sig(Blk|Ign|Cgt)|^Seccomp|^Cap|^[UG]id' /proc/self/status; ulimit -a; ls /proc/self/fd | wc -l; env; pwd;"
-            "yes | head -n 1; nice; umask")
+    look = ("grep -E '^Sig(Blk|Ign|Cgt)|^Seccomp|^Cap|^[UG]id' /proc/self/status; ulimit -a; ls /proc/self/fd | wc "
+            "-l; env; pwd;yes | head -n 1; nice; umask")
     expected = subprocess.run(["sh", "-c", look], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     result = gaspbpf.run("-q", "-o", tmp_path / "run.gasp", "--", "sh", "-c", look)
     assert result.returncode == expected.returncode == 0, result.stderr
@@ -214,7 +217,8 @@ def test_a_command_finds_the_world_as_it_was(tmp_path):
 
 
 @pytest.mark.usefixtures("rung")
-@pytest.mark.parametrize("depth", [pytest.param(40, marks=pytest.mark.guest_more), pytest.param(200, marks=pytest.mark.guest)])
+@pytest.mark.parametrize("depth",
+                         [pytest.param(40, marks=pytest.mark.guest_more), pytest.param(200, marks=pytest.mark.guest)])
 def test_deep_recursion_and_longjmp(tmp_path, depth):
     """What a longjmp leaves is told as such, each call; the job's own count is the truth."""
     model, counted, trace = tmp_path / "deep.model", tmp_path / "truth", tmp_path / "run.json"
@@ -238,11 +242,12 @@ def test_deep_recursion_and_longjmp(tmp_path, depth):
 def test_forks_and_execs_of_a_command(tmp_path):
     """Each child is seen from its first instruction, and again after it has become another program."""
     pattern = tmp_path / "truth.%d"
-    result = gaspbpf.run("--scope", "file", "--json", "--", gaspbpf.WORKLOADS / "family", "--children", 4, "--rounds", 20,
-                         "--truth", pattern)
+    result = gaspbpf.run("--scope", "file", "--json", "--", gaspbpf.WORKLOADS / "family", "--children", 4,
+                         "--rounds", 20, "--truth", pattern)
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout[result.stdout.index("{"):])
-    locks = sum(json.loads(path.read_text())["functions"]["pthread_mutex_lock"]["calls"] for path in tmp_path.glob("truth.*"))
+    locks = sum(json.loads(path.read_text())["functions"]["pthread_mutex_lock"]["calls"]
+                for path in tmp_path.glob("truth.*"))
     processes = {int(path.name.split(".")[1]) for path in tmp_path.glob("truth.*")}
     assert len(processes) == 5
     assert locks == 7 * 20
@@ -266,7 +271,8 @@ def test_a_job_that_becomes_another_program(job, observe, tmp_path):
     assert report["processes"][0]["status"] == 0
 
 
-@pytest.mark.parametrize("how, status", [(0, 0), (1, 7), pytest.param(3, -signal.SIGSEGV, marks=pytest.mark.guest_more)],
+@pytest.mark.parametrize("how, status",
+                         [(0, 0), (1, 7), pytest.param(3, -signal.SIGSEGV, marks=pytest.mark.guest_more)],
                          ids=["return", "_exit(7)", "crash"])
 def test_the_end_of_the_job_ends_gaspbpf(job, observe, how, status):
     target = job([gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", 0.1]).wait_ready()
@@ -318,7 +324,8 @@ int main(void)
 def test_children_of_functions_that_begin_with_a_long_nop(job, tmp_path):
     """Linux 6.18 makes a call of a nop of 5 bytes that has a probe, to a page that a child has not got."""
     (tmp_path / "forks.c").write_text(FORKS)
-    gaspbpf.compile_c(tmp_path / "forks.c", tmp_path / "forks", "-O1", "-pg", "-mfentry", "-mnop-mcount", "-fcf-protection=none", "-fno-pie", "-no-pie")
+    gaspbpf.compile_c(tmp_path / "forks.c", tmp_path / "forks", "-O1", "-pg", "-mfentry", "-mnop-mcount",
+                      "-fcf-protection=none", "-fno-pie", "-no-pie")
     running = subprocess.Popen([tmp_path / "forks"], cwd=tmp_path)
     try:
         result = gaspbpf.run("-p", running.pid, "-m", "user", "-e", "void step(int number)", "-d", "1s")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Targets that are not as usual (tests/workloads/odd): seen exactly where they can be, refused in words where not, harmed never."""
+"""Targets that are not as usual (tests/workloads/odd): seen exactly where they can be, refused in words where not,
+harmed never."""
 import codecs
 import json
 import signal
@@ -64,7 +65,8 @@ def test_exceptions_and_stack_switches_do_no_harm(job, observe, own_functions, p
 @pytest.mark.guest
 @pytest.mark.usefixtures("rung")
 def test_cancellation_unlocks(job, observe):
-    """A thread cancelled in pthread_cond_wait runs its destructors, which unlock what others wait for (for ever, if not)."""
+    """A thread cancelled in pthread_cond_wait runs its destructors, which unlock what others wait for (for ever, if
+    not)."""
     observed(job, observe, "throwing")
 
 
@@ -89,10 +91,12 @@ def test_hostile_thread_names(job, observe, tmp_path):
     codecs.register_error("number", lambda error: ("".join(map(chr, error.object[error.start:error.end])), error.end))
     trace = tmp_path / "run.json"
     target, report = observed(job, observe, "names", "-m", "pthread", "-o", trace)
-    expected = {int(tid): bytes.fromhex(name).decode(errors="number") for tid, name in target.truths()[0]["names"].items()}
+    expected = {int(tid): bytes.fromhex(name).decode(errors="number")
+                for tid, name in target.truths()[0]["names"].items()}
     names = {thread["tid"]: thread["name"] for thread in report["threads"]}
     assert {tid: names[tid] for tid in expected} == expected
-    counted = {thread["tid"]: sum(row["calls"] for row in thread["functions"].values()) for thread in target.truths()[0]["threads"]}
+    counted = {thread["tid"]: sum(row["calls"] for row in thread["functions"].values())
+               for thread in target.truths()[0]["threads"]}
     assert {thread["tid"]: thread["calls"] for thread in report["threads"] if thread["calls"]} == counted
     events = json.loads(trace.read_bytes().decode("utf-8", errors="strict"))
     events = events["traceEvents"] if isinstance(events, dict) else events
@@ -146,13 +150,15 @@ def test_a_family_that_forks_is_seen_from_each_childs_first_instruction(tmp_path
 ], ids=["return", "_exit", "abort", "crash", "exec", "first thread leaves", "exit by another thread"])
 def test_every_way_to_end(tmp_path, how, status):
     """gaspbpf ends with the command's status, and keeps what was recorded."""
-    result = gaspbpf.run("-v", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "ending", "--how", how, "--seconds", "0.2")
+    result = gaspbpf.run("-v", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "ending", "--how", how,
+                         "--seconds", "0.2")
     assert result.returncode == status, result.stderr
     report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
     seen = gaspbpf.events(report)
     assert seen["GASP_C_MALLOC"]["calls"] > 10
-    # Each lock is followed by its unlock; the call that was cut short by the end, if any, is the only difference. A library that
-    # comes as the first thread leaves makes return probes dangerous: calls are missed while these are exchanged, one function after the other.
+    # Each lock is followed by its unlock; the call that was cut short by the end, if any, is the only difference. A
+    # library that comes as the first thread leaves makes return probes dangerous: calls are missed while these are
+    # exchanged, one function after the other.
     if "return probes have been exchanged" in result.stderr:
         return
     assert abs(seen["GASP_PTHREAD_MUTEX_LOCK"]["calls"] - seen["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"]) <= 2
@@ -168,7 +174,8 @@ ROUND = ["spin", "behind", "parted", "switched"]
         ("rounds_fled", "trampoline", [*ROUND, "fled"]), ("rounds", "sites", ROUND), ("rounds", "none", ROUND)]),
 ], ids=["default", "fled", "sites", "none"])
 def test_a_jump_back_to_the_first_instruction_is_no_call(tmp_path, program, returns, rounds, rung):
-    """Where a round of a loop looks like a call, and nothing tells them apart, the function is not observed, and that is said."""
+    """Where a round of a loop looks like a call, and nothing tells them apart, the function is not observed, and that
+    is said."""
     names = [*rounds, "recursive"]
     asked = [option for name in names for option in ("-F", name)]
     trace = tmp_path / "run.json"
@@ -178,4 +185,5 @@ def test_a_jump_back_to_the_first_instruction_is_no_call(tmp_path, program, retu
     calls = {name: sum(name in json.dumps(span) for span in spans) for name in names}
     told = rung == "session" and returns in ("auto", "trampoline")
     assert calls == dict.fromkeys(rounds, 10 if told else 0) | {"recursive": 50}, result.stderr
-    assert {name for name in names if f"{name} is not observed: it jumps back" in result.stderr} == (set() if told else set(rounds))
+    assert {name for name in names if f"{name} is not observed: it jumps back" in result.stderr} == (
+        set() if told else set(rounds))

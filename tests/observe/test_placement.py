@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where probes go, judged by another decoder: objdump's, over all functions of whole libraries; and jobs that run under such probes.
+"""Where probes go, judged by another decoder: objdump's, over all functions of whole libraries; and jobs that run under
+such probes.
 
-A breakpoint in the middle of an instruction, or one that a branch can reach past the function's start, crashes a job or counts
-wrongly. So nothing here asks gaspbpf whether a place is good.
+A breakpoint in the middle of an instruction, or one that a branch can reach past the function's start, crashes a job or
+counts wrongly. So nothing here asks gaspbpf whether a place is good.
 """
 import array
 import bisect
@@ -16,8 +17,8 @@ import pytest
 
 import gaspbpf
 import truth
-from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, exported, openmp_job,
-                     own_copy, places, write_model)  # noqa: F401 (a fixture)
+from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, exported,
+                     openmp_job, own_copy, places, write_model)  # noqa: F401 (a fixture)
 
 SEARCHED = 64  # bytes
 GAP = 1 << 16  # bytes between functions that are disassembled in one go
@@ -34,8 +35,10 @@ PLAIN_MEMORY = re.compile(r"^(?:0x[0-9a-f]+)?\(%\w+\)$")  # no index
 LEA = re.compile(r"^lea .*# ([0-9a-f]+)")
 EMULATED = re.compile(r"^(push\s+%r\w+$|nop$|xchg\s+%ax,%ax$|nopl\s+0x0\(%rax,%rax,1\)$|j[a-z]+\s+[0-9a-f]+\b)")
 READS = re.compile(r"^(test|cmp|bt|u?comis[sd]|nop|endbr64)")
-WRITES_LAST = re.compile(r"^(mov|lea|xor|and|or|add|sub|adc|sbb|not|neg|inc|dec|shl|sal|shr|sar|rol|ror|imul|cmov|set|bswap|bsf|bsr|"
-                         r"tzcnt|lzcnt|popcnt|pxor|por|pcmpeqd|punpck|unpck|pshufd|shufps|cvt|cltq|cwtl|cs nopw|data16)")
+WRITES_LAST = re.compile(
+    r"^(mov|lea|xor|and|or|add|sub|adc|sbb|not|neg|inc|dec|shl|sal|shr|sar|rol|ror|imul|cmov|set|bswap|bsf|bsr|"
+                         r"tzcnt|lzcnt|popcnt|pxor|por|pcmpeqd|punpck|unpck|pshufd|shufps|cvt|cltq|cwtl|cs "
+    r"nopw|data16)")
 
 
 def is_fast(row):
@@ -74,11 +77,14 @@ class Judge:
     """Collects what objdump says of the functions whose probe is not on the first instruction."""
 
     def __init__(self, rows):
-        self.moved = sorted((row for row in rows if row["probe_offset"] != row["offset"]), key=lambda row: row["address"])
+        self.moved = sorted((row for row in rows if row["probe_offset"] != row["offset"]),
+                            key=lambda row: row["address"])
         self.starts = [row["address"] for row in self.moved]
-        self.skipped = {row["address"] + i for row in self.moved for i in range(1, row["probe_offset"] - row["offset"] + 1)}
+        self.skipped = {row["address"] + i for row in self.moved
+                        for i in range(1, row["probe_offset"] - row["offset"] + 1)}
         self.head = {row["address"]: {} for row in self.moved}
-        self.indirect = {}  # start of a function: its jumps through pointers look like that (True) or like tables (False)
+        # start of a function: its jumps through pointers look like that (True) or like tables (False)
+        self.indirect = {}
         self.branches = []  # (from, to)
         self.pointers = set()
 
@@ -131,7 +137,8 @@ class Judge:
 
     def faults(self):
         for row in self.moved:
-            yield from (f"{row['symbol']}+{row['probe_offset'] - row['offset']}: {fault}" for fault in self.faults_of(row))
+            yield from (f"{row['symbol']}+{row['probe_offset'] - row['offset']}: {fault}"
+                        for fault in self.faults_of(row))
         for source, target in self.branches:
             at = bisect.bisect_left(self.starts, target) - 1
             if at >= 0:
@@ -204,8 +211,8 @@ def test_every_function_of_programs():
 
 @pytest.mark.parametrize("compiler", BUILDS, ids=" ".join)
 def test_own_program(tmp_path, compiler):
-    """Whatever a compiler makes of it: every function is safely placed, and with probes on all of them at once the program
-    prints the same, and each call is seen once."""
+    """Whatever a compiler makes of it: every function is safely placed, and with probes on all of them at once the
+    program prints the same, and each call is seen once."""
     program = build(compiler, tmp_path, SOURCE)
     if not program:
         pytest.skip("cannot be built here")
@@ -216,7 +223,8 @@ def test_own_program(tmp_path, compiler):
     assert printed == plain
     if compiler[0] == "gcc":
         again = {"gcd", *back_to_start(program, rows)}
-        assert {name: calls[name] for name in OWN if name not in again} == {name: TRUTH[name] for name in OWN if name not in again}
+        assert {name: calls[name] for name in OWN if name not in again} == {name: TRUTH[name] for name in OWN
+                                                                            if name not in again}
         assert all(calls[name] >= TRUTH[name] for name in again)
     else:
         assert (printed, calls) == counts(program, tmp_path, "--placement=entry")
@@ -229,8 +237,10 @@ def test_own_program(tmp_path, compiler):
 def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
     program, plain, model, folder = openmp_job(tmp_path, own_copy)
     environment = {"LD_LIBRARY_PATH": str(folder)}
-    listed = json.loads(gaspbpf.run("list", "--model-file", model, "-m", "every", "--json", folder / "libgomp.so.1").stdout)["found"]
-    assert share(listed) >= 80  # ten of 429 call something of another file last, which may be dlopen(): they keep off the cheap places
+    listed = json.loads(gaspbpf.run("list", "--model-file", model, "-m", "every", "--json",
+                                    folder / "libgomp.so.1").stdout)["found"]
+    # ten of 429 call something of another file last, which may be dlopen(): they keep off the cheap places
+    assert share(listed) >= 80
     # There the kernel takes a minute to remove 800 probes: functions that the program does not import are left out.
     every = ["--all-symbols"] if rung != "perf" else []
     observed = gaspbpf.run("--model-file", model, "-m", "every", "-q", "--json", *every, "--", program, env=environment)
@@ -243,10 +253,12 @@ def test_openmp_under_probes_on_all_of_libgomp(tmp_path, own_copy, rung):
 
 @pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY, indirect=True)
 def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, rung):
-    """A thousand functions at once, from MPI_Send to what Open MPI's parts call of each other; the job's own counts hold."""
+    """A thousand functions at once, from MPI_Send to what Open MPI's parts call of each other; the job's own counts
+    hold."""
     folder = own_copy("libmpi.so.40")
     names = exported(folder / "libmpi.so.40")
-    line = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5", "--warmup", "1", "--after", "1"]
+    line = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5", "--warmup", "1",
+            "--after", "1"]
     environment = {**truth.ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
     ring = job(line, ranks=2, env=environment).wait_ready()
     watcher = observe("--model-file", write_model(tmp_path, "libmpi.so*", names), "-m", "every", "--json",
@@ -257,13 +269,14 @@ def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, run
     assert ring.end() == 0, ring.output()
     report = json.loads(out)
     assert report["loss"]["lost"] == 0
-    seen = {names[int(name.rpartition("F")[2])].removeprefix("P"): row["calls"] for name, row in gaspbpf.events(report).items()}
+    seen = {names[int(name.rpartition("F")[2])].removeprefix("P"): row["calls"]
+            for name, row in gaspbpf.events(report).items()}
     counted = {name: row["calls"] for name, row in truth.by_event(truth.functions(ring), lambda name: name).items()
                if name in ("MPI_Send", "MPI_Recv", "MPI_Barrier", "MPI_Bcast", "MPI_Put", "MPI_Wait")}
     assert len(counted) > 4
     assert {name: seen.get(name, 0) for name in counted} == counted
-    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE,
-                           check=True)
+    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT,
+                           timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
 
 
@@ -277,12 +290,14 @@ def test_share_of_cheap_places(models, name, least):
     if not (LIBRARIES / name).exists():
         pytest.skip(f"no {name}")
     rows = json.loads(gaspbpf.run("list", "-m", models, "--json", LIBRARIES / name).stdout)["found"]
-    before = json.loads(gaspbpf.run("list", "-m", models, "--json", "--placement=entry", LIBRARIES / name).stdout)["found"]
+    before = json.loads(gaspbpf.run("list", "-m", models, "--json", "--placement=entry",
+                                    LIBRARIES / name).stdout)["found"]
     print(f"{name}: {share(before):.1f} % fast before, {share(rows):.1f} % after")
     assert share(rows) >= least
     assert all(row["probe_offset"] == row["offset"] for row in before)
     sizes = {row["offset"]: row for row in places(LIBRARIES / name)}
-    assert_safe(LIBRARIES / name, [{**sizes[row["offset"]], **row} for row in {row["offset"]: row for row in rows}.values()])
+    assert_safe(LIBRARIES / name,
+                [{**sizes[row["offset"]], **row} for row in {row["offset"]: row for row in rows}.values()])
 
 
 def test_list_explains(tmp_path):

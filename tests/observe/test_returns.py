@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Jobs that return probes kill (tests/workloads/harm): observed by default options they run as they do alone, and what they say of
-their own calls and returns is what gaspbpf says."""
+"""Jobs that return probes kill (tests/workloads/harm): observed by default options they run as they do alone, and what
+they say of their own calls and returns is what gaspbpf says."""
 import collections
 import json
 import re
@@ -64,11 +64,12 @@ JOBS |= {
     "panics": ("panics", [], PANICS),
 }
 # Those that show the harm when their returns are observed by return probes.
-HARMED = ["exceptions O0", "exceptions O2", "exceptions clang", "cancel", "fibers", "fibers that change threads", "own fibers",
-          "own fibers that change threads", "backtraces", "panics"]
+HARMED = ["exceptions O0", "exceptions O2", "exceptions clang", "cancel", "fibers", "fibers that change threads",
+          "own fibers", "own fibers that change threads", "backtraces", "panics"]
 
 # Each on every rung; of the exceptions one for all on the slowest.
-RUNS = [(name, rung) for name in JOBS for rung in RUNGS if rung != "perf" or not name.startswith("exceptions") or name.endswith("O2")]
+RUNS = [(name, rung) for name in JOBS for rung in RUNGS if rung != "perf" or not name.startswith("exceptions")
+        or name.endswith("O2")]
 
 Seen = collections.namedtuple("Seen", "told report ends results")
 
@@ -136,8 +137,8 @@ def expect_calls(seen, event_of):
 
 
 def expect_returns(seen, event_of):
-    """Exactly those calls returned that did, by a ret or by a jump to a last function; exceptions, jumps or the end of their thread
-    ended the others."""
+    """Exactly those calls returned that did, by a ret or by a jump to a last function; exceptions, jumps or the end of
+    their thread ended the others."""
     for name, (calls, returns) in functions_told(seen.told).items():
         ends = seen.ends[event_of(name)]
         assert ends["return"] + ends["tail"] == returns, (name, ends)
@@ -189,8 +190,8 @@ def test_a_job_that_is_joined_late(job, observe, tmp_path, name):
 
 @pytest.mark.parametrize("name", HARMED)
 def test_return_probes_do_harm(tmp_path, name):
-    """That is what the jobs are for. Where this one fails, the others show nothing. (No model's functions: in pthread_cond_wait the
-    harm is a job that hangs. Nor a link that can leave the return alone for one call.)"""
+    """That is what the jobs are for. Where this one fails, the others show nothing. (No model's functions: in
+    pthread_cond_wait the harm is a job that hangs. Nor a link that can leave the return alone for one call.)"""
     program, arguments, functions = JOBS[name]
     command = [HARM / program, *arguments]
     told, status, _ = started(tmp_path, "multi", command, functions, "-m", "shmem", "--returns=trampoline")
@@ -220,7 +221,8 @@ def test_only_the_calls(tmp_path):
 def test_two_jobs_at_once(job, observe, tmp_path):
     """Each process has a link of its own on the same places."""
     targets = [job([HARM / "exceptions_O2"]).wait_ready() for _ in range(2)]
-    watcher = observe("-p", ",".join(str(target.process.pid) for target in targets), "-o", tmp_path / "run.gasp", *probing(EXCEPTIONS))
+    watcher = observe("-p", ",".join(str(target.process.pid) for target in targets), "-o", tmp_path / "run.gasp",
+                      *probing(EXCEPTIONS))
     for target in targets:
         target.work()
     status, _, errors = watcher.stop()
@@ -232,8 +234,8 @@ def test_two_jobs_at_once(job, observe, tmp_path):
 
 def code_of(program, function):
     """The instructions of a function, as objdump prints them."""
-    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", program], capture_output=True,
-                          text=True, check=True, timeout=gaspbpf.PATIENCE).stdout
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", program],
+                          capture_output=True, text=True, check=True, timeout=gaspbpf.PATIENCE).stdout
     return re.findall(r"^\s+[0-9a-f]+:\t(\w+)", text.partition(f"<{function}>:")[2], re.MULTILINE)
 
 
@@ -242,7 +244,8 @@ def test_cold_parts_are_apart():
     for function in "shallow", "deep", "again", "translate", "partly", "split", "swallow":
         assert code_of(HARM / "exceptions_O2", f"{function}.cold"), function
     assert {"ret", "jmp"} <= set(code_of(HARM / "exceptions_O2", "split.cold"))
-    symbols = subprocess.run(["nm", HARM / "exceptions_stripped"], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    symbols = subprocess.run(["nm", HARM / "exceptions_stripped"], capture_output=True, text=True,
+                             timeout=gaspbpf.PATIENCE)
     assert "no symbols" in symbols.stderr
 
 
@@ -263,7 +266,8 @@ def test_cold_parts_without_a_name(tmp_path, rung):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("program", ["fibers", "fibers_own"])
 def test_a_hundred_fibers(tmp_path, program, workers):
-    """Hundreds of calls of one function are in progress at the same time; a timeline shows 64 of them on a thread, the report all."""
+    """Hundreds of calls of one function are in progress at the same time; a timeline shows 64 of them on a thread, the
+    report all."""
     command = [HARM / program, "--fibers", "100", "--workers", workers]
     told, status, recording = started(tmp_path, "session", command, FIBERS)
     assert (told, status) == alone(command)
@@ -282,8 +286,10 @@ def test_a_hundred_fibers(tmp_path, program, workers):
 
 
 def test_top_counts_each_moment_once():
-    """Its calls by themselves took no more than the time that a thread was there, however many were in progress at a time."""
-    result = gaspbpf.run("top", "--once", "--json", "-d", "60", *probing(FIBERS), "--", HARM / "fibers", "--fibers", "100")
+    """Its calls by themselves took no more than the time that a thread was there, however many were in progress at a
+    time."""
+    result = gaspbpf.run("top", "--once", "--json", "-d", "60", *probing(FIBERS), "--", HARM / "fibers",
+                         "--fibers", "100")
     assert result.returncode == 0, result.stderr
     top = json.loads(result.stdout[result.stdout.index("{\n"):])
     assert sum(thread["all"]["calls"] for thread in top["threads"]) >= 200
@@ -325,7 +331,8 @@ def summed(folder):
         for name, (calls, returns) in functions_told(rank).items():
             total[name, 0] += calls
             total[name, 1] += returns
-    return lines, [f"function {name} calls {total[name, 0]} returns {total[name, 1]}" for name, which in total if which == 0]
+    return lines, [f"function {name} calls {total[name, 0]} returns {total[name, 1]}" for name, which in total
+                   if which == 0]
 
 
 @pytest.mark.parametrize("rung", RUNGS)
@@ -402,8 +409,10 @@ def test_a_library_that_makes_return_probes_dangerous(tmp_path, observe, rung):
     (tmp_path / "late.c").write_text(LATE_PROGRAM)
     (tmp_path / "library.cc").write_text(LATE_LIBRARY)
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "late", tmp_path / "late.c"], check=True)
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", tmp_path / "library.so", tmp_path / "library.cc"], check=True)
-    with subprocess.Popen([tmp_path / "late", tmp_path / "library.so"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", tmp_path / "library.so", tmp_path / "library.cc"],
+                   check=True)
+    with subprocess.Popen([tmp_path / "late", tmp_path / "library.so"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as job:
         def tell(letter):
             job.stdin.write(letter)
             job.stdin.flush()
@@ -412,7 +421,8 @@ def test_a_library_that_makes_return_probes_dangerous(tmp_path, observe, rung):
         watcher = observe("-p", job.pid, "-v", "--json", "-m", "user", "-e", "int work(int n)")
         tell("c")
         tell("d")
-        gaspbpf.wait_for(lambda: watcher.has_said(b"1 return probes have been exchanged"), "the return probe to be exchanged")
+        gaspbpf.wait_for(lambda: watcher.has_said(b"1 return probes have been exchanged"),
+                         "the return probe to be exchanged")
         tell("t")
         status, out, errors = watcher.stop()
         assert status == 0, errors
@@ -461,7 +471,8 @@ def test_who_handles_signals_by_whatever_name(tmp_path, job, name):
     gaspbpf.compile_c(tmp_path / "handles.c", tmp_path / "handles.o", standard, "-c")
     subprocess.run(["g++", tmp_path / "throws.cc", tmp_path / "handles.o", "-o", tmp_path / "program"], check=True)
     running = job([tmp_path / "program"])
-    gaspbpf.wait_for(lambda: b"program" in open(f"/proc/{running.process.pid}/cmdline", "rb").read(), "the program to run")
+    gaspbpf.wait_for(lambda: b"program" in open(f"/proc/{running.process.pid}/cmdline", "rb").read(),
+                     "the program to run")
     result = gaspbpf.run("list", "-p", running.process.pid, "-m", "c", "--json")
     assert result.returncode == 0, result.stderr
     returns = {row["symbol"]: row["returns"] for row in json.loads(result.stdout)["found"]}

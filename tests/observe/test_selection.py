@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which events are wanted: functions of the program (-F), GASP's and PUPC's files of names, and accesses to the caller's own part of the global
-address space. The jobs count for themselves."""
+"""Which events are wanted: functions of the program (-F), GASP's and PUPC's files of names, and accesses to the
+caller's own part of the global address space. The jobs count for themselves."""
 import json
 import os
 import re
@@ -71,7 +71,8 @@ def test_functions_by_pattern(solver, start, observe, tmp_path):
     run = tmp_path / "run.events"
     report, _, _ = observed(start(program), observe, "-F", "solve*", "-o", run)
     assert functions(report) == {name: calls for name, calls in CALLS.items() if name.startswith("solve")}
-    told = {line.split("funcsig=")[1].split(" @")[0].replace("\\x20", " ") for line in run.read_text().splitlines() if "GASP_C_FUNC" in line}
+    told = {line.split("funcsig=")[1].split(" @")[0].replace("\\x20", " ") for line in run.read_text().splitlines()
+            if "GASP_C_FUNC" in line}
     assert told == (set(SIGNATURES.values()) if has_dwarf else set(SIGNATURES))
     conformance.seen("a-program-with-dwarf" if has_dwarf else "a-program-with-symbols", "GASP_C_FUNC")
 
@@ -109,11 +110,13 @@ def test_only_some_events(solver, start, observe, tmp_path):
     assert "pupc:2: PUPC_NOTHING: no model knows" in errors and "pupc:1" not in errors
 
 
-@pytest.mark.parametrize("name, prefix", [("PUPC_STRICT_GET", "__gets"), ("PUPC_RELAXED_PUT", "__put"), ("PUPC_*_PUT", "__put")])
+@pytest.mark.parametrize("name, prefix",
+                         [("PUPC_STRICT_GET", "__gets"), ("PUPC_RELAXED_PUT", "__put"), ("PUPC_*_PUT", "__put")])
 def test_strict_and_relaxed_accesses(tmp_path, name, prefix):
     """Two events of PUPC are one of GASP, which the functions' names tell apart."""
     (tmp_path / "names").write_text(name + "\n")
-    listed = gaspbpf.run("list", "--json", "-m", "upc", "--profile-partial", tmp_path / "names", gaspbpf.WORKLOADS / "upc_job")
+    listed = gaspbpf.run("list", "--json", "-m", "upc", "--profile-partial", tmp_path / "names",
+                         gaspbpf.WORKLOADS / "upc_job")
     found = {row["symbol"] for row in json.loads(listed.stdout)["found"]}
     assert {"__upc_exit", "upc_global_exit"} < found  # PUPC 1.1 section 3.4.1: the end is told whatever the file has
     found -= {"__upc_exit", "upc_global_exit"}
@@ -194,7 +197,8 @@ def test_accesses_to_ones_own_part(start, observe, tmp_path, rung):
 def test_accesses_of_openshmem(job, observe, tmp_path):
     """In a ring of two, no put is about the PE's own part."""
     (tmp_path / "puts").write_text("GASP_SHMEM_PUT\n")
-    ring = job(["oshrun", "-n", "2", gaspbpf.WORKLOADS / "shmem_job", "--rounds", "5"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    ring = job(["oshrun", "-n", "2", gaspbpf.WORKLOADS / "shmem_job", "--rounds", "5"], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
     report = truth.window(ring, observe, options=["--profile", "--profile-only", tmp_path / "puts"])
     puts = sum(table[name]["calls"] for table in truth.functions(ring) for name in table if PUT.fullmatch(name))
     assert puts and {row["name"]: row["calls"] for row in report["events"]} == {"GASP_SHMEM_PUT": puts}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a call is written: file, line and column, however the program was built, and nothing pretended where that is not known."""
+"""Where a call is written: file, line and column, however the program was built, and nothing pretended where that is
+not known."""
 import pathlib
 import re
 import subprocess
@@ -53,12 +54,13 @@ def build(kind, folder):
     source.write_text(SOURCE)
     options = BUILDS[kind]
     compiler = "clang" if options == ["clang"] else "cc"
-    subprocess.run([compiler, "-O1", "-g", *[option for option in options if option != "clang"], "-o", program, source], check=True)
+    subprocess.run([compiler, "-O1", "-g", *[option for option in options if option != "clang"], "-o", program, source],
+                   check=True)
     if kind == "debug file":
         script = "objcopy --only-keep-debug job job.debug && strip job && objcopy --add-gnu-debuglink=job.debug job"
     elif kind.startswith("symbols"):
-        script = ("nm job --format=posix --defined-only | cut -d' ' -f1 | sort > keep; objcopy --strip-debug job symbols;"
-                  "strip job; xz -k symbols; objcopy --add-section .gnu_debugdata=symbols.xz job")
+        script = ("nm job --format=posix --defined-only | cut -d' ' -f1 | sort > keep; objcopy --strip-debug "
+                  "job symbols;strip job; xz -k symbols; objcopy --add-section .gnu_debugdata=symbols.xz job")
     else:
         script = "true"
     subprocess.run(script, shell=True, check=True, cwd=folder)
@@ -130,11 +132,13 @@ int main(void)
 
 def test_a_library_that_the_program_needs_is_never_in_doubt(tmp_path, observe):
     """Others come and go faster than anybody can look; it stays where it is, and calls from it have their lines."""
-    for name, text in {"pass.c": "#include <stdlib.h>\nvoid *pass(int bytes)\n{\n\tvoid *got = malloc(bytes);\n\treturn got;\n}\n", "other.c": "int other = 1;\n", "loads.c": LOADS}.items():
+    for name, text in {"pass.c": "#include <stdlib.h>\nvoid *pass(int bytes)\n{\n\tvoid *got = "
+                       "malloc(bytes);\n\treturn got;\n}\n", "other.c": "int other = 1;\n", "loads.c": LOADS}.items():
         (tmp_path / name).write_text(text)
     for name in "pass", "other":
         gaspbpf.compile_c(tmp_path / f"{name}.c", tmp_path / f"lib{name}.so", "-g", "-shared", "-fPIC")
-    gaspbpf.compile_c(tmp_path / "loads.c", tmp_path / "loads", "-g", "-Wl,--no-as-needed", f"-L{tmp_path}", "-lpass", f"-Wl,-rpath,{tmp_path}")
+    gaspbpf.compile_c(tmp_path / "loads.c", tmp_path / "loads", "-g", "-Wl,--no-as-needed", f"-L{tmp_path}", "-lpass",
+                      f"-Wl,-rpath,{tmp_path}")
     with subprocess.Popen([tmp_path / "loads"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout.readline() == "ready\n"
@@ -146,6 +150,7 @@ def test_a_library_that_the_program_needs_is_never_in_doubt(tmp_path, observe):
             program.communicate("\n")
         finally:
             program.kill()
-    calls = [line for line in (tmp_path / "run.events").read_text().splitlines() if re.search(r" (START|ATOMIC) GASP_C_MALLOC nbytes=333[34] ", line)]
+    calls = [line for line in (tmp_path / "run.events").read_text().splitlines()
+             if re.search(r" (START|ATOMIC) GASP_C_MALLOC nbytes=333[34] ", line)]
     assert len(calls) == 400
     assert [line for line in calls if not re.search(r"@ \S*/pass\.c:4(:\d+)?$", line)] == []

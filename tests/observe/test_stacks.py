@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Arguments of calls that began before anybody watched, against what the program says it passed: right, or marked as likely, or not told."""
+"""Arguments of calls that began before anybody watched, against what the program says it passed: right, or marked as
+likely, or not told."""
 import json
 import re
 import subprocess
@@ -14,7 +15,8 @@ NAMES = ("a", "b", "c", "d")
 
 @pytest.fixture
 def standing():
-    """Starts a program that says "ready" when its threads stand where they are to stand; returns the lines before that."""
+    """Starts a program that says "ready" when its threads stand where they are to stand; returns the lines before
+    that."""
     running = []
 
     def start(*command):
@@ -69,7 +71,8 @@ def test_no_value_that_is_told_as_certain_is_wrong(standing, compiler, level):
 def test_what_has_changed_in_memory_since_is_only_likely(standing):
     process, said = standing(gaspbpf.WORKLOADS / "stuck" / "stands_O0")
     threads = look(process)
-    (tid, *_), = [line for line in said if line[4] == "5"]  # the caller whose variables another thread has changed since
+    # the caller whose variables another thread has changed since
+    (tid, *_), = [line for line in said if line[4] == "5"]
     arguments = threads[int(tid)]["call"]["arguments"]
     assert arguments["a"] == {"value": 666, "likely": True}
     assert arguments["d"] == {"value": 667, "likely": True}
@@ -78,7 +81,8 @@ def test_what_has_changed_in_memory_since_is_only_likely(standing):
 def test_the_whole_stack_is_that_of_the_program(standing):
     process, said = standing(gaspbpf.WORKLOADS / "stuck" / "stands_O0")
     threads = look(process)
-    callers = {"1": "constants", "-5": "parameters", "42": "computed", "99": "own_frame", "31": "leaks", "7": "branches", "13": "switched"}
+    callers = {"1": "constants", "-5": "parameters", "42": "computed", "99": "own_frame", "31": "leaks",
+               "7": "branches", "13": "switched"}
     for tid, first, *_ in said:
         thread = threads[int(tid)]
         functions = [re.sub(r".* in ", "", frame["place"] or "") for frame in thread["stack"]]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf stuck on jobs that really wait for each other, entered before it looks and while it looks; and that a job that can go on does."""
+"""gaspbpf stuck on jobs that really wait for each other, entered before it looks and while it looks; and that a job
+that can go on does."""
 import json
 import os
 import re
@@ -11,7 +12,8 @@ import pytest
 
 import gaspbpf
 import truth
-from sticking import LAUNCHERS, STUCK, by_rank, entered, finding, finds, mpi, ranks, ready, sleeps, sparing, stuck, until, waiting_in, waits_of
+from sticking import (LAUNCHERS, STUCK, by_rank, entered, finding, finds, mpi, ranks, ready, sleeps, sparing, stuck,
+                      until, waiting_in, waits_of)
 
 # --- threads ------------------------------------------------------------------
 
@@ -32,8 +34,8 @@ def test_a_cycle_of_locks_is_named(job, program, count, options):
         if thread["tid"] not in truth_of:
             continue
         assert thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK" and thread["call"]["entered"] == "before"
-        assert thread["waits_for"] == {"lock": hex(truth_of[thread["tid"]]), "holder": tids[(tids.index(thread["tid"]) + 1) % count],
-                                       "likely": False}
+        assert thread["waits_for"] == {"lock": hex(truth_of[thread["tid"]]),
+                                       "holder": tids[(tids.index(thread["tid"]) + 1) % count], "likely": False}
         assert re.fullmatch(r"locks\.c:\d+ in take", thread["call"]["called_from"])
         assert 0 < thread["call"]["at_least_ns"] and thread["call"]["since_ns"] is None
     for tid in tids:
@@ -59,9 +61,11 @@ def test_calls_that_begin_meanwhile_have_their_time_and_arguments(job, observe):
         if thread["call"] and thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK":
             assert thread["call"]["entered"] == "seen"
             assert 0.7e9 < thread["call"]["since_ns"] < took * 1e9
-            assert thread["call"]["arguments"]["mutex"] == {"value": hex(dict(waits_of(run, n) for n in range(2))[thread["tid"]]), "likely": False}
+            assert thread["call"]["arguments"]["mutex"] == {
+                "value": hex(dict(waits_of(run, n) for n in range(2))[thread["tid"]]), "likely": False}
             assert re.fullmatch(r"locks\.c:\d+ in take", thread["call"]["called_from"])
-            assert any((frame["place"] or "").endswith("in in_cycle") for frame in thread["stack"])  # past the return probe
+            # past the return probe
+            assert any((frame["place"] or "").endswith("in in_cycle") for frame in thread["stack"])
 
 
 def test_return_probes_of_somebody_else_hide_no_caller(job, observe):
@@ -129,9 +133,11 @@ def test_text_says_the_same(job):
     sleeps([waits_of(run, n)[0] for n in range(2)])
     out = gaspbpf.run("stuck", "-p", run.process.pid, "--stack")
     assert out.returncode == 0, out.stderr
-    assert re.search(r"^- deadlock of 2: waiter-\d \(tid \d+\) waits for lock 0x[0-9a-f]+ that waiter-\d \(tid \d+\) holds \(locks\.c:\d+ in take\); ",
+    assert re.search(r"^- deadlock of 2: waiter-\d \(tid \d+\) waits for lock 0x[0-9a-f]+ that waiter-\d \(tid \d+\) "
+                     r"holds \(locks\.c:\d+ in take\); ",
                      out.stdout, re.M), out.stdout
-    assert re.search(r"^waiter-0 \(tid \d+\) +\d+ GASP_PTHREAD_MUTEX_LOCK +\S.*before, >= [\d.]+ m?s +locks\.c:\d+ in take$", out.stdout, re.M)
+    assert re.search(r"^waiter-0 \(tid \d+\) +\d+ GASP_PTHREAD_MUTEX_LOCK +\S.*before, >= [\d.]+ m?s +locks\.c:\d+ in "
+                     r"take$", out.stdout, re.M)
     assert re.search(r"^  #\d +locks\.c:\d+ in in_cycle$", out.stdout, re.M)
 
 
@@ -166,7 +172,8 @@ def test_ranks_that_receive_while_it_watches(job, observe):
     seen = json.loads(out)
     assert ranks(finding(seen, "deadlock")["waiting"]) == [0, 1]
     for rank, thread in by_rank(seen).items():
-        assert thread["call"]["entered"] == "seen" and thread["call"]["arguments"]["source"] == {"value": 1 - rank, "likely": False}
+        assert thread["call"]["entered"] == "seen" \
+            and thread["call"]["arguments"]["source"] == {"value": 1 - rank, "likely": False}
 
 
 @pytest.mark.parametrize("build", ["openmpi", "mpich"])
@@ -177,7 +184,8 @@ def test_who_has_not_come_to_the_barrier_and_the_job_goes_on(job, build):
     seen = until(finds("absent", waiting_in("GASP_MPI_BARRIER", range(2))), "-p", run.process.pid, *sparing(build))
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
-    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: rank 2 ", found["text"])
+    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: "
+                    r"rank 2 ", found["text"])
     assert not [f for f in seen["findings"] if f["kind"] == "deadlock"]
     (run.gate / "go").touch()
     (run.gate / "end").touch()
@@ -190,7 +198,8 @@ def test_a_barrier_of_some_ranks_is_not_one_of_all(job):
     run = mpi(job, "openmpi", "part", 4)
     entered(run, [0, 1, 2])
     ready(run, 3)
-    seen = until(lambda seen: waiting_in("GASP_MPI_BARRIER", range(3))(seen) and "could not be caught" not in str(seen["findings"]), "-p", run.process.pid)
+    seen = until(lambda seen: waiting_in("GASP_MPI_BARRIER", range(3))(seen)
+                 and "could not be caught" not in str(seen["findings"]), "-p", run.process.pid)
     absent = {tuple(ranks(f["waiting"])): ranks(f["others"]) for f in seen["findings"] if f["kind"] == "absent"}
     assert absent == {(1,): [3], (0, 2): [1, 3]}
 
@@ -260,7 +269,8 @@ def stuck_as(caller, *arguments):
     for folder in [gaspbpf.PROGRAM, *gaspbpf.PROGRAM.parents]:
         if not os.stat(folder).st_mode & 1:
             pytest.skip(f"{folder} is closed to others")
-    return subprocess.run([*caller, str(gaspbpf.PROGRAM), "stuck", *map(str, arguments)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
+    return subprocess.run([*caller, str(gaspbpf.PROGRAM), "stuck", *map(str, arguments)], capture_output=True,
+                          text=True, timeout=gaspbpf.PATIENCE, check=False)
 
 
 def test_three_capabilities_do_for_the_job_of_somebody_else(job):
@@ -274,7 +284,8 @@ def test_three_capabilities_do_for_the_job_of_somebody_else(job):
     assert seen["probed"] and {party["tid"] for party in finding(seen, "deadlock")["waiting"]} == tids
     refused = stuck_as(NOBODY, "-p", run.process.pid)
     assert refused.returncode == 1 and "not permitted" in refused.stderr
-    little = stuck_as([*NOBODY, "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"], "-d", "0", "-p", run.process.pid)
+    little = stuck_as([*NOBODY, "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"], "-d", "0", "-p",
+                      run.process.pid)
     assert little.returncode == 0, little.stderr
     assert "0 in no known call, 3 not known" in little.stdout and "belongs to another user" in little.stderr
 
@@ -294,7 +305,8 @@ def test_without_root_the_owner_sees_who_sleeps():
             entered(run, [0, 1])
             tids = {waits_of(run, n)[0] for n in range(2)}
             sleeps(tids)
-            out = subprocess.run([*NOBODY, str(gaspbpf.PROGRAM), "stuck", "--json", "-d", "100ms", "-p", str(run.process.pid)],
+            out = subprocess.run([*NOBODY, str(gaspbpf.PROGRAM), "stuck", "--json", "-d", "100ms", "-p",
+                                  str(run.process.pid)],
                                  capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=False)
         finally:
             run.kill()
@@ -309,7 +321,8 @@ def test_a_job_that_moves_is_not_stuck(job):
     run = job([STUCK / "locks", "moves"])
     entered(run, [0, 1])
     for options in [(), ("--no-probes",)]:
-        seen = until(lambda seen: not any(t["stuck"] for t in seen["threads"] if t["name"].startswith("waiter")), "-p", run.process.pid, *options)
+        seen = until(lambda seen: not any(t["stuck"] for t in seen["threads"] if t["name"].startswith("waiter")), "-p",
+                     run.process.pid, *options)
         assert not any(t["stuck"] for t in seen["threads"] if t["name"].startswith("waiter"))
         assert not [f for f in seen["findings"] if f["kind"] != "held"]  # main waits for the end of one
     (run.gate / "end").touch()
@@ -343,10 +356,12 @@ def test_sixty_four_threads_of_which_one_has_not_come(job):
     entered(run, range(63))
     ready(run, 63)
     sleeps([run.process.pid])
-    seen = until(finds("absent", waiting_in("GASP_UPC_BARRIER", range(63))), "-p", run.process.pid, "--no-probes", "-d", "200ms")
+    seen = until(finds("absent", waiting_in("GASP_UPC_BARRIER", range(63))), "-p", run.process.pid, "--no-probes",
+                 "-d", "200ms")
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == list(range(63)) and ranks(found["others"]) == [63]
-    assert re.match(r"thread 0, thread 1, thread 2, thread 3, thread 4 and 58 others wait in GASP_UPC_BARRIER .*; 1 of 64 has not come: thread 63 ", found["text"])
+    assert re.match(r"thread 0, thread 1, thread 2, thread 3, thread 4 and 58 others wait in GASP_UPC_BARRIER .*; 1 of "
+                    r"64 has not come: thread 63 ", found["text"])
 
 
 def test_locks_in_a_container_are_held_by_the_threads_that_we_know(job):

@@ -51,7 +51,8 @@ def test_a_rank_of_mpi_that_has_ended(job, build, how):
     goes(run, 2)
     found = left(run, "GASP_MPI_BARRIER", range(2), QUICK if build == "openmpi" and how == "gone" else NO_PROBES)
     assert ranks(found["others"]) == [2]
-    assert re.fullmatch(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not come: rank 2 has left the program",
+    assert re.fullmatch(r"rank 0 and rank 1 wait in GASP_MPI_BARRIER \(mpi_stuck\.c:\d+ in meet\); 1 of 3 has not "
+                        r"come: rank 2 has left the program",
                         found["text"])
     if build == "openmpi" and how == "gone":
         said(found, "-p", run.process.pid, *QUICK)
@@ -77,7 +78,8 @@ def test_a_message_of_a_rank_that_has_ended(job):
     seen = until(waiting_in("GASP_MPI_RECV", [0]), "-p", run.process.pid, *NO_PROBES)
     found = {tuple(ranks(f["waiting"])): f for f in seen["findings"] if f["kind"] == "left"}
     assert set(found) == {(0,), (1,)}
-    assert found[0,]["text"] == "rank 0 waits in GASP_MPI_RECV for rank 2, which has left the program" and ranks(found[0,]["others"]) == [2]
+    assert found[0,]["text"] == "rank 0 waits in GASP_MPI_RECV for rank 2, which has left the program" \
+        and ranks(found[0,]["others"]) == [2]
     assert ranks(found[1,]["others"]) == [0, 2]
 
 
@@ -86,23 +88,28 @@ def test_a_pe_that_has_ended(job):
     entered(run, range(2))
     goes(run, 2)
     found = left(run, "GASP_SHMEM_BARRIER_ALL", range(2))
-    assert re.fullmatch(r"PE 0 and PE 1 wait in GASP_SHMEM_BARRIER_ALL \(shmem_stuck\.c:\d+ in meet\); 1 of 3 has not come: PE 2 has left the program",
+    assert re.fullmatch(r"PE 0 and PE 1 wait in GASP_SHMEM_BARRIER_ALL \(shmem_stuck\.c:\d+ in meet\); 1 of 3 has not "
+                        r"come: PE 2 has left the program",
                         found["text"])
 
 
-@pytest.mark.parametrize("program, how, gone", [("upc", "gone", 2), ("upc_pthreads", "gone", 2), ("upc_pthreads", "first", 0)])
+@pytest.mark.parametrize("program, how, gone",
+                         [("upc", "gone", 2), ("upc_pthreads", "gone", 2), ("upc_pthreads", "first", 0)])
 def test_a_upc_thread_that_has_ended(job, program, how, gone):
-    """As processes, and as threads of one process, each with a MYTHREAD of its own; that of the thread that waits for them all is 0, too."""
+    """As processes, and as threads of one process, each with a MYTHREAD of its own; that of the thread that waits for
+    them all is 0, too."""
     run = job([STUCK / program, "-n", "3", how], ranks=3)
     others = sorted({0, 1, 2} - {gone})
     entered(run, others)
     ready(run, gone)
     (run.gate / "go").touch()
-    seen = until(lambda seen: waiting_in("GASP_UPC_BARRIER", others)(seen) and any(f["kind"] == "left" for f in seen["findings"]),
+    seen = until(lambda seen: waiting_in("GASP_UPC_BARRIER", others)(seen)
+                 and any(f["kind"] == "left" for f in seen["findings"]),
                  "-p", run.process.pid, *QUICK)
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == others and ranks(found["others"]) == [gone]
-    assert re.fullmatch(rf"thread {others[0]} and thread {others[1]} wait in GASP_UPC_BARRIER \(upc_stuck\.c:\d+ in meet\); "
+    assert re.fullmatch(rf"thread {others[0]} and thread {others[1]} wait in GASP_UPC_BARRIER "
+                        r"\(upc_stuck\.c:\d+ in meet\); "
                         rf"1 of 3 has not come: thread {gone} has left the program", found["text"])
     said(found, "-p", run.process.pid, *QUICK)
 
@@ -133,7 +140,8 @@ def test_of_named_ranks_one_that_ends_meanwhile_has_left(job, observe):
     # On a busy machine one that polls may not be caught; it is not said to be absent then.
     left = "1 of 3 has not come: rank 2 has left the program"
     both = rf"rank 0 and rank 1 wait in GASP_MPI_BARRIER .*; {left}"
-    one = rf"rank (?P<caught>[01]) waits in GASP_MPI_BARRIER .*; {left}; who could not be caught, and may have come: rank (?!(?P=caught))[01]"
+    one = (rf"rank (?P<caught>[01]) waits in GASP_MPI_BARRIER .*; {left}; who could not be caught, and may have come: "
+           r"rank (?!(?P=caught))[01]")
     assert re.search(rf"^- ({both}|{one})$", out, re.M), out
     assert "3 processes" in errors and "1 process has ended meanwhile" in out
 

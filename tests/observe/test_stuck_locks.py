@@ -21,7 +21,8 @@ def test_the_pe_that_holds_a_lock_and_the_job_goes_on(job, count):
     run = shmem(job, "lock", count=count)
     entered(run, range(count))
     waiters = range(1, count)
-    seen = until(finds("held", lambda seen: waiting_in("GASP_SHMEM_LOCK", waiters)(seen) and all(by_rank(seen)[rank]["waits_for"] for rank in waiters)),
+    seen = until(finds("held", lambda seen: waiting_in("GASP_SHMEM_LOCK", waiters)(seen)
+                       and all(by_rank(seen)[rank]["waits_for"] for rank in waiters)),
                  "-p", run.process.pid, *QUICK)
     found = finding(seen, "held")
     assert ranks(found["waiting"]) == list(waiters) and ranks(found["others"]) == [0]
@@ -42,8 +43,10 @@ def test_pes_that_wait_for_each_others_locks(job, count):
     seen = until(finds("deadlock", waiting_in("GASP_SHMEM_LOCK", range(2))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1] and not found["likely"]
-    assert re.fullmatch(r"deadlock of 2: PE 0 waits for lock 0x[0-9a-f]+ that PE 1 holds \(shmem_stuck\.c:\d+ in take\); "
-                        r"PE 1 waits for lock 0x[0-9a-f]+ that PE 0 holds \(shmem_stuck\.c:\d+ in take\)", found["text"])
+    assert re.fullmatch(r"deadlock of 2: PE 0 waits for lock 0x[0-9a-f]+ that PE 1 holds "
+                        r"\(shmem_stuck\.c:\d+ in take\); "
+                        r"PE 1 waits for lock 0x[0-9a-f]+ that PE 0 holds \(shmem_stuck\.c:\d+ in take\)",
+                        found["text"])
     said(found, "-p", run.process.pid, *QUICK)
 
 
@@ -52,11 +55,13 @@ def test_a_pe_that_has_left_with_a_lock(job):
     entered(run, range(2))
     ready(run, 2)
     (run.gate / "go").touch()
-    seen = until(lambda seen: any(f["kind"] == "left" for f in seen["findings"]) and waiting_in("GASP_SHMEM_LOCK", range(2))(seen),
+    seen = until(lambda seen: any(f["kind"] == "left" for f in seen["findings"])
+                 and waiting_in("GASP_SHMEM_LOCK", range(2))(seen),
                  "-p", run.process.pid, *QUICK)
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2] and found["likely"]
-    assert re.fullmatch(r"PE 0 and PE 1 wait for lock 0x[0-9a-f]+ that PE 2 holds, which has left the program", found["text"])
+    assert re.fullmatch(r"PE 0 and PE 1 wait for lock 0x[0-9a-f]+ that PE 2 holds, which has left the program",
+                        found["text"])
 
 
 @pytest.mark.parametrize("program", ["upc", "upc_pthreads"])
@@ -67,7 +72,8 @@ def test_all_but_one_wait_so_that_one_has_it(job, program):
     seen = until(finds("held", waiting_in("GASP_UPC_LOCK", range(3))), "-p", run.process.pid, *QUICK)
     found = finding(seen, "held")
     assert ranks(found["waiting"]) == [0, 1, 2] and ranks(found["others"]) == [3] and found["likely"]
-    assert re.match(r"thread 0, thread 1 and thread 2 wait for lock 0x[0-9a-f]+ of thread 0 that thread 3 holds, which is in no known call", found["text"])
+    assert re.match(r"thread 0, thread 1 and thread 2 wait for lock 0x[0-9a-f]+ of thread 0 that thread 3 holds, which "
+                    r"is in no known call", found["text"])
     (run.gate / "go").touch()
     (run.gate / "end").touch()
     assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
@@ -90,7 +96,8 @@ def test_of_three_nobody_is_said_to_hold_what_two_might(job):
     found = {tuple(ranks(f["waiting"])): f for f in seen["findings"]}
     assert {f["kind"] for f in found.values()} == {"lock"}
     assert ranks(found[0,]["others"]) == [1, 2] and ranks(found[1,]["others"]) == [0, 2]
-    assert re.fullmatch(r"thread 0 waits for lock 0x[0-9a-f]+ of thread 0 \(upc_stuck\.c:\d+ in take\); who has it is not known: thread 1 or thread 2",
+    assert re.fullmatch(r"thread 0 waits for lock 0x[0-9a-f]+ of thread 0 \(upc_stuck\.c:\d+ in take\); who has it is "
+                        r"not known: thread 1 or thread 2",
                         found[0,]["text"])
     said(found[0,], "-p", run.process.pid, *QUICK)
 
@@ -103,7 +110,8 @@ def test_who_took_the_lock_while_it_watched(job, observe, program):
     watch = observe("stuck", "-p", run.process.pid, "--json", "-d", f"{gaspbpf.PATIENCE}s", ready="watching")
     (run.gate / "go").touch()
     entered(run, range(2))
-    until(waiting_in("GASP_UPC_LOCK", range(2)), "-p", run.process.pid, "--no-probes", "-d", "1s")  # so long have they waited at least
+    # so long have they waited at least
+    until(waiting_in("GASP_UPC_LOCK", range(2)), "-p", run.process.pid, "--no-probes", "-d", "1s")
     status, out, errors = watch.stop()
     assert status == 0, errors
     seen = json.loads(out)

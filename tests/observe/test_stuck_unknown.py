@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf stuck where nothing tells for whom a rank waits: messages whose peers cannot be read, and barriers that are entered in two calls."""
+"""gaspbpf stuck where nothing tells for whom a rank waits: messages whose peers cannot be read, and barriers that are
+entered in two calls."""
 import re
 
 import pytest
@@ -31,7 +32,8 @@ def test_a_ring_in_which_all_send_and_nobody_receives(job, build):
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1, 2] and not found["others"] and found["likely"]
     if all(t["waits_for"] is None for t in by_rank(seen).values()):
-        assert re.fullmatch(r"deadlock \(likely\) of 3: rank 0, rank 1 and rank 2 wait in GASP_MPI_SEND \(mpi_stuck\.c:\d+ in send_on\), "
+        assert re.fullmatch(r"deadlock \(likely\) of 3: rank 0, rank 1 and rank 2 wait in GASP_MPI_SEND "
+                            r"\(mpi_stuck\.c:\d+ in send_on\), "
                             r"and no rank receives", found["text"])
     said(found, *options)
 
@@ -63,10 +65,13 @@ def test_all_wait_for_what_they_have_begun(job, build, how):
             break
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == list(range(count)) and not found["others"] and found["likely"]
-    wait, all_of = r"GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in complete\)", r"GASP_MPI_WAITALL \(mpi_stuck\.c:\d+ in complete\)"
+    wait = r"GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in complete\)"
+    all_of = r"GASP_MPI_WAITALL \(mpi_stuck\.c:\d+ in complete\)"
     who = {("sent", 3): f"rank 0, rank 1 and rank 2 wait in {wait}", ("sent", 2): f"rank 0 and rank 1 wait in {wait}",
-           ("awaited", 3): f"rank 0 and rank 2 wait in {wait}; rank 1 waits in {all_of}", ("awaited", 2): f"rank 0 waits in {wait}; rank 1 waits in {all_of}"}
-    assert re.fullmatch(rf"deadlock \(likely\) of {count}: {who[how, count]}; no rank is left to send or receive anything else: "
+           ("awaited", 3): f"rank 0 and rank 2 wait in {wait}; rank 1 waits in {all_of}",
+           ("awaited", 2): f"rank 0 waits in {wait}; rank 1 waits in {all_of}"}
+    assert re.fullmatch(rf"deadlock \(likely\) of {count}: {who[how, count]}; no rank is left to send or receive "
+                        r"anything else: "
                         r"only a message that is on its way already could end it", found["text"])
 
 
@@ -91,8 +96,9 @@ def test_messages_that_move_are_no_deadlock(job):
 # --- barriers in two calls --------------------------------------------------------
 
 
-@pytest.mark.parametrize("program, how, event", [("upc_waits", "barrier", "GASP_UPC_BARRIER"), ("upc_waits", "split", "GASP_UPC_WAIT"),
-                                                 ("upc", "split", "GASP_UPC_WAIT"), ("upc_pthreads", "split", "GASP_UPC_WAIT")])
+@pytest.mark.parametrize("program, how, event",
+                         [("upc_waits", "barrier", "GASP_UPC_BARRIER"), ("upc_waits", "split", "GASP_UPC_WAIT"),
+                          ("upc", "split", "GASP_UPC_WAIT"), ("upc_pthreads", "split", "GASP_UPC_WAIT")])
 def test_who_has_not_come_to_a_barrier_of_two_calls(job, program, how, event):
     """upc_waits: the barrier's function ends in a jump to that of the wait, which has a frame."""
     run = job([STUCK / program, "-n", "3", *([how] if how != "barrier" else [])], ranks=3)
@@ -102,7 +108,8 @@ def test_who_has_not_come_to_a_barrier_of_two_calls(job, program, how, event):
     seen = until(finds("absent", waiting_in(event, range(2))), *options)
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2] and not found["likely"]
-    assert re.match(rf"thread 0 and thread 1 wait in {event} \(upc_stuck\.c:\d+ in \w+\); 1 of 3 has not come: thread 2 is in no known call ",
+    assert re.match(rf"thread 0 and thread 1 wait in {event} \(upc_stuck\.c:\d+ in \w+\); 1 of 3 has not come: thread "
+                    r"2 is in no known call ",
                     found["text"])
     for thread in seen["threads"]:
         if thread["rank"] in (0, 1):
@@ -133,7 +140,8 @@ def test_who_does_not_wait_for_a_barrier_that_was_begun_before(job, build):
     seen = until(finds("absent", waiting_in("GASP_MPI_WAIT", range(2))), *options)
     found = finding(seen, "absent")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2] and found["likely"]
-    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in meet_in_two\), for whom is not known; 1 of 3 does not wait: "
+    assert re.match(r"rank 0 and rank 1 wait in GASP_MPI_WAIT \(mpi_stuck\.c:\d+ in meet_in_two\), for whom is not "
+                    r"known; 1 of 3 does not wait: "
                     r"rank 2 is in no known call ", found["text"])
     said(found, *options)
     goes_on(run, "sum 6")

@@ -38,7 +38,8 @@ def test_calls_bytes_and_sizes_are_those_of_the_program(rung, runtime, monitors,
         assert sum(count for _, count in event["histogram_ns"]) == event["timed"]
         lows = [low for low, _ in event["histogram_ns"]]  # each bucket ends where the next power of two begins
         assert lows[0] <= event["min_ns"] < max(2, 2 * lows[0]) and lows[-1] <= event["max_ns"] < 2 * lows[-1]
-        assert sum(low * count for low, count in event["histogram_ns"]) <= event["total_ns"] < sum(max(2, 2 * low) * count for low, count in event["histogram_ns"])
+        assert sum(low * count for low, count in event["histogram_ns"]) <= event["total_ns"] < sum(
+            max(2, 2 * low) * count for low, count in event["histogram_ns"])
         assert event["min_ns"] * event["timed"] <= event["total_ns"] <= event["max_ns"] * event["timed"]
     (gate / "end").touch()
     assert process.wait(timeout=gaspbpf.PATIENCE) == 0
@@ -63,11 +64,15 @@ def test_ranks_of_mpi(rung, job, monitors):
     for process in processes:
         truth, found = truths[process["rank"]], monitoring.events_of(process)
         assert process["size"] == 2
-        for function, event in (("MPI_Send", "SEND"), ("MPI_Isend", "ISEND"), ("MPI_Barrier", "BARRIER"), ("MPI_Wait", "WAIT"),
-                                ("MPI_Waitall", "WAITALL"), ("MPI_Win_fence", "WIN_FENCE"), ("MPI_Comm_dup", "COMM_DUP"), ("MPI_Put", "PUT")):
+        for function, event in (("MPI_Send", "SEND"), ("MPI_Isend", "ISEND"), ("MPI_Barrier", "BARRIER"),
+                                ("MPI_Wait", "WAIT"),
+                                ("MPI_Waitall", "WAITALL"), ("MPI_Win_fence", "WIN_FENCE"),
+                                ("MPI_Comm_dup", "COMM_DUP"), ("MPI_Put", "PUT")):
             assert found[f"GASP_MPI_{event}"]["calls"] == truth[function]["calls"], function
-        assert (found["GASP_MPI_SEND"]["bytes"], found["GASP_MPI_SEND"]["sized"]) == (truth["MPI_Send"]["sent"], truth["MPI_Send"]["calls"])
-        assert (found["GASP_MPI_PUT"]["bytes"], found["GASP_MPI_PUT"]["sized"]) == (truth["MPI_Put"]["sent"], truth["MPI_Put"]["calls"])
+        assert (found["GASP_MPI_SEND"]["bytes"], found["GASP_MPI_SEND"]["sized"]) == (truth["MPI_Send"]["sent"],
+                                                                                      truth["MPI_Send"]["calls"])
+        assert (found["GASP_MPI_PUT"]["bytes"], found["GASP_MPI_PUT"]["sized"]) == (truth["MPI_Put"]["sent"],
+                                                                                    truth["MPI_Put"]["calls"])
         assert found["GASP_MPI_SENDRECV"]["bytes"] == truth["MPI_Sendrecv"]["sent"] + truth["MPI_Sendrecv"]["received"]
 
 
@@ -92,11 +97,13 @@ def test_a_storm_is_counted_though_not_timed(rung, runtime, monitors, tmp_path):
 
 
 def test_what_is_not_a_runtime_is_left_alone(job, monitors, tmp_path):
-    """malloc and pthread only on request, and then with a word. The job has a C library of its own, so nobody else meets the probes."""
+    """malloc and pthread only on request, and then with a word. The job has a C library of its own, so nobody else
+    meets the probes."""
     own = tmp_path / "own"
     own.mkdir()
     shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", own)
-    threads = job([gaspbpf.WORKLOADS / "threads", "--rounds", "10", "--threads", "2"], env={"LD_LIBRARY_PATH": str(own)}).wait_ready()
+    threads = job([gaspbpf.WORKLOADS / "threads", "--rounds", "10", "--threads", "2"],
+                  env={"LD_LIBRARY_PATH": str(own)}).wait_ready()
     monitor = monitors("-p", threads.process.pid, "--lazy")
     other = monitors("-p", threads.process.pid, "-m", "c", "--lazy", "--max-overhead", "none")
     other.wait_for_processes([threads.process.pid])

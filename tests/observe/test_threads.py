@@ -80,7 +80,8 @@ def test_a_function_of_the_program(job, observe, tmp_path):
     assert wrong.returncode == 1 and "-e no_such_function: not exported" in wrong.stderr
 
 
-# PROGRAM PROCESSES THREADS HOW: each process is killed, or ends itself, while all its threads but one are in a call that does not return.
+# PROGRAM PROCESSES THREADS HOW: each process is killed, or ends itself, while all its threads but one are in a call
+# that does not return.
 TOGETHER = r"""
 #include <dirent.h>
 #include <pthread.h>
@@ -150,7 +151,8 @@ def test_threads_that_die_together(tmp_path, how, rung):
     processes, threads = 20, 200
     (tmp_path / "together.c").write_text(TOGETHER)
     gaspbpf.compile_c(tmp_path / "together.c", tmp_path / "together", "-O1", "-pthread")
-    result = gaspbpf.run("-q", "--json", "-m", "pthread", "--", tmp_path / "together", processes, threads, how, env={"GASPBPF_RUNG": rung})
+    result = gaspbpf.run("-q", "--json", "-m", "pthread", "--", tmp_path / "together", processes, threads, how,
+                         env={"GASPBPF_RUNG": rung})
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     row = gaspbpf.events(report)["GASP_PTHREAD_BARRIER_WAIT"]

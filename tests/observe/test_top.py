@@ -142,7 +142,8 @@ def test_ranks_that_have_not_called_have_no_figures(job, observe):
     watcher = observe("top", "-p", work.process.pid, "--once", "-d", "10m")
     status, out, _ = watcher.stop()
     rows = [line for line in out.splitlines() if line.startswith("rank ")]
-    assert status == 0 and len(rows) == 2 and all(row.split()[2] == "?" and row.endswith("no call seen yet") for row in rows)
+    assert status == 0 and len(rows) == 2 and all(row.split()[2] == "?" and row.endswith("no call seen yet")
+                                                  for row in rows)
 
 
 def test_calls_that_are_only_counted_are_told(job, observe):
@@ -156,7 +157,8 @@ def test_calls_that_are_only_counted_are_told(job, observe):
     missing = 0
     for thread in work.truths()[0]["threads"]:
         figures = threads[thread["name"]]["all"]
-        assert figures["calls"] == sum(function["calls"] for name, function in thread["functions"].items() if name in counted)
+        assert figures["calls"] == sum(function["calls"] for name, function in thread["functions"].items()
+                                       if name in counted)
         assert figures["estimated"] == (figures["missing"] > 0)
         assert sum(figures["group_ns"].values()) == figures["observed_ns"]
         missing += figures["missing"]
@@ -165,8 +167,8 @@ def test_calls_that_are_only_counted_are_told(job, observe):
 
 def test_a_command_from_its_first_call_to_its_end(tmp_path, observe):
     truth = tmp_path / "truth"
-    watcher = observe("top", "-m", "pthread", "--once", "-d", "10m", "--json", "--", WORKLOADS / "threads", "--threads", "2", "--rounds", "5",
-                      "--alloc", "0", "--truth", truth)
+    watcher = observe("top", "-m", "pthread", "--once", "-d", "10m", "--json", "--", WORKLOADS / "threads", "--threads",
+                      "2", "--rounds", "5", "--alloc", "0", "--truth", truth)
     status, out, errors = watcher.finish()
     assert status == 0, errors
     top = json.loads(out[out.index("\n{") + 1:])
@@ -179,7 +181,8 @@ def test_a_command_from_its_first_call_to_its_end(tmp_path, observe):
 
 
 def test_the_text_says_what_has_ended(observe):
-    watcher = observe("top", "-m", "pthread", "--once", "-d", "10m", "--", WORKLOADS / "threads", "--threads", "2", "--rounds", "5", "--alloc", "0")
+    watcher = observe("top", "-m", "pthread", "--once", "-d", "10m", "--", WORKLOADS / "threads", "--threads", "2",
+                      "--rounds", "5", "--alloc", "0")
     status, out, errors = watcher.finish()
     assert status == 0, errors
     assert "\n1 process (1 ended), " in out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf top -- COMMAND: leaving the screen is not ending the command; and what becomes of top when its terminal goes away."""
+"""gaspbpf top -- COMMAND: leaving the screen is not ending the command; and what becomes of top when its terminal goes
+away."""
 import os
 import pathlib
 import signal
@@ -16,7 +17,8 @@ def started(terminal, tmp_path):
     """A command at its gate under top, in a terminal; and the command's pid."""
     gate = tmp_path / "gate"
     gate.mkdir()
-    screen = terminal(f"{PROGRAM} top -i 200ms -m pthread -- {WORKLOADS}/late --rounds 3 --gate {gate} --truth {tmp_path}/truth")
+    screen = terminal(f"{PROGRAM} top -i 200ms -m pthread -- {WORKLOADS}/late --rounds 3 --gate {gate} --truth "
+                      f"{tmp_path}/truth")
     wait_for(lambda: (gate / "ready.0").exists() and (gate / "ready.0").read_text(), "the command to reach its gate")
     pid = int((gate / "ready.0").read_text())
     screen.wait("q quit", f"late {pid}")
@@ -79,7 +81,8 @@ def top_of(screen):
 
 @pytest.mark.parametrize("ignoring", [False, True])
 def test_the_terminal_vanishes(job, terminal, ignoring):
-    """A lost connection: SIGHUP comes, or, to who ignores it, the end of the file. No process remains, and the job has no probe more."""
+    """A lost connection: SIGHUP comes, or, to who ignores it, the end of the file. No process remains, and the job has
+    no probe more."""
     work = job([WORKLOADS / "late", "--rounds", 10]).wait_ready()
     screen = terminal(f"{PROGRAM} top -i 200ms -m pthread -p {work.pids()[0]}", ignoring="HUP" if ignoring else "")
     screen.wait("q quit", "late ")
@@ -107,7 +110,8 @@ def test_quit_key(job, terminal, key, how):
     assert work.end() == 0
 
 
-@pytest.mark.parametrize("term, locale", [("xterm-mono", "C.UTF-8"), ("linux", "C"), ("screen", "C.UTF-8"), ("ansi", "C")])
+@pytest.mark.parametrize("term, locale",
+                         [("xterm-mono", "C.UTF-8"), ("linux", "C"), ("screen", "C.UTF-8"), ("ansi", "C")])
 def test_other_terminals(job, terminal, term, locale):
     """The figures are there, in plain characters, and the terminal is put back."""
     work = job([WORKLOADS / "late", "--rounds", 10]).wait_ready()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf top's screen, in a real terminal: what it shows, what keys do, and that the terminal is as before, however it ends."""
+"""gaspbpf top's screen, in a real terminal: what it shows, what keys do, and that the terminal is as before, however it
+ends."""
 import os
 import re
 import shutil
@@ -96,10 +97,12 @@ def test_keys(waiting, terminal):
     screen.wait("team-0", "team-3")
     # The events of the second row.
     screen.keys("Down", "Enter")
-    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK", "late.c:72 in unlock")
+    text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK",
+                       "late.c:72 in unlock")
     assert "THREAD " not in text
     screen.keys("a")
-    wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()), "the count of the thread's locks")
+    wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()),
+             "the count of the thread's locks")
     screen.keys("a", "Enter")
     screen.wait("THREAD ", gone=["EVENT"])
     screen.keys("h")
@@ -129,7 +132,8 @@ def test_the_window_changes_its_size(waiting, terminal):
     waiting.work()
     for width, height in [(132, 40), (40, 10), (20, 3), (5, 2), (80, 24)]:
         screen.resize(width, height)
-        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qu"), f"the screen to fit {width}x{height}")
+        wait_for(lambda: [line for line in screen.lines() if line.strip()][-1].startswith("q qu"),
+                 f"the screen to fit {width}x{height}")
         assert all(len(line) <= width for line in screen.lines())
     screen.wait("team-3", "q quit")
     screen.keys("q")

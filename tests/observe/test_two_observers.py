@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two observers at the same time, of different programs: a third program, which nobody observes, is left unharmed, and each sees all of its own.
+"""Two observers at the same time, of different programs: a third program, which nobody observes, is left unharmed, and
+each sees all of its own.
 
-The kernel sets a return probe's trampoline in every process that has a breakpoint on its instruction, also where it is meant for another one.
+The kernel sets a return probe's trampoline in every process that has a breakpoint on its instruction, also where it is
+meant for another one.
 """
 import json
 import subprocess
@@ -25,7 +27,8 @@ library  libmeet.so*
 BARRIER  barrier  void meet_barrier(void)
 WAIT     wait     void meet_wait(int signal)
 """
-# Prints "ready", works until its input ends, prints its calls. With a signal: its handler, on a stack above the thread's own, makes a call while one waits below.
+# Prints "ready", works until its input ends, prints its calls. With a signal: its handler, on a stack above the
+# thread's own, makes a call while one waits below.
 PROGRAM = r"""
 #include <poll.h>
 #include <pthread.h>
@@ -78,7 +81,8 @@ int main(int argc, char **argv)
 
 @pytest.fixture(autouse=True)
 def mind_others(monkeypatch):
-    """The other tests run several at a time on the same libraries, whose programs bear return probes, and are told to ignore each other."""
+    """The other tests run several at a time on the same libraries, whose programs bear return probes, and are told to
+    ignore each other."""
     monkeypatch.delenv("GASPBPF_OTHERS")
 
 
@@ -119,7 +123,8 @@ def barriers(out):
 
 @pytest.mark.parametrize("first", ["process", "file", "monitor"])
 def test_a_program_that_nobody_observes(observe, monitors, programs, first):
-    """One observer has probes in one process alone, with return probes; the other in the file, for everybody who maps it."""
+    """One observer has probes in one process alone, with return probes; the other in the file, for everybody who maps
+    it."""
     one, other, nobody = programs(), programs(), programs("signals")
 
     def watch(how):
@@ -147,7 +152,8 @@ def test_a_program_that_nobody_observes(observe, monitors, programs, first):
 
 @pytest.mark.parametrize("scope", ["process", "file"])
 def test_where_ends_are_seen_does_not_depend_on_the_first_guess(observe, programs, scope):
-    """With probes for everybody a signal's handler is no doubt, and return probes go where the return address is; with its own they do not go in."""
+    """With probes for everybody a signal's handler is no doubt, and return probes go where the return address is; with
+    its own they do not go in."""
     one = programs("signals")
     watcher = observe("-p", one.pid, "--scope", scope, "--json", "-d", "300ms", *programs.options)
     status, out, errors = watcher.finish()
