@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of GASP's tables for which a runtime has no function: an instrumented program tells of them, and of them alone.
+"""Events of GASP's tables for which a runtime has no function: an instrumented program tells of them, and of them
+alone.
 
-upc_forall is a loop, the data of a nonblocking transfer arrives in the hardware, and a cache is inlined: only a compiler's or runtime's own
-announcements (GASP 1.4 section 3.2) can show them. The program makes these as GNU UPC's runtime does, and writes down what it announced.
+upc_forall is a loop, the data of a nonblocking transfer arrives in the hardware, and a cache is inlined: only a
+compiler's or runtime's own announcements (GASP 1.4 section 3.2) can show them. The program makes these as GNU UPC's
+runtime does, and writes down what it announced.
 """
 import re
 

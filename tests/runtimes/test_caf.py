@@ -50,6 +50,6 @@ def test_payload_is_the_jobs_own(job, observe):
     seen = gaspbpf.events(report)
     assert seen["GASP_CAF_PUT"]["bytes_sent"] == counted["GASP_CAF_PUT"]["sent"]
     assert seen["GASP_CAF_GET"]["bytes_received"] == counted["GASP_CAF_GET"]["received"]
-    alone = subprocess.run(["cafrun", "-np", "2", *map(str, JOB)], capture_output=True, text=True, env=truth.ENVIRONMENT,
-                           timeout=gaspbpf.PATIENCE, check=True)
+    alone = subprocess.run(["cafrun", "-np", "2", *map(str, JOB)], capture_output=True, text=True,
+                           env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(ring.output())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that a runtime makes to itself are told apart from the program's, and callbacks of the program's stay its own."""
+"""Calls that a runtime makes to itself are told apart from the program's, and callbacks of the program's stay its
+own."""
 import collections
 import json
 import os
@@ -34,10 +35,12 @@ def model(tmp_path):
 
 @pytest.mark.parametrize("program", ("program", "program_shared"))
 def test_a_lock_inside_an_allocation_is_the_runtimes(tmp_path, model, program, rung):
-    """Linked into the program the call around it tells, in a library the return address. What the reduction calls back is the program's."""
+    """Linked into the program the call around it tells, in a library the return address. What the reduction calls back
+    is the program's."""
     result = gaspbpf.run("--json", "--model-file", model, "-m", "inside", "--", gaspbpf.WORKLOADS / "inner" / program)
     assert counts(json.loads(result.stdout)) == {
-        "GASP_INSIDE_ALLOC": (60, 0), "GASP_INSIDE_LOCK": (40, 60), "GASP_INSIDE_UNLOCK": (40, 60), "GASP_INSIDE_REDUCE": (27, 0)}
+        "GASP_INSIDE_ALLOC": (60, 0), "GASP_INSIDE_LOCK": (40, 60), "GASP_INSIDE_UNLOCK": (40, 60),
+        "GASP_INSIDE_REDUCE": (27, 0)}
 
 
 RUNTIMES = {
@@ -67,7 +70,8 @@ def mpi(runtime, folder):
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_the_programs_mpi_calls_are_counted_and_those_of_mpi_io_beside_them(tmp_path, runtime):
-    """A reduction and an error handler that call MPI are the program's, though they run inside of MPI. A plug-in of MPI's is MPI."""
+    """A reduction and an error handler that call MPI are the program's, though they run inside of MPI. A plug-in of
+    MPI's is MPI."""
     command, environment, account = mpi(runtime, tmp_path)
     result = gaspbpf.run("--json", "-m", "mpi", "--", *command, env=environment)
     report = json.loads(result.stdout[result.stdout.index("{"):])
@@ -84,12 +88,15 @@ def test_the_programs_mpi_calls_are_counted_and_those_of_mpi_io_beside_them(tmp_
 
 @pytest.mark.alone  # everybody's calls of MPI
 def test_a_monitor_tells_them_apart_too(tmp_path, monitors):
-    """From the first call on, though nobody knows a process then: by the return address. And though it becomes known in the midst of its calls."""
+    """From the first call on, though nobody knows a process then: by the return address. And though it becomes known in
+    the midst of its calls."""
     command, environment, account = mpi("mpich", tmp_path)
     monitor = monitors("--all", "-m", "mpi", "--max-overhead", "none")
-    subprocess.run([*map(str, command)], env={**os.environ, **environment}, capture_output=True, timeout=gaspbpf.PATIENCE, check=True)
+    subprocess.run([*map(str, command)], env={**os.environ, **environment}, capture_output=True,
+                   timeout=gaspbpf.PATIENCE, check=True)
     told = account()
-    gaspbpf.wait_for(lambda: monitor.totals().get("GASP_MPI_FINALIZE", {"calls": 0})["calls"] == 2, "the job to be counted")
+    gaspbpf.wait_for(lambda: monitor.totals().get("GASP_MPI_FINALIZE", {"calls": 0})["calls"] == 2,
+                     "the job to be counted")
     totals = monitor.totals()
     assert {name: event["calls"] for name, event in totals.items() if event["calls"]} == told
     assert totals["GASP_MPI_BCAST"]["inner"] > 20 and not totals["GASP_MPI_FILE_OPEN"].get("inner")
@@ -119,7 +126,8 @@ def test_one_instruction_is_one_row_whoever_runs_it(tmp_path):
         row, = (row for row in report["events"] if row["name"] == name)
         assert [site["calls"] for site in row["sites"]] == [account()[name]]
     text = gaspbpf.run("report", "--sites", run).stdout
-    lines = [tuple(line.split()[:4]) for line in text.split("Call sites")[1].split("Findings")[0].splitlines() if "GASP_" in line]
+    lines = [tuple(line.split()[:4]) for line in text.split("Call sites")[1].split("Findings")[0].splitlines()
+             if "GASP_" in line]
     assert lines and len(lines) == len(set(lines))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that a compiler has instrumented: exact events with the places that it wrote down, and none of them twice."""
+"""Programs that a compiler has instrumented: exact events with the places that it wrote down, and none of them
+twice."""
 import collections
 import json
 import re
@@ -11,17 +12,20 @@ import conformance
 import gaspbpf
 
 USER = gaspbpf.TOP / "tests" / "workloads" / "user"
-EVENT_OF = {"lock": "GASP_UPC_LOCK", "unlock": "GASP_UPC_UNLOCK", "barrier": "GASP_UPC_BARRIER", "memput": "GASP_UPC_MEMPUT",
+EVENT_OF = {"lock": "GASP_UPC_LOCK", "unlock": "GASP_UPC_UNLOCK", "barrier": "GASP_UPC_BARRIER",
+            "memput": "GASP_UPC_MEMPUT",
             "alloc": "GASP_UPC_ALLOC", "exit": "GASP_UPC_COLLECTIVE_EXIT", "get": "GASP_UPC_GET", "put": "GASP_UPC_PUT"}
 # Where the "compiler" says that they are; the rest of LOCK and MEMPUT was compiled without.
-PLACES = {"GASP_UPC_LOCK": "prog.upc:10", "GASP_UPC_UNLOCK": "prog.upc:11", "GASP_UPC_BARRIER": "other.upc:20", "GASP_UPC_MEMPUT": "prog.upc:30",
+PLACES = {"GASP_UPC_LOCK": "prog.upc:10", "GASP_UPC_UNLOCK": "prog.upc:11", "GASP_UPC_BARRIER": "other.upc:20",
+          "GASP_UPC_MEMPUT": "prog.upc:30",
           "GASP_UPC_ALLOC": "prog.upc:40", "GASP_UPC_GET": "prog.upc:50", "GASP_UPC_PUT": "prog.upc:60"}
 ROUNDS = 15
 
 
 def build(tmp_path, *options):
     program = tmp_path / "instrumented"
-    subprocess.run(["cc", "-O1", "-g", *options, f"-I{USER.parent}", USER / "instrumented.c", USER.parent / "job.c", "-lm", "-lpthread", "-o", program],
+    subprocess.run(["cc", "-O1", "-g", *options, f"-I{USER.parent}", USER / "instrumented.c", USER.parent / "job.c",
+                    "-lm", "-lpthread", "-o", program],
                    check=True, timeout=gaspbpf.PATIENCE)
     return program
 
@@ -38,7 +42,8 @@ def check_pointers(lines):
 @pytest.mark.usefixtures("rung")
 @pytest.mark.parametrize("berkeley", [0, 1], ids=["gupc", "berkeley"])
 def test_the_compilers_events(job, observe, tmp_path, berkeley):
-    """By pupc_event_startg and its like, which forward to gasp_event_notifyVA, and by gasp_event_notify: the same events, once each."""
+    """By pupc_event_startg and its like, which forward to gasp_event_notifyVA, and by gasp_event_notify: the same
+    events, once each."""
     told = job([build(tmp_path, *(["-DBERKELEY"] if berkeley else [])), "--rounds", ROUNDS]).wait_ready()
     text = tmp_path / "run.events"
     watcher = observe("-p", told.pids()[0], "--json", "-v", "-o", text)
@@ -57,7 +62,8 @@ def test_the_compilers_events(job, observe, tmp_path, berkeley):
         row, counted = rows[event_of[name]], truth[name]["bytes"] - 7 * inlined.get(name, 0)
         assert (row["bytes"], row["calls_without_bytes"]) == (counted, 0), name
     lines = text.read_text().splitlines()
-    places = collections.Counter((m[1], m[2]) for m in (re.search(r" START (\S+).* @ (\S+)", line) for line in lines) if m)
+    places = collections.Counter((m[1], m[2])
+                                 for m in (re.search(r" START (\S+).* @ (\S+)", line) for line in lines) if m)
     for event, place in PLACES.items():
         event = event.replace("BARRIER", "NOTIFY") if berkeley else event
         assert places[event, place + ":3" if berkeley else place] == ROUNDS, event
@@ -70,5 +76,7 @@ def test_the_compilers_events(job, observe, tmp_path, berkeley):
     assert sum(sizes) == told.truths()[0]["put"] - 7 * sum(inlined.values())
     check_pointers([line for line in lines if " @ prog.upc:40" in line])
     # As the runtime's function says, not as libgupc's twin does, which passes 1 for strict ones, too.
-    assert berkeley or [re.search(r" is_relaxed=(\d)", line)[1] for line in lines if "prog.upc:60" in line] == ["0"] * 2 * ROUNDS
-    conformance.seen("gupc-instrumented" if not berkeley else "bupc-instrumented", *(set(event_of.values()) - {EVENT_OF["exit"]}), "GASP_PUPC_EVENT_NOTIFY")
+    assert berkeley \
+        or [re.search(r" is_relaxed=(\d)", line)[1] for line in lines if "prog.upc:60" in line] == ["0"] * 2 * ROUNDS
+    conformance.seen("gupc-instrumented" if not berkeley else "bupc-instrumented",
+                     *(set(event_of.values()) - {EVENT_OF["exit"]}), "GASP_PUPC_EVENT_NOTIFY")

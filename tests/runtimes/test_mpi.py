@@ -17,12 +17,14 @@ LIBRARIES = {
 
 # Open MPI on each rung, MPICH on the best
 def mpi_and_rung(mark):
-    return pytest.mark.parametrize("mpi, rung", [*(pytest.param("openmpi", rung, marks=mark) for rung in gaspbpf.RUNGS), ("mpich", gaspbpf.RUNGS[0])], indirect=["rung"])
+    return pytest.mark.parametrize("mpi, rung", [*(pytest.param("openmpi", rung, marks=mark) for rung in gaspbpf.RUNGS),
+                                                 ("mpich", gaspbpf.RUNGS[0])], indirect=["rung"])
 
 
 def command(mpi, *between):
     launcher, ranks, rounds = LIBRARIES[mpi]
-    return [*launcher, *between, gaspbpf.WORKLOADS / f"mpi_job_{mpi}", "--rounds", rounds, "--warmup", "1", "--after", "1"], ranks
+    return [*launcher, *between, gaspbpf.WORKLOADS / f"mpi_job_{mpi}", "--rounds", rounds, "--warmup", "1", "--after",
+            "1"], ranks
 
 
 @mpi_and_rung(pytest.mark.guest_more)
@@ -54,7 +56,8 @@ def test_payload_is_the_jobs_own(job, observe, mpi, rung):
     assert seen["GASP_MPI_RECV"]["bytes_received"] == received - without["received"] + without["bytes"]
     # A derived type's size is nowhere to be read in MPICH: such calls are counted as unknown, not as nothing.
     if mpi == "mpich":
-        for event, kind in ("GASP_MPI_SEND", "sends of a derived type"), ("GASP_MPI_IRECV", "receives of a derived type"):
+        for event, kind in ("GASP_MPI_SEND", "sends of a derived type"), \
+                ("GASP_MPI_IRECV", "receives of a derived type"):
             assert seen[event]["calls_without_bytes"] == apart[kind]["calls"]
             assert seen[event]["bytes"] == counted.pop(event)["bytes"] - apart[kind]["bytes"]
     # Counts given by arrays are not read.
@@ -62,6 +65,6 @@ def test_payload_is_the_jobs_own(job, observe, mpi, rung):
         assert seen[f"GASP_MPI_{event}"]["bytes"] is None
     assert truth.differences_in_bytes(report, counted) == {}
 
-    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE,
-                           check=True)
+    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT,
+                           timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(ring.output())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every MPI function: each call of a job that makes them all, in order, with its arguments, its payload and its line."""
+"""Every MPI function: each call of a job that makes them all, in order, with its arguments, its payload and its
+line."""
 import collections
 import json
 import re
@@ -15,7 +16,8 @@ ENVIRONMENT = {**truth.ENVIRONMENT, "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_
 RUNTIMES = {"openmpi": "openmpi-4.1.4", "mpich": "mpich-4.0.2", "large": "mpich-4.0.2"}
 SITE = re.compile(r" @ (?:.*/)?(mpi_every\w*\.[ch]:\d+)(?::\d+)?$")
 # Which way the bytes of a call go, by the standard; those of others have no direction.
-SENT = re.compile(r"I?[BSR]?SEND|I?SENDRECV(_REPLACE)?|R?PUT|R?(GET_)?ACCUMULATE|I?(NEIGHBOR_)?(ALL)?GATHERV?|FILE_I?WRITE\w*")
+SENT = re.compile(
+    r"I?[BSR]?SEND|I?SENDRECV(_REPLACE)?|R?PUT|R?(GET_)?ACCUMULATE|I?(NEIGHBOR_)?(ALL)?GATHERV?|FILE_I?WRITE\w*")
 RECEIVED = re.compile(r"I?M?RECV|I?SENDRECV(_REPLACE)?|R?GET(_ACCUMULATE)?|I?SCATTERV?|FILE_I?READ\w*")
 # MPICH does not show who is in a communicator that the program makes, nor the caller's rank in any.
 UNKNOWN_ON_MPICH = re.compile(r"[a-z]+\.world|\w*comm\w*_rank")
@@ -45,7 +47,8 @@ def seen(lines, pid, types):
     calls = []
     for line in lines:
         fields, site = line.split(" "), SITE.search(line)
-        if not site or not fields[2].endswith(f":{pid}") or fields[3] not in types or not fields[4].startswith("GASP_MPI_"):
+        if not site or not fields[2].endswith(f":{pid}") or fields[3] not in types \
+                or not fields[4].startswith("GASP_MPI_"):
             continue
         calls.append(Call(site[1], fields[4], dict(each.split("=", 1) for each in fields[5:] if "=" in each)))
     return calls
@@ -76,7 +79,8 @@ def differences(expected, found, mpi):
 
 
 def directions(rows, payloads_of):
-    """Events whose bytes the report has in another direction than the standard; or has at all, where no call tells them."""
+    """Events whose bytes the report has in another direction than the standard; or has at all, where no call tells
+    them."""
     wrong = []
     for event, told_of_it in payloads_of.items():
         row, name, known = rows[event], event.removeprefix("GASP_MPI_"), told_of_it != {"?"}

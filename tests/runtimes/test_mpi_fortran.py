@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""MPI from Fortran: each call once and not again for the library beneath it, with the arguments that the C library gets."""
+"""MPI from Fortran: each call once and not again for the library beneath it, with the arguments that the C library
+gets."""
 import re
 
 import pytest
@@ -70,14 +71,17 @@ def test_calls_from_fortran(job, observe, tmp_path, mpi, interface):
         names = [f"GASP_{call[0]}" for call in calls]
         ends, inside = events(text, rank["pid"])
         assert [event for event, _ in ends] == names
-        # Only MPI I/O is made of other MPI calls. A call that was seen in the Fortran library and again in C would stand here.
+        # Only MPI I/O is made of other MPI calls. A call that was seen in the Fortran library and again in C would
+        # stand here.
         assert [pair for pair in inside if not pair[1].startswith("GASP_MPI_FILE_")] == []
         for (event, arguments), (_, *expected) in zip(ends, calls):
             assert {each.split("=")[0]: arguments.get(each.split("=")[0]) for each in expected} == \
                 dict(each.split("=") for each in expected), event
-        # Each comes from the line of the Fortran program that calls this function, and later ones from later lines: there is no loop.
+        # Each comes from the line of the Fortran program that calls this function, and later ones from later lines:
+        # there is no loop.
         places = sites(text, rank["pid"])
-        # (Of some calls with an interface that have two arguments GCC 12's line table has the line of the program's last one; so says addr2line.)
+        # (Of some calls with an interface that have two arguments GCC 12's line table has the line of the program's
+        # last one; so says addr2line.)
         last = max(line for _, line in places) if interface > 1 else None
         assert [(event, line) for event, line in places if function_called(line) != event and line != last] == []
         own = [line for _, line in places if line != last]

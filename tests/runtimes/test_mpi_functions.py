@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The MPI model is complete: whatever the headers of Open MPI and MPICH declare is an event, or stated not to be one."""
+"""The MPI model is complete: whatever the headers of Open MPI and MPICH declare is an event, or stated not to be
+one."""
 import functools
 import json
 import re
@@ -20,16 +21,16 @@ def stated():
 
 def declared(mpi):
     """What mpi.h declares, after the preprocessor; a cast and a typedef look like a call of an MPI_Aint."""
-    header = subprocess.run([f"mpicc.{mpi}", "-E", "-P", "-x", "c", "-"], input="#include <mpi.h>\n", capture_output=True, text=True,
-                            check=True, timeout=gaspbpf.PATIENCE).stdout
+    header = subprocess.run([f"mpicc.{mpi}", "-E", "-P", "-x", "c", "-"], input="#include <mpi.h>\n",
+                            capture_output=True, text=True, check=True, timeout=gaspbpf.PATIENCE).stdout
     return set(re.findall(r"\bMPI_[A-Z]\w*(?=\s*\()", header)) - {"MPI_Aint"}
 
 
 @functools.cache
 def observable(mpi):
     """What gaspbpf finds in the library itself: symbol -> event."""
-    library = subprocess.run([f"mpicc.{mpi}", f"-print-file-name={LIBRARIES[mpi]}"], capture_output=True, text=True, check=True,
-                             timeout=gaspbpf.PATIENCE).stdout.strip()
+    library = subprocess.run([f"mpicc.{mpi}", f"-print-file-name={LIBRARIES[mpi]}"], capture_output=True, text=True,
+                             check=True, timeout=gaspbpf.PATIENCE).stdout.strip()
     found = json.loads(gaspbpf.run("list", "-m", "mpi", "--json", library).stdout)["found"]
     return {function["symbol"]: function["event"] for function in found}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""MPI_PROC_NULL: nothing goes there and nothing comes from there, whatever the count says. Persistent requests: what they move is not known, and that is
-said. What really is moved is counted by the job."""
+"""MPI_PROC_NULL: nothing goes there and nothing comes from there, whatever the count says. Persistent requests: what
+they move is not known, and that is said. What really is moved is counted by the job."""
 import json
 import subprocess
 
@@ -64,9 +64,12 @@ int main(int argc, char **argv)
 """
 # event: calls, bytes sent, bytes received, bytes in all; of both ranks.
 SEEN = {
-    "SEND": (3, 400, None, 400), "SSEND": (2, 0, None, 0), "RSEND": (2, 0, None, 0), "RECV": (5, None, 400, 400), "ISEND": (2, 0, None, 0),
-    "IRECV": (2, None, 0, 0), "SENDRECV": (2, 400, 400, 800), "SENDRECV_REPLACE": (2, 400, 400, 800), "PUT": (2, 0, None, 0), "GET": (2, None, 0, 0),
-    "ACCUMULATE": (2, 0, None, 0), "GET_ACCUMULATE": (2, 0, 0, 0), "FETCH_AND_OP": (2, None, None, 0), "COMPARE_AND_SWAP": (2, None, None, 0),
+    "SEND": (3, 400, None, 400), "SSEND": (2, 0, None, 0), "RSEND": (2, 0, None, 0), "RECV": (5, None, 400, 400),
+    "ISEND": (2, 0, None, 0),
+    "IRECV": (2, None, 0, 0), "SENDRECV": (2, 400, 400, 800), "SENDRECV_REPLACE": (2, 400, 400, 800),
+    "PUT": (2, 0, None, 0), "GET": (2, None, 0, 0),
+    "ACCUMULATE": (2, 0, None, 0), "GET_ACCUMULATE": (2, 0, 0, 0), "FETCH_AND_OP": (2, None, None, 0),
+    "COMPARE_AND_SWAP": (2, None, None, 0),
 }
 FORTRAN = """
       program nobody
@@ -95,7 +98,8 @@ def observed(mpi, compiler, source, folder, *options, ranks=2):
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_nothing_is_moved_with_nobody(tmp_path, mpi):
     seen = observed(mpi, "mpicc", ("job.c", JOB), tmp_path, "-Wno-stringop-overflow")
-    assert {name: (row["calls"], row["bytes_sent"], row["bytes_received"], row["bytes"]) for name, row in seen.items() if name in SEEN} == SEEN
+    assert {name: (row["calls"], row["bytes_sent"], row["bytes_received"], row["bytes"]) for name, row in seen.items()
+            if name in SEEN} == SEEN
     assert {name: row["calls_without_bytes"] for name, row in seen.items() if name in SEEN} == dict.fromkeys(SEEN, 0)
 
 

@@ -18,15 +18,18 @@ JOB = [gaspbpf.WORKLOADS / "openmp_job", "--threads", THREADS, "--rounds", ROUND
 
 # libgomp's functions whose event does not have their name.
 NAMED = {
-    "single_start": "SINGLE", "critical_name_start": "CRITICAL_START", "critical_name_end": "CRITICAL_END", "set_lock": "LOCK",
+    "single_start": "SINGLE", "critical_name_start": "CRITICAL_START", "critical_name_end": "CRITICAL_END",
+    "set_lock": "LOCK",
     "unset_lock": "UNLOCK", "test_lock": "LOCK_ATTEMPT", "init_lock": "LOCK_INIT", "destroy_lock": "LOCK_DESTROY",
-    "parallel_reductions": "PARALLEL", "parallel_sections": "PARALLEL", "taskloop_ull": "TASKLOOP", "taskwait_depend": "TASKWAIT",
-    "target_enter_exit_data": "TARGET_DATA", "teams_reg": "TEAMS", "teams4": "TEAMS", "sections2_start": "SECTIONS_START",
+    "parallel_reductions": "PARALLEL", "parallel_sections": "PARALLEL", "taskloop_ull": "TASKLOOP",
+    "taskwait_depend": "TASKWAIT",
+    "target_enter_exit_data": "TARGET_DATA", "teams_reg": "TEAMS", "teams4": "TEAMS",
+    "sections2_start": "SECTIONS_START",
     "barrier_cancel": "BARRIER", "sections_end_cancel": "SECTIONS_END", "loop_end_cancel": "LOOP_END",
 }
 
-# Calls that libgomp 12 makes to itself, which no library in front of it sees: for each call of the functions on the right one of the
-# event on the left, or one of the team's.
+# Calls that libgomp 12 makes to itself, which no library in front of it sees: for each call of the functions on the
+# right one of the event on the left, or one of the team's.
 INSIDE = [
     ("PARALLEL_END", r"GOMP_parallel_(loop_\w+|sections)(?<!_start)", 1),
     ("LOOP_START", r"GOMP_loop_(ull_)?(ordered|doacross)_runtime_start", 1),
@@ -59,14 +62,16 @@ def event_of(function):
 def calls_inside(tables):
     inside = collections.Counter()
     for event, functions, share in INSIDE:
-        calls = sum(counts["calls"] for table in tables for name, counts in table.items() if re.fullmatch(functions, name))
+        calls = sum(counts["calls"] for table in tables for name, counts in table.items()
+                    if re.fullmatch(functions, name))
         assert calls and calls % share == 0, event
         inside[f"GASP_OMP_{event}"] += calls // share
     return inside
 
 
 def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
-    """Without a word about models: a job that maps an OpenMP runtime is observed through that, and not through malloc."""
+    """Without a word about models: a job that maps an OpenMP runtime is observed through that, and not through
+    malloc."""
     team = job([*truth.counting("libcount_gomp.so", tmp_path), *JOB], env=ENVIRONMENT).wait_ready()
     report = truth.window(team, observe)
     tables = truth.windows(tmp_path, "gomp")
@@ -77,7 +82,8 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
     conformance.seen("libgomp-12", *counted)
     assert {row["model"] for row in report["events"]} == {"openmp"}
     assert len([thread for thread in report["threads"] if thread["calls"]]) == THREADS
-    alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, env=ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
+    alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, env=ENVIRONMENT, timeout=gaspbpf.PATIENCE,
+                           check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(team.output())
 
 
@@ -93,7 +99,8 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     report = truth.window(team, observe, options=["-o", tmp_path / "run.events"])
     own, = team.truths()
     calls = list(event_lines.calls(tmp_path / "run.events", "OMP"))
-    # All iterations of all loops that are shared out by libgomp come in chunks. A loop that calls another one's function has the same chunk.
+    # All iterations of all loops that are shared out by libgomp come in chunks. A loop that calls another one's
+    # function has the same chunk.
     asked = [call for call in calls if call.event in ("LOOP_START", "LOOP_NEXT")]
     chunks = [abs(int(call.arguments["iend"]) - int(call.arguments["istart"])) for call in asked
               if call.around not in ("LOOP_START", "LOOP_NEXT") and call.arguments["more"] == "1"]
@@ -112,7 +119,8 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     assert total(calls, "ATOMIC_START") == own["updated"]
     # Locks by their addresses, critical sections by those of their names.
     lock, nest = hex(own["lock"]), hex(own["nest"])
-    assert total(calls, "LOCK", lock=lock) == THREADS * ROUNDS and total(calls, "LOCK") == own["locked"] + own["nested"] * 2 // 3
+    assert total(calls, "LOCK", lock=lock) == THREADS * ROUNDS \
+        and total(calls, "LOCK") == own["locked"] + own["nested"] * 2 // 3
     assert total(calls, "LOCK_ATTEMPT", lock=lock, result="1") == own["tried"]
     assert total(calls, "LOCK", lock=nest) + total(calls, "LOCK_ATTEMPT", lock=nest) == own["nested"]
     assert total(calls, "UNLOCK", lock=nest) == own["nested"]
@@ -122,9 +130,11 @@ def test_arguments_are_what_the_job_did(job, observe, tmp_path):
     # Memory
     seen = gaspbpf.events(report)
     aligned = seen["GASP_OMP_ALIGNED_ALLOC"]
-    assert aligned["bytes"] + aligned["inner"]["bytes"] == own["allocated"] and seen["GASP_OMP_ALLOC"]["bytes"] == own["allocated"] // 2
+    assert aligned["bytes"] + aligned["inner"]["bytes"] == own["allocated"] \
+        and seen["GASP_OMP_ALLOC"]["bytes"] == own["allocated"] // 2
     aligned = seen["GASP_OMP_ALIGNED_CALLOC"]
-    assert aligned["bytes"] + aligned["inner"]["bytes"] == own["zeroed"] and seen["GASP_OMP_CALLOC"]["bytes"] == 5 * 16 * ROUNDS
+    assert aligned["bytes"] + aligned["inner"]["bytes"] == own["zeroed"] \
+        and seen["GASP_OMP_CALLOC"]["bytes"] == 5 * 16 * ROUNDS
     assert seen["GASP_OMP_REALLOC"]["bytes"] == own["resized"]
     assert seen["GASP_OMP_TARGET_MEMCPY"]["bytes"] == 64 * ROUNDS
 
@@ -136,16 +146,20 @@ def listed(*arguments):
 
 
 # Questions, settings, and what compilers call at the start of a program that uses devices: no event.
-LEFT_OUT = re.compile(r"""omp_(get|in|is)_\w+ | omp_set_(?!(nest_)?lock)\w+ | omp_(capture|display)_\w+ | omp_pause_resource\w* |
+LEFT_OUT = re.compile(
+    r"""omp_(get|in|is)_\w+ | omp_set_(?!(nest_)?lock)\w+ | omp_(capture|display)_\w+ | omp_pause_resource\w* |
     omp_(init|destroy)_allocator | omp_target_(is_present|(dis)?associate_ptr) | GOMP_(error|warning) |
     GOMP_offload_(un)?register(_ver)? | GOMP_PLUGIN_\w+ | GOACC_\w+ | acc_\w+ | goacc_\w+ | omp_\w+_ """, re.VERBOSE)
 
 
 def test_model_has_all_functions_of_the_library():
     """Functions at one place are one probe, so it is their places that must be known."""
-    library = subprocess.run(["gcc", "-print-file-name=libgomp.so"], capture_output=True, text=True, check=True).stdout.strip()
-    symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.splitlines()
-    place = {name.partition("@@")[0]: address for address, kind, name in map(str.split, symbols) if kind == "T" and "@@" in name}
+    library = subprocess.run(["gcc", "-print-file-name=libgomp.so"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
+                             check=True).stdout.splitlines()
+    place = {name.partition("@@")[0]: address for address, kind, name in map(str.split, symbols) if kind == "T"
+             and "@@" in name}
     wanted = {name for name in place if not LEFT_OUT.fullmatch(name)}
     assert len(wanted) > 130
     known = {place[row["symbol"]] for row in listed("-m", "openmp", library)}
@@ -194,16 +208,19 @@ def test_fortran(tmp_path):
     """Its directives are the same calls, and its own names of the locks lead to those of C."""
     source = tmp_path / "turns.f90"
     source.write_text(FORTRAN)
-    subprocess.run(["gfortran", "-fopenmp", "-O1", f"-J{tmp_path}", "-o", tmp_path / "turns", source], check=True, timeout=gaspbpf.PATIENCE)
+    subprocess.run(["gfortran", "-fopenmp", "-O1", f"-J{tmp_path}", "-o", tmp_path / "turns", source], check=True,
+                   timeout=gaspbpf.PATIENCE)
     # On the rung where that is costly, functions that nobody imports have no probe: all are asked for.
-    result = gaspbpf.run("--all-symbols", "--json", "-o", tmp_path / "run.gasp", "--", tmp_path / "turns", env=ENVIRONMENT)
+    result = gaspbpf.run("--all-symbols", "--json", "-o", tmp_path / "run.gasp", "--", tmp_path / "turns",
+                         env=ENVIRONMENT)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split("\n")[0].split() == [str(sum(range(31)) + 30)]
     report = json.loads(result.stdout.split("\n", 1)[1])
     seen = {name.removeprefix("GASP_OMP_"): row["calls"] for name, row in gaspbpf.events(report).items()}
     assert seen["LOCK"] == seen["UNLOCK"] == 30 + 2
     assert seen["CRITICAL_START"] == seen["CRITICAL_END"] == 30
-    assert seen["LOCK_INIT"] == 2 and seen["PARALLEL"] == 1 and seen["PARALLEL_END"] == 1 and seen["LOOP_NEXT"] == 10 + 2
+    assert seen["LOCK_INIT"] == 2 and seen["PARALLEL"] == 1 and seen["PARALLEL_END"] == 1 \
+        and seen["LOOP_NEXT"] == 10 + 2
 
 
 REGION = """
@@ -255,16 +272,20 @@ int main(int argc, char **argv)
 
 
 def test_both_layers_of_a_hybrid_job(tmp_path):
-    """MPI between processes, OpenMP inside each: both take part without a word, and threads have their process's rank."""
+    """MPI between processes, OpenMP inside each: both take part without a word, and threads have their process's
+    rank."""
     source = tmp_path / "hybrid.c"
     source.write_text(HYBRID)
-    subprocess.run(["mpicc.openmpi", "-O1", "-fopenmp", "-o", tmp_path / "hybrid", source], check=True, timeout=gaspbpf.PATIENCE)
-    result = gaspbpf.run("-q", "--json", "--", "mpirun.openmpi", "-n", "2", tmp_path / "hybrid", env={**truth.ENVIRONMENT, **ENVIRONMENT})
+    subprocess.run(["mpicc.openmpi", "-O1", "-fopenmp", "-o", tmp_path / "hybrid", source], check=True,
+                   timeout=gaspbpf.PATIENCE)
+    result = gaspbpf.run("-q", "--json", "--", "mpirun.openmpi", "-n", "2", tmp_path / "hybrid",
+                         env={**truth.ENVIRONMENT, **ENVIRONMENT})
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     seen = gaspbpf.events(report)
     assert {row["model"] for row in report["events"]} == {"mpi", "openmp"}
-    assert {name: seen[name]["calls"] for name in ("GASP_MPI_ALLREDUCE", "GASP_OMP_PARALLEL", "GASP_OMP_BARRIER", "GASP_OMP_CRITICAL_START")} == {
+    assert {name: seen[name]["calls"] for name in ("GASP_MPI_ALLREDUCE", "GASP_OMP_PARALLEL", "GASP_OMP_BARRIER",
+                                                   "GASP_OMP_CRITICAL_START")} == {
         "GASP_MPI_ALLREDUCE": 8, "GASP_OMP_PARALLEL": 8, "GASP_OMP_BARRIER": 16, "GASP_OMP_CRITICAL_START": 16}
     ranks = collections.Counter(thread["rank"] for thread in report["threads"] if thread["calls"])
     assert ranks == {0: 2, 1: 2}

@@ -13,7 +13,8 @@ JOB = ["shmem_job", "--rounds", "20", "--warmup", "1", "--after", "1"]
 
 
 def observed(job, observe, *between, options=()):
-    ring = job(["oshrun", "-n", "2", *between, gaspbpf.WORKLOADS / JOB[0], *JOB[1:]], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    ring = job(["oshrun", "-n", "2", *between, gaspbpf.WORKLOADS / JOB[0], *JOB[1:]], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
     report = truth.window(ring, observe, options=options)
     return ring, report
 
@@ -33,16 +34,20 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
 
 @pytest.mark.guest_more
 def test_payload_is_the_jobs_own(job, observe, rung):
-    """A contended lock makes transfers and atomic operations of its own, as many as it happens to need: they are inner, and the job's own are exact."""
+    """A contended lock makes transfers and atomic operations of its own, as many as it happens to need: they are inner,
+    and the job's own are exact."""
     ring, report = observed(job, observe, options=truth.sparing(rung))
     counted = truth.by_event(truth.functions(ring), naming.shmem)
-    assert counted["GASP_SHMEM_PUT"]["sent"] and counted["GASP_SHMEM_GET"]["received"] and counted["GASP_SHMEM_ATOMIC"]["bytes"]
+    assert counted["GASP_SHMEM_PUT"]["sent"] and counted["GASP_SHMEM_GET"]["received"] \
+        and counted["GASP_SHMEM_ATOMIC"]["bytes"]
     wrong = truth.differences_in_bytes(report, counted)
-    if rung == "perf":  # there only the calls of locks are observed, so what one that is contended gets itself counts as the job's (README, Known to go wrong)
+    # there only the calls of locks are observed, so what one that is contended gets itself counts as the job's (README,
+    # Known to go wrong)
+    if rung == "perf":
         got = gaspbpf.events(report)["GASP_SHMEM_GET"]["bytes"] - counted["GASP_SHMEM_GET"]["bytes"]
         assert 0 <= got <= 16 * gaspbpf.events(report)["GASP_SHMEM_LOCK"]["calls"]
         wrong.pop("GASP_SHMEM_GET", None)
     assert wrong == {}
-    alone = subprocess.run(["oshrun", "-n", "2", str(gaspbpf.WORKLOADS / JOB[0]), *JOB[1:]], capture_output=True, text=True,
-                           env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
+    alone = subprocess.run(["oshrun", "-n", "2", str(gaspbpf.WORKLOADS / JOB[0]), *JOB[1:]],
+                           capture_output=True, text=True, env=truth.ENVIRONMENT, timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(ring.output())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down itself."""
+"""OpenSHMEM: every function of the library, one by one, with all that it was given, against what the job wrote down
+itself."""
 import collections
 import json
 import re
@@ -13,22 +14,27 @@ import truth
 RUNTIME = "openmpi-oshmem-4.1.4"
 
 # Their bytes are neither sent nor received by the PE that calls.
-WITHOUT_DIRECTION = ("BROADCAST", "COLLECT", "FCOLLECT", "ALLTOALL", "ALLTOALLS", "REDUCE", "ATOMIC", "MALLOC", "CALLOC", "ALIGN")
+WITHOUT_DIRECTION = ("BROADCAST", "COLLECT", "FCOLLECT", "ALLTOALL", "ALLTOALLS", "REDUCE", "ATOMIC", "MALLOC",
+                     "CALLOC", "ALIGN")
 
 # They tell or set something of the PE that calls, or belong to the library's own parts.
-LEFT_OUT = re.compile(r"""p?shmem_(my_pe|n_pes|ptr|(pe|addr)_accessible|query_thread|info_get_\w+|udcflush\w*|(set|clear)_cache_\w+) |
+LEFT_OUT = re.compile(
+    r"""p?shmem_(my_pe|n_pes|ptr|(pe|addr)_accessible|query_thread|info_get_\w+|udcflush\w*|(set|clear)_cache_\w+) |
     (p?_?)?(my_pe|num_pes) | shmem_(ds_reset|lock_init|lock_finalize)""", re.VERBOSE)
 
 
 def library():
-    return subprocess.run(["gcc", "-print-file-name=liboshmem.so"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(["gcc", "-print-file-name=liboshmem.so"], capture_output=True, text=True,
+                          check=True).stdout.strip()
 
 
 def test_model_has_all_functions_of_the_library():
     """Functions at one place are one probe, so it is their places that must be known."""
-    symbols = subprocess.run(["nm", "-D", "--defined-only", library()], capture_output=True, text=True, check=True).stdout.splitlines()
+    symbols = subprocess.run(["nm", "-D", "--defined-only", library()], capture_output=True, text=True,
+                             check=True).stdout.splitlines()
     place = {name: address for address, kind, name in map(str.split, symbols) if kind in "TW"}
-    wanted = {name for name in place if re.match(r"p?shmemx?_|p?sh(m?alloc|memalign|realloc|free)$|p?start_pes|globalexit", name)
+    wanted = {name for name in place
+              if re.match(r"p?shmemx?_|p?sh(m?alloc|memalign|realloc|free)$|p?start_pes|globalexit", name)
               and not LEFT_OUT.fullmatch(name)}
     assert len(wanted) > 1700
     found = json.loads(gaspbpf.run("list", "--json", "-m", "shmem", library()).stdout)["found"]
@@ -49,10 +55,13 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
         assert len(own) > 900
         of_this = [call for call in calls if call.rank == rank]
         assert [call.event for call in of_this] == [event for event, _ in own]
-        seen = [(call.event, {name: call.arguments.get(name) for name in wrote}) for call, (_, wrote) in zip(of_this, own)]
+        seen = [(call.event, {name: call.arguments.get(name) for name in wrote})
+                for call, (_, wrote) in zip(of_this, own)]
         assert [pair for pair in zip(seen, own) if pair[0] != pair[1]] == []
-        sent += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("PUT", "PUT_NBI", "IPUT", "P"))
-        received += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own if event in ("GET", "GET_NBI", "IGET", "G"))
+        sent += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own
+                    if event in ("PUT", "PUT_NBI", "IPUT", "P"))
+        received += sum(int(a.get("nelems", 1)) * int(a["size"]) for event, a in own
+                        if event in ("GET", "GET_NBI", "IGET", "G"))
         for event, a in own:
             if event in WITHOUT_DIRECTION:
                 moved[event] += int(a.get("nelems") or a.get("nreduce") or a.get("count") or 1) * int(a["size"])
@@ -66,8 +75,8 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
 
 def ends_with(tmp_path, *how):
     """Starts a PE that ends in this way; its events (type, event, arguments), and what it printed."""
-    result = gaspbpf.run("-q", "-o", tmp_path / "run.events", "--", "oshrun", "-n", "1", gaspbpf.WORKLOADS / "shmem_every", *how,
-                         env=truth.ENVIRONMENT)
+    result = gaspbpf.run("-q", "-o", tmp_path / "run.events", "--", "oshrun", "-n", "1",
+                         gaspbpf.WORKLOADS / "shmem_every", *how, env=truth.ENVIRONMENT)
     lines = [line[2:] for line in event_lines.lines(tmp_path / "run.events", "SHMEM")]
     assert [line[:2] for line in lines][:1] == [("START", "INIT")], result.stderr
     assert [line[:2] for line in lines].count(("END", "INIT")) == 1

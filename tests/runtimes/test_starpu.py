@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""StarPU: executions against StarPU's own worker statistics, transfers against its bus statistics, submissions counted; its performance counters out of them."""
+"""StarPU: executions against StarPU's own worker statistics, transfers against its bus statistics, submissions counted;
+its performance counters out of them."""
 import collections
 import json
 import os
@@ -16,14 +17,16 @@ OPENCL = {"STARPU_OPENCL_ON_CPUS": "1", "STARPU_OPENCL_ONLY_ON_CPUS": "1", "STAR
 
 EVENTS = {
     "TASK_SUBMIT": "starpu_task_submit", "TASK_WAIT_ALL": "starpu_task_wait_for_all", "TASK_READY": "_starpu_push_task",
-    "TASK_DONE": "_starpu_handle_job_termination", "FETCH_INPUT": "_starpu_fetch_task_input", "PUSH_OUTPUT": "_starpu_push_task_output",
-    "DATA_COPY": "_starpu_driver_copy_data_1_to_1", "INTERFACE_COPY": "starpu_interface_data_copy", "DATA_ACQUIRE": "starpu_data_acquire_on_node",
+    "TASK_DONE": "_starpu_handle_job_termination", "FETCH_INPUT": "_starpu_fetch_task_input",
+    "PUSH_OUTPUT": "_starpu_push_task_output",
+    "DATA_COPY": "_starpu_driver_copy_data_1_to_1", "INTERFACE_COPY": "starpu_interface_data_copy",
+    "DATA_ACQUIRE": "starpu_data_acquire_on_node",
     "DATA_RELEASE": "starpu_data_release_on_node", "DATA_REGISTER": "starpu_data_register",
 }
 RUNTIME = "starpu-1.3.10"
 COUNTERS = [f"starpu.task.{name}" for name in (
-    "g_total_submitted", "g_peak_submitted", "g_peak_ready", "w_total_executed", "w_cumul_execution_time", "c_total_submitted", "c_peak_submitted",
-    "c_peak_ready", "c_total_executed", "c_cumul_execution_time")]
+    "g_total_submitted", "g_peak_submitted", "g_peak_ready", "w_total_executed", "w_cumul_execution_time",
+    "c_total_submitted", "c_peak_submitted", "c_peak_ready", "c_total_executed", "c_cumul_execution_time")]
 SPIN_NS = 100_000  # of the job's codelet `wait`
 
 
@@ -57,7 +60,8 @@ def check_against_starpu(recording, workers, submitted, internal):
     assert sum(row["total_executed"] for row in codelets) == whole["total_executed"] == sum(ran.values())
     assert 0 < whole["peak_ready"] <= submitted - internal >= whole["peak_submitted"]
     assert all(row["cumul_execution_ns"] > 0 for row in by_worker.values())
-    assert sum(row["cumul_execution_ns"] for row in codelets) == sum(row["cumul_execution_ns"] for row in by_worker.values())
+    assert sum(row["cumul_execution_ns"] for row in codelets) == sum(row["cumul_execution_ns"]
+                                                                     for row in by_worker.values())
     return {row["name"]: row for row in codelets}
 
 
@@ -72,34 +76,41 @@ def test_executions_and_transfers_are_starpus_own(job, observe, tmp_path, opencl
     own = tasks.truths()[0]
     (counted,) = truth.windows(tmp_path, "starpu")
     assert calls(report, "CPU_EXEC") == executed(own["workers"], "CPU")
-    assert calls(report, "GPU_EXEC") == executed(own["workers"], "OpenCL") == (own["functions"]["task scale"]["calls"] if opencl else 0)
+    assert calls(report, "GPU_EXEC") == executed(own["workers"], "OpenCL") == (own["functions"]["task scale"]["calls"]
+                                                                               if opencl else 0)
     assert calls(report, "TASK_SUBMIT") == own["functions"]["starpu_task_submit"]["calls"]
     assert calls(report, "TASK_WAIT_ALL") == own["functions"]["starpu_task_wait_for_all"]["calls"]
     assert calls(report, "TRANSFER") == sum(bus["count"] for bus in own["transfers"])
     for event, function in EVENTS.items():
         assert calls(report, event) == counted.get(function, {"calls": 0})["calls"], event
     if opencl:
-        assert gaspbpf.events(report)["GASP_STARPU_TRANSFER"]["bytes"] == sum(bus["bytes"] for bus in own["transfers"]) > 0
+        assert gaspbpf.events(report)["GASP_STARPU_TRANSFER"]["bytes"] \
+            == sum(bus["bytes"] for bus in own["transfers"]) > 0
         conformance.seen(RUNTIME, "GASP_STARPU_GPU_EXEC", "GASP_STARPU_TRANSFER", "GASP_STARPU_DATA_COPY")
-    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_TASK_WAIT_ALL", "GASP_STARPU_TASK_READY",
+    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_TASK_WAIT_ALL",
+                     "GASP_STARPU_TASK_READY",
                      "GASP_STARPU_TASK_DONE", "GASP_STARPU_FETCH_INPUT", "GASP_STARPU_PUSH_OUTPUT")
-    by_codelet = check_against_starpu(tmp_path / "run.gasp", own["workers"], own["functions"]["starpu_task_submit"]["calls"], 0)
+    by_codelet = check_against_starpu(tmp_path / "run.gasp", own["workers"],
+                                      own["functions"]["starpu_task_submit"]["calls"], 0)
     for kind, name in (("scale", "scale"), ("shift", "shift"), ("wait", "wait"), ("nothing", "nothing_on_cpu")):
         ran = own["functions"][f"task {kind}"]["calls"]
         assert (by_codelet[name]["total_submitted"], by_codelet[name]["total_executed"]) == (ran, ran)
-    drawn = [event["args"] for event in json.loads((tmp_path / "run.json").read_text())["traceEvents"] if event["name"].endswith("U_EXEC")]
+    drawn = [event["args"] for event in json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+             if event["name"].endswith("U_EXEC")]
     assert collections.Counter(arguments["job.codelet"] or arguments["job.cpu_func"] for arguments in drawn) == {
         name: row["total_executed"] for name, row in by_codelet.items()}
     waits = by_codelet["wait"]
     assert waits["cumul_execution_ns"] >= SPIN_NS * waits["total_executed"] > 0
-    alone = subprocess.run([*map(str, arguments)], capture_output=True, text=True, env=environment, timeout=gaspbpf.PATIENCE,
-                           check=True)
+    alone = subprocess.run([*map(str, arguments)], capture_output=True, text=True, env=environment,
+                           timeout=gaspbpf.PATIENCE, check=True)
     assert truth.checksum(alone.stdout) == truth.checksum(tasks.output())
 
 
 @pytest.mark.parametrize("example", [
-    "cholesky_implicit -size 480 -nblocks 4", "vector_scal", "fblock", "tasks_overhead -i 2000", "hello_world", "variable", "callback",
-    "dot_product", "task_end_dep_add", "pipeline", "minmax_reduction", "nf_vector", "prologue", "add_vectors", "cholesky_tag -size 480 -nblocks 4"])
+    "cholesky_implicit -size 480 -nblocks 4", "vector_scal", "fblock", "tasks_overhead -i 2000", "hello_world",
+    "variable", "callback",
+    "dot_product", "task_end_dep_add", "pipeline", "minmax_reduction", "nf_vector", "prologue", "add_vectors",
+    "cholesky_tag -size 480 -nblocks 4"])
 def test_debians_examples_from_their_first_call(tmp_path, example):
     """Started by gaspbpf and held until the probes are in, so that nothing is missed."""
     line = [*truth.counting("libcount_starpu.so", tmp_path), *(EXAMPLES + example).split()]
@@ -118,18 +129,22 @@ def test_debians_examples_from_their_first_call(tmp_path, example):
     for event, function in EVENTS.items():
         assert calls(report, event) == count(function), event
     assert calls(report, "INIT") == calls(report, "TERMINATE") == 1
-    check_against_starpu(tmp_path / "run.gasp", counted["workers"], count("starpu_task_submit"), count("_starpu_task_submit_internally"))
-    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE")
+    check_against_starpu(tmp_path / "run.gasp", counted["workers"], count("starpu_task_submit"),
+                         count("_starpu_task_submit_internally"))
+    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_INIT",
+                     "GASP_STARPU_TERMINATE")
 
 
 def test_the_peaks_of_a_job_in_which_they_are_known(observe, tmp_path):
     """One worker is held while tasks are submitted: so many are ready, so many wait for the one before them."""
     program = tmp_path / "peaks"
-    options = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True, check=True).stdout.split()
+    options = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True,
+                             check=True).stdout.split()
     subprocess.run(["cc", "-o", program, gaspbpf.TOP / "tests" / "workloads" / "starpu_peaks.c", *options], check=True,
                    timeout=gaspbpf.PATIENCE)
     free, chained = 9, 5
-    with subprocess.Popen([program, str(free), str(chained)], env={**os.environ, **truth.ENVIRONMENT, "STARPU_NCPU": "1"}, text=True,
+    with subprocess.Popen([program, str(free), str(chained)],
+                          env={**os.environ, **truth.ENVIRONMENT, "STARPU_NCPU": "1"}, text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tasks:
         try:
             assert tasks.stdout.readline() == "ready\n"
@@ -150,9 +165,12 @@ def test_the_peaks_of_a_job_in_which_they_are_known(observe, tmp_path):
     expected = {"gate": (1, 1, 1, 1), "free": (free, 1, free, free), "chained": (chained, chained - 1, 1, chained)}
     for name, numbers in expected.items():
         row = by_codelet[name]
-        assert (row["total_submitted"], row["peak_submitted"], row["peak_ready"], row["total_executed"]) == numbers, name
+        assert (row["total_submitted"], row["peak_submitted"], row["peak_ready"], row["total_executed"]) == numbers, \
+            name
     exported = gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "run.events")
     assert exported.returncode == 0, exported.stderr
-    started = [line for line in (tmp_path / "run.events").read_text().splitlines() if " START GASP_STARPU_CPU_EXEC " in line]
-    assert [len([line for line in started if f".codelet={name} " in line]) for name in ("gate", "free", "chained")] == [1, free, chained]
+    started = [line for line in (tmp_path / "run.events").read_text().splitlines()
+               if " START GASP_STARPU_CPU_EXEC " in line]
+    assert [len([line for line in started if f".codelet={name} " in line]) for name in ("gate", "free", "chained")] == [
+        1, free, chained]
     conformance.seen(RUNTIME, *COUNTERS)

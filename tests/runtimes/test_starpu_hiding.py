@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A StarPU that hides its internal functions, as 1.4 does: what is exported is seen, what is not is not known, and never 0."""
+"""A StarPU that hides its internal functions, as 1.4 does: what is exported is seen, what is not is not known, and
+never 0."""
 import json
 import os
 import re
@@ -75,9 +76,11 @@ int main(int argc, char **argv)
 def record(tmp_path, version="1.4"):
     """A run of the stand-in."""
     library = tmp_path / f"libstarpu-{version}.so.1"
-    gaspbpf.compile_c(gaspbpf.TOP / "tests" / "workloads" / "starpu_hiding.c", library, "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{library.name}")
+    gaspbpf.compile_c(gaspbpf.TOP / "tests" / "workloads" / "starpu_hiding.c", library, "-D_GNU_SOURCE", "-O1",
+                      "-shared", "-fPIC", f"-Wl,-soname,{library.name}")
     (tmp_path / "program.c").write_text(PROGRAM)
-    subprocess.run(["cc", f"-DTASKS={TASKS}", "-o", tmp_path / "program", tmp_path / "program.c", library, f"-Wl,-rpath,{tmp_path}"], check=True,
+    subprocess.run(["cc", f"-DTASKS={TASKS}", "-o", tmp_path / "program", tmp_path / "program.c", library,
+                    f"-Wl,-rpath,{tmp_path}"], check=True,
                    timeout=gaspbpf.PATIENCE)
     result = gaspbpf.run("-o", tmp_path / "run.gasp", "--", tmp_path / "program")
     assert result.returncode == 0, result.stderr
@@ -89,8 +92,8 @@ def test_what_a_library_that_hides_its_functions_shows(tmp_path):
     report = json.loads(gaspbpf.run("report", "--counters", "--json", tmp_path / "run.gasp").stdout)
     calls = {name.removeprefix("GASP_STARPU_"): row["calls"] for name, row in gaspbpf.events(report).items()}
     on_device = TASKS // 3
-    assert calls == {"CPU_EXEC": TASKS - on_device, "GPU_EXEC": on_device, "INTERFACE_COPY": on_device, "TASK_SUBMIT": TASKS, "TASK_WAIT_ALL": 1, "INIT": 1,
-                     "TERMINATE": 1}
+    assert calls == {"CPU_EXEC": TASKS - on_device, "GPU_EXEC": on_device, "INTERFACE_COPY": on_device,
+                     "TASK_SUBMIT": TASKS, "TASK_WAIT_ALL": 1, "INIT": 1, "TERMINATE": 1}
     assert gaspbpf.events(report)["GASP_STARPU_INTERFACE_COPY"]["bytes"] == 1000 * on_device
     (whole,) = report["counters"]["global"]
     assert whole["total_executed"] == TASKS
@@ -103,20 +106,23 @@ def test_what_a_library_that_hides_its_functions_shows(tmp_path):
     text = gaspbpf.run("report", "--counters", tmp_path / "run.gasp").stdout
     assert re.search(rf"^starpu +\d+ +<= {TASKS} +- +- +- +{TASKS} ", text, re.M), text
     assert "Codelets: not known" in text
-    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_GPU_EXEC", "GASP_STARPU_TASK_SUBMIT", "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE",
-                     "GASP_STARPU_INTERFACE_COPY")
+    conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_GPU_EXEC", "GASP_STARPU_TASK_SUBMIT",
+                     "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE", "GASP_STARPU_INTERFACE_COPY")
 
 
 def test_a_listener_hears_what_is_known_and_is_told_what_is_not(tmp_path):
-    """Neither silence nor a 0: workers without a number go to who listens to all of them, and what is not known is -1; both are said."""
+    """Neither silence nor a 0: workers without a number go to who listens to all of them, and what is not known is -1;
+    both are said."""
     recording = record(tmp_path)
     perf = gaspbpf.TOP / "build" / "libgaspbpf-starpu-perf"
     (tmp_path / "listener.c").write_text(LISTENER)
-    subprocess.run(["cc", f"-I{gaspbpf.TOP / 'include' / 'starpu-perf'}", "-o", tmp_path / "listener", tmp_path / "listener.c", f"-L{perf}", f"-Wl,-rpath,{perf}",
+    subprocess.run(["cc", f"-I{gaspbpf.TOP / 'include' / 'starpu-perf'}", "-o", tmp_path / "listener",
+                    tmp_path / "listener.c", f"-L{perf}", f"-Wl,-rpath,{perf}",
                     "-lgaspbpf-starpu-perf"], check=True, timeout=gaspbpf.PATIENCE)
 
     def listen(*arguments):
-        result = subprocess.run([tmp_path / "listener", *arguments], env={**os.environ, "GASPBPF_SOURCE": str(recording)}, capture_output=True, text=True,
+        result = subprocess.run([tmp_path / "listener", *arguments],
+                                env={**os.environ, "GASPBPF_SOURCE": str(recording)}, capture_output=True, text=True,
                                 timeout=gaspbpf.PATIENCE)
         assert result.returncode == 0, result.stderr
         return result.stdout.splitlines(), result.stderr
@@ -129,15 +135,18 @@ def test_a_listener_hears_what_is_known_and_is_told_what_is_not(tmp_path):
     for counter in ("g_total_submitted", "g_peak_submitted", "g_peak_ready"):
         out, errors = listen("global", f"starpu.task.{counter}")
         assert out and set(out) == {"global ? -1"}
-        assert errors.count("\n") == 1 and f"starpu.task.{counter} is not known with the job's build of StarPU" in errors
+        assert errors.count("\n") == 1 \
+            and f"starpu.task.{counter} is not known with the job's build of StarPU" in errors
 
 
 def test_the_struct_of_the_headers_that_a_tool_was_compiled_with(tmp_path):
-    """StarPU 1.5 has two texts more in the middle of what a callback gets: a tool of one reads nonsense from the struct of the other."""
+    """StarPU 1.5 has two texts more in the middle of what a callback gets: a tool of one reads nonsense from the struct
+    of the other."""
     (tmp_path / "old").mkdir()
     old, new = record(tmp_path / "old"), record(tmp_path, "1.5")
     later = toolkit.build(tmp_path, "starpu_log_1_5.c")
-    linked = toolkit.build(tmp_path, "starpu_log_1_5.c", "-Wl,--no-as-needed", str(tmp_path / "libstarpu-1.5.so.1"), f"-Wl,-rpath,{tmp_path}", name="linked.so")
+    linked = toolkit.build(tmp_path, "starpu_log_1_5.c", "-Wl,--no-as-needed", str(tmp_path / "libstarpu-1.5.so.1"),
+                           f"-Wl,-rpath,{tmp_path}", name="linked.so")
     before = toolkit.build(tmp_path, "starpu_log.c")
     on_device = TASKS // 3
 
@@ -147,10 +156,13 @@ def test_the_struct_of_the_headers_that_a_tool_was_compiled_with(tmp_path):
         return [line for line in result.stdout.splitlines() if line.split()[0] in ("9", "11")]
 
     # The job's StarPU is taken, if nothing says otherwise; the library it was linked with, the header, or the user may.
-    for recording, version, tool, options in ((new, 5, later, ()), (old, 4, linked, ()), (old, 4, later, ("--starpu-headers=1.5",))):
+    for recording, version, tool, options in ((new, 5, later, ()), (old, 4, linked, ()),
+                                              (old, 4, later, ("--starpu-headers=1.5",))):
         lines = told(recording, tool, *options)
-        assert sorted(lines) == sorted([f"9 worker=-1 device=-1 driver=0 starpu=1.{version} task= model=(0) function=0"] * (TASKS - on_device) +
-                                       [f"11 worker=-1 device=-1 driver=1 starpu=1.{version} task= model=(0) function=0"] * on_device)
+        assert sorted(lines) == sorted(
+            [f"9 worker=-1 device=-1 driver=0 starpu=1.{version} task= model=(0) function=0"] * (TASKS - on_device) +
+                                       [f"11 worker=-1 device=-1 driver=1 starpu=1.{version} task= model=(0) "
+                                        "function=0"] * on_device)
     for recording, version in ((old, 4), (new, 5)):
         lines = told(recording, before)
         assert sorted(lines) == sorted([f"9 9 worker=-1 device=-1 driver=0 starpu=1.{version}"] * (TASKS - on_device) +

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libgaspbpf-starpu-perf: the document's example of StarPU's performance counters (section 6.2) prints what StarPU's own statistics say."""
+"""libgaspbpf-starpu-perf: the document's example of StarPU's performance counters (section 6.2) prints what StarPU's
+own statistics say."""
 import os
 import re
 import subprocess
@@ -92,7 +93,8 @@ def last_samples(output):
 def listener(tmp_path_factory):
     program = tmp_path_factory.mktemp("listener") / "listener"
     subprocess.run(["cc", "-Wall", "-Wextra", f"-I{gaspbpf.TOP / 'include' / 'starpu-perf'}", "-o", program,
-                    gaspbpf.TOP / "examples" / "tools" / "counter_listener.c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lgaspbpf-starpu-perf"],
+                    gaspbpf.TOP / "examples" / "tools" / "counter_listener.c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}",
+                    "-lgaspbpf-starpu-perf"],
                    check=True, timeout=gaspbpf.PATIENCE)
     return program
 
@@ -100,8 +102,8 @@ def listener(tmp_path_factory):
 def test_over_a_recording(job, observe, tmp_path, listener):
     tasks = job([gaspbpf.WORKLOADS / "starpu_job", "--rounds", "5"], env=truth.ENVIRONMENT).wait_ready()
     truth.window(tasks, observe, options=["-o", tmp_path / "run.gasp"])
-    result = subprocess.run([listener], env={**os.environ, "GASPBPF_SOURCE": str(tmp_path / "run.gasp")}, capture_output=True, text=True,
-                            timeout=gaspbpf.PATIENCE)
+    result = subprocess.run([listener], env={**os.environ, "GASPBPF_SOURCE": str(tmp_path / "run.gasp")},
+                            capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert result.returncode == 0, result.stderr
     executed = {worker["id"]: worker["executed"] for worker in tasks.truths()[0]["workers"] if worker["executed"]}
     assert last_samples(result.stdout) == executed != {}
@@ -110,8 +112,8 @@ def test_over_a_recording(job, observe, tmp_path, listener):
 
 def test_over_a_running_job(job, listener):
     tasks = job([gaspbpf.WORKLOADS / "starpu_job", "--rounds", "5"], env=truth.ENVIRONMENT).wait_ready()
-    with subprocess.Popen([listener], env={**os.environ, "GASPBPF_SOURCE": f"pid:{tasks.process.pid}"}, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as watcher:
+    with subprocess.Popen([listener], env={**os.environ, "GASPBPF_SOURCE": f"pid:{tasks.process.pid}"},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
         try:
             assert any("observing" in line for line in iter(watcher.stderr.readline, "")), "it never observes"
             tasks.work()
@@ -126,13 +128,17 @@ def test_over_a_running_job(job, listener):
 
 def build_application(tmp_path, read_time):
     (tmp_path / "application.c").write_text(APPLICATION)
-    starpu = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True, check=True).stdout.split()
-    subprocess.run(["cc", f"-DTASKS={TASKS}", f"-DREAD_TIME={read_time}", f"-I{gaspbpf.TOP / 'include' / 'starpu-perf'}", "-o", tmp_path / "application",
-                    tmp_path / "application.c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lgaspbpf-starpu-perf", *starpu], check=True,
+    starpu = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True,
+                            check=True).stdout.split()
+    subprocess.run(["cc", f"-DTASKS={TASKS}", f"-DREAD_TIME={read_time}",
+                    f"-I{gaspbpf.TOP / 'include' / 'starpu-perf'}", "-o", tmp_path / "application",
+                    tmp_path / "application.c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lgaspbpf-starpu-perf",
+                    *starpu], check=True,
                    timeout=gaspbpf.PATIENCE)
     environment = {**os.environ, **truth.ENVIRONMENT}
     environment.pop("GASPBPF_SOURCE", None)
-    return subprocess.run([tmp_path / "application"], env=environment, capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    return subprocess.run([tmp_path / "application"], env=environment, capture_output=True, text=True,
+                          timeout=gaspbpf.PATIENCE)
 
 
 def test_in_the_application_itself(tmp_path):
@@ -146,4 +152,5 @@ def test_in_the_application_itself(tmp_path):
 def test_a_counter_of_another_type_is_a_mistake(tmp_path):
     result = build_application(tmp_path, "starpu_perf_counter_sample_get_float_value")
     assert result.returncode != 0
-    assert "starpu.task.w_cumul_execution_time is of type double: use starpu_perf_counter_sample_get_double_value()" in result.stderr
+    assert ("starpu.task.w_cumul_execution_time is of type double: "
+            "use starpu_perf_counter_sample_get_double_value()") in result.stderr

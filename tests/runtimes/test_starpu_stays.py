@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The mark `stays` of the StarPU model, checked against the library's own code: no function that has it reaches a switch of stacks."""
+"""The mark `stays` of the StarPU model, checked against the library's own code: no function that has it reaches a
+switch of stacks."""
 import bisect
 import re
 import subprocess

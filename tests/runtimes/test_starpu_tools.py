@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tools for StarPU's profiling interface on a StarPU that has none: each callback as often as StarPU's own statistics and the job say."""
+"""Tools for StarPU's profiling interface on a StarPU that has none: each callback as often as StarPU's own statistics
+and the job say."""
 import json
 import re
 import subprocess
@@ -52,7 +53,8 @@ def told(output):
     """What the example tool says: {event: count}, {(worker, function): runs}, {node: bytes}."""
     assert "without a start" not in output, output
     events = {name: int(count) for name, count in re.findall(r"^event (\S+) (\d+)$", output, re.M)}
-    runs = {(int(worker), name): int(count) for worker, name, count in re.findall(r"^worker (-?\d+) ran (\S+) (\d+) times$", output, re.M)}
+    runs = {(int(worker), name): int(count)
+            for worker, name, count in re.findall(r"^worker (-?\d+) ran (\S+) (\d+) times$", output, re.M)}
     moved = {int(node): int(count) for node, count in re.findall(r"^node (\d+) received (\d+) bytes$", output, re.M)}
     return events, runs, moved
 
@@ -60,8 +62,8 @@ def told(output):
 @pytest.fixture(scope="module")
 def tool(tmp_path_factory):
     library = tmp_path_factory.mktemp("tool") / "libstarpu_tool.so"
-    gaspbpf.compile_c(gaspbpf.TOP / "examples" / "tools" / "starpu_tool.c", library, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-                      f"-I{gaspbpf.TOP / 'include'}")
+    gaspbpf.compile_c(gaspbpf.TOP / "examples" / "tools" / "starpu_tool.c", library, "-Wall", "-Wextra", "-Werror",
+                      "-shared", "-fPIC", f"-I{gaspbpf.TOP / 'include'}")
     return library
 
 
@@ -78,8 +80,10 @@ def check(output, own):
     assert events["start_transfer"] == events["end_transfer"] == transfers
     for worker in own["workers"]:
         assert sum(count for (number, _), count in runs.items() if number == worker["id"]) == worker["executed"]
-    for name, kind in (("scale_on_opencl", "scale"), ("shift_on_cpu", "shift"), ("wait_on_cpu", "wait"), ("nothing_on_cpu", "nothing")):
-        assert sum(count for (_, function), count in runs.items() if function == name) == own["functions"][f"task {kind}"]["calls"]
+    for name, kind in (("scale_on_opencl", "scale"), ("shift_on_cpu", "shift"), ("wait_on_cpu", "wait"),
+                       ("nothing_on_cpu", "nothing")):
+        assert sum(count for (_, function), count in runs.items() if function == name) == own["functions"][
+            f"task {kind}"]["calls"]
     received = {}
     for bus in own["transfers"]:
         received[bus["to"]] = received.get(bus["to"], 0) + bus["bytes"]
@@ -87,9 +91,11 @@ def check(output, own):
 
 
 def check_information(output, own):
-    """What callbacks say of themselves: the event twice, the version of the job's StarPU, the kind of the worker as StarPU has it."""
+    """What callbacks say of themselves: the event twice, the version of the job's StarPU, the kind of the worker as
+    StarPU has it."""
     kinds = {worker["id"]: worker["type"] for worker in own["workers"]}
-    executions = {"9": "STARPU_CPU_WORKER", "10": "STARPU_CPU_WORKER", "11": "STARPU_OPENCL_WORKER", "12": "STARPU_OPENCL_WORKER"}
+    executions = {"9": "STARPU_CPU_WORKER", "10": "STARPU_CPU_WORKER", "11": "STARPU_OPENCL_WORKER",
+                  "12": "STARPU_OPENCL_WORKER"}
     seen = set()
     for line in output.splitlines():
         event, again, worker, _, driver, version = (word.split("=")[-1] for word in line.split(" "))
@@ -102,7 +108,8 @@ def check_information(output, own):
 
 
 def test_a_tool_on_a_running_job_and_on_its_recording(job, observe, tmp_path, tool):
-    tasks = job([gaspbpf.WORKLOADS / "starpu_job", "--rounds", "10", "--opencl", "1"], env={**truth.ENVIRONMENT, **OPENCL}).wait_ready()
+    tasks = job([gaspbpf.WORKLOADS / "starpu_job", "--rounds", "10", "--opencl", "1"],
+                env={**truth.ENVIRONMENT, **OPENCL}).wait_ready()
     watcher = observe("-p", tasks.process.pid, "-o", tmp_path / "run.gasp", "--starpu-tool", tool)
     tasks.work()
     status, out, errors = watcher.stop()
@@ -112,14 +119,17 @@ def test_a_tool_on_a_running_job_and_on_its_recording(job, observe, tmp_path, to
     again = gaspbpf.run("replay", tmp_path / "run.gasp", "--starpu-tool", tool)
     assert again.returncode == 0, again.stderr
     check(again.stdout, tasks.truths()[0])
-    check_information(gaspbpf.run("replay", tmp_path / "run.gasp", "--starpu-tool", toolkit.build(tmp_path, "starpu_log.c")).stdout, tasks.truths()[0])
+    check_information(gaspbpf.run("replay", tmp_path / "run.gasp", "--starpu-tool",
+                                  toolkit.build(tmp_path, "starpu_log.c")).stdout, tasks.truths()[0])
     conformance.seen(RUNTIME, "GASP_STARPU_CPU_EXEC", "GASP_STARPU_TRANSFER", "GASP_STARPU_GPU_EXEC")
 
 
 def test_a_tool_from_the_beginning_with_events_of_the_program(tmp_path, tool):
     (tmp_path / "phases.c").write_text(PHASES_PROGRAM)
-    starpu = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True, check=True).stdout.split()
-    subprocess.run(["cc", f"-DPHASES={PHASES}", f"-I{gaspbpf.TOP / 'include'}", "-o", tmp_path / "phases", tmp_path / "phases.c",
+    starpu = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True,
+                            check=True).stdout.split()
+    subprocess.run(["cc", f"-DPHASES={PHASES}", f"-I{gaspbpf.TOP / 'include'}", "-o", tmp_path / "phases",
+                    tmp_path / "phases.c",
                     gaspbpf.TOP / "build" / "libpupc" / "libpupc.a", *starpu], check=True, timeout=gaspbpf.PATIENCE)
     line = [*truth.counting("libcount_starpu.so", tmp_path), tmp_path / "phases"]
     result = gaspbpf.run("-o", tmp_path / "run.gasp", "--", *line, env=truth.ENVIRONMENT)
@@ -130,7 +140,8 @@ def test_a_tool_from_the_beginning_with_events_of_the_program(tmp_path, tool):
     counted = json.loads((tmp_path / "count.starpu").read_text())
     workers = counted["whole"]["_starpu_cpu_driver_init"]["calls"]
     assert [events[name] for name in ("init", "init_begin", "init_end", "terminate")] == [1] * 4
-    assert [events[name] for name in ("driver_init", "driver_init_start", "driver_init_end", "driver_deinit")] == [workers] * 4
+    assert [events[name] for name in ("driver_init", "driver_init_start", "driver_init_end", "driver_deinit")] == [
+        workers] * 4
     assert events["user_start"] == events["user_end"] == events["start_cpu_exec"] == events["end_cpu_exec"] == PHASES
-    conformance.seen(RUNTIME, "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE", "GASP_STARPU_DRIVER_INIT", "GASP_STARPU_DRIVER_DEINIT",
-                     "GASP_STARPU_USER", "GASP_STARPU_CPU_EXEC")
+    conformance.seen(RUNTIME, "GASP_STARPU_INIT", "GASP_STARPU_TERMINATE", "GASP_STARPU_DRIVER_INIT",
+                     "GASP_STARPU_DRIVER_DEINIT", "GASP_STARPU_USER", "GASP_STARPU_CPU_EXEC")

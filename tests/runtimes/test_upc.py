@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""UPC on the stand-in runtime (tests/workloads/upc), built in each way in which GNU UPC's may be: names from the program's own symbol table."""
+"""UPC on the stand-in runtime (tests/workloads/upc), built in each way in which GNU UPC's may be: names from the
+program's own symbol table."""
 import collections
 import json
 import os
@@ -22,7 +23,8 @@ VARIANTS = {
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_call_argument_and_result_is_the_jobs_own(job, observe, variant):
-    """From the gate to the job's end: each thread's events in order, with the tables' arguments, as the job wrote them down."""
+    """From the gate to the job's end: each thread's events in order, with the tables' arguments, as the job wrote them
+    down."""
     line = upc.command(VARIANTS[variant], 2)
     ring, status, events, _ = upc.whole_life(job, observe, line)
     assert status == 0, ring.output()
@@ -63,7 +65,8 @@ def test_pointers_in_two_registers_on_each_rung(job, observe, tmp_path, rung):
     model = tmp_path / "few.model"
     model.write_text("\n".join(line for line in lines if not re.match(r"[A-Z_]+ +[a-z]+ ", line) or
                                any(f" {name}(" in line for name in few)) + "\n")
-    ring, status, events, _ = upc.whole_life(job, observe, upc.command("upc_job_struct", 1), "--model-file", model, *truth.sparing(rung))
+    ring, status, events, _ = upc.whole_life(job, observe, upc.command("upc_job_struct", 1), "--model-file", model,
+                                             *truth.sparing(rung))
     assert status == 0
     seen, _ = upc.calls_seen(events)
     made = upc.calls_made(ring.folder)
@@ -88,7 +91,8 @@ def test_one_thread_ends_the_program(job, observe, variant):
     ring, status, events, _ = upc.whole_life(job, observe, upc.command(VARIANTS[variant], 1, "--global-exit", "5"))
     assert status == 5
     seen, _ = upc.calls_seen(events)
-    ends = [(tid, call.start) for tid, calls in seen.items() for call in calls if call.event == "GASP_UPC_NONCOLLECTIVE_EXIT"]
+    ends = [(tid, call.start) for tid, calls in seen.items() for call in calls
+            if call.event == "GASP_UPC_NONCOLLECTIVE_EXIT"]
     made = {thread: tid for tid, (thread, _) in upc.calls_made(ring.folder).items()}
     assert ends == [(made[0], {"status": "5"})]
     conformance.seen(f"gupc-{variant}", "GASP_UPC_NONCOLLECTIVE_EXIT")
@@ -115,7 +119,8 @@ def test_what_cannot_be_seen_is_said_and_never_0(job, observe, tmp_path):
 
 
 def test_a_build_that_is_none_is_refused():
-    for wrong, what in (("upc=frobnicate", "no such build"), ("frobnicate=struct", "MODEL=BUILD"), ("struct", "MODEL=BUILD")):
+    for wrong, what in (("upc=frobnicate", "no such build"), ("frobnicate=struct", "MODEL=BUILD"),
+                        ("struct", "MODEL=BUILD")):
         refused = gaspbpf.run("-p", os.getpid(), "--build", wrong)
         assert refused.returncode == 1 and what in refused.stderr and wrong in refused.stderr
 
@@ -148,8 +153,10 @@ def test_the_program_says_how_many_bits_each_part_has(job, observe):
 
 
 def test_how_pointers_are_read_is_not_guessed(job, observe, tmp_path):
-    """Without debugging information the code shows the default; of another build nothing is told that is not so, and that is said."""
-    for name, build in (("upc_job", "default: recognised"), ("upc_job_struct", "unknown: taken by default"), ("upc_job_bits", "unknown: taken by default")):
+    """Without debugging information the code shows the default; of another build nothing is told that is not so, and
+    that is said."""
+    for name, build in (("upc_job", "default: recognised"), ("upc_job_struct", "unknown: taken by default"),
+                        ("upc_job_bits", "unknown: taken by default")):
         subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / name, tmp_path / name], check=True)
         assert f"build: {build}" in gaspbpf.run("list", tmp_path / name).stdout
     for name in ("upc_job_struct", "upc_job_bits"):
@@ -164,7 +171,8 @@ def test_how_pointers_are_read_is_not_guessed(job, observe, tmp_path):
         seen, _ = upc.calls_seen(events)
         for tid, (_, calls) in upc.calls_made(ring.folder).items():
             assert upc.differences(seen[tid], calls, naming.upc, whole=False) is None
-        assert not [call for calls in seen.values() for call in calls if any("thread=" in value for value in call.start.values())]
+        assert not [call for calls in seen.values() for call in calls
+                    if any("thread=" in value for value in call.start.values())]
         for event, row in gaspbpf.events(json.loads(out)).items():
             if event in ("GASP_UPC_MEMGET", "GASP_UPC_MEMPUT"):
                 assert row["bytes"] is None and row["calls_without_bytes"] == row["calls"]
@@ -172,7 +180,8 @@ def test_how_pointers_are_read_is_not_guessed(job, observe, tmp_path):
 
 def test_a_thread_that_is_not_there_shows_that_pointers_are_misread(job, observe, tmp_path):
     """The build that is said has its parts elsewhere in the word: thread 1 comes out as 16."""
-    ring = job([gaspbpf.WORKLOADS / "upc_job_bits", "-n", "2", "--rounds", "1"], ranks=2, env={"UPC_CALLS": "calls"}).wait_ready()
+    ring = job([gaspbpf.WORKLOADS / "upc_job_bits", "-n", "2", "--rounds", "1"], ranks=2,
+               env={"UPC_CALLS": "calls"}).wait_ready()
     watcher = observe("-p", ring.process.pid, "--build", "upc=default", "-o", tmp_path / "run.events", "--json")
     ring.work()
     assert ring.end() == 0
@@ -180,7 +189,8 @@ def test_a_thread_that_is_not_there_shows_that_pointers_are_misread(job, observe
     assert status == 0 and json.loads(out)["loss"]["lost"] == 0
     told = [int(thread) for thread in re.findall(r"=thread=(\d+),", (tmp_path / "run.events").read_text())]
     assert all(thread < 2 for thread in told), max(told)
-    assert errors.count("a pointer-to-shared names thread 16, and there are 2: how its runtime (model upc) was built is guessed, or was said, wrongly") == 1
+    assert errors.count("a pointer-to-shared names thread 16, and there are 2: how its runtime (model upc) was built "
+                        "is guessed, or was said, wrongly") == 1
     assert "such pointers are unknown from here on: --build upc=NAME tells" in errors
 
 
@@ -199,9 +209,11 @@ def own_and_others(folder):
 
 
 def test_own_accesses_at_the_start_are_left_out_too(tmp_path):
-    """Under `--` a thread clears its part before anybody can have told the kernel which one it is. And who forks the threads is none of them."""
+    """Under `--` a thread clears its part before anybody can have told the kernel which one it is. And who forks the
+    threads is none of them."""
     program = [gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "40", "--warmup", "0"]
-    out = gaspbpf.run("--profile", "--json", "-o", tmp_path / "run.gasp", "--", "env", "UPC_CLEARS=50", f"UPC_CALLS={tmp_path}/calls", *program)
+    out = gaspbpf.run("--profile", "--json", "-o", tmp_path / "run.gasp", "--", "env", "UPC_CLEARS=50",
+                      f"UPC_CALLS={tmp_path}/calls", *program)
     assert out.returncode == 0, out.stderr
     report = json.loads(gaspbpf.run("report", tmp_path / "run.gasp", "--json").stdout)
     own, others = own_and_others(tmp_path)
@@ -213,7 +225,8 @@ def test_own_accesses_at_the_start_are_left_out_too(tmp_path):
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("process")])
 def test_accesses_to_ones_own_part_can_be_left_out(job, observe, variant):
-    """--profile: the thread is read from the pointers, however they are laid out. A build with pthreads has no rank of the process, so no own part."""
+    """--profile: the thread is read from the pointers, however they are laid out. A build with pthreads has no rank of
+    the process, so no own part."""
     ring, status, _, out = upc.whole_life(job, observe, upc.command(VARIANTS[variant], 2), "--profile")
     assert status == 0, ring.output()
     report = json.loads(out)

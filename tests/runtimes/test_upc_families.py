@@ -12,7 +12,8 @@ import upc
 NAMES = {
     "bupc": {"upcri_do_exit": "COLLECTIVE_EXIT", "upcr_global_exit": "NONCOLLECTIVE_EXIT", "_upcr_waitsync": "NB_SYNC",
              "_upcr_trysync": "NB_TRYSYNC"},
-    "crayupc": {"upc_sync_nb": "NB_SYNC", "upc_sync_nbi": "NB_SYNC", "upc_test_nb": "NB_TRYSYNC", "upc_test_nbi": "NB_TRYSYNC"},
+    "crayupc": {"upc_sync_nb": "NB_SYNC", "upc_sync_nbi": "NB_SYNC", "upc_test_nb": "NB_TRYSYNC",
+                "upc_test_nbi": "NB_TRYSYNC"},
     "xlupc": {"__xlupc_waitsync": "NB_SYNC", "__xlupc_waitsynci": "NB_SYNC", "__xlupc_trysync": "NB_TRYSYNC",
               "__xlupc_barrier": "BARRIER"},
 }
@@ -70,11 +71,14 @@ def test_berkeleys_calls_and_those_of_gasnet_below(job, observe, program, runtim
     assert not unseen["GASP_UPC_GET"]["partly"] and "gasnet" in unseen["GASP_UPC_GET"]["why"]
 
 
-@pytest.mark.parametrize("program, model, build", [("upc_job_cray", "crayupc", "struct"), ("upc_job_xl", "xlupc", "packed")])
+@pytest.mark.parametrize("program, model, build",
+                         [("upc_job_cray", "crayupc", "struct"), ("upc_job_xl", "xlupc", "packed")])
 def test_crays_and_ibms_calls(job, observe, program, model, build):
-    """Told how pointers-to-shared are passed, everything is known; untold, what cannot be is unknown and nothing is wrong."""
+    """Told how pointers-to-shared are passed, everything is known; untold, what cannot be is unknown and nothing is
+    wrong."""
     for told in (True, False) if model == "crayupc" else (True,):
-        ring, status, events, _ = upc.whole_life(job, observe, command(program), *(["--build", f"{model}={build}"] if told else []))
+        ring, status, events, _ = upc.whole_life(job, observe, command(program),
+                                                 *(["--build", f"{model}={build}"] if told else []))
         assert status == 0, ring.output()
         seen, _ = upc.calls_seen(events, bare=("GASP_UPC_BARRIER",))
         made = upc.calls_made(ring.folder)
@@ -93,16 +97,20 @@ def test_each_program_is_of_one_family_and_build(tmp_path):
     """None of the families is taken for another; how it was built is recognised where the program tells."""
     programs = {
         "upc_job": {"upc": "packed"}, "upc_job_pthreads": {"upc": "packed"}, "upc_job_struct": {"upc": "struct"},
-        "upc_job_pthreads_struct": {"upc": "struct"}, "upc_job_last": {"upc": "packed-last"}, "stripped": {"upc": "unknown"},
-        "upc_job_berkeley": {"bupc": "packed", "gasnet": "gasnet-1"}, "upc_job_berkeley_struct": {"bupc": "struct", "gasnet": "gasnet-ex"},
+        "upc_job_pthreads_struct": {"upc": "struct"}, "upc_job_last": {"upc": "packed-last"},
+        "stripped": {"upc": "unknown"},
+        "upc_job_berkeley": {"bupc": "packed", "gasnet": "gasnet-1"},
+        "upc_job_berkeley_struct": {"bupc": "struct", "gasnet": "gasnet-ex"},
         "upc_job_cray": {"crayupc": "unknown"}, "upc_job_xl": {"xlupc": "unknown"},
     }
-    subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / "upc_job_struct", tmp_path / "stripped"], check=True)
+    subprocess.run(["objcopy", "--strip-debug", gaspbpf.WORKLOADS / "upc_job_struct", tmp_path / "stripped"],
+                   check=True)
     files = [tmp_path / name if name == "stripped" else gaspbpf.WORKLOADS / name for name in programs]
     listed = json.loads(gaspbpf.run("list", "--json", "--build", "xlupc=packed", *files).stdout)
     for name, models in programs.items():
         assert {row["model"] for row in listed["found"] if row["file"].endswith(f"/{name}")} == set(models)
         rows = [row for row in listed["builds"] if row["file"].endswith(f"/{name}")]
-        assert {row["model"]: row["build"] for row in rows} == {model: build if model != "xlupc" else "packed" for model, build in models.items()}
+        assert {row["model"]: row["build"] for row in rows} == {model: build if model != "xlupc" else "packed"
+                                                                for model, build in models.items()}
         assert all(row["told"] == (row["model"] == "xlupc") for row in rows)
         assert all(row["recognised"] == (row["build"] not in ("default", "unknown")) for row in rows if not row["told"])

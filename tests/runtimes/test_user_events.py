@@ -23,8 +23,8 @@ def build(tmp_path, name, compiler="cc", library=SHARED, more=()):
     program = tmp_path / name
     common = tmp_path / "job.o"
     subprocess.run(["cc", "-c", *FLAGS, USER.parent / "job.c", "-o", common], check=True, timeout=gaspbpf.PATIENCE)
-    subprocess.run([compiler, *FLAGS, *more, USER / f"{name}.c", "-x", "none", common, *library, *REST, "-o", program], check=True,
-                   timeout=gaspbpf.PATIENCE)
+    subprocess.run([compiler, *FLAGS, *more, USER / f"{name}.c", "-x", "none", common, *library, *REST, "-o", program],
+                   check=True, timeout=gaspbpf.PATIENCE)
     return program
 
 
@@ -42,7 +42,8 @@ def check_values(lines, rounds):
     """Each START and END has the values that the program gave to it."""
     starts = [v for v in of_event(lines, "START", "step") if v["step"] != "-1"]
     assert sorted(int(v["step"]) for v in starts) == sorted(list(range(rounds)) * 2)
-    # The text lies on the stack and has changed since: it was read at the call. (The format was known before the first one.)
+    # The text lies on the stack and has changed since: it was read at the call. (The format was known before the first
+    # one.)
     assert all(v["of"] == f"round-{v['step']}" for v in starts)
     ends = [v for v in of_event(lines, "END", "step") if v["step"] != "-2"]
     assert sorted(int(v["step"]) for v in ends) == sorted([2 * i for i in range(rounds)] * 2)
@@ -84,12 +85,14 @@ def test_events_that_were_created_before_and_after(job, observe, tmp_path):
     assert not [line for line in lines if " end=" in line and " ATOMIC " not in line]
     again = json.loads(gaspbpf.run("report", recording, "--json").stdout)
     assert again["events"] == report["events"]
-    conformance.seen("libpupc", *[f"GASP_PUPC_{what}" for what in ("CREATE_EVENT", "EVENT_START", "EVENT_END", "EVENT_ATOMIC")])
+    conformance.seen("libpupc",
+                     *[f"GASP_PUPC_{what}" for what in ("CREATE_EVENT", "EVENT_START", "EVENT_END", "EVENT_ATOMIC")])
 
 
 @pytest.mark.parametrize("compiler, library", [("c++", STATIC), ("cc", STATIC)], ids=["c++", "static"])
 def test_other_builds(tmp_path, compiler, library):
-    """A C++ program, and one that has the library in itself; from their first call on, with a trace that is valid JSON."""
+    """A C++ program, and one that has the library in itself; from their first call on, with a trace that is valid
+    JSON."""
     program = build(tmp_path, "user_job", compiler, library, ["-x", "c++"] if compiler == "c++" else [])
     trace, truth = tmp_path / "run.json", tmp_path / "truth"
     ran = gaspbpf.run("-m", "pupc", "--json", "-q", "-o", trace, "--", program, "--rounds", "12", "--truth", truth)
@@ -100,7 +103,8 @@ def test_other_builds(tmp_path, compiler, library):
         assert seen[EVENT_OF[function]]["calls"] == counted["calls"] + more, function
     assert seen["open before"]["calls"] == 1
     spans = [e for e in json.loads(trace.read_text())["traceEvents"] if e.get("name") == "inner"]
-    assert len(spans) == 24 and all(e["args"]["ratio"] == 0.5 and e["args"]["last"] == 13 and e["args"]["arg9"] is None for e in spans)
+    assert len(spans) == 24 and all(e["args"]["ratio"] == 0.5 and e["args"]["last"] == 13 and e["args"]["arg9"] is None
+                                    for e in spans)
 
 
 def test_fortran(job, observe, tmp_path):
@@ -117,7 +121,8 @@ def test_fortran(job, observe, tmp_path):
     status, out, errors = watcher.finish()
     assert status == 0, errors
     seen = gaspbpf.events(json.loads(out))
-    assert {name: row["calls"] for name, row in seen.items()} == {"fortran step": 25, "fortran mark": 25, "old style": 25}
+    assert {name: row["calls"] for name, row in seen.items()} == {"fortran step": 25, "fortran mark": 25,
+                                                                  "old style": 25}
     lines = text.read_text().splitlines()
     assert [int(v["step"]) for v in of_event(lines, "START", "fortran step")] == list(range(1, 26))
     assert [int(v["step"]) for v in of_event(lines, "END", "fortran step")] == [-i for i in range(1, 26)]
@@ -125,7 +130,8 @@ def test_fortran(job, observe, tmp_path):
 
 
 def test_without_anybody(tmp_path):
-    """The library alone: numbers in the range, one a name, also when there is no more room; PUPC 1.1's calls and clock."""
+    """The library alone: numbers in the range, one a name, also when there is no more room; PUPC 1.1's calls and
+    clock."""
     source = tmp_path / "alone.c"
     source.write_text("""
         #include <pupc.h>
@@ -170,11 +176,14 @@ def test_without_anybody(tmp_path):
 
 
 def test_entries_begin_with_a_nop():
-    """Of one byte, which each kernel emulates, at each entry of the library: what Linux 6.18 makes of five is not there in children."""
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", LIBRARY / "libpupc.so"], capture_output=True, text=True, check=True).stdout
+    """Of one byte, which each kernel emulates, at each entry of the library: what Linux 6.18 makes of five is not there
+    in children."""
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", LIBRARY / "libpupc.so"], capture_output=True,
+                             text=True, check=True).stdout
     for function in ("pupc_create_event", "pupc_event_start", "pupc_event_end", "pupc_event_atomic", "pupc_control",
                      "pupc_event_start_", "pupc_event_end_", "pupc_event_atomic_"):
-        block = re.search(rf"<{function}>:\n(.*)\n", listing) or re.search(rf"<pupc_(?:start|end|event_stop)>:\n(.*)\n", listing)
+        block = re.search(rf"<{function}>:\n(.*)\n", listing) \
+            or re.search(rf"<pupc_(?:start|end|event_stop)>:\n(.*)\n", listing)
         assert re.search(r"\tnop$", block.group(1).rstrip()), function
 
 

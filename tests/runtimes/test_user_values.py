@@ -57,17 +57,20 @@ def fields(line):
 
 
 def same(text, number):
-    return text == number or float(text) == float(number) and math.copysign(1, float(text)) == math.copysign(1, float(number))
+    return text == number or float(text) == float(number) \
+        and math.copysign(1, float(text)) == math.copysign(1, float(number))
 
 
 @pytest.mark.usefixtures("rung")
 @pytest.mark.parametrize("library", [SHARED, STATIC], ids=["shared", "static"])
 def test_every_value_as_it_was_passed(observe, tmp_path, library):
     (tmp_path / "values.c").write_text(PROGRAM)
-    subprocess.run(["cc", "-O1", "-g", f"-I{gaspbpf.TOP / 'include'}", tmp_path / "values.c", *library, "-o", tmp_path / "values"], check=True,
+    subprocess.run(["cc", "-O1", "-g", f"-I{gaspbpf.TOP / 'include'}", tmp_path / "values.c", *library, "-o",
+                    tmp_path / "values"], check=True,
                    timeout=gaspbpf.PATIENCE)
     text, trace = tmp_path / "run.events", tmp_path / "run.json"
-    with subprocess.Popen([tmp_path / "values", tmp_path / "truth"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen([tmp_path / "values", tmp_path / "truth"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as job:
         try:
             assert job.stdout.readline() == "ready\n"
             watcher = observe("-p", job.pid, "-m", "pupc", "--json", "-o", text, "-o", trace)
@@ -92,16 +95,20 @@ def test_every_value_as_it_was_passed(observe, tmp_path, library):
         # The fifth is in a register that is not stored.
         assert (v["i"], v["text"], v["e"]) == (str(at // 2 + at % 2), "other" if at % 2 else "text", "unknown")
     for i in range(6):
-        assert told["stack"][i] == {**{f"arg{k}": str(k) for k in range(1, 6)}, **{name: str(i + k) for k, name in enumerate("abcdef")}}
-        assert told["widths"][i] == {"h": str(-300 - i), "hh": str(200 + i), "ld": str(-10000000000 - i), "u": str(4000000000 + i),
-                                     "x": str(0xabcdef0123456789 + i)}
+        assert told["stack"][i] == {**{f"arg{k}": str(k) for k in range(1, 6)},
+                                    **{name: str(i + k) for k, name in enumerate("abcdef")}}
+        assert told["widths"][i] == {"h": str(-300 - i), "hh": str(200 + i), "ld": str(-10000000000 - i),
+                                     "u": str(4000000000 + i), "x": str(0xabcdef0123456789 + i)}
         # A '*' is no value of its own, and what follows is not shifted by it.
         assert told["wide"][i] == {"star": str(100 + i), "after": str(200 + i), "last": f"{i + 0.25:g}"}
-        assert told["huge"][i] == {"before": str(i), "q": "unknown", **{f"arg{k}": str(k) for k in range(3, 7)}, "after": str(i + 50)}
+        assert told["huge"][i] == {"before": str(i), "q": "unknown", **{f"arg{k}": str(k) for k in range(3, 7)},
+                                   "after": str(i + 50)}
         first, _, _, last = told["both"][4 * i:4 * i + 4]
-        assert same(first["r"], i + 0.25) and first["n"] == str(i) and same(last["r"], -i - 0.25) and last["n"] == str(-i)
+        assert same(first["r"], i + 0.25) and first["n"] == str(i) and same(last["r"], -i - 0.25) \
+            and last["n"] == str(-i)
     drawn = [event["args"] for event in json.loads(trace.read_text())["traceEvents"] if event.get("name") == "reals"]
-    assert [args["a"] for args in drawn] == [0.1, -1e300, 5e-324, 1 / 3, "inf", 0.0] and all(args["i"] == i for i, args in enumerate(drawn))
+    assert [args["a"] for args in drawn] == [0.1, -1e300, 5e-324, 1 / 3, "inf", 0.0] \
+        and all(args["i"] == i for i, args in enumerate(drawn))
 
 
 NAMES = r"""
@@ -132,7 +139,8 @@ def test_names_that_are_none_are_addresses(tmp_path, observe):
     with subprocess.Popen([tmp_path / "names"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout.readline() == "ready\n"
-            watcher = observe("-p", program.pid, "-m", "user", "-e", "void named(const char *label @name(str))", "-o", tmp_path / "run.events")
+            watcher = observe("-p", program.pid, "-m", "user", "-e", "void named(const char *label @name(str))", "-o",
+                              tmp_path / "run.events")
             program.stdin.write("\n"), program.stdin.flush()
             assert program.stdout.readline() == "done\n"
             status, _, errors = watcher.stop()
@@ -141,5 +149,6 @@ def test_names_that_are_none_are_addresses(tmp_path, observe):
         finally:
             program.kill()
     seen = re.findall(r" START GASP_USER_NAMED label=(\S*) ", (tmp_path / "run.events").read_text())
-    expected = ["plain\\x20name", addresses[1], "uml\\xc3\\xa4ut", addresses[3], addresses[4], "literal", addresses[6], "16"]
+    expected = ["plain\\x20name", addresses[1], "uml\\xc3\\xa4ut", addresses[3], addresses[4], "literal",
+                addresses[6], "16"]
     assert seen == expected
