@@ -189,8 +189,8 @@ def for_nobody(tmp_path):
 
 
 def as_nobody(folder, *arguments):
-    return subprocess.run([*NOBODY, folder / "gaspbpf", *map(str, arguments)], capture_output=True, text=True, errors="replace",
-                          timeout=gaspbpf.PATIENCE, cwd=folder / "own")
+    return subprocess.run([*NOBODY, folder / "gaspbpf", *map(str, arguments)], capture_output=True, text=True,
+                          errors="replace", timeout=gaspbpf.PATIENCE, cwd=folder / "own")
 
 
 def test_not_root(sleeper, for_nobody):
@@ -205,13 +205,15 @@ def test_report_and_export_need_no_root(recording, for_nobody):
     report = as_nobody(for_nobody, "report", for_nobody / "run.gasp")
     assert report.returncode == 0, report.stderr
     assert report.stdout == gaspbpf.run("report", recording).stdout
-    export = as_nobody(for_nobody, "export", for_nobody / "run.gasp", "-o", "run.json", "-o", "run.json.gz", "-o", "run.events")
+    export = as_nobody(for_nobody, "export", for_nobody / "run.gasp", "-o", "run.json", "-o", "run.json.gz", "-o",
+                       "run.events")
     assert (export.returncode, export.stderr) == (0, "")
     made = for_nobody / "own" / "run.json"
     assert made.stat().st_uid == 65534
     assert gaspbpf.run("export", recording, "-o", for_nobody / "again.json").returncode == 0
     assert made.read_bytes() == (for_nobody / "again.json").read_bytes()
-    refused(as_nobody(for_nobody, "export", for_nobody / "run.gasp", "-o", for_nobody / "no.json"), "no.json", "may not write there")
+    refused(as_nobody(for_nobody, "export", for_nobody / "run.gasp", "-o", for_nobody / "no.json"), "no.json",
+            "may not write there")
 
 
 def test_a_recording_that_may_not_be_read(recording, for_nobody):
@@ -300,7 +302,8 @@ def test_into_a_missing_folder(sleeper, tmp_path):
 
 
 def test_onto_links_and_pipes(sleeper, tmp_path):
-    """A link is not followed, a pipe does not hold gaspbpf up, a folder is none: each is said, and each is left as it was."""
+    """A link is not followed, a pipe does not hold gaspbpf up, a folder is none: each is said, and each is left as it
+    was."""
     (tmp_path / "kept").write_text("precious")
     (tmp_path / "link.gasp").symlink_to(tmp_path / "kept")
     (tmp_path / "dangling.json").symlink_to(tmp_path / "nowhere")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Chrome trace: good JSON whatever names a target has, one track a thread on which calls nest, all the calls there were."""
+"""The Chrome trace: good JSON whatever names a target has, one track a thread on which calls nest, all the calls there
+were."""
 import codecs
 import collections
 import gzip
@@ -27,8 +28,8 @@ def one_of_each(pairs):
 
 def parse(data):
     """A trace, by the letter: UTF-8, no NaN, no key twice, no raw control character, nothing after the end."""
-    return json.loads(data.decode("utf-8", errors="strict"), parse_constant=no_such_number, object_pairs_hook=one_of_each,
-                      parse_float=str)
+    return json.loads(data.decode("utf-8", errors="strict"), parse_constant=no_such_number,
+                      object_pairs_hook=one_of_each, parse_float=str)
 
 
 def nanoseconds(text):
@@ -118,7 +119,8 @@ def test_a_trace_of_threads(tmp_path):
             seen += 1
     assert seen == 3 * 30 * 8
 
-    assert gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "again.json", "-o", tmp_path / "again.json.gz").returncode == 0
+    assert gaspbpf.run("export", tmp_path / "run.gasp", "-o", tmp_path / "again.json", "-o",
+                       tmp_path / "again.json.gz").returncode == 0
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
     assert gzip.decompress((tmp_path / "again.json.gz").read_bytes()) == (tmp_path / "run.json").read_bytes()
 
@@ -136,7 +138,8 @@ def test_a_trace_while_the_job_runs(job, observe, tmp_path):
     """Calls in progress at the end are in it, closed there, and say so."""
     target = job([gaspbpf.WORKLOADS / "threads", "--seconds", 60, "--slow", 0, "--slow-us", 20000], gate=False)
     gaspbpf.wait_for(lambda: "ready" in target.output(), "the job to work")
-    watcher = observe("-p", target.process.pid, "-m", "pthread", "-o", tmp_path / "run.json", "-o", tmp_path / "run.gasp", "-d", "1s")
+    watcher = observe("-p", target.process.pid, "-m", "pthread", "-o", tmp_path / "run.json", "-o",
+                      tmp_path / "run.gasp", "-d", "1s")
     status, _, errors = watcher.finish()
     assert status == 0, errors
     trace = parse((tmp_path / "run.json").read_bytes())
@@ -152,7 +155,8 @@ def test_a_trace_while_the_job_runs(job, observe, tmp_path):
 def test_hostile_names(job, observe, tmp_path):
     """Quotes, backslashes, newlines, control characters, bytes that are no UTF-8: told, and no harm to the JSON."""
     target = job([gaspbpf.WORKLOADS / "names"]).wait_ready()
-    watcher = observe("-p", target.process.pid, "-o", tmp_path / "run.json", "-o", tmp_path / "run.gasp", "-m", "pthread")
+    watcher = observe("-p", target.process.pid, "-o", tmp_path / "run.json", "-o", tmp_path / "run.gasp",
+                      "-m", "pthread")
     target.work()
     status, _, errors = watcher.stop()
     assert status == 0, errors
@@ -182,8 +186,10 @@ def test_hostile_command_lines_and_paths(tmp_path):
     (folder / 'q"uote\\.c').write_text("#include <stdlib.h>\nint main(void) { for (int i = 0; i < 10; i++) "
                                        "free((void *)(volatile long)malloc(10)); return 0; }\n")
     program = folder / "p\tr\"o\\g"
-    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", program, folder / 'q"uote\\.c'], check=True, timeout=gaspbpf.PATIENCE)
-    subprocess.run([gaspbpf.PROGRAM, "-q", "-o", tmp_path / "run.json", "-o", tmp_path / "run.gasp", "--", program, *arguments],
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", program, folder / 'q"uote\\.c'], check=True,
+                   timeout=gaspbpf.PATIENCE)
+    subprocess.run([gaspbpf.PROGRAM, "-q", "-o", tmp_path / "run.json", "-o", tmp_path / "run.gasp", "--", program,
+                    *arguments],
                    check=True, capture_output=True, timeout=gaspbpf.PATIENCE)
     data = (tmp_path / "run.json").read_bytes()
     trace = parse(data)
@@ -194,9 +200,11 @@ def test_hostile_command_lines_and_paths(tmp_path):
     line = b" ".join([str(program).encode(), *arguments]).decode(errors="by_number")
     assert process == line and report["processes"][0]["command"] == line
     callers = {event["args"]["caller"] for event in calls(trace) if event["name"] == "GASP_C_MALLOC"}
-    assert callers == {f"{folder}/q\"uote\\.c:2:{column}" for column in {int(caller.split(":")[-1]) for caller in callers}}
+    assert callers == {f"{folder}/q\"uote\\.c:2:{column}"
+                       for column in {int(caller.split(":")[-1]) for caller in callers}}
     # What is printed for people carries no control character of the target's to their terminal.
-    text = subprocess.run([gaspbpf.PROGRAM, "report", tmp_path / "run.gasp"], capture_output=True, timeout=gaspbpf.PATIENCE).stdout
+    text = subprocess.run([gaspbpf.PROGRAM, "report", tmp_path / "run.gasp"], capture_output=True,
+                          timeout=gaspbpf.PATIENCE).stdout
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text), text
 
 
@@ -231,9 +239,11 @@ int main(void)
 }
 """)
     (tmp_path / "turns.model").write_text("model turns\nlibrary program\n"
-                                          "TURN task opens void opened(int who)\nTURN task closes void closed(int who)\n")
+                                          "TURN task opens void opened(int who)\nTURN task closes void "
+                                          "closed(int who)\n")
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "turns", tmp_path / "turns.c"], check=True, timeout=gaspbpf.PATIENCE)
-    trace, report = recorded(tmp_path, "-m", "turns", "--model-file", tmp_path / "turns.model", "--", tmp_path / "turns")
+    trace, report = recorded(tmp_path, "-m", "turns", "--model-file", tmp_path / "turns.model", "--",
+                             tmp_path / "turns")
     assert_whole(trace, report)
     assert len(calls(trace)) == 20
 
@@ -243,8 +253,11 @@ def test_ranks_are_named(tmp_path, program, ranks):
     """A process with a rank is called by it, and stands in the order of ranks."""
     trace, report = recorded(tmp_path, "--", gaspbpf.WORKLOADS / program, "-n", ranks)
     assert_whole(trace, report)
-    names = {name for (pid, _), name in named(trace, "process_name").items() if any(pid == track[0] for track in tracks(trace))}
+    names = {name for (pid, _), name in named(trace, "process_name").items()
+             if any(pid == track[0] for track in tracks(trace))}
     for rank in range(ranks):
         assert any(re.match(rf"\w+ {rank}\b", name) for name in names), names
-    order = {event["pid"]: event["args"]["sort_index"] for event in trace["traceEvents"] if event["name"] == "process_sort_index"}
-    assert {order[process["pid"]] for process in report["processes"] if process["rank"] is not None} == set(range(ranks))
+    order = {event["pid"]: event["args"]["sort_index"] for event in trace["traceEvents"]
+             if event["name"] == "process_sort_index"}
+    assert {order[process["pid"]] for process in report["processes"] if process["rank"] is not None} == set(
+        range(ranks))

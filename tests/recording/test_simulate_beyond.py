@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf simulate beyond messages: one-sided transfers, locks, split barriers, operations that are begun, roots, tasks; and what each callback is told."""
+"""gaspbpf simulate beyond messages: one-sided transfers, locks, split barriers, operations that are begun, roots,
+tasks; and what each callback is told."""
 import pytest
 
 import gaspbpf
@@ -28,7 +29,8 @@ def facts(plugin, tmp_path):
 
 
 def test_one_sided_transfers(facts):
-    text = ("process 1 0\nprocess 2 1\n" + call(1, 100, 150, "shmem_putmem", nelems=500, pe=1) + call(1, 200, 290, "shmem_getmem", nelems=300, pe=1)
+    text = ("process 1 0\nprocess 2 1\n" + call(1, 100, 150, "shmem_putmem", nelems=500, pe=1) +
+            call(1, 200, 290, "shmem_getmem", nelems=300, pe=1)
             + call(1, 300, 310, "shmem_quiet") + call(2, 50, 60, "shmem_putmem", nelems=20, pe=0))
     recording, told = facts(text)
     assert sorted(line for line in told if line.startswith("onesided")) == [
@@ -43,7 +45,8 @@ def test_one_sided_transfers(facts):
 
 def test_split_barrier(facts):
     """UPC's notify and wait: the wait ends with the last notify; what is done between them counts."""
-    text = ("process 1 0\nprocess 2 1\n" + call(1, 100, 110, "__upc_notify", expr=1) + call(1, 150, 330, "__upc_wait", expr=1)
+    text = ("process 1 0\nprocess 2 1\n" + call(1, 100, 110, "__upc_notify", expr=1) +
+            call(1, 150, 330, "__upc_wait", expr=1)
             + call(2, 300, 320, "__upc_notify", expr=1) + call(2, 400, 405, "__upc_wait", expr=1))
     recording, told = facts(text)
     assert sorted(line for line in told if line.startswith("split")) == [
@@ -55,9 +58,11 @@ def test_split_barrier(facts):
 
 
 def test_operations_that_are_begun_and_roots(facts):
-    """A broadcast that is begun: its wait is told who its root is and when that began; a reduction's root is told by its place, too."""
+    """A broadcast that is begun: its wait is told who its root is and when that began; a reduction's root is told by
+    its place, too."""
     def each(symbol, starts, length, **values):
-        return [call(rank + 1, start, start + length, symbol, **{"comm.id": 0, "comm.rank": rank}, **values) for rank, start in enumerate(starts)]
+        return [call(rank + 1, start, start + length, symbol, **{"comm.id": 0, "comm.rank": rank}, **values)
+                for rank, start in enumerate(starts)]
     begun = each("MPI_Ibcast", (100, 150, 120), 5, root=1, count=30, datatype=1, request=16)
     waits = [call(rank + 1, 200, 210, "MPI_Wait", request=16) for rank in range(3)]
     reduced = each("MPI_Reduce", (300, 320, 310), 50, root=2, op=1, count=7, datatype=1)
@@ -66,16 +71,20 @@ def test_operations_that_are_begun_and_roots(facts):
     text = ranks(3) + "".join(a + b + c + d + e for a, b, c, d, e in zip(begun, waits, reduced, barrier, exchanged))
     recording, told = facts(text)
     assert sorted(line for line in told if line.startswith("split")) == [
-        f"split {rank} GASP_MPI_WAIT of GASP_MPI_IBCAST threads=3 root=1 size=30 began=100-150 200-210" for rank in range(3)]
+        f"split {rank} GASP_MPI_WAIT of GASP_MPI_IBCAST threads=3 root=1 size=30 began=100-150 200-210"
+        for rank in range(3)]
     assert sorted(line for line in told if line.startswith("collop")) == [
         "collop GASP_MPI_ALLTOALL root=-1 index=-1 first=500 0:500-530 1:510-540 2:520-550",
         "collop GASP_MPI_BARRIER root=-1 index=-1 first=400 0:400-430 1:410-440 2:420-450",
         "collop GASP_MPI_REDUCE root=2 index=2 first=300 0:300-350 1:320-370 2:310-360"]
-    for line in ("function GASP_MPI_IBCAST collective onetoall tables=010", "function GASP_MPI_REDUCE collective alltoone tables=010",
-                 "function GASP_MPI_BARRIER collective all tables=010", "function GASP_MPI_ALLTOALL collective alltoall tables=010",
+    for line in ("function GASP_MPI_IBCAST collective onetoall tables=010",
+                 "function GASP_MPI_REDUCE collective alltoone tables=010",
+                 "function GASP_MPI_BARRIER collective all tables=010",
+                 "function GASP_MPI_ALLTOALL collective alltoall tables=010",
                  "function GASP_MPI_WAIT single tables=100"):
         assert line in told, line
-    # 10 ns of INIT go. Ibcast: 2 steps of 20 + 30 after the last start, 140. Reduce: 2 x (20 + 7), its root only. Barrier: 2 x 20. Alltoall: 2 x 20 + 2 x 10.
+    # 10 ns of INIT go. Ibcast: 2 steps of 20 + 30 after the last start, 140. Reduce: 2 x (20 + 7), its root only.
+    # Barrier: 2 x 20. Alltoall: 2 x 20 + 2 x 10.
     _, after = simulate(recording, "dimemas", "latency=20ns", "bandwidth=1000000000")
     assert times(after) == {
         1: [(0, 0), (90, 90), (185, 240), (330, 330), (380, 504), (574, 634)],
@@ -93,7 +102,8 @@ def test_a_message_that_is_waited_for(facts):
 
 
 def test_locks_are_told_with_their_history(facts):
-    text = ("process 1 -1\nthread 1 2\n" + call(1, 100, 105, "pthread_mutex_lock", mutex=64) + call(1, 205, 210, "pthread_mutex_unlock", mutex=64)
+    text = ("process 1 -1\nthread 1 2\n" + call(1, 100, 105, "pthread_mutex_lock", mutex=64) +
+            call(1, 205, 210, "pthread_mutex_unlock", mutex=64)
             + call(2, 120, 215, "pthread_mutex_lock", mutex=64) + call(2, 230, 235, "pthread_mutex_unlock", mutex=64))
     _, told = facts(text)
     assert "lock 1 kind=0 previous=0 120-215" in told and "lock 1 was given back at 205" in told

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf simulate: random programs with requests, wildcards, rooted and synchronous operations against a simulator of a page."""
+"""gaspbpf simulate: random programs with requests, wildcards, rooted and synchronous operations against a simulator of
+a page."""
 import random
 
 import pytest
@@ -15,8 +16,8 @@ MACHINE = {"latency": 70, "eager": 900}  # ns, bytes; 1 byte a ns
 def random_program(generator, size, steps):
     """{rank: [(kind, ...)]}, in an order in which it can run.
 
-    send, ssend, isend, issend: (kind, to, tag, bytes[, request]); recv: (kind, from, tag, how it asks); irecv: and request;
-    wait: (kind, [requests]); barrier, allreduce, bcast, reduce, ibarrier: (kind, root, bytes[, request]).
+    send, ssend, isend, issend: (kind, to, tag, bytes[, request]); recv: (kind, from, tag, how it asks); irecv: and
+    request; wait: (kind, [requests]); barrier, allreduce, bcast, reduce, ibarrier: (kind, root, bytes[, request]).
     """
     program = {rank: [] for rank in range(size)}
     open_requests = {rank: [] for rank in range(size)}
@@ -37,7 +38,8 @@ def random_program(generator, size, steps):
         return count
 
     for _ in range(steps):
-        kind = generator.choice(["send", "send", "ssend", "isend", "issend", "wait", "waitall", "barrier", "allreduce", "bcast", "reduce", "ibarrier"])
+        kind = generator.choice(["send", "send", "ssend", "isend", "issend", "wait", "waitall", "barrier", "allreduce",
+                                 "bcast", "reduce", "ibarrier"])
         a, b = generator.sample(range(size), 2)
         tag, length = generator.randrange(3), generator.choice([1, 100, 900, 901, 5000])
         if kind in ("send", "ssend", "isend", "issend"):
@@ -66,7 +68,8 @@ def random_program(generator, size, steps):
 
 
 class Simulator:
-    """When each call begins and ends. A machine has latency, eager and a byte a ns; without one calls take cost() beyond what they wait for."""
+    """When each call begins and ends. A machine has latency, eager and a byte a ns; without one calls take cost()
+    beyond what they wait for."""
 
     def __init__(self, program, work, cost, machine=None):
         self.program, self.work, self.cost, self.machine = program, work, cost, machine
@@ -152,14 +155,16 @@ class Simulator:
             return group[root] + took if root in group else None
         took = 0
         if self.machine:
-            took = steps * self.machine["latency"] + ({"reduce": steps * length, "allreduce": 2 * steps * length + steps * self.machine["latency"]}
-                                                      .get(name, 0))
+            took = steps * self.machine["latency"] + \
+                ({"reduce": steps * length, "allreduce": 2 * steps * length + steps * self.machine["latency"]}
+                 .get(name, 0))
         return max(group.values()) + took if len(group) == len(self.program) else None
 
 
 def written(program, spans):
     text = ranks(len(program))
-    symbols = {"send": "MPI_Send", "ssend": "MPI_Ssend", "isend": "MPI_Isend", "issend": "MPI_Issend", "bcast": "MPI_Bcast", "reduce": "MPI_Reduce",
+    symbols = {"send": "MPI_Send", "ssend": "MPI_Ssend", "isend": "MPI_Isend", "issend": "MPI_Issend",
+               "bcast": "MPI_Bcast", "reduce": "MPI_Reduce",
                "barrier": "MPI_Barrier", "allreduce": "MPI_Allreduce", "ibarrier": "MPI_Ibarrier"}
     for rank, calls in program.items():
         for i, (kind, *rest) in enumerate(calls):
@@ -177,7 +182,8 @@ def written(program, spans):
                 values.update(source=rest[0], tag=rest[1])
                 symbol = "MPI_Irecv"
             elif kind == "wait":
-                values = {"count": len(rest[0]), **{f"array_of_requests.{n}": 16 * request for n, request in enumerate(rest[0])}}
+                values = {"count": len(rest[0]),
+                          **{f"array_of_requests.{n}": 16 * request for n, request in enumerate(rest[0])}}
                 symbol = "MPI_Waitall"
             else:
                 values["comm.rank"] = rank
@@ -206,17 +212,20 @@ def test_random_programs(tmp_path, seed):
     report, after = simulate(recording, "same")
     assert lines(after) == lines(recording)
     sent = sum(call_[0] in ("send", "ssend", "isend", "issend") for calls in program.values() for call_ in calls)
-    assert (report["messages"], report["unmatched_sends"], report["unmatched_receives"], report["given_up"]) == (sent, 0, 0, 0)
+    assert (report["messages"], report["unmatched_sends"], report["unmatched_receives"], report["given_up"]) == (
+        sent, 0, 0, 0)
 
     def after_init(recording, shift):
-        return {tid - 1: [(start + shift, end + shift) for start, end in calls[1:]] for tid, calls in times(recording).items()}
+        return {tid - 1: [(start + shift, end + shift) for start, end in calls[1:]]
+                for tid, calls in times(recording).items()}
 
     _, after = simulate(recording, "ideal")
     assert after_init(after, 10) == Simulator(program, work, lambda rank, i: 0).run()
     _, after = simulate(recording, "same", "cpu=2")
     half = {rank: [ns // 2 for ns in each] for rank, each in work.items()}
     assert after_init(after, 0) == Simulator(program, half, lambda rank, i: costs[rank][i]).run()
-    _, after = simulate(recording, "dimemas", f"latency={MACHINE['latency']}ns", "bandwidth=1000000000", f"eager={MACHINE['eager']}")
+    _, after = simulate(recording, "dimemas", f"latency={MACHINE['latency']}ns", "bandwidth=1000000000",
+                        f"eager={MACHINE['eager']}")
     assert after_init(after, 10) == Simulator(program, work, None, MACHINE).run()
 
 

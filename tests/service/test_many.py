@@ -41,21 +41,25 @@ def descriptors(pid):
 
 def run_many(job, count, barriers, puts):
     """Runs the program so often, as fast as a shell can."""
-    script = f'i=0; while [ $i -lt {count} ]; do "{job.program}" {barriers} {puts} & i=$((i+1)); [ $((i % 8)) = 0 ] && wait; done; wait'
+    script = (f'i=0; while [ $i -lt {count} ]; do "{job.program}" {barriers} {puts} & i=$((i+1)); [ $((i % 8)) = 0 ] '
+              '&& wait; done; wait')
     subprocess.run(["bash", "-c", script], check=True, timeout=gaspbpf.PATIENCE, stdout=subprocess.DEVNULL)
 
 
 def test_every_call_of_short_lived_processes_counts(runtime, monitors, tmp_path):
-    """--all, and hardly one of them lives long enough to be looked at: but the kernel knows the file. A runtime of the test's own, that no other test has."""
+    """--all, and hardly one of them lives long enough to be looked at: but the kernel knows the file. A runtime of the
+    test's own, that no other test has."""
     job = runtime("many_short", soname="libmany.so.1")
     (tmp_path / "many.model").write_text(MODEL)
-    monitor = monitors("--all", "--lazy", "--max-overhead", "none", "--model-file", tmp_path / "many.model", "-m", "many")
+    monitor = monitors("--all", "--lazy", "--max-overhead", "none", "--model-file", tmp_path / "many.model",
+                       "-m", "many")
     met(monitor, job)
     run_many(job, 200, 7, 3)
     totals = monitor.totals()
     assert totals["GASP_MANY_BARRIER"]["calls"] == 200 * 7
     assert (totals["GASP_MANY_PUT"]["calls"], totals["GASP_MANY_PUT"]["bytes"]) == (200 * 3, 200 * (1 + 2 + 3))
-    assert totals["GASP_MANY_PUT"]["skipped"] == 0  # a leaf; a return probe of the other may do harm in a process that nobody knows yet, so there it is only counted
+    # a leaf; a return probe of the other may do harm in a process that nobody knows yet, so there it is only counted
+    assert totals["GASP_MANY_PUT"]["skipped"] == 0
     # Those that were left alone in such a process have neither a time nor were they left out by anybody's wish.
     assert totals["GASP_MANY_BARRIER"]["timed"] + totals["GASP_MANY_BARRIER"]["skipped"] <= 200 * 7
     line = monitor.stop()
@@ -65,7 +69,8 @@ def test_every_call_of_short_lived_processes_counts(runtime, monitors, tmp_path)
 def holds(monitor, path):
     """Has the monitor this file open? Its other descriptors come and go meanwhile."""
     folder = f"/proc/{monitor.process.pid}/fd"
-    return any(str(path) in os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if os.path.islink(f"{folder}/{fd}"))
+    return any(str(path) in os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)
+               if os.path.islink(f"{folder}/{fd}"))
 
 
 def attach_and_let_go(monitor, job, gate, count):
@@ -79,15 +84,18 @@ def attach_and_let_go(monitor, job, gate, count):
         job.running.clear()
         for path in gate.iterdir():
             path.unlink()
-    return gaspbpf.wait_for(lambda: (lambda line: not line["processes"] and line)(monitor.now()), "all to be let go")["monitor"]
+    return gaspbpf.wait_for(lambda: (lambda line: not line["processes"] and line)(monitor.now()),
+                            "all to be let go")["monitor"]
 
 
 @pytest.mark.parametrize("joins", ["parallel", "alone"])
 def test_memory_and_descriptors_stay_flat(joins, runtime, monitors, tmp_path):
-    """Attach and let go, hundreds of times: what a process needed is given back; where each has links of its own, these, too."""
+    """Attach and let go, hundreds of times: what a process needed is given back; where each has links of its own,
+    these, too."""
     job = runtime("many_cycles", soname="libmany.so.1")
     (tmp_path / "many.model").write_text(MODEL.replace("library", f"join {joins}\nlibrary"))
-    monitor = monitors("--comm", job.name, "--lazy", "--linger", "0", "--max-overhead", "none", "--model-file", tmp_path / "many.model", "-m", "many")
+    monitor = monitors("--comm", job.name, "--lazy", "--linger", "0", "--max-overhead", "none", "--model-file",
+                       tmp_path / "many.model", "-m", "many")
     gate = tmp_path / "gate"
     gate.mkdir()
     before = attach_and_let_go(monitor, job, gate, 2 * AT_A_TIME)
@@ -98,7 +106,8 @@ def test_memory_and_descriptors_stay_flat(joins, runtime, monitors, tmp_path):
     gaspbpf.wait_for(lambda: descriptors(monitor.process.pid) <= files, "links to be closed")
     # In use, not what malloc keeps but for its small caches: 300 bytes that stay of each process would be too much.
     assert after["own_heap_bytes"] <= before["own_heap_bytes"] + 49152 + 60 * CYCLES
-    assert (after["sums"], after["images"], after["sites"]) == (0, before["images"], before["sites"])  # nothing is left in the kernel, either
+    # nothing is left in the kernel, either
+    assert (after["sums"], after["images"], after["sites"]) == (0, before["images"], before["sites"])
 
 
 def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
@@ -126,7 +135,8 @@ def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
         assert {process.wait(timeout=gaspbpf.PATIENCE) for process in processes} == {0}
         for folder in builds:
             shutil.rmtree(folder)
-    line = gaspbpf.wait_for(lambda: (lambda line: line["monitor"]["renewals"] and line)(monitor.now()), "files to be forgotten")
+    line = gaspbpf.wait_for(lambda: (lambda line: line["monitor"]["renewals"] and line)(monitor.now()),
+                            "files to be forgotten")
     assert line["monitor"]["images"] < 200
     assert descriptors(pid) < 400
     (gate / "go").touch()
@@ -140,7 +150,8 @@ def test_files_that_are_gone_are_forgotten(runtime, monitors, tmp_path):
 
 
 def test_a_library_that_is_written_over(runtime, monitors, tmp_path):
-    """The same file, other contents: a probe for the old ones would be a breakpoint in the midst of the new one's instructions."""
+    """The same file, other contents: a probe for the old ones would be a breakpoint in the midst of the new one's
+    instructions."""
     job = runtime("many_over")
     moved = "long moved(long n) { long s = n; for (long i = 0; i < n; i++) s = s * 31 + i; return s; }\n"
     (tmp_path / "moved.c").write_text(moved + monitoring.LIBRARY)
@@ -182,8 +193,8 @@ def test_a_deleted_file_is_let_go(runtime, monitors, tmp_path):
 
 @pytest.mark.parametrize("as_service", [False, True], ids=["root", "as the service"])
 def test_a_container_with_its_own_library(runtime, monitors, tmp_path, as_service):
-    """Its own mounts, its own process numbers, its own copy of the library at a path that is another file outside. As a service: its own root, too, to which
-    the way leads through the process alone."""
+    """Its own mounts, its own process numbers, its own copy of the library at a path that is another file outside. As a
+    service: its own root, too, to which the way leads through the process alone."""
     if as_service and gaspbpf.RUNGS == ["perf"]:
         pytest.skip("where probes are perf events, the kernel wants CAP_SYS_ADMIN, too")
     job = runtime("many_boxed")
@@ -197,14 +208,16 @@ def test_a_container_with_its_own_library(runtime, monitors, tmp_path, as_servic
     gate = tmp_path / "gate"
     gate.mkdir()
     monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none", as_service=as_service)
-    mounts = " && ".join(([f"mount --bind {root} {root}"] if as_service else []) + [f"mount --rbind {path} {root}{path}" for path in ("/lib", "/lib64", "/usr", "/bin")])
+    mounts = " && ".join(([f"mount --bind {root} {root}"] if as_service else []) +
+                         [f"mount --rbind {path} {root}{path}" for path in ("/lib", "/lib64", "/usr", "/bin")])
     enter = f"cd {root} && pivot_root . old && umount -l old && exec chroot ." if as_service else f"exec chroot {root}"
     box = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
                             f"{mounts} && mount --bind {gate} {root}/tmp/gate && mount -t proc proc {root}/proc && "
                             f"{enter} {job.program} --gate /tmp/gate 21 5"], start_new_session=True,
                            env={**os.environ, "PMIX_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "SLURM_JOB_ID": job.name})
     try:
-        line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()), "the container's process")
+        line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()),
+                                "the container's process")
         pid = line["processes"][0]["pid"]
         (gate / "go").touch()
         gaspbpf.wait_for(lambda: list(gate.glob("done.*")), "its work")
@@ -228,7 +241,8 @@ def test_many_ranks_on_one_node(runtime, monitors, tmp_path):
     gate = tmp_path / "gate"
     gate.mkdir()
     monitor = monitors("--comm", job.name, "--lazy", "--max-overhead", "none")
-    ranks = {job.start(rank + 1, 1, gate, env={"PMIX_RANK": str(rank), "SLURM_JOB_ID": "4711"}).pid: rank for rank in range(64)}
+    ranks = {job.start(rank + 1, 1, gate, env={"PMIX_RANK": str(rank), "SLURM_JOB_ID": "4711"}).pid: rank
+             for rank in range(64)}
     monitor.wait_for_processes(ranks)
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: len(list(gate.glob("done.*"))) == 64, "their work")
@@ -268,21 +282,26 @@ def test_killed_and_started_again(runtime, monitors, tmp_path):
 @pytest.mark.alone
 @pytest.mark.parametrize("rung", gaspbpf.RUNGS_OF_MANY)
 def test_jobs_that_throw_through_mpi_are_not_harmed(rung, job, monitors):
-    """No monitor knows beforehand that a job throws exceptions out of MPI's functions, over which no return probe may stand then."""
+    """No monitor knows beforehand that a job throws exceptions out of MPI's functions, over which no return probe may
+    stand then."""
     throws = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "harm" / "mpi_throws_openmpi"]
 
     def run_throws():
-        return subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env={**os.environ, **truth.ENVIRONMENT},
-                              check=False)
+        return subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE,
+                              env={**os.environ, **truth.ENVIRONMENT}, check=False)
     undisturbed = run_throws()
     assert undisturbed.returncode == 0, undisturbed.stderr
-    known = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    known = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi"], ranks=2,
+                env=truth.ENVIRONMENT).wait_ready()
     monitor = monitors("--all", "--lazy", "-m", "mpi", env={"GASPBPF_RUNG": rung})
     monitor.wait_for_processes(known.pids())
     for _ in range(3):
         result = run_throws()
-        assert (result.returncode, sorted(result.stdout.splitlines())) == (0, sorted(undisturbed.stdout.splitlines())), result.stderr
-    assert monitor.totals()["GASP_MPI_INIT"]["calls"] > 0  # without sessions not all: return probes are exchanged once it is known who throws
+        assert (result.returncode, sorted(result.stdout.splitlines())) == (0,
+                                                                           sorted(undisturbed.stdout.splitlines())), \
+            result.stderr
+    # without sessions not all: return probes are exchanged once it is known who throws
+    assert monitor.totals()["GASP_MPI_INIT"]["calls"] > 0
     known.work()
     assert known.end() == 0
 
@@ -290,13 +309,17 @@ def test_jobs_that_throw_through_mpi_are_not_harmed(rung, job, monitors):
 @pytest.mark.alone
 @pytest.mark.parametrize("options", [[], ["--max-overhead", "none"]], ids=["default", "all calls"])
 def test_the_first_job_that_throws_is_not_harmed(options, monitors):
-    """The libraries are probed before any job maps them; the first one that does is in the midst of its exceptions before anybody has looked at it."""
+    """The libraries are probed before any job maps them; the first one that does is in the midst of its exceptions
+    before anybody has looked at it."""
     throws = ["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "harm" / "mpi_throws_openmpi"]
     env = {**os.environ, **truth.ENVIRONMENT}
-    undisturbed = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env, check=True)
+    undisturbed = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env,
+                                 check=True)
     monitor = monitors("--comm", "mpi_throws*", "-m", "mpi", *options)
-    first = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env, check=False)
-    assert (first.returncode, sorted(first.stdout.splitlines())) == (0, sorted(undisturbed.stdout.splitlines())), first.stderr
+    first = subprocess.run([*map(str, throws)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, env=env,
+                           check=False)
+    assert (first.returncode, sorted(first.stdout.splitlines())) == (0, sorted(undisturbed.stdout.splitlines())), \
+        first.stderr
     told = collections.Counter()
     for words in map(str.split, first.stdout.splitlines()):
         if words[0] == "function" and words[1].startswith("MPI_"):
@@ -310,5 +333,7 @@ def test_the_first_job_that_throws_is_not_harmed(options, monitors):
     # A rank that had ended before it was looked at is nobody's, and that is said; of the others no call is missing.
     gaspbpf.wait_for(lambda: ranks() + monitor.last()["monitor"]["unseen"] >= 2, "the job to be counted")
     totals, ranks = monitor.totals(), ranks()
-    assert not ranks or {event: totals[event]["calls"] for event in ("GASP_MPI_SEND", "GASP_MPI_ALLREDUCE", "GASP_MPI_FINALIZE")} == {
-        "GASP_MPI_SEND": ranks * told["GASP_MPI_SEND"] // 2, "GASP_MPI_ALLREDUCE": ranks * told["GASP_MPI_ALLREDUCE"] // 2, "GASP_MPI_FINALIZE": ranks}
+    assert not ranks or {event: totals[event]["calls"]
+                         for event in ("GASP_MPI_SEND", "GASP_MPI_ALLREDUCE", "GASP_MPI_FINALIZE")} == {
+        "GASP_MPI_SEND": ranks * told["GASP_MPI_SEND"] // 2,
+        "GASP_MPI_ALLREDUCE": ranks * told["GASP_MPI_ALLREDUCE"] // 2, "GASP_MPI_FINALIZE": ranks}

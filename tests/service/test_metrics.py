@@ -23,7 +23,8 @@ RING = ["mpirun.openmpi", "-n", str(RANKS)]
 @pytest.fixture
 def ring(job, tmp_path):
     """An MPI job at its gate, with a library that counts its calls."""
-    line = [*RING, *truth.counting("libcount_mpi_openmpi.so", tmp_path), gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5", "--warmup", "1", "--after", "1"]
+    line = [*RING, *truth.counting("libcount_mpi_openmpi.so", tmp_path), gaspbpf.WORKLOADS / "mpi_job_openmpi",
+            "--rounds", "5", "--warmup", "1", "--after", "1"]
     return job(line, ranks=RANKS, env=truth.ENVIRONMENT).wait_ready()
 
 
@@ -31,7 +32,8 @@ def ring(job, tmp_path):
 def monitor(observe):
     """Starts a monitor; returns the address of its metrics."""
     def start(*arguments):
-        return monitored.url_of(observe("monitor", "--listen", "0", "--max-overhead", "none", *arguments, ready="monitoring"))
+        return monitored.url_of(observe("monitor", "--listen", "0", "--max-overhead", "none", *arguments,
+                                        ready="monitoring"))
     return start
 
 
@@ -48,7 +50,8 @@ def mpi(sums):
 
 
 def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
-    """Calls of each event, of the machine and added up over the ranks, in each form of text; each rank by its number."""
+    """Calls of each event, of the machine and added up over the ranks, in each form of text; each rank by its
+    number."""
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     ring.work()
     alive = monitored.scrape_anew(url)
@@ -65,7 +68,8 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
         assert mpi(monitored.total(alive, f"gaspbpf_{kind}_duration_seconds_count", "event")) == counted
         assert mpi(monitored.total(alive, f"gaspbpf_{kind}_duration_seconds_bucket", "event", le="+Inf")) == counted
     bytes_sent = monitored.total(alive, "gaspbpf_event_bytes_total", "event")["GASP_MPI_SEND"]
-    own = truth.by_event(truth.functions(ring), lambda function: f"GASP_{function.upper()}" if function == "MPI_Send" else None)
+    own = truth.by_event(truth.functions(ring), lambda function: f"GASP_{function.upper()}"
+                         if function == "MPI_Send" else None)
     assert bytes_sent == own["GASP_MPI_SEND"]["bytes"]
     assert monitored.total(alive, "gaspbpf_event_size_bytes_sum", "event")["GASP_MPI_SEND"] == bytes_sent
 
@@ -77,12 +81,14 @@ def test_figures_are_those_of_the_job(ring, monitor, tmp_path):
     left = mpi(monitored.total(after, "gaspbpf_event_calls_total", "event"))
     assert all(left[event] >= calls for event, calls in counted.items())
     assert left["GASP_MPI_FINALIZE"] == RANKS
-    assert monitored.total(after, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_FINALIZE") == {str(rank): 1 for rank in range(RANKS)}
+    assert monitored.total(after, "gaspbpf_process_calls_total", "rank", event="GASP_MPI_FINALIZE") == {
+        str(rank): 1 for rank in range(RANKS)}
     assert mpi(monitored.total(after, "gaspbpf_process_calls_total", "event")) == left
 
     kind, text = monitored.get(url, "text/plain;version=0.0.4")
     assert kind.startswith("text/plain; version=0.0.4")
-    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=gaspbpf.PATIENCE)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                             timeout=gaspbpf.PATIENCE)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
 
 
@@ -91,7 +97,8 @@ def test_a_limit_of_series_is_kept_and_told(ring, monitor, tmp_path):
     url = monitor("-p", ring.process.pid, "-m", "mpi", "--max-series", "60")
     ring.work()
     samples = monitored.scrape(url)
-    series = sum(len(rows) for name, rows in samples.items() if name.startswith("gaspbpf_process_") for rows in [[1 for labels, _ in rows if "overflow" not in labels]])
+    series = sum(len(rows) for name, rows in samples.items() if name.startswith("gaspbpf_process_")
+                 for rows in [[1 for labels, _ in rows if "overflow" not in labels]])
     assert 0 < series <= 60
     assert samples["gaspbpf_series_limit"][0][1] == 60
     assert samples["gaspbpf_series_overflow_rows"][0][1] > 0
@@ -111,17 +118,20 @@ def status_of(url, method="GET"):
 
 
 def test_nobody_can_keep_the_server_waiting(monitor):
-    """Clients that say nothing, nonsense, or never end, and requests for what is not there, beside one that is answered."""
+    """Clients that say nothing, nonsense, or never end, and requests for what is not there, beside one that is
+    answered."""
     url = monitor("--comm", "no-such-program-anywhere", "-m", "upc")
     port = int(re.search(r":(\d+)/", url)[1])
-    talk = [b"", b"GET /metrics HTTP/1.1\r\nHost:", b"\xff\x00\r\n\r\n" * 100, b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"]
+    talk = [b"", b"GET /metrics HTTP/1.1\r\nHost:", b"\xff\x00\r\n\r\n" * 100,
+            b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"]
     silent = []
     for words in talk:
         silent.append(socket.create_connection(("127.0.0.1", port)))
         silent[-1].sendall(words)
     assert "gaspbpf_processes" in monitored.scrape(url)
     assert [status_of(url, method) for method in ("HEAD", "POST", "DELETE")] == [200, 405, 405]
-    assert [status_of(url.replace("/metrics", path)) for path in ("/", "/metrics/../etc/passwd", "/nothing")] == [200, 404, 404]
+    assert [status_of(url.replace("/metrics", path)) for path in ("/", "/metrics/../etc/passwd", "/nothing")] == [
+        200, 404, 404]
     kind, message = monitored.get(url, monitored.PROTOBUF)
     assert kind.startswith("application/vnd.google.protobuf") and message[1:21] == b"\x0a\x12gaspbpf_build_info"
     for each in silent:
@@ -129,8 +139,8 @@ def test_nobody_can_keep_the_server_waiting(monitor):
 
 
 @pytest.mark.parametrize("listen, said", [
-    ("nonsense", "not an address"), ("1:2:3", "not an address"), ("127.0.0.1:65536", "not an address"), ("127.0.0.1:", "not an address"),
-    ("[::1", "not an address"), ("192.0.2.7:0", "use an address of this machine"),
+    ("nonsense", "not an address"), ("1:2:3", "not an address"), ("127.0.0.1:65536", "not an address"),
+    ("127.0.0.1:", "not an address"), ("[::1", "not an address"), ("192.0.2.7:0", "use an address of this machine"),
 ])
 def test_addresses_that_are_none(listen, said):
     result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "--listen", listen, "-d", "1ms")
@@ -143,8 +153,10 @@ def test_addresses_that_are_none(listen, said):
 def test_examples_are_what_promtool_takes(tmp_path):
     """The configuration, the rules, and the rules' own tests."""
     for command in ["config", "prometheus.yml"], ["rules", "gaspbpf.rules.yml"]:
-        subprocess.run(["promtool", "check", *command], cwd=EXAMPLES, check=True, capture_output=True, timeout=gaspbpf.PATIENCE)
-    subprocess.run(["promtool", "test", "rules", "gaspbpf.rules.test.yml"], cwd=EXAMPLES, check=True, capture_output=True, timeout=gaspbpf.PATIENCE)
+        subprocess.run(["promtool", "check", *command], cwd=EXAMPLES, check=True, capture_output=True,
+                       timeout=gaspbpf.PATIENCE)
+    subprocess.run(["promtool", "test", "rules", "gaspbpf.rules.test.yml"], cwd=EXAMPLES, check=True,
+                   capture_output=True, timeout=gaspbpf.PATIENCE)
     tested = set(re.findall(r"alertname: (\w+)", (EXAMPLES / "gaspbpf.rules.test.yml").read_text()))
     assert tested == set(re.findall(r"alert: (\w+)", (EXAMPLES / "gaspbpf.rules.yml").read_text()))
 
@@ -154,7 +166,8 @@ def dashboard_queries():
     dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
-            yield re.sub(r"\$__(rate_interval|range)", "5m", target["expr"]).replace("$instance", ".*").replace("$job", ".*")
+            yield re.sub(r"\$__(rate_interval|range)", "5m",
+                         target["expr"]).replace("$instance", ".*").replace("$job", ".*")
 
 
 def documented_queries():
@@ -170,7 +183,8 @@ def prometheus(tmp_path):
 
 
 def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
-    """A real server scrapes protocol buffers with native histograms; its figures are the job's, and every query of the dashboard has an answer."""
+    """A real server scrapes protocol buffers with native histograms; its figures are the job's, and every query of the
+    dashboard has an answer."""
     url = monitor("-p", ring.process.pid, "-m", "mpi")
     server = prometheus(url)
     ring.work()
@@ -183,7 +197,8 @@ def test_prometheus_takes_all_of_it(ring, monitor, prometheus, tmp_path):
     gaspbpf.wait_for(lambda: ask(wanted) == calls, "Prometheus to have all calls")
     assert ask("up", "job") == {"gaspbpf": 1}
     assert set(ask("sum by (rank) (gaspbpf_process_calls_total)", "rank")) == {str(rank) for rank in range(RANKS)}
-    # Native histograms: all calls, their bytes exactly, and quantiles within a power of two of what the other kind says.
+    # Native histograms: all calls, their bytes exactly, and quantiles within a power of two of what the other kind
+    # says.
     assert ask('histogram_count(gaspbpf_event_duration_nanoseconds{event=~"GASP_MPI_.*"})') == calls
     sent = monitored.total(known, "gaspbpf_event_bytes_total", "event")["GASP_MPI_SEND"]
     assert ask('histogram_sum(gaspbpf_event_payload_bytes{event="GASP_MPI_SEND"})') == {"GASP_MPI_SEND": sent}

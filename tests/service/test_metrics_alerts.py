@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The example's alerts in a real Prometheus: those that should fire do, and no others. Their times are made shorter, nothing else."""
+"""The example's alerts in a real Prometheus: those that should fire do, and no others. Their times are made shorter,
+nothing else."""
 import os
 import re
 import subprocess
@@ -15,7 +16,8 @@ LIBRARY = r"""
 __attribute__((noinline)) void shmem_barrier_all(useconds_t us) { if (us) usleep(us); __asm__ volatile(""); }
 """
 
-# WAIT PAUSE [FILE]: barriers until it is killed, of WAIT us, with PAUSE us between. With FILE: three of them once that is there, and no more.
+# WAIT PAUSE [FILE]: barriers until it is killed, of WAIT us, with PAUSE us between. With FILE: three of them once that
+# is there, and no more.
 PROGRAM = r"""
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +35,8 @@ int main(int argc, char **argv)
 }
 """
 
-SHORTER = {"[5m]": "[10s]", "[10m]": "[30s]", "for: 2m": "for: 1s", "for: 5m": "for: 1s", "for: 10m": "for: 1s", "for: 15m": "for: 1s"}
+SHORTER = {"[5m]": "[10s]", "[10m]": "[30s]", "for: 2m": "for: 1s", "for: 5m": "for: 1s", "for: 10m": "for: 1s",
+           "for: 15m": "for: 1s"}
 JOB = "gaspbpf-test-4711"
 
 
@@ -56,10 +59,12 @@ def shorter(rules):
 
 
 def test_alerts_fire_when_they_should(runtime, observe, tmp_path):
-    """Of three ranks one works, one waits for the others all the time, one makes no call any more; then the monitor is killed."""
+    """Of three ranks one works, one waits for the others all the time, one makes no call any more; then the monitor is
+    killed."""
     go = tmp_path / "go"
     works, waits, silent = start(runtime, 0, 0, 20000), start(runtime, 1, 50000, 0), start(runtime, 2, 0, 0, go)
-    watcher = observe("monitor", "-m", "shmem", "--lazy", "--listen", "0", "-p", f"{works},{waits},{silent}", ready="monitoring")
+    watcher = observe("monitor", "-m", "shmem", "--lazy", "--listen", "0", "-p", f"{works},{waits},{silent}",
+                      ready="monitoring")
     url = monitored.url_of(watcher)
     instance = re.search(r"//([^/]+)/", url)[1]
     go.touch()
@@ -67,12 +72,15 @@ def test_alerts_fire_when_they_should(runtime, observe, tmp_path):
         server = prometheus(url, shorter)
 
         def firing():
-            found = [labels for labels in monitored.alerts(server) if labels["alertname"] != "GaspbpfIsDear"]  # a share of half an hour
+            # a share of half an hour
+            found = [labels for labels in monitored.alerts(server) if labels["alertname"] != "GaspbpfIsDear"]
             assert all(labels["instance"] == instance for labels in found)
             return {(labels["alertname"], labels["job"], labels.get("rank"), labels.get("pid")) for labels in found}
-        expected = {("JobIsSilent", JOB, "2", str(silent)), ("RankWaits", JOB, "1", str(waits)), ("JobIsUnbalanced", JOB, None, None)}
+        expected = {("JobIsSilent", JOB, "2", str(silent)), ("RankWaits", JOB, "1", str(waits)),
+                    ("JobIsUnbalanced", JOB, None, None)}
         gaspbpf.wait_for(lambda: expected <= firing(), "the alerts of a rank that waits and one that is silent")
         assert firing() == expected
         watcher.process.kill()
         watcher.process.wait()
-        gaspbpf.wait_for(lambda: ("GaspbpfDown", "gaspbpf", None, None) in firing(), "the alert of a monitor that is gone")
+        gaspbpf.wait_for(lambda: ("GaspbpfDown", "gaspbpf", None, None) in firing(),
+                         "the alert of a monitor that is gone")

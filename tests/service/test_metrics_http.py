@@ -22,7 +22,8 @@ RANKS = 64
 def monitor(observe):
     """Starts a monitor that probes only what a chosen process maps; returns the address of its metrics."""
     def start(*arguments, listen="0"):
-        return monitored.url_of(observe("monitor", "-m", "shmem", "--lazy", "--listen", listen, "--max-overhead", "none", *arguments, ready="monitoring"))
+        return monitored.url_of(observe("monitor", "-m", "shmem", "--lazy", "--listen", listen, "--max-overhead",
+                                        "none", *arguments, ready="monitoring"))
     return start
 
 
@@ -49,7 +50,8 @@ def ask(url, method="GET", headers=(), body=None):
 # --- clients ---------------------------------------------------------------
 
 def test_connections_that_are_held_keep_nobody_out(monitor):
-    """Many clients that send a byte now and then and never end: others are answered at once, and the oldest are closed to make room."""
+    """Many clients that send a byte now and then and never end: others are answered at once, and the oldest are closed
+    to make room."""
     url = monitor("--comm", "no-such-program-anywhere")
     held, stop = [], threading.Event()
     for _ in range(200):  # who has gone takes no room
@@ -89,12 +91,15 @@ def test_connections_that_are_held_keep_nobody_out(monitor):
 def test_methods_headers_and_sizes(monitor):
     """What RFC 9110 asks for, and requests that are larger than any that a scraper makes."""
     url = monitor("--comm", "no-such-program-anywhere")
-    for accept, kind in [(None, "text/plain; version=0.0.4"), (monitored.OPENMETRICS, "application/openmetrics-text; version=1.0.0"),
-                         (monitored.PROTOBUF, "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited")]:
+    for accept, kind in [(None, "text/plain; version=0.0.4"),
+                         (monitored.OPENMETRICS, "application/openmetrics-text; version=1.0.0"),
+                         (monitored.PROTOBUF, "application/vnd.google.protobuf; "
+                          "proto=io.prometheus.client.MetricFamily; encoding=delimited")]:
         headers = {"Accept": accept, "Accept-Encoding": "gzip"} if accept else {}
         for method in "GET", "HEAD":
             status, got, body = ask(url, method, headers)
-            assert status == 200 and got["Content-Type"].startswith(kind) and got["Vary"] == "Accept" and got["Content-Encoding"] is None
+            assert status == 200 and got["Content-Type"].startswith(kind) and got["Vary"] == "Accept" \
+                and got["Content-Encoding"] is None
             assert int(got["Content-Length"]) > 1000
             assert len(body) == (int(got["Content-Length"]) if method == "GET" else 0)
     for method in "POST", "PUT", "DELETE", "OPTIONS", "NONSENSE":
@@ -104,7 +109,8 @@ def test_methods_headers_and_sizes(monitor):
         with contextlib.suppress(OSError, http.client.HTTPException):  # closed while it was sending is an answer, too
             assert 400 <= ask(url, headers=headers)[0] < 500
         assert ask(url)[0] == 200
-    assert ask(url, headers={"Accept": ",".join(["application/openmetrics-text;q=0.1"] * 200)})[1]["Content-Type"].startswith("application/openmetrics-text")
+    assert ask(url, headers={"Accept": ",".join(["application/openmetrics-text;q=0.1"] * 200)})[1][
+        "Content-Type"].startswith("application/openmetrics-text")
 
 
 def test_an_ipv6_address(monitor):
@@ -121,16 +127,19 @@ def test_an_ipv6_address(monitor):
 def test_two_monitors_cannot_have_one_port(monitor):
     url = monitor("--comm", "no-such-program-anywhere")
     host, port = address(url)
-    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "-m", "shmem", "--lazy", "--listen", port, "-d", "1ms")
+    result = gaspbpf.run("monitor", "--comm", "no-such-program-anywhere", "-m", "shmem", "--lazy", "--listen", port,
+                         "-d", "1ms")
     assert result.returncode == 1
-    assert result.stderr == f"gaspbpf: --listen {port}: Address already in use: another gaspbpf, or something else, listens there: choose another port\n"
+    assert result.stderr == (f"gaspbpf: --listen {port}: Address already in use: another gaspbpf, or something else, "
+                             "listens there: choose another port\n")
     assert "gaspbpf_processes" in monitored.scrape(url)
 
 
 # --- names -----------------------------------------------------------------
 
 def test_names_that_no_format_likes(runtime, monitor, tmp_path):
-    """A program whose name has a newline, a quote, a backslash, a brace, and bytes that are no UTF-8, in each of the three forms."""
+    """A program whose name has a newline, a quote, a backslash, a brace, and bytes that are no UTF-8, in each of the
+    three forms."""
     name = b'a"b\\c\nd}\xff,e="1'  # 15 bytes, as many as a comm has
     program = bytes(runtime.folder) + b"/" + name
     shutil.copy(runtime.program, program)
@@ -150,17 +159,20 @@ def test_names_that_no_format_likes(runtime, monitor, tmp_path):
     wire = prometheus_wire.families(monitored.get(url, monitored.PROTOBUF)[1])
     assert prometheus_wire.row(wire, "gaspbpf_process_calls_total", comm=shown, event="GASP_SHMEM_PUT")["value"] == 5
     kind, text = monitored.get(url, "text/plain")
-    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=gaspbpf.PATIENCE)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                             timeout=gaspbpf.PATIENCE)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
 
 
 # --- many ------------------------------------------------------------------
 
 def test_many_ranks_and_many_scrapers(runtime, monitor, tmp_path):
-    """64 ranks at work while several scrapers ask all the time: each answer is whole, none goes back, and the last has every call of every rank."""
+    """64 ranks at work while several scrapers ask all the time: each answer is whole, none goes back, and the last has
+    every call of every rank."""
     gate = tmp_path / "gate"
     gate.mkdir()
-    jobs = [runtime.start(200 + rank, 100 + rank, gate=gate, env={"OMPI_COMM_WORLD_RANK": str(rank)}) for rank in range(RANKS)]
+    jobs = [runtime.start(200 + rank, 100 + rank, gate=gate, env={"OMPI_COMM_WORLD_RANK": str(rank)})
+            for rank in range(RANKS)]
     gaspbpf.wait_for(lambda: len(list(gate.glob("ready.*"))) == RANKS, "the ranks at their gate")
     url = monitor("-p", ",".join(str(job.pid) for job in jobs))
     stop, wrong = threading.Event(), []
@@ -186,12 +198,15 @@ def test_many_ranks_and_many_scrapers(runtime, monitor, tmp_path):
 
     samples = monitored.scrape_anew(url)
     calls = {(int(labels["rank"]), labels["event"]): value for labels, value in samples["gaspbpf_process_calls_total"]}
-    assert calls == {(rank, event): count + rank for rank in range(RANKS) for event, count in [("GASP_SHMEM_BARRIER_ALL", 200), ("GASP_SHMEM_PUT", 100)]}
+    assert calls == {(rank, event): count + rank for rank in range(RANKS)
+                     for event, count in [("GASP_SHMEM_BARRIER_ALL", 200), ("GASP_SHMEM_PUT", 100)]}
     moved = {int(labels["rank"]): value for labels, value in samples["gaspbpf_process_bytes_total"]}
     assert moved == {rank: sum(range(1, 101 + rank)) for rank in range(RANKS)}
-    # As docs/metrics.md has it: 13 series an event of a process, 23 where it moves data; of text, native histograms are not a part.
+    # As docs/metrics.md has it: 13 series an event of a process, 23 where it moves data; of text, native histograms are
+    # not a part.
     series = sum(len(rows) for name, rows in samples.items() if name.startswith("gaspbpf_process_"))
     assert series <= samples["gaspbpf_series_reserved"][0][1] == RANKS * (13 + 23)
     assert samples["gaspbpf_series_overflow_rows"][0][1] == 0
     wire = prometheus_wire.families(monitored.get(url, monitored.PROTOBUF)[1])
-    assert {(int(labels["rank"]), labels["event"]): row["value"] for labels, row in wire["gaspbpf_process_calls_total"][1]} == calls
+    assert {(int(labels["rank"]), labels["event"]): row["value"]
+            for labels, row in wire["gaspbpf_process_calls_total"][1]} == calls

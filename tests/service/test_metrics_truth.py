@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Histograms against what the job itself has measured: sizes exactly, durations between two bounds that hold whatever the machine does; and over a restart."""
+"""Histograms against what the job itself has measured: sizes exactly, durations between two bounds that hold whatever
+the machine does; and over a restart."""
 import itertools
 import json
 import math
@@ -32,7 +33,8 @@ __attribute__((noinline)) void shmem_barrier_all(void)
 __attribute__((noinline)) void shmem_putmem(void *to, const void *from, size_t n, int pe) { sizes[puts_++] = n; }
 """
 
-# At the gate's mark: 280 barriers that take from 0.2 us to 2 ms, and a put of each size it is given; then what it has measured, as JSON.
+# At the gate's mark: 280 barriers that take from 0.2 us to 2 ms, and a put of each size it is given; then what it has
+# measured, as JSON.
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,10 +89,14 @@ int main(int argc, char **argv)
 }
 """
 
-# Powers of two and their neighbours, from nothing to a gigabyte, where a bound that is off by one shows; with gaps, where native histograms have several spans.
+# Powers of two and their neighbours, from nothing to a gigabyte, where a bound that is off by one shows; with gaps,
+# where native histograms have several spans.
 POWERS = [power for power in range(31) if power not in (13, 14, 15, 21, 22, 23, 24)]
-SIZES = sorted({size for power in POWERS for size in ((1 << power) - 1, 1 << power, (1 << power) + 1)}) + [1000] * 50 + [3_000_000] * 7
-POWERS_OF_BOUNDS = {"event": (range(3, 31, 3), range(10, 35, 2)), "process": (range(6, 31, 6), range(10, 35, 4))}  # docs/metrics.md
+SIZES = sorted({size for power in POWERS for size in ((1 << power) - 1, 1 << power, (1 << power) + 1)}) + \
+    [1000] * 50 + \
+    [3_000_000] * 7
+# docs/metrics.md
+POWERS_OF_BOUNDS = {"event": (range(3, 31, 3), range(10, 35, 2)), "process": (range(6, 31, 6), range(10, 35, 4))}
 BARRIER, PUT = {"event": "GASP_SHMEM_BARRIER_ALL"}, {"event": "GASP_SHMEM_PUT"}
 
 
@@ -100,7 +106,8 @@ class Measured:
     def __init__(self, folder, runtime):
         self.gate, self.log = folder / "gate", folder / "measured.json"
         self.gate.mkdir()
-        runtime.running.append(subprocess.Popen([str(runtime.program), str(self.gate), str(self.log), *map(str, SIZES)]))
+        runtime.running.append(
+            subprocess.Popen([str(runtime.program), str(self.gate), str(self.log), *map(str, SIZES)]))
         self.process = runtime.running[-1]
 
     def work(self):
@@ -122,7 +129,8 @@ def this_runtime(runtime):
 def monitor(observe):
     """Starts a monitor of one process; returns it and the address of its metrics."""
     def start(*arguments):
-        watcher = observe("monitor", "-m", "shmem", "--lazy", "--listen", "0", "--max-overhead", "none", *arguments, ready="monitoring")
+        watcher = observe("monitor", "-m", "shmem", "--lazy", "--listen", "0", "--max-overhead", "none", *arguments,
+                          ready="monitoring")
         return watcher, monitored.url_of(watcher)
     return start
 
@@ -136,7 +144,8 @@ def prometheus(tmp_path):
 def bounds_hold(cumulative, inside, outside):
     """Each bucket of durations has at least what took no longer outside, and at most what took no longer inside."""
     for bound, count in cumulative:
-        assert sum(ns <= bound for ns in outside) <= count <= sum(ns <= bound for ns in inside), f"bucket up to {bound} ns: {count}"
+        assert sum(ns <= bound for ns in outside) <= count <= sum(ns <= bound for ns in inside), \
+            f"bucket up to {bound} ns: {count}"
 
 
 def classic(samples, name, labels):
@@ -168,12 +177,14 @@ def test_buckets_are_what_the_job_has_measured(runtime, monitor, tmp_path):
         assert (read["buckets"], read["count"], read["sum"]) == (sizes, len(SIZES), sum(SIZES))
         # Native: from a power of two, included, to the next one, as docs/metrics.md has it; 0 is with 1.
         read = prometheus_wire.row(wire, f"gaspbpf_{kind}_payload_bytes", **PUT)
-        buckets = [(low, 2 * low, len(list(group))) for low, group in itertools.groupby(sorted(SIZES), lambda size: 1 << max(size.bit_length() - 1, 0))]
+        buckets = [(low, 2 * low, len(list(group)))
+                   for low, group in itertools.groupby(sorted(SIZES), lambda size: 1 << max(size.bit_length() - 1, 0))]
         assert (read["native"], read["count"], read["sum"]) == (buckets, len(SIZES), sum(SIZES))
         assert len(buckets) == 27  # of 31: there are gaps
 
         # Durations: gaspbpf's own lies between what the function has seen of itself and what its caller has.
-        durations = [(bound * 1e9, count) for bound, count in classic(samples, f"gaspbpf_{kind}_duration_seconds", BARRIER)]
+        durations = [(bound * 1e9, count)
+                     for bound, count in classic(samples, f"gaspbpf_{kind}_duration_seconds", BARRIER)]
         assert [round(bound) for bound, _ in durations] == [2 ** power - 1 for power in POWERS_OF_BOUNDS[kind][1]]
         bounds_hold(durations, truth["inside"], truth["outside"])
         read = prometheus_wire.row(wire, f"gaspbpf_{kind}_duration_seconds", **BARRIER)
@@ -184,7 +195,8 @@ def test_buckets_are_what_the_job_has_measured(runtime, monitor, tmp_path):
         assert sum(count for _, _, count in read["native"]) == read["count"] == 280
         # The kernel's bucket ends before its upper power of two.
         total = itertools.accumulate(count for _, _, count in read["native"])
-        bounds_hold([(upper - 1, count) for (_, upper, _), count in zip(read["native"], total)], truth["inside"], truth["outside"])
+        bounds_hold([(upper - 1, count) for (_, upper, _), count in zip(read["native"], total)], truth["inside"],
+                    truth["outside"])
         # A bucket's calls are not below it, either.
         assert all(sum(ns >= low for ns in truth["outside"]) >= count for low, _, count in read["native"])
 
@@ -226,7 +238,8 @@ def test_a_restart_is_a_reset(runtime, monitor, tmp_path):
     watcher.process.wait()
 
     watcher, url = monitor("-p", job.process.pid)
-    second = gaspbpf.wait_for(lambda: (lambda s: s if s["gaspbpf_processes"][0][1] == 1 else None)(monitored.scrape(url)), "the job to be seen again")
+    second = gaspbpf.wait_for(lambda: (lambda s: s if s["gaspbpf_processes"][0][1] == 1
+                                       else None)(monitored.scrape(url)), "the job to be seen again")
     assert "gaspbpf_event_calls_total" not in second  # nothing was called since
     assert second["gaspbpf_start_time_seconds"][0][1] > began
     (job.gate / "end").touch()

@@ -84,7 +84,8 @@ def test_by_user(monitors, open_folder):
     gate.chmod(0o777)
     monitor = monitors("--user", str(user), "--lazy", "--max-overhead", "none")
     unwanted = job.start(100, 0, gate)
-    wanted = subprocess.Popen([str(job.program), "--gate", str(gate), "11", "0"], user=user, group=user, extra_groups=[])
+    wanted = subprocess.Popen([str(job.program), "--gate", str(gate), "11", "0"], user=user, group=user,
+                              extra_groups=[])
     job.running.append(wanted)
     try:
         check_only(monitor, gate, wanted, unwanted)
@@ -94,13 +95,16 @@ def test_by_user(monitors, open_folder):
 
 @pytest.fixture
 def control_group():
-    """A cgroup of the test's own, and a job's step below it, as Slurm makes them; and one whose names only begin like these. Gone afterwards."""
-    bases = [pathlib.Path(base) for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if pathlib.Path(base, "cgroup.procs").exists()]
+    """A cgroup of the test's own, and a job's step below it, as Slurm makes them; and one whose names only begin like
+    these. Gone afterwards."""
+    bases = [pathlib.Path(base) for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+             if pathlib.Path(base, "cgroup.procs").exists()]
     if not bases:
         pytest.skip("no cgroup v2 here")
     top = bases[0] / f"gaspbpf-test-{os.getpid()}"
     alike = bases[0] / f"{top.name}0"
-    folders = [alike, alike / f"job_{os.getpid()}0", top, top / f"job_{os.getpid()}", top / f"job_{os.getpid()}" / "step_0"]
+    folders = [alike, alike / f"job_{os.getpid()}0", top, top / f"job_{os.getpid()}",
+               top / f"job_{os.getpid()}" / "step_0"]
     try:
         for folder in folders:
             folder.mkdir()
@@ -118,11 +122,13 @@ def test_by_cgroup(control_group, pair, gate, monitors, by):
     chosen, other = pair
     step, alike = control_group
     top, number = step.parents[1], step.parent.name.removeprefix("job_")
-    monitor = monitors(*{"cgroup": ["--cgroup", f"/sys/fs/cgroup/{top.name}"], "slurm-job": ["--slurm-job", number]}[by], "--lazy", "--max-overhead", "none")
+    monitor = monitors(*{"cgroup": ["--cgroup", f"/sys/fs/cgroup/{top.name}"],
+                         "slurm-job": ["--slurm-job", number]}[by], "--lazy", "--max-overhead", "none")
     environment = {name: value for name, value in os.environ.items() if "JOB" not in name}
 
     def start(job, group, barriers):
-        job.running.append(subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {job.program} --gate {gate} {barriers} 0"], env=environment))
+        job.running.append(subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {job.program} --gate "
+                                             f"{gate} {barriers} 0"], env=environment))
         return job.running[-1]
     unwanted, wanted = start(other, alike, 100), start(chosen, step, 11)
     monitor.wait_for_processes([wanted.pid])
@@ -135,11 +141,13 @@ def test_by_number_with_all_that_it_starts(pair, gate, monitors, tmp_path):
     """A launcher's number: what it starts later, as another program, belongs to it."""
     chosen, other = pair
     begin = tmp_path / "begin"
-    launcher = subprocess.Popen(["bash", "-c", f"until [ -e {begin} ]; do sleep 0.05; done; {chosen.program} --gate {gate} 11 0 & wait"])
+    launcher = subprocess.Popen(
+        ["bash", "-c", f"until [ -e {begin} ]; do sleep 0.05; done; {chosen.program} --gate {gate} 11 0 & wait"])
     monitor = monitors("-p", launcher.pid, "--lazy", "--max-overhead", "none")
     unwanted = other.start(100, 0, gate)
     begin.touch()
-    line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()), "the launched process")
+    line = gaspbpf.wait_for(lambda: (lambda line: line and line["processes"] and line)(monitor.last()),
+                            "the launched process")
     assert line["processes"][0]["pid"] not in (launcher.pid, unwanted.pid)
     (gate / "go").touch()
     gaspbpf.wait_for(lambda: len(list(gate.glob("done.*"))) == 2, "their work")
@@ -155,7 +163,8 @@ def test_too_many_to_keep_apart(pair, gate, monitors):
     chosen, other = pair
     monitor = monitors("--comm", chosen.name, "--lazy", "--max-overhead", "none", "--max-processes", "2")
     processes = [chosen.start(11, 0, gate) for _ in range(5)]
-    gaspbpf.wait_for(lambda: (monitor.last() or {"monitor": {"noticed": 0}})["monitor"]["noticed"] == 5, "all to be noticed")
+    gaspbpf.wait_for(lambda: (monitor.last() or {"monitor": {"noticed": 0}})["monitor"]["noticed"] == 5,
+                     "all to be noticed")
     let_both_work(gate, processes)
     line = monitor.now()
     assert len(line["processes"]) == 2 and line["monitor"]["crowded"] == 3
@@ -168,7 +177,8 @@ def test_too_many_to_keep_apart(pair, gate, monitors):
 def test_a_table_for_people(pair, gate, monitors, tmp_path):
     chosen, _ = pair
     out = open(tmp_path / "table", "w+")
-    monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--comm", chosen.name, "--lazy", "--interval", "200ms"], stdout=out,
+    monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--comm", chosen.name, "--lazy", "--interval",
+                                "200ms"], stdout=out,
                                stderr=subprocess.DEVNULL)
     try:
         process = chosen.start(11, 3, gate, env={"PMIX_RANK": "3", "SLURM_JOB_ID": "99"})
@@ -205,7 +215,8 @@ def test_what_cannot_be_meant_is_said(arguments, says):
 # --- from when on ------------------------------------------------------------
 
 def test_who_was_there_before_is_late(runtime, gate, monitors):
-    """What it called before its probes were in is in no figure: how long that was is said, in the line and in the process. From then on all is counted."""
+    """What it called before its probes were in is in no figure: how long that was is said, in the line and in the
+    process. From then on all is counted."""
     job = runtime("early")
     process = job.start(11, 0, gate)
     gaspbpf.wait_for((gate / f"ready.{process.pid}").exists, "the job to be there")
@@ -214,8 +225,10 @@ def test_who_was_there_before_is_late(runtime, gate, monitors):
     row, line = monitor.process_of(process.pid), monitor.now()
     assert not row["from_start"] and row["blind_ns"] > 0
     began = line["time_ns"] - line["monitor"]["since_ns"]
-    assert began <= row["blind_from_ns"] + 1000 and row["blind_to_ns"] - row["blind_from_ns"] == row["blind_ns"] and row["blind_to_ns"] < line["time_ns"]
-    assert line["monitor"]["late"] == 1 and line["monitor"]["late_ns"] == line["monitor"]["late_longest_ns"] == row["blind_ns"]
+    assert began <= row["blind_from_ns"] + 1000 and row["blind_to_ns"] - row["blind_from_ns"] == row["blind_ns"] \
+        and row["blind_to_ns"] < line["time_ns"]
+    assert line["monitor"]["late"] == 1 \
+        and line["monitor"]["late_ns"] == line["monitor"]["late_longest_ns"] == row["blind_ns"]
     (gate / "go").touch()
     gaspbpf.wait_for((gate / f"done.{process.pid}").exists, "its work")
     assert monitor.totals()["GASP_SHMEM_BARRIER_ALL"]["calls"] == 11

@@ -9,8 +9,10 @@ import monitoring
 
 pytestmark = pytest.mark.alone  # everybody's MPI library has probes
 
-FUNCTIONS = {"MPI_Send": "SEND", "MPI_Recv": "RECV", "MPI_Isend": "ISEND", "MPI_Barrier": "BARRIER", "MPI_Wait": "WAIT", "MPI_Waitall": "WAITALL",
-             "MPI_Bcast": "BCAST", "MPI_Allreduce": "ALLREDUCE", "MPI_Win_fence": "WIN_FENCE", "MPI_Put": "PUT", "MPI_Get": "GET", "MPI_Comm_dup": "COMM_DUP"}
+FUNCTIONS = {"MPI_Send": "SEND", "MPI_Recv": "RECV", "MPI_Isend": "ISEND", "MPI_Barrier": "BARRIER", "MPI_Wait": "WAIT",
+             "MPI_Waitall": "WAITALL",
+             "MPI_Bcast": "BCAST", "MPI_Allreduce": "ALLREDUCE", "MPI_Win_fence": "WIN_FENCE", "MPI_Put": "PUT",
+             "MPI_Get": "GET", "MPI_Comm_dup": "COMM_DUP"}
 NOTHING = {"calls": 0, "bytes": 0}
 
 
@@ -24,7 +26,8 @@ def meet_and_work(job, monitor):
 
 
 def check_ranks(job, monitor, count, unsized=False):
-    """Lets the job work; each rank has its number, its calls of each function, and the bytes that it sent. unsized: but those of derived types."""
+    """Lets the job work; each rank has its number, its calls of each function, and the bytes that it sent. unsized: but
+    those of derived types."""
     line = meet_and_work(job, monitor)
     processes = {process["rank"]: process for process in line["processes"]}
     assert {rank: process["pid"] for rank, process in processes.items()} == dict(enumerate(job.pids()))
@@ -45,18 +48,21 @@ def check_ranks(job, monitor, count, unsized=False):
             assert event["bytes"] == truth[function]["sent"] - unknown["bytes"], (rank, function)
     assert compared > 8 * count
     totals = monitoring.events_of(line)
-    assert totals["GASP_MPI_SEND"]["bytes"] == sum(monitoring.events_of(process)["GASP_MPI_SEND"]["bytes"] for process in processes.values())
+    assert totals["GASP_MPI_SEND"]["bytes"] == sum(monitoring.events_of(process)["GASP_MPI_SEND"]["bytes"]
+                                                   for process in processes.values())
     assert totals["GASP_MPI_BARRIER"]["calls"] == sum(truth["MPI_Barrier"]["calls"] for truth in truths.values())
 
 
 def test_mpich(job, monitors):
     """The size of a derived type is nowhere to be read in MPICH: such calls are not sized, which is not 0."""
-    ranks = job(["mpirun.mpich", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_mpich", "--rounds", "10"], ranks=2).wait_ready()
+    ranks = job(["mpirun.mpich", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_mpich", "--rounds", "10"],
+                ranks=2).wait_ready()
     monitor = monitors("-p", ranks.process.pid, "--lazy", "--max-overhead", "none", "-m", "mpi")
     check_ranks(ranks, monitor, 2, unsized=True)
 
 
-# Each rank sends so many messages of its own size to the next one, and says what it did. mpi_job is for 16 ranks at most.
+# Each rank sends so many messages of its own size to the next one, and says what it did. mpi_job is for 16 ranks at
+# most.
 RING = r"""
 #include <mpi.h>
 #include <stdio.h>
@@ -117,7 +123,8 @@ def test_64_ranks_on_this_node(job, monitors, tmp_path):
     program = tmp_path / monitoring.unique("ring")
     subprocess.run(["mpicc.openmpi", "-O1", "-o", program, tmp_path / "ring.c"], check=True, timeout=gaspbpf.PATIENCE)
     monitor = monitors("--comm", program.name, "--lazy", "--max-overhead", "none", "-m", "mpi")
-    ranks = job(["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "64", program], ranks=64, env=gaspbpf.MPI_ENVIRONMENT).wait_ready()
+    ranks = job(["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "64", program], ranks=64,
+                env=gaspbpf.MPI_ENVIRONMENT).wait_ready()
     processes = {process["rank"]: process for process in meet_and_work(ranks, monitor)["processes"]}
     truths = {truth["rank"]: truth for truth in ranks.truths()}
     assert sorted(processes) == sorted(truths) == list(range(64))

@@ -33,7 +33,8 @@ def waiting(runtime, tmp_path):
 def is_nobody(status):
     """All numbers of its user and group are of the range that no user has, and there are no other groups."""
     numbers = [int(number) for line in re.findall(r"^[UG]id:(.*)", status, re.MULTILINE) for number in line.split()]
-    return len(numbers) == 8 and len(set(numbers)) == 1 and 0x7fff0000 <= numbers[0] < 0x7fffffff and re.search(r"^Groups:\s*$", status, re.MULTILINE)
+    return len(numbers) == 8 and len(set(numbers)) == 1 and 0x7fff0000 <= numbers[0] < 0x7fffffff \
+        and re.search(r"^Groups:\s*$", status, re.MULTILINE)
 
 
 def keeper_of(watcher):
@@ -65,7 +66,8 @@ def test_a_recording_is_exact_and_written_where_it_should_be(waiting, observe, t
     folder = tmp_path / "others"
     folder.mkdir()
     os.chown(folder, OTHER, OTHER)
-    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "-o", folder / "run.gasp", "-o", folder / "run.json", env={"GASPBPF_RUNG": rung})
+    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "-o", folder / "run.gasp", "-o",
+                      folder / "run.json", env={"GASPBPF_RUNG": rung})
     has_nothing(watcher, rung)
     if rung != "perf":
         override = {1} & rights.capabilities("self")["Prm"]
@@ -75,7 +77,8 @@ def test_a_recording_is_exact_and_written_where_it_should_be(waiting, observe, t
     status, out, errors = watcher.finish()
     assert status == 0, errors
     report = json.loads(out)
-    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == MADE and report["loss"]["lost"] == 0
+    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == MADE \
+        and report["loss"]["lost"] == 0
     assert {path.name for path in folder.iterdir()} == {"run.gasp", "run.json"}
     assert gaspbpf.run("report", folder / "run.gasp").returncode == 0
     assert json.loads((folder / "run.json").read_text())
@@ -97,7 +100,8 @@ def test_nothing_is_left_when_a_target_is_looked_at(waiting, observe, command, r
 def test_stuck_looks_at_threads_without_rights(waiting, observe, rung):
     """A thread that runs is sampled by what may; the call of one that sleeps is recognised as always."""
     process, gate = waiting
-    watcher = observe("stuck", "-v", "-p", process.pid, "-d", f"{gaspbpf.PATIENCE}s", "--json", ready="watching", env={"GASPBPF_RUNG": rung})
+    watcher = observe("stuck", "-v", "-p", process.pid, "-d", f"{gaspbpf.PATIENCE}s", "--json", ready="watching",
+                      env={"GASPBPF_RUNG": rung})
     has_nothing(watcher, rung, {rights.CAP_PERFMON})
     watcher.process.send_signal(signal.SIGINT)
     status, out, errors = watcher.finish()
@@ -111,7 +115,8 @@ def test_stuck_looks_at_threads_without_rights(waiting, observe, rung):
 
 @pytest.fixture(params=["root", "nobody"])
 def command(request):
-    """The words of a command that runs such a program twice, one after the other, and ends with 3; its gate; the environment in which that user has called sudo."""
+    """The words of a command that runs such a program twice, one after the other, and ends with 3; its gate; the
+    environment in which that user has called sudo."""
     with rights.folder() as folder:
         own, gate = monitoring.Runtime(folder / "runtime", "rights"), monitoring.Gate(folder / "gate")
         os.chown(gate.folder, rights.NOBODY, rights.NOBODY)
@@ -134,7 +139,8 @@ def open_gate(gate):
 def test_nothing_is_left_once_a_command_is_held(command, observe, rung):
     """Not of the thread either that holds it; and all is seen from the first instruction, of what it starts, too."""
     words, gate, user = command
-    watcher = observe("-v", "-m", "shmem", "--json", "-o", gate.folder / "run.gasp", "--", *words, env={"GASPBPF_RUNG": rung, **user}, ready=None)
+    watcher = observe("-v", "-m", "shmem", "--json", "-o", gate.folder / "run.gasp", "--", *words,
+                      env={"GASPBPF_RUNG": rung, **user}, ready=None)
     first = reach_the_gate(gate)
     assert pathlib.Path(f"/proc/{first}").stat().st_uid == int(user.get("SUDO_UID", 0))
     has_nothing(watcher, rung)
@@ -142,7 +148,8 @@ def test_nothing_is_left_once_a_command_is_held(command, observe, rung):
     status, out, errors = watcher.finish()
     assert status == 3, errors
     report = json.loads(out)
-    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
+    assert {name: row["calls"] for name, row in gaspbpf.events(report).items() if name in MADE} == {
+        name: 2 * calls for name, calls in MADE.items()}
     assert report["loss"]["lost"] == 0 and gaspbpf.run("report", gate.folder / "run.gasp").returncode == 0
     assert (gate.folder / "run.gasp").stat().st_uid == int(user.get("SUDO_UID", 0))
 
@@ -150,7 +157,8 @@ def test_nothing_is_left_once_a_command_is_held(command, observe, rung):
 @pytest.mark.parametrize("rung", gaspbpf.rungs())
 def test_nothing_is_left_under_top(command, observe, rung):
     words, gate, user = command
-    watcher = observe("top", "--once", "--json", "-d", "60", "-v", "-m", "shmem", "--", *words, env={"GASPBPF_RUNG": rung, **user}, ready=None)
+    watcher = observe("top", "--once", "--json", "-d", "60", "-v", "-m", "shmem", "--", *words,
+                      env={"GASPBPF_RUNG": rung, **user}, ready=None)
     reach_the_gate(gate)
     has_nothing(watcher, rung)
     open_gate(gate)
@@ -183,7 +191,8 @@ def is_gone(pid):
 def test_a_tool_that_hangs_is_ended_without_rights(waiting, hanging_tool, observe, rung):
     process, gate = waiting
     tool, environment = hanging_tool
-    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "--tool", tool, "--tool-patience", "2s", env={"GASPBPF_RUNG": rung, **environment})
+    watcher = observe("-v", "-p", process.pid, "-m", "shmem", "--json", "--tool", tool, "--tool-patience", "2s",
+                      env={"GASPBPF_RUNG": rung, **environment})
     has_nothing(watcher, rung)
     host, = rights.helpers(watcher.process.pid)["gaspbpf-toolhos"]
     assert pathlib.Path(f"/proc/{host}").stat().st_uid == int(environment.get("SUDO_UID", 0))
@@ -210,7 +219,8 @@ def test_nor_is_it_left_when_gaspbpf_is_killed(waiting, hanging_tool, observe, r
 HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]
 
 
-@pytest.mark.parametrize("command", [["list"], ["doctor"], ["stuck", "--no-probes", "-d", "10ms"], ["-d", "10ms"], ["stuck", "-d", "10ms"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["list"], ["doctor"], ["stuck", "--no-probes", "-d", "10ms"], ["-d", "10ms"],
+                                     ["stuck", "-d", "10ms"]], ids=" ".join)
 def test_where_proc_hides_others_rights_are_kept(waiting, command):
     """Without them nothing would be seen at all."""
     line = [*HIDDEN, gaspbpf.PROGRAM, *command, "-v", "-p", waiting[0].pid, "-m", "shmem"]
@@ -223,16 +233,18 @@ def test_where_proc_hides_others_a_command_is_seen(command):
     """Its user is not gaspbpf's any more, were rights given up."""
     words, gate, user = command
     open_gate(gate)
-    result = subprocess.run([*HIDDEN, str(gaspbpf.PROGRAM), "-v", "-m", "shmem", "--json", "--", *words], env={**os.environ, **user},
-                            capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    result = subprocess.run([*HIDDEN, str(gaspbpf.PROGRAM), "-v", "-m", "shmem", "--json", "--", *words],
+                            env={**os.environ, **user}, capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert result.returncode == 3 and "all rights are given up" not in result.stderr, result.stderr
-    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(result.stdout)).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(result.stdout)).items() if name in MADE} == {
+        name: 2 * calls for name, calls in MADE.items()}
 
 
 def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_path):
     """That a launcher's ranks were found is said before any file of theirs is opened."""
     own, gate = runtime("ranks"), monitoring.Gate(tmp_path / "gate")
-    ranks = " ".join(f"OMPI_COMM_WORLD_RANK={rank} {own.program} --gate {gate} {BARRIERS} {PUTS} &" for rank in range(2))
+    ranks = " ".join(f"OMPI_COMM_WORLD_RANK={rank} {own.program} --gate {gate} {BARRIERS} {PUTS} &"
+                     for rank in range(2))
     with subprocess.Popen(["sh", "-c", f"{ranks} wait"]) as launcher:
         try:
             gaspbpf.wait_for(lambda: len(list(gate.folder.glob("ready.*"))) == 2, "two programs at their gate")
@@ -244,8 +256,10 @@ def test_they_are_given_up_before_anything_is_looked_at(runtime, observe, tmp_pa
             for mark in "go", "end":
                 (gate.folder / mark).touch()
     assert status == 0, errors
-    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == {name: 2 * calls for name, calls in MADE.items()}
-    assert errors.index("all rights are given up") < errors.index("processes with a rank") < errors.index("probes put in"), errors
+    assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == {
+        name: 2 * calls for name, calls in MADE.items()}
+    assert errors.index("all rights are given up") < errors.index("processes with a rank") < errors.index(
+        "probes put in"), errors
 
 
 def test_a_program_that_only_its_owner_can_read(runtime, observe, tmp_path):
@@ -274,7 +288,8 @@ def has_landlock():
 def can_make(pid, path):
     """Could the process make this file? A debugger calls creat() in it."""
     call = f'print ((int (*)(const char *, unsigned)) creat)("{path}", 0600)'
-    out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", call], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, stdin=subprocess.DEVNULL)
+    out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", call], capture_output=True, text=True,
+                         timeout=gaspbpf.PATIENCE, stdin=subprocess.DEVNULL)
     made = re.search(r"^\$1 = (-?\d+)$", out.stdout, re.MULTILINE)
     assert made, out
     assert (int(made[1]) >= 0) == path.exists()
@@ -398,4 +413,5 @@ def test_calls_behind_a_filter_are_timed(filtered, observe):
     status, out, errors = watcher.finish()
     assert status == 0 and "only the calls are observed" not in errors, errors
     rows = gaspbpf.events(json.loads(out))
-    assert {name: (rows[name]["calls"], rows[name]["total_ns"] > 0) for name in MADE} == {name: (calls, True) for name, calls in MADE.items()}
+    assert {name: (rows[name]["calls"], rows[name]["total_ns"] > 0) for name in MADE} == {
+        name: (calls, True) for name, calls in MADE.items()}

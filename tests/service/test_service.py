@@ -69,7 +69,8 @@ def monitored_names(url):
 def test_options_of_a_file_are_those_of_the_command_line(options, observe):
     """In each way of writing them; the command line has the last word."""
     path = options(f"# a comment\n\n  comm {NOBODY}  \n\tlisten=0\nmax-series = 7\nmodels upc\nquiet\n")
-    samples = monitored.scrape(monitored.url_of(observe("monitor", "--config", path, "--max-series", "8", ready="monitoring")))
+    samples = monitored.scrape(
+        monitored.url_of(observe("monitor", "--config", path, "--max-series", "8", ready="monitoring")))
     assert samples["gaspbpf_series_limit"][0][1] == 8
 
 
@@ -108,7 +109,8 @@ def test_whose_files_are_obeyed(options, tmp_path):
 # --- while it runs ---------------------------------------------------------
 
 def test_a_service_from_start_to_stop(job, observe, options, systemd, tmp_path):
-    """Ready with its probes in; options anew by SIGHUP, first wrong ones; counters go on; the watchdog is told; the end is told."""
+    """Ready with its probes in; options anew by SIGHUP, first wrong ones; counters go on; the watchdog is told; the end
+    is told."""
     program = shutil.copy(gaspbpf.WORKLOADS / "mpi_job_openmpi", tmp_path / f"own{os.getpid()}")  # nobody else's
     ring = job(["mpirun.openmpi", "-n", "2", program, "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
     base = "listen 0\nmodels mpi\nmax-overhead none\n"
@@ -121,7 +123,8 @@ def test_a_service_from_start_to_stop(job, observe, options, systemd, tmp_path):
     systemd.until("WATCHDOG")
 
     # What is wrong changes nothing, and does not end it.
-    for wrong, said in ("nonsense\n", b"not an option"), (f"comm {NOBODY}\nlisten 1:2:3\n", b"not an address"), ("all\nmax-overhead 0\n", b"not a share"):
+    for wrong, said in ("nonsense\n", b"not an option"), (f"comm {NOBODY}\nlisten 1:2:3\n", b"not an address"), \
+            ("all\nmax-overhead 0\n", b"not a share"):
         options(wrong)
         service.process.send_signal(signal.SIGHUP)
         assert int(systemd.until("RELOADING")[-1]["MONOTONIC_USEC"]) > 0
@@ -163,7 +166,8 @@ def test_messages_for_the_journal_have_priorities(tmp_path):
         with open(log, "wb") as stream:
             about = os.fstat(stream.fileno())
             environment = {**os.environ, "JOURNAL_STREAM": f"{about.st_dev}:{about.st_ino + (not mine)}"}
-            subprocess.run([gaspbpf.PROGRAM, "monitor", "--config", tmp_path / "none"], stderr=stream, env=environment, timeout=gaspbpf.PATIENCE)
+            subprocess.run([gaspbpf.PROGRAM, "monitor", "--config", tmp_path / "none"], stderr=stream, env=environment,
+                           timeout=gaspbpf.PATIENCE)
         lines = log.read_text().splitlines()
         assert lines and all(re.match(expected, line) for line in lines)
 
@@ -172,12 +176,15 @@ def test_messages_for_the_journal_have_priorities(tmp_path):
 
 @pytest.mark.parametrize("rung", ["session", "multi", "perf"])
 def test_root_keeps_what_observing_needs(observe, rung):
-    """Nothing at all, in what looks into others' files, but where each probe is a perf event. What reads for it has the rights for that."""
-    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", "--listen", "0", ready="monitoring", env={"GASPBPF_RUNG": rung})
+    """Nothing at all, in what looks into others' files, but where each probe is a perf event. What reads for it has the
+    rights for that."""
+    watcher = observe("monitor", "--comm", NOBODY, "-m", "upc", "--listen", "0", ready="monitoring",
+                      env={"GASPBPF_RUNG": rung})
     sets, own = capabilities(watcher.process.pid), capabilities("self")["Prm"]
     assert monitored.scrape(monitored.url_of(watcher))["gaspbpf_privileged"] == [({}, rung == "perf")]
     administer = {21} & own if rung == "perf" else set()
-    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == ((THREE | TO_READ | administer) & own if rung == "perf" else set())
+    assert sets["Eff"] == sets["Prm"] == sets["Bnd"] == ((THREE | TO_READ | administer) & own if rung == "perf"
+                                                         else set())
     assert sets["Amb"] == set()
     assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{watcher.process.pid}/status").read_text()
     if rung == "perf":
@@ -190,7 +197,8 @@ def test_root_keeps_what_observing_needs(observe, rung):
 
 @pytest.mark.parametrize("rung", ["session", "perf"])
 def test_some_sites_had_rather_none_than_one_with_rights(rung):
-    result = gaspbpf.run("monitor", "--comm", NOBODY, "-m", "upc", "--unprivileged", "-d", "100ms", env={"GASPBPF_RUNG": rung})
+    result = gaspbpf.run("monitor", "--comm", NOBODY, "-m", "upc", "--unprivileged", "-d", "100ms",
+                         env={"GASPBPF_RUNG": rung})
     assert result.returncode == (2 if rung == "perf" else 0), result.stderr
     assert ("rights would have to be kept" in result.stderr) == (rung == "perf")
 
@@ -209,12 +217,14 @@ def test_a_monitor_that_can_read_nothing_any_more_ends(observe):
 
 def test_rights_stay_where_only_they_show_others_processes(job, observe):
     """/proc is mounted so that who has no rights sees only his own."""
-    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
-    as_nobody = ("setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+bpf,+perfmon,+sys_ptrace --ambient-caps=-all,+bpf,+perfmon,+sys_ptrace "
-                 "--bounding-set=-all,+bpf,+perfmon,+sys_ptrace")
-    watcher = observe("monitor", "-v", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0", ready="monitoring",
-                      env={"GASPBPF_MODELS": str(gaspbpf.TOP / "models")},
-                      before=["unshare", "-m", "sh", "-c", f'mount -t proc -o hidepid=2 proc /proc && exec 7< "$0" {as_nobody} /proc/self/fd/7 "$@"'])
+    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
+    as_nobody = ("setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+bpf,+perfmon,+sys_ptrace "
+                 "--ambient-caps=-all,+bpf,+perfmon,+sys_ptrace --bounding-set=-all,+bpf,+perfmon,+sys_ptrace")
+    watcher = observe("monitor", "-v", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0",
+                      ready="monitoring", env={"GASPBPF_MODELS": str(gaspbpf.TOP / "models")},
+                      before=["unshare", "-m", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec 7< "$0" '
+                              f'{as_nobody} /proc/self/fd/7 "$@"'])
     url = monitored.url_of(watcher)
     assert CAP_SYS_PTRACE in capabilities(watcher.process.pid)["Eff"] and watcher.has_said(b"are kept")
     ring.work()
@@ -225,18 +235,25 @@ def test_rights_stay_where_only_they_show_others_processes(job, observe):
 
 
 def test_three_capabilities_are_enough(job, systemd):
-    """As another user, with what the unit gives: ranks of root's are found with their numbers, and their calls counted."""
+    """As another user, with what the unit gives: ranks of root's are found with their numbers, and their calls
+    counted."""
     unit = UNIT.read_text()
     rights = re.search(r"(?m)^AmbientCapabilities=(.*)", unit)[1].lower()
-    assert rights.split() == re.search(r"(?m)^CapabilityBoundingSet=(.*)", unit)[1].lower().split() == ["cap_bpf", "cap_perfmon", "cap_sys_ptrace"]
+    assert rights.split() == re.search(r"(?m)^CapabilityBoundingSet=(.*)",
+                                       unit)[1].lower().split() == ["cap_bpf", "cap_perfmon", "cap_sys_ptrace"]
     rights = rights.replace("cap_", "+").replace(" ", ",")
-    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    ring = job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
     with open(gaspbpf.PROGRAM, "rb") as program:  # the way to the checkout may be closed to others
         descriptor = program.fileno()
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", f"--inh-caps=-all,{rights}", f"--ambient-caps=-all,{rights}",
-                   f"--bounding-set=-all,{rights}", f"/proc/self/fd/{descriptor}", "monitor", "-v", "-p", ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0"]
-        watcher = subprocess.Popen([*map(str, command)], pass_fds=[descriptor], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"), **systemd.environment})
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+                   f"--inh-caps=-all,{rights}", f"--ambient-caps=-all,{rights}",
+                   f"--bounding-set=-all,{rights}", f"/proc/self/fd/{descriptor}", "monitor", "-v", "-p",
+                   ring.process.pid, "-m", "mpi", "--max-overhead", "none", "--listen", "0"]
+        watcher = subprocess.Popen([*map(str, command)], pass_fds=[descriptor], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, "GASPBPF_MODELS": str(gaspbpf.TOP / "models"),
+                                        **systemd.environment})
     try:
         url = re.search(r"http://\S+", systemd.next()["STATUS"])[0]
         assert capabilities(watcher.pid)["Prm"] == set()
@@ -244,7 +261,8 @@ def test_three_capabilities_are_enough(job, systemd):
         assert capabilities(starter)["Prm"] == {CAP_SYS_PTRACE}
         # Another process of that user gets nothing out of it.
         for each in (watcher.pid, starter):
-            look = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "ls", f"/proc/{each}/fd"], capture_output=True, text=True,
+            look = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "ls",
+                                   f"/proc/{each}/fd"], capture_output=True, text=True,
                                   timeout=gaspbpf.PATIENCE)
             assert "Permission denied" in look.stderr, look
         ring.work()
@@ -263,10 +281,13 @@ def test_the_unit_is_sound(tmp_path):
     """For systemd itself, but for the command, which is not installed here."""
     unit = tmp_path / "gaspbpf.service"
     unit.write_text(UNIT.read_text().replace("/usr/bin/gaspbpf", str(gaspbpf.PROGRAM)))
-    result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
-    assert (result.returncode, result.stderr.replace("running with root privileges is not recommended!", "").strip()) == (0, "")
+    result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True,
+                            timeout=gaspbpf.PATIENCE)
+    assert (result.returncode, result.stderr.replace("running with root privileges is not recommended!", "").strip()) \
+        == (0, "")
     assert re.search(r"ExecStart=\S+ monitor --config /etc/gaspbpf.conf$", UNIT.read_text(), re.M)
-    exposed = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=21", unit], capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+    exposed = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=21", unit],
+                             capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert exposed.returncode == 0, exposed.stdout
     limits = dict(re.findall(r"(?m)^(MemoryMax|TasksMax|KillMode)=(\w+)$", UNIT.read_text()))
     assert limits == {"MemoryMax": "2G", "TasksMax": "64", "KillMode": "mixed"}
@@ -274,8 +295,10 @@ def test_the_unit_is_sound(tmp_path):
 
 def system_calls(lines):
     """What a unit's SystemCallFilter lines allow, by systemd's own sets."""
-    text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True, timeout=gaspbpf.PATIENCE).stdout
-    sets = {block.split()[0]: {word for line in block.splitlines()[1:] for word in line.split("#")[0].split()} for block in re.split(r"\n\n", text) if block[:1] == "@"}
+    text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True,
+                          timeout=gaspbpf.PATIENCE).stdout
+    sets = {block.split()[0]: {word for line in block.splitlines()[1:] for word in line.split("#")[0].split()}
+            for block in re.split(r"\n\n", text) if block[:1] == "@"}
 
     def spread(words):
         return {call for word in words for call in (spread(sets[word]) if word in sets else {word})}
@@ -287,9 +310,10 @@ def system_calls(lines):
 
 def test_the_unit_cannot_touch_what_it_looks_at():
     allowed = system_calls(re.findall(r"(?m)^SystemCallFilter=(.*)", UNIT.read_text()))
-    assert {"bpf", "perf_event_open", "process_vm_readv", "execve", "memfd_create", "setfsuid", "clone", "capset", "prctl", "close_range", "pidfd_open",
-            "pidfd_send_signal", "sendmsg", "recvmsg", "socketpair"} <= allowed
-    assert not allowed & {"ptrace", "process_vm_writev", "process_madvise", "pidfd_getfd", "setns", "unshare", "userfaultfd", "add_key", "mount", "init_module"}
+    assert {"bpf", "perf_event_open", "process_vm_readv", "execve", "memfd_create", "setfsuid", "clone", "capset",
+            "prctl", "close_range", "pidfd_open", "pidfd_send_signal", "sendmsg", "recvmsg", "socketpair"} <= allowed
+    assert not allowed & {"ptrace", "process_vm_writev", "process_madvise", "pidfd_getfd", "setns", "unshare",
+                          "userfaultfd", "add_key", "mount", "init_module"}
 
 
 def test_the_units_options_are_the_monitors(options):

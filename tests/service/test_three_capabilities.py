@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Without root, with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: every command that observes does on root's jobs what it does for root."""
+"""Without root, with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: every command that observes does on root's jobs
+what it does for root."""
 import json
 import os
 import shutil
@@ -12,12 +13,14 @@ import rights
 import truth
 from sticking import entered, ready, sleeps, waits_of
 
-pytestmark = pytest.mark.skipif(gaspbpf.RUNGS == ["perf"], reason="where probes are perf events, the kernel wants CAP_SYS_ADMIN, too")
+pytestmark = pytest.mark.skipif(gaspbpf.RUNGS == ["perf"],
+                                reason="where probes are perf events, the kernel wants CAP_SYS_ADMIN, too")
 
 
 @pytest.fixture
 def ring(job):
-    return job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2, env=truth.ENVIRONMENT).wait_ready()
+    return job(["mpirun.openmpi", "-n", "2", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+               env=truth.ENVIRONMENT).wait_ready()
 
 
 @pytest.fixture
@@ -45,7 +48,8 @@ def sent(ring):
 def test_commands_that_count(ring, tmp_path, writable, command):
     options = ["--once", "-d", "10m"] if command == "top" else ["-o", writable / "run.gasp"]
     said = tmp_path / "said"
-    with open(said, "w") as errors, rights.started(command, "-p", ring.process.pid, "-m", "mpi", "--json", *options, stderr=errors) as observer:
+    with open(said, "w") as errors, rights.started(command, "-p", ring.process.pid, "-m", "mpi", "--json", *options,
+                                                   stderr=errors) as observer:
         wait_said(said, "observing", observer)
         ring.work()
         observer.send_signal(signal.SIGINT)
@@ -54,7 +58,8 @@ def test_commands_that_count(ring, tmp_path, writable, command):
     assert ring.end() == 0, ring.output()
     report = json.loads(out)
     if command == "top":
-        report["events"] = [{"name": event["event"], "calls": event["all"]["calls"]} for thread in report["threads"] for event in thread["events"]]
+        report["events"] = [{"name": event["event"], "calls": event["all"]["calls"]} for thread in report["threads"]
+                            for event in thread["events"]]
     assert sends(report["events"]) == sent(ring) > 0
     if command == "record":
         assert sends(json.loads(gaspbpf.run("report", writable / "run.gasp", "--json").stdout)["events"]) == sent(ring)
@@ -63,7 +68,8 @@ def test_commands_that_count(ring, tmp_path, writable, command):
 def test_a_flight_recorder(ring, tmp_path, writable):
     """Its dump, asked for by a signal; 'gaspbpf control' has its own test."""
     said = tmp_path / "said"
-    with open(said, "w") as errors, rights.started("-p", ring.process.pid, "-m", "mpi", "--flight", "1h,8m", "-o", writable, stderr=errors) as recorder:
+    with open(said, "w") as errors, rights.started("-p", ring.process.pid, "-m", "mpi", "--flight", "1h,8m", "-o",
+                                                   writable, stderr=errors) as recorder:
         wait_said(said, "observing", recorder)
         ring.work()
         recorder.send_signal(signal.SIGUSR1)
@@ -80,7 +86,8 @@ def test_who_is_stuck(job, tmp_path):
     locks = job([gaspbpf.WORKLOADS / "stuck" / "locks", "cycle", "2"], env={"ENTER_LATE": "1"})
     ready(locks, 0)
     said = tmp_path / "said"
-    with open(said, "w") as errors, rights.started("stuck", "-p", locks.process.pid, "--json", "-d", f"{gaspbpf.PATIENCE}s", stderr=errors) as watcher:
+    with open(said, "w") as errors, rights.started("stuck", "-p", locks.process.pid, "--json", "-d",
+                                                   f"{gaspbpf.PATIENCE}s", stderr=errors) as watcher:
         wait_said(said, "watching", watcher)
         (locks.gate / "go").touch()
         entered(locks, [0, 1])
@@ -88,7 +95,8 @@ def test_who_is_stuck(job, tmp_path):
         watcher.send_signal(signal.SIGINT)
         out, _ = watcher.communicate(timeout=gaspbpf.PATIENCE)
     assert watcher.returncode == 0 and "without root" not in said.read_text(), said.read_text()
-    calls = [thread["call"] for thread in json.loads(out)["threads"] if thread["call"] and thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK"]
+    calls = [thread["call"] for thread in json.loads(out)["threads"] if thread["call"]
+             and thread["call"]["event"] == "GASP_PTHREAD_MUTEX_LOCK"]
     assert len(calls) == 2 and all(call["entered"] == "seen" and call["since_ns"] for call in calls)
 
 
@@ -99,10 +107,12 @@ def test_a_library_that_only_its_owner_can_read_is_told(job, tmp_path):
     private.mkdir()
     library = shutil.copy(os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40"), private / "libmpi.so.40")
     os.chmod(library, 0o600)
-    job = job(["mpirun.openmpi", "-n", "2", "-x", f"LD_LIBRARY_PATH={private}", gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "2"], ranks=2,
+    job = job(["mpirun.openmpi", "-n", "2", "-x", f"LD_LIBRARY_PATH={private}", gaspbpf.WORKLOADS / "mpi_job_openmpi",
+               "--rounds", "2"], ranks=2,
               env=truth.ENVIRONMENT).wait_ready()
     said = tmp_path / "said"
-    with open(said, "w") as errors, rights.started("monitor", "-p", job.process.pid, "-m", "mpi", "--lazy", stderr=errors) as watcher:
+    with open(said, "w") as errors, rights.started("monitor", "-p", job.process.pid, "-m", "mpi", "--lazy",
+                                                   stderr=errors) as watcher:
         wait_said(said, f"{library}: cannot be read: its calls are not counted", watcher)
         watcher.send_signal(signal.SIGTERM)
         watcher.communicate(timeout=gaspbpf.PATIENCE)
@@ -112,8 +122,10 @@ def test_a_library_that_only_its_owner_can_read_is_told(job, tmp_path):
 
 def test_what_is_missing_is_said(ring):
     """Each one left out, and which it is; nothing is counted as if nothing had happened."""
-    for left, name in ("+perfmon,+sys_ptrace", "CAP_BPF"), ("+bpf,+sys_ptrace", "CAP_PERFMON"), ("+bpf,+perfmon", "CAP_SYS_PTRACE"):
-        for command in ("record", "-p", ring.process.pid, "-d", "1ms"), ("top", "-p", ring.process.pid, "--once", "-d", "1ms"):
+    for left, name in ("+perfmon,+sys_ptrace", "CAP_BPF"), ("+bpf,+sys_ptrace", "CAP_PERFMON"), \
+            ("+bpf,+perfmon", "CAP_SYS_PTRACE"):
+        for command in ("record", "-p", ring.process.pid, "-d", "1ms"), \
+                ("top", "-p", ring.process.pid, "--once", "-d", "1ms"):
             status, _, errors = rights.run(*command, rights=left)
             assert status == 1 and "needs root, or three capabilities" in errors, (left, command, errors)
         status, out, _ = rights.run("doctor", rights=left)
@@ -124,7 +136,8 @@ def test_what_is_missing_is_said(ring):
 
 def test_a_monitor_without_rights_is_not_started_again():
     """Status 2: the unit takes it as final."""
-    status, _, errors = rights.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "-d", "1ms", rights="+perfmon,+sys_ptrace")
+    status, _, errors = rights.run("monitor", "--comm", "no-such-program-anywhere", "-m", "upc", "-d", "1ms",
+                                   rights="+perfmon,+sys_ptrace")
     assert status == 2 and "gaspbpf doctor" in errors
 
 
@@ -133,4 +146,5 @@ def test_a_command_has_none_of_them():
     status, out, errors = rights.run("-q", "--", "grep", "^Cap[^B]", "/proc/self/status")
     assert status == 0, errors
     told = dict(line.split() for line in out.splitlines() if line.startswith("Cap"))
-    assert set(told) == {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"} and not any(int(value, 16) for value in told.values())
+    assert set(told) == {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"} \
+        and not any(int(value, 16) for value in told.values())

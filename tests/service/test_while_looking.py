@@ -9,14 +9,16 @@ import gaspbpf
 import monitored
 import monitoring
 
-FUNCTIONS, BYTES = 128, 250_000  # so much code that looking for branches in it takes many seconds; as much as is looked through at all
+# so much code that looking for branches in it takes many seconds; as much as is looked through at all
+FUNCTIONS, BYTES = 128, 250_000
 
 
 @pytest.fixture
 def large(tmp_path):
     """A process that maps a large library of a runtime of its own."""
-    functions = "".join(f".globl large_{i}\n.type large_{i}, @function\nlarge_{i}: endbr64\nmov %rdi, %rax\npush %rbx\n.fill {BYTES}, 1, 0x90\n"
-                        f"pop %rbx\nret\n.size large_{i}, . - large_{i}\n" for i in range(FUNCTIONS))
+    functions = "".join(f".globl large_{i}\n.type large_{i}, @function\nlarge_{i}: endbr64\nmov %rdi, %rax\npush "
+                        f"%rbx\n.fill {BYTES}, 1, 0x90\npop %rbx\nret\n.size large_{i}, . - large_{i}\n"
+                        for i in range(FUNCTIONS))
     (tmp_path / "large.s").write_text(".text\n" + functions + '.section .note.GNU-stack,"",@progbits\n')
     library, program = tmp_path / "liblarge.so.1", tmp_path / monitoring.unique("large")
     gaspbpf.compile_c(tmp_path / "large.s", library, "-shared", "-nostdlib", "-Wl,-soname,liblarge.so.1")
@@ -40,7 +42,8 @@ def large(tmp_path):
 def is_looking(url):
     """The file has been opened, and no process is known to have it yet."""
     samples = monitored.scrape_anew(url)
-    return samples["gaspbpf_images"][0][1] > 0 and not samples["gaspbpf_sites"][0][1] * samples["gaspbpf_processes"][0][1]
+    return samples["gaspbpf_images"][0][1] > 0 \
+        and not samples["gaspbpf_sites"][0][1] * samples["gaspbpf_processes"][0][1]
 
 
 def ask(monitor, process):
@@ -53,7 +56,8 @@ def ask(monitor, process):
 
 
 def test_others_are_served_meanwhile(large, observe):
-    """A scrape and a request by another process are answered before the library is done with; and SIGTERM ends it all."""
+    """A scrape and a request by another process are answered before the library is done with; and SIGTERM ends it
+    all."""
     monitor = observe("monitor", "-v", "--listen", "0", "--flight", "1s,8m", *large.options, ready="monitoring")
     url = monitored.url_of(monitor)
     process = large()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tools compiled with other headers are told: each UPC event under the number that its header has, PUPC's arguments in PUPC's order, columns."""
+"""What tools compiled with other headers are told: each UPC event under the number that its header has, PUPC's
+arguments in PUPC's order, columns."""
 import re
 
 import pytest
@@ -10,8 +11,10 @@ from composed import call, compose
 
 # PUPC 1.1 tables 2 to 6, START's number; the arguments that tests/tools/pupc_log.c prints.
 PUPC = {
-    "NOTIFY": "01000000", "WAIT": "01000100", "BARRIER": "01000200", "FENCE": "01000300", "LOCK": "03000000", "UNLOCK": "03000100",
-    "LOCK_ATTEMPT": "03000200", "ALL_LOCK_ALLOC": "03000400", "GLOBAL_LOCK_ALLOC": "03000500", "LOCK_FREE": "03000600", "MEMCPY": "03000700",
+    "NOTIFY": "01000000", "WAIT": "01000100", "BARRIER": "01000200", "FENCE": "01000300", "LOCK": "03000000",
+    "UNLOCK": "03000100",
+    "LOCK_ATTEMPT": "03000200", "ALL_LOCK_ALLOC": "03000400", "GLOBAL_LOCK_ALLOC": "03000500", "LOCK_FREE": "03000600",
+    "MEMCPY": "03000700",
     "MEMGET": "03000800", "MEMPUT": "03000900", "MEMSET": "03000a00", "GET": "04000000", "PUT": "04000100",
 }
 
@@ -28,12 +31,14 @@ def upc_symbols():
 
 @pytest.fixture(scope="module")
 def every(tmp_path_factory):
-    """A recording with one call of each of UPC's functions that a plain line of the model has; and its events, in order."""
+    """A recording with one call of each of UPC's functions that a plain line of the model has; and its events, in
+    order."""
     folder = tmp_path_factory.mktemp("every")
     events = []
     text = "process 1 0\n"
     for event, symbol in upc_symbols().items():
-        if event in PUPC or event in ("GLOBAL_ALLOC", "ALL_ALLOC", "ALLOC", "FREE", "ALL_BROADCAST", "ALL_SCATTER", "ALL_GATHER", "ALL_GATHER_ALL",
+        if event in PUPC or event in ("GLOBAL_ALLOC", "ALL_ALLOC", "ALLOC", "FREE", "ALL_BROADCAST", "ALL_SCATTER",
+                                      "ALL_GATHER", "ALL_GATHER_ALL",
                                       "ALL_EXCHANGE", "ALL_PERMUTE", "ALL_REDUCE", "ALL_PREFIX_REDUCE"):
             events.append(event)
             text += call(1, 100 * len(events), 100 * len(events) + 50, symbol)
@@ -75,19 +80,25 @@ def test_numbers_of_pupc(every, tmp_path):
             assert start == PUPC[event], event
         else:
             assert int(start, 16) >= 0x60000000, event
-    assert {event for event in events if event in PUPC} > {"MEMCPY", "MEMGET", "MEMPUT", "MEMSET", "LOCK", "LOCK_ATTEMPT", "BARRIER"}
+    assert {event for event in events if event in PUPC} > {"MEMCPY", "MEMGET", "MEMPUT", "MEMSET", "LOCK",
+                                                           "LOCK_ATTEMPT", "BARRIER"}
 
 
 def test_arguments_of_pupc(tmp_path):
-    """Tables 4 and 5: their order is not GASP's, strict and relaxed are numbers of their own, and a get's END has the flag, too."""
-    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "1", "--rounds", "2")
+    """Tables 4 and 5: their order is not GASP's, strict and relaxed are numbers of their own, and a get's END has the
+    flag, too."""
+    result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "1",
+                         "--rounds", "2")
     assert result.returncode == 0, result.stderr
     toolkit.types_file(tmp_path / "types", "upc")
-    replay(tmp_path / "run.gasp", toolkit.build(tmp_path, "gasp_log.c"), tmp_path / "gasp", TOOL_TYPES=tmp_path / "types")
-    number = {event["name"][len("GASP_UPC_"):]: event["number"] for event in toolkit.vocabulary("upc") if event["name"].startswith("GASP_UPC_")}
+    replay(tmp_path / "run.gasp", toolkit.build(tmp_path, "gasp_log.c"), tmp_path / "gasp",
+           TOOL_TYPES=tmp_path / "types")
+    number = {event["name"][len("GASP_UPC_"):]: event["number"] for event in toolkit.vocabulary("upc")
+              if event["name"].startswith("GASP_UPC_")}
     wanted = []
     for event in toolkit.Log(tmp_path / "gasp").calls:
-        arguments, end = [argument.removeprefix("*").replace("NULL", "0") for argument in event.arguments], event.type == "END"
+        arguments, end = [argument.removeprefix("*").replace("NULL", "0")
+                          for argument in event.arguments], event.type == "END"
         if event.tag == number["MEMSET"]:
             wanted.append((0x03000A00 + end, arguments))
         elif event.tag == number["PUT"]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""GASP tools as they are written for UPC programs, which expect one process for each thread and a runtime to ask, told of a job that they were never in."""
+"""GASP tools as they are written for UPC programs, which expect one process for each thread and a runtime to ask, told
+of a job that they were never in."""
 import re
 
 import pytest
@@ -42,7 +43,8 @@ def recorded(request, tmp_path_factory):
 
 
 def moved(calls):
-    """{remote thread: (bytes put, bytes got)} of a thread's calls, those that take the pointer-to-shared apart among them."""
+    """{remote thread: (bytes put, bytes got)} of a thread's calls, those that take the pointer-to-shared apart among
+    them."""
     sums = {}
     for _, function, arguments, _ in calls:
         event = naming.upc(function)
@@ -62,18 +64,21 @@ def profiles(folder):
     for path in folder.glob("profile.*"):
         text = path.read_text()
         found[int(path.suffix[1:])] = (int(re.match(r"threads (\d+)", text)[1]), {
-            int(thread): (int(put), int(got)) for thread, put, got in re.findall(r"^thread (\d+) put (\d+) got (\d+)$", text, re.M)})
+            int(thread): (int(put), int(got))
+            for thread, put, got in re.findall(r"^thread (\d+) put (\d+) got (\d+)$", text, re.M)})
     return found
 
 
 def test_one_process_for_each_of_the_job(recorded, tool, tmp_path):
     """Each has its own number, knows how many there are, and is told whose memory each access was to."""
     recording, made = recorded
-    result = gaspbpf.run("replay", recording, "--tool", tool, "--tool-threads=process", env={"TOOL_FOLDER": str(tmp_path)})
+    result = gaspbpf.run("replay", recording, "--tool", tool, "--tool-threads=process",
+                         env={"TOOL_FOLDER": str(tmp_path)})
     assert result.returncode == 0, result.stderr
     expected = {thread: (3, moved(calls)) for thread, calls in made.values()}
     assert set(expected) == {0, 1, 2} and all(bytes for _, bytes in expected.values())
-    assert any("thread" in name for _, calls in made.values() for _, _, arguments, _ in calls for name in arguments), "nothing was taken apart"
+    assert any("thread" in name for _, calls in made.values() for _, _, arguments, _ in calls for name in arguments), \
+        "nothing was taken apart"
     assert profiles(tmp_path) == expected
 
 
@@ -115,6 +120,7 @@ def test_one_of_its_processes_that_dies_is_told_of(recorded, tmp_path, trouble):
     result = gaspbpf.run("replay", recording, "--tool", log, "--tool-threads=process",
                          env={"TOOL_LOG": str(tmp_path / "log"), "TOOL_DO": trouble, "TOOL_AT": "100"})
     assert result.returncode == 1
-    assert ("crashed (Segmentation fault)" if trouble == "crash" else "ended its process (exit status 0)") in result.stderr, result.stderr
+    assert ("crashed (Segmentation fault)" if trouble == "crash" else "ended its process (exit "
+            "status 0)") in result.stderr, result.stderr
     assert "in its notify function, told of GASP_UPC_" in result.stderr
     assert "wants --tool-threads" not in result.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tools that crash, hang, end, close, print and dawdle: that is said, and neither the job nor the recording has less for it."""
+"""Tools that crash, hang, end, close, print and dawdle: that is said, and neither the job nor the recording has less
+for it."""
 import json
 import os
 import pathlib
@@ -52,8 +53,8 @@ SAYS = {
 def test_capture_goes_on_without_it(job, observe, tool, tmp_path, what):
     """Said while it is live; the report and the recording have every call of the job, and the job runs to its end."""
     ring = job([*JOB, "--warmup", "1", "--after", "1"], ranks=3).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool, "--tool-patience", "2s",
-                      env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": what, "TOOL_AT": "50"})
+    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool,
+                      "--tool-patience", "2s", env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": what, "TOOL_AT": "50"})
     ring.work()
     gaspbpf.wait_for(lambda: watcher.has_said(b"the observation goes on without it"), "gaspbpf to notice")
     status, out, errors = watcher.stop()
@@ -74,10 +75,11 @@ def test_replay_says_what_happened(recording, tool, tmp_path, what):
 
 
 def test_a_slow_tool_is_left_behind(job, observe, tool, tmp_path):
-    """What waits for it is bounded. It is told a part, in which each START has its END; the recording tells it all later."""
+    """What waits for it is bounded. It is told a part, in which each START has its END; the recording tells it all
+    later."""
     ring = job([*JOB, "--rounds", "400"], ranks=3).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool, "--tool-buffer", "64k",
-                      env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "slow"})
+    watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", tool,
+                      "--tool-buffer", "64k", env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "slow"})
     ring.work()
     gaspbpf.wait_for(lambda: watcher.has_said(b"does not keep up"), "gaspbpf to notice")
     gaspbpf.wait_for((tmp_path / "log").exists, "the tool to have been told something")
@@ -162,7 +164,8 @@ def test_mistakes_are_told_before_anything_is_attached(recording, folder, tmp_pa
 def test_interrupt_ends_a_replay_in_good_order(recording, tool, tmp_path):
     """The tool is told no more and may write down what it has; a second signal does not wait for one that hangs."""
     env = {**os.environ, "TOOL_LOG": str(tmp_path / "log"), "TOOL_DO": "hang", "TOOL_AT": "50"}
-    process = subprocess.Popen([gaspbpf.PROGRAM, "replay", recording, "--tool", tool], env=env, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([gaspbpf.PROGRAM, "replay", recording, "--tool", tool], env=env,
+                               stderr=subprocess.PIPE, text=True)
     gaspbpf.wait_for((tmp_path / "log").exists, "the tool to begin")
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
@@ -187,22 +190,26 @@ def test_no_process_is_left_when_gaspbpf_is_killed(job, observe, tool, tmp_path)
 
 def test_nor_is_one_that_hangs_left(job, observe, tool, tmp_path):
     ring = job([*JOB], ranks=3).wait_ready()
-    watcher = observe("-p", ring.process.pid, "--tool", tool, env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "hang", "TOOL_FLUSH": "1"})
+    watcher = observe("-p", ring.process.pid, "--tool", tool,
+                      env={"TOOL_LOG": tmp_path / "log", "TOOL_DO": "hang", "TOOL_FLUSH": "1"})
     children = pathlib.Path(f"/proc/{watcher.process.pid}/task/{watcher.process.pid}/children").read_text().split()
     host, = (child for child in children if pathlib.Path(f"/proc/{child}/comm").read_text() == "gaspbpf-toolhos\n")
     ring.work()
-    gaspbpf.wait_for(lambda: (tmp_path / "log").exists() and " START " in (tmp_path / "log").read_text(), "the tool to hang")
+    gaspbpf.wait_for(lambda: (tmp_path / "log").exists() and " START " in (tmp_path / "log").read_text(),
+                     "the tool to hang")
     watcher.process.kill()
     gaspbpf.wait_for(lambda: not pathlib.Path(f"/proc/{host}/comm").exists() or
-                     pathlib.Path(f"/proc/{host}/stat").read_text().split(")")[1].split()[0] == "Z", "its process to end")
+                     pathlib.Path(f"/proc/{host}/stat").read_text().split(")")[1].split()[0] == "Z",
+                     "its process to end")
     assert ring.end() == 0, ring.output()
 
 
 def test_what_is_lost_is_not_told_and_said(folder):
-    """A flood and tiny rings: what the tool is told, and what it is said not to have been told, is all that the kernel counted."""
+    """A flood and tiny rings: what the tool is told, and what it is said not to have been told, is all that the kernel
+    counted."""
     tool = toolkit.build(folder, "count.cc")
-    result = gaspbpf.run("record", "-q", "--json", "-m", "c", "--ring-size", "4k", "--tool-buffer", "1g", "--tool", tool, "--",
-                         "sh", "-c", f"exec {gaspbpf.WORKLOADS / 'storm'} --storm-ms 300 >/dev/null")
+    result = gaspbpf.run("record", "-q", "--json", "-m", "c", "--ring-size", "4k", "--tool-buffer", "1g", "--tool",
+                         tool, "--", "sh", "-c", f"exec {gaspbpf.WORKLOADS / 'storm'} --storm-ms 300 >/dev/null")
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     told = sum(int(calls) for calls in re.findall(r"^\d+ (\d+) \d+$", result.stderr, re.M))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tool libraries written to GASP 1.4 and PUPC 1.1, told of jobs that were never instrumented: every call they get against the jobs' own figures."""
+"""Tool libraries written to GASP 1.4 and PUPC 1.1, told of jobs that were never instrumented: every call they get
+against the jobs' own figures."""
 import collections
 import json
 import os
@@ -84,8 +85,8 @@ def expected(path):
 def test_live_every_call_with_its_arguments_and_place(calls, request, tmp_path, how):
     """GASP 1.4 table 2, argument by argument; by gasp_event_notify and by a tool that has gasp_event_notifyVA only."""
     toolkit.types_file(tmp_path / "types", "c")
-    result = gaspbpf.run("record", "-m", "c", "-q", "--json", "--tool", request.getfixturevalue(how), "--", calls, tmp_path / "truth",
-                         env={"TOOL_LOG": tmp_path / "log", "TOOL_TYPES": tmp_path / "types"})
+    result = gaspbpf.run("record", "-m", "c", "-q", "--json", "--tool", request.getfixturevalue(how), "--", calls,
+                         tmp_path / "truth", env={"TOOL_LOG": tmp_path / "log", "TOOL_TYPES": tmp_path / "types"})
     assert result.returncode == 0, result.stderr
     log = toolkit.Log(tmp_path / "log")
     log.check_nesting()
@@ -124,7 +125,8 @@ def numbers(*models):
 
 
 JOBS = {
-    "mpi": ([*"mpirun.openmpi -n 3".split(), gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5"], 3, naming.mpi, "MPI", 3),
+    "mpi": ([*"mpirun.openmpi -n 3".split(), gaspbpf.WORKLOADS / "mpi_job_openmpi", "--rounds", "5"], 3,
+            naming.mpi, "MPI", 3),
     "shmem": (["oshrun", "-n", "2", gaspbpf.WORKLOADS / "shmem_job", "--rounds", "5"], 2, naming.shmem, "SHMEM", 4),
     "upc": ([gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "10"], 3, naming.upc, "UPC", 0),
 }
@@ -154,12 +156,14 @@ def payload(log, names, tag):
 
 @pytest.mark.parametrize("name", JOBS)
 def test_live_and_replayed_are_the_jobs_own_figures(job, observe, notify, tmp_path, name):
-    """Attached late. What the tool was told live is what it is told of the recording, and both are what the job counted."""
+    """Attached late. What the tool was told live is what it is told of the recording, and both are what the job
+    counted."""
     command, ranks, event_of, language, number = JOBS[name]
     names = toolkit.types_file(tmp_path / "types", name)
     ring = job([*command, "--warmup", "1", "--after", "1"], ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
     watcher = observe("-p", ring.process.pid, "--json", "-o", tmp_path / "run.gasp", "--tool", notify,
-                      f"--tool-threads={'each' if name == 'mpi' else 'one'}", env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
+                      f"--tool-threads={'each' if name == 'mpi' else 'one'}",
+                      env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
     ring.work()
     status, out, errors = watcher.stop()
     assert status == 0, errors
@@ -170,7 +174,8 @@ def test_live_and_replayed_are_the_jobs_own_figures(job, observe, notify, tmp_pa
     event_numbers = numbers(name)
     counted = truth.by_event(truth.functions(ring), event_of)
     told = live.outermost() if name == "shmem" else live.counts() # the library calls itself
-    assert {event: told[event_numbers[event]] for event in counted} == {event: counts["calls"] for event, counts in counted.items()}
+    assert {event: told[event_numbers[event]] for event in counted} == {event: counts["calls"]
+                                                                        for event, counts in counted.items()}
     assert sum(live.counts().values()) == json.loads(out)["loss"]["calls"]
     # What came through the dots adds up to the job's own bytes, those that are passed on the stack included.
     for event in PAYLOAD.get(name, ()):
@@ -183,7 +188,8 @@ def test_live_and_replayed_are_the_jobs_own_figures(job, observe, notify, tmp_pa
     times = [call.time for call in later.calls]
     assert times == sorted(times)
     # Which thread came first may differ, so its number does.
-    plain = [sorted([call._replace(thread=0) for call in calls] for calls in log.threads().values()) for log in (live, later)]
+    plain = [sorted([call._replace(thread=0) for call in calls] for calls in log.threads().values())
+             for log in (live, later)]
     assert plain[0] == plain[1]
 
 
@@ -191,7 +197,8 @@ def test_live_and_replayed_are_the_jobs_own_figures(job, observe, notify, tmp_pa
 def recording(tmp_path_factory):
     """Three UPC threads, recorded from their first instruction to their end."""
     folder = tmp_path_factory.mktemp("recording")
-    result = gaspbpf.run("record", "-q", "-o", folder / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "3", "--rounds", "4")
+    result = gaspbpf.run("record", "-q", "-o", folder / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "3",
+                         "--rounds", "4")
     assert result.returncode == 0, result.stderr
     return folder / "run.gasp"
 
@@ -211,7 +218,8 @@ IDS = {"own": 7, "gupc": 7, "bupc": 1100, "pupc": 0x01000000}
 
 @pytest.mark.parametrize("ids", IDS)
 def test_numbers_that_a_tool_was_compiled_with(recording, notify, tmp_path, ids):
-    """UPC_NOTIFY as GNU UPC, Berkeley UPC and PUPC 1.1 number it: as many of them under each number, and START and END apart in PUPC."""
+    """UPC_NOTIFY as GNU UPC, Berkeley UPC and PUPC 1.1 number it: as many of them under each number, and START and END
+    apart in PUPC."""
     replay(recording, notify, tmp_path / "own")
     replay(recording, notify, tmp_path / "log", f"--gasp-ids={ids}")
     own, log = toolkit.Log(tmp_path / "own"), toolkit.Log(tmp_path / "log")
@@ -225,7 +233,8 @@ def test_numbers_that_a_tool_was_compiled_with(recording, notify, tmp_path, ids)
 
 
 def test_pupc_tool(recording, folder, tmp_path):
-    """PUPC_INIT first and PUPC_GLOBAL_EXIT last on each thread; a location's address stands for one place; ticks are those of the job."""
+    """PUPC_INIT first and PUPC_GLOBAL_EXIT last on each thread; a location's address stands for one place; ticks are
+    those of the job."""
     tool = toolkit.build(folder, "pupc_log.c")
     replay(recording, tool, tmp_path / "log")
     lines = [line.split(" ") for line in (tmp_path / "log").read_text().splitlines()]
@@ -258,9 +267,11 @@ def test_pupc_tool(recording, folder, tmp_path):
 
 
 def test_pupc_tool_and_a_program_that_ends_itself(folder, tmp_path):
-    """upc_global_exit(): PUPC_GLOBAL_EXIT has its place, though not its line where the program was gone before anybody could look it up, and its status."""
+    """upc_global_exit(): PUPC_GLOBAL_EXIT has its place, though not its line where the program was gone before anybody
+    could look it up, and its status."""
     tool = toolkit.build(folder, "pupc_log.c", name="pupc_exit.so")
-    gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "2", "--rounds", "1", "--global-exit", "3")
+    gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--", gaspbpf.WORKLOADS / "upc_job", "-n", "2", "--rounds",
+                "1", "--global-exit", "3")
     replay(tmp_path / "run.gasp", tool, tmp_path / "log")
     ends = [line.split(" ") for line in (tmp_path / "log").read_text().splitlines() if line.split(" ")[1] == "00000100"]
     source = (gaspbpf.TOP / "tests/workloads/upc/upc_job.c").read_text().splitlines()
@@ -270,7 +281,8 @@ def test_pupc_tool_and_a_program_that_ends_itself(folder, tmp_path):
 
 
 def test_pupc_tool_creates_events_and_is_switched(folder, tmp_path):
-    """pupc_create_event() before the first use, with the name alone; START and END of it differ by their places; pupc_control() is passed on."""
+    """pupc_create_event() before the first use, with the name alone; START and END of it differ by their places;
+    pupc_control() is passed on."""
     tool = toolkit.build(folder, "pupc_log.c", name="pupc_user.so")
     (folder / "pupc_user.c").write_text(USER)
     gaspbpf.compile_c(folder / "pupc_user.c", folder / "pupc_user", "-g", f"-I{gaspbpf.TOP / 'include'}",
@@ -279,18 +291,23 @@ def test_pupc_tool_creates_events_and_is_switched(folder, tmp_path):
     assert result.returncode == 0, result.stderr
     replay(tmp_path / "run.gasp", tool, tmp_path / "log")
     lines = [line.split(" ") for line in (tmp_path / "log").read_text().splitlines()]
-    assert [line for line in lines if line[0] == "create"] == [["create", "phase", "c0000010"], ["create", "point", "c0000011"]]
-    told = [line[1] if line[0] != "control" else line for line in lines if line[0] == "control" or line[1] in ("c0000010", "c0000011")]
+    assert [line for line in lines if line[0] == "create"] == [["create", "phase", "c0000010"],
+                                                               ["create", "point", "c0000011"]]
+    told = [line[1] if line[0] != "control" else line for line in lines if line[0] == "control"
+            or line[1] in ("c0000010", "c0000011")]
     steps = 5 * ["c0000010", "c0000011", "c0000010"]
-    assert [entry for entry in told if entry not in ("phase", "point")] == [*steps, ["control", "0"], ["control", "1"], "c0000010", "c0000010"]
+    assert [entry for entry in told if entry not in ("phase", "point")] == [*steps, ["control", "0"], ["control", "1"],
+                                                                            "c0000010", "c0000010"]
     places = [line[2] for line in lines if line[1] == "c0000010"]
     assert len(set(places[0:10:2])) == len(set(places[1:10:2])) == 1 and places[0] != places[1]
 
 
 def test_a_tool_may_change_the_arguments(recording, notify, tmp_path):
-    """What gasp_init() leaves of argc and argv is what the next thread of the process gets, in that process and no other."""
+    """What gasp_init() leaves of argc and argv is what the next thread of the process gets, in that process and no
+    other."""
     replay(recording, notify, tmp_path / "log", env={"TOOL_TAKES_ARGUMENTS": "1"})
-    inits = [re.search(r"argc (\d+) (.*)", line) for line in toolkit.Log(tmp_path / "log").other if line.startswith("init")]
+    inits = [re.search(r"argc (\d+) (.*)", line) for line in toolkit.Log(tmp_path / "log").other
+             if line.startswith("init")]
     assert all(m[1] == "5" and m[2].endswith("upc_job] [-n] [3] [--rounds] [4]") for m in inits)
 
 
@@ -298,7 +315,8 @@ def test_time_is_that_of_the_job(recording, notify, tmp_path):
     """clock_gettime() in a tool tells when the event was, as .events has it; --tool-clock=true tells when it is."""
     out = tmp_path / "run.events"
     assert gaspbpf.run("export", recording, "-o", out).returncode == 0
-    seconds = sorted(float(line.split(" ")[0]) for line in out.read_text().splitlines() if re.search(r" (START|END|ATOMIC) ", line))
+    seconds = sorted(float(line.split(" ")[0]) for line in out.read_text().splitlines()
+                     if re.search(r" (START|END|ATOMIC) ", line))
     replay(recording, notify, tmp_path / "job")
     times = [call.time for call in toolkit.Log(tmp_path / "job").calls]
     assert len(times) == len(seconds)
@@ -335,7 +353,8 @@ def test_user_events_and_control(notify, folder, tmp_path):
     first = 0xC0000100 # that this tool gives
     (tmp_path / "types").write_text(f"{first} 0 isl\n{first} 1 isl\n")
     libpupc = gaspbpf.TOP / "build" / "libpupc"
-    gaspbpf.compile_c(folder / "user.c", folder / "user", "-g", f"-I{gaspbpf.TOP / 'include'}", f"-Wl,--whole-archive,{libpupc}/libpupc.a,--no-whole-archive")
+    gaspbpf.compile_c(folder / "user.c", folder / "user", "-g", f"-I{gaspbpf.TOP / 'include'}",
+                      f"-Wl,--whole-archive,{libpupc}/libpupc.a,--no-whole-archive")
     result = gaspbpf.run("record", "-q", "-o", tmp_path / "run.gasp", "--tool", notify, "--", folder / "user",
                          env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
     assert result.returncode == 0, result.stderr
@@ -345,13 +364,15 @@ def test_user_events_and_control(notify, folder, tmp_path):
         created = {line.split(" ")[2]: line.split(" ") for line in lines if line.startswith("create")}
         assert set(created) == {"phase", "point"}
         assert created["phase"][3:6] == ["(%d", "%s", "%ld)"] and created["point"][3] == "(NULL)"
-        used = {name: next(i for i, line in enumerate(lines) if f" {words[-1]} " in line) for name, words in created.items()}
+        used = {name: next(i for i, line in enumerate(lines) if f" {words[-1]} " in line)
+                for name, words in created.items()}
         assert all(lines.index(" ".join(created[name])) < used[name] for name in created)
         log = toolkit.Log(path)
         phase, point = int(created["phase"][-1]), int(created["point"][-1])
         assert phase == first
         told = [(call.type, *call.arguments) for call in log.calls if call.tag == phase]
-        steps = [pair for i in range(5) for pair in (("START", str(i), "'step'", str(-3000000000 * i)), ("END", str(-i), "'done'", "5"))]
+        steps = [pair for i in range(5)
+                 for pair in (("START", str(i), "'step'", str(-3000000000 * i)), ("END", str(-i), "'done'", "5"))]
         assert told == [*steps, ("START", "9", "'on'", "1"), ("END", "9", "'on'", "1")]
         assert log.counts()[phase] == 6 and log.counts()[point] == 5
         of_interest = [line for line in lines if line.startswith("control") or f" START {phase} " in line]
@@ -360,10 +381,11 @@ def test_user_events_and_control(notify, folder, tmp_path):
 
 
 def test_examples_say_what_the_job_did(calls, folder, tmp_path):
-    """The tracer's file for each thread has every call with its arguments; the profiler's table adds up to the job's calls."""
+    """The tracer's file for each thread has every call with its arguments; the profiler's table adds up to the job's
+    calls."""
     tracer, profiler = (toolkit.build(folder, f"{name}.c") for name in ("tracer", "profiler"))
-    result = gaspbpf.run("record", "-m", "c", "-q", "-o", tmp_path / "run.gasp", "--tool", tracer, "--tool", profiler, "--", calls, tmp_path / "truth",
-                         env={"TRACE_DIR": tmp_path})
+    result = gaspbpf.run("record", "-m", "c", "-q", "-o", tmp_path / "run.gasp", "--tool", tracer, "--tool", profiler,
+                         "--", calls, tmp_path / "truth", env={"TRACE_DIR": tmp_path})
     assert result.returncode == 0, result.stderr
     traces = [path.read_text() for path in sorted(tmp_path.glob("trace.*"))]
     rows = {}
@@ -378,7 +400,8 @@ def test_examples_say_what_the_job_did(calls, folder, tmp_path):
         at_start = {"MALLOC": "nbytes={}", "REALLOC": "ptr={} size={}", "FREE": "ptr={}"}[event].format(*start)
         assert any(re.search(rf" START {event.lower()} \S*{place} {at_start}$", trace, re.M) for trace in traces)
         if event == "MALLOC":
-            assert any(f" END malloc {calls.parent / place} nbytes={end[0]} returnptr={end[1]}\n" in trace for trace in traces)
+            assert any(f" END malloc {calls.parent / place} nbytes={end[0]} returnptr={end[1]}\n" in trace
+                       for trace in traces)
     assert rows == wanted
 
 
@@ -433,11 +456,14 @@ int main(int argc, char **argv)
 
 
 def test_a_call_that_lasts_is_told_when_it_begins(observe, notify, folder, tmp_path):
-    """Two calls deep in functions that do not return: the tool is told that, and what they do, while they do it. In the end all is as in the recording."""
+    """Two calls deep in functions that do not return: the tool is told that, and what they do, while they do it. In the
+    end all is as in the recording."""
     (folder / "lasting.c").write_text(LASTING)
     gaspbpf.compile_c(folder / "lasting.c", folder / "lasting", "-g", "-O1", "-fno-builtin", "-pthread")
-    watcher = observe("-q", "-m", "c", "-e", "int outer(int n)", "-e", "int inner(int n)", "-o", tmp_path / "run.gasp", "--tool", notify,
-                      "--", folder / "lasting", tmp_path / "go", env={"TOOL_LOG": tmp_path / "live", "TOOL_FLUSH": "1"}, ready=None)
+    watcher = observe("-q", "-m", "c", "-e", "int outer(int n)", "-e", "int inner(int n)", "-o", tmp_path / "run.gasp",
+                      "--tool", notify,
+                      "--", folder / "lasting", tmp_path / "go", env={"TOOL_LOG": tmp_path / "live", "TOOL_FLUSH": "1"},
+                      ready=None)
 
     def told():
         lines = (tmp_path / "live").read_text().splitlines() if (tmp_path / "live").exists() else []
@@ -447,7 +473,8 @@ def test_a_call_that_lasts_is_told_when_it_begins(observe, notify, folder, tmp_p
         return inits and counts["START", "2"] == counts["END", "2"] == 5 + 5 + 10 + 11 + 11 + 12
 
     gaspbpf.wait_for(told, "the tool to be told what goes on")
-    starts = collections.Counter(line.split(" ")[4] for line in (tmp_path / "live").read_text().splitlines() if re.search(r" START 32212\d+ ", line))
+    starts = collections.Counter(line.split(" ")[4] for line in (tmp_path / "live").read_text().splitlines()
+                                 if re.search(r" START 32212\d+ ", line))
     assert sorted(starts.values()) == [2, 2]
     assert not re.search(r" END 32212\d+ ", (tmp_path / "live").read_text())
     (tmp_path / "go").touch()
@@ -456,7 +483,8 @@ def test_a_call_that_lasts_is_told_when_it_begins(observe, notify, folder, tmp_p
     replay(tmp_path / "run.gasp", notify, tmp_path / "later")
     live, later = toolkit.Log(tmp_path / "live"), toolkit.Log(tmp_path / "later")
     live.check_nesting()
-    plain = [sorted([call._replace(thread=0, tag=min(call.tag, 1000)) for call in calls] for calls in log.threads().values()) for log in (live, later)]
+    plain = [sorted([call._replace(thread=0, tag=min(call.tag, 1000)) for call in calls]
+                    for calls in log.threads().values()) for log in (live, later)]
     assert plain[0] == plain[1]
 
 
@@ -480,21 +508,23 @@ def test_a_tool_in_cplusplus(recording, notify, folder, tmp_path):
 
 
 def test_functions_by_name(notify, folder, tmp_path):
-    """GASP 1.4 table 1 and PUPC 1.1 table 6: what -F asks for comes with the function's full signature, inside each other as they call."""
+    """GASP 1.4 table 1 and PUPC 1.1 table 6: what -F asks for comes with the function's full signature, inside each
+    other as they call."""
     (folder / "functions.c").write_text(FUNCTIONS)
     gaspbpf.compile_c(folder / "functions.c", folder / "functions", "-g", "-O1", "-fno-inline")
     (tmp_path / "types").write_text("1 0 s\n1 1 s\n")
     pupc = toolkit.build(folder, "pupc_log.c", name="pupc_functions.so")
-    result = gaspbpf.run("record", "-q", "-F", "solve*", "-o", tmp_path / "run.gasp", "--tool", notify, "--", folder / "functions",
-                         env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
+    result = gaspbpf.run("record", "-q", "-F", "solve*", "-o", tmp_path / "run.gasp", "--tool", notify, "--",
+                         folder / "functions", env={"TOOL_LOG": tmp_path / "live", "TOOL_TYPES": tmp_path / "types"})
     assert result.returncode == 0, result.stderr
     lines = [line.split(" ", 6) for line in (tmp_path / "live").read_text().splitlines() if " own " in line]
-    once = [("START", "1", "'int solve(double *grid, int n)'"), ("START", "1", "'int solve_row(double *row)'"), ("END", "1", "'int solve_row(double *row)'"),
-            ("END", "1", "'int solve(double *grid, int n)'")]
+    once = [("START", "1", "'int solve(double *grid, int n)'"), ("START", "1", "'int solve_row(double *row)'"),
+            ("END", "1", "'int solve_row(double *row)'"), ("END", "1", "'int solve(double *grid, int n)'")]
     assert [(type_, tag, signature) for _, _, type_, tag, _, _, signature in lines] == 3 * once
     replay(tmp_path / "run.gasp", pupc, tmp_path / "pupc")
     ids = [line.split(" ")[1] for line in (tmp_path / "pupc").read_text().splitlines()]
-    assert [number for number in ids if number < "60000000"] == ["00000000", *(3 * ["05000000", "05000000", "05000001", "05000001"]), "00000100"]
+    assert [number for number in ids if number < "60000000"] == [
+        "00000000", *(3 * ["05000000", "05000000", "05000001", "05000001"]), "00000100"]
 
 
 FUNCTIONS = r"""
@@ -523,9 +553,11 @@ int main(void)
 
 def test_as_installed(recording, notify, tmp_path):
     """make install puts the tools' own program where the installed gaspbpf finds it."""
-    subprocess.run(["make", "-s", "-C", gaspbpf.TOP, "-o", "gaspbpf", "-o", "gaspbpf-toolhost", "install", f"DESTDIR={tmp_path}", "prefix=/usr"],
+    subprocess.run(["make", "-s", "-C", gaspbpf.TOP, "-o", "gaspbpf", "-o", "gaspbpf-toolhost", "install",
+                    f"DESTDIR={tmp_path}", "prefix=/usr"],
                    check=True, timeout=gaspbpf.PATIENCE)
-    result = subprocess.run([tmp_path / "usr" / "bin" / "gaspbpf", "replay", recording, "--tool", notify], env={**os.environ, "TOOL_LOG": str(tmp_path / "log")},
+    result = subprocess.run([tmp_path / "usr" / "bin" / "gaspbpf", "replay", recording, "--tool", notify],
+                            env={**os.environ, "TOOL_LOG": str(tmp_path / "log")},
                             capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     assert result.returncode == 0, result.stderr
     assert toolkit.Log(tmp_path / "log").counts()

@@ -25,8 +25,10 @@ def test_unit(program, tmp_path):
         pytest.skip(ELSEWHERE[program])
     path = gaspbpf.BUILD / "unit" / program
     assert path.exists(), f"{path} is not built: make unit"
-    result = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=300,
-                            cwd=gaspbpf.TOP, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": str(tmp_path), "GASPBPF_MODELS": str(gaspbpf.TOP / "models"),
+    result = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                            timeout=300,
+                            cwd=gaspbpf.TOP, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": str(tmp_path),
+                                                  "GASPBPF_MODELS": str(gaspbpf.TOP / "models"),
                                  **{name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ}})
     assert result.returncode == 0, result.stdout
     assert "[  PASSED  ]" in result.stdout, result.stdout
