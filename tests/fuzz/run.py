@@ -4,8 +4,9 @@
 
     tests/fuzz/run.py [--seconds 60 | --runs 2000] [TARGET...]
 
-Two at a time. What was learnt of inputs stays in build/fuzz/corpus, and the next run begins with it. A target ends at its first finding; the input is then in
-build/fuzz/findings, all that was said in build/fuzz/logs, and this ends with status 1. ^C ends all, and shows what there is.
+Two at a time. What was learnt of inputs stays in build/fuzz/corpus, and the next run begins with it. A target ends at
+its first finding; the input is then in build/fuzz/findings, all that was said in build/fuzz/logs, and this ends with
+status 1. ^C ends all, and shows what there is.
 """
 import argparse
 import pathlib
@@ -41,7 +42,8 @@ def main():
             print(f"  {finding.relative_to(TOP)}: {f.summary()}", flush=True)
 
     print(HEAD, flush=True)
-    done = fuzz(options.targets or TARGETS, seconds=None if options.runs else options.seconds, runs=options.runs, seed=options.seed, said=say)
+    done = fuzz(options.targets or TARGETS, seconds=None if options.runs else options.seconds, runs=options.runs,
+                seed=options.seed, said=say)
     interrupted = any(f.interrupted for f in done)
     if interrupted:
         print("interrupted; so far:")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The fuzz targets (tests/fuzz, docs/fuzzing.md), for a few seconds each: all seeds, and some inputs made of them, the same ones every time.
+"""The fuzz targets (tests/fuzz, docs/fuzzing.md), for a few seconds each: all seeds, and some inputs made of them, the
+same ones every time.
 
-This shows that the targets are built, reach what they are for, and that what was found once stays mended. To look for more: make fuzz. With
-GASPBPF_FUZZ_SECONDS=60 in the environment each runs for so long instead, with other inputs every time.
+This shows that the targets are built, reach what they are for, and that what was found once stays mended. To look for
+more: make fuzz. With GASPBPF_FUZZ_SECONDS=60 in the environment each runs for so long instead, with other inputs every
+time.
 """
 import os
 import subprocess

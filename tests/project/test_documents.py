@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the documents say of the program: options that there are, commands, files. And the folders of the source: data flows one way."""
+"""What the documents say of the program: options that there are, commands, files. And the folders of the source: data
+flows one way."""
 import functools
 import re
 import subprocess
@@ -10,9 +11,11 @@ import gaspbpf
 
 pytestmark = pytest.mark.files
 TOP = gaspbpf.TOP
-DOCUMENTS = sorted([TOP / "README.md", TOP / "CONTRIBUTING.md", *(TOP / "docs").glob("*.md"), *TOP.glob("[!.]*/README.md")])
+DOCUMENTS = sorted([TOP / "README.md", TOP / "CONTRIBUTING.md", *(TOP / "docs").glob("*.md"),
+                    *TOP.glob("[!.]*/README.md")])
 # Of other programs: long options that documents name, and that are not ours.
-FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler", "--long": "bench.py", "--quick": "bench.py",
+FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler",
+           "--long": "bench.py", "--quick": "bench.py",
            "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
 
 
@@ -83,7 +86,8 @@ def test_options_that_documents_name_are_there(document):
 
 
 def test_every_option_is_told_in_a_document_or_the_manual():
-    manual = subprocess.run([TOP / "scripts" / "man"], capture_output=True, text=True, check=True).stdout.replace("\\-", "-")
+    manual = subprocess.run([TOP / "scripts" / "man"], capture_output=True, text=True,
+                            check=True).stdout.replace("\\-", "-")
     for command in commands():
         assert options(command), command
         for option in options(command):
@@ -150,7 +154,8 @@ WITHOUT = (".ci/", "debian/", "LICENSE", ".gitattributes")  # or no text that ca
 
 
 def test_each_file_says_what_license_it_is_under():
-    listed = subprocess.run(["git", "-c", f"safe.directory={TOP}", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(["git", "-c", f"safe.directory={TOP}", "ls-files"], cwd=TOP, capture_output=True, text=True,
+                            check=True).stdout.splitlines()
     wrong = []
     for name in listed:
         if name.startswith(WITHOUT) or name.endswith((".png", ".json")) or not (TOP / name).exists():

@@ -8,7 +8,8 @@ import gaspbpf
 
 pytestmark = pytest.mark.files
 
-COMMANDS = re.findall(r"^  (\w+)", gaspbpf.run("--help").stdout.split("Commands:")[1].split("Examples:")[0], re.M) if gaspbpf.PROGRAM.exists() else []
+COMMANDS = re.findall(r"^  (\w+)", gaspbpf.run("--help").stdout.split("Commands:")[1].split("Examples:")[0], re.M) \
+    if gaspbpf.PROGRAM.exists() else []
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Debian 12's own kernel: the tests marked `guest` once more, on Linux 6.1 in an emulated machine (scripts/kernel-6.1).
 
-Most clusters run such a kernel, and it has only the last rung. One boot runs all of them, in about five minutes. A test joins with
-one line, @pytest.mark.guest; those that show hardly more than another one have @pytest.mark.guest_more, and are for the time before a release. With what
-they print:
+Most clusters run such a kernel, and it has only the last rung. One boot runs all of them, in about five minutes. A test
+joins with one line, @pytest.mark.guest; those that show hardly more than another one have @pytest.mark.guest_more, and
+are for the time before a release. With what they print:
 
     scripts/kernel-6.1 /usr/bin/python3 -m pytest -q tests -m "guest or guest_more" -k mpi
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Debian package: clean for lintian, and installed, used, upgraded, removed and purged in a fresh Debian of its own."""
+"""The Debian package: clean for lintian, and installed, used, upgraded, removed and purged in a fresh Debian of its
+own."""
 import os
 import re
 import shutil
@@ -70,13 +71,16 @@ def start(root, unit):
     """What systemd would do with the unit: its command, as another user, with its capabilities."""
     command = re.search(r"(?m)^ExecStart=(.*)", unit)[1].split()
     rights = re.search(r"(?m)^AmbientCapabilities=(.*)", unit)[1].lower().replace("cap_", "+").replace(" ", ",")
-    return subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", f"--inh-caps=-all,{rights}",
+    return subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+                             f"--inh-caps=-all,{rights}",
                              f"--ambient-caps=-all,{rights}", f"--bounding-set=-all,{rights}", *command],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=lambda: os.chroot(root), cwd="/")
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            preexec_fn=lambda: os.chroot(root), cwd="/")
 
 
 def test_lintian_has_nothing_to_say(package):
-    assert not [line for line in output("lintian", "--fail-on", "error,warning", package).splitlines() if line[:2] in ("E:", "W:")]
+    assert not [line for line in output("lintian", "--fail-on", "error,warning", package).splitlines()
+                if line[:2] in ("E:", "W:")]
 
 
 @pytest.mark.elsewhere
@@ -94,7 +98,8 @@ def test_its_whole_life(package, chroot, tmp_path):
 
     port = free_port()
     options = chroot / "etc/gaspbpf.conf"
-    mine = options.read_text().replace("\nall\n", "\ncomm no-such-program\n").replace("127.0.0.1:9464", f"127.0.0.1:{port}")
+    mine = options.read_text().replace("\nall\n",
+                                       "\ncomm no-such-program\n").replace("127.0.0.1:9464", f"127.0.0.1:{port}")
     options.write_text(mine)
     service = start(chroot, (chroot / "lib/systemd/system/gaspbpf.service").read_text())
     try:
@@ -108,7 +113,8 @@ def test_its_whole_life(package, chroot, tmp_path):
         service.kill()
         service.wait()
 
-    later = with_version(package, "0.1+later", lambda tree: (tree / "etc/gaspbpf.conf").write_text("# new\nall\n"), tmp_path)
+    later = with_version(package, "0.1+later",
+                         lambda tree: (tree / "etc/gaspbpf.conf").write_text("# new\nall\n"), tmp_path)
     shutil.copy(later, chroot / "second.deb")
     inside(chroot, "dpkg", "--force-confdef", "--force-confold", "-i", "/second.deb")
     assert inside(chroot, "dpkg-query", "-W", "-f", "${Version}", "gaspbpf") == "0.1+later"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The engine that compares programs of others bare and observed (scripts/peers.py), and a sample of the suites that it compares (scripts/suites)."""
+"""The engine that compares programs of others bare and observed (scripts/peers.py), and a sample of the suites that it
+compares (scripts/suites)."""
 import re
 import subprocess
 import sys
@@ -34,7 +35,8 @@ def test_another_end_and_another_output_are_seen(tmp_path):
 
 
 def tried_again(folder, script, seen_script):
-    """What is made of a program that differed once. In each further run, bare or observed, there is one line more in `runs`."""
+    """What is made of a program that differed once. In each further run, bare or observed, there is one line more in
+    `runs`."""
     runs = folder / "runs"
     bare = peers.stable(case(folder, "echo fine"))
     tally = peers.Tally()
@@ -51,7 +53,8 @@ def test_what_differs_is_tried_again(tmp_path):
     assert tried_again(tmp_path, "test $(wc -l <runs) = 3 || echo fine", "echo fine") == ([1, 0, 0], 3)
     table = peers.markdown({("own", "start"): peers.Tally(5, 4, 1, ["a: bad"], ["b: late"], ["c: odd"])})
     assert "| own | 5 | 4 | `start` | 1 | 1 | 1 | 1 | - | - |" in table
-    assert [line for line in table.splitlines() if line.startswith("- ")] == [f"- own, `start`: {what}" for what in ("a: bad", "c: odd", "b: late")]
+    assert [line for line in table.splitlines() if line.startswith("- ")] == [
+        f"- own, `start`: {what}" for what in ("a: bad", "c: odd", "b: late")]
 
 
 def test_a_program_that_hangs_is_ended(tmp_path):
@@ -71,7 +74,8 @@ def test_a_wrong_count_is_seen(monkeypatch):
 
     def wrong(calls, count):
         tally = peers.Tally()
-        peers.compare_counts(tally, "here", {"MPI_Send": {"calls": calls, "bytes": count, "sent": 0, "received": 0}}, None)
+        peers.compare_counts(tally, "here",
+                             {"MPI_Send": {"calls": calls, "bytes": count, "sent": 0, "received": 0}}, None)
         return tally.wrong
 
     assert wrong(5, 40) == []
@@ -94,7 +98,8 @@ SAMPLE = {"mpich": (50, "session"), "glibc": (25, "start"), "posix": (25, "start
 def test_a_sample_of_the_suites_of_others(suite):
     """Each as it is alone; and MPI's calls and bytes, of all of them under one gaspbpf, to the last."""
     number, mode = SAMPLE[suite]
-    done = subprocess.run([sys.executable, gaspbpf.TOP / "scripts" / "suites", "--suites", suite, "--ranks", "2", "--modes", mode, "--sample", str(number)],
+    done = subprocess.run([sys.executable, gaspbpf.TOP / "scripts" / "suites", "--suites", suite, "--ranks", "2",
+                           "--modes", mode, "--sample", str(number)],
                           capture_output=True, text=True, timeout=1800)
     if done.returncode == CANNOT_FETCH:
         pytest.skip(done.stderr)

@@ -15,7 +15,8 @@ CONTRIBUTING = (gaspbpf.TOP / "CONTRIBUTING.md").read_text()
 
 def modules():
     """The Python files of the tests, as git knows them."""
-    command = ["git", "-c", f"safe.directory={gaspbpf.TOP}", "ls-files", "--cached", "--others", "--exclude-standard", "tests/*.py"]
+    command = ["git", "-c", f"safe.directory={gaspbpf.TOP}", "ls-files", "--cached", "--others", "--exclude-standard",
+               "tests/*.py"]
     listed = subprocess.run(command, cwd=gaspbpf.TOP, capture_output=True, text=True, check=True).stdout.split()
     return [gaspbpf.TOP / name for name in listed if (gaspbpf.TOP / name).exists()]
 
@@ -52,7 +53,8 @@ def test_no_module_imports_a_test():
 
 def test_helpers_stand_in_support():
     """Elsewhere are tests, fixtures of a room, and programs that are run by themselves."""
-    others = [module for module in modules() if not is_test(module) and module.name != "conftest.py" and module.parent.name != "support"]
+    others = [module for module in modules() if not is_test(module) and module.name != "conftest.py"
+              and module.parent.name != "support"]
     assert [str(module) for module in others if not module.read_text().startswith("#!")] == []
     names = {module.stem for module in others}
     assert [(str(module), name) for module in modules() for name in imported(module) if name in names] == []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A run of tests that can be relied on: what failed runs once more, alone (tests/support/steady.py). Its own runs are of invented tests."""
+"""A run of tests that can be relied on: what failed runs once more, alone (tests/support/steady.py). Its own runs are
+of invented tests."""
 import re
 import subprocess
 import sys
@@ -60,11 +61,13 @@ def test_comes_once():
 
 @pytest.fixture
 def check(tmp_path):
-    """Runs invented tests: the exit status, all lines, and the last closing line of pytest's kind, as a CI looks for it."""
+    """Runs invented tests: the exit status, all lines, and the last closing line of pytest's kind, as a CI looks for
+    it."""
     def run(*options, **files):
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(text)
-        done = subprocess.run([sys.executable, gaspbpf.TOP / "tests" / "support" / "steady.py", "-p", "no:cacheprovider", *options, tmp_path],
+        done = subprocess.run([sys.executable, gaspbpf.TOP / "tests" / "support" / "steady.py", "-p",
+                               "no:cacheprovider", *options, tmp_path],
                               capture_output=True, text=True, timeout=gaspbpf.PATIENCE, cwd=tmp_path)
         lines = done.stdout.splitlines()
         closing = [line for line in lines if re.search(r"\d+ (passed|failed|skipped|error).* in [\d.]+s", line)]
@@ -88,7 +91,8 @@ def test_what_passes_alone_is_unsteady(check, options):
     assert (status, closing) == (0, "3 passed"), lines
     assert told(lines, "UNSTEADY") == ["test_flaky[0]", "test_flaky[1]"]
     assert told(lines, "FAILED") == []
-    assert all(re.search(r"failed at a load of \d+\.\d\d, passed alone at \d+\.\d\d", line) for line in lines if line.startswith("UNSTEADY"))
+    assert all(re.search(r"failed at a load of \d+\.\d\d, passed alone at \d+\.\d\d", line) for line in lines
+               if line.startswith("UNSTEADY"))
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one by one", "two at a time"])
