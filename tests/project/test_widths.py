@@ -38,7 +38,8 @@ def wide(*files):
     return [line.rpartition("/")[2] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("name, text, lines, columns", [("a.md", PROSE, [3, 4], 100), ("a.py", PYTHON, [2, 3, 4], 120)])
+@pytest.mark.parametrize("name, text, lines, columns", [("a.md", PROSE, [3, 4], 100), ("a.py", PYTHON, [2, 3, 4], 120)],
+                         ids=["prose", "python"])
 def test_lines_that_are_too_wide_are_named(tmp_path, name, text, lines, columns):
     (tmp_path / name).write_text(text)
     assert wide(tmp_path / name) == [f"{name}:{line}: beyond {columns} columns" for line in lines]
