@@ -131,14 +131,14 @@ $(BUILD)/unit/shared/%.o: tests/unit/shared/%.c $(wildcard tests/unit/shared/*.h
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # recordings for tests, of what they say
-$(BUILD)/tests/compose: tests/compose.c $(LIBRARY)
+$(BUILD)/tests/compose: tests/support/compose.c $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
 
 # What needs neither root nor a kernel: the unit tests, and the tests on recordings, models and documents; with sanitizers without
 # those that are about no C source.
 check: all unit
-	$(Q)ASAN_OPTIONS=handle_segv=0:handle_abort=0 GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files $(if $(SAN),$(wildcard tests/test_units.py tests/test_simulate*.py tests/test_vocabulary.py),tests)
+	$(Q)ASAN_OPTIONS=handle_segv=0:handle_abort=0 GASPBPF_BUILD=$(abspath $(BUILD)) GASPBPF_MODELS=$(abspath models) /usr/bin/python3 -m pytest -q -n $(shell nproc) -m files $(if $(SAN),$(wildcard tests/unit/test_units.py tests/recording/test_simulate*.py tests/recording/test_vocabulary.py),tests)
 
 lint:
 	$(Q)scripts/lint

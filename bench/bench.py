@@ -38,7 +38,8 @@ RESULTS = BUILD / "bench.json"
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="bench", description="Measures what observing costs on this machine. Needs root.")
+    parser = argparse.ArgumentParser(prog="bench",
+                                     description="Measures what observing costs on this machine. Needs root.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {' '.join(PARTS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--long", action="store_true", help="also what takes bpftrace and perf many minutes (attach)")
@@ -57,7 +58,8 @@ def need_machine():
         sys.exit("bench: observing needs root: sudo make bench")
     if not all(path.exists() for path in (GASPBPF, JOB)):
         sys.exit("bench: build first: make bench does")
-    if (observers.TRACEFS / "uprobe_events").exists() or not observers.TRACEFS.is_dir() or "GASPBPF_BENCH_APART" in os.environ:
+    if (observers.TRACEFS / "uprobe_events").exists() or not observers.TRACEFS.is_dir() \
+            or "GASPBPF_BENCH_APART" in os.environ:
         return
     os.environ["GASPBPF_BENCH_APART"] = "1"
     mount = f"mount -t tracefs tracefs {observers.TRACEFS} 2>/dev/null; exec \"$@\""
@@ -70,7 +72,8 @@ def rungs_here():
     with Job() as job:
         for rung in observers.RUNGS:
             try:
-                observers.gaspbpf_json("-p", job.pid, "-q", "-d", "1ms", "--json", *costs.SITE_MODEL, env={"GASPBPF_RUNG": rung})
+                observers.gaspbpf_json("-p", job.pid, "-q", "-d", "1ms", "--json", *costs.SITE_MODEL,
+                                       env={"GASPBPF_RUNG": rung})
             except Absent as reason:
                 why = str(reason)
                 continue
@@ -84,17 +87,20 @@ def commit():
     """Of the checkout, or None where there is no git."""
     if not shutil.which("git"):
         return None
-    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True,
-                         text=True, check=False)
+    out = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "describe", "--always", "--dirty"],
+                         capture_output=True, text=True, check=False)
     return out.stdout.strip() or None
 
 
 def machine(options):
-    cpu = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    cpu = next((line.split(":", 1)[1].strip()
+                for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
                 if line.startswith("model name")), platform.machine())
-    tools = {name: shutil.which(name) for name in ("bpftrace", "perf", "eztrace", "otf2-print", "uftrace", "lttng", "babeltrace")}
+    tools = {name: shutil.which(name)
+             for name in ("bpftrace", "perf", "eztrace", "otf2-print", "uftrace", "lttng", "babeltrace")}
     return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
-            "rungs": options.rungs, "quick": options.quick, "commit": commit(), "absent": [name for name, path in tools.items() if not path]}
+            "rungs": options.rungs, "quick": options.quick, "commit": commit(),
+            "absent": [name for name, path in tools.items() if not path]}
 
 
 def print_machine(facts):
@@ -113,7 +119,8 @@ def progress(text):
 
 def as_json(facts, parts):
     tables = {part: [table.as_json() for table in tables] for part, tables in parts.items()}
-    return json.dumps({"machine": facts, "parts": tables}, separators=(",", ":")).replace('{"title"', '\n{"title"').replace(
+    return json.dumps({"machine": facts, "parts": tables},
+                      separators=(",", ":")).replace('{"title"', '\n{"title"').replace(
         '{"row"', '\n {"row"') + "\n"
 
 

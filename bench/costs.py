@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a call costs its thread: at each kind of site, and for malloc+free and lock+unlock, under each way to observe."""
+"""What a call costs its thread: at each kind of site, and for malloc+free and lock+unlock, under each way to
+observe."""
 import collections
 import pathlib
 import tempfile
@@ -12,7 +13,8 @@ from tables import Table
 ROUND_NS = 2_000_000  # a round is so short that many of them pass undisturbed
 CALLS_MOST = 100_000
 
-SITES = {"site_nop5": "nop5", "site_push": "push", "site_endbr": "endbr+push", "site_test": "test+je", "site_step": "stepped"}
+SITES = {"site_nop5": "nop5", "site_push": "push", "site_endbr": "endbr+push", "site_test": "test+je",
+         "site_step": "stepped"}
 SITE_MODEL = ["--model-file", TOP / "bench" / "sites.model", "-m", "site"]
 
 PAIRS = {"malloc": ("malloc", "free"), "lock": ("pthread_mutex_lock", "pthread_mutex_unlock")}
@@ -31,8 +33,8 @@ def timed(job, loop, rounds, round_ns=ROUND_NS):
 
 def measure(table, job, label, observer, columns, functions, rounds, round_ns):
     """
-    One row, once: all its loops under one observer. columns: {loop: column}; functions: {loop: what a turn of it calls}. A
-    Launched tracer has a job of its own.
+    One row, once: all its loops under one observer. columns: {loop: column}; functions: {loop: what a turn of it
+    calls}. A Launched tracer has a job of its own.
     """
     try:
         with observer:
@@ -86,12 +88,14 @@ def policies(rung, make):
 
 def sites(options, progress):
     table = Table("Sites: one call", list(SITES.values()), "ns for a call",
-                  "A function that does nothing, by the instruction its probe meets; gaspbpf moves its probe behind endbr64 and "
-                  "test, and the empty ones are there, too; +0 is the first instruction. trampoline, sites, none: how gaspbpf "
-                  "sees the return (--returns). Median, and how far the best round is below it.", label=38)
+                  "A function that does nothing, by the instruction its probe meets; gaspbpf moves its probe behind "
+                  "endbr64 and test, and the empty ones are there, too; +0 is the first instruction. trampoline, "
+                  "sites, none: how gaspbpf sees the return (--returns). Median, and how far the best round is "
+                  "below it.", label=38)
     with Job() as job:
         places = observers.places_in(job, SITES, *SITE_MODEL)
-        table.note("gaspbpf's places: " + ", ".join(f"{SITES[place.function]} +{place.probe - place.start}" for place in places))
+        table.note("gaspbpf's places: " +
+                   ", ".join(f"{SITES[place.function]} +{place.probe - place.start}" for place in places))
 
         def empty(kind, at_start=False):
             return lambda: Empty(job, places, kind, at_start)
@@ -134,12 +138,14 @@ def private_libc():
 def pairs(options, progress):
     table = Table("malloc+free, lock+unlock: a pair of calls", list(PAIR_NAMES.values()), "ns for two calls",
                   "The functions of libc, of a copy of it that only this process maps. bpftrace: start time in a map, "
-                  "duration into a histogram; perf record: an event for each call and each return, into a file.", label=50)
+                  "duration into a histogram; perf record: an event for each call and each return, into a file.",
+                  label=50)
     with Job(LD_LIBRARY_PATH=str(private_libc())) as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         places = observers.places_in(job, [name for names in PAIRS.values() for name in names], *PAIR_MODELS)
         if any(not place.file.startswith(str(BUILD)) for place in places):
             raise RuntimeError(f"{places[0].file}: the job was to map a copy of libc")
-        table.note("gaspbpf's places: " + ", ".join(f"{place.function} +{place.probe - place.start}" for place in places))
+        table.note("gaspbpf's places: " +
+                   ", ".join(f"{place.function} +{place.probe - place.start}" for place in places))
 
         def gaspbpf(rung=None, *more):
             return lambda: Gaspbpf(job, places, [*PAIR_MODELS, *more], rung)
@@ -157,7 +163,8 @@ def pairs(options, progress):
             "gaspbpf --placement=entry": gaspbpf(None, "--placement=entry"),
         }
         rows |= {f"gaspbpf, {lower}": gaspbpf(lower) for lower in RUNGS[1:]}
-        rows |= {f"gaspbpf --returns={policy}": gaspbpf(None, f"--returns={policy}") if observers.has_returns_option() else
+        rows |= {f"gaspbpf --returns={policy}": gaspbpf(None, f"--returns={policy}")
+                 if observers.has_returns_option() else
                  "this gaspbpf has no --returns" for policy in ("sites", "none")}
         rows["bpftrace uprobe+uretprobe at +0"] = lambda: Bpftrace(job, places)
         rows["perf record at +0"] = lambda: PerfRecord(job, places)

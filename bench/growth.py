@@ -32,13 +32,15 @@ def growth(options, progress):
 
 def hits_by_threads(options, progress):
     columns = [named(count, "thread") for count in THREADS]
-    table = Table("Growth: a hit, by threads that are observed", columns, "ns of CPU for a call", "So many threads at once, each "
-                  f"with its share of {CALLS:,} calls of site_push; their CPU time, since they outnumber the CPUs. The first call of each "
-                  "thread, at which the kernel makes room for it, is left out.", label=36)
+    table = Table("Growth: a hit, by threads that are observed", columns, "ns of CPU for a call",
+                  "So many threads at once, each "
+                  f"with its share of {CALLS:,} calls of site_push; their CPU time, since they outnumber the CPUs. The "
+                  "first call of each thread, at which the kernel makes room for it, is left out.", label=36)
     rung = options.rungs[0]
     with Job() as job:
         place, = observers.places_in(job, ["site_push"], *SITE_MODEL)
-        rows = {"unobserved": lambda: Nobody(job, [place]), "empty pair": lambda: Empty(job, [place], EMPTY_PAIRS[rung]),
+        rows = {"unobserved": lambda: Nobody(job, [place]),
+                "empty pair": lambda: Empty(job, [place], EMPTY_PAIRS[rung]),
                 "gaspbpf": lambda: Gaspbpf(job, [place], SITE_MODEL)}
         for turn in range(options.passes):
             for label, make in rows.items():
@@ -51,7 +53,8 @@ def hits_by_threads(options, progress):
                 trouble = observers.compare(observer, {"site_push": job.calls["site_push"] - before})
                 if trouble:
                     table.note(f"{label}: {trouble}; lost {getattr(observer, 'lost', 0):,}")
-    reading.judge_flat(table, "a hit under gaspbpf, 1 to 200 threads", {column: table.get("gaspbpf", column) for column in columns})
+    reading.judge_flat(table, "a hit under gaspbpf, 1 to 200 threads",
+                       {column: table.get("gaspbpf", column) for column in columns})
     return table
 
 
@@ -64,16 +67,18 @@ def many_model(folder, count):
 
 def hits_by_probes(options, progress):
     columns = [named(count, "probe") for count in PROBES]
-    table = Table("Growth: a hit, by functions that are observed", columns, "ns for a call", "Functions like site_push. 'one': the same "
-                  "function is called again and again; 'in turn': all of them, whose code, probes and counters then take turns in the "
-                  "processor's caches, under an empty probe too.", label=36)
+    table = Table("Growth: a hit, by functions that are observed", columns, "ns for a call",
+                  "Functions like site_push. 'one': the same "
+                  "function is called again and again; 'in turn': all of them, whose code, probes and counters then "
+                  "take turns in the processor's caches, under an empty probe too.", label=36)
     rung = options.rungs[0]
     with Job() as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         for turn in range(options.passes):
             for column, count in zip(columns, PROBES):
                 model = many_model(folder, count)
                 places = observers.places_in(job, [f"site_many_{i}" for i in range(count)], *model)
-                rows = {"unobserved": lambda: Nobody(job, places), "empty pair": lambda: Empty(job, places, EMPTY_PAIRS[rung]),
+                rows = {"unobserved": lambda: Nobody(job, places),
+                        "empty pair": lambda: Empty(job, places, EMPTY_PAIRS[rung]),
                         "gaspbpf": lambda: Gaspbpf(job, places, model)}
                 for label, make in rows.items():
                     progress(f"{table.title}: {label}, {count} ({turn + 1})")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Joining and leaving: how long it takes, whom it touches besides the observed, and what probes cost that are never hit."""
+"""Joining and leaving: how long it takes, whom it touches besides the observed, and what probes cost that are never
+hit."""
 import contextlib
 import os
 import pathlib
@@ -41,7 +42,8 @@ def shmem_functions(job):
 
 
 def as_places(rows):
-    return [observers.Place(row["file"], row["symbol"], row["event"], row["offset"], row["probe_offset"]) for row in rows]
+    return [observers.Place(row["file"], row["symbol"], row["event"], row["offset"], row["probe_offset"])
+            for row in rows]
 
 
 def some_functions(folder, rows, count):
@@ -98,7 +100,8 @@ class BpftraceMany(Bpftrace):
     patience = OTHERS_PATIENCE
 
     def script(self):
-        for kind, action in (("uprobe", "@start[tid] = nsecs;"), ("uretprobe", "@all = hist(nsecs - @start[tid]); delete(@start[tid]);")):
+        for kind, action in (("uprobe", "@start[tid] = nsecs;"),
+                             ("uretprobe", "@all = hist(nsecs - @start[tid]); delete(@start[tid]);")):
             yield ",\n".join(f"{kind}:{place.file}:{place.function}" for place in self.places) + f" {{ {action} }}\n"
 
 
@@ -122,7 +125,8 @@ def others_join_and_leave(table, label, observer):
 
 
 def all_at_once(table, job, places, progress):
-    """Both others with all functions: minutes, so it is one round, and side by side, since all they do is wait for the kernel."""
+    """Both others with all functions: minutes, so it is one round, and side by side, since all they do is wait for the
+    kernel."""
     progress(f"{table.title}: bpftrace and perf, {len(places)} functions: minutes")
     runs = [threading.Thread(target=others_join_and_leave, args=(table, f"{label}, all", kind(job, places)))
             for label, kind in OTHERS.items()]
@@ -130,7 +134,8 @@ def all_at_once(table, job, places, progress):
         run.start()
     for run in runs:
         run.join()
-    table.note(f"bpftrace and perf with all {len(places)} functions: one round, both at the same time; with {FEW}: all rounds")
+    table.note(f"bpftrace and perf with all {len(places)} functions: one round, both at the same time; with "
+               f"{FEW}: all rounds")
 
 
 OTHERS = {"bpftrace": BpftraceMany, "perf record": PerfMany}
@@ -143,10 +148,11 @@ def attach_and_leave(options, progress):
     except Absent as reason:
         return absent_table(title, "ms", reason)
     table = Table(title, ["functions", "links", "attach", "detach", "to start", "to end"], "ms",
-                  "attach, detach: as gaspbpf -v says; to start: from the command to its first probes, all included; to "
-                  "end: from ^C to its end, report included. Process scope; 'file' is for everybody who maps the library. "
-                  "A perf event is a link for each end of each function. bpftrace and perf record: an event for each call and each "
-                  "return; how long they themselves take to attach and detach they do not say.", label=24)
+                  "attach, detach: as gaspbpf -v says; to start: from the command to its first probes, all "
+                  "included; to end: from ^C to its end, report included. Process scope; 'file' is for everybody who "
+                  "maps the library. A perf event is a link for each end of each function. bpftrace and perf record: "
+                  "an event for each call and each return; how long they themselves take to attach and detach they do "
+                  "not say.", label=24)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = shmem_functions(job)
         kinds = {f"{rung}{scope}": (rung, ["-m", "shmem", *more], rows) for rung in RUNGS[:2]
@@ -168,11 +174,13 @@ def attach_and_leave(options, progress):
         if options.long:
             all_at_once(table, job, unique, progress)
         else:
-            table.note(f"bpftrace and perf with all {len(unique)} functions: --long measures that, too; it takes them minutes")
+            table.note(f"bpftrace and perf with all {len(unique)} functions: --long measures that, too; it takes "
+                       "them minutes")
     for rung in RUNGS[:2]:
         for way in ("attach", "detach"):
             took = table.get(rung, way)
-            table.target(f"{rung}: {way} in at most {ATTACH_MS} ms", "not on this kernel" if took is None else f"{took:.0f} ms",
+            table.target(f"{rung}: {way} in at most {ATTACH_MS} ms",
+                         "not on this kernel" if took is None else f"{took:.0f} ms",
                          None if took is None else took <= ATTACH_MS)
     return table
 
@@ -183,8 +191,8 @@ def scope(options, progress):
     columns = [f"{count} observed" for count in SCOPES]
     table = Table("Scope: one call while further processes are observed", columns, "ns for a call",
                   "One process calls, the others idle; all are observed. Under file scope one link serves all of them, "
-                  "under process scope each has its own, and each hit visits all. The bystander maps the same file and is "
-                  "not observed.", label=36)
+                  "under process scope each has its own, and each hit visits all. The bystander maps the same "
+                  "file and is not observed.", label=36)
     with contextlib.ExitStack() as stack:
         jobs = [stack.enter_context(Job()) for _ in range(max(SCOPES))]
         bystander = stack.enter_context(Job())
@@ -202,7 +210,8 @@ def scope(options, progress):
         table.target(f"{rung}, file scope: {max(SCOPES)} processes at most {SCOPE_FACTOR} times one",
                      f"{all_of_them / one:.2f} times", all_of_them <= SCOPE_FACTOR * one)
         touched = [note for note in table.notes if note.startswith(f"{rung}, process scope: the bystander has")]
-        table.target(f"{rung}, process scope: no breakpoint in a bystander", touched[0] if touched else "none", not touched)
+        table.target(f"{rung}, process scope: no breakpoint in a bystander", touched[0] if touched else "none",
+                     not touched)
     return table
 
 
@@ -231,8 +240,9 @@ def switches(options, progress):
         return absent_table(title, "ns", reason)
     table = Table(title, ["round trip", "functions"], "ns for two switches",
                   "Two threads of a process on one CPU hand a byte to and fro through pipes. Observed are functions of "
-                  "OpenSHMEM, which are mapped and never called. A perf event weighs on each switch of the process's main thread; "
-                  "'free': the process was allowed on all CPUs when the events were made, 'bound': only on the one.", label=56)
+                  "OpenSHMEM, which are mapped and never called. A perf event weighs on each switch of the process's "
+                  "main thread; 'free': the process was allowed on all CPUs when the events were made, 'bound': only "
+                  "on the one.", label=56)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         found = shmem_functions(job)
         places, many, few = as_places(found), some_functions(folder, found, MANY), some_functions(folder, found, FEW)
@@ -241,8 +251,10 @@ def switches(options, progress):
             rows[f"gaspbpf {rung}"] = (lambda rung=rung: Gaspbpf(job, places[:3], many, rung), MANY)
         for name in ("free", "bound"):
             rows[f"gaspbpf perf, {name}"] = (lambda: Gaspbpf(job, places[:3], few, "perf"), FEW)
-        rows["empty entry+return, perf events of the usual kind"] = (lambda: Empty(job, places[:FEW], "uprobe-pair"), FEW)
-        for turn in range(max(4, 2 * options.passes)):  # many: these differ by less than a machine does from minute to minute
+        rows["empty entry+return, perf events of the usual kind"] = (lambda: Empty(job, places[:FEW], "uprobe-pair"),
+                                                                     FEW)
+        # many: these differ by less than a machine does from minute to minute
+        for turn in range(max(4, 2 * options.passes)):
             for label, (observer, count) in rows.items():
                 dear = "perf" in label
                 if dear and turn >= DEAR_TURNS:
@@ -285,4 +297,5 @@ def judge_switches(table):
         observed = table.get(f"gaspbpf {rung}", "round trip")
         more = observed and 100 * (observed / alone - 1)
         table.target(f"gaspbpf {rung}: a context switch at most {SWITCH_PERCENT} % dearer",
-                     "not available" if more is None else f"{more:+.1f} %", None if more is None else more <= SWITCH_PERCENT)
+                     "not available" if more is None else f"{more:+.1f} %",
+                     None if more is None else more <= SWITCH_PERCENT)

@@ -2,9 +2,9 @@
 """Tracers that work inside the process: they must start the job themselves, and cannot join one that runs.
 
     with Uftrace(program) as tracer:            starts the job under it
-        tracer.launched.loop(...)
-        tracer.finish()                         the job ends, and what the tracer wrote is read
-        tracer.seen, tracer.size                {function: calls}; bytes of what is data, without copies of symbol tables
+        tracer.launched.loop(...) tracer.finish()                         the job ends, and what the tracer wrote is
+        read tracer.seen, tracer.size                {function: calls}; bytes of what is data, without copies of symbol
+        tables
 
 Each counts with its own reader what it has recorded.
 """
@@ -22,7 +22,8 @@ from measure import Absent, BUILD, Job, PATIENCE
 
 
 def output_of(*command, env=None):
-    out = subprocess.run([*map(str, command)], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False, env=env)
+    out = subprocess.run([*map(str, command)], capture_output=True, text=True, errors="replace", timeout=PATIENCE,
+                         check=False, env=env)
     if out.returncode:
         raise Absent(f"{command[0]}: {(out.stderr.strip().splitlines() or ['failed'])[-1]}")
     return out.stdout
@@ -75,7 +76,8 @@ class Launched:
 
 
 class Uftrace(Launched):
-    """Calls through the program's PLT, times of entry and return; no arguments, as asked for. --force: not built for it."""
+    """Calls through the program's PLT, times of entry and return; no arguments, as asked for. --force: not built for
+    it."""
 
     needs = ("uftrace",)
 
@@ -111,7 +113,8 @@ class Eztrace(Launched):
         if not shutil.which("otf2-print"):
             return  # its figures stay, unchecked
         self.seen = collections.Counter()
-        with subprocess.Popen(["otf2-print", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as reader:
+        with subprocess.Popen(["otf2-print", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as reader:
             for line in reader.stdout:
                 if line.startswith("ENTER"):
                     name = re.search(r'Region: "(\w+)"', line)
@@ -119,7 +122,8 @@ class Eztrace(Launched):
 
 
 class Lttng(Launched):
-    """LTTng-UST with one of its preloaded libraries (a glob). A session daemon is started and ended, unless one is there."""
+    """LTTng-UST with one of its preloaded libraries (a glob). A session daemon is started and ended, unless one is
+    there."""
 
     needs = ("lttng", "lttng-sessiond", "babeltrace")
 
@@ -135,8 +139,8 @@ class Lttng(Launched):
         with contextlib.suppress(Absent):
             self.lttng("list")
             return
-        daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.daemon_environment, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
+        daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.daemon_environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.stack.callback(daemon.wait, PATIENCE)
         self.stack.callback(daemon.send_signal, signal.SIGTERM)
         for _ in range(100):
@@ -150,7 +154,8 @@ class Lttng(Launched):
         raise Absent("lttng-sessiond does not start")
 
     def prepare(self):
-        found = [path for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") for path in pathlib.Path(place).glob(self.library)]
+        found = [path for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib")
+                 for path in pathlib.Path(place).glob(self.library)]
         if not found:
             raise Absent(f"{self.library} is not installed")
         self.start_daemon()
@@ -171,7 +176,8 @@ class Lttng(Launched):
         self.forget()
         self.size = bytes_in(self.folder / "data", "all_*")
         self.seen = collections.Counter()
-        with subprocess.Popen(["babeltrace", self.folder / "data"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as reader:
+        with subprocess.Popen(["babeltrace", self.folder / "data"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as reader:
             for line in reader.stdout:
                 event = re.search(r" lttng_ust_\w+:(\w+):", line)
                 self.seen[event[1] if event else ""] += 1

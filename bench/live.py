@@ -56,12 +56,14 @@ class Flight:
         return self
 
     def can_be_asked(self):
-        return subprocess.run([GASPBPF, "control", "-p", str(self.job.pid), "on"], capture_output=True, check=False).returncode == 0
+        return subprocess.run([GASPBPF, "control", "-p", str(self.job.pid), "on"], capture_output=True,
+                              check=False).returncode == 0
 
     def dump(self):
         """(s until it was written, the file)"""
         started = time.monotonic()
-        done = subprocess.run([GASPBPF, "control", "-p", str(self.job.pid), "dump"], capture_output=True, text=True, check=True)
+        done = subprocess.run([GASPBPF, "control", "-p", str(self.job.pid), "dump"], capture_output=True, text=True,
+                              check=True)
         return time.monotonic() - started, pathlib.Path(done.stdout.strip())
 
     def __exit__(self, *_):
@@ -71,20 +73,24 @@ class Flight:
 
 
 def flight_calls(options, folder):
-    table = Table("Flight recorder: what a call costs the job", ["ns"], "a call of site_push", "Observed, its spans kept in memory; with a trigger it is also "
+    table = Table("Flight recorder: what a call costs the job", ["ns"], "a call of site_push",
+                  "Observed, its spans kept in memory; with a trigger it is also "
                   "noted where each call came from, and the calls in progress are looked at.", label=44)
     with Job() as job:
         table.add("nobody", "ns", timed(job, "site_push", options.rounds))
-        for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
+        for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), \
+                ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
             with Flight(job, folder, *more):
                 table.add(label, "ns", timed(job, "site_push", options.rounds))
     return table
 
 
 def flight_cpu(options, folder):
-    table = Table("Flight recorder: its own CPU", ["% CPU", "ns a call", "calls/s made"], f"calls of one process, {THREADS} threads", "User and system time of gaspbpf while the job keeps its pace; the "
+    table = Table("Flight recorder: its own CPU", ["% CPU", "ns a call", "calls/s made"], "calls of one process, "
+                  f"{THREADS} threads", "User and system time of gaspbpf while the job keeps its pace; the "
                   "calls that it made are counted by the job.", label=44)
-    for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
+    for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), \
+            ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
         for rate in RATES:
             with Job() as job, Flight(job, folder, *more) as recorder:
                 before = own_cpu(recorder.pid)
@@ -106,8 +112,10 @@ def fill(job, recorder):
 
 
 def flight_memory(options, folder):
-    table = Table("Flight recorder: memory, and a dump", ["MiB", "s", "MiB written"], "", "Dirty pages of gaspbpf's own: after the start, when so many calls have been kept, and after "
-                  "a dump was written; a dump's time is from the wish to the file, its size that of the file.", label=44)
+    table = Table("Flight recorder: memory, and a dump", ["MiB", "s", "MiB written"], "",
+                  "Dirty pages of gaspbpf's own: after the start, when so many calls have been kept, and after "
+                  "a dump was written; a dump's time is from the wish to the file, its size that of the file.",
+                  label=44)
     for size in ("4m",) if options.quick else ("4m", "64m", "256m"):
         with Job() as job, Flight(job, folder, "--flight", f"1h,{size}") as recorder:
             table.add(f"{size}: before the first call", "MiB", Times([resident(recorder.pid)]))
@@ -140,7 +148,8 @@ class Top:
         self.terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
         command = [GASPBPF, "top", "-p", ",".join(str(job.pid) for job in jobs), *SITE_MODEL, *options]
-        self.process = subprocess.Popen([str(word) for word in command], stdin=inner, stdout=inner, stderr=inner, env={**os.environ, "TERM": "xterm"}, start_new_session=True)
+        self.process = subprocess.Popen([str(word) for word in command], stdin=inner, stdout=inner, stderr=inner,
+                                        env={**os.environ, "TERM": "xterm"}, start_new_session=True)
         os.close(inner)
         self.seen = b""
         self.reader = threading.Thread(target=self.read)
@@ -164,7 +173,8 @@ class Top:
 
     def cpu(self):
         """s; of the one that measures and the one that guards the terminal."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(
+            encoding="ascii").split()
         return own_cpu(self.process.pid) + sum(own_cpu(child) for child in children)
 
     def __exit__(self, *_):
@@ -193,7 +203,8 @@ def idle(seconds):
 def crowd_pace(jobs, rate, milliseconds):
     """All at once, each its part of the pace."""
     answers = []
-    threads = [threading.Thread(target=lambda job=job: answers.append(job.pace(1, max(rate // len(jobs), 1), milliseconds))) for job in jobs]
+    threads = [threading.Thread(
+        target=lambda job=job: answers.append(job.pace(1, max(rate // len(jobs), 1), milliseconds))) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -204,17 +215,20 @@ def crowd_pace(jobs, rate, milliseconds):
 def top(options, progress):
     progress("top")
     seconds = 3 if options.quick else 10
-    table = Table("Top: its own CPU", ["% CPU", "ns a call", "calls/s made"], "", f"gaspbpf top on a terminal of {WIDTH}x{HEIGHT}, a look each second: user and system time of both of its processes. "
-                  "The calls are counted by the jobs.", label=44)
+    table = Table("Top: its own CPU", ["% CPU", "ns a call", "calls/s made"], "", "gaspbpf top on a terminal of "
+                  f"{WIDTH}x{HEIGHT}, a look each second: user and system time of both of its processes. The calls are "
+                  "counted by the jobs.", label=44)
     with Job() as job, Top([job]) as screen:
         top_row(table, "1 process, idle", screen, lambda: idle(seconds))
         for rate in RATES:
-            top_row(table, f"1 process, {rate:,} calls/s", screen, lambda rate=rate: job.pace(THREADS, rate, 1000 * seconds)[:2])
+            top_row(table, f"1 process, {rate:,} calls/s", screen,
+                    lambda rate=rate: job.pace(THREADS, rate, 1000 * seconds)[:2])
     jobs = [Job() for _ in range(CROWD)]
     try:
         with Top(jobs) as screen:
             top_row(table, f"{CROWD} processes, idle", screen, lambda: idle(seconds))
-            top_row(table, f"{CROWD} processes, {RATES[0]:,} calls/s", screen, lambda: crowd_pace(jobs, RATES[0], 1000 * seconds))
+            top_row(table, f"{CROWD} processes, {RATES[0]:,} calls/s", screen,
+                    lambda: crowd_pace(jobs, RATES[0], 1000 * seconds))
     finally:
         for job in jobs:
             job.end()

@@ -68,15 +68,18 @@ class Job:
         self.program = program
         if not program.exists():
             raise Absent(f"{program.name} could not be built: its runtime is not installed")
-        self.process = subprocess.Popen([*prefix, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-                                        stderr=subprocess.DEVNULL if prefix else None, env={**os.environ, **environment})
+        self.process = subprocess.Popen([*prefix, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        cwd=folder,
+                                        stderr=subprocess.DEVNULL if prefix else None,
+                                        env={**os.environ, **environment})
         words = self.process.stdout.readline().split()
         if words[:1] != ["ready"]:
             self.process.kill()
             self.process.wait()
             raise Absent(f"{program.name} does not start{f' under {prefix[0]}' if prefix else ''}")
         self.pid = int(words[1])
-        self.trouble = Absent if prefix else RuntimeError  # a tracer that breaks the job which it starts is no use; else it is our fault
+        # a tracer that breaks the job which it starts is no use; else it is our fault
+        self.trouble = Absent if prefix else RuntimeError
 
     def ask(self, command):
         """The numbers that it answers a line with."""
@@ -96,7 +99,8 @@ class Job:
         return Times(took)
 
     def pace(self, threads, rate, milliseconds):
-        """Calls of site_push by several threads, `rate` a second in all (0: as fast as they can): (calls, seconds, CPU seconds)."""
+        """Calls of site_push by several threads, `rate` a second in all (0: as fast as they can): (calls, seconds, CPU
+        seconds)."""
         calls, took, cpu = self.ask(f"pace {threads} {rate} {milliseconds}")
         self.calls["site_push"] += calls
         return calls, took / 1e9, cpu / 1e9
@@ -123,7 +127,8 @@ class Job:
 
 
 def private_copy(library, name):
-    """A copy is another file to the kernel: probes on it meet nobody but our own processes, and ours meet nobody else's."""
+    """A copy is another file to the kernel: probes on it meet nobody but our own processes, and ours meet nobody
+    else's."""
     folder = BUILD / "private"
     folder.mkdir(exist_ok=True)
     (folder / name).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf monitor: what it takes itself, what it takes from jobs, what it keeps of each process, and from which call on it counts."""
+"""gaspbpf monitor: what it takes itself, what it takes from jobs, what it keeps of each process, and from which call on
+it counts."""
 import json
 import os
 import pathlib
@@ -32,7 +33,8 @@ class Monitor:
         self.process = subprocess.Popen([str(word) for word in command], stdout=self.out, stderr=self.errors)
 
     def __enter__(self):
-        wait_for(lambda: "monitoring" in pathlib.Path(self.errors.name).read_text(encoding="utf-8"), "the monitor to begin")
+        wait_for(lambda: "monitoring" in pathlib.Path(self.errors.name).read_text(encoding="utf-8"),
+                 "the monitor to begin")
         return self
 
     def __exit__(self, *_):
@@ -52,7 +54,8 @@ class Monitor:
         return self.last()
 
     def knows(self, count):
-        wait_for(lambda: len((self.last() or {"processes": ()})["processes"]) >= count, f"{count} processes to be noticed")
+        wait_for(lambda: len((self.last() or {"processes": ()})["processes"]) >= count,
+                 f"{count} processes to be noticed")
 
 
 def cpu_at(table, limit, rate, job, monitor, seconds):
@@ -73,9 +76,11 @@ def cpu_at(table, limit, rate, job, monitor, seconds):
 
 
 def cpu(options):
-    table = Table("Monitor: its own CPU", ["gaspbpf, % CPU", "calls/s made", "counted, %"], "calls of one process, 2 threads",
-                  f"gaspbpf monitor, somebody looking at everything once a second. Counting is done in the kernel, in the job's time. With the limit, what is called "
-                  "too often is counted and not timed, and then not even counted for a while.", label=34)
+    table = Table("Monitor: its own CPU", ["gaspbpf, % CPU", "calls/s made", "counted, %"],
+                  "calls of one process, 2 threads",
+                  "gaspbpf monitor, somebody looking at everything once a second. Counting is done in the kernel, in "
+                  "the job's time. With the limit, what is called too often is counted and not timed, and then not "
+                  "even counted for a while.", label=34)
     for limit in LIMITS:
         with Monitor("--comm", JOB.name, "--max-overhead", limit) as monitor, Job() as job:
             monitor.knows(1)
@@ -86,7 +91,8 @@ def cpu(options):
 
 def call(options):
     """One call: nothing attached, a span of a recording, a sum of the monitor."""
-    table = Table("Monitor: what a call costs the job", ["ns"], "a call of site_push", "The same call into the kernel's sums instead of a ring.", label=34)
+    table = Table("Monitor: what a call costs the job", ["ns"], "a call of site_push",
+                  "The same call into the kernel's sums instead of a ring.", label=34)
     with Job() as job:
         table.add("nobody", "ns", timed(job, "site_push", options.rounds))
         with Monitor("--comm", JOB.name, "--max-overhead", "none") as monitor:
@@ -113,7 +119,8 @@ def memory():
             for job in jobs:
                 job.end()
         table.add("gaspbpf with one process", "KiB", Times([before["own_bytes"] / 1024]))
-        table.add("more for each process with one event", "KiB", Times([(after["own_bytes"] - before["own_bytes"]) / 1024 / CROWD]))
+        table.add("more for each process with one event", "KiB",
+                  Times([(after["own_bytes"] - before["own_bytes"]) / 1024 / CROWD]))
         table.add("kernel, for each thread and function called", "KiB", Times([sums_bytes(monitor.process.pid) / 1024]))
     return table
 
@@ -128,8 +135,10 @@ def sums_bytes(pid):
 
 
 def first_call():
-    table = Table("Monitor: from mapping a runtime to the first counted call", ["ms"], "", "A program whose file nobody has met before (its calls are missed until its "
-                  "probes are in), and the same program again: what it calls from its first instruction on is compared with what was counted.", label=44)
+    table = Table("Monitor: from mapping a runtime to the first counted call", ["ms"], "",
+                  "A program whose file nobody has met before (its calls are missed until its "
+                  "probes are in), and the same program again: what it calls from its first instruction on is compared "
+                  "with what was counted.", label=44)
     with Monitor("--comm", JOB.name, "--max-overhead", "none") as monitor:
         with Job():
             monitor.knows(1)
@@ -148,7 +157,8 @@ def first_call():
 def cycles(options):
     """Attached and let go: does anything stay?"""
     count = 1000 if options.quick else 10_000
-    table = Table("Monitor: attached and let go", ["before", "after"], "", f"{count:,} processes that begin, call and end.", label=34)
+    table = Table("Monitor: attached and let go", ["before", "after"], "",
+                  f"{count:,} processes that begin, call and end.", label=34)
     with Monitor("--comm", JOB.name) as monitor:
         churn(500)
         table_row(table, "before", monitor)
@@ -158,7 +168,8 @@ def cycles(options):
 
 
 def churn(count):
-    script = f'i=0; while [ $i -lt {count} ]; do echo "pace 1 1000 1" | "{JOB}" >/dev/null & i=$((i+1)); [ $((i % 8)) = 0 ] && wait; done; wait'
+    script = (f'i=0; while [ $i -lt {count} ]; do echo "pace 1 1000 1" | "{JOB}" >/dev/null & i=$((i+1)); [ $((i % 8)) '
+              '= 0 ] && wait; done; wait')
     subprocess.run(["bash", "-c", script], check=True)
 
 

@@ -5,9 +5,9 @@
         job.loop(...)
     observer.seen      {function: calls}, or None where nothing counts
 
-`places` are the functions to observe: Place(file, function, event, offset of its start, offset of gaspbpf's probe). Each
-observer is limited to the job's own process, and is in when its context begins: breakpoints are looked for, and the
-observer's own word is waited for where it gives one.
+`places` are the functions to observe: Place(file, function, event, offset of its start, offset of gaspbpf's probe).
+Each observer is limited to the job's own process, and is in when its context begins: breakpoints are looked for, and
+the observer's own word is waited for where it gives one.
 """
 import collections
 import contextlib
@@ -33,7 +33,8 @@ def gaspbpf_json(*arguments, env=None):
     out = subprocess.run([GASPBPF, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, check=False,
                          env={**os.environ, **(env or {})})
     if out.returncode:
-        raise Absent(out.stderr.strip().splitlines()[-1].removeprefix("gaspbpf: ") if out.stderr.strip() else "gaspbpf failed")
+        raise Absent(out.stderr.strip().splitlines()[-1].removeprefix("gaspbpf: ") if out.stderr.strip()
+                     else "gaspbpf failed")
     return json.loads(out.stdout)
 
 
@@ -77,7 +78,8 @@ class Observer:
     def wait_in(self):
         def there():
             self.check()
-            return all(is_patched(self.job.pid, place.file, offset) for place, offset in zip(self.places, self.offsets()))
+            return all(is_patched(self.job.pid, place.file, offset)
+                       for place, offset in zip(self.places, self.offsets()))
         wait_for(there, f"the breakpoints of {type(self).__name__}")
 
     def check(self):
@@ -128,8 +130,10 @@ class Empty(Observer):
     def start(self):
         files = {place.file for place in self.places}
         assert len(files) == 1
-        self.process = subprocess.Popen([BUILD / "empty", self.kind, str(self.job.pid), *files, *map(str, self.offsets())],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([BUILD / "empty", self.kind, str(self.job.pid), *files,
+                                         *map(str, self.offsets())],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             if self.process.wait() == 3:
                 raise Absent("not in this kernel")
@@ -154,14 +158,16 @@ class Gaspbpf(Observer):
         """It has said that it observes; and its places depend on its options."""
 
     def start(self):
-        self.process = subprocess.Popen([GASPBPF, "record", "-p", ",".join(map(str, self.pids)), "--json", "-v", *self.options],
+        self.process = subprocess.Popen([GASPBPF, "record", "-p", ",".join(map(str, self.pids)), "--json", "-v",
+                                         *self.options],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
         for line in self.process.stderr:
             self.errors += line
             if "observing" in line:
                 return
         self.process.wait()
-        raise Absent(self.errors.strip().splitlines()[-1].removeprefix("gaspbpf: ") if self.errors else "it did not start")
+        raise Absent(self.errors.strip().splitlines()[-1].removeprefix("gaspbpf: ") if self.errors
+                     else "it did not start")
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -192,11 +198,14 @@ class Bpftrace(Observer):
     def start(self):
         if not shutil.which("bpftrace"):
             raise Absent("bpftrace is not installed")
-        with tempfile.NamedTemporaryFile("w", dir=BUILD, suffix=".bt") as file:  # too long for a command line where functions are many
+        # too long for a command line where functions are many
+        with tempfile.NamedTemporaryFile("w", dir=BUILD, suffix=".bt") as file:
             file.write('BEGIN { printf("ready\\n"); }\n' + "".join(self.script()))
             file.flush()
-            self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), file.name], stdout=subprocess.PIPE,
-                                            stderr=subprocess.PIPE, text=True, env={**os.environ, "BPFTRACE_MAX_PROBES": "4096"})
+            self.process = subprocess.Popen(["bpftrace", "-f", "json", "-p", str(self.job.pid), file.name],
+                                            stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True,
+                                            env={**os.environ, "BPFTRACE_MAX_PROBES": "4096"})
             self.await_ready()
 
     def await_ready(self):
@@ -284,8 +293,8 @@ class PerfRecord(Observer):
         self.process.communicate(timeout=self.patience)
         self.left = time.monotonic()
         self.size = self.data.stat().st_size
-        counts = subprocess.run(["perf", "report", "--stats", "-i", self.data], capture_output=True, text=True, check=True,
-                                timeout=PATIENCE).stdout
+        counts = subprocess.run(["perf", "report", "--stats", "-i", self.data], capture_output=True, text=True,
+                                check=True, timeout=PATIENCE).stdout
         self.seen = collections.Counter()
         event = ""
         for line in counts.splitlines():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What reading a recording costs, by its size, threads and probes: report and Chrome export of recordings that generate.c makes."""
+"""What reading a recording costs, by its size, threads and probes: report and Chrome export of recordings that
+generate.c makes."""
 import contextlib
 import functools
 import json
@@ -27,14 +28,16 @@ REPEATS = 60
 JSON_BYTES = 320         # of a span, at most: is there room?
 SHAPED = 1_000_000       # spans of the recordings with other numbers of threads and probes
 SHAPES = {"1 thread": ("mpi", 1), "8 threads": ("mpi", 8), "50 threads": ("mpi", 50), "200 threads": ("mpi", 200),
-          "1 probe": ("one", 8, 1), "20 probes": ("one", 8, 20), "200 probes": ("one", 8, 200), "2,000 probes": ("one", 8, 2000)}
+          "1 probe": ("one", 8, 1), "20 probes": ("one", 8, 20), "200 probes": ("one", 8, 200),
+          "2,000 probes": ("one", 8, 2000)}
 
 
 def generate(folder, mix, spans, threads=8, probes=None):
     """(file, what generate.c says must be in it)."""
     file = pathlib.Path(folder) / f"{mix}-{spans}-{threads}-{probes or 0}.gasp"
     shape = [str(threads)] + ([str(probes)] if probes else [])
-    out = subprocess.run([BUILD / "generate", mix, file, str(spans), *shape], capture_output=True, text=True, check=True, cwd=TOP)
+    out = subprocess.run([BUILD / "generate", mix, file, str(spans), *shape], capture_output=True, text=True,
+                         check=True, cwd=TOP)
     return file, json.loads(out.stdout)
 
 
@@ -44,7 +47,8 @@ def smallest(threads, probes=1):
 
 
 class Measured:
-    """A command's end: wall seconds, peak memory in MB, standard output. watch: memory is wanted, and the clock looked at less often."""
+    """A command's end: wall seconds, peak memory in MB, standard output. watch: memory is wanted, and the clock looked
+    at less often."""
 
     def __init__(self, *command, watch):
         with tempfile.TemporaryFile("w+", dir=BUILD) as out, tempfile.TemporaryFile("w+", dir=BUILD) as errors:
@@ -92,7 +96,8 @@ def export(file, truth, watch=True):
     try:
         ran = Measured(GASPBPF, "export", file, "-o", target, watch=watch)
         if truth["spans"] <= CHECKED:
-            lines = subprocess.run(["grep", "-c", '"ph":"X"', target], capture_output=True, text=True, check=False, timeout=PATIENCE)
+            lines = subprocess.run(["grep", "-c", '"ph":"X"', target], capture_output=True, text=True, check=False,
+                                   timeout=PATIENCE)
             if int(lines.stdout) != truth["spans"]:
                 raise RuntimeError(f"{file.name}: exported {lines.stdout.strip()} of {truth['spans']} spans")
         return ran
@@ -102,8 +107,8 @@ def export(file, truth, watch=True):
 
 def read_once(table, label, what, run, file, truth, small):
     """
-    A cell each of time and memory. small: a recording with as many threads and probes, and hardly more spans. It is read in turn
-    with this one, again and again where that is short: what is left is a difference of milliseconds.
+    A cell each of time and memory. small: a recording with as many threads and probes, and hardly more spans. It is
+    read in turn with this one, again and again where that is short: what is left is a difference of milliseconds.
     """
     watched = max((run(file, truth) for _ in range(5 if truth["spans"] <= SHORT else 1)), key=lambda ran: ran.megabytes)
     if truth["spans"] <= SHORT:
@@ -142,9 +147,10 @@ def millions(spans):
 def by_size(quick, progress):
     """Both parts look at it."""
     table = Table("Reading: report and Chrome export, by the size of the recording", COLUMNS, "",
-                  "Recordings of generate.c: an MPI mix (nested calls, 7 to 20 words each) and a malloc mix, 8 threads. ns: for a span more, "
-                  "start and definitions not included; M/s: million spans a second, all included; MB: peak of resident memory. What the report says "
-                  "is compared with what was generated, and so are the events of exports up to 1 M.", label=22)
+                  "Recordings of generate.c: an MPI mix (nested calls, 7 to 20 words each) and a malloc mix, 8 "
+                  "threads. ns: for a span more, start and definitions not included; M/s: million spans a second, all "
+                  "included; MB: peak of resident memory. What the report says is compared with what was generated, "
+                  "and so are the events of exports up to 1 M.", label=22)
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = {}
         for mix, sizes in (("mpi", QUICK_SIZES if quick else SIZES), ("malloc", (1_000_000,))):
@@ -164,9 +170,10 @@ def exporting(options, progress):
     judged = largest if options.quick else "mpi 5 M"
     for what, least in (("report", REPORT_RATE), ("export", EXPORT_RATE)):
         reached, most = table.get(judged, f"{what} M/s"), table.get(largest, f"{what} MB")
-        table.target(f"{what}: at least {least / 1e6:.0f} M spans/s ({judged})", f"{reached:.2f} M/s" if reached else "not available",
-                     reached >= least / 1e6 if reached else None)
-        table.target(f"{what}: below {MEMORY_MB} MB at 50 M spans", f"{most:.1f} MB at {largest}" if most else "not available",
+        table.target(f"{what}: at least {least / 1e6:.0f} M spans/s ({judged})",
+                     f"{reached:.2f} M/s" if reached else "not available", reached >= least / 1e6 if reached else None)
+        table.target(f"{what}: below {MEMORY_MB} MB at 50 M spans",
+                     f"{most:.1f} MB at {largest}" if most else "not available",
                      most < MEMORY_MB if most and not options.quick else None)
     return table
 
@@ -182,13 +189,15 @@ def judge_flat(table, what, values):
     first, *others = known
     dearest = max(others, key=known.get)
     more = 100 * (known[dearest] / known[first] - 1)
-    table.target(f"{what}: flat within {GROWTH_PERCENT} %", f"{more:+.0f} % ({first}: {known[first]:,.0f} ns, {dearest}: {known[dearest]:,.0f} ns)",
+    table.target(f"{what}: flat within {GROWTH_PERCENT} %",
+                 f"{more:+.0f} % ({first}: {known[first]:,.0f} ns, {dearest}: {known[dearest]:,.0f} ns)",
                  more <= GROWTH_PERCENT)
 
 
 def by_shape(options, progress):
     """Recordings of the same size, of more threads, of more probes."""
-    table = Table("Growth: reading, by threads and probes", COLUMNS, "", f"As above; {SHAPED:,} spans. Threads: of the MPI mix. Probes: "
+    table = Table("Growth: reading, by threads and probes", COLUMNS, "",
+                  f"As above; {SHAPED:,} spans. Threads: of the MPI mix. Probes: "
                   "all spans are MPI_Sendrecv, under so many names, which take turns.", label=22)
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         rows = {}
@@ -198,5 +207,6 @@ def by_shape(options, progress):
     for what in ("report", "export"):
         for which, labels in (("threads, 1 to 200", [label for label in SHAPES if "thread" in label]),
                               ("probes, 1 to 2,000", [label for label in SHAPES if "probe" in label])):
-            judge_flat(table, f"{what}, time for a span by {which}", {label: table.get(label, f"{what} ns") for label in labels})
+            judge_flat(table, f"{what}, time for a span by {which}",
+                       {label: table.get(label, f"{what} ns") for label in labels})
     return table

@@ -20,7 +20,8 @@ MPI_JOB, STARPU_JOB = BUILD / "mpi_job", BUILD / "starpu_job"
 
 # One rank, started by itself; shared memory only, so that no network is looked for.
 MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
-                   "OMPI_MCA_pml": "ob1", "OMPI_MCA_ess_singleton_isolated": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+                   "OMPI_MCA_pml": "ob1", "OMPI_MCA_ess_singleton_isolated": "1",
+                   "OMPI_MCA_hwloc_base_binding_policy": "none"}
 
 
 def added(table, label, column, base="unobserved"):
@@ -41,10 +42,11 @@ def judge(table, what, own, theirs, factor, unit="ns"):
 
 def span(options, progress):
     rungs = [rung for rung in observers.RUNGS[:2] if rung in options.rungs]
-    table = Table("Span: a full one against an empty probe pair at the same place", rungs or ["session"], "ns for a call",
-                  "site_push, whose probe is on a push that the kernel emulates. Empty: BPF programs that return at once, at the "
-                  "call and at the return. gaspbpf: times, call site, arguments, sequence, exact counts; 1 argument, or 6 and the "
-                  "result.", label=44)
+    table = Table("Span: a full one against an empty probe pair at the same place", rungs or ["session"],
+                  "ns for a call",
+                  "site_push, whose probe is on a push that the kernel emulates. Empty: BPF programs that return at "
+                  "once, at the call and at the return. gaspbpf: times, call site, arguments, sequence, exact counts; "
+                  "1 argument, or 6 and the result.", label=44)
     with Job() as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         small, = observers.places_in(job, ["site_push"], *SITE_MODEL)
         large, = observers.places_in(job, ["site_push"], *SIX_MODEL)
@@ -78,8 +80,8 @@ def registers_only(folder):
     """A model of MPI_Sendrecv without what must be read from the job's memory: what do those reads cost? Options."""
     model = pathlib.Path(folder) / "registers.model"
     model.write_text("model registers\nlanguage REGISTERS\nlibrary libmpi.so*\n"
-                     "SENDRECV exchange int MPI_Sendrecv(const void *sendbuf, int sendcount, void *sendtype, int dest, int sendtag, "
-                     "void *recvbuf)\n", encoding="ascii")
+                     "SENDRECV exchange int MPI_Sendrecv(const void *sendbuf, int sendcount, void *sendtype, int dest, "
+                     "int sendtag, void *recvbuf)\n", encoding="ascii")
     return ["--model-file", model, "-m", "registers"]
 
 
@@ -89,9 +91,11 @@ def mpi(options, progress):
         environment = private_mpi()
     except Absent as reason:
         return absent_table(title, "ns", reason)
-    table = Table(title, ["a call", "added"], "ns", "One rank. gaspbpf and bpftrace join the running job; EZTrace (preloaded, all of "
-                  "MPI, with arguments) and uftrace (calls through the PLT, no arguments) must start it themselves, and their traps are "
-                  "function calls inside the process. 'added' is against the unobserved job.", label=44)
+    table = Table(title, ["a call", "added"], "ns",
+                  "One rank. gaspbpf and bpftrace join the running job; EZTrace (preloaded, all of "
+                  "MPI, with arguments) and uftrace (calls through the PLT, no arguments) must start it themselves, "
+                  "and their traps are function calls inside the process. 'added' is against the unobserved job.",
+                  label=44)
     with Job(MPI_JOB, **environment) as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         places = observers.places_in(job, ["MPI_Sendrecv"], "-m", "mpi")
         registers = registers_only(folder)
@@ -127,7 +131,8 @@ FOUR = ("starpu_task_submit", "_starpu_driver_start_job", "_starpu_driver_end_jo
 
 
 def four_probes(folder, name="four", values=True):
-    """gaspbpf's model of StarPU with no more than the submission and the execution of tasks, or without what they read of memory: options."""
+    """gaspbpf's model of StarPU with no more than the submission and the execution of tasks, or without what they read
+    of memory: options."""
     kept = []
     for line in (TOP / "models" / "starpu.model").read_text(encoding="utf-8").splitlines():
         function = line[:1].isupper()
@@ -135,14 +140,16 @@ def four_probes(folder, name="four", values=True):
             continue
         if function and not values:
             line = re.sub(r" @\w+\(\w+\)", "", line)
-        kept.append(line.replace("model    starpu", f"model    {name}").replace("language STARPU", f"language {name.upper()}"))
+        kept.append(line.replace("model    starpu",
+                                 f"model    {name}").replace("language STARPU", f"language {name.upper()}"))
     model = pathlib.Path(folder) / f"{name}.model"
     model.write_text("\n".join([*kept, ""]), encoding="utf-8")
     return ["--model-file", model, "-m", name]
 
 
 class EmptyTasks(Empty):
-    """Programs that return at once at the four places: a session link for what has a return, one for calls alone for the rest."""
+    """Programs that return at once at the four places: a session link for what has a return, one for calls alone for
+    the rest."""
 
     def __init__(self, job, places, spans):
         super().__init__(job, [place for place in places if place.function in spans], "session")
@@ -179,7 +186,8 @@ class BpftraceTasks(Bpftrace):
 def hit_by_tasks(job, *options):
     """The functions that gaspbpf sees at each task, and those of them whose returns it sees."""
     rows = observers.gaspbpf_json("list", "-p", job.pid, "--json", *options)["found"]
-    places = [observers.Place(row["file"], row["symbol"], row["event"], row["offset"], row["probe_offset"]) for row in rows]
+    places = [observers.Place(row["file"], row["symbol"], row["event"], row["offset"], row["probe_offset"])
+              for row in rows]
     with Gaspbpf(job, places, options) as observer:
         job.loop("tasks", 100, 1)
     counted = {row["name"]: row["calls"] for row in observer.report["events"]}
@@ -193,13 +201,14 @@ def starpu(options, progress):
     home = BUILD / "starpu"
     home.mkdir(exist_ok=True)
     try:
-        job = Job(STARPU_JOB, STARPU_HOME=str(home), STARPU_NCPU="1", STARPU_NOPENCL="0", STARPU_NCUDA="0", STARPU_SILENT="1",
-                  STARPU_WORKERS_NOBIND="1", STARPU_HOSTNAME="bench")
+        job = Job(STARPU_JOB, STARPU_HOME=str(home), STARPU_NCPU="1", STARPU_NOPENCL="0", STARPU_NCUDA="0",
+                  STARPU_SILENT="1", STARPU_WORKERS_NOBIND="1", STARPU_HOSTNAME="bench")
     except Absent as reason:
         return absent_table(title, "ns", reason)
-    table = Table(title, ["a task", "added", "functions"], "ns", "As StarPU's tasks_overhead: tasks without data and without work "
-                  "are submitted and waited for; one worker. Four probes: the submission's call and return, the execution's begin and "
-                  "end. All: every function of the model that a task meets.", label=44)
+    table = Table(title, ["a task", "added", "functions"], "ns",
+                  "As StarPU's tasks_overhead: tasks without data and without work "
+                  "are submitted and waited for; one worker. Four probes: the submission's call and return, the "
+                  "execution's begin and end. All: every function of the model that a task meets.", label=44)
     with job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         models = {"four probes": four_probes(folder), "all": ["-m", "starpu"]}
         bare = four_probes(folder, "bare", values=False)
@@ -208,25 +217,28 @@ def starpu(options, progress):
         for which, model in models.items():
             hit, spans = hit_by_tasks(job, *model)
             functions[which] = [place.function for place in hit]
-            table.note(f"{which}: {', '.join(name + (' and its return' if name in spans else '') for name in functions[which])}")
+            table.note(f"{which}: "
+                       f"{', '.join(name + (' and its return' if name in spans else '') for name in functions[which])}")
             spans = sorted({*spans, "starpu_task_submit"})  # four probes are four, however gaspbpf sees the return
             rows[f"gaspbpf, {which}"] = lambda hit=hit, model=model: Gaspbpf(job, one_each(hit), model)
             if which == "four probes":
-                rows[f"gaspbpf, {which}, only registers"] = lambda: Gaspbpf(job, one_each(hit_by_tasks(job, *bare)[0]), bare)
+                rows[f"gaspbpf, {which}, only registers"] = lambda: Gaspbpf(job, one_each(hit_by_tasks(job, *bare)[0]),
+                                                                            bare)
             rows[f"empty, {which}"] = lambda hit=hit, spans=spans: EmptyTasks(job, hit, spans)
             rows[f"bpftrace, {which}"] = lambda hit=hit, spans=spans: BpftraceTasks(job, hit, spans)
         for turn in range(options.passes):
             for label, make in rows.items():
                 which = which_probes(label)
                 wanted = [name for name in functions.get(which, []) if name != "_starpu_driver_end_job"]
-                run_rows(table, job, {label: make}, {"tasks": "a task"}, {"tasks": wanted}, options, progress, 1, round_ns=20_000_000)
+                run_rows(table, job, {label: make}, {"tasks": "a task"}, {"tasks": wanted}, options, progress, 1,
+                         round_ns=20_000_000)
         for label in rows:
             if not isinstance(table.rows[label], str):
                 table.add(label, "functions", len(functions.get(which_probes(label), [])))
     fill_added(table, "a task")
     for which in models:
-        judge(table, f"{which}: gaspbpf adds at most {STARPU_FACTOR} of what bpftrace adds", added(table, f"gaspbpf, {which}", "a task"),
-              added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
+        judge(table, f"{which}: gaspbpf adds at most {STARPU_FACTOR} of what bpftrace adds",
+              added(table, f"gaspbpf, {which}", "a task"), added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
         judge(table, f"{which}: the floor: what empty programs at the same places add, against bpftrace's",
               added(table, f"empty, {which}", "a task"), added(table, f"bpftrace, {which}", "a task"), STARPU_FACTOR)
     return table

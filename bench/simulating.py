@@ -15,7 +15,8 @@ SIZES = (1_000_000, 10_000_000)
 
 def simulate(folder, file):
     """(seconds of CPU, MB): what it takes of one CPU, and the most memory that its processes had."""
-    process = subprocess.Popen([GASPBPF, "simulate", file, "--plugin", "ideal", "-o", os.path.join(folder, "after.gasp"), "--json"],
+    process = subprocess.Popen([GASPBPF, "simulate", file, "--plugin", "ideal", "-o",
+                                os.path.join(folder, "after.gasp"), "--json"],
                                stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0) # with that of the process that it waited for
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -25,7 +26,8 @@ def simulate(folder, file):
 
 
 def simulating(options, progress):
-    table = Table("Simulation: the ideal network", ["M/s", "MB"], "", "The MPI mix of 8 threads; two readings, three scenarios, and the result is written. Rates are by CPU time.")
+    table = Table("Simulation: the ideal network", ["M/s", "MB"], "", "The MPI mix of 8 threads; two readings, three "
+                  "scenarios, and the result is written. Rates are by CPU time.")
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         for spans in SIZES[:1] if options.quick else SIZES:
             label = f"mpi {spans // 1_000_000} M"
@@ -37,5 +39,6 @@ def simulating(options, progress):
     table.target(f"at least {RATE / 1e6:.1f} M calls/s", f"{least:.2f} M/s", least >= RATE / 1e6)
     if len(table.rows) > 1:
         small, large = (table.get(label, "MB") for label in table.rows)
-        table.target(f"memory does not grow with calls: at most {GROWTH_MB} MB", f"{large - small:+.1f} MB", large - small <= GROWTH_MB)
+        table.target(f"memory does not grow with calls: at most {GROWTH_MB} MB", f"{large - small:+.1f} MB",
+                     large - small <= GROWTH_MB)
     return table

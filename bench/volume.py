@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many events: how many a second go through without loss, what gaspbpf's own CPU takes of them, what they weigh on disk."""
+"""Many events: how many a second go through without loss, what gaspbpf's own CPU takes of them, what they weigh on
+disk."""
 import os
 import pathlib
 import resource
@@ -40,17 +41,19 @@ def paced(table, label, job, place, rate, seconds):
     delivered = observer.report["loss"]["delivered"]
     made = job.calls["site_push"] - before
     if delivered + observer.lost != made:
-        table.note(f"{label}: delivered {delivered:,} and lost {observer.lost:,} of {made:,} calls: these do not add up")
+        table.note(f"{label}: delivered {delivered:,} and lost {observer.lost:,} of {made:,} calls: these "
+                   "do not add up")
     for column, value in (("calls/s", calls / took), ("spans/s", delivered / took), ("lost", observer.lost)):
         table.add(label, column, Times([value]))
     return observer.lost == 0, delivered / took
 
 
 def rate(options, progress):
-    table = Table("Rate: events a second without loss, default rings", ["calls/s", "spans/s", "lost"], "a second; lost: calls",
-                  f"{THREADS} threads call a function at a pace; gaspbpf observes and reports. Calls that cannot be made in time are "
-                  "made later, so 'calls/s' is below what is offered where two traps a call leave no more. The longest run is at the "
-                  "highest pace at which no round lost anything.", label=40)
+    table = Table("Rate: events a second without loss, default rings", ["calls/s", "spans/s", "lost"],
+                  "a second; lost: calls",
+                  f"{THREADS} threads call a function at a pace; gaspbpf observes and reports. Calls that cannot be "
+                  "made in time are made later, so 'calls/s' is below what is offered where two traps a call leave no "
+                  "more. The longest run is at the highest pace at which no round lost anything.", label=40)
     long, short = (10, 1) if options.quick else (60, 1)
     lossless = {}
     with Job() as job:
@@ -87,13 +90,15 @@ def cpu_so_far(pid):
 
 
 def cpu(options, progress):
-    table = Table("gaspbpf's own CPU", ["CPU s", "spans", "ns a span"], "", f"User and system time of gaspbpf from its first probes to its "
-                  f"end, while {THREADS} threads make {CPU_RATE / 1e6:.1f} M calls/s. 'ns a span' is that less what it takes to observe "
-                  "the idle job for as long (waiting, report, end), by the spans delivered.", label=40)
+    table = Table("gaspbpf's own CPU", ["CPU s", "spans", "ns a span"], "",
+                  f"User and system time of gaspbpf from its first probes to its "
+                  f"end, while {THREADS} threads make {CPU_RATE / 1e6:.1f} M calls/s. 'ns a span' is that less what it "
+                  "takes to observe the idle job for as long (waiting, report, end), by the spans delivered.", label=40)
     seconds = 1 if options.quick else 3
     with Job() as job, tempfile.TemporaryDirectory(dir=BUILD) as folder:
         place, = observers.places_in(job, ["site_push"], *SITE_MODEL)
-        rows = {"nothing is called": (0, []), "live": (CPU_RATE, []), "with a recording (-o)": (CPU_RATE, ["-o", f"{folder}/run.gasp"])}
+        rows = {"nothing is called": (0, []), "live": (CPU_RATE, []),
+                "with a recording (-o)": (CPU_RATE, ["-o", f"{folder}/run.gasp"])}
         for turn in range(2 if options.quick else ROUNDS):
             idle = 0
             for label, (pace, more) in rows.items():
@@ -161,11 +166,13 @@ def weigh(table, label, column, tracer, job, loop, names, turns):
 
 
 def bytes_on_disk(options, progress):
-    table = Table("Bytes a call on disk", ["MPI mix", "malloc mix"], "bytes", "MPI mix: Irecv, Isend, Waitall, Sendrecv, Allreduce; "
-                  "malloc mix: malloc, calloc, realloc and two frees. What of a call is in the file: gaspbpf start, end, call site, "
-                  "arguments, result, counts; uftrace start and end; perf.data an event each for call and return; EZTrace enter, "
-                  "leave and arguments of messages; LTTng-UST for malloc one event with arguments, no duration (libc-wrapper), for MPI "
-                  "entry and exit of instrumented functions (cyg-profile-fast). Symbol tables are not counted.", label=40)
+    table = Table("Bytes a call on disk", ["MPI mix", "malloc mix"], "bytes",
+                  "MPI mix: Irecv, Isend, Waitall, Sendrecv, Allreduce; "
+                  "malloc mix: malloc, calloc, realloc and two frees. What of a call is in the file: gaspbpf start, "
+                  "end, call site, arguments, result, counts; uftrace start and end; perf.data an event each for call "
+                  "and return; EZTrace enter, leave and arguments of messages; LTTng-UST for malloc one event with "
+                  "arguments, no duration (libc-wrapper), for MPI entry and exit of instrumented functions "
+                  "(cyg-profile-fast). Symbol tables are not counted.", label=40)
     turns = 5_000 if options.quick else 10_000
     libc = {"LD_LIBRARY_PATH": str(private_libc())}
     with tempfile.TemporaryDirectory(dir=BUILD) as folder, Job(**libc) as heap:
@@ -176,15 +183,17 @@ def bytes_on_disk(options, progress):
             environment = private_mpi()
             instrumented = BUILD / "mpi_job_instrumented"
             mixes.append(("MPI mix", Job(MPI_JOB, **environment), "mix", MIX, ["-m", "mpi"], {
-                "uftrace": lambda: Uftrace(MPI_JOB, **MPI_ENVIRONMENT), "EZTrace": lambda: Eztrace(MPI_JOB, "openmpi", **MPI_ENVIRONMENT),
-                "LTTng-UST": lambda: Lttng(instrumented, "liblttng-ust-cyg-profile-fast.so*", "lttng_ust_cyg_profile_fast:*",
-                                           **MPI_ENVIRONMENT)}))
+                "uftrace": lambda: Uftrace(MPI_JOB, **MPI_ENVIRONMENT),
+                "EZTrace": lambda: Eztrace(MPI_JOB, "openmpi", **MPI_ENVIRONMENT),
+                "LTTng-UST": lambda: Lttng(instrumented, "liblttng-ust-cyg-profile-fast.so*",
+                                           "lttng_ust_cyg_profile_fast:*", **MPI_ENVIRONMENT)}))
         except Absent as reason:
             table.note(f"MPI mix: not available: {reason}")
         for turn in range(2 if options.quick else ROUNDS):
             for column, job, loop, names, models, others in mixes:
                 places = by_events(job, names, models)
-                tracers = {"gaspbpf": lambda: Recorded(job, places, models, folder), "perf record": lambda: PerfRecord(job, places), **others}
+                tracers = {"gaspbpf": lambda: Recorded(job, places, models, folder),
+                           "perf record": lambda: PerfRecord(job, places), **others}
                 for label, make in tracers.items():
                     progress(f"{table.title}: {label}, {column} ({turn + 1})")
                     weigh(table, label, column, make(), job, loop, names, turns)
@@ -197,11 +206,13 @@ def bytes_on_disk(options, progress):
 def judge_bytes(table):
     for column in table.columns:
         own = table.get("gaspbpf", column)
-        others = {label: table.get(label, column) for label in table.rows if label != "gaspbpf" and table.get(label, column)}
+        others = {label: table.get(label, column) for label in table.rows if label != "gaspbpf"
+                  and table.get(label, column)}
         if own is None:
             table.target(f"{column}: at most {BYTES} bytes a span", "not available", None)
             continue
         table.target(f"{column}: at most {BYTES} bytes a span", f"{own:.1f}", own <= BYTES)
         smallest = min(others, key=others.get, default=None)
-        table.target(f"{column}: the smallest", f"{own:.1f}; next: {smallest} {others[smallest]:.1f}" if smallest else "nothing to compare with",
+        table.target(f"{column}: the smallest", f"{own:.1f}; next: {smallest} {others[smallest]:.1f}" if smallest
+                     else "nothing to compare with",
                      own < others[smallest] if smallest else None)

@@ -55,10 +55,10 @@ struct thread_state {
 		__u64 pid_tid; /* as in struct gb_span */
 	};
 	bool ended;
-	bool counted; /* in its user's share */
-	bool told;    /* in `tellers` */
-	bool stacked; /* its process is in `stacked` (stacks.h) */
-	__u32 user;   /* whose share its entries are of (shares.h) */
+	bool counted;          /* in its user's share */
+	bool told;             /* in `tellers` */
+	bool stacked;          /* its process is in `stacked` (stacks.h) */
+	__u32 user;            /* whose share its entries are of (shares.h) */
 	__u64 result, result2; /* of the return that is being looked at */
 	struct place place;
 	__u64 stack_low, stack_size; /* the stack that the thread was born with, as far as it is known (home.h) */

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The engine of scripts/suites and scripts/real: runs programs that others wrote bare and observed, and compares.
 
-A *case* is a command; of some suites several run at a time. Bare it runs twice; only what ends and prints the same both times is compared. Observed it runs
+A *case* is a command; of some suites several run at a time. Bare it runs twice; only what ends and prints the same both
+times is compared. Observed it runs
 
     start     each by `gaspbpf -- COMMAND`
     pid       each joined while it runs: `gaspbpf -p PID`
     session   all of them in one `gaspbpf -- ...`
     monitor   all of them while `gaspbpf monitor` counts
 
-and must end and print as it did. What does not is run some more times, bare and observed: programs whose end hangs on who comes first differ bare,
-too, and what is another once, and never again, is told apart from what gaspbpf does to it. MPI's calls and bytes are counted by a library in front of MPI (tests/workloads/count_mpi.c), and
-compared with gaspbpf's, in the modes that see a program from its first call.
+and must end and print as it did. What does not is run some more times, bare and observed: programs whose end hangs on
+who comes first differ bare, too, and what is another once, and never again, is told apart from what gaspbpf does to it.
+MPI's calls and bytes are counted by a library in front of MPI (tests/workloads/count_mpi.c), and compared with
+gaspbpf's, in the modes that see a program from its first call.
 """
 import collections
 import concurrent.futures
@@ -35,7 +37,8 @@ AGAIN = 3  # runs of each kind, of what has differed
 OBSERVED_LONGER = 4  # times as long as bare may it take before it hangs: a busy machine starts slowly
 MODES = ("start", "pid", "session", "monitor")
 COUNTED = ("start", "session")  # from the first call
-MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 
@@ -79,7 +82,8 @@ def plain_lines(case, text):
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "T", text)
     text = re.sub(r"0x[0-9a-f]+|\b\d{4,}\b", "N", text)
     text = re.sub(r"\b\d+\.\d+ ?(m?s|sec\w*|us)\b", "T", text)
-    return sorted(line.rstrip() for line in text.splitlines() if line.strip() and not (case.ignore and re.search(case.ignore, line)))
+    return sorted(line.rstrip() for line in text.splitlines() if line.strip()
+                  and not (case.ignore and re.search(case.ignore, line)))
 
 
 libraries = threading.local()  # .folder: where the programs of this thread find a libc of their own
@@ -143,8 +147,8 @@ def run(case, before=(), count=False, joined=None):
         for name in case.files:
             (pathlib.Path(case.folder) / name).unlink(missing_ok=True)
         command = without_marks([*before, *(command_of(case, folder) if count else case.command)])
-        process = subprocess.Popen(command, cwd=case.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL,
-                                   start_new_session=True, env=environment(case, None))
+        process = subprocess.Popen(command, cwd=case.folder, stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=subprocess.DEVNULL, start_new_session=True, env=environment(case, None))
         watcher = joined(process.pid) if joined else None
         status, text = finish(case, process, out, before or joined or count)
         if watcher:
@@ -174,7 +178,8 @@ def stop(watcher):
 
 
 def stable(case):
-    """What it does bare, or None if that is not the same twice. Output that differs is not compared; the end has to be the same."""
+    """What it does bare, or None if that is not the same twice. Output that differs is not compared; the end has to be
+    the same."""
     one = run(case)
     if one.status == "hangs":
         return None
@@ -222,23 +227,28 @@ def compare_counts(tally, where, counted, recording):
         if not function.startswith("MPI_"):
             continue
         row = seen.get(f"GASP_{function.upper()}", {"calls": 0, "bytes": None})
-        inner = row.get("inner", {"calls": 0})["calls"]  # the library in front of MPI meets some of MPI's own calls, too
+        # the library in front of MPI meets some of MPI's own calls, too
+        inner = row.get("inner", {"calls": 0})["calls"]
         tally.calls += counts["calls"]
         if not row["calls"] <= counts["calls"] <= row["calls"] + inner:
-            tally.wrong.append(f"{where}: {function}: {row['calls']} calls{f' (and {inner} inner)' if inner else ''} for {counts['calls']}")
-        elif not inner and row["bytes"] is not None and counts["bytes"] and row["bytes"] not in (counts["bytes"], counts["sent"] + counts["received"]) \
+            tally.wrong.append(f"{where}: {function}: {row['calls']} calls{f' (and {inner} inner)' if inner else ''} "
+                               f"for {counts['calls']}")
+        elif not inner and row["bytes"] is not None and counts["bytes"] \
+                and row["bytes"] not in (counts["bytes"], counts["sent"] + counts["received"]) \
                 and not row.get("calls_without_bytes"):
             tally.wrong.append(f"{where}: {function}: {row['bytes']} bytes for {counts['bytes']}")
 
 
 # --- modes ---------------------------------------------------------------------------
 
-# So many of a suite at a time: those that mostly sleep. Ranks of MPI turn in circles while they wait, and want the machine for themselves.
+# So many of a suite at a time: those that mostly sleep. Ranks of MPI turn in circles while they wait, and want the
+# machine for themselves.
 AT_A_TIME = {"posix": 6, "glibc": 3}
 
 
 def own_libc(copies):
-    """Those that run at a time each have a copy of libc: two observers of one file know of each other, and have other return probes than one alone."""
+    """Those that run at a time each have a copy of libc: two observers of one file know of each other, and have other
+    return probes than one alone."""
     with open("/proc/self/maps") as maps:
         libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
     libraries.folder = tempfile.mkdtemp(dir=copies)
@@ -250,10 +260,12 @@ def each(cases, doing, what):
     suite = cases[0][0].suite if cases and isinstance(cases[0], tuple) else cases[0].suite if cases else ""
     at_a_time = AT_A_TIME.get(suite, 1)
     with tempfile.TemporaryDirectory(prefix="peers-libc-") as copies, \
-            concurrent.futures.ThreadPoolExecutor(at_a_time, initializer=own_libc if at_a_time > 1 else None, initargs=(copies,) * (at_a_time > 1)) as pool:
+            concurrent.futures.ThreadPoolExecutor(at_a_time, initializer=own_libc if at_a_time > 1 else None,
+                                                  initargs=(copies,) * (at_a_time > 1)) as pool:
         for i, result in enumerate(pool.map(what, cases)):
             if sys.stderr.isatty():
-                print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr, flush=True)
+                print(f"\r{doing}: {i + 1} of {len(cases)} ", end="\n" if i + 1 == len(cases) else "", file=sys.stderr,
+                      flush=True)
             yield result
 
 
@@ -287,10 +299,13 @@ def mode_start(cases, options, tally):
 
 def mode_pid(cases, options, tally):
     def run_joined(case):
-        """Its outcome, and whether a call of it was observed: what ends at once is over before anybody has joined it."""
+        """Its outcome, and whether a call of it was observed: what ends at once is over before anybody has joined
+        it."""
         with tempfile.TemporaryFile() as report:
-            seen = run(case, joined=lambda pid: subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "--json", "-p", str(pid)], stdout=report,
-                                                                 stderr=subprocess.DEVNULL))
+            seen = run(case,
+                       joined=lambda pid: subprocess.Popen([str(PROGRAM), "-q", *map(str, options), "--json", "-p",
+                                                            str(pid)], stdout=report,
+                                                           stderr=subprocess.DEVNULL))
             report.seek(0)
             return seen, saw_calls(report.read())
 
@@ -313,10 +328,12 @@ def mode_session(cases, options, tally):
 
 
 def run_session(cases, options, recording, folder):
-    """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes. Fewer of them: the session has ended before."""
+    """This program runs itself under gaspbpf (main, below): it runs the cases and writes down their outcomes. Fewer of
+    them: the session has ended before."""
     (folder / "cases").write_text(json.dumps([dataclasses.asdict(case) for case in cases], default=str))
     (folder / "outcomes").unlink(missing_ok=True)
-    subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable, str(pathlib.Path(__file__)),
+    subprocess.run([str(PROGRAM), "-q", *map(str, options), "-o", str(recording), "--", sys.executable,
+                    str(pathlib.Path(__file__)),
                     str(folder / "cases"), str(folder / "outcomes")], stdout=subprocess.DEVNULL,
                    stderr=None if sys.stderr.isatty() else subprocess.DEVNULL)
     written = json.loads((folder / "outcomes").read_text()) if (folder / "outcomes").exists() else []
@@ -347,7 +364,8 @@ def one_session(cases, options, tally):
 
 def under_monitor(cases, options, tally):
     """The outcomes of all cases while a monitor counts."""
-    watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    watcher = subprocess.Popen([str(PROGRAM), "monitor", "--all", *map(str, options)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
     time.sleep(8)  # it starts
     try:
         return list(each(cases, "monitor", run))
@@ -379,7 +397,8 @@ def sample(cases, n, seed):
 
 
 def all_known(cases, kept):
-    """[(case, what it does bare or None)]. What was found is kept in that folder, if one is named, for the next time."""
+    """[(case, what it does bare or None)]. What was found is kept in that folder, if one is named, for the next
+    time."""
     file = kept / f"bare-{cases[0].suite}.json" if kept and cases else None
     table = json.loads(file.read_text()) if file and file.exists() else {}
     known = []
@@ -404,31 +423,37 @@ def try_all(suites, modes, options, kept=None):
         for case, bare in known:
             if not bare:
                 print(f"{suite}: {case.name} is not the same twice, bare: left out", flush=True)
-        print(f"{suite}: {len(cases)} programs, {len(good)} of them stable ({time.monotonic() - begun:.0f} s)", flush=True)
+        print(f"{suite}: {len(cases)} programs, {len(good)} of them stable ({time.monotonic() - begun:.0f} s)",
+              flush=True)
         for mode in modes:
             if mode == "monitor" and not counted:
                 continue  # it looks at parallel runtimes
             tally = table[suite, mode] = Tally(len(cases), len(good))
             begun = time.monotonic()
-            {"start": mode_start, "pid": mode_pid, "session": mode_session, "monitor": mode_monitor}[mode](good, options.get(suite, []), tally)
-            print(f"{suite}: {mode}: {tally.same} the same, {len(tally.bare_too)} differ bare, too, {len(tally.once)} once, {len(tally.different)} different ({time.monotonic() - begun:.0f} s)", flush=True)
+            {"start": mode_start, "pid": mode_pid, "session": mode_session,
+             "monitor": mode_monitor}[mode](good, options.get(suite, []), tally)
+            print(f"{suite}: {mode}: {tally.same} the same, {len(tally.bare_too)} differ bare, too, {len(tally.once)} "
+                  f"once, {len(tally.different)} different ({time.monotonic() - begun:.0f} s)", flush=True)
             for line in tally_lines(tally):
                 print(f"    {line}", flush=True)
     return table
 
 
 def tally_lines(tally):
-    joined = [f"calls were observed of {tally.joined} programs; the others were over before they were joined, or make no such calls"] if tally.joined else []
+    joined = [f"calls were observed of {tally.joined} programs; the others were over before they were joined, or make "
+              "no such calls"] if tally.joined else []
     return [*joined, *tally.different, *tally.once, *tally.bare_too, *tally.wrong]
 
 
 def markdown(table):
-    lines = ["| suite | programs | comparable | observed | as bare | differ bare, too | differed once | differ observed only | MPI calls compared | "
-             "functions with another count |", "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| suite | programs | comparable | observed | as bare | differ bare, too | differed once | differ "
+             "observed only | MPI calls compared | functions with another count |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
     for (suite, mode), tally in table.items():
         counted = f"{tally.calls:,}" if tally.calls else "-"
-        lines.append(f"| {suite} | {tally.programs} | {tally.stable} | `{mode}` | {tally.same} | {len(tally.bare_too)} | {len(tally.once)} | "
-                     f"{len(tally.different)} | {counted} | {len(tally.wrong) if tally.calls else '-'} |")
+        lines.append(f"| {suite} | {tally.programs} | {tally.stable} | `{mode}` | {tally.same} | {len(tally.bare_too)} "
+                     f"| {len(tally.once)} | {len(tally.different)} | {counted} | "
+                     f"{len(tally.wrong) if tally.calls else '-'} |")
     for (suite, mode), tally in table.items():
         lines += [f"- {suite}, `{mode}`: {line}" for line in tally_lines(tally)]
     return "\n".join([*lines[:2 + len(table)], "", *lines[2 + len(table):]]) + "\n"
@@ -442,8 +467,10 @@ def write(table, name, how):
     head, _, rest = text.partition(begin)
     _, _, tail = rest.partition(end)
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-    page.write_text(f"{head}{begin}\nRun on {now}, commit {commit}, Linux {os.uname().release}: `{how}`\n\n{markdown(table)}{end}{tail}")
+    commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True,
+                            text=True).stdout.strip()
+    page.write_text(f"{head}{begin}\nRun on {now}, commit {commit}, Linux {os.uname().release}: "
+                    f"`{how}`\n\n{markdown(table)}{end}{tail}")
 
 
 def conclude(table, name, options):

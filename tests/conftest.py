@@ -3,26 +3,26 @@ import ctypes
 import fcntl
 import os
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
-
-import conformance  # noqa: E402
-import gaspbpf  # noqa: E402
-import monitoring  # noqa: E402
-from terminal import Terminal  # noqa: E402
+import conformance
+import gaspbpf
+import monitoring
+from terminal import Terminal
 
 
 CLONE_NEWNS = 0x20000
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
+    config.addinivalue_line("markers",
+                            "guest: runs on Debian 12's kernel, too, in the emulated machine of test_kernel_6_1.py")
     config.addinivalue_line("markers", "guest_more: does, too, where there is time: not in scripts/check")
-    config.addinivalue_line("markers", "files: about files alone, recordings, models, documents: needs neither root nor a kernel")
-    config.addinivalue_line("markers", "alone: no other test runs meanwhile (one looks at what all of the machine does)")
+    config.addinivalue_line("markers",
+                            "files: about files alone, recordings, models, documents: needs neither root nor a kernel")
+    config.addinivalue_line("markers",
+                            "alone: no other test runs meanwhile (one looks at what all of the machine does)")
     config.addinivalue_line("markers", "elsewhere: runs on a machine of its own, beside any other test")
 
 
@@ -30,7 +30,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     observing = any(item.get_closest_marker("files") is None for item in items)
     if os.geteuid() and observing:
-        pytest.exit("the tests observe processes: run them as root, with scripts/check; or those on files alone: make check", 1)
+        pytest.exit("the tests observe processes: run them as root, with scripts/check; or those on files alone: "
+                    "make check", 1)
     if not gaspbpf.PROGRAM.exists() or (observing and not gaspbpf.WORKLOADS.exists()):
         pytest.exit("build first: scripts/check does", 1)
     items.sort(key=lambda item: item.get_closest_marker("elsewhere") is None)  # the longest first
@@ -38,12 +39,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def room(request):
-    """Several processes run tests at the same time (pytest-xdist); one marked `alone` waits until the others' tests are over.
+    """Several processes run tests at the same time (pytest-xdist); one marked `alone` waits until the others' tests are
+    over.
 
     Who waits for the room stands in the door, so that those who want it for themselves get their turn.
     """
     build = gaspbpf.TOP / "build"
-    if request.node.get_closest_marker("elsewhere") or not os.access(build, os.W_OK):  # the emulated machine only reads it
+    # the emulated machine only reads it
+    if request.node.get_closest_marker("elsewhere") or not os.access(build, os.W_OK):
         yield
         return
     wanted = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
@@ -63,7 +66,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def seen_events(request):
-    """What a test says that it has seen is what tests/seen/ lists for it (tests/conformance.py)."""
+    """What a test says that it has seen is what tests/seen/ lists for it (tests/support/conformance.py)."""
     conformance.begin(request.node)
     yield
     wrong = conformance.end(getattr(request.node, "passed", False))
@@ -71,7 +74,8 @@ def seen_events(request):
         pytest.fail(wrong, pytrace=False)
 
 
-# Tests run several at a time, and their jobs share the system's libraries: tests/test_two_observers.py is about what one observer does for another.
+# Tests run several at a time, and their jobs share the system's libraries: tests/observe/test_two_observers.py is about
+# what one observer does for another.
 os.environ["GASPBPF_OTHERS"] = "ignore"
 
 
@@ -161,7 +165,8 @@ def terminal():
 
 @pytest.fixture
 def own_run():
-    """A /run of our own, for us and what we start: recorders of others on this machine may observe the job, too, and answer."""
+    """A /run of our own, for us and what we start: recorders of others on this machine may observe the job, too, and
+    answer."""
     libc, here = ctypes.CDLL(None, use_errno=True), os.getcwd()
     with open("/proc/thread-self/ns/mnt", "rb") as before:
         assert libc.unshare(CLONE_NEWNS) == 0

@@ -49,7 +49,7 @@ enum kind { MEMORY, WRITE, MMAP, BPF, PERF, FORK, THREAD, OPEN, KINDS };
 
 static const char *const kinds[KINDS] = { "memory", "write", "mmap", "bpf", "perf", "fork", "thread", "open" };
 
-/* As tests/faults/faults.py reads it. */
+/* As tests/support/faults.py reads it. */
 struct book {
 	uint64_t calls[KINDS];
 	uint64_t faults;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every fault: lets each call of each kind fail, one run of gaspbpf after the other, and tells which promise was broken.
+"""Every fault: lets each call of each kind fail, one run of gaspbpf after the other, and tells which promise was
+broken.
 
     tests/faults/run.py [--kinds memory,write,...] [--ways] [--from N] [--every N] [SCENARIO...]
     tests/faults/run.py --kills N [--seed N] [SCENARIO...]
 
-As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for each way that leads there.
---kills ends each by SIGKILL instead, at so many moments of its run.
+As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for
+each way that leads there. --kills ends each by SIGKILL instead, at so many moments of its run.
 """
 import argparse
 import os
@@ -17,8 +18,7 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import faults  # noqa: E402
 
@@ -29,7 +29,8 @@ def chosen(maker, scenario, options):
     """The points to try: (kind, number, error)."""
     calls = maker.count(scenario).calls
     for kind in options.kinds.split(","):
-        numbers = maker.ways(scenario, kind) if options.ways and kind in ("memory", "open") else range(1, calls[kind] + 1)
+        numbers = maker.ways(scenario, kind) if options.ways and kind in ("memory", "open") \
+            else range(1, calls[kind] + 1)
         for at in list(numbers)[::options.every]:
             if at >= options.first:
                 yield kind, at, faults.ERRORS[kind][at % len(faults.ERRORS[kind])]
@@ -41,13 +42,15 @@ def run(maker, scenario, options):
     begin, bad = time.monotonic(), 0
     for number, (kind, at, error) in enumerate(points, 1):
         if sys.stderr.isatty():
-            print(f"\r\033[K{scenario.name}: {number} of {len(points)}: {kind} {at}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{scenario.name}: {number} of {len(points)}: {kind} {at}", end="", file=sys.stderr,
+                  flush=True)
         trace = maker.folder / "trace"
         trace.unlink(missing_ok=True)
         found, result = maker.fail(scenario, kind, at, error, trace=trace)
         if found:
             bad += 1
-            print(f"\r{scenario.name}: {kind} {at}, {os.strerror(error)}: {'; '.join(found)}\n  {result.errors.strip()}", flush=True)
+            print(f"\r{scenario.name}: {kind} {at}, {os.strerror(error)}: {'; '.join(found)}\n  "
+                  f"{result.errors.strip()}", flush=True)
             print("  " + (trace.read_text().replace("\n", "\n  ") if trace.exists() else ""), flush=True)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
@@ -68,18 +71,21 @@ def run_killed(maker, scenario, options):
         killed += result.status == -signal.SIGKILL
         if found:
             bad += 1
-            print(f"\r{scenario.name}: killed after {seconds:.4f} s: {'; '.join(found)}\n  {result.errors.strip()}", flush=True)
+            print(f"\r{scenario.name}: killed after {seconds:.4f} s: {'; '.join(found)}\n  {result.errors.strip()}",
+                  flush=True)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    print(f"{scenario.name}: {options.kills} moments of {whole:.2f} s, killed at {killed} of them, in {time.monotonic() - begin:.0f} s, {bad} wrong", flush=True)
+    print(f"{scenario.name}: {options.kills} moments of {whole:.2f} s, killed at {killed} of them, in "
+          f"{time.monotonic() - begin:.0f} s, {bad} wrong", flush=True)
     return options.kills, bad
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="report, record, monitor ... (default: all)")
     parser.add_argument("--kinds", default=",".join(faults.KINDS))
-    parser.add_argument("--ways", action="store_true", help="of memory and files one call for each way that leads there")
+    parser.add_argument("--ways", action="store_true",
+                        help="of memory and files one call for each way that leads there")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th call")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="no faults: SIGKILL at N moments of each")
@@ -98,7 +104,8 @@ def main():
             out, status = target.end()
         finally:
             target.kill()
-    print(f"{sum(points for points, _ in results)} points, {sum(bad for _, bad in results)} wrong; the job: {out.strip()}, {status}")
+    print(f"{sum(points for points, _ in results)} points, {sum(bad for _, bad in results)} wrong; the job: "
+          f"{out.strip()}, {status}")
     return any(bad for _, bad in results) or (out, status) != ("all was right\n", 7)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Faults on purpose: whatever fails, gaspbpf says so and ends, the job runs on as it was, and nothing is left (tests/faults/faults.py).
+"""Faults on purpose: whatever fails, gaspbpf says so and ends, the job runs on as it was, and nothing is left
+(tests/support/faults.py).
 
 Here a call of each kind that few are made of, and a sample of the others; tests/faults/run.py lets every one fail.
 """
@@ -9,41 +10,20 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
+import faults
 import gaspbpf
 import remains
-import test_simulate
+from composed import COMPOSE, LATE_SENDER, compose
+from faults import SEED
 
-sys.path.insert(0, os.path.dirname(__file__))
-
-import faults  # noqa: E402
-
-SEED = int(os.environ.get("FAULTS_SEED", 1))
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-events", "simulate", "events",
            "list-file"]
 ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
-
-
-@pytest.fixture(scope="module")
-def target(tmp_path_factory):
-    job = faults.Target(tmp_path_factory.mktemp("target"))
-    yield job
-    job.kill()
-
-
-@pytest.fixture(scope="module")
-def maker(tmp_path_factory):
-    return faults.Faults(tmp_path_factory.mktemp("faults"))
-
-
-@pytest.fixture(scope="module")
-def scenarios(target, tmp_path_factory):
-    return faults.scenarios(target, tmp_path_factory.mktemp("scenarios"))
 
 
 def assert_holds(maker, scenario, points):
@@ -91,13 +71,14 @@ def test_no_memory_from_some_call_on(maker, scenarios):
 
 def test_a_recording_on_a_disk_that_is_full_at_some_byte(maker, tmp_path):
     """The writer keeps what is whole; a reader reads that, or says that there is nothing."""
-    whole = test_simulate.compose(tmp_path / "whole.gasp", test_simulate.LATE_SENDER)
+    whole = compose(tmp_path / "whole.gasp", LATE_SENDER)
     size = whole.stat().st_size
     for room in faults.rooms(size, 40, SEED):
         recording = tmp_path / "full.gasp"
         recording.unlink(missing_ok=True)
-        result = subprocess.run([test_simulate.COMPOSE, recording, gaspbpf.TOP / "models"], input=test_simulate.LATE_SENDER, capture_output=True,
-                                text=True, timeout=gaspbpf.PATIENCE, env=maker.environment(kind="write", room=room, errno=28))
+        result = subprocess.run([COMPOSE, recording, gaspbpf.TOP / "models"], input=LATE_SENDER, capture_output=True,
+                                text=True, timeout=gaspbpf.PATIENCE,
+                                env=maker.environment(kind="write", room=room, errno=28))
         assert result.returncode == 1, f"{room} of {size} bytes: {result.stderr}"
         assert "No space left" in result.stderr
         assert not faults.readable(recording), room
@@ -131,12 +112,13 @@ def test_a_limit_on_the_size_of_files(scenarios, tmp_path):
     assert not faults.readable(tmp_path / "limited.gasp")
 
 
-@pytest.mark.parametrize("name", ["report", "report-json", "counters", "simulate", "events", "list-file", "top", "stuck",
-                                  "monitor", "doctor", "record"])
+@pytest.mark.parametrize("name",
+                         ["report", "report-json", "counters", "simulate", "events", "list-file", "top", "stuck",
+                          "monitor", "doctor", "record"])
 def test_standard_output_is_full(maker, scenarios, name):
     with open("/dev/full", "w") as full:
-        process = subprocess.run([str(gaspbpf.PROGRAM), *map(str, scenarios[name].arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
-                                 timeout=gaspbpf.PATIENCE)
+        process = subprocess.run([str(gaspbpf.PROGRAM), *map(str, scenarios[name].arguments)], stdout=full,
+                                 stderr=subprocess.PIPE, text=True, timeout=gaspbpf.PATIENCE)
     assert process.returncode == 1, process.stderr
     assert "No space left" in process.stderr and faults.is_clear(process.stderr), process.stderr
 
@@ -158,7 +140,8 @@ def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
     scenario = scenarios["stuck"]
     for i in range(3):
         process = maker.start(scenario.arguments)
-        reader = gaspbpf.wait_for(lambda: faults.children(process.pid, "gaspbpf-reader") or process.poll() is not None, "a reader")
+        reader = gaspbpf.wait_for(lambda: faults.children(process.pid, "gaspbpf-reader") or process.poll() is not None,
+                                  "a reader")
         if reader is not True:
             time.sleep(random.Random(f"{SEED} {i}").random() * 0.3)
             faults.kill_quietly(reader[0])

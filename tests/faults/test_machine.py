@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The machine changes under gaspbpf: a control group has no more memory, a processor goes and comes, somebody sets the clock.
+"""The machine changes under gaspbpf: a control group has no more memory, a processor goes and comes, somebody sets the
+clock.
 
 What changes the whole machine is done in the emulated one only (scripts/kernel-6.1).
 """
@@ -10,20 +11,17 @@ import os
 import pathlib
 import random
 import signal
-import sys
 import threading
 import time
 
 import pytest
 
+import faults
 import gaspbpf
+from faults import SEED
 
-sys.path.insert(0, os.path.dirname(__file__))
-
-import faults  # noqa: E402
-from test_faults import SEED, maker, scenarios, target  # noqa: E402, F401
-
-elsewhere = pytest.mark.skipif(not os.environ.get("GASPBPF_GUEST"), reason="for the emulated machine: it changes the whole of it")
+elsewhere = pytest.mark.skipif(not os.environ.get("GASPBPF_GUEST"),
+                               reason="for the emulated machine: it changes the whole of it")
 
 
 @contextlib.contextmanager
@@ -52,7 +50,8 @@ def memory_group(most, numbers=itertools.count()):
 
 @pytest.mark.parametrize("name", ["record", "top", "monitor", "stuck"])
 def test_a_control_group_without_memory(maker, scenarios, target, name):  # noqa: F811
-    """The kernel ends gaspbpf or one of its helpers, or gaspbpf says that there is no memory; and with enough of it all is well. The job has not noticed."""
+    """The kernel ends gaspbpf or one of its helpers, or gaspbpf says that there is no memory; and with enough of it all
+    is well. The job has not noticed."""
     scenario, chance = scenarios[name], random.Random(f"{SEED} {name}")
     ends = set()
     for most in [4 << 20, 1 << 30, *(int(2 ** chance.uniform(22, 27)) for _ in range(3))]:
@@ -88,7 +87,8 @@ def meanwhile(change):
 
 
 def exact_with(job, observe, change):
-    """The report of a job's counted work during which the machine changed: every call is in it, and lasts no longer than it all took."""
+    """The report of a job's counted work during which the machine changed: every call is in it, and lasts no longer
+    than it all took."""
     work = job([gaspbpf.WORKLOADS / "threads", "--rounds", "400", "--threads", "4"]).wait_ready()
     watcher, begun = observe("-p", work.process.pid, "-m", "c,pthread", "--json"), time.monotonic()
     with meanwhile(change):

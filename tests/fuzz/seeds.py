@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Inputs for the fuzz targets to begin with: build/fuzz/seeds/TARGET, made anew each time; and build/fuzz/data.
 
-Small real things, each of which takes another way through the reader: ELF files of several compilers and options, recordings, models, requests. And
-what has been a finding once (`found`), so that it is tried for ever.
+Small real things, each of which takes another way through the reader: ELF files of several compilers and options,
+recordings, models, requests. And what has been a finding once (`found`), so that it is tried for ever.
 """
 import pathlib
 import random
@@ -138,14 +138,18 @@ def elf_files(folder):
     make("split", PROGRAM, *SHARED, "-O2", "-g", "-gsplit-dwarf")
     make("clang", PROGRAM, *SHARED, "-O2", "-g", "-fcf-protection", compiler="clang")
     make("stripped", PROGRAM, *SHARED, "-O2", "-s", "-Wl,--hash-style=sysv")
-    make("program", PROGRAM + "void _start(void) { loops(table(3, 4)); } int away(int a) { return a; } void *malloc(unsigned long n) { return 0; }",
+    make("program", PROGRAM + "void _start(void) { loops(table(3, 4)); } int away(int a) { return a; } void "
+         "*malloc(unsigned long n) { return 0; }",
          "-O2", "-g", "-static", "-no-pie")
-    make("pie", PROGRAM + "void _start(void) { loops(1); }", "-O2", "-pie", "-fPIE", "-Wl,--unresolved-symbols=ignore-all")
-    make("sections", PROGRAM, *SHARED, "-Os", "-ffunction-sections", "-freorder-blocks-and-partition", "-Wl,-z,pack-relative-relocs")
+    make("pie", PROGRAM + "void _start(void) { loops(1); }", "-O2", "-pie", "-fPIE",
+         "-Wl,--unresolved-symbols=ignore-all")
+    make("sections", PROGRAM, *SHARED, "-Os", "-ffunction-sections", "-freorder-blocks-and-partition",
+         "-Wl,-z,pack-relative-relocs")
     make("assembler", ASSEMBLER, "-shared", "-Wl,-Bsymbolic", suffix="s")
     make("rules", RULES, "-shared", suffix="s")
     make("libmpi", MPI, *SHARED, "-O1", "-g", "-Wl,-soname,libmpi.so.40")
-    make("libc", PROGRAM + "void free(void *p) {} void *malloc(unsigned long n) { return 0; }", *SHARED, "-O2", "-Wl,-soname,libc.so.6", "-fno-builtin")
+    make("libc", PROGRAM + "void free(void *p) {} void *malloc(unsigned long n) { return 0; }", *SHARED, "-O2",
+         "-Wl,-soname,libc.so.6", "-fno-builtin")
     make("cplusplus", CPLUSPLUS, *SHARED, "-O2", "-g", compiler="g++", suffix="cc")
     for name, option in {"debug_only": "--only-keep-debug", "no_debug": "--strip-debug"}.items():
         subprocess.run(["objcopy", option, folder / "plain", folder / name], check=True)
@@ -159,7 +163,8 @@ def with_minidebug(folder):
     """.gnu_debugdata: an ELF file, packed by xz, in an ELF file."""
     import lzma
     (folder / "symbols.xz").write_bytes(lzma.compress((folder / "plain").read_bytes()))
-    result = subprocess.run(["objcopy", "--strip-all", "--add-section", f".gnu_debugdata={folder / 'symbols.xz'}", folder / "plain", folder / "mini"],
+    result = subprocess.run(["objcopy", "--strip-all", "--add-section", f".gnu_debugdata={folder / 'symbols.xz'}",
+                             folder / "plain", folder / "mini"],
                             capture_output=True)
     return (folder / "mini").read_bytes() if result.returncode == 0 else None
 
@@ -171,18 +176,24 @@ def threads_on_stacks(files):
     generator = random.Random(1)
     for name, data in files.items():
         for start in (0x1000, 0x400, 0x1234):
-            registers = [generator.choice([0, 0x7ffd00001000 + generator.randrange(512), 0x555500000000 + start]) for _ in range(17)]
+            registers = [generator.choice([0, 0x7ffd00001000 + generator.randrange(512), 0x555500000000 + start])
+                         for _ in range(17)]
             registers[7], registers[16] = 0x10, start
-            stack = b"".join(struct.pack("<Q", generator.choice([0x555500000000 + start + generator.randrange(256), 0x7ffd00001000 + 8 * generator.randrange(64), 5]))
+            stack = b"".join(struct.pack("<Q",
+                                         generator.choice([0x555500000000 + start + generator.randrange(256),
+                                                           0x7ffd00001000 + 8 * generator.randrange(64), 5]))
                              for _ in range(64))
             yield f"{name}.{start:x}", struct.pack("<17Q", *registers) + stack + data
 
 
 MODELS = {
     "small": "model test\nlanguage TEST\nlibrary libtest.so* program\nrank env A_RANK B_RANK\nranks env SIZE\n"
-             "BARRIER barrier void test_barrier(void)\nGET get void test_{short,int}_get(T *dst, const T *src, size_t n @count, int pe @peer)\n"
-             "SEND send int test_send(const void *b @ptr, int n @count, long t @type, int d @peer, int tag @tag, void *c @comm, ...)\n",
-    "user": "model user\nlibrary program\nA user starts void f(unsigned tag @id, ...)\nB user notifies void g(void *c, unsigned tag @id, int kind @kind, va_list varargs)\n",
+             "BARRIER barrier void test_barrier(void)\nGET get void test_{short,int}_get(T *dst, const T *src, size_t "
+    "n @count, int pe @peer)\n"
+             "SEND send int test_send(const void *b @ptr, int n @count, long t @type, int d @peer, int tag @tag, void "
+    "*c @comm, ...)\n",
+    "user": "model user\nlibrary program\nA user starts void f(unsigned tag @id, ...)\nB user notifies void g(void *c, "
+    "unsigned tag @id, int kind @kind, va_list varargs)\n",
     "bad": "model \nlibrary\nX y z(\n",
 }
 
@@ -193,9 +204,11 @@ CONFIG = {
 }
 
 PROC = {
-    "maps": "555500000000-555500001000 r-xp 00000000 fd:01 1234   /usr/bin/a b\\012c (deleted)\n7ffd0000-7ffe0000 rw-p 00000000 00:00 0 [stack]\n"
+    "maps": "555500000000-555500001000 r-xp 00000000 fd:01 1234   /usr/bin/a b\\012c (deleted)\n7ffd0000-7ffe0000 rw-p "
+    "00000000 00:00 0 [stack]\n"
             "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]\n",
-    "stat": "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1000 10 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 1 2 3 4 5 6 0\n",
+    "stat": "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1000 10 18446744073709551615 1 1 0 0 0 0 "
+    "0 0 0 0 0 0 17 0 0 0 0 0 0 1 2 3 4 5 6 0\n",
     "status": "Name:\ta\nTgid:\t42\nUid:\t1\t1\t1\t1\nGid:\t2\t2\t2\t2\nSigCgt:\t0000000180000440\nSeccomp:\t2\n",
     "environ": "PMI_RANK=3\0A=\0OMPI_COMM_WORLD_RANK=1\0SLURM_JOB_ID=77\0",
     "cgroup": "12:cpu:/a\n0::/system.slice/slurmstepd.scope/job_77/step_0\n",
@@ -204,8 +217,10 @@ PROC = {
 }
 
 HTTP = {
-    "get": b"\xffGET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.1\r\n\r\n",
-    "protobuf": b"\x02GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n\r\n",
+    "get": b"\xffGET /metrics HTTP/1.1\r\nHost: a\r\nAccept: "
+    b"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.1\r\n\r\n",
+    "protobuf": b"\x02GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: "
+    b"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n\r\n",
     "two": b"\xffGET / HTTP/1.1\r\nHost: a\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     "post": b"\x10POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
     "length": b"\x04PUT /metrics HTTP/1.0\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n0123456789",
@@ -213,13 +228,16 @@ HTTP = {
 }
 
 CONTROL = {name.split()[0] + str(i): name for i, name in enumerate(
-    ["1 on", "1 off", "1 dump", "99999999999 on", "0 off", "-5 dump", "1 on x", "done 1 0 /tmp/a.gasp", "done 3 2", "failed no room", "forbidden", "later", "unknown"])}
+    ["1 on", "1 off", "1 dump", "99999999999 on", "0 off", "-5 dump", "1 on x", "done 1 0 /tmp/a.gasp", "done 3 2",
+     "failed no room", "forbidden", "later", "unknown"])}
 
 COMPOSED = {
     "ring": "process 100 0\nprocess 200 1\nprocess 300 2\n"
-            "call 100 1000 2000 MPI_Send dest=1 tag=5 count=10\ncall 200 1500 2500 MPI_Recv source=0 tag=5\ncall 100 3000 4000 MPI_Barrier\n"
+            "call 100 1000 2000 MPI_Send dest=1 tag=5 count=10\ncall 200 1500 2500 MPI_Recv source=0 tag=5\ncall 100 "
+    "3000 4000 MPI_Barrier\n"
             "call 200 3100 4000 MPI_Barrier\ncall 300 3500 4000 MPI_Barrier\nend 5000\n",
-    "nested": "process 100 -1\nthread 100 101\ncall 100 1200 1500 work\ncall 100 1000 2000 other\natomic 101 1100 work\nend 3000\n",
+    "nested": "process 100 -1\nthread 100 101\ncall 100 1200 1500 work\ncall 100 1000 2000 other\natomic 101 1100 "
+    "work\nend 3000\n",
 }
 
 
@@ -232,10 +250,12 @@ def records():
             kind = generator.choice([0, 1, 3, 4, 5, 6, 7])
             out += bytes([kind])
             if kind == 1:
-                out += struct.pack("<BBBHBBHBBB16s", generator.choice([0, 1, 64]), generator.randrange(10), 0, sequence * 10, sequence, 0, 9, 0, 1, 1, b"name")[:27 + 16]
+                out += struct.pack("<BBBHBBHBBB16s", generator.choice([0, 1, 64]), generator.randrange(10), 0,
+                                   sequence * 10, sequence, 0, 9, 0, 1, 1, b"name")[:27 + 16]
             elif kind:
                 values = generator.randrange(12)
-                out += struct.pack("<BBBBHHHBBBB", generator.choice([0, 1, 1, 2]), values, generator.randrange(24), sequence, sequence * 20, 15,
+                out += struct.pack("<BBBBHHHBBBB", generator.choice([0, 1, 1, 2]), values, generator.randrange(24),
+                                   sequence, sequence * 20, 15,
                                    generator.randrange(0xffff), 0, 0, generator.randrange(8), generator.randrange(11))
                 out += bytes(generator.randrange(256) for _ in range(values * 5))
         yield f"records.{i}", bytes(out)
@@ -249,14 +269,16 @@ def announced():
             out += struct.pack("64s192s", name, text)
         for _ in range(30):
             values = generator.randrange(25)
-            out += struct.pack("<BBBBHHHBBBB", generator.choice([0, 1]), values, 10 + generator.randrange(14), 1, generator.randrange(500), 15, 77, 0, 0, 0, 0)
+            out += struct.pack("<BBBBHHHBBBB", generator.choice([0, 1]), values, 10 + generator.randrange(14), 1,
+                               generator.randrange(500), 15, 77, 0, 0, 0, 0)
             out += bytes(generator.choice([0, 1, i, 0x60, 255]) for _ in range(values * 5))
         yield f"announced.{i}", bytes(out)
 
 
 def tool_pages():
     for state in range(5):
-        yield f"state.{state}", struct.pack("<4I4QI36s480s", state, state % 7, 0, 1, 5, 6, 7, 2, 1, b"StarPU", b"why \x1b[31m" * 40) + bytes([state, state * 16])
+        yield f"state.{state}", struct.pack("<4I4QI36s480s", state, state % 7, 0, 1, 5, 6, 7, 2, 1, b"StarPU",
+                                            b"why \x1b[31m" * 40) + bytes([state, state * 16])
 
 
 # --- what was found ------------------------------------------------------------------------
@@ -285,7 +307,8 @@ def chunks(recording):
 
 def claims(elf, size):
     """A file whose first packed section says that it becomes so many bytes."""
-    out, (sections,), (count,) = bytearray(elf), struct.unpack_from("<Q", elf, 0x28), struct.unpack_from("<H", elf, 0x3c)
+    out, (sections,), (count,
+                       ) = bytearray(elf), struct.unpack_from("<Q", elf, 0x28), struct.unpack_from("<H", elf, 0x3c)
     for at in range(sections, sections + 64 * count, 64):
         flags, _, offset = struct.unpack_from("<3Q", elf, at + 8)
         if flags & 0x800:  # SHF_COMPRESSED
@@ -331,14 +354,17 @@ def main():
     for name, data in threads_on_stacks(files):
         write("unwind", name, data)
     for name, text in COMPOSED.items():
-        subprocess.run([TOP / "build" / "tests" / "compose", work / name, TOP / "models"], input=text, text=True, check=True)
+        subprocess.run([TOP / "build" / "tests" / "compose", work / name, TOP / "models"], input=text, text=True,
+                       check=True)
     subprocess.run([FUZZ / "tools" / "recordings", SEEDS, *(work / name for name in COMPOSED)], check=True)
     recordings = {path.name: path.read_bytes() for path in (SEEDS / "recording").iterdir()}
     for name, data in recordings.items():
         write("report", name, data)
     for model in sorted((TOP / "models").glob("*.model")):
-        write("model", model.name, model.read_bytes()[:4000].rpartition(b"\n")[0] + b"\n")  # of the larger ones, one input would take a second
-    for target, texts in {"model": MODELS, "config": CONFIG, "proc_texts": PROC, "http": HTTP, "control": CONTROL}.items():
+        # of the larger ones, one input would take a second
+        write("model", model.name, model.read_bytes()[:4000].rpartition(b"\n")[0] + b"\n")
+    for target, texts in {"model": MODELS, "config": CONFIG, "proc_texts": PROC, "http": HTTP,
+                          "control": CONTROL}.items():
         for name, data in texts.items():
             write(target, name, data)
     for target, some in {"records": records(), "announced": announced(), "tool_page": tool_pages()}.items():

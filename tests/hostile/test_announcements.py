@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program that announces events without end, of numbers that nobody created and under names that change: its own account stays bounded, and exact."""
+"""A program that announces events without end, of numbers that nobody created and under names that change: its own
+account stays bounded, and exact."""
 import json
 
 import pytest
@@ -41,7 +42,8 @@ def observed(tmp_path):
     def told(numbers, names):
         """Calls by user event."""
         run = tmp_path / "run.gasp"
-        result = gaspbpf.run("record", "-m", "pupc", "--ring-size", "64m", "-o", run, "--", tmp_path / "program", numbers, names)
+        result = gaspbpf.run("record", "-m", "pupc", "--ring-size", "64m", "-o", run, "--", tmp_path / "program",
+                             numbers, names)
         assert result.returncode == 0, result.stderr
         report = json.loads(gaspbpf.run("report", "--json", run).stdout)
         assert report["loss"]["lost"] == 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A file of options whose owner was asked is the file that is read, though its path may lead to another one a moment later."""
+"""A file of options whose owner was asked is the file that is read, though its path may lead to another one a moment
+later."""
 import os
 import subprocess
 import sys
@@ -45,11 +46,13 @@ def test_the_path_leads_to_another_file_meanwhile(tmp_path):
             os.chown(os.path.join(folder, name), owner, owner)
         flipping = subprocess.Popen([sys.executable, "-c", FLIP], cwd=folder)
         try:
-            said = [gaspbpf.run("monitor", "--config", os.path.join(folder, "config"), env={"LD_PRELOAD": str(tmp_path / "slow.so")}).stderr
+            said = [gaspbpf.run("monitor", "--config", os.path.join(folder, "config"),
+                                env={"LD_PRELOAD": str(tmp_path / "slow.so")}).stderr
                     for _ in range(60)]
         finally:
             flipping.kill()
             flipping.wait()
     theirs = sum("others may write" in errors for errors in said)
     ours = sum("no-option-of-0" in errors for errors in said)
-    assert theirs and ours and theirs + ours == len(said), [errors for errors in said if f"no-option-of-{rights.NOBODY}" in errors]
+    assert theirs and ours and theirs + ours == len(said), \
+        [errors for errors in said if f"no-option-of-{rights.NOBODY}" in errors]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Libraries whose tables say what no linker writes, and that name files to be looked at beside them: it is seen in no time, said, and harms nobody else."""
+"""Libraries whose tables say what no linker writes, and that name files to be looked at beside them: it is seen in no
+time, said, and harms nobody else."""
 import lzma
 import os
 import re
@@ -82,7 +83,8 @@ def segments(data):
     data += bytes(-len(data) % 4096)
     struct.pack_into("<Q", data, 0x20, len(data))
     struct.pack_into("<H", data, 0x38, 4000 + count)
-    data += b"".join(struct.pack("<IIQQQQQQ", 1, 5, 0, address, address, 1, 1, 4096) for address in range(1 << 40, (1 << 40) + (4000 << 12), 4096)) + own
+    data += b"".join(struct.pack("<IIQQQQQQ", 1, 5, 0, address, address, 1, 1, 4096)
+                     for address in range(1 << 40, (1 << 40) + (4000 << 12), 4096)) + own
     at, = of_kind(data, SYMTAB)
     offset, size = struct.unpack_from("<QQ", data, at + 24)
     symbols = bytes(data[offset:offset + size])
@@ -126,9 +128,10 @@ def a_link_that_leads_out(library):
 
 
 # What is said of each; of the others the calls are counted.
-ATTACKS = {sections_without_end: ("maps no known runtime",), no_sections: ("maps no known runtime",), sizes: (), names_to_the_end: (),
-           segments: ("more than 128 segments", "maps no known runtime"), packed: ("packed as no symbols are",), debug_links: (), a_link_to_itself: (),
-           a_link_that_leads_out: ()}
+ATTACKS = {sections_without_end: ("maps no known runtime",), no_sections: ("maps no known runtime",), sizes: (),
+           names_to_the_end: (),
+           segments: ("more than 128 segments", "maps no known runtime"), packed: ("packed as no symbols are",),
+           debug_links: (), a_link_to_itself: (), a_link_that_leads_out: ()}
 OF_THE_FILE = sections_without_end, no_sections, sizes, names_to_the_end, segments
 
 
@@ -199,7 +202,8 @@ def test_one_debug_file_of_many(observe, tmp_path):
         for number in range(1, COPIES):
             os.link(folder / "0" / "debug", folder / str(number) / "debug")
         with beside.running(program, *copies) as process:
-            gaspbpf.wait_for(lambda: f"{folder}/{COPIES - 1}/" in open(f"/proc/{process.pid}/maps").read(), "its libraries")
+            gaspbpf.wait_for(lambda: f"{folder}/{COPIES - 1}/" in open(f"/proc/{process.pid}/maps").read(),
+                             "its libraries")
             watcher = observe("-m", "shmem", "-p", process.pid, "-o", tmp_path / "run.gasp")
             read = int(re.search(r"rchar: (\d+)", open(f"/proc/{watcher.process.pid}/io").read())[1])
             assert DEBUG_FILE < read < 2 * DEBUG_FILE

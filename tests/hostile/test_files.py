@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that were made to be looked through for ever: a monitor serves on, others' jobs are counted, and what is given up is said."""
+"""Files that were made to be looked through for ever: a monitor serves on, others' jobs are counted, and what is given
+up is said."""
 import contextlib
 import json
 import os
@@ -41,12 +42,15 @@ WIDE = 60
 
 
 def function(name, jumps_to=(), padding=0, scope=".local"):
-    return (f".p2align 4\n{scope} {name}\n.type {name}, @function\n{name}:\n.cfi_startproc\nendbr64\npush %rbp\npop %rbp\ntest %edi, %edi\n" +
-            "".join(f"jne {target}\n" for target in jumps_to) + f".rept {padding}\nnopw 0(%rax,%rax,1)\n.endr\nret\n.cfi_endproc\n.size {name}, . - {name}\n")
+    return (f".p2align 4\n{scope} {name}\n.type {name}, @function\n{name}:\n.cfi_startproc\nendbr64\npush %rbp\npop "
+            "%rbp\ntest %edi, %edi\n" +
+            "".join(f"jne {target}\n" for target in jumps_to) +
+            f".rept {padding}\nnopw 0(%rax,%rax,1)\n.endr\nret\n.cfi_endproc\n.size {name}, . - {name}\n")
 
 
 def last_calls(folder, library):
-    """A function ends in calls of 60 others, each of these in calls of 60 more, and so on: 216,000 ways to its ends, of 30 kB each."""
+    """A function ends in calls of 60 others, each of these in calls of 60 more, and so on: 216,000 ways to its ends, of
+    30 kB each."""
     levels = [[f"{level}{n}" for n in range(WIDE)] for level in ("one", "two", "three")] + [[]]
     text = function("shmem_barrier_all", levels[0], scope=".globl")
     for level, below in zip(levels, levels[1:]):
@@ -86,24 +90,30 @@ def packed(folder, library):
 
 def abbreviations(folder, library):
     """Each of 20,000 units begins with the last one of 300,000 abbreviations."""
-    return with_dwarf(folder, library, ABBREVIATIONS + ".set n, 1\n.rept 300000\n.uleb128 n, 0x11\n.byte 0, 0, 0\n.set n, n + 1\n.endr\n.byte 0\n" +
+    return with_dwarf(folder, library, ABBREVIATIONS + ".set n, 1\n.rept 300000\n.uleb128 n, 0x11\n.byte 0, 0, 0\n.set "
+                      "n, n + 1\n.endr\n.byte 0\n" +
                       UNITS + ".rept 20000\n.long 10\n.value 4\n.long 0\n.byte 8\n.uleb128 300000\n.endr\n")
 
 
 def lines(folder, library):
     """Sixteen million lines at one address; packed, that is thirty kilobytes."""
-    return with_dwarf(folder, library, ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 0\n.uleb128 0x10, 0x17, 0x11, 0x01, 0x12, 0x07, 0, 0\n.byte 0\n" +
-                      UNITS + ".long 2f - 1f\n1: .value 4\n.long 0\n.byte 8\n.uleb128 1\n.long 0\n.quad main, 64\n2:\n" +
+    return with_dwarf(folder, library, ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 0\n.uleb128 0x10, 0x17, 0x11, 0x01, "
+                      "0x12, 0x07, 0, 0\n.byte 0\n" +
+                      UNITS + ".long 2f - 1f\n1: .value 4\n.long 0\n.byte 8\n.uleb128 1\n.long 0\n.quad "
+                      "main, 64\n2:\n" +
                       '.section .debug_line,"",@progbits\n.long 2f - 1f\n1: .value 4\n.long 4f - 3f\n'
-                      "3: .byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0\n.asciz \"a.c\"\n.byte 0, 0, 0, 0\n"
-                      "4: .byte 0, 9, 2\n.quad main\n.fill 16000000, 1, 18\n.byte 0, 1, 1\n2:\n", "-Wl,--compress-debug-sections=zlib")
+                      "3: .byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0\n.asciz \"a.c\"\n.byte "
+                      "0, 0, 0, 0\n4: .byte 0, 9, 2\n.quad main\n.fill 16000000, 1, 18\n.byte 0, 1, 1\n2:\n",
+                      "-Wl,--compress-debug-sections=zlib")
 
 
 def types(folder, library):
     """A function takes a function of 64 parameters, of which each is such a function again."""
-    return with_dwarf(folder, library, ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 0x01, 0x12, 0x07, 0, 0\n"
+    return with_dwarf(folder, library,
+                      ABBREVIATIONS + ".uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 0x01, 0x12, 0x07, 0, 0\n"
                       ".uleb128 2, 0x2e\n.byte 1\n.uleb128 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0\n"
-                      ".uleb128 3, 0x05\n.byte 0\n.uleb128 0x49, 0x13, 0, 0\n.uleb128 4, 0x15\n.byte 1\n.uleb128 0, 0\n.byte 0\n" +
+                      ".uleb128 3, 0x05\n.byte 0\n.uleb128 0x49, 0x13, 0, 0\n.uleb128 4, 0x15\n.byte 1\n.uleb128 0, "
+                      "0\n.byte 0\n" +
                       UNITS + ".Lunit: .long 2f - 1f\n1: .value 4\n.long 0\n.byte 8\n.uleb128 1\n.quad main, 64\n"
                       ".uleb128 2\n.asciz \"work\"\n.quad work, 8\n.uleb128 3\n.long .Ltype - .Lunit\n.byte 0\n"
                       ".Ltype: .uleb128 4\n.rept 64\n.uleb128 3\n.long .Ltype - .Lunit\n.endr\n.byte 0, 0\n2:\n")
@@ -111,15 +121,19 @@ def types(folder, library):
 
 def pops(folder, library):
     """A function of 100,000 constants, each of which reads four times like a stack pointer that is loaded anew."""
-    (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") + ".type many, @function\nmany:\n"
-                                      ".rept 100000\nmovabs $0xc35cc35cc35cc35c, %rax\n.endr\nret\n.size many, . - many\n" + END)
+    (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") +
+                                      ".type many, @function\nmany:\n"
+                                      ".rept 100000\nmovabs $0xc35cc35cc35cc35c, %rax\n.endr\nret\n.size many, . - "
+                                      "many\n" + END)
     gaspbpf.compile_c(folder / "library.s", library, "-shared", "-nostdlib", f"-Wl,-soname,{library.name}")
     return folder / "program.c"
 
 
 def long_kinds(folder, library):
-    """The entries of .eh_frame, 400,000 of them, are of one of two kinds by turns, and each of these is described by a text of ten megabytes."""
-    kind = '.long 2f - 1f\n1:\n.long 0\n.byte 1\n.ascii "zR"\n.fill 10000000, 1, 83\n.byte 0, 1, 0x78, 16, 1, 0x1b\n.p2align 2\n2:\n'
+    """The entries of .eh_frame, 400,000 of them, are of one of two kinds by turns, and each of these is described by a
+    text of ten megabytes."""
+    kind = ('.long 2f - 1f\n1:\n.long 0\n.byte 1\n.ascii "zR"\n.fill 10000000, 1, 83\n.byte 0, 1, 0x78, 16, 1, '
+            '0x1b\n.p2align 2\n2:\n')
     entry = ".long 17\n5: .long 5b - {0}\n.quad 0x4000\n.long 16\n.byte 0\n"
     (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") +
                                       '.section .eh_frame,"a",@progbits\n3:\n' + kind + "4:\n" + kind +
@@ -131,7 +145,8 @@ def long_kinds(folder, library):
 def same_names(folder, library):
     """A million functions of one name, each somewhere else."""
     plain = folder / "plain.so"
-    (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") + "many:\n.fill 16000000, 1, 0xc3\n" + END)
+    (folder / "library.s").write_text(".text\n" + function("shmem_barrier_all", scope=".globl") +
+                                      "many:\n.fill 16000000, 1, 0xc3\n" + END)
     gaspbpf.compile_c(folder / "library.s", plain, "-shared", "-nostdlib", f"-Wl,-soname,{library.name}")
     data = bytearray(plain.read_bytes())
     for at in sections(data):
@@ -165,7 +180,8 @@ def holes(folder, library):
     gaspbpf.compile_c(folder / "library.c", plain, "-shared", "-fPIC", f"-Wl,-soname,{library.name}")
     data = bytearray(plain.read_bytes())
     headers = sections(data)
-    tables = {headers[struct.unpack_from("<I", data, at + 40)[0]] for at in headers if struct.unpack_from("<I", data, at + 4)[0] in (2, 11)}
+    tables = {headers[struct.unpack_from("<I", data, at + 40)[0]] for at in headers
+              if struct.unpack_from("<I", data, at + 4)[0] in (2, 11)}
     with open(library, "wb") as out:
         for n, at in enumerate(sorted(tables)):
             offset, size = struct.unpack_from("<QQ", data, at + 24)
@@ -185,7 +201,8 @@ def running(attack):
         library, program = folder / "liboshmem.so.40", folder / monitoring.unique("evil")
         (folder / "program.c").write_text(PROGRAM)
         sources = attack(folder, library)
-        gaspbpf.compile_c(*([sources, program] if not isinstance(sources, tuple) else [sources[0], program, *sources[1:]]), "-O1", "-Wl,--no-as-needed",
+        gaspbpf.compile_c(*([sources, program] if not isinstance(sources, tuple)
+                            else [sources[0], program, *sources[1:]]), "-O1", "-Wl,--no-as-needed",
                           library, f"-Wl,-rpath,{folder}")
         process = subprocess.Popen([*NOBODY, str(program)])
         gaspbpf.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == str(program), "the program to run")
@@ -197,8 +214,10 @@ def running(attack):
 
 
 # What the log says of each.
-SAID = {last_calls: "where its functions end", empty_ranges: "the addresses of its units", packed: "packed as no compiler packs it",
-        abbreviations: "the addresses of its units", lines: "too many lines of one unit", long_kinds: "how its functions are left", holes: "mostly holes"}
+SAID = {last_calls: "where its functions end", empty_ranges: "the addresses of its units",
+        packed: "packed as no compiler packs it",
+        abbreviations: "the addresses of its units", lines: "too many lines of one unit",
+        long_kinds: "how its functions are left", holes: "mostly holes"}
 
 
 def status(pid):
@@ -207,13 +226,15 @@ def status(pid):
 
 
 def busy(pid):
-    """Seconds of processor time that it has taken. How long something takes is told by that: the machine may have other work."""
+    """Seconds of processor time that it has taken. How long something takes is told by that: the machine may have other
+    work."""
     return sum(map(int, status(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def scraped(watcher):
-    """Asks the monitor for its metrics all the time; what comes is how much processor time it took until each answer."""
+    """Asks the monitor for its metrics all the time; what comes is how much processor time it took until each
+    answer."""
     pid, url, took, end = watcher.process.pid, monitored.url_of(watcher), [], threading.Event()
 
     def ask():
@@ -231,7 +252,8 @@ def scraped(watcher):
         thread.join()
 
 
-# A process that is small itself: the memory that one has had counts from before its exec, and a process that runs tests may be large.
+# A process that is small itself: the memory that one has had counts from before its exec, and a process that runs tests
+# may be large.
 MEASURE = """
 import json, os, subprocess, sys
 _, status, usage = os.wait4(subprocess.Popen(sys.argv[2:]).pid, 0)
@@ -242,7 +264,8 @@ with open(sys.argv[1], "w") as out:
 
 def run_to_its_end(folder, *arguments):
     """Exit status, stdout, stderr, and how much memory it had at most."""
-    done = subprocess.run([sys.executable, "-c", MEASURE, folder / "usage", gaspbpf.PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", MEASURE, folder / "usage", gaspbpf.PROGRAM, *map(str, arguments)],
+                          capture_output=True, text=True)
     status, memory = json.loads((folder / "usage").read_text())
     return status, done.stdout, done.stderr, memory
 
@@ -250,7 +273,8 @@ def run_to_its_end(folder, *arguments):
 @pytest.mark.parametrize("attack", SAID, ids=lambda attack: attack.__name__)
 def test_it_comes_up_beside_the_process(attack, tmp_path):
     with running(attack) as (process, _):
-        code, said, errors, memory = run_to_its_end(tmp_path, "--returns=sites", "-m", "shmem", "-F", "work", "-p", process.pid, "-d", "100ms")
+        code, said, errors, memory = run_to_its_end(tmp_path, "--returns=sites", "-m", "shmem", "-F", "work", "-p",
+                                                    process.pid, "-d", "100ms")
         assert code == 0, errors
         assert errors.count(SAID[attack]) == 1, errors
         assert re.search(r"GASP_C_FUNC +work +[1-9]", said), said
@@ -274,8 +298,10 @@ def test_list_says_it(attack):
 
 def watching(observe, *names):
     chosen = (word for name in names for word in ("--comm", name))
-    # No limit: it would take the probes out of what is called too often, and say so, but then the other job's calls are not whole.
-    return observe("monitor", "--listen", "0", "--lazy", "--max-overhead", "none", "--returns=sites", "-m", "shmem", *chosen, ready="monitoring")
+    # No limit: it would take the probes out of what is called too often, and say so, but then the other job's calls are
+    # not whole.
+    return observe("monitor", "--listen", "0", "--lazy", "--max-overhead", "none", "--returns=sites", "-m", "shmem",
+                   *chosen, ready="monitoring")
 
 
 def figure(url, name):
@@ -299,7 +325,8 @@ def test_a_monitor_serves_on(attack, observe, runtime, tmp_path):
 
         def calls():
             return monitored.total(monitored.scrape_anew(url), "gaspbpf_process_calls_total", "event", comm=honest.name)
-        gaspbpf.wait_for(lambda: calls().get("GASP_SHMEM_BARRIER_ALL") == 500 and calls().get("GASP_SHMEM_PUT") == 20, "the other job's calls")
+        gaspbpf.wait_for(lambda: calls().get("GASP_SHMEM_BARRIER_ALL") == 500 and calls().get("GASP_SHMEM_PUT") == 20,
+                         "the other job's calls")
         assert monitored.scrape_anew(url)["gaspbpf_resident_bytes"][0][1] < 256 << 20
     assert max(took) < 1, sorted(took)[-5:]
     code, _, errors = watcher.stop()
@@ -352,7 +379,8 @@ while True:
 
 
 def test_a_file_that_is_cut_short_meanwhile():
-    """Its owner writes it anew all the time, while a thread stands in it: it is read as far as it goes, and nobody dies of it."""
+    """Its owner writes it anew all the time, while a thread stands in it: it is read as far as it goes, and nobody dies
+    of it."""
     with rights.folder() as folder:
         library, whole, program = folder / "libwaits.so", folder / "whole.so", folder / monitoring.unique("evil")
         (folder / "library.c").write_text("int pause(void);\nint wait_here(void) { return pause() + 1; }\n")
@@ -362,7 +390,8 @@ def test_a_file_that_is_cut_short_meanwhile():
         os.chown(library, rights.NOBODY, rights.NOBODY)
         gaspbpf.compile_c(folder / "program.c", program, "-O1", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{folder}")
         process = subprocess.Popen([*NOBODY, str(program)])
-        gaspbpf.wait_for(lambda: status(process.pid)[0] == "S" and os.readlink(f"/proc/{process.pid}/exe") == str(program), "it to wait")
+        gaspbpf.wait_for(lambda: status(process.pid)[0] == "S"
+                         and os.readlink(f"/proc/{process.pid}/exe") == str(program), "it to wait")
         writer = subprocess.Popen([*NOBODY, sys.executable, "-c", REWRITE, str(whole), str(library)])
         try:
             for words in 40 * [["stuck", "--no-probes", "-d", "1ms"]] + 5 * [["list", "-m", "shmem"]]:
@@ -380,15 +409,17 @@ def test_names_with_escapes(tmp_path):
     folder = tmp_path / "red\x1b[31m\x07\r"
     folder.mkdir()
     (folder / "program.s").write_text(".globl main\n.type main, @function\nmain: jmp main\n"
-                                      '.globl "do_\x1b[2Jit"\n.type "do_\x1b[2Jit", @function\n"do_\x1b[2Jit":\nendbr64\nret\n'
-                                      '.size "do_\x1b[2Jit", . - "do_\x1b[2Jit"\n' + END)
+                                      '.globl "do_\x1b[2Jit"\n.type "do_\x1b[2Jit", '
+                                      '@function\n"do_\x1b[2Jit":\nendbr64\nret\n.size "do_\x1b[2Jit", . - '
+                                      '"do_\x1b[2Jit"\n' + END)
     gaspbpf.compile_c(folder / "program.s", folder / "evil")
     assert b"\x1b[2J" in (folder / "evil").read_bytes()
     process = subprocess.Popen([folder / "evil"])
     try:
         gaspbpf.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == str(folder / "evil"), "the program to run")
         for words in (["list", "--every-function", folder / "evil"], ["list", "-v", "-F", "do_*", "-p", process.pid],
-                      ["-v", "-F", "do_*", "-p", process.pid, "-d", "50ms"], ["stuck", "-p", process.pid, "--no-probes", "-d", "50ms"]):
+                      ["-v", "-F", "do_*", "-p", process.pid, "-d", "50ms"],
+                      ["stuck", "-p", process.pid, "--no-probes", "-d", "50ms"]):
             result = gaspbpf.run(*words)
             assert not set(result.stdout + result.stderr) & set("\x1b\x07\r"), (words, result)
     finally:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests without end, of anybody on the machine: to the port of the metrics, and to the control socket. Others are answered meanwhile."""
+"""Requests without end, of anybody on the machine: to the port of the metrics, and to the control socket. Others are
+answered meanwhile."""
 import json
 import os
 import re
@@ -32,7 +33,8 @@ for number in itertools.count():
     if number == 200:
         print("at work", flush=True)
 """
-# Words to the control socket that are none, or about processes of others; with descriptors; from sockets that nobody reads.
+# Words to the control socket that are none, or about processes of others; with descriptors; from sockets that nobody
+# reads.
 WORDS = """
 import array, itertools, os, random, socket, sys
 path, pid = sys.argv[1:]
@@ -92,7 +94,8 @@ def test_words_to_the_control_socket(own_run, flood, job, observe):
     descriptors = f"/proc/{watcher.process.pid}/fd"
     before = len(os.listdir(descriptors))
     floods = [flood(WORDS, socket, pid) for _ in range(2)]
-    for word in "off", "on":  # each asks for ten seconds; who loses all the races for a place in the queue is told to try again
+    # each asks for ten seconds; who loses all the races for a place in the queue is told to try again
+    for word in "off", "on":
         asked = [gaspbpf.run("control", "-p", pid, word)]
         while asked[-1].returncode and len(asked) < 3:
             asked.append(gaspbpf.run("control", "-p", pid, word))

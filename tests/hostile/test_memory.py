@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes whose memory cannot be read: a page is of a file whose server (FUSE) never answers. Nobody waits for it but who is left behind."""
+"""Processes whose memory cannot be read: a page is of a file whose server (FUSE) never answers. Nobody waits for it but
+who is left behind."""
 import contextlib
 import os
 import pathlib
@@ -17,15 +18,17 @@ import rights
 HERE = pathlib.Path(__file__).parent
 MOST = 20     # s, on a slow machine; without the reader it is for ever
 USER = 64321  # nobody, and not one whom other tests look at
-# Of what the page is that cannot be read; lock: nothing can, the lock of the address space is held. The kernel itself refuses to read arguments and
-# environment from a page of a file (who may open /proc/PID/environ), so nobody waits for these.
+# Of what the page is that cannot be read; lock: nothing can, the lock of the address space is held. The kernel itself
+# refuses to read arguments and environment from a page of a file (who may open /proc/PID/environ), so nobody waits for
+# these.
 WHAT = ["rank", "arguments", "environment", "lock"]
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no FUSE here")
 
 
 class Silent:
-    """A mounted file system of the kind, and programs of nobody's on it. The kernel ends all waiting when it goes away."""
+    """A mounted file system of the kind, and programs of nobody's on it. The kernel ends all waiting when it goes
+    away."""
 
     def __init__(self, folder, *more):
         self.folder, self.mount, self.log, self.programs = folder, folder / "mount", folder / "log", []
@@ -50,7 +53,8 @@ class Silent:
         """What it wants to do with its memory is done; its lock is held against all others."""
         pid = self.start(what)
         if what == "lock":
-            gaspbpf.wait_for(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] == "D", "its lock to be held")
+            gaspbpf.wait_for(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] == "D",
+                             "its lock to be held")
         return pid
 
     def waits(self):
@@ -89,7 +93,8 @@ def ended(process):
     try:
         return process.wait(timeout=MOST)
     except subprocess.TimeoutExpired:
-        where = [(task.joinpath("comm").read_text().strip(), task.joinpath("stack").read_text()) for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
+        where = [(task.joinpath("comm").read_text().strip(), task.joinpath("stack").read_text())
+                 for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
         process.kill()
         raise AssertionError(f"it does not end: {where}") from None
 
@@ -103,10 +108,12 @@ def test_a_monitor_goes_on(silent, runtime, observe, tmp_path, what):
     """HTTP is answered, other users' jobs are counted to the call, SIGTERM ends it; who does not answer is said."""
     own = runtime("other")
     pid = silent.start_and_wait(what)
-    watcher = observe("monitor", "--comm", "silent_memory", "--comm", own.name, "-m", "upc,shmem", "--max-overhead", "none", "--lazy", "--listen", "0", ready="monitoring")
+    watcher = observe("monitor", "--comm", "silent_memory", "--comm", own.name, "-m", "upc,shmem", "--max-overhead",
+                      "none", "--lazy", "--listen", "0", ready="monitoring")
     url = monitored.url_of(watcher)
     if what in ("rank", "lock"):
-        gaspbpf.wait_for(lambda: watcher.has_said(f"{pid}: its memory does not answer".encode()), "the monitor to say who does not answer")
+        gaspbpf.wait_for(lambda: watcher.has_said(f"{pid}: its memory does not answer".encode()),
+                         "the monitor to say who does not answer")
         assert silent.waits()
     gate = tmp_path / "gate"
     gate.mkdir()
@@ -127,7 +134,9 @@ def test_a_monitor_goes_on(silent, runtime, observe, tmp_path, what):
 
 
 @pytest.mark.parametrize("what", WHAT + ["stack"])
-@pytest.mark.parametrize("command", [["record", "-m", "upc", "-d", "500ms"], ["top", "-m", "upc", "--once", "-d", "500ms"], ["stuck", "-m", "upc"], ["list"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("command",
+                         [["record", "-m", "upc", "-d", "500ms"], ["top", "-m", "upc", "--once", "-d", "500ms"],
+                          ["stuck", "-m", "upc"], ["list"]], ids=lambda words: words[0])
 def test_a_command_ends(silent, command, what):
     """Each command that looks at such a process comes to an end by itself, and says what it could not know."""
     pid = silent.start_and_wait(what)
@@ -141,13 +150,16 @@ def test_a_command_ends(silent, command, what):
 
 
 def test_a_command_whose_library_answers_others_only(tmp_path):
-    """It is held while it maps it. Who holds it waits for no file system: it comes to an end, and says why it did not let the command begin."""
+    """It is held while it maps it. Who holds it waits for no file system: it comes to an end, and says why it did not
+    let the command begin."""
     (tmp_path / "library.c").write_text("int secret(void) { return 42; }\n")
     (tmp_path / "program.c").write_text("int secret(void); int main(void) { return secret(); }\n")
     gaspbpf.compile_c(tmp_path / "library.c", tmp_path / "library.so", "-shared", "-fPIC")
     silent = Silent(tmp_path, tmp_path / "library.so")
     try:
-        gaspbpf.compile_c(tmp_path / "program.c", tmp_path / "program", "-Wl,--no-as-needed", str(silent.mount / "choosy"))  # no soname: it is needed by its path
+        # no soname: it is needed by its path
+        gaspbpf.compile_c(tmp_path / "program.c", tmp_path / "program", "-Wl,--no-as-needed",
+                          str(silent.mount / "choosy"))
         assert subprocess.run([tmp_path / "program"]).returncode == 42
         with within(2 * MOST):
             said = gaspbpf.run("-m", "+c", "--", tmp_path / "program")
@@ -158,8 +170,10 @@ def test_a_command_whose_library_answers_others_only(tmp_path):
 
 
 def test_a_reader_that_takes_long_to_start_is_nobodys_fault(job, tmp_path):
-    """A far file system, a busy machine: what the reader's own program takes is not held against the process that is looked at."""
-    gaspbpf.compile_c(HERE / "late_reader.c", tmp_path / "libbz2.so.1.0", "-shared", "-fPIC", "-Wl,-soname,libbz2.so.1.0")
+    """A far file system, a busy machine: what the reader's own program takes is not held against the process that is
+    looked at."""
+    gaspbpf.compile_c(HERE / "late_reader.c", tmp_path / "libbz2.so.1.0", "-shared", "-fPIC",
+                      "-Wl,-soname,libbz2.so.1.0")
     target = job([gaspbpf.WORKLOADS / "threads"]).wait_ready()
     begun = time.monotonic()
     said = gaspbpf.run("list", "-p", target.process.pid, env={"LD_LIBRARY_PATH": str(tmp_path)})

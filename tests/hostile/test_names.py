@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a process, its threads and its files are called: whatever it is, what gaspbpf writes can be read, by people, by their terminals and by programs."""
+"""What a process, its threads and its files are called: whatever it is, what gaspbpf writes can be read, by people, by
+their terminals and by programs."""
 import json
 import os
 import re
@@ -34,7 +35,8 @@ int main(int argc, char **argv)
 	call(argv[2]);
 }
 """
-# Escape sequences, ends of lines, what ends a text or a label in JSON, OpenMetrics or HTML, invalid UTF-8, C1, what turns the direction of writing.
+# Escape sequences, ends of lines, what ends a text or a label in JSON, OpenMetrics or HTML, invalid UTF-8, C1, what
+# turns the direction of writing.
 NAMES = {
     "escapes": b"\x1b[2J\x1b]0;x\x07\r\b",
     "lines": b"a\nb 1\n# EOF\n",
@@ -104,6 +106,7 @@ def test_a_monitor(evil, monitors, runtime, tmp_path):
     m = beside.Monitor(monitors, runtime, tmp_path)
     m.wait_for_evil(evil)
     m.an_honest_job_is_exact()
-    names = {labels["comm"] for labels, _ in monitored.scrape_anew(m.url)["gaspbpf_process_calls_total"] if labels.get("pid") == str(evil.pid)}
+    names = {labels["comm"] for labels, _ in monitored.scrape_anew(m.url)["gaspbpf_process_calls_total"]
+             if labels.get("pid") == str(evil.pid)}
     assert len(names) == 1 and names.pop().startswith("evil")
     is_text(m.ends_well())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes whose files are not where they say: their own root, mounts and process numbers; all that they mapped is another thing by now."""
+"""Processes whose files are not where they say: their own root, mounts and process numbers; all that they mapped is
+another thing by now."""
 import os
 import pathlib
 import shutil
@@ -65,8 +66,8 @@ def boxed(request):
         shutil.copy(program, root)
         (root / "dev" / "zero").touch()
         subprocess.run(["chown", "-R", f"{rights.NOBODY}", root], check=True)
-        box = beside.running("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
-                             f"mount --rbind {root} {root} && mount --bind /dev/zero {root}/dev/zero && "
+        box = beside.running("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child",
+                             "sh", "-c", f"mount --rbind {root} {root} && mount --bind /dev/zero {root}/dev/zero && "
                              f"LD_LIBRARY_PATH=/:/lib exec chroot {root} /{program.name} {request.param}")
         with box as outer:
             gaspbpf.wait_for(lambda: (root / "ready").exists() or outer.poll() is not None, "the program to run")

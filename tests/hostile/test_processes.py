@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that live in a way that is made to be followed with trouble: a monitor serves on, and counts another user's job to the call."""
+"""Processes that live in a way that is made to be followed with trouble: a monitor serves on, and counts another user's
+job to the call."""
 import contextlib
 import os
 import subprocess
@@ -113,7 +114,8 @@ def living(request):
     """Starts the process."""
     with rights.folder() as folder:
         program = beside.build(folder, globals()[request.param])
-        arguments = {"LOADS": [copy(folder, "1"), copy(folder, "2")], "MAPPINGS": [folder / "liboshmem.so.40"]}.get(request.param, [])
+        arguments = {"LOADS": [copy(folder, "1"), copy(folder, "2")],
+                     "MAPPINGS": [folder / "liboshmem.so.40"]}.get(request.param, [])
 
         @contextlib.contextmanager
         def start():
@@ -182,7 +184,8 @@ def test_who_becomes_another_user(monitors, runtime, tmp_path):
             process.stdin.write(b"\n")
             process.stdin.flush()
             assert process.stdout.readline() == b"done\n"
-            gaspbpf.wait_for(lambda: monitored.total(monitored.scrape_anew(m.url), "gaspbpf_process_calls_total", "event", pid=str(process.pid)) ==
+            gaspbpf.wait_for(lambda: monitored.total(monitored.scrape_anew(m.url), "gaspbpf_process_calls_total",
+                                                     "event", pid=str(process.pid)) ==
                              {"GASP_SHMEM_BARRIER_ALL": 300}, "all its calls")
             m.an_honest_job_is_exact()
             m.ends_well()

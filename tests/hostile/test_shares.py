@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One user takes all he can of what monitor has room for. What he is refused falls on him: the jobs of others are counted to the call."""
+"""One user takes all he can of what monitor has room for. What he is refused falls on him: the jobs of others are
+counted to the call."""
 import contextlib
 import os
 import re
@@ -24,7 +25,8 @@ SETTLED = 20     # seconds; what is given out is not older
 LATENCY = 5      # seconds, of a scrape, however busy the machine
 RSS = 1 << 30    # bytes of the monitor's own that no user makes it exceed
 
-# PROGRAM THREADS ROUNDS LIBRARY...: THREADS threads at a time call each function of each library once and wait; so ROUNDS times, with other threads.
+# PROGRAM THREADS ROUNDS LIBRARY...: THREADS threads at a time call each function of each library once and wait; so
+# ROUNDS times, with other threads.
 GREEDY = r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -92,19 +94,23 @@ int main(int argc, char **argv)
 
 def names():
     """Functions of MPI's model, but the one that switches measurement off."""
-    return sorted(set(re.findall(r"\bMPI_\w+(?=\()", (gaspbpf.TOP / "models" / "mpi.model").read_text())) - {"MPI_Pcontrol"})
+    return sorted(set(re.findall(r"\bMPI_\w+(?=\()", (gaspbpf.TOP / "models" / "mpi.model").read_text())) -
+                  {"MPI_Pcontrol"})
 
 
 def build(folder):
     """The greedy program, and a library that poses as MPI's."""
     found = names()
-    (folder / "names.h").write_text("static const char *const names[] = { %s };\n" % ", ".join(f'"{name}"' for name in found))
+    (folder / "names.h").write_text("static const char *const names[] = { "
+                                    "%s };\n" % ", ".join(f'"{name}"' for name in found))
     (folder / "greedy.c").write_text(GREEDY)
     (folder / "library.c").write_text("".join(
-        f'__attribute__((noinline)) long {name}(long a) {{ __asm__ volatile("nop # {number}"); return a + {number}; }}\n'
+        f'__attribute__((noinline)) long {name}(long a) {{ __asm__ volatile("nop # {number}"); return a + '
+        f'{number}; }}\n'
         for number, name in enumerate(found)))
     gaspbpf.compile_c(folder / "greedy.c", folder / "greedy", "-O1", "-pthread", "-I", str(folder), "-ldl")
-    gaspbpf.compile_c(folder / "library.c", folder / "libmpi.so.40", "-O1", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+    gaspbpf.compile_c(folder / "library.c", folder / "libmpi.so.40", "-O1", "-shared", "-fPIC",
+                      "-Wl,-soname,libmpi.so.40")
 
 
 def copies(folder, count):
@@ -126,9 +132,11 @@ class Machine:
         self.folder = folder
         self.programs = []
         with open(folder / "errors", "wb") as errors:
-            self.monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--listen", "127.0.0.1:0", "--user", str(GREEDY_USER), "--user", str(HONEST),
+            self.monitor = subprocess.Popen([str(gaspbpf.PROGRAM), "monitor", "--listen", "127.0.0.1:0", "--user",
+                                             str(GREEDY_USER), "--user", str(HONEST),
                                              "--max-overhead", "none", "--lazy", *arguments], stderr=errors)
-        gaspbpf.wait_for(lambda: "/metrics\n" in self.errors() or self.monitor.poll() is not None, "the monitor to answer")
+        gaspbpf.wait_for(lambda: "/metrics\n" in self.errors() or self.monitor.poll() is not None,
+                         "the monitor to answer")
         assert self.monitor.poll() is None, self.errors()
         self.url = re.search(r"http://\S+/metrics", self.errors())[0]
         self.latencies, self.over = [], threading.Event()
@@ -139,15 +147,18 @@ class Machine:
         return (self.folder / "errors").read_text(errors="replace")
 
     def start(self, uid, *command, **keywords):
-        self.programs.append(subprocess.Popen(as_user(uid, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **keywords))
+        self.programs.append(subprocess.Popen(as_user(uid, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                              text=True, start_new_session=True, **keywords))
         return self.programs[-1]
 
     def calls_of(self, pid):
         return {name: int(value) for name, value in
-                monitored.total(monitored.scrape_anew(self.url), "gaspbpf_process_calls_total", "event", pid=str(pid)).items()}
+                monitored.total(monitored.scrape_anew(self.url), "gaspbpf_process_calls_total", "event",
+                                pid=str(pid)).items()}
 
     def settled(self, count, wanted=None):
-        """A figure after all that is read by now, and maybe some seconds later: when it is as wanted, or has stayed for so long that it will not become so."""
+        """A figure after all that is read by now, and maybe some seconds later: when it is as wanted, or has stayed for
+        so long that it will not become so."""
         was, since = count(), time.monotonic()
         while was != wanted and time.monotonic() - since < SETTLED:
             now = count()
@@ -164,15 +175,19 @@ class Machine:
 
     def figures(self):
         """What it says of itself, for who wants to know why something is not as it should be."""
-        return {name: values[0][1] for name, values in monitored.scrape_anew(self.url).items() if len(values) == 1 and values[0][1]}
+        return {name: values[0][1] for name, values in monitored.scrape_anew(self.url).items() if len(values) == 1
+                and values[0][1]}
 
     def start_greedy(self, threads, rounds, libraries, functions):
-        """It goes on when so many functions have probes. It has done all it does when it returns: (the process, the calls it made)."""
+        """It goes on when so many functions have probes. It has done all it does when it returns: (the process, the
+        calls it made)."""
         before = self.own(NOTICED)
         greedy = self.start(GREEDY_USER, self.folder / "greedy", threads, rounds, *libraries)
         assert greedy.stdout.readline() == "ready\n"
-        gaspbpf.wait_for(lambda: self.own("gaspbpf_sites") >= functions or "functions" in self.refused(GREEDY_USER), f"its probes: {self.errors()}")
-        gaspbpf.wait_for(lambda: self.own(NOTICED) > before, "the monitor to have done with it: else this one would be taken for the next")
+        gaspbpf.wait_for(lambda: self.own("gaspbpf_sites") >= functions or "functions" in self.refused(GREEDY_USER),
+                         f"its probes: {self.errors()}")
+        gaspbpf.wait_for(lambda: self.own(NOTICED) > before,
+                         "the monitor to have done with it: else this one would be taken for the next")
         greedy.stdin.write("\n")
         greedy.stdin.flush()
         return greedy, int(greedy.stdout.readline())
@@ -187,10 +202,12 @@ class Machine:
             self.latencies.append(time.monotonic() - called)
 
     def assert_all_was_well(self):
-        """All scrapes were answered soon, memory is bounded, and SIGTERM ends it soon. A busy machine has its share of the times."""
+        """All scrapes were answered soon, memory is bounded, and SIGTERM ends it soon. A busy machine has its share of
+        the times."""
         self.over.set()
         self.scraper.join()
-        print("scrapes:", len(self.latencies), "median", statistics.median(self.latencies), "longest", max(self.latencies))
+        print("scrapes:", len(self.latencies), "median", statistics.median(self.latencies), "longest",
+              max(self.latencies))
         assert max(self.latencies) < LATENCY
         assert self.rss() < RSS
         called = time.monotonic()
@@ -264,7 +281,8 @@ def test_many_threads_of_one_user(machine, folder):
     assert 0 < counted < made
     assert "has used up the share of sums" in m.errors()
     assert counted + m.refused(GREEDY_USER)["sums"] == made
-    assert monitored.total(monitored.scrape_anew(m.url), "gaspbpf_process_lost_calls_total", "pid") == {str(greedy.pid): made - counted}
+    assert monitored.total(monitored.scrape_anew(m.url), "gaspbpf_process_lost_calls_total", "pid") == {
+        str(greedy.pid): made - counted}
     m.assert_all_was_well()
 
 
@@ -297,11 +315,13 @@ STORM = 700 # processes; of the last 512 that have ended rows are shown
 
 
 def test_a_storm_of_processes(machine, folder):
-    """Rows of a job that has ended stay for as long as they should, and so do those of one that comes in the midst of the storm."""
+    """Rows of a job that has ended stay for as long as they should, and so do those of one that comes in the midst of
+    the storm."""
     m = machine("--linger", "1h")
     m.start_greedy(1, 1, copies(folder, 1), len(names()))
     ended, made = an_honest_job_is_exact(m, folder)
-    storm = m.start(GREEDY_USER, "sh", "-c", f"i=0; while [ $i -lt {STORM} ]; do END=1 {folder}/greedy 1 1 {folder}/0/libmpi.so.40 & i=$((i + 1)); "
+    storm = m.start(GREEDY_USER, "sh", "-c", f"i=0; while [ $i -lt {STORM} ]; do END=1 {folder}/greedy 1 1 "
+                    f"{folder}/0/libmpi.so.40 & i=$((i + 1)); "
                                               "[ $((i % 16)) = 0 ] && wait; done; wait; echo done")
     an_honest_job_is_exact(m, folder)
     assert storm.stdout.readline() == "done\n"

@@ -69,7 +69,8 @@ def test_threads_that_call_once(tmp_path, observe):
     for name, text in ("library.c", LIBRARY), ("program.c", PROGRAM), ("count.c", COUNT):
         (tmp_path / name).write_text(text)
     gaspbpf.compile_c(tmp_path / "library.c", library, "-shared", "-fPIC", f"-Wl,-soname,{library.name}")
-    gaspbpf.compile_c(tmp_path / "program.c", program, "-O1", "-pthread", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{tmp_path}")
+    gaspbpf.compile_c(tmp_path / "program.c", program, "-O1", "-pthread", "-Wl,--no-as-needed", library,
+                      f"-Wl,-rpath,{tmp_path}")
     gaspbpf.compile_c(tmp_path / "count.c", tmp_path / "count.so", "-shared", "-fPIC")
     counted.write_bytes(b"")
     process = subprocess.Popen([program], stdin=subprocess.PIPE)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls whose arguments are lies: addresses of nothing, of the kernel, of a ring that leads to itself; numbers of the size of the world; ranks that are none."""
+"""Calls whose arguments are lies: addresses of nothing, of the kernel, of a ring that leads to itself; numbers of the
+size of the world; ranks that are none."""
 import json
 
 import pytest
@@ -8,9 +9,11 @@ import beside
 import gaspbpf
 import rights
 
-NAMES = {"MPI_Send": 2, "MPI_Recv": 1, "MPI_Comm_split": 1, "MPI_Waitall": 1, "MPI_Allreduce": 1, "MPI_Alltoallv": 1, "MPI_Type_commit": 1, "MPI_Comm_set_name": 1}
+NAMES = {"MPI_Send": 2, "MPI_Recv": 1, "MPI_Comm_split": 1, "MPI_Waitall": 1, "MPI_Allreduce": 1, "MPI_Alltoallv": 1,
+         "MPI_Type_commit": 1, "MPI_Comm_set_name": 1}
 LIBRARY = "#define LEFT_ALONE __attribute__((noinline))\n" + "".join(
-    f'LEFT_ALONE long {name}(long a) {{ __asm__ volatile("nop # {name}"); return a + {number}; }}\n' for number, name in enumerate(["MPI_Init", *NAMES]))
+    f'LEFT_ALONE long {name}(long a) {{ __asm__ volatile("nop # {name}"); return a + {number}; }}\n'
+    for number, name in enumerate(["MPI_Init", *NAMES]))
 # PROGRAM ROUNDS; each call in each round, one of them twice: with a communicator that nobody had before.
 PROGRAM = r"""
 #include <stdint.h>
@@ -51,7 +54,8 @@ int main(int argc, char **argv)
 ROUNDS = 20_000
 WORLDS = {
     "negative": {"OMPI_COMM_WORLD_RANK": str(-1 << 63), "OMPI_COMM_WORLD_SIZE": str(1 << 63)},
-    "large": {"OMPI_COMM_WORLD_RANK": str((1 << 31) - 1), "OMPI_COMM_WORLD_SIZE": "2147483647", "OMPI_COMM_WORLD_LOCAL_SIZE": "2147483647"},
+    "large": {"OMPI_COMM_WORLD_RANK": str((1 << 31) - 1), "OMPI_COMM_WORLD_SIZE": "2147483647",
+              "OMPI_COMM_WORLD_LOCAL_SIZE": "2147483647"},
     "long": {"PMIX_RANK": "7" * 120_000, "PMI_RANK": "\x1b[2J\n", **{f"PAD{n}": "x" * 120_000 for n in range(9)}},
 }
 
@@ -70,7 +74,8 @@ def test_a_recording(evil, tmp_path):
     program, environment = evil
     recording, trace = tmp_path / "run.gasp", tmp_path / "run.json"
     with_it = [f"{name}={value}" for name, value in environment.items()]
-    result = gaspbpf.run("record", "-m", "mpi", "--ring-size", "256m", "-o", recording, "--", *beside.NOBODY, "env", *with_it, program, ROUNDS)
+    result = gaspbpf.run("record", "-m", "mpi", "--ring-size", "256m", "-o", recording, "--", *beside.NOBODY, "env",
+                         *with_it, program, ROUNDS)
     assert result.returncode == 0, result.stderr
     report = json.loads(gaspbpf.run("report", "--json", recording).stdout)
     calls = {name: row["calls"] for name, row in gaspbpf.events(report).items()}

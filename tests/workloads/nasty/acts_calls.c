@@ -2,7 +2,7 @@
 /*
  * acts_calls.c - what nasty processes are composed of. Here calls of libc, back into the program, by several threads, and threads that end in the midst of one.
  *
- * These files are not compiled as they are: tests/nasty.py takes acts by their names, puts other acts into them, and writes a program of
+ * These files are not compiled as they are: tests/support/nasty.py takes acts by their names, puts other acts into them, and writes a program of
  * it. (In C and, where an act wants it or by chance, in C++.)
  *
  * An act is a function act_@ID@() after a line

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base.h - what every nasty process has (tests/nasty.py composes them): observed calls, each counted by the process itself and its
+ * base.h - what every nasty process has (tests/support/nasty.py composes them): observed calls, each counted by the process itself and its
  * result checked; a sum over all that was computed, which does not depend on who came first; rounds; signals that come to a thread
  * while it is inside of a call.
  *
