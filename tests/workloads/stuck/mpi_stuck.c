@@ -3,6 +3,7 @@
  * Ranks that wait for each other, or for one that does not come. The first argument says how:
  *
  *   cycle    each receives from the next one: nobody sends
+ *   swap     the same in MPI_Sendrecv, whose last arguments are on the stack: what was sent has another tag
  *   barrier  all but the last one are at a barrier; that one waits at the gate, and comes when it opens
  *   part     the same within the communicator of the odd ranks; the even ones wait for the whole job
  *   leave    all but the last one are at a barrier; that one is in MPI_Finalize
@@ -55,6 +56,15 @@ __attribute__((noinline)) static void exchange(MPI_Comm comm, int from, int tag)
 
 	enter();
 	MPI_Recv(&value, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE);
+	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
+}
+
+__attribute__((noinline)) static void swap(int with)
+{
+	int own = 0, value;
+
+	enter();
+	MPI_Sendrecv(&own, 1, MPI_INT, with, 5, &value, 3, MPI_INT, with, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	__asm__ volatile("" : : : "memory"); /* a call, not a jump */
 }
 
@@ -202,6 +212,8 @@ int main(int argc, char **argv)
 		job_begin(&job);
 	if (!strcmp(how, "cycle")) {
 		exchange(MPI_COMM_WORLD, (job.rank + 1) % size, 5);
+	} else if (!strcmp(how, "swap")) {
+		swap((job.rank + 1) % size);
 	} else if (!strcmp(how, "barrier")) {
 		if (job.rank == size - 1 && !late)
 			job_begin(&job);
