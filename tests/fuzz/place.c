@@ -46,7 +46,7 @@ static void look_at_ends(const struct image *image, const struct place_wish *wis
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image = fuzz_image(data, size);
-	const struct place_options options = { .nop5 = size & 1 };
+	const struct place_options options = { .optimized = size & 1 };
 	struct probe_place places[SOME] = { 0 };
 	struct place_wish wishes[SOME];
 	struct linker_signs signs;
