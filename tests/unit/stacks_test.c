@@ -26,7 +26,11 @@
 #include "shared/recorded_job.h"
 #include "stacks/look_private.h"
 
+#ifdef __clang__
+#define OWN __attribute__((noinline, used))
+#else
 #define OWN __attribute__((noinline, noclone, used))
+#endif
 #define DEPTH_MOST 40
 #define CHAINS 200
 #define STACK_ROOM (64u << 10)
