@@ -199,4 +199,4 @@ deb: all
 clean:
 	rm -rf $(BUILD) gaspbpf gaspbpf-toolhost
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/unit/*/*.d $(OBJECTS:.o=.d))
