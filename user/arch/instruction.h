@@ -47,7 +47,7 @@ enum transfer instruction_transfer(const uint8_t *code, unsigned length, int64_t
 
 /* A near return: what a function ends with. */
 bool instruction_is_return(const uint8_t *code, unsigned length);
-/* The condition of a conditional branch (0 to 15), as bpf/ looks at it (condition_holds()); -1: it has none. */
+/* The condition of a conditional branch (0 to 15), as bpf/ looks at it (arch_condition_holds()); -1: it has none. */
 int instruction_condition(const uint8_t *code, unsigned length);
 /*
  * An entry of a procedure linkage table: a jump to where a word in memory says, and nothing else. *word: where that is,

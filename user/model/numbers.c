@@ -68,7 +68,7 @@ static void line_read(struct numbers *numbers, struct source *source, const char
 	if (lexer.token.kind == TOKEN_END)
 		return;
 	at = lexer.token.at;
-	if (!lexer_take_name(&lexer, &numbers->arena, "the name of an event, as in 'GASP_MPI_SEND 0x1006'", &name) ||
+	if (!lexer_take_name(&lexer, &numbers->arena, "the name of an event, as in 'GASP_MPI_SEND 0x1007'", &name) ||
 	    !lexer_take_number(&lexer, "the event's number", 0, UINT32_MAX, &number))
 		return;
 	other = of_number(numbers, number);
