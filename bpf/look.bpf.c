@@ -13,15 +13,10 @@
 #include <bpf/bpf_helpers.h>
 
 #include "arch.h"
+#include "hash.h"
 #include "gaspbpf/look.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u8);
-} wanted SEC(".maps");
+HASH(wanted, PROCESSES_MOST, __u32, __u8);
 
 SEC("iter/task")
 int look(struct bpf_iter__task *ctx)

@@ -14,6 +14,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "arch.h"
+#include "hash.h"
 #include "gaspbpf/wire.h"
 
 struct frame {
@@ -81,13 +82,7 @@ struct {
  * Threads with something to tell at their end, by pid. All that die together are counted out by the kernel before each
  * of them comes to our program, in any order: a process's end is told by who comes last.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} tellers SEC(".maps");
+HASH(tellers, PROCESSES_MOST, __u32, __u32);
 
 /* The capture programs, by probe. */
 struct {
@@ -123,25 +118,13 @@ struct {
 } trouble SEC(".maps");
 
 /* Observed processes, by pid; used where a link is not limited to one process. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u8);
-} targets SEC(".maps");
+HASH(targets, PROCESSES_MOST, __u32, __u8);
 
 /*
  * Processes that user space has looked at as they are now: GB_LOOKING and the like. An entry goes when the process
  * becomes another program or its objects change, and `doubts` counts that.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u8);
-} looked SEC(".maps");
+HASH(looked, PROCESSES_MOST, __u32, __u8);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -151,24 +134,12 @@ struct {
 } doubts SEC(".maps");
 
 /* Processes that have ever switched measurement off, by pid. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct gb_control);
-} controls SEC(".maps");
+HASH(controls, 16384, __u32, struct gb_control);
 
 bool some_off; /* there may be one in `controls` */
 
 /* The rank of each process, as @peer counts; only where `near` of some probe is used. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} ranks SEC(".maps");
+HASH(ranks, PROCESSES_MOST, __u32, __u32);
 
 /*
  * A whole machine is looked at (user/monitor): every call is summed, with its payload; processes are counted until they

@@ -163,13 +163,7 @@ static __always_inline bool loads_its_own(void)
  * comes also where it has found that there was nothing to map, and of a namespace of their own (dlmopen) nothing else
  * can be read.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u64);
-} code_mapped SEC(".maps");
+HASH(code_mapped, PROCESSES_MOST, __u32, __u64);
 
 static __always_inline bool maps_other_code(__u32 pid)
 {

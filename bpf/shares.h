@@ -18,22 +18,10 @@
 
 #include "maps.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GB_USERS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct gb_user);
-} users SEC(".maps");
+HASH(users, GB_USERS, __u32, struct gb_user);
 
 /* Sums that user space has removed, by user; GB_USER_ALL: all of them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GB_USERS + 1);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u64);
-} returned SEC(".maps");
+HASH(returned, GB_USERS + 1, __u32, __u64);
 
 /* Of all users. */
 struct {

@@ -24,22 +24,10 @@ struct stack_place {
 	__u32 zero;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct stack_place);
-	__type(value, struct frame);
-} stacks SEC(".maps");
+HASH(stacks, PROCESSES_MOST, struct stack_place, struct frame);
 
 /* Processes that have had an entry there. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u8);
-} stacked SEC(".maps");
+HASH(stacked, PROCESSES_MOST, __u32, __u8);
 
 /* The thread is about to make an entry. False: nobody would find it at the process's end. */
 static __always_inline bool note_stacked(struct thread_state *t)

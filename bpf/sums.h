@@ -13,13 +13,7 @@
 #include "maps.h"
 #include "shares.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct gb_sum_place);
-	__type(value, struct gb_sum);
-} sums SEC(".maps");
+HASH(sums, PROCESSES_MOST, struct gb_sum_place, struct gb_sum);
 
 static const struct gb_sum no_calls;
 

@@ -54,13 +54,7 @@ static __always_inline int gb_memory_word(struct gb_memory *m, __u64 address, __
 }
 
 /* What user space knows of events that programs announce. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct gb_event_place);
-	__type(value, struct gb_texts);
-} texts SEC(".maps");
+HASH(texts, PROCESSES_MOST, struct gb_event_place, struct gb_texts);
 
 static const struct gb_texts *gb_memory_texts(struct gb_memory *m, const struct gb_event_place *place)
 {
