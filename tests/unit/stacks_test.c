@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks_test.c - the calls that a thread is in, out of registers and stack words, and what callers had passed.
+ * stacks_test.c - the calls that a thread is in, out of registers and stack words.
  *
  * The functions below note their own return addresses, by the compiler's word, while they call each other in any order.
  * The innermost one keeps registers and stack, as a look at another thread would give them. Only what is in this
@@ -24,79 +24,14 @@
 #include <unistd.h>
 
 #include "shared/recorded_job.h"
-#include "stacks/look_private.h"
+#include "shared/own_stack.h"
 
-#ifdef __clang__
-#define OWN __attribute__((noinline, used))
-#else
-#define OWN __attribute__((noinline, noclone, used))
-#endif
-#define DEPTH_MOST 40
 #define CHAINS 200
-#define STACK_ROOM (64u << 10)
-#define KEPT (1u << 3 | 1u << 6 | 1u << REGISTER_SP | 0xfu << 12 | 1u << REGISTER_IP) /* by calls */
 #ifdef __clang__
 #define FUNCTION_BYTES 8000 /* with sanitizers */
 #else
 #define FUNCTION_BYTES 600 /* that none of them has */
 #endif
-
-/* --- what was noted ---------------------------------------------------------- */
-
-static struct {
-	uint64_t returns[2 * DEPTH_MOST + 3];
-	uint64_t ends[2 * DEPTH_MOST + 3]; /* of the frames: the stack pointer in the caller; 0: not noted */
-	unsigned count, signals;
-} noted;
-
-/* At the beginning of a function; it must not be a jump that ends it. */
-#define NOTE()                                                                      \
-	do {                                                                        \
-		noted.returns[noted.count] = (uint64_t)__builtin_return_address(0); \
-		noted.ends[noted.count++] = (uint64_t)__builtin_dwarf_cfa();        \
-	} while (0)
-/* It calls libc now, which notes nothing: the return address is somewhere in here. */
-#define NOTE_LIBC(function)                                        \
-	do {                                                       \
-		noted.returns[noted.count] = (uint64_t)(function); \
-		noted.ends[noted.count++] = 0;                     \
-	} while (0)
-#define STAY() __asm__ volatile("" ::: "memory")
-
-static struct process *self;
-static struct stack_files *opened;
-static struct stack_space *space;
-static struct image *own_image;
-static struct thread_look look;
-static uint8_t stack_copy[STACK_ROOM];
-
-/* Registers as they are here, and the stack from here on. */
-static OWN void snap(void)
-{
-	uint64_t *r = look.registers.value, from, room;
-	const struct mapping *mapping;
-
-	NOTE();
-	__asm__ volatile("movq %%rbx, 24(%0)\n\tmovq %%rbp, 48(%0)\n\tmovq %%rsp, 56(%0)\n\tmovq %%r12, 96(%0)\n\t"
-			 "movq %%r13, 104(%0)\n\tmovq %%r14, 112(%0)\n\tmovq %%r15, 120(%0)\n\t"
-			 "leaq 1f(%%rip), %%rax\n\tmovq %%rax, 128(%0)\n1:"
-			 :
-			 : "r"(r)
-			 : "rax", "memory");
-	for (int i = 0; i < GB_LOOK_REGISTERS; i++)
-		if (!(KEPT >> i & 1))
-			r[i] = 0xdeadbeef00000000 + i; /* such as the function has used for itself */
-	look.registers.known = (1u << GB_LOOK_REGISTERS) - 1;
-	mapping = process_mapping_at(self, r[REGISTER_SP]);
-	assert_non_null(mapping);
-	from = r[REGISTER_SP] - ARCH_RED_ZONE;
-	room = mapping->end - from;
-	look.stack = stack_copy;
-	look.stack_at = from;
-	look.stack_size = room < STACK_ROOM ? room : STACK_ROOM;
-	assert_int_equal(memory_read(getpid(), from, stack_copy, look.stack_size), look.stack_size);
-	STAY();
-}
 
 /* --- functions of all kinds -------------------------------------------------- */
 
@@ -108,7 +43,7 @@ static level plan[DEPTH_MOST + 1];
 		if (depth)                      \
 			plan[depth](depth - 1); \
 		else                            \
-			snap();                 \
+			own_stack_keep();       \
 		STAY();                         \
 	} while (0)
 
@@ -205,7 +140,6 @@ void keeps(unsigned depth);
 extern const char keeps_return[];
 OWN void keeps_calls(unsigned depth);
 OWN void keeps_notes(uint64_t address, uint64_t end);
-uint64_t nothing(void);
 
 OWN void keeps_calls(unsigned depth)
 {
@@ -261,33 +195,14 @@ static const level levels[] = { plain, wide, growing, aligned, large, through_li
 static int set_up(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
-	uint64_t offset;
 
-	assert_int_equal(process_open(&self, getpid()), 0);
-	opened = stack_files_new();
-	assert_non_null(opened);
-	assert_int_equal(stack_space_new(&space, opened, self), 0);
-	own_image = stack_image(space, (uint64_t)plain, &offset);
-	assert_non_null(own_image);
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	stack_space_free(space);
-	stack_files_free(opened);
-	process_close(self);
-	return 0;
+	return own_stack_open(state);
 }
 
 static OWN void begin_chain(unsigned depth)
 {
-	memset(&noted, 0, sizeof(noted));
-	memset(&look, 0, sizeof(look));
-	look.pid = look.tid = getpid();
-	look.state = 'S';
-	look.system_call = -1;
+	own_stack_begin();
 	NOTE();
 	GO_ON(depth);
 }
@@ -302,13 +217,6 @@ static unsigned random_chain(uint64_t seed)
 		plan[i] = levels[below(sizeof(levels) / sizeof(*levels))];
 	begin_chain(depth);
 	return depth;
-}
-
-static bool is_own(uint64_t address)
-{
-	uint64_t offset;
-
-	return stack_image(space, address, &offset) == own_image;
 }
 
 /* Those that were noted, the innermost first, are the frames of this program; beyond begin_chain() is the test. */
@@ -330,7 +238,6 @@ static void check_frames(const struct stack_frame *frames, size_t count)
 			break;
 		at--;
 		assert_false(frames[i].exact);
-		assert_ptr_equal(frames[i].image, own_image);
 		if (!noted.ends[at]) {
 			assert_in_range(frames[i].pc, noted.returns[at], noted.returns[at] + FUNCTION_BYTES);
 			continue;
@@ -459,290 +366,6 @@ static void test_memory_is_that_of_the_copy_where_it_has_it(void **state)
 	assert_true(stack_read(space, &look, at, &word, sizeof(word)));
 	assert_int_not_equal(word, 0xababababababababu);
 	assert_false(stack_read(space, &look, 8, &word, sizeof(word)));
-}
-
-/* --- what callers had passed ---------------------------------------------------- */
-
-#define WORDS 6
-
-static uint64_t passed[WORDS];
-
-/* What the cases below call; it notes what came. */
-OWN void stands(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
-OWN void stands(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
-{
-	const uint64_t came[WORDS] = { a, b, c, d, e, f };
-
-	NOTE();
-	memcpy(passed, came, sizeof(passed));
-	snap();
-	STAY();
-}
-uint64_t changing = 81;
-const uint64_t constant = 82;
-
-void by_constants(void), by_kept(uint64_t a, uint64_t b), by_branch(uint64_t a), by_frame(uint64_t a, uint64_t b),
-	by_leaked_frame(uint64_t a), by_table(uint64_t a), by_pointer(void (*callee)(void)), by_slot(void),
-	after_a_call(void);
-
-#define CASE(name, code)                                                                     \
-	__asm__(".text\n.globl " name "\n.hidden " name "\n.type " name ", @function\n" name \
-		":\n.cfi_startproc\n" code "\tret\n.cfi_endproc\n.size " name ", .-" name "\n")
-#define ENTER "\tsub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
-#define LEAVE "\tadd $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
-#define PUSH(reg) "\tpush %" reg "\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset %" reg ", 0\n"
-#define POP(reg) "\tpop %" reg "\n.cfi_adjust_cfa_offset -8\n.cfi_restore %" reg "\n"
-
-CASE("by_constants", ENTER "	mov $5, %edi\n"
-			   "	mov $-1, %rsi\n"
-			   "	xor %edx, %edx\n"
-			   "	lea changing(%rip), %rcx\n"
-			   "	mov changing(%rip), %r8\n"
-			   "	mov constant(%rip), %r9\n"
-			   "	call stands\n" LEAVE);
-/* Through registers that calls keep, and one that they do not. */
-CASE("by_kept", PUSH("rbx") PUSH("r12") ENTER "	mov %rdi, %rbx\n"
-					      "	mov %rsi, %r12\n"
-					      "	mov %rbx, %rdi\n"
-					      "	lea 8(%r12), %rsi\n"
-					      "	mov %r12d, %edx\n"
-					      "	imul %rbx, %rcx\n"
-					      "	mov %r12, %rax\n"
-					      "	mov %rax, %r8\n"
-					      "	mov %rbx, (%rsp)\n"
-					      "	mov (%rsp), %r9\n"
-					      "	call stands\n" LEAVE POP("r12") POP("rbx"));
-/* What stands before the branch comes in may have come from elsewhere. */
-CASE("by_branch", ENTER "	mov $1, %esi\n"
-			"	mov $1, %edx\n"
-			"	test %rdi, %rdi\n"
-			"	je 1f\n"
-			"	mov $2, %esi\n"
-			"1:	mov $3, %ecx\n"
-			"	call stands\n" LEAVE);
-CASE("by_frame", "	push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset %rbp, 0\n"
-		 "	mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\n"
-		 "	sub $32, %rsp\n"
-		 "	mov %rdi, -8(%rbp)\n"
-		 "	mov %rsi, -16(%rbp)\n"
-		 "	mov -8(%rbp), %rdi\n"
-		 "	movslq -16(%rbp), %rsi\n"
-		 "	call stands\n"
-		 "	leave\n.cfi_def_cfa %rsp, 8\n");
-/* Its address is known to others, who may have written there since. */
-CASE("by_leaked_frame", "	push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset %rbp, 0\n"
-			"	mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\n"
-			"	sub $32, %rsp\n"
-			"	mov %rdi, -8(%rbp)\n"
-			"	lea -16(%rbp), %rsi\n"
-			"	mov -8(%rbp), %rdi\n"
-			"	call stands\n"
-			"	leave\n.cfi_def_cfa %rsp, 8\n");
-/* A jump that does not say where it leads may lead anywhere. */
-CASE("by_table", ENTER "	lea 1f(%rip), %rax\n"
-		       "	jmp *%rax\n"
-		       "1:	mov $9, %edi\n"
-		       "	call stands\n" LEAVE);
-CASE("by_pointer", ENTER "	mov %rdi, %rax\n"
-			 "	mov $5, %edi\n"
-			 "	call *%rax\n" LEAVE);
-CASE("by_slot", ENTER "	mov $6, %edi\n"
-		      "	call *slot_of_stands(%rip)\n" LEAVE);
-/* What a call has left in registers, nobody knows. */
-CASE("after_a_call", ENTER "	mov $7, %edi\n"
-			   "	mov $8, %esi\n"
-			   "	call nothing\n"
-			   "	mov %rax, %rdi\n"
-			   "	mov $9, %edx\n"
-			   "	call stands\n" LEAVE);
-void (*slot_of_stands)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) = stands;
-OWN uint64_t nothing(void)
-{
-	return 70;
-}
-
-/* The frame of the caller of stands(): the one after snap()'s and its own. */
-static void look_at_call(struct stack_frame *caller, struct call_arguments *arguments)
-{
-	struct stack_frame frames[STACK_FRAMES];
-	size_t count = stack_unwind(space, &look, frames, STACK_FRAMES);
-
-	assert_true(count > 3);
-	*caller = frames[2];
-	assert_int_equal(caller->pc, noted.returns[0]);
-	stack_arguments(space, &look, caller, (uint64_t)stands, arguments);
-	for (int i = 0; i < WORDS; i++)
-		if (arguments->certain >> i & 1)
-			assert_int_equal(arguments->word[i], passed[i]);
-	assert_int_equal(arguments->certain & ~arguments->known, 0);
-}
-
-static void prepare(void)
-{
-	memset(&noted, 0, sizeof(noted));
-	memset(&look, 0, sizeof(look));
-	look.pid = look.tid = getpid();
-}
-
-#define ALL_BUT(bits) (0x3f & ~(bits))
-
-static void test_constants_are_certain_and_memory_that_changes_is_not(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	prepare();
-	by_constants();
-	look_at_call(&caller, &arguments);
-	assert_int_equal(stack_called(space, &look, &caller), (uint64_t)stands);
-	assert_int_equal(arguments.known, 0x3f);
-	assert_int_equal(arguments.certain, ALL_BUT(1 << 4));
-	changing++;
-	stack_arguments(space, &look, &caller, (uint64_t)stands, &arguments);
-	assert_int_equal(arguments.word[4], changing);
-	/* Of a call that leads elsewhere nothing is known. */
-	stack_arguments(space, &look, &caller, (uint64_t)nothing, &arguments);
-	assert_int_equal(arguments.known, 0);
-	stack_arguments(space, &look, &caller, 0, &arguments);
-	assert_int_equal(arguments.known, 0);
-}
-
-static void test_registers_that_calls_keep_are_certain(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	prepare();
-	by_kept(0x1234567800000011, 0x9876543200000022);
-	look_at_call(&caller, &arguments);
-	assert_int_equal(arguments.certain, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
-	assert_int_equal(arguments.word[2], 0x22);
-	assert_int_equal(arguments.known, arguments.certain | 1 << 5);
-	assert_int_equal(arguments.word[5], passed[5]);
-}
-
-static void test_only_what_is_behind_the_last_branch_is_known(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	for (uint64_t way = 0; way < 2; way++) {
-		prepare();
-		by_branch(way);
-		look_at_call(&caller, &arguments);
-		assert_int_equal(arguments.known, 1 << 3);
-		assert_int_equal(arguments.certain, 1 << 3);
-	}
-}
-
-static void test_a_variable_is_certain_while_nobody_has_its_address(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	prepare();
-	by_frame(0x1111111122222222, (uint64_t)-5);
-	look_at_call(&caller, &arguments);
-	assert_int_equal(arguments.certain, 3);
-	assert_int_equal(arguments.word[1], (uint64_t)-5);
-	prepare();
-	by_leaked_frame(0x1111111122222222);
-	look_at_call(&caller, &arguments);
-	assert_int_equal(arguments.known, 3);
-	assert_int_equal(arguments.certain, 2);
-}
-
-static void test_a_jump_to_nowhere_known_leaves_nothing_certain(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	prepare();
-	by_table(0);
-	look_at_call(&caller, &arguments);
-	assert_int_equal(arguments.known & 1, 1);
-	assert_int_equal(arguments.word[0], 9);
-	assert_int_equal(arguments.certain, 0);
-}
-
-static void test_where_a_call_leads(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller, frames[STACK_FRAMES];
-	size_t count, at = 0;
-
-	prepare();
-	by_pointer((void (*)(void))stands);
-	look_at_call(&caller, &arguments);
-	assert_int_equal(stack_called(space, &look, &caller), 0);
-	assert_int_equal(arguments.known, 0);
-	prepare();
-	by_slot();
-	look_at_call(&caller, &arguments);
-	assert_int_equal(stack_called(space, &look, &caller), (uint64_t)stands);
-	assert_int_equal(arguments.certain, 1);
-	/* Through the procedure linkage table, to another file. */
-	prepare();
-	through_libc(0);
-	count = stack_unwind(space, &look, frames, STACK_FRAMES);
-	while (at < count && !(is_own(frames[at].pc) && at && !is_own(frames[at - 1].pc)))
-		at++;
-	assert_true(at < count);
-	assert_int_equal(stack_called(space, &look, &frames[at]), (uint64_t)lfind);
-}
-
-static void test_what_another_call_left_is_not_known(void **state)
-{
-	struct call_arguments arguments;
-	struct stack_frame caller;
-
-	prepare();
-	after_a_call();
-	look_at_call(&caller, &arguments);
-	assert_int_equal(passed[0], 70);
-	assert_int_equal(arguments.known, 1 << 2);
-	assert_int_equal(arguments.certain, 1 << 2);
-}
-
-/* --- what a function keeps of what it was given ----------------------------------- */
-
-void keeps_first(uint64_t a, uint64_t b), keeps_and_changes(uint64_t a, uint64_t b);
-
-/* The first as it came, of the second the lower half. */
-CASE("keeps_first", PUSH("rbx") PUSH("r12") ENTER "	mov %rdi, %rbx\n"
-						  "	mov %esi, %r12d\n"
-						  "	call stands\n"
-						  "	mov %rbx, %rax\n" LEAVE POP("r12") POP("rbx"));
-CASE("keeps_and_changes", PUSH("rbx") PUSH("r12") ENTER "	mov %rdi, %rbx\n"
-							"	mov %rsi, %r12\n"
-							"	add $1, %rbx\n"
-							"	call stands\n" LEAVE POP("r12") POP("rbx"));
-
-static void test_what_a_function_has_put_aside_is_known(void **state)
-{
-	struct call_arguments arguments = { 0 };
-	struct stack_frame frames[STACK_FRAMES];
-
-	prepare();
-	keeps_first(0x1234567812345678, 0x8765432187654321);
-	assert_true(stack_unwind(space, &look, frames, STACK_FRAMES) > 3);
-	stack_kept_arguments(space, &look, &frames[2], &arguments);
-	assert_int_equal(arguments.certain, 3);
-	assert_int_equal(arguments.word[0], 0x1234567812345678);
-	assert_int_equal(arguments.word[1], 0x87654321);
-	/* What is certain already is not touched. */
-	arguments.word[0] = 7;
-	stack_kept_arguments(space, &look, &frames[2], &arguments);
-	assert_int_equal(arguments.word[0], 7);
-
-	memset(&arguments, 0, sizeof(arguments));
-	prepare();
-	keeps_and_changes(1, 2);
-	assert_true(stack_unwind(space, &look, frames, STACK_FRAMES) > 3);
-	stack_kept_arguments(space, &look, &frames[2], &arguments);
-	assert_int_equal(arguments.known, 2);
-	assert_int_equal(arguments.certain, 2);
-	assert_int_equal(arguments.word[1], 2);
 }
 
 /* --- looks at another process ------------------------------------------------------ */
@@ -884,17 +507,9 @@ int main(void)
 		cmocka_unit_test(test_what_is_torn_or_was_not_caught_has_no_frames),
 		cmocka_unit_test(test_a_stack_of_nonsense_ends),
 		cmocka_unit_test(test_memory_is_that_of_the_copy_where_it_has_it),
-		cmocka_unit_test(test_constants_are_certain_and_memory_that_changes_is_not),
-		cmocka_unit_test(test_registers_that_calls_keep_are_certain),
-		cmocka_unit_test(test_only_what_is_behind_the_last_branch_is_known),
-		cmocka_unit_test(test_a_variable_is_certain_while_nobody_has_its_address),
-		cmocka_unit_test(test_a_jump_to_nowhere_known_leaves_nothing_certain),
-		cmocka_unit_test(test_where_a_call_leads),
-		cmocka_unit_test(test_what_another_call_left_is_not_known),
-		cmocka_unit_test(test_what_a_function_has_put_aside_is_known),
 		cmocka_unit_test(test_a_process_that_waits_is_seen_where_it_does),
 		cmocka_unit_test(test_a_process_that_runs_is_caught_or_torn),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, own_stack_close);
 }

@@ -5,13 +5,15 @@
 #ifndef GASPBPF_RECORDING_DEFINITIONS_H
 #define GASPBPF_RECORDING_DEFINITIONS_H
 
+#include <string.h>
+
 #include "recording/recording.h"
 #include "util/buffer.h"
 
 #define KINDS 12
 
-/* Private to definitions.c and the tables of fields; each says what a member is, and what stands where the file has
- * none. */
+/* Private to definitions.c, fields.c and the tables of fields; each says what a member is, and what stands where the
+ * file has none. */
 enum field_type {
 	FIELD_END,
 	FIELD_STRING,
@@ -46,6 +48,10 @@ struct kind {
 };
 
 extern const struct kind kinds[KINDS]; /* in the order in which they refer to each other */
+
+/* The member of struct definitions, or of an entry, at an offset; as bytes, for the array pointers have many types. */
+#define LOAD(from, offset, value) memcpy(&(value), (const char *)(from) + (offset), sizeof(value))
+#define STORE(to, offset, value) memcpy((char *)(to) + (offset), &(value), sizeof(value))
 
 size_t kind_count(const struct kind *kind, const struct definitions *d);
 void *kind_entry(const struct kind *kind, const struct definitions *d, size_t index);

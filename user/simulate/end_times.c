@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulate/asking.h"
 #include "simulate/parts.h"
 #include "util/log.h"
 
@@ -37,21 +38,7 @@ const char *const callback_names[CALLBACKS] = {
 
 /* --- calling ------------------------------------------------------------------ */
 
-static void enter(struct sim *sim, enum scenario s, enum callback in)
-{
-	if (s != AS_TOLD || !sim->foreign)
-		return;
-	sim->progress->calls++;
-	sim->progress->in = in;
-}
-
-static void leave(struct sim *sim, enum scenario s)
-{
-	if (s == AS_TOLD && sim->foreign)
-		sim->progress->in = IN_NOTHING;
-}
-
-static int broken(struct sim *sim, enum callback in, const char *what, uint32_t thread, uint64_t start, uint64_t end)
+int plugin_broke(struct sim *sim, enum callback in, const char *what, uint32_t thread, uint64_t start, uint64_t end)
 {
 	log_error("%s: %s: %s (thread %u, start %llu, end %llu): correct the plug-in", log_safe(sim->options->plugin),
 		  callback_names[in], what, thread, (unsigned long long)start, (unsigned long long)end);
@@ -59,28 +46,11 @@ static int broken(struct sim *sim, enum callback in, const char *what, uint32_t 
 	return -EPROTO;
 }
 
-static int check_end(struct sim *sim, enum callback in, uint32_t thread, uint64_t start, uint64_t end)
-{
-	if (end < start)
-		return broken(sim, in, "it set an end before the start", thread, start, end);
-	if (end > INT64_MAX)
-		return broken(sim, in, "it set an end beyond all time", thread, start, end);
-	return 0;
-}
-
-static const char changed[] = "it changed what is constant";
+const char plugin_changed[] = "it changed what is constant";
 
 /* --- what one thread does ---------------------------------------------------------- */
 
 typedef void event_callback(void *self, struct cpf_func_event *event);
-
-static struct cpf_func_event event_of(uint32_t thread, uint32_t func, int64_t sent, int64_t received, uint64_t start,
-				      uint64_t end)
-{
-	return (struct cpf_func_event){
-		thread, func, sent > 0 ? (uint64_t)sent : 0, received > 0 ? (uint64_t)received : 0, start, end
-	};
-}
 
 static int call_event(struct sim *sim, enum scenario s, enum callback in, event_callback *callback,
 		      struct cpf_func_event *event, uint64_t *end)
@@ -88,15 +58,16 @@ static int call_event(struct sim *sim, enum scenario s, enum callback in, event_
 	struct cpf_func_event before = *event;
 
 	if (callback) {
-		enter(sim, s, in);
+		plugin_enter(sim, s, in);
 		callback(sim->plugins[s]->self, event);
-		leave(sim, s);
+		plugin_leave(sim, s);
 		before._endTime = event->_endTime;
 		if (memcmp(&before, event, sizeof(before)))
-			return broken(sim, in, changed, before._threadID, before._startTime, before._endTime);
+			return plugin_broke(sim, in, plugin_changed, before._threadID, before._startTime,
+					    before._endTime);
 	}
 	*end = event->_endTime;
-	return check_end(sim, in, event->_threadID, event->_startTime, *end);
+	return plugin_check_end(sim, in, event->_threadID, event->_startTime, *end);
 }
 
 static int call_task(struct sim *sim, enum scenario s, struct cpf_task *task, uint64_t *end)
@@ -104,15 +75,16 @@ static int call_task(struct sim *sim, enum scenario s, struct cpf_task *task, ui
 	struct cpf_task before = *task;
 
 	if (sim->plugins[s]->ProcessTask) {
-		enter(sim, s, IN_TASK);
+		plugin_enter(sim, s, IN_TASK);
 		sim->plugins[s]->ProcessTask(sim->plugins[s]->self, task);
-		leave(sim, s);
+		plugin_leave(sim, s);
 		before._endTime = task->_endTime;
 		if (memcmp(&before, task, sizeof(before)))
-			return broken(sim, IN_TASK, changed, before._threadID, before._startTime, before._endTime);
+			return plugin_broke(sim, IN_TASK, plugin_changed, before._threadID, before._startTime,
+					    before._endTime);
 	}
 	*end = task->_endTime;
-	return check_end(sim, IN_TASK, before._threadID, before._startTime, *end);
+	return plugin_check_end(sim, IN_TASK, before._threadID, before._startTime, *end);
 }
 
 int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_t duration, bool traced)
@@ -133,7 +105,7 @@ int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_
 		error = call_task(sim, AS_TOLD, &task, &end);
 	} else {
 		const struct cpf_plugin *plugin = sim->plugins[AS_TOLD];
-		struct cpf_func_event event = event_of(index, func, 0, 0, start, start + duration);
+		struct cpf_func_event event = plugin_event(index, func, 0, 0, start, start + duration);
 
 		error = call_event(sim, AS_TOLD, traced ? IN_FUNCTION : IN_NON_TRACING,
 				   traced ? plugin->ProcessFunctionEvent : plugin->ProcessNonTracingEvent, &event,
@@ -154,9 +126,9 @@ static int ask_event(struct sim *sim, struct op *op, enum callback in)
 {
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, op->received,
-						       op->new_start.at[s],
-						       op->new_start.at[s] + (op->end - op->start));
+		struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, op->received,
+							   op->new_start.at[s],
+							   op->new_start.at[s] + (op->end - op->start));
 		event_callback *callback = in == IN_FUNCTION ? plugin->ProcessFunctionEvent
 					   : in == IN_MPI    ? plugin->ProcessMPIFunctionEvent
 							     : plugin->ProcessUnmatched;
@@ -190,21 +162,6 @@ int ask_unmatched(struct sim *sim, struct op *op)
 }
 
 /* --- messages ---------------------------------------------------------------------- */
-
-/* The end of what waited for a time on another thread: as long after the last start as in the recording. */
-static uint64_t usual_end(uint64_t start, uint64_t other, uint64_t end, uint64_t new_start, uint64_t new_other)
-{
-	uint64_t last = start > other ? start : other, new_last = new_start > new_other ? new_start : new_other;
-
-	return end >= last ? new_last + (end - last) : new_start + (end > start ? end - start : 0);
-}
-
-/* The same for a wait, for any number of things: each ends as long after its start as the wait after the last of them
- * all. */
-static uint64_t usual_wait_end(const struct op *op, uint64_t other, uint64_t new_start, uint64_t new_other)
-{
-	return (other <= op->end && new_other > new_start ? new_other : new_start) + (op->end - op->last);
-}
 
 static uint32_t first_thread(const struct sim *sim, uint32_t process)
 {
@@ -245,11 +202,11 @@ static int check_message(struct sim *sim, enum callback in, const struct cpf_p2p
 	if (same._valid & CPF_RECV_END_SET)
 		same._recvEndTime = after->_recvEndTime;
 	if (memcmp(&same, after, sizeof(same)))
-		return broken(sim, in, changed, same._receiver, same._recvStartTime, same._recvEndTime);
+		return plugin_broke(sim, in, plugin_changed, same._receiver, same._recvStartTime, same._recvEndTime);
 	if (same._valid & CPF_SEND_END_SET)
-		error = check_end(sim, in, same._sender, same._sendStartTime, same._sendEndTime);
+		error = plugin_check_end(sim, in, same._sender, same._sendStartTime, same._sendEndTime);
 	if (same._valid & CPF_RECV_END_SET && !error)
-		error = check_end(sim, in, same._receiver, same._recvStartTime, same._recvEndTime);
+		error = plugin_check_end(sim, in, same._receiver, same._recvStartTime, same._recvEndTime);
 	return error;
 }
 
@@ -261,9 +218,9 @@ bool ask_synchronous(struct sim *sim, const struct half *send)
 
 	if (!plugin->SendIsSynchronous || send->alone)
 		return false;
-	enter(sim, AS_TOLD, IN_SYNCHRONOUS);
+	plugin_enter(sim, AS_TOLD, IN_SYNCHRONOUS);
 	yes = plugin->SendIsSynchronous(plugin->self, &message);
-	leave(sim, AS_TOLD);
+	plugin_leave(sim, AS_TOLD);
 	return yes;
 }
 
@@ -274,7 +231,7 @@ int ask_send(struct sim *sim, struct op *op)
 	for (enum scenario s = 0; s < SCENARIOS; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], end = start + (op->recv ? 0 : op->end - op->start);
-		struct cpf_func_event event = event_of(op->thread, op->func, op->sent, 0, start, end),
+		struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, 0, start, end),
 				      event_before = event;
 		struct cpf_p2p message = message_of(sim, send, send->other, s, 0, CPF_SEND_END | CPF_SEND_END_SET, end,
 						    0),
@@ -282,15 +239,16 @@ int ask_send(struct sim *sim, struct op *op)
 		int error;
 
 		if (plugin->ProcessNonBlockingSend) {
-			enter(sim, s, IN_SEND);
+			plugin_enter(sim, s, IN_SEND);
 			plugin->ProcessNonBlockingSend(plugin->self, &event, &message);
-			leave(sim, s);
+			plugin_leave(sim, s);
 			event_before._endTime = event._endTime;
 			if (memcmp(&event_before, &event, sizeof(event)))
-				return broken(sim, IN_SEND, changed, op->thread, start, event_before._endTime);
+				return plugin_broke(sim, IN_SEND, plugin_changed, op->thread, start,
+						    event_before._endTime);
 			error = check_message(sim, IN_SEND, &before, &message);
 			if (!error)
-				error = check_end(sim, IN_SEND, op->thread, start, event._endTime);
+				error = plugin_check_end(sim, IN_SEND, op->thread, start, event._endTime);
 			if (error)
 				return error;
 			/* The two are one time: where only one was changed it is that, else the later. */
@@ -328,9 +286,9 @@ int ask_message(struct sim *sim, struct half *send, struct half *receive, bool s
 		if (plugin->ProcessP2P) {
 			int error;
 
-			enter(sim, s, IN_P2P);
+			plugin_enter(sim, s, IN_P2P);
 			plugin->ProcessP2P(plugin->self, &message);
-			leave(sim, s);
+			plugin_leave(sim, s);
 			error = check_message(sim, IN_P2P, &before, &message);
 			if (error)
 				return error;
@@ -370,9 +328,9 @@ static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsig
 	}
 	memcpy(before, messages, count * sizeof(*messages));
 	if (plugin->ProcessP2PWaitAllSome) {
-		enter(sim, s, IN_WAIT);
+		plugin_enter(sim, s, IN_WAIT);
 		plugin->ProcessP2PWaitAllSome(plugin->self, pointers, count);
-		leave(sim, s);
+		plugin_leave(sim, s);
 	}
 	for (unsigned i = 0; i < count && !error; i++) {
 		uint64_t told = halves[i]->is_send ? messages[i]._sendEndTime : messages[i]._recvEndTime;
@@ -412,235 +370,6 @@ int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned coun
 	return error;
 }
 
-/* --- groups ---------------------------------------------------------------------------- */
-
-/* Whom a member waits for, by what the operation does: all, the root, or nobody. */
-static bool waits_for_all(const struct sim *sim, const struct instance *instance, unsigned member)
-{
-	uint32_t classes = sim->functions[instance->func].classes;
-
-	if (classes & CPF_IS_ALL_TO_ONE)
-		return instance->root < 0 || instance->root == member;
-	return !(classes & CPF_IS_ONE_TO_ALL);
-}
-
-static const struct participant *root_of(const struct sim *sim, const struct instance *instance)
-{
-	bool rooted = sim->functions[instance->func].classes & (CPF_IS_ONE_TO_ALL | CPF_IS_ALL_TO_ONE);
-
-	return rooted && instance->root >= 0 && instance->members[instance->root].reached
-		       ? &instance->members[instance->root]
-		       : NULL;
-}
-
-struct together {
-	uint64_t latest, new_first, new_latest;
-};
-
-static struct together together(const struct instance *instance, size_t size, enum scenario s)
-{
-	struct together t = { 0, UINT64_MAX, 0 };
-
-	for (size_t i = 0; i < size; i++) {
-		const struct participant *member = &instance->members[i];
-
-		if (!member->reached)
-			continue;
-		if (member->start > t.latest)
-			t.latest = member->start;
-		if (member->new_start.at[s] > t.new_latest)
-			t.new_latest = member->new_start.at[s];
-		if (member->new_start.at[s] < t.new_first)
-			t.new_first = member->new_start.at[s];
-	}
-	return t;
-}
-
-static uint64_t usual_collective_end(const struct sim *sim, const struct instance *instance, unsigned index,
-				     enum scenario s, const struct together *t, const struct participant *root)
-{
-	const struct participant *member = &instance->members[index];
-	uint64_t start = member->new_start.at[s];
-
-	if (waits_for_all(sim, instance, index))
-		return usual_end(member->start, t->latest, member->end, start, t->new_latest);
-	if (root && root != member && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL)
-		return usual_end(member->start, root->start, member->end, start, root->new_start.at[s]);
-	return start + (member->end - member->start);
-}
-
-static int call_collective(struct sim *sim, struct instance *instance, enum scenario s, void *room,
-			   struct cpf_func_event **events)
-{
-	const struct cpf_plugin *plugin = sim->plugins[s];
-	size_t size = groups_size(instance->group), count = 0;
-	struct together t = together(instance, size, s);
-	const struct participant *root = root_of(sim, instance);
-	uint8_t *at = room, *before = at + size * sizeof(struct cpf_func_event);
-	uint32_t root_index = CPF_NONE;
-	int error = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		const struct participant *member = &instance->members[i];
-
-		if (!member->reached)
-			continue;
-		struct cpf_func_event event = event_of(member->thread, member->func, (int64_t)member->sent,
-						       (int64_t)member->received, member->new_start.at[s],
-						       usual_collective_end(sim, instance, i, s, &t, root));
-
-		if (member == root)
-			root_index = count;
-		memcpy(at + count * sizeof(event), &event, sizeof(event));
-		events[count] = (struct cpf_func_event *)(at + count * sizeof(event));
-		count++;
-	}
-	memcpy(before, at, count * sizeof(struct cpf_func_event));
-	struct cpf_coll_op collop = { t.new_first,    instance_comm(instance),
-				      instance->func, root ? root->thread : CPF_NONE,
-				      root_index,     { events, count } };
-	struct cpf_coll_op same = collop;
-
-	if (plugin->ProcessCollOp) {
-		enter(sim, s, IN_COLLOP);
-		plugin->ProcessCollOp(plugin->self, &collop);
-		leave(sim, s);
-		if (memcmp(&same, &collop, sizeof(same)))
-			return broken(sim, IN_COLLOP, changed, CPF_NONE, t.new_first, 0);
-	}
-	for (size_t i = 0, n = 0; i < size && !error; i++) {
-		struct cpf_func_event *was = (struct cpf_func_event *)(before + n * sizeof(*was));
-		struct cpf_func_event *event = (struct cpf_func_event *)(at + n * sizeof(*event));
-
-		if (!instance->members[i].reached)
-			continue;
-		was->_endTime = event->_endTime;
-		if (memcmp(was, event, sizeof(*was)))
-			return broken(sim, IN_COLLOP, changed, was->_threadID, was->_startTime, was->_endTime);
-		error = check_end(sim, IN_COLLOP, event->_threadID, event->_startTime, event->_endTime);
-		instance->members[i].new_end.at[s] = event->_endTime;
-		instance->members[i].decided = true;
-		n++;
-	}
-	return error;
-}
-
-/*
- * Nobody leaves such an operation before all have come. Where somebody did, these calls are not one operation, though
- * nothing but their order tells which are. With a communicator they are: there it is a scan, for instance, in which the
- * first one waits for nobody.
- */
-static bool is_none(const struct sim *sim, const struct instance *instance)
-{
-	uint32_t classes = sim->functions[instance->func].classes;
-
-	return groups_guessed(instance->group) && !instance->begun &&
-	       !(classes & (CPF_IS_ALL_TO_ONE | CPF_IS_ONE_TO_ALL)) && instance->latest > instance->earliest_end;
-}
-
-static int leave_as_recorded(struct sim *sim, struct instance *instance)
-{
-	for (size_t i = 0; i < groups_size(instance->group); i++) {
-		struct participant *member = &instance->members[i];
-
-		for (enum scenario s = 0; s < SCENARIOS; s++)
-			member->new_end.at[s] = member->new_start.at[s] + (member->end - member->start);
-		sim->counts.apart += member->reached;
-		member->decided |= member->reached;
-	}
-	return 0;
-}
-
-int ask_collective(struct sim *sim, struct instance *instance)
-{
-	size_t size = groups_size(instance->group);
-
-	if (is_none(sim, instance))
-		return leave_as_recorded(sim, instance);
-	void *room = malloc(2 * size * sizeof(struct cpf_func_event));
-	struct cpf_func_event **events = malloc(size * sizeof(*events));
-	int error = room && events ? 0 : -ENOMEM;
-
-	for (enum scenario s = 0; s < SCENARIOS && !error; s++)
-		error = call_collective(sim, instance, s, room, events);
-	free(room);
-	free(events);
-	return error;
-}
-
-/* When those had begun whom this member of a split operation waits for. 0: it waits for nobody. */
-static uint64_t awaited(const struct sim *sim, const struct instance *instance, unsigned member)
-{
-	const struct participant *root = root_of(sim, instance);
-
-	if (waits_for_all(sim, instance, member))
-		return together(instance, groups_size(instance->group), AS_TOLD).latest;
-	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
-		       ? root->start
-		       : 0;
-}
-
-/* What began after the wait's end was not what it waited for: other clocks. */
-static void note_last(struct op *op, uint64_t start)
-{
-	if (start > op->last && start <= op->end)
-		op->last = start;
-}
-
-void ask_wait_for(struct sim *sim, struct op *op, struct half **halves, unsigned count)
-{
-	op->last = op->start < op->end ? op->start : op->end;
-	for (unsigned i = 0; i < count; i++)
-		note_last(op, halves[i]->other->start);
-	for (unsigned i = 0; i < op->ninstances; i++)
-		note_last(op, awaited(sim, op->instances[i], op->members[i]));
-	if (op->instance)
-		note_last(op, awaited(sim, op->instance, op->member));
-}
-
-int ask_split(struct sim *sim, struct op *op)
-{
-	const struct instance *instance = op->instance;
-	size_t size = groups_size(instance->group);
-	const struct participant *me = &instance->members[op->member], *root = root_of(sim, instance);
-	uint64_t last = awaited(sim, instance, op->member);
-
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
-		const struct cpf_plugin *plugin = sim->plugins[s];
-		struct together t = together(instance, size, s);
-		uint64_t start = op->new_start.at[s];
-		uint64_t new_last = !last                                      ? start
-				    : waits_for_all(sim, instance, op->member) ? t.new_latest
-									       : root->new_start.at[s];
-		uint64_t end = usual_wait_end(op, last, start, new_last);
-		struct cpf_split_phase wait = { op->thread,
-						op->func,
-						instance->func,
-						instance_comm(instance),
-						root ? root->thread : CPF_NONE,
-						instance->reached,
-						me->sent > me->received ? me->sent : me->received,
-						t.new_first,
-						t.new_latest,
-						start,
-						end };
-		struct cpf_split_phase before = wait;
-
-		if (plugin->ProcessSplitPhase) {
-			enter(sim, s, IN_SPLIT);
-			plugin->ProcessSplitPhase(plugin->self, &wait);
-			leave(sim, s);
-			before._endTime = wait._endTime;
-			if (memcmp(&before, &wait, sizeof(wait)))
-				return broken(sim, IN_SPLIT, changed, op->thread, start, wait._endTime);
-		}
-		op->new_end.at[s] = wait._endTime;
-		if (check_end(sim, IN_SPLIT, op->thread, start, wait._endTime))
-			return -EPROTO;
-	}
-	return 0;
-}
-
 /* --- transfers and locks --------------------------------------------------------------- */
 
 int ask_one_sided(struct sim *sim, struct op *op)
@@ -660,15 +389,16 @@ int ask_one_sided(struct sim *sim, struct op *op)
 		struct cpf_one_sided before = transfer;
 
 		if (plugin->ProcessOneSided) {
-			enter(sim, s, IN_ONE_SIDED);
+			plugin_enter(sim, s, IN_ONE_SIDED);
 			plugin->ProcessOneSided(plugin->self, &transfer);
-			leave(sim, s);
+			plugin_leave(sim, s);
 			before._endTime = transfer._endTime;
 			if (memcmp(&before, &transfer, sizeof(before)))
-				return broken(sim, IN_ONE_SIDED, changed, op->thread, start, transfer._endTime);
+				return plugin_broke(sim, IN_ONE_SIDED, plugin_changed, op->thread, start,
+						    transfer._endTime);
 		}
 		op->new_end.at[s] = transfer._endTime;
-		if (check_end(sim, IN_ONE_SIDED, op->thread, start, transfer._endTime))
+		if (plugin_check_end(sim, IN_ONE_SIDED, op->thread, start, transfer._endTime))
 			return -EPROTO;
 	}
 	return 0;
@@ -697,15 +427,15 @@ int ask_lock(struct sim *sim, struct op *op)
 		struct cpf_lock before = lock;
 
 		if (plugin->ProcessLock) {
-			enter(sim, s, IN_LOCK);
+			plugin_enter(sim, s, IN_LOCK);
 			plugin->ProcessLock(plugin->self, &lock);
-			leave(sim, s);
+			plugin_leave(sim, s);
 			before._endTime = lock._endTime;
 			if (memcmp(&before, &lock, sizeof(before)))
-				return broken(sim, IN_LOCK, changed, op->thread, start, lock._endTime);
+				return plugin_broke(sim, IN_LOCK, plugin_changed, op->thread, start, lock._endTime);
 		}
 		op->new_end.at[s] = lock._endTime;
-		if (check_end(sim, IN_LOCK, op->thread, start, lock._endTime))
+		if (plugin_check_end(sim, IN_LOCK, op->thread, start, lock._endTime))
 			return -EPROTO;
 	}
 	return 0;

@@ -369,7 +369,8 @@ void schedule_wake(struct sim *sim, uint32_t thread);
 int schedule_run(struct sim *sim);
 void schedule_close(struct sim *sim);
 
-/* end_times.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was broken, said. */
+/* end_times.c, end_times_groups.c: the plug-ins' calls. Each sets the ends of all scenarios. -EPROTO: a rule was
+ * broken, said. */
 int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_t duration, bool traced);
 int ask_alone(struct sim *sim, struct op *op);
 int ask_send(struct sim *sim, struct op *op);

@@ -45,7 +45,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -54,11 +53,9 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gaspbpf/wire.h"
-#include "target/proc.h"
 #include "target/reader.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -72,25 +69,9 @@
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 #define OPTIONS_FOLLOW (OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT)
 
-static void ring_bell(int fd)
-{
-	uint64_t one = 1;
-
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-}
-
-static void silence_bell(int fd)
-{
-	uint64_t rung;
-
-	while (read(fd, &rung, sizeof(rung)) < 0 && errno == EINTR)
-		;
-}
-
 /* --- tracees ----------------------------------------------------------- */
 
-static struct tracee *find(struct hold *hold, pid_t tid)
+struct tracee *hold_find(struct hold *hold, pid_t tid)
 {
 	struct tracee *t;
 
@@ -100,7 +81,7 @@ static struct tracee *find(struct hold *hold, pid_t tid)
 
 static struct tracee *find_or_add(struct hold *hold, pid_t tid)
 {
-	struct tracee *t = find(hold, tid);
+	struct tracee *t = hold_find(hold, tid);
 
 	if (t)
 		return t;
@@ -145,151 +126,6 @@ void hold_resume(struct hold *hold, struct tracee *t)
 		forget(hold, t);
 }
 
-/* --- notices and answers ----------------------------------------------- */
-
-static void tell(struct hold *hold, const struct hold_notice *notice)
-{
-	struct question *question = calloc(1, sizeof(*question));
-
-	if (!question)
-		return;
-	question->notice = *notice;
-	pthread_mutex_lock(&hold->lock);
-	*hold->last_question = question;
-	hold->last_question = &question->next;
-	pthread_mutex_unlock(&hold->lock);
-	ring_bell(hold->told);
-}
-
-/* The process that a thread which is not its first one belongs to; in doubt the thread's own number. */
-static pid_t process_of(pid_t tid)
-{
-	char path[40], *text, *at;
-	pid_t pid = tid;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	text = proc_read(-1, path, 1 << 16, NULL);
-	at = text ? strstr(text, "\nTgid:") : NULL;
-	if (at && sscanf(at, "\nTgid: %d", &pid) != 1)
-		pid = tid;
-	free(text);
-	return pid;
-}
-
-/* The tracee stands still until this is answered. */
-void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice)
-{
-	t->waiting = true;
-	t->ticket = notice.ticket = ++hold->tickets;
-	t->waits_since = notice.asked = clock_monotonic();
-	notice.tid = t->tid;
-	notice.pid = t->pid ?: process_of(t->tid);
-	tell(hold, &notice);
-}
-
-/*
- * A thread that traces is the tracer until the kernel has done with its end, which is after pthread_join(). A stop that
- * any thread of ours waits for in that moment is taken, and its signal with it: the job would live through a ^C. So
- * only an end is taken, once there is one.
- */
-bool hold_collect(pid_t command, bool wait, int *status)
-{
-	const struct timespec moment = { .tv_nsec = 1000000 };
-	siginfo_t info;
-
-	for (;;) {
-		info.si_pid = 0;
-		if (waitid(P_PID, command, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG) | __WALL) && errno != EINTR)
-			return false;
-		if (info.si_pid == command &&
-		    (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
-			return waitpid(command, status, WNOHANG | __WALL) == command;
-		if (!wait)
-			return false;
-		nanosleep(&moment, NULL); /* a stop: it lasts as long as that thread */
-	}
-}
-
-/* Once nobody is held, the command's end is ours to collect. */
-static bool ended_alone(struct hold *hold, struct hold_notice *notice)
-{
-	int status;
-
-	if (!hold_collect(hold->command, false, &status))
-		return false;
-	hold->collected = true;
-	epoll_ctl(hold->news, EPOLL_CTL_DEL, hold->ended, NULL);
-	*notice = (struct hold_notice){ .kind = HOLD_ENDED, .pid = hold->command, .status = status };
-	return true;
-}
-
-bool hold_next(struct hold *hold, struct hold_notice *notice)
-{
-	struct question *question;
-	bool alone;
-
-	pthread_mutex_lock(&hold->lock);
-	alone = hold->left && !hold->collected;
-	question = hold->first_question;
-	if (question) {
-		hold->first_question = question->next;
-		if (!hold->first_question)
-			hold->last_question = &hold->first_question;
-	} else {
-		silence_bell(hold->told);
-	}
-	pthread_mutex_unlock(&hold->lock);
-	if (!question)
-		return alone && ended_alone(hold, notice);
-	*notice = question->notice;
-	free(question);
-	return true;
-}
-
-void hold_answer(struct hold *hold, const struct hold_notice *notice, enum hold_answer answer)
-{
-	struct reply *reply = notice->kind == HOLD_ENDED ? NULL : calloc(1, sizeof(*reply));
-
-	if (!reply)
-		return;
-	*reply = (struct reply){ .tid = notice->tid, .ticket = notice->ticket, .answer = answer };
-	pthread_mutex_lock(&hold->lock);
-	reply->next = hold->replies;
-	hold->replies = reply;
-	pthread_mutex_unlock(&hold->lock);
-	ring_bell(hold->woken);
-}
-
-static void take_reply(struct hold *hold, const struct reply *reply)
-{
-	struct tracee *t = find(hold, reply->tid);
-
-	if (reply->answer == HOLD_RELEASE_ALL)
-		hold->all_leave = true;
-	if (hold->all_leave || !t || !t->waiting || t->ticket != reply->ticket)
-		return; /* it leaves with all the others, or was killed while it waited */
-	t->waiting = false;
-	if (t->stepping || t->ready)
-		step_answered(hold, t, reply->answer);
-	else
-		hold_resume(hold, t);
-}
-
-static void take_replies(struct hold *hold)
-{
-	struct reply *reply, *next;
-
-	pthread_mutex_lock(&hold->lock);
-	reply = hold->replies;
-	hold->replies = NULL;
-	pthread_mutex_unlock(&hold->lock);
-	for (; reply; reply = next) {
-		next = reply->next;
-		take_reply(hold, reply);
-		free(reply);
-	}
-}
-
 /* --- stops ------------------------------------------------------------- */
 
 /* Only the first thread of a process has a pidfd for it. */
@@ -319,7 +155,7 @@ static struct tracee *unite(struct hold *hold, struct tracee *t)
 	unsigned long caller = 0;
 
 	if (!ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &caller) && caller && (pid_t)caller != t->tid) {
-		forget(hold, find(hold, caller));
+		forget(hold, hold_find(hold, caller));
 		return t;
 	}
 	return NULL;
@@ -423,10 +259,10 @@ static void collect(struct hold *hold)
 			on_stop(hold, tid, status);
 			continue;
 		}
-		forget(hold, find(hold, tid));
+		forget(hold, hold_find(hold, tid));
 		hold->collected |= tid == hold->command;
 		if (tid == hold->command)
-			tell(hold, &(struct hold_notice){ .kind = HOLD_ENDED, .pid = tid, .status = status });
+			hold_tell(hold, &(struct hold_notice){ .kind = HOLD_ENDED, .pid = tid, .status = status });
 	}
 }
 
@@ -470,7 +306,7 @@ static void start(struct hold *hold)
 		t->pid = t->tid;
 		t->seen = true;
 	}
-	ring_bell(hold->began);
+	bell_ring(hold->began);
 	if (t)
 		step_begin(hold, t, false); /* it stands at the end of its exec */
 }
@@ -488,7 +324,7 @@ static void give_up_rights(struct hold *hold)
 	if (!asked)
 		return;
 	hold->given_up = keep_no_privileges(nowhere);
-	ring_bell(hold->began);
+	bell_ring(hold->began);
 }
 
 /* Where there may be no right to send it a signal, the kernel kills it once its tracer has ended. */
@@ -536,9 +372,9 @@ static void *serve(void *context)
 		poll(wait, 2, hold->tracees ? LOOK_EVERY_MS : -1);
 		while (read(hold->children, &info, sizeof(info)) == sizeof(info))
 			;
-		silence_bell(hold->woken);
+		bell_silence(hold->woken);
 		give_up_rights(hold);
-		take_replies(hold);
+		hold_take_replies(hold);
 		let_impatient_go(hold);
 		pthread_mutex_lock(&hold->lock);
 		end = hold->end || hold->all_leave;
@@ -635,7 +471,7 @@ int hold_start(struct hold **result, pid_t *pid, char *const argv[], const struc
 		hold_free(hold);
 		return err;
 	}
-	silence_bell(hold->began); /* blocks until it is rung */
+	bell_silence(hold->began); /* blocks until it is rung */
 	if (hold->started) {
 		err = hold->started;
 		pthread_join(hold->thread, NULL);
@@ -657,8 +493,8 @@ bool hold_give_up_rights(struct hold *hold)
 	pthread_mutex_lock(&hold->lock);
 	hold->give_up = true;
 	pthread_mutex_unlock(&hold->lock);
-	ring_bell(hold->woken);
-	silence_bell(hold->began); /* blocks until it is rung */
+	bell_ring(hold->woken);
+	bell_silence(hold->began); /* blocks until it is rung */
 	return hold->given_up;
 }
 
@@ -667,7 +503,7 @@ bool hold_has(struct hold *hold, pid_t tid)
 	bool has;
 
 	pthread_mutex_lock(&hold->lock);
-	has = find(hold, tid);
+	has = hold_find(hold, tid);
 	pthread_mutex_unlock(&hold->lock);
 	return has;
 }
@@ -681,7 +517,7 @@ static bool end_hold(struct hold *hold, bool kills, int *status)
 	hold->end = true;
 	hold->kills = kills;
 	pthread_mutex_unlock(&hold->lock);
-	ring_bell(hold->woken);
+	bell_ring(hold->woken);
 	pthread_join(hold->thread, NULL);
 	while (hold_next(hold, &notice)) {
 		if (notice.kind != HOLD_ENDED)

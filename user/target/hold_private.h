@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hold_private.h - what the files that hold a command share: launch.c, hold.c, step.c.
+ * hold_private.h - what the files that hold a command share: launch.c, hold.c, hold_notices.c, step.c.
  */
 #ifndef GASPBPF_HOLD_PRIVATE_H
 #define GASPBPF_HOLD_PRIVATE_H
@@ -100,9 +100,17 @@ void command_cancel(struct start *start);
 /* By the thread that traces it from now on: takes hold, and lets it become the command. 0 or -errno, said. */
 int command_take(struct start *start, const char *name, unsigned options);
 
-/* hold.c */
-void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice);
+/* hold.c. NULL: it is not held. */
+struct tracee *hold_find(struct hold *hold, pid_t tid);
 void hold_resume(struct hold *hold, struct tracee *t);
+
+/* hold_notices.c: by the thread that holds. Who is asked about stands still until the answer is taken. */
+void hold_tell(struct hold *hold, const struct hold_notice *notice);
+void hold_ask(struct hold *hold, struct tracee *t, struct hold_notice notice);
+void hold_take_replies(struct hold *hold);
+/* Another thread that waits for this eventfd goes on; it has gone on. */
+void bell_ring(int fd);
+void bell_silence(int fd);
 
 /* step.c: the tracee has become another program; it stands at a system call; the question was answered. Each makes it
  * go on, or asks. */
