@@ -179,7 +179,7 @@ static size_t argument_position(const struct event_list *list, const char *name,
 
 /*
  * END by `end +(...)`: the arguments of START, and those of `more`. One that START has, too, takes its place; a new one
- * stands before the next of START's that is named after it, or else at the end.
+ * stands before START's argument whose name comes next in `more`, and where none comes, at the end.
  */
 static bool lists_join(struct source *source, struct arena *arena, const char *at, const struct event_list *start,
 		       const struct event_list *more, struct event_list *end)
