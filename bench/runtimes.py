@@ -133,17 +133,19 @@ FOUR = ("starpu_task_submit", "_starpu_driver_start_job", "_starpu_driver_end_jo
 def four_probes(folder, name="four", values=True):
     """gaspbpf's model of StarPU with no more than the submission and the execution of tasks, or without what they read
     of memory: options."""
-    kept = []
-    for line in (TOP / "models" / "starpu.model").read_text(encoding="utf-8").splitlines():
-        function = line[:1].isupper()
-        if function and not any(f" {wanted}(" in line for wanted in FOUR):
-            continue
-        if function and not values:
-            line = re.sub(r" @\w+\(\w+\)", "", line)
-        kept.append(line.replace("model    starpu",
-                                 f"model    {name}").replace("language STARPU", f"language {name.upper()}"))
+    text = (TOP / "models" / "starpu.model").read_text(encoding="utf-8")
+    text = text.replace("model    starpu", f"model    {name}").replace("language STARPU", f"language {name.upper()}")
+
+    def kept(function):
+        function = function[0]
+        if not any(f" {wanted}(" in function for wanted in FOUR):
+            return ""
+        return function if values else re.sub(r" @\w+\(\w+\)", "", function)
+
+    # A statement that describes a function begins with its event, in capitals; its further lines are indented.
+    text = re.sub(r"^[A-Z].*\n(?:[ \t]+.*\n)*", kept, text, flags=re.MULTILINE)
     model = pathlib.Path(folder) / f"{name}.model"
-    model.write_text("\n".join([*kept, ""]), encoding="utf-8")
+    model.write_text(text, encoding="utf-8")
     return ["--model-file", model, "-m", name]
 
 
