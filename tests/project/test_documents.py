@@ -97,7 +97,7 @@ def test_every_option_is_told_in_a_document_or_the_manual():
 def test_every_command_is_in_the_readme():
     readme = (TOP / "README.md").read_text()
     for command in commands():
-        assert command == "record" or re.search(rf"\bgaspbpf {command}\b", readme), command
+        assert command == "record" or re.search(rf"`(sudo )?(gaspbpf )?{command}\b", readme), command
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))

@@ -43,7 +43,7 @@ int reporter_begin(struct reporter *reporter, const struct definitions *d);
 struct span_sink reporter_sink(struct reporter *reporter);
 
 /*
- * Report for people, tables sorted by self time; and the JSON that the README documents. Where the sites are
+ * Report for people, tables sorted by self time; and the JSON that docs/report.md documents. Where the sites are
  * not yet located in the source, the report says where they are in the file. Nothing is fed after either. 0 or -errno
  * (write error).
  */
