@@ -83,8 +83,8 @@ def test_what_was_taken_out_comes_back(job, observe, tmp_path):
 def test_sampling_keeps_counts_exact(job, observe, tmp_path):
     def rate(errors):
         """Following all calls would cost a fifth more than the limit, and counting them is well within."""
-        call = int(re.search(r"cost of a call: \d+ at (\d+) ns", errors).group(1))
-        return 1.2 * 0.05 * 1e9 / call / 2
+        call_us = float(re.search(r"a call costs ([\d.]+) us", errors).group(1))
+        return 1.2 * 0.05 * 1e6 / call_us / 2
 
     report, truth, errors, _ = observe_storm(job, observe, tmp_path, ["--max-overhead", "5%"],
                                              ["--storm-ms", "0", "--calm-ms", "6000"], rate)

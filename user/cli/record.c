@@ -390,32 +390,53 @@ static bool left_out(const struct job *job, size_t site)
 	return attach_leaves_out(job->kernel, &job->attach, &job->plan->sites[site]);
 }
 
-/* "12 at 350 ns, 2 at 2600 ns", the cheapest first. Returns how many functions that are. */
+/* Two digits say all that a price measured beforehand can promise. */
+static unsigned two_digits(unsigned ns)
+{
+	unsigned unit = 1;
+
+	while (ns / unit >= 100)
+		unit *= 10;
+	return (ns + unit / 2) / unit * unit;
+}
+
+struct price {
+	unsigned ns;
+	size_t functions;
+};
+
+/* The price of a call above `least` that is next, and how many functions have it; of 0 functions: there is none. */
+static struct price next_price(const struct job *job, unsigned least)
+{
+	struct price next = { .ns = UINT_MAX };
+
+	for (size_t i = 0; i < job->plan->nsites; i++) {
+		unsigned one = two_digits(site_price(job->kernel, &job->plan->sites[i]).call);
+
+		if (left_out(job, i) || one <= least || one > next.ns)
+			continue;
+		next.functions = one < next.ns ? 1 : next.functions + 1;
+		next.ns = one;
+	}
+	return next;
+}
+
+/* "0.35 us", or "0.35 us (12 functions), 2.6 us (2)", the cheapest first. Returns how many functions that are. */
 static size_t describe_costs(const struct job *job, char *text, size_t room)
 {
-	size_t observed = 0, used = 0;
-	unsigned least = 0;
+	struct price price = next_price(job, 0), further = next_price(job, price.ns);
+	size_t observed = price.functions;
+	int used = snprintf(text, room, "%g us", price.ns / 1000.0);
 
-	*text = '\0';
-	for (;;) {
-		unsigned cost = UINT_MAX;
-		size_t count = 0;
-
-		for (size_t i = 0; i < job->plan->nsites; i++) {
-			unsigned one = site_price(job->kernel, &job->plan->sites[i]).call;
-
-			if (left_out(job, i) || one < least || one > cost)
-				continue;
-			count = one < cost ? 1 : count + 1;
-			cost = one;
-		}
-		if (!count)
-			return observed;
-		if (used < room)
-			used += snprintf(text + used, room - used, "%s%zu at %u ns", used ? ", " : "", count, cost);
-		observed += count;
-		least = cost + 1;
+	if (further.functions)
+		used += snprintf(text + used, room - used, " (%zu functions)", price.functions);
+	for (; further.functions; further = next_price(job, further.ns)) {
+		if ((size_t)used < room)
+			used += snprintf(text + used, room - used, ", %g us (%zu)", further.ns / 1000.0,
+					 further.functions);
+		observed += further.functions;
 	}
+	return observed;
 }
 
 /* The models whose functions are observed, in the order of the plan; "functions" are those of -F. */
@@ -453,7 +474,7 @@ static void say_start(const struct watch *w)
 	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved,
 		job->nobserved == 1 ? "" : "es", observed);
 	say_models(job->plan);
-	fprintf(stderr, "; cost of a call: %s (%s); ^C to stop\n", costs, rung_name(kernel_rung(job->kernel)));
+	fprintf(stderr, "; a call costs %s; ^C to stop\n", costs);
 }
 
 static void say_left_out(const struct job *job)
