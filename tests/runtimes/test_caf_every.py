@@ -29,9 +29,10 @@ def test_model_has_all_functions_of_the_library():
     assert exported - {row["symbol"] for row in found} == {f"_gfortran_caf_{name}" for name in LEFT_OUT}
 
 
-def test_every_function_with_its_arguments(job, observe, tmp_path):
+@pytest.mark.parametrize("program, runtime", [("caf_every", RUNTIME), ("caf_every_inside", f"{RUNTIME}-inside")])
+def test_every_function_with_its_arguments(job, observe, tmp_path, program, runtime):
     log = tmp_path / "log"
-    pair = job(["cafrun", "-np", "2", gaspbpf.WORKLOADS / "caf_every"], ranks=2,
+    pair = job(["cafrun", "-np", "2", gaspbpf.WORKLOADS / program], ranks=2,
                env={**truth.ENVIRONMENT, "EVERY_LOG": str(log)}).wait_ready()
     report = truth.window(pair, observe, options=["-o", tmp_path / "run.events"])
     calls = [call for call in event_lines.calls(tmp_path / "run.events", "CAF") if not call.around]
@@ -49,7 +50,7 @@ def test_every_function_with_its_arguments(job, observe, tmp_path):
         bytes_of.update({event: 0 for event, _ in own})
         for event, arguments in own:
             bytes_of[event] += int(arguments.get("nbytes", "0").replace("unknown", "0"))
-        conformance.seen(RUNTIME, *{f"GASP_CAF_{event}" for event, _ in own})
+        conformance.seen(runtime, *{f"GASP_CAF_{event}" for event, _ in own})
     rows = gaspbpf.events(report)
     assert rows["GASP_CAF_GET"]["bytes_received"] == bytes_of["GET"]
     assert rows["GASP_CAF_PUT"]["bytes_sent"] == bytes_of["PUT"]
