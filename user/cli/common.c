@@ -168,8 +168,9 @@ static int parse_pids(struct pid_list *list, const char *text)
 		errno = 0;
 		pid = strtol(text, &end, 10);
 		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && !strchr(BETWEEN_PIDS, *end))) {
-			log_error("-p %s: not a process id: give numbers, as in -p 4242, -p 17,18 or -p \"$(pgrep job)\"",
-				  log_safe(all));
+			log_error(
+				"-p %s: not a process id: give numbers, as in -p 4242, -p 17,18 or -p \"$(pgrep job)\"",
+				log_safe(all));
 			return -EINVAL;
 		}
 		grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
@@ -232,7 +233,8 @@ enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD }
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "These processes, with commas, blanks or lines between, as in -p \"$(pgrep job)\"; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started", 1 },
+	  "These processes, with commas, blanks or lines between, as in -p \"$(pgrep job)\"; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started",
+	  1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default",
 	  2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
@@ -317,7 +319,8 @@ void cli_need_processes(const struct choice *choice, char **command, struct argp
 	bool processes = choice_has_processes(choice);
 
 	if (!processes && !command)
-		argp_error(state, "nothing to observe: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or -- COMMAND");
+		argp_error(state,
+			   "nothing to observe: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or -- COMMAND");
 	if (processes && command && strspn(*command, "0123456789") == strlen(*command))
 		argp_error(state, "%s: a COMMAND, or one more process? Quote process ids: -p \"$(pgrep job)\"",
 			   log_safe(*command));

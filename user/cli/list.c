@@ -74,7 +74,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return -cli_append(&o->files, argument);
 	case ARGP_KEY_END:
 		if (!o->only_models && !choice_has_processes(&o->choice) && !o->files.count)
-			argp_error(state, "nothing to look at: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or files");
+			argp_error(
+				state,
+				"nothing to look at: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or files");
 		if (o->every && !o->files.count)
 			argp_error(state, "--every-function: give files");
 		break;
@@ -85,9 +87,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = {
-	option_table, parse, "-p PID\n--slurm-job ID\nFILE...\n--known", description, children, NULL, NULL
-};
+static const struct argp parser = { option_table, parse,    "-p PID\n--slurm-job ID\nFILE...\n--known",
+				    description,  children, NULL,
+				    NULL };
 
 /* --- text -------------------------------------------------------------- */
 

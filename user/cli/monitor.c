@@ -202,10 +202,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = {
-	{ &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 },
-	{ &chooser_parser, 0, NULL, 0 }, { 0 }
-};
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &service_parser, 0, NULL, 0 },
+					      { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
 
 /* A job's cgroup may come later; but a typing error should not watch nobody for months without a word. */
@@ -373,8 +374,8 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 }
 
 /* What a file that is read again changes at once. */
-static const char *const at_once[] = { "all",       "pid",    "comm",       "cgroup",  "user",
-				       "slurm-job", "job", "listen", "max-series", "verbose", NULL };
+static const char *const at_once[] = { "all", "pid",    "comm",       "cgroup",  "user", "slurm-job",
+				       "job", "listen", "max-series", "verbose", NULL };
 
 static void say_changes(const struct options *was, const struct options *now)
 {

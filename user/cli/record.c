@@ -81,7 +81,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf -p 4242\n"
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
-	"  sudo gaspbpf --slurm-job 4711 -d 1m           the job's ranks on this machine\n"
+	"  sudo gaspbpf --slurm-job 4711 -d 1m   the job's ranks on this machine\n"
 	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
 	"  sudo gaspbpf -p 4242 --flight 30s,256m --trigger 'barrier>5s' -o /var/tmp\n"
@@ -157,13 +157,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
-					      { &observing_parser, 0, NULL, 0 },
-					      { &tools_parser, 0, NULL, 0 },
-					      { &flight_parser, 0, NULL, 0 },
-					      { &chooser_parser, 0, NULL, 0 },
-					      { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },  { &observing_parser, 0, NULL, 0 },
+					      { &tools_parser, 0, NULL, 0 },   { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
+				    NULL,         NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
 

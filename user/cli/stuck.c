@@ -105,7 +105,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID[,PID...]\n--slurm-job ID", description, children, NULL, NULL };
+static const struct argp parser = { option_table, parse, "-p PID[,PID...]\n--slurm-job ID", description, children,
+				    NULL,         NULL };
 
 /* --- which models ------------------------------------------------------- */
 

@@ -122,11 +122,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
-					      { &observing_parser, 0, NULL, 0 },
-					      { &chooser_parser, 0, NULL, 0 },
-					      { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children, NULL, NULL };
+static const struct argp_child children[] = {
+	{ &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 }
+};
+static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
+				    NULL,         NULL };
 
 /* --- the run --------------------------------------------------------------- */
 

@@ -52,7 +52,7 @@ struct monitor_watcher {
 struct monitor_options {
 	const struct model_set *models; /* stays the caller's, as all that is pointed to here */
 	const char *wish;               /* -m; NULL: every parallel runtime */
-	struct process_choice choice; /* its lists must live as long as the monitor */
+	struct process_choice choice;   /* its lists must live as long as the monitor */
 	/* Sets what else is wished for in a plan that is still empty (there may be several, one after the other); NULL:
 	 * nothing. 0 or -errno, said. */
 	int (*prepare)(void *context, struct plan *plan);

@@ -234,8 +234,8 @@ static int say(const struct search *s)
 	int err = asked && near ? 0 : -ENOMEM;
 
 	if (!err && !s->found) {
-		log_error("%s: no process here that is so%s: 'ps -eo pid,user,comm,cgroup' shows what there is",
-			  asked, near);
+		log_error("%s: no process here that is so%s: 'ps -eo pid,user,comm,cgroup' shows what there is", asked,
+			  near);
 		err = -ENOENT;
 	} else if (!err) {
 		fprintf(stderr, "gaspbpf: %s: %zu process%s, %zu with a rank", asked, s->found,

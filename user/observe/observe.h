@@ -74,7 +74,8 @@ int job_add(struct job *job, const struct process_choice *choice);
 /*
  * Both, and in between all rights are given up (job_give_up_rights()).
  */
-int job_open(struct job *job, const struct process_choice *choice, uint64_t ring_bytes, const struct text_list *written);
+int job_open(struct job *job, const struct process_choice *choice, uint64_t ring_bytes,
+	     const struct text_list *written);
 /* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT,
  * said, or -ENOMEM. */
 int job_check_functions(struct job *job);
