@@ -7,7 +7,7 @@
  */
 #include "target/process.c" /* its readers are static; the library's copy is not linked then */
 
-#include "monitor/process_identity.h"
+#include "observe/identity.h"
 #include "shared/fuzz.h"
 
 static void read_maps(const uint8_t *data, size_t size)
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *const words[] = { (char *)"/system.slice/*", (char *)"a*?b" };
 	static const char *const files[] = { "maps", "stat", "status", "comm", "cmdline", "environ", "cgroup", "exe" };
 	struct process process = { .pid = 1, .quiet = true, .pidfd = -1, .proc_fd = fuzz_folder() };
-	const struct monitor_choice choice = {
+	const struct process_choice choice = {
 		.comms = words, .ncomms = 2, .cgroups = words, .ncgroups = 2, .jobs = words, .njobs = 2
 	};
 	struct proc_stat stat;

@@ -12,6 +12,7 @@
 #include <argp.h>
 
 #include "model/model.h"
+#include "observe/identity.h"
 #include "probe/probe.h"
 #include "util/text.h"
 
@@ -31,10 +32,23 @@ int command_stuck(int argc, char **argv);
 
 int cli_append(struct text_list *list, char *item);
 
+/* Which processes, other than by their numbers: --comm, --cgroup, --slurm-job and --user. */
+struct chooser {
+	struct text_list comms, cgroups, jobs, users;
+	uid_t *uids; /* of `users`; chooser_wanted() */
+};
+/* For argp's `children`; its input is a struct chooser. */
+extern const struct argp chooser_parser;
+bool chooser_is_empty(const struct chooser *chooser);
+/* All that is asked for; it borrows from both. Users' names become numbers. 0 or -errno, said. */
+int chooser_wanted(struct process_choice *wanted, struct chooser *chooser, const struct pid_list *pids);
+void chooser_free(struct chooser *chooser);
+
 /* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several
  * commands share. */
 struct choice {
 	struct pid_list pids;
+	struct chooser who; /* empty for commands that have not these options */
 	struct text_list model_files;
 	struct text_list functions; /* -e: prototypes or bare names */
 	char *models;               /* all -m, joined by commas; NULL: none */
@@ -55,6 +69,10 @@ extern const struct argp selection_parser;
 /* For argp's `children`; its input (state->child_inputs[0]) is a struct choice. */
 extern const struct argp choice_parser;
 void choice_free(struct choice *choice);
+/* Does it name any process? */
+bool choice_has_processes(const struct choice *choice);
+/* For parsers with -p and a COMMAND: there must be one of both. Mistakes end the program, as argp's. */
+void cli_need_processes(const struct choice *choice, char **command, struct argp_state *state);
 
 /* The folder of the models: see below. The caller frees; NULL: no memory. */
 char *cli_models_folder(void);

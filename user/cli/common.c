@@ -147,9 +147,19 @@ void cli_need_recording(const char *recording, struct argp_state *state)
 		argp_error(state, "which recording? give the file that 'gaspbpf -o FILE.gasp' wrote");
 }
 
+/* What pgrep prints stands on lines, what pidof prints has blanks. */
+#define BETWEEN_PIDS ", \t\n"
+
 /* "17,4242": appends to the list. 0, -EINVAL (said) or -ENOMEM. */
 static int parse_pids(struct pid_list *list, const char *text)
 {
+	const char *all = text;
+
+	text += strspn(text, BETWEEN_PIDS);
+	if (!*text) {
+		log_error("-p %s: no process id: is there no such process?", log_safe(all));
+		return -EINVAL;
+	}
 	while (*text) {
 		char *end;
 		long pid;
@@ -157,8 +167,10 @@ static int parse_pids(struct pid_list *list, const char *text)
 
 		errno = 0;
 		pid = strtol(text, &end, 10);
-		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && *end != ',')) {
-			log_error("-p %s: not a process id: give numbers, as in -p 4242 or -p 17,18", log_safe(text));
+		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && !strchr(BETWEEN_PIDS, *end))) {
+			log_error(
+				"-p %s: not a process id: give numbers, as in -p 4242, -p 17,18 or -p \"$(pgrep job)\"",
+				log_safe(all));
 			return -EINVAL;
 		}
 		grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
@@ -166,7 +178,7 @@ static int parse_pids(struct pid_list *list, const char *text)
 			return -ENOMEM;
 		list->pids = grown;
 		list->pids[list->count++] = pid;
-		text = *end ? end + 1 : end;
+		text = end + strspn(end, BETWEEN_PIDS);
 	}
 	return 0;
 }
@@ -221,7 +233,8 @@ enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD }
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "These processes; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started", 1 },
+	  "These processes, with commas, blanks or lines between, as in -p \"$(pgrep job)\"; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started",
+	  1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default",
 	  2 },
 	{ "model-file", OPTION_MODEL_FILE, "FILE", 0, "Read one more model", 2 },
@@ -296,8 +309,28 @@ static error_t parse_choice(int key, char *argument, struct argp_state *state)
 static const struct argp_child choice_children[] = { { &selection_parser, 0, NULL, 0 }, { 0 } };
 const struct argp choice_parser = { choice_options, parse_choice, NULL, NULL, choice_children, NULL, NULL };
 
+bool choice_has_processes(const struct choice *choice)
+{
+	return choice->pids.count || !chooser_is_empty(&choice->who);
+}
+
+void cli_need_processes(const struct choice *choice, char **command, struct argp_state *state)
+{
+	bool processes = choice_has_processes(choice);
+
+	if (!processes && !command)
+		argp_error(state,
+			   "nothing to observe: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or -- COMMAND");
+	if (processes && command && strspn(*command, "0123456789") == strlen(*command))
+		argp_error(state, "%s: a COMMAND, or one more process? Quote process ids: -p \"$(pgrep job)\"",
+			   log_safe(*command));
+	if (processes && command)
+		argp_error(state, "give -p PID or a COMMAND, not both");
+}
+
 void choice_free(struct choice *choice)
 {
+	chooser_free(&choice->who);
 	free(choice->pids.pids);
 	free(choice->model_files.items);
 	free(choice->builds.items);

@@ -11,6 +11,7 @@
 
 #include "arch/arch.h"
 #include "cli/list.h"
+#include "observe/choose.h"
 #include "observe/rights.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -44,6 +45,7 @@ static const char description[] =
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
+	"  sudo gaspbpf list --slurm-job 4711\n"
 	"  gaspbpf list ./job /usr/lib/" ARCH_TRIPLET "/libc.so.6 -m +c\n"
 	"  gaspbpf list --known";
 
@@ -54,6 +56,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
+		state->child_inputs[1] = &o->choice.who;
 		break;
 	case 'a':
 		o->all = true;
@@ -70,8 +73,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return -cli_append(&o->files, argument);
 	case ARGP_KEY_END:
-		if (!o->only_models && !o->choice.pids.count && !o->files.count)
-			argp_error(state, "nothing to look at: give -p PID or files");
+		if (!o->only_models && !choice_has_processes(&o->choice) && !o->files.count)
+			argp_error(
+				state,
+				"nothing to look at: give -p PID, --slurm-job ID, --user, --comm, --cgroup, or files");
 		if (o->every && !o->files.count)
 			argp_error(state, "--every-function: give files");
 		break;
@@ -81,10 +86,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = {
-	option_table, parse, "-p PID\nFILE...\n--known", description, children, NULL, NULL
-};
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse,    "-p PID\n--slurm-job ID\nFILE...\n--known",
+				    description,  children, NULL,
+				    NULL };
 
 /* --- text -------------------------------------------------------------- */
 
@@ -423,21 +428,42 @@ static int list_models(const struct model_set *models)
 	return 0;
 }
 
-static int look(struct options *o, struct plan *plan)
+static int look_at(struct options *o, struct plan *plan, struct process *process)
 {
-	int err = 0;
+	if (process->crash_handler)
+		o->crash_handler = process->pid;
+	return plan_add_processes(plan, &process, 1);
+}
 
-	for (size_t i = 0; !err && i < o->choice.pids.count; i++) {
+static int look_at_processes(struct options *o, struct plan *plan)
+{
+	struct process_choice wanted;
+	struct pid_list chosen = { 0 };
+	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids);
+
+	if (!err)
+		err = choose_processes(&chosen, &wanted, plan->models);
+	plan->no_alone = choice_is_by_description(&wanted);
+	for (size_t i = 0; !err && i < chosen.count; i++) {
+		bool named = i < wanted.npids;
 		struct process *process;
 
-		err = process_open(&process, o->choice.pids.pids[i]);
-		if (err)
-			break;
-		if (process->crash_handler)
-			o->crash_handler = process->pid;
-		err = plan_add_processes(plan, &process, 1);
-		process_close(process);
+		err = named ? process_open(&process, chosen.pids[i]) : process_open_quietly(&process, chosen.pids[i]);
+		if (!err) {
+			err = look_at(o, plan, process);
+			process_close(process);
+		} else if (!named && err != -ENOMEM) {
+			err = 0; /* it has ended */
+		}
 	}
+	free(chosen.pids);
+	return err;
+}
+
+static int look(struct options *o, struct plan *plan)
+{
+	int err = look_at_processes(o, plan);
+
 	for (size_t i = 0; !err && i < o->files.count; i++) {
 		bool known;
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +40,7 @@
 struct options {
 	struct choice choice;
 	bool all, json, quiet, lazy, unprivileged;
-	struct text_list comms, cgroups, jobs, users;
-	uid_t *uids;
+	struct process_choice wanted;
 	double budget;
 	uint64_t interval, duration, linger, most_processes;
 	struct service_options service;
@@ -56,10 +54,6 @@ struct options {
 
 enum {
 	OPTION_ALL = 300,
-	OPTION_COMM,
-	OPTION_CGROUP,
-	OPTION_USER,
-	OPTION_JOB,
 	OPTION_BUDGET,
 	OPTION_INTERVAL,
 	OPTION_JSON,
@@ -72,13 +66,6 @@ enum {
 static const struct argp_option option_table[] = {
 	{ "all", OPTION_ALL, NULL, 0,
 	  "Every process of the machine that maps a parallel runtime, those in containers, too", 1 },
-	{ "comm", OPTION_COMM, "NAME", 0,
-	  "Processes of this name ('*' and '?' as usual); may repeat, as --cgroup, --slurm-job and --user", 1 },
-	{ "cgroup", OPTION_CGROUP, "PATH", 0, "Processes in this cgroup and below it: /system.slice/slurmstepd.scope",
-	  1 },
-	{ "user", OPTION_USER, "NAME|UID", 0, "Processes of this user", 1 },
-	{ "slurm-job", OPTION_JOB, "ID", 0,
-	  "Processes of this job, by its variable in their environment or by their cgroup", 1 },
 	{ "max-overhead", OPTION_BUDGET, "PERCENT|none", 0,
 	  "Take no more of any thread's time than this (default 1%): of functions called too often every call is "
 	  "counted "
@@ -132,14 +119,6 @@ static const char description[] =
 	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread\n"
 	"      malloc and pthread only on request: everything calls them\n";
 
-/* An empty name is a shell variable that was not set: it would choose nobody, or everybody outside of all jobs. */
-static error_t add_name(struct text_list *list, const char *option, char *name, struct argp_state *state)
-{
-	if (!*name)
-		argp_error(state, "%s: an empty name: give one, or leave the option out", option);
-	return -cli_append(list, name);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -151,6 +130,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->service;
 		state->child_inputs[2] = &o->flight;
+		state->child_inputs[3] = &o->choice.who;
 		break;
 	case 'o':
 		o->output = argument;
@@ -158,17 +138,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_ALL:
 		o->all = true;
 		break;
-	case OPTION_COMM:
-		return add_name(&o->comms, "--comm", argument, state);
-	case OPTION_CGROUP:
-		if (*argument != '/')
-			argp_error(state, "--cgroup %s: not a path: use one of /proc/PID/cgroup, such as /system.slice",
-				   log_safe(argument));
-		return -cli_append(&o->cgroups, argument);
-	case OPTION_USER:
-		return add_name(&o->users, "--user", argument, state);
-	case OPTION_JOB:
-		return add_name(&o->jobs, "--slurm-job", argument, state);
 	case OPTION_BUDGET:
 		o->budget = 0;
 		if (!strcmp(argument, "none"))
@@ -213,8 +182,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			   log_safe(argument));
 		break;
 	case ARGP_KEY_END:
-		if (!o->all && !o->choice.pids.count && !o->comms.count && !o->cgroups.count && !o->users.count &&
-		    !o->jobs.count)
+		if (!o->all && !choice_has_processes(&o->choice))
 			argp_error(state,
 				   "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
 		if (o->service.listen && !o->json && !o->interval)
@@ -234,31 +202,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = {
-	{ &choice_parser, 0, NULL, 0 }, { &service_parser, 0, NULL, 0 }, { &flight_parser, 0, NULL, 0 }, { 0 }
-};
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &service_parser, 0, NULL, 0 },
+					      { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
-
-/* Names become numbers. 0 or -errno, said. */
-static int find_users(struct options *o)
-{
-	o->uids = calloc(o->users.count + 1, sizeof(*o->uids));
-	if (!o->uids)
-		return -ENOMEM;
-	for (size_t i = 0; i < o->users.count; i++) {
-		const struct passwd *entry = getpwnam(o->users.items[i]);
-		char *end;
-		unsigned long uid = entry ? entry->pw_uid : strtoul(o->users.items[i], &end, 10);
-
-		if (!entry && (!*o->users.items[i] || *end || uid >= UINT32_MAX)) {
-			log_error("--user %s: no such user: give a name or a number that 'id' knows",
-				  log_safe(o->users.items[i]));
-			return -ENOENT;
-		}
-		o->uids[i] = uid;
-	}
-	return 0;
-}
 
 /* A job's cgroup may come later; but a typing error should not watch nobody for months without a word. */
 static void look_for_cgroups(const struct options *o)
@@ -267,8 +216,8 @@ static void look_for_cgroups(const struct options *o)
 
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
 		return; /* not cgroup v2: its tree may be anywhere */
-	for (size_t i = 0; i < o->cgroups.count; i++) {
-		const char *path = o->cgroups.items[i];
+	for (size_t i = 0; i < o->choice.who.cgroups.count; i++) {
+		const char *path = o->choice.who.cgroups.items[i];
 		char whole[PATH_MAX];
 
 		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) <
@@ -401,11 +350,6 @@ static int print(struct monitor *m, const struct options *o, struct monitor_befo
 static void options_free(struct options *o)
 {
 	choice_free(&o->choice);
-	free(o->comms.items);
-	free(o->cgroups.items);
-	free(o->jobs.items);
-	free(o->users.items);
-	free(o->uids);
 	free(o->config);
 	flight_options_free(&o->flight);
 	config_free(&o->arguments);
@@ -424,29 +368,14 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 				  &(struct options){ .budget = DEFAULT_BUDGET }))
 		return -EINVAL;
 	cli_parse(&parser, o->arguments.count, o->arguments.items, o);
-	return find_users(o);
-}
-
-static struct monitor_choice wanted(const struct options *o)
-{
-	return (struct monitor_choice){
-		.all = o->all,
-		.pids = o->choice.pids.pids,
-		.npids = o->choice.pids.count,
-		.comms = o->comms.items,
-		.ncomms = o->comms.count,
-		.cgroups = o->cgroups.items,
-		.ncgroups = o->cgroups.count,
-		.users = o->uids,
-		.nusers = o->users.count,
-		.jobs = o->jobs.items,
-		.njobs = o->jobs.count,
-	};
+	err = chooser_wanted(&o->wanted, &o->choice.who, &o->choice.pids);
+	o->wanted.all = o->all;
+	return err;
 }
 
 /* What a file that is read again changes at once. */
-static const char *const at_once[] = { "all",       "pid",    "comm",       "cgroup",  "user",
-				       "slurm-job", "listen", "max-series", "verbose", NULL };
+static const char *const at_once[] = { "all", "pid",    "comm",       "cgroup",  "user", "slurm-job",
+				       "job", "listen", "max-series", "verbose", NULL };
 
 static void say_changes(const struct options *was, const struct options *now)
 {
@@ -465,7 +394,6 @@ static int reload(struct watch *w, const struct options *first, struct options *
 {
 	struct options *fresh = malloc(sizeof(*fresh));
 	enum log_level level = log_get_level();
-	struct monitor_choice choice;
 	int err;
 
 	w->reload = false;
@@ -475,8 +403,7 @@ static int reload(struct watch *w, const struct options *first, struct options *
 	if (!err)
 		err = service_change(w->service, &fresh->service);
 	if (!err) {
-		choice = wanted(fresh);
-		err = monitor_choose(w->m, &choice);
+		err = monitor_choose(w->m, &fresh->wanted);
 		/* Whether or not it has got all: it looks into these lists from now on. */
 		if (*chosen)
 			options_free(*chosen);
@@ -601,7 +528,7 @@ static int run(struct options *o, const struct model_set *models)
 		.wish = o->choice.models,
 		.prepare = prepare,
 		.prepare_context = &o->choice,
-		.choice = wanted(o),
+		.choice = o->wanted,
 		.lazy = o->lazy,
 		.budget = o->budget,
 		.most_processes = o->most_processes,

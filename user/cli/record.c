@@ -81,6 +81,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf -p 4242\n"
 	"  sudo gaspbpf -p 4242 -d 10s -o run.gasp -o run.json.gz\n"
+	"  sudo gaspbpf --slurm-job 4711 -d 1m   the job's ranks on this machine\n"
 	"  sudo gaspbpf -p 4242 -m +c,+pthread --max-overhead 2%\n"
 	"  sudo gaspbpf -o run.gasp -- ./job 64\n"
 	"  sudo gaspbpf -p 4242 --flight 30s,256m --trigger 'barrier>5s' -o /var/tmp\n"
@@ -117,6 +118,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[1] = &o->observing;
 		state->child_inputs[2] = &o->tools;
 		state->child_inputs[3] = &o->flight;
+		state->child_inputs[4] = &o->choice.who;
 		break;
 	case 'o':
 		return -cli_append(&o->outputs, argument);
@@ -143,10 +145,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
-		if (!o->choice.pids.count && !o->command)
-			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
-		if (o->choice.pids.count && o->command)
-			argp_error(state, "give -p PID or a COMMAND, not both");
+		cli_need_processes(&o->choice, o->command, state);
 		if (o->flight.on)
 			record_flight_check(&o->flight, &o->outputs, state);
 		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
@@ -158,12 +157,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
-					      { &observing_parser, 0, NULL, 0 },
-					      { &tools_parser, 0, NULL, 0 },
-					      { &flight_parser, 0, NULL, 0 },
-					      { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },  { &observing_parser, 0, NULL, 0 },
+					      { &tools_parser, 0, NULL, 0 },   { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
+				    NULL,         NULL };
 
 /* --- the run's own facts ----------------------------------------------- */
 
@@ -563,7 +561,8 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 {
 	struct outputs *outputs = w->outputs;
 	struct job *job = w->job;
-	int err = cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
+	struct process_choice wanted;
+	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids) ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 
 	if (err)
 		return err;
@@ -585,7 +584,7 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	job->started = kept;
 	job->nstarted = tools_kept(&o->tools, kept);
 	if (!err && !o->command)
-		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, written_by(o));
+		err = job_open(job, &wanted, o->observing.ring_bytes, written_by(o));
 	return err;
 }
 

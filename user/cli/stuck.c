@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "observe/choose.h"
 #include "observe/follow.h"
 #include "observe/observe.h"
 #include "observe/rights.h"
@@ -30,6 +31,7 @@
 
 struct options {
 	struct choice choice;
+	struct process_choice wanted;
 	uint64_t duration;
 	bool json, stacks, all, no_probes, all_processes;
 };
@@ -58,6 +60,7 @@ static const char description[] =
 	"\nExamples:\n"
 	"  sudo gaspbpf stuck -p 4242                 a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf stuck -p $(pgrep mpirun) --stack\n"
+	"  sudo gaspbpf stuck --slurm-job 4711        its ranks on this machine\n"
 	"  sudo gaspbpf stuck -p 4242 -d 10s --json\n"
 	"  gaspbpf stuck -p 4242\n"
 	"      your own process, without root: only threads that sleep (docs/stuck.md)\n";
@@ -69,6 +72,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
+		state->child_inputs[1] = &o->choice.who;
 		return 0;
 	case 'd':
 		if (parse_time(argument, &o->duration))
@@ -93,15 +97,16 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		argp_error(state, "what is '%s'? a process is named with -p", log_safe(argument));
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->choice.pids.count)
-			argp_error(state, "which process? for example: -p 4242");
+		if (!choice_has_processes(&o->choice))
+			argp_error(state, "which process? for example: -p 4242, or --slurm-job 4711");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID[,PID...]", description, children, NULL, NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse, "-p PID[,PID...]\n--slurm-job ID", description, children,
+				    NULL,         NULL };
 
 /* --- which models ------------------------------------------------------- */
 
@@ -168,7 +173,7 @@ static int plan_probes(struct options *o, struct job *job, const struct stuck *s
 	for (size_t i = 0; i < pids.count && pids.pids; i++)
 		pids.pids[i] = stuck->processes[i].process->pid;
 	if (!err)
-		err = job_add_pids(job, &pids);
+		err = job_add(job, &(struct process_choice){ .pids = pids.pids, .npids = pids.count });
 	free(pids.pids);
 	if (choice.models != o->choice.models)
 		free(choice.models);
@@ -322,7 +327,8 @@ static int wait_only(struct options *o, struct stuck *stuck)
 /* The processes meant: a launcher stands for its ranks. */
 static int find_processes(struct options *o, struct job *job, pid_t **pids, size_t *count)
 {
-	char *all = o->choice.models ? NULL : name_models(job->models, false, true);
+	bool described = choice_is_by_description(&o->wanted); /* who is not named one by one is there for a job */
+	char *all = o->choice.models ? NULL : name_models(job->models, false, !described);
 	struct choice choice = o->choice;
 	struct job found = { .models = job->models, .all_processes = o->all_processes };
 	int err;
@@ -332,7 +338,7 @@ static int find_processes(struct options *o, struct job *job, pid_t **pids, size
 	choice.returns = RETURNS_ALL_NONE;
 	err = choice.models ? cli_new_plan(&found.plan, job->models, &choice) : -ENOMEM;
 	if (!err)
-		err = job_add_pids(&found, &o->choice.pids);
+		err = job_add(&found, &o->wanted);
 	*pids = found.pids;
 	*count = found.npids;
 	found.pids = NULL;
@@ -448,7 +454,7 @@ int command_stuck(int argc, char **argv)
 	signal(SIGTERM, interrupt);
 	style.stacks = o.stacks;
 	style.all = o.all;
-	err = cli_load_models(&job.models, &o.choice);
+	err = chooser_wanted(&o.wanted, &o.choice.who, &o.choice.pids) ?: cli_load_models(&job.models, &o.choice);
 	if (!err)
 		err = examine(&o, &job, &stuck, &opens);
 	if (!err && o.json)

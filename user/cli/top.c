@@ -70,6 +70,7 @@ static const char description[] =
 	"Examples:\n"
 	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, who waits most first\n"
+	"  sudo gaspbpf top --slurm-job 4711            its ranks on this machine\n"
 	"  sudo gaspbpf top -- mpirun -n 4 ./solver     output comes last; q asks\n"
 	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
 	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[].interval.group_ns'";
@@ -82,6 +83,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->observing;
+		state->child_inputs[2] = &o->choice.who;
 		o->interval = 1000000000;
 		break;
 	case 'i':
@@ -110,10 +112,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
-		if (!o->choice.pids.count && !o->command)
-			argp_error(state, "nothing to observe: give -p PID or -- COMMAND");
-		if (o->choice.pids.count && o->command)
-			argp_error(state, "give -p PID or a COMMAND, not both");
+		cli_need_processes(&o->choice, o->command, state);
 		if (o->json && !o->once)
 			argp_error(state, "--json goes with --once");
 		break;
@@ -123,10 +122,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
-					      { &observing_parser, 0, NULL, 0 },
-					      { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID\n-- COMMAND...", description, children, NULL, NULL };
+static const struct argp_child children[] = {
+	{ &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 }
+};
+static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
+				    NULL,         NULL };
 
 /* --- the run --------------------------------------------------------------- */
 
@@ -254,7 +254,8 @@ static int start_command(struct run *r)
 static int prepare(struct run *r, struct options *o)
 {
 	struct job *job = &r->job;
-	int err = cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
+	struct process_choice wanted;
+	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids) ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 
 	if (err)
 		return err;
@@ -266,7 +267,7 @@ static int prepare(struct run *r, struct options *o)
 	if (!err && o->command)
 		return start_command(r);
 	if (!err)
-		err = job_open(job, &o->choice.pids, o->observing.ring_bytes, &nowhere);
+		err = job_open(job, &wanted, o->observing.ring_bytes, &nowhere);
 	return err ?: job_attach(job, o->observing.scope);
 }
 

@@ -415,7 +415,7 @@ struct plan *monitor_plan(struct monitor *m)
 	return m->plan;
 }
 
-int monitor_choose(struct monitor *m, const struct monitor_choice *choice)
+int monitor_choose(struct monitor *m, const struct process_choice *choice)
 {
 	int err;
 

@@ -3,7 +3,7 @@
  * monitor.h - the door of user/monitor: processes of a whole machine, counted in the kernel, for months.
  *
  *   news    the kernel tells of processes that start, map files and end (process_events.c)
- *   about   which of them are wanted (process_identity.c, notice.c)
+ *   about   which of them are wanted (observe/identity.h, notice.c)
  *   monitor probes into the files of known runtimes, the kernel's sums out of it, a look at all of it at a time
  * (monitor.c)
  *
@@ -20,28 +20,13 @@
 
 #include "gaspbpf/wire.h"
 #include "model/model.h"
+#include "observe/identity.h"
 #include "probe/probe.h"
 #include "target/target.h"
 
 struct monitor;
 
 /* --- what is wanted ----------------------------------------------------- */
-
-/* A process is chosen if one of these names it, or `all`. Lists are the caller's and must live as long as the monitor.
- */
-struct monitor_choice {
-	bool all;
-	const int *pids;
-	size_t npids; /* with all that they start */
-	char *const *comms;
-	size_t ncomms; /* '*' and '?' as usual */
-	char *const *cgroups;
-	size_t ncgroups; /* "/system.slice/x.service", or with /sys/fs/cgroup before it: those below it, too */
-	const uid_t *users;
-	size_t nusers;
-	char *const *jobs;
-	size_t njobs; /* of the resource manager, by environment or cgroup */
-};
 
 /*
  * Who wants each call, too (the flight recorder): monitor_options.spans. All are called from monitor_step() and
@@ -67,7 +52,7 @@ struct monitor_watcher {
 struct monitor_options {
 	const struct model_set *models; /* stays the caller's, as all that is pointed to here */
 	const char *wish;               /* -m; NULL: every parallel runtime */
-	struct monitor_choice choice;
+	struct process_choice choice;   /* its lists must live as long as the monitor */
 	/* Sets what else is wished for in a plan that is still empty (there may be several, one after the other); NULL:
 	 * nothing. 0 or -errno, said. */
 	int (*prepare)(void *context, struct plan *plan);
@@ -108,7 +93,7 @@ int monitor_open(struct monitor **monitor, const struct monitor_options *options
 void monitor_close(struct monitor *monitor);
 /* Other processes are wanted from now on (a configuration was read again). The options' other fields cannot change. 0
  * or -errno, said. */
-int monitor_choose(struct monitor *monitor, const struct monitor_choice *choice);
+int monitor_choose(struct monitor *monitor, const struct process_choice *choice);
 
 /* A descriptor that is readable when monitor_step() has something to do; and in how many ms it has anyway (never more
  * than 1000). */

@@ -7,11 +7,11 @@
 
 #include <uthash.h>
 
-#include "monitor/process_identity.h"
 #include "monitor/monitor.h"
 #include "monitor/process_events.h"
 #include "monitor/tally.h"
 #include "observe/files.h"
+#include "observe/identity.h"
 #include "observe/translators.h"
 #include "util/breath.h"
 
@@ -61,7 +61,7 @@ struct known_program {
 
 struct monitor {
 	struct monitor_options options;
-	struct monitor_choice choice;
+	struct process_choice choice;
 	char *wish;
 	struct kernel *kernel;
 	struct plan *plan;
@@ -133,6 +133,9 @@ void notice_leaving(struct monitor *m);
 /* Those that ended unseen are marked as ended. */
 void notice_check(struct monitor *m);
 void notice_free(struct monitor *m);
+
+/* rank.c: by the models whose functions the process maps; it may become known only once the program has begun. */
+void about_rank(struct about *about, const struct plan *plan, const struct process *process);
 
 /* plans.c: files and probes */
 /* A fresh plan, empty. 0 or -errno, said. */

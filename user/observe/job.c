@@ -25,7 +25,8 @@
 
 /* --- processes that run already ---------------------------------------- */
 
-static int add_process(struct job *job, pid_t pid)
+/* named: by its number; of others it is no error that they have ended, nor a word. */
+static int add_process(struct job *job, pid_t pid, bool named)
 {
 	struct process **grown = realloc(job->processes, (job->nprocesses + 1) * sizeof(*grown));
 	pid_t *pids;
@@ -41,7 +42,8 @@ static int add_process(struct job *job, pid_t pid)
 	if (!pids)
 		return -ENOMEM;
 	job->pids = pids;
-	err = process_open(&job->processes[job->nprocesses], pid);
+	err = named ? process_open(&job->processes[job->nprocesses], pid)
+		    : process_open_quietly(&job->processes[job->nprocesses], pid);
 	if (err)
 		return err;
 	job->pids[job->npids++] = job->processes[job->nprocesses++]->pid;
@@ -56,7 +58,7 @@ static int add_started(struct job *job, const pid_t *pids, size_t count)
 	for (size_t i = 0; !err && i < count; i++) {
 		size_t before = job->nprocesses;
 
-		err = add_process(job, pids[i]);
+		err = add_process(job, pids[i], true);
 		if (err != -ENOMEM)
 			err = 0; /* ended in between, or said why not */
 		if (err || job->nprocesses == before || !launchers_is_one(job->launchers, job->processes[before]))
@@ -68,14 +70,14 @@ static int add_started(struct job *job, const pid_t *pids, size_t count)
 }
 
 /* The process itself; in place of a launcher the ranks below it, or else all that it has started. */
-static int add_pid(struct job *job, pid_t pid, const char **rank_variables)
+static int add_pid(struct job *job, pid_t pid, bool named, const char **rank_variables)
 {
 	pid_t *started = NULL;
 	size_t count = 0, before = job->nprocesses;
 	int err = job->all_processes ? 0 : process_descendants(pid, rank_variables, &started, &count);
 
 	if (!err && !count)
-		err = add_process(job, pid);
+		err = add_process(job, pid, named);
 	if (!err && !count && job->nprocesses > before && launchers_is_one(job->launchers, job->processes[before])) {
 		process_close(job->processes[--job->nprocesses]);
 		job->npids--;
@@ -155,7 +157,7 @@ static int add_forked_of(struct job *job, pid_t pid, const struct image *program
 	int err = process_descendants(pid, NULL, &children, &nchildren);
 
 	for (size_t i = 0; !err && i < nchildren; i++) {
-		err = add_process(job, children[i]);
+		err = add_process(job, children[i], true);
 		if (err == -ESRCH) {
 			err = 0;
 			continue;
@@ -226,7 +228,12 @@ static int nothing_known(const struct job *job)
 		log_info("nothing that it has started maps a known runtime yet: waiting for what it starts");
 		return 0;
 	}
-	if (job->nprocesses == 1)
+	if (!job->nprocesses)
+		log_error("those that were chosen have ended: choose again");
+	else if (job->plan->no_alone)
+		log_error("none of those that were chosen maps a parallel runtime: '-m c,pthread' observes what every "
+			  "program calls");
+	else if (job->nprocesses == 1)
 		log_error("%d (%s): maps no known runtime, or its names are stripped: 'gaspbpf list -p %d' tells what "
 			  "was "
 			  "looked for",
@@ -263,16 +270,32 @@ int job_check_functions(struct job *job)
 	return err;
 }
 
-int job_add_pids(struct job *job, const struct pid_list *list)
+/* Those that were asked for, the first `named` of them by their numbers. */
+static int add_all(struct job *job, const struct pid_list *list, size_t named)
 {
 	const char **rank_variables = plan_rank_variables(job->models);
 	int err = rank_variables ? ranks_new(&job->ranks, list) : -ENOMEM;
 
 	if (!err)
 		err = launchers_new(&job->launchers, job);
-	for (size_t i = 0; !err && i < list->count; i++)
-		err = add_pid(job, list->pids[i], rank_variables);
+	for (size_t i = 0; !err && i < list->count; i++) {
+		err = add_pid(job, list->pids[i], i < named, rank_variables);
+		if (i >= named && err != -ENOMEM)
+			err = 0; /* it has ended since it was chosen */
+	}
 	free(rank_variables);
+	return err;
+}
+
+int job_add(struct job *job, const struct process_choice *choice)
+{
+	struct pid_list list = { 0 };
+	int err = choose_processes(&list, choice, job->models);
+
+	job->plan->no_alone = choice_is_by_description(choice);
+	if (!err)
+		err = add_all(job, &list, choice->npids);
+	free(list.pids);
 	if (!err)
 		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
 	if (!err && !job->plan->nsites)
@@ -315,13 +338,13 @@ void job_give_up_rights(struct job *job, const struct text_list *written)
 	free(kept);
 }
 
-int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written)
+int job_open(struct job *job, const struct process_choice *choice, uint64_t ring_bytes, const struct text_list *written)
 {
 	int err = job_load(job, ring_bytes);
 
 	if (!err)
 		job_give_up_rights(job, written);
-	return err ?: job_add_pids(job, list);
+	return err ?: job_add(job, choice);
 }
 
 /* --- attaching --------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #define GASPBPF_OBSERVE_H
 
 #include "capture/capture.h"
+#include "observe/choose.h"
 #include "observe/control.h"
 #include "observe/translators.h"
 #include "util/keeper.h"
@@ -64,12 +65,17 @@ int job_load(struct job *job, uint64_t ring_bytes);
  * in the folders of `written` only.
  */
 void job_give_up_rights(struct job *job, const struct text_list *written);
-/* Looks at the processes; a launcher stands for its ranks. 0 or -errno, said. */
-int job_add_pids(struct job *job, const struct pid_list *list);
+/*
+ * Looks for the processes, and at them; a launcher stands for its ranks. Of those that the choice describes, other than
+ * by their numbers, only parallel runtimes are observed, unless -m says else: malloc is called by everybody. 0 or
+ * -errno, said.
+ */
+int job_add(struct job *job, const struct process_choice *choice);
 /*
  * Both, and in between all rights are given up (job_give_up_rights()).
  */
-int job_open(struct job *job, const struct pid_list *list, uint64_t ring_bytes, const struct text_list *written);
+int job_open(struct job *job, const struct process_choice *choice, uint64_t ring_bytes,
+	     const struct text_list *written);
 /* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT,
  * said, or -ENOMEM. */
 int job_check_functions(struct job *job);
