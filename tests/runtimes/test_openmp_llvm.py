@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""OpenMP on LLVM's runtime (libomp): calls against a counting library, what passes through them against the job's own
+figures; and programs of GCC's that run on it."""
+import collections
+import json
+import re
+import subprocess
+
+import pytest
+
+import conformance
+import event_lines
+import gaspbpf
+import truth
+
+ENVIRONMENT = {"OMP_CANCELLATION": "true", "OMP_WAIT_POLICY": "passive"}
+THREADS, ROUNDS = 3, 2
+JOB = [gaspbpf.WORKLOADS / "openmp_job_llvm", "--threads", THREADS, "--rounds", ROUNDS, "--warmup", "1", "--after", "1"]
+
+# Names in which the event's does not stand; the first that matches counts.
+EVENTS = [
+    (r"__kmp_invoke_microtask", "IMPLICIT_TASK"),
+    (r"__kmpc_fork_call\w*|GOMP_parallel(_reductions|_sections|_loop_\w+(?<!_start))?", "PARALLEL"),
+    (r"__kmpc_fork_teams", "TEAMS"), (r"__kmpc_serialized_parallel", "SERIAL_START"),
+    (r"__kmpc_end_serialized_parallel", "SERIAL_END"),
+    (r"__kmpc_(dist_)?(for|team)_static_init_\w+", "LOOP_STATIC_START"), (r"__kmpc_for_static_fini", "LOOP_STATIC_END"),
+    (r"__kmpc_(dist_)?dispatch_init_\w+|GOMP_loop_\w*start", "LOOP_START"),
+    (r"__kmpc_dispatch_next_\w+|GOMP_loop_\w+_next", "LOOP_NEXT"),
+    (r"__kmpc_dispatch_fini_\w+", "LOOP_ITERATION_END"), (r"__kmpc_ordered", "ORDERED_START"),
+    (r"__kmpc_end_ordered", "ORDERED_END"),
+    (r"__kmpc_doacross_init", "DOACROSS_START"), (r"__kmpc_doacross_fini", "DOACROSS_END"),
+    (r"__kmpc_(master|masked)", "MASKED"), (r"__kmpc_end_(master|masked)", "MASKED_END"),
+    (r"GOMP_single_start", "SINGLE"), (r"__kmpc_end_single", "SINGLE_END"),
+    (r"__kmpc_(cancel_)?barrier", "BARRIER"), (r"__kmpc_reduce\w*", "REDUCE"), (r"__kmpc_end_reduce", "REDUCE_END"),
+    (r"__kmpc_critical\w*|GOMP_critical_(name_)?start", "CRITICAL_START"),
+    (r"__kmpc_end_critical|GOMP_critical_(name_)?end", "CRITICAL_END"),
+    (r"(__kmpc|omp)_init_(nest_)?lock\w*", "LOCK_INIT"), (r"(__kmpc|omp)_destroy_(nest_)?lock", "LOCK_DESTROY"),
+    (r"(__kmpc|omp)_set_(nest_)?lock", "LOCK"), (r"(__kmpc|omp)_unset_(nest_)?lock", "UNLOCK"),
+    (r"(__kmpc|omp)_test_(nest_)?lock", "LOCK_ATTEMPT"), (r"__kmpc_atomic_\w+\d_?\w+", "ATOMIC"),
+    (r"__kmpc_omp_task_alloc", "TASK_ALLOC"), (r"__kmpc_omp_task(_with_deps)?", "TASK"),
+    (r"__kmpc_omp_task_begin_if0", "TASK_UNDEFERRED"), (r"__kmpc_omp_task_complete_if0", None),
+    (r"__kmpc_omp_task(wait|yield)", lambda name: name.rpartition("_")[2].upper()),
+    (r"__kmpc_omp_wait_deps", "TASKWAIT"), (r"__kmpc_taskgroup", "TASKGROUP_START"),
+    (r"__kmpc_end_taskgroup", "TASKGROUP_END"), (r"__kmpc_(task_reduction|taskred)_\w+", "TASK_REDUCTION"),
+    (r"__kmpc_cancellationpoint", "CANCELLATION_POINT"),
+    (r"(omp|__kmpc)_(global|get|in|is|task_allow)\w*|omp_set_\w+", None),
+]
+
+
+def event_of(function):
+    """__kmpc_dispatch_next_4u -> GASP_OMP_LOOP_NEXT; None for questions and settings."""
+    for pattern, event in EVENTS:
+        if re.fullmatch(pattern, function):
+            name = event(function) if callable(event) else event
+            break
+    else:
+        name = re.sub(r"^(__kmpc|GOMP|omp)_", "", function).upper()
+    return name and f"GASP_OMP_{name}"
+
+
+def called_inside(tables):
+    """The program calls omp_* of a lock, and that __kmpc_*: the counting library has both. In the job itself a critical
+    section is one call; nothing else of libomp 14's calls an exported function of its own there but these."""
+    inside = collections.Counter()
+    for table in tables:
+        for name, counts in table.items():
+            if re.fullmatch(r"__kmpc_(init|destroy|set|unset|test)_(nest_)?lock", name):
+                inside[event_of(name)] += counts["calls"]
+    return {name: calls for name, calls in inside.items() if calls}
+
+
+def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
+    """Without a word about models. What libomp calls of its own is counted apart: the sum is what the library has
+    counted."""
+    team = job([*truth.counting("libcount_kmp.so", tmp_path), *JOB], env=ENVIRONMENT).wait_ready()
+    report = truth.window(team, observe, options=["--all-symbols"])
+    tables = truth.windows(tmp_path, "kmp")
+    assert len(tables) == 1 and len(tables[0]) > 70
+    counted = truth.by_event(tables, event_of)
+    assert truth.differences_in_calls(report, counted, "OMP", inner=True) == {}
+    assert {row["name"]: row["inner"]["calls"] for row in report["events"] if row["inner"]["calls"]} == \
+        called_inside(tables)
+    conformance.seen("libomp-14", *counted)
+    assert {row["model"] for row in report["events"]} == {"openmp"}
+    assert len([thread for thread in report["threads"] if thread["calls"]]) == THREADS
+    alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, env=ENVIRONMENT, timeout=gaspbpf.PATIENCE,
+                           check=True)
+    assert truth.checksum(alone.stdout) == truth.checksum(team.output())
