@@ -315,7 +315,9 @@ static long fib(int n)
 static void tasks(long round)
 {
 	long chained = 0, reduced = 0;
+#ifndef __clang__
 	omp_event_handle_t told;
+#endif
 
 #pragma omp parallel
 #pragma omp single
@@ -344,9 +346,11 @@ static void tasks(long round)
 #pragma omp taskyield
 #pragma omp task if (0)
 		now->tasks++;
+#ifndef __clang__ /* libomp 14 may wait for such a task for ever */
 #pragma omp task detach(told)
 		now->tasks++;
 		omp_fulfill_event(told);
+#endif
 #pragma omp taskwait
 #pragma omp taskloop num_tasks(4)
 		for (int i = 0; i < 20; i++)
@@ -409,8 +413,7 @@ static void tasks(long round)
 
 /*
  * Work that somebody ends early: how much of it is done is not the same in each run. Monotonic, and a team of one with
- * Clang: libomp 14 stops at an assertion of its own where a thread steals iterations from one that has left, and threads
- * that leave may wait for each other for ever.
+ * Clang: libomp 14 stops at an assertion of its own where a thread steals iterations from one that has left.
  */
 #ifdef __clang__
 #define CANCELLING 1
