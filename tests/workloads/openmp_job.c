@@ -28,7 +28,8 @@ static _Atomic uint64_t checksum;
 /* What really went on in the counted window; any thread adds to it. */
 static struct {
 	_Atomic long iterations, iterations_ull, sections, singles, tasks, locked, tried, nested, named, unnamed, updated, ordered,
-		allocated, zeroed, resized, regions, posted, atomics, masters, alone;
+		allocated, zeroed, resized, regions, posted,
+		atomics, masters, alone;
 } truth, *now;
 static __typeof__(truth) thrown_away;
 
