@@ -37,7 +37,8 @@ EVENTS = [
     (r"__kmpc_end_critical|GOMP_critical_(name_)?end", "CRITICAL_END"),
     (r"(__kmpc|omp)_init_(nest_)?lock\w*", "LOCK_INIT"), (r"(__kmpc|omp)_destroy_(nest_)?lock", "LOCK_DESTROY"),
     (r"(__kmpc|omp)_set_(nest_)?lock", "LOCK"), (r"(__kmpc|omp)_unset_(nest_)?lock", "UNLOCK"),
-    (r"(__kmpc|omp)_test_(nest_)?lock", "LOCK_ATTEMPT"), (r"__kmpc_atomic_fixed8_add", None),  # begins with a lock prefix: no probe can stand there, and `list` says so
+    (r"(__kmpc|omp)_test_(nest_)?lock", "LOCK_ATTEMPT"),
+    (r"__kmpc_atomic_fixed8_add", None),  # begins with a lock prefix: no probe can stand there, and `list` says so
     (r"__kmpc_atomic_\w+\d_?\w+", "ATOMIC"),
     (r"__kmpc_omp_task_alloc", "TASK_ALLOC"), (r"__kmpc_omp_task(_with_deps)?", "TASK"),
     (r"__kmpc_omp_task_begin_if0", "TASK_UNDEFERRED"),
