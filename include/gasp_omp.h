@@ -7,11 +7,12 @@
 #define GASP_OMP_H
 
 /* a parallel region, from the thread that meets it; num_threads is 0 where the program does not say; schedule to
- *   chunk_size of a region that is a loop, count of one that is sections
+ *   chunk_size of a region that is a loop, count of one that is sections (GCC); argc: how many variables are handed
+ *   on (LLVM)
  * Start: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long
- *   chunk_size, unsigned count, unsigned flags
+ *   chunk_size, unsigned count, unsigned flags, int argc
  * End: void *fn, void *data, unsigned num_threads, const char *schedule, long start, long end, long incr, long
- *   chunk_size, unsigned count, unsigned flags, unsigned team_size */
+ *   chunk_size, unsigned count, unsigned flags, int argc, unsigned team_size */
 #define GASP_OMP_PARALLEL 0x6000u
 
 /* a parallel region begins (GCC 4.8 and before)
@@ -24,19 +25,20 @@
 #define GASP_OMP_PARALLEL_END 0x6002u
 
 /* a league of teams
- * Start, End: void *fn, void *data, unsigned num_teams, unsigned thread_limit */
+ * Start, End: void *fn, void *data, unsigned num_teams, unsigned thread_limit, int argc */
 #define GASP_OMP_TEAMS 0x6003u
 
-/* a thread comes to a loop and asks for iterations: from istart up to, not including, iend, if more is 1
+/* a thread comes to a loop and asks for iterations: from istart up to, not including, iend, if more is 1; LLVM's
+ *   runtime gives none before LOOP_NEXT: the whole loop goes from lower to upper, which is included
  * Start: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size,
- *   unsigned ncounts
+ *   unsigned ncounts, long lower, long upper
  * End: const char *schedule, int wide, int up, long start, long end, long incr, long sched, long chunk_size,
- *   unsigned ncounts, int more, long istart, long iend */
+ *   unsigned ncounts, long lower, long upper, int more, long istart, long iend */
 #define GASP_OMP_LOOP_START 0x6004u
 
-/* a thread asks for more iterations
+/* a thread asks for more iterations; LLVM's runtime gives lower to upper, which is included
  * Start: const char *schedule, int wide
- * End: const char *schedule, int wide, int more, long istart, long iend */
+ * End: const char *schedule, int wide, int more, long istart, long iend, long lower, long upper */
 #define GASP_OMP_LOOP_NEXT 0x6005u
 
 /* the barrier at the end of a loop
@@ -101,9 +103,10 @@
  * Start, End: void *reductions */
 #define GASP_OMP_SCOPE_START 0x6013u
 
-/* an explicit barrier, or the implicit one of a construct of which nothing else is seen
- * Start: (none)
- * End: int cancelled */
+/* an explicit barrier, or the implicit one of a construct of which nothing else is seen; construct tells on LLVM's
+ *   runtime: 1 an explicit one, 2 the end of a loop, 6 of sections, 10 of single
+ * Start: int construct
+ * End: int construct, int cancelled */
 #define GASP_OMP_BARRIER 0x6014u
 
 /* waits to enter a critical section; the address of its name's word, unknown for the one without a name
@@ -144,12 +147,13 @@
 #define GASP_OMP_UNLOCK 0x601du
 
 /* a task is made; one that is not deferred runs inside
- * Start, End: void *fn, void *data, long arg_size, int if_clause, unsigned flags, int priority */
+ * Start, End: void *fn, void *data, long arg_size, int if_clause, unsigned flags, int priority, void *task */
 #define GASP_OMP_TASK 0x601eu
 
-/* the tasks of a loop are made
+/* the tasks of a loop are made; LLVM's loop goes from lower to upper, which is included; grainsize is what sched
+ *   says: 1 how many iterations a task has, 2 how many tasks there are
  * Start, End: void *fn, void *data, long arg_size, unsigned flags, unsigned long num_tasks, int priority, long
- *   start, long end, long step */
+ *   start, long end, long step, void *task, long lower, long upper, int sched, unsigned long grainsize */
 #define GASP_OMP_TASKLOOP 0x601fu
 
 /* waits for the children, or for those that depend tells
@@ -176,14 +180,15 @@
  * Start, End: const char *op */
 #define GASP_OMP_TASK_REDUCTION 0x6025u
 
-/* cancel: 1 parallel, 2 loop, 4 sections, 8 task group
- * Start: int which, int do_cancel
- * End: int which, int do_cancel, int cancelled */
+/* cancel: which is 1 parallel, 2 loop, 4 sections, 8 task group; LLVM's kind 1 parallel, 2 loop, 3 sections, 4 task
+ *   group
+ * Start: int which, int do_cancel, int kind
+ * End: int which, int do_cancel, int kind, int cancelled */
 #define GASP_OMP_CANCEL 0x6026u
 
 /* a cancellation point
- * Start: int which
- * End: int which, int cancelled */
+ * Start: int which, int kind
+ * End: int which, int kind, int cancelled */
 #define GASP_OMP_CANCELLATION_POINT 0x6027u
 
 /* a region for a device
@@ -244,5 +249,107 @@
 /* omp_free()
  * Start, End: void *ptr, uintptr_t allocator */
 #define GASP_OMP_FREE 0x6034u
+
+/* a thread's share of a parallel region; thread_num is its number in the team, gtid in the process
+ * Start, End: void *fn, int thread_num, int gtid */
+#define GASP_OMP_IMPLICIT_TASK 0x6035u
+
+/* a region that the thread which meets it runs alone, by itself, begins
+ * Start, End: (none) */
+#define GASP_OMP_SERIAL_START 0x6036u
+
+/* and ends
+ * Start, End: (none) */
+#define GASP_OMP_SERIAL_END 0x6037u
+
+/* how many threads the next region is to have
+ * Start, End: int num_threads */
+#define GASP_OMP_PUSH_NUM_THREADS 0x6038u
+
+/* where its threads are to run
+ * Start, End: int proc_bind */
+#define GASP_OMP_PUSH_PROC_BIND 0x6039u
+
+/* how many teams the next league is to have
+ * Start, End: int num_teams, int thread_limit */
+#define GASP_OMP_PUSH_NUM_TEAMS 0x603au
+
+/* a thread comes to a loop with a static schedule: its share, or the first chunk of it, goes from lower to upper,
+ *   which is included, and is the last one if last is 1
+ * Start: int sched
+ * End: int sched, int last, long lower, long upper, long stride, long incr, long chunk_size */
+#define GASP_OMP_LOOP_STATIC_START 0x603bu
+
+/* the thread has done its share
+ * Start, End: (none) */
+#define GASP_OMP_LOOP_STATIC_END 0x603cu
+
+/* an iteration of an ordered loop is done
+ * Start, End: (none) */
+#define GASP_OMP_LOOP_ITERATION_END 0x603du
+
+/* a doacross loop begins
+ * Start, End: int ncounts */
+#define GASP_OMP_DOACROSS_START 0x603eu
+
+/* and ends
+ * Start, End: (none) */
+#define GASP_OMP_DOACROSS_END 0x603fu
+
+/* the thread that ran the block of single has done it
+ * Start, End: (none) */
+#define GASP_OMP_SINGLE_END 0x6040u
+
+/* single with copyprivate: the thread that ran the block (done is 1) hands out its data, the others take it
+ * Start, End: size_t size, int done */
+#define GASP_OMP_COPYPRIVATE 0x6041u
+
+/* master, or masked: chosen is 1 for the thread that runs the block
+ * Start: int filter
+ * End: int filter, int chosen */
+#define GASP_OMP_MASKED 0x6042u
+
+/* the thread has run the block
+ * Start, End: (none) */
+#define GASP_OMP_MASKED_END 0x6043u
+
+/* a scope ends
+ * Start, End: (none) */
+#define GASP_OMP_SCOPE_END 0x6044u
+
+/* the threads' results become one: method is 1 if this thread has to add its own, 2 with atomic updates, 0 if it has
+ *   been done; waits for others, or for its turn
+ * Start: int num_vars, size_t size, void *lock, int nowait
+ * End: int num_vars, size_t size, void *lock, int nowait, int method */
+#define GASP_OMP_REDUCE 0x6045u
+
+/* a reduction is done: waits for others, or lets the next one in
+ * Start, End: void *lock */
+#define GASP_OMP_REDUCE_END 0x6046u
+
+/* lets the next one in
+ * Start, End: void *lock */
+#define GASP_OMP_REDUCE_END_NOWAIT 0x6047u
+
+/* an atomic update by a function of the runtime */
+#define GASP_OMP_ATOMIC 0x6049u
+
+/* flush
+ * Start, End: (none) */
+#define GASP_OMP_FLUSH 0x6048u
+
+/* memory for a task that is going to be made
+ * Start: int flags, size_t task_size, size_t shareds_size, void *fn, int64_t device
+ * End: int flags, size_t task_size, size_t shareds_size, void *fn, int64_t device, void *task */
+#define GASP_OMP_TASK_ALLOC 0x604au
+
+/* a task with if(0), or a final one, as the thread that meets it runs it
+ * Start, End: void *fn, void *task */
+#define GASP_OMP_TASK_UNDEFERRED 0x604bu
+
+/* a thread looks for its own copy of threadprivate data
+ * Start: void *data, size_t size
+ * End: void *data, size_t size, void *returnptr */
+#define GASP_OMP_THREADPRIVATE 0x604cu
 
 #endif
