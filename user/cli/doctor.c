@@ -153,7 +153,7 @@ static bool try_rung(enum rung rung)
 		[RUNG_MULTI] = "Linux 6.6",
 		[RUNG_PERF] = "Linux 5.15",
 	};
-	struct kernel_options options = { .quiet = true };
+	struct kernel_options options = { .quiet = true, .anew = true };
 	struct probe_costs costs;
 	struct kernel *kernel;
 

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/filter.h>
@@ -25,7 +26,7 @@
 
 #include "arch/trial.h"
 #include "observe.skel.h"
-#include "probe/kernel_private.h"
+#include "probe/calibration.h"
 #include "probe/plan_private.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -40,6 +41,7 @@
 			   */
 #define WORDS 4           /* that a trial reads from the stack */
 #define NEIGHBOURS 8      /* other processes' links on the trial functions */
+#define RING_LEAST 65536  /* bytes; in a smaller one a round's spans have no room, and cost other than they do */
 
 #define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
 
@@ -410,19 +412,40 @@ bool trial_filter_kills(void)
 
 /* --- all of it ----------------------------------------------------------- */
 
-int trial_run(struct kernel *kernel)
+static bool prices_are_known(struct kernel *kernel)
+{
+	struct calibration earlier;
+
+	if (!calibration_read(kernel, &earlier))
+		return false;
+	kernel->costs = earlier.costs;
+	filters = earlier.filters_kill ? KILLS : HARMLESS;
+	log_info("calibrated by an earlier start, %" PRIu64 " s ago: 'gaspbpf doctor' measures anew", earlier.age);
+	return true;
+}
+
+static void find_prices(struct trial *trial)
+{
+	struct kernel *kernel = trial->kernel;
+	uint64_t start = clock_monotonic();
+
+	calibrate(trial);
+	log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
+	try_filters(kernel);
+	if (filters && kernel->ring_bytes >= RING_LEAST)
+		calibration_write(kernel, &(struct calibration){ .costs = kernel->costs, .filters_kill = filters == KILLS });
+}
+
+int trial_run(struct kernel *kernel, bool anew)
 {
 	struct trial trial = { .kernel = kernel };
 	int err = open_rings(&trial);
-	uint64_t start;
 
 	if (!err)
 		err = trial_works(&trial);
 	if (!err) {
-		start = clock_monotonic();
-		calibrate(&trial);
-		log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
-		try_filters(kernel);
+		if (anew || !prices_are_known(kernel))
+			find_prices(&trial);
 		end_trial(&trial);
 	}
 	close_rings(&trial);
