@@ -3,9 +3,10 @@
  * calibration.c - what an earlier start has measured, for those that come after it.
  *
  * Measuring what probes cost takes a third of the time of a start, and says the same each time. So root's starts write
- * it down in /run, which no reboot outlasts, and for an hour others take it from there: a machine that was busy at that
- * moment does not stay dear for longer. The head of the file says of what it is true: this kernel, this boot, this
- * processor, these programs, loaded in this way. Anything else there, and it is measured anew.
+ * it down in /run, which no reboot outlasts, and for an hour others take it from there. Each of these makes some calls
+ * of its own first: where they are cheaper than what is written, the machine was busy when that was measured (trial.c).
+ * The head of the file says of what it is true: this kernel, this boot, this processor, these programs, loaded in this
+ * way. Anything else there, and it is measured anew.
  *
  * Prices decide which calls are left out, and one line of it decides about harm (seccomp). So the file is believed only
  * where nobody but root can have written it: it is root's, in a folder of root's, neither can be written by others, and
@@ -104,6 +105,8 @@ static void find_rows(struct probe_costs *costs, unsigned *rows[CALIBRATION_ROWS
 
 	memcpy(rows, all, sizeof(all));
 }
+
+_Static_assert(SITE_CLASSES == 3, "a line of prices has three");
 
 size_t calibration_write_text(const struct calibration *calibration, const char *head, char *text, size_t size)
 {

@@ -35,6 +35,8 @@
 
 #define TRIALS 100     /* calls per round of the calibration */
 #define ROUNDS 12      /* of which the quickest counts: short ones are often undisturbed */
+#define CHECK_ROUNDS 2 /* to see whether an earlier calibration holds */
+#define CHEAPER 0.8    /* it does not where calls cost less than this of it */
 #define COLD_TRIALS 24 /* calls after other work, of which the middle one counts */
 #define OTHER_WORK                                                                                                   \
 	(4 * 1024 * 1024) /* bytes that are touched between two of them: more than a processor has caches of its own \
@@ -228,12 +230,12 @@ static void end_trial(struct trial *trial)
 	kernel_forget_all_sums(kernel); /* of calls that a small ring had no room for */
 }
 
-/* ns that a call of a trial function takes now. */
-static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
+/* ns that a call of a trial function takes now: of so many rounds the quickest. */
+static unsigned time_rounds(struct trial *trial, int class, int rounds, unsigned *floor)
 {
 	uint64_t best = UINT64_MAX, shortest = UINT64_MAX;
 
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		uint64_t start = clock_monotonic();
 		struct waiting waiting;
 
@@ -248,6 +250,11 @@ static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
 	}
 	*floor = shortest == UINT64_MAX ? 0 : shortest;
 	return best / TRIALS;
+}
+
+static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
+{
+	return time_rounds(trial, class, ROUNDS, floor);
 }
 
 static int by_size(const void *a, const void *b)
@@ -412,11 +419,24 @@ bool trial_filter_kills(void)
 
 /* --- all of it ----------------------------------------------------------- */
 
-static bool prices_are_known(struct kernel *kernel)
+/* Are calls much cheaper than an earlier start found? Then it was disturbed. That they are dearer says nothing: this one
+ * may be disturbed, too. */
+static bool is_too_dear(struct trial *trial, const struct probe_costs *costs)
 {
+	unsigned none, now;
+
+	kernel_set_active(trial->kernel, true);
+	now = time_rounds(trial, SITE_EMULATED, CHECK_ROUNDS, &none);
+	kernel_set_active(trial->kernel, false);
+	return now < costs->call[SITE_EMULATED] * CHEAPER;
+}
+
+static bool prices_are_known(struct trial *trial)
+{
+	struct kernel *kernel = trial->kernel;
 	struct calibration earlier;
 
-	if (!calibration_read(kernel, &earlier))
+	if (!calibration_read(kernel, &earlier) || is_too_dear(trial, &earlier.costs))
 		return false;
 	kernel->costs = earlier.costs;
 	filters = earlier.filters_kill ? KILLS : HARMLESS;
@@ -444,7 +464,7 @@ int trial_run(struct kernel *kernel, bool anew)
 	if (!err)
 		err = trial_works(&trial);
 	if (!err) {
-		if (anew || !prices_are_known(kernel))
+		if (anew || !prices_are_known(&trial))
 			find_prices(&trial);
 		end_trial(&trial);
 	}
