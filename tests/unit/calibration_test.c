@@ -17,8 +17,13 @@
 #define HOUR 3600
 
 static const struct calibration measured = {
-	.costs = { .call = { 1, 2, 3 }, .skipped = { 4, 5, 6 }, .floor = { 7, 8, 9 }, .cold = { 10, 11, 12 },
-		   .cold_skipped = { 13, 14, 15 }, .word = 16, .link = 17 },
+	.costs = { .call = { 1, 2, 3 },
+		   .skipped = { 4, 5, 6 },
+		   .floor = { 7, 8, 9 },
+		   .cold = { 10, 11, 12 },
+		   .cold_skipped = { 13, 14, 15 },
+		   .word = 16,
+		   .link = 17 },
 	.filters_kill = true,
 	.made = MADE,
 };
@@ -86,8 +91,9 @@ static void what_no_start_writes_is_nothing(void **state)
 	static const struct {
 		const char *instead, *of;
 	} changes[] = {
-		{ "\n1 2 3x", "\n1 2 3" },	 { "\n1  2 3", "\n1 2 3" },	   { "\n1 2 -3", "\n1 2 3" },
-		{ "\n1 2 100000001", "\n1 2 3" }, { "\n1 2 3 4", "\n1 2 3" },	   { "filters 2", "filters 1" },
+		{ "\n1 2 3x", "\n1 2 3" },          { "\n1  2 3", "\n1 2 3" },
+		{ "\n1 2 -3", "\n1 2 3" },          { "\n1 2 100000001", "\n1 2 3" },
+		{ "\n1 2 3 4", "\n1 2 3" },         { "filters 2", "filters 1" },
 		{ "\n13 14 15\n16", "\n13 14 15" }, { "\n1 2 99999999999999999999", "\n1 2 3" },
 	};
 	char text[512], other[1024];

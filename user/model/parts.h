@@ -198,8 +198,8 @@ struct annotation {
 struct parameter {
 	struct ctype type;
 	const char *name;
-	const char *at;      /* in the source, for messages while reading */
-	const char *written; /* the type's text, an array as a pointer; NULL: an array of arrays has none */
+	const char *at;                 /* in the source, for messages while reading */
+	const char *written;            /* the type's text, an array as a pointer; NULL: an array of arrays has none */
 	struct annotation *annotations; /* few have one, and there are thousands of parameters */
 	uint8_t nannotations;
 	bool out, skip;

@@ -10,7 +10,8 @@
  *
  * Prices decide which calls are left out, and one line of it decides about harm (seccomp). So the file is believed only
  * where nobody but root can have written it: it is root's, in a folder of root's, neither can be written by others, and
- * no link leads to it. Who is not root neither writes nor reads it.
+ * no link leads to it. That folder is not the sockets', where processes that have given up root's rights can still make
+ * files (util/keeper.h). Who is not root neither writes nor reads it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include "util/files.h"
 #include "util/log.h"
 
-#define FOLDER "/run/gaspbpf"
+#define FOLDER "/run/gaspbpf-calibration"
 #define HOLDS_SECONDS 3600
 #define TEXT_MOST 4096
 #define PRICE_MOST 100000000u /* ns: no call costs a tenth of a second */
@@ -188,7 +189,7 @@ static int open_folder(void)
 {
 	int folder;
 
-	if (geteuid() || (mkdir(FOLDER, 0755) && errno != EEXIST))
+	if (geteuid() || (mkdir(FOLDER, 0700) && errno != EEXIST))
 		return -1;
 	folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder >= 0 && !is_roots_alone(folder, S_IFDIR)) {
@@ -202,7 +203,7 @@ static void name_file(const struct kernel *kernel, char *name, size_t size)
 {
 	const struct observe_bpf *o = kernel->observe;
 
-	snprintf(name, size, "calibration-%s%s%s%s", rung_name(kernel->rung), o->rodata->monitoring ? "-sums" : "",
+	snprintf(name, size, "%s%s%s%s", rung_name(kernel->rung), o->rodata->monitoring ? "-sums" : "",
 		 o->rodata->spans_too ? "-spans" : "", o->bss->filter_targets ? "-filter" : "");
 }
 

@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define KEPT (64 << 20)                     /* bytes: more than what loading takes */
-#define AT_ONCE (16 << 20)                  /* by which the heap grows: the types twice, and what is made of them */
-#define MAPPED_FROM (32 << 20)              /* the most that glibc takes */
-#define USUALLY (128 << 10)                 /* glibc's own value of all three */
-#define FIRST (USUALLY + (USUALLY / 2))     /* too large for what may be free already */
+#define KEPT (64 << 20)                 /* bytes: more than what loading takes */
+#define AT_ONCE (16 << 20)              /* by which the heap grows: the types twice, and what is made of them */
+#define MAPPED_FROM (32 << 20)          /* the most that glibc takes */
+#define USUALLY (128 << 10)             /* glibc's own value of all three */
+#define FIRST (USUALLY + (USUALLY / 2)) /* too large for what may be free already */
 
 /* Hints only: where they are not taken, a start takes longer. The other allocators do not know of them. */
 static void advise(int advice)

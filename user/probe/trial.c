@@ -419,8 +419,8 @@ bool trial_filter_kills(void)
 
 /* --- all of it ----------------------------------------------------------- */
 
-/* Are calls much cheaper than an earlier start found? Then it was disturbed. That they are dearer says nothing: this one
- * may be disturbed, too. */
+/* Are calls much cheaper than an earlier start found? Then it was disturbed. That they are dearer says nothing: this
+ * one may be disturbed, too. */
 static bool is_too_dear(struct trial *trial, const struct probe_costs *costs)
 {
 	unsigned none, now;
@@ -453,7 +453,8 @@ static void find_prices(struct trial *trial)
 	log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
 	try_filters(kernel);
 	if (filters && kernel->ring_bytes >= RING_LEAST)
-		calibration_write(kernel, &(struct calibration){ .costs = kernel->costs, .filters_kill = filters == KILLS });
+		calibration_write(kernel,
+				  &(struct calibration){ .costs = kernel->costs, .filters_kill = filters == KILLS });
 }
 
 int trial_run(struct kernel *kernel, bool anew)
