@@ -10,11 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define KEPT (64 << 20)                 /* bytes: more than what loading takes */
-#define AT_ONCE (16 << 20)              /* by which the heap grows: the types twice, and what is made of them */
-#define MAPPED_FROM (32 << 20)          /* the most that glibc takes */
-#define USUALLY (128 << 10)             /* glibc's own value of all three */
-#define FIRST (USUALLY + (USUALLY / 2)) /* too large for what may be free already */
+#define KEPT (64 << 20)        /* bytes: more than what loading takes */
+#define AT_ONCE (16 << 20)     /* by which the heap grows: the types twice, and what is made of them */
+#define MAPPED_FROM (32 << 20) /* the most that glibc takes */
+#define FIRST (192 << 10)      /* too large for what may be free already */
+/* Afterwards: what glibc itself would have come to after it had freed the types once. */
+#define LATER_AT_ONCE (128 << 10)
+#define LATER_MAPPED_FROM (4 << 20)
+#define LATER_KEPT (2 * LATER_MAPPED_FROM)
 
 /* Hints only: where they are not taken, a start takes longer. The other allocators do not know of them. */
 static void advise(int advice)
@@ -38,9 +41,9 @@ void heap_keep(void)
 
 void heap_release(void)
 {
-	mallopt(M_TOP_PAD, USUALLY);
+	mallopt(M_TOP_PAD, LATER_AT_ONCE);
 	advise(MADV_NOHUGEPAGE);
-	mallopt(M_MMAP_THRESHOLD, USUALLY);
-	mallopt(M_TRIM_THRESHOLD, USUALLY);
+	mallopt(M_MMAP_THRESHOLD, LATER_MAPPED_FROM);
+	mallopt(M_TRIM_THRESHOLD, LATER_KEPT);
 	malloc_trim(0);
 }
