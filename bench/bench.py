@@ -31,7 +31,7 @@ PARTS = {
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
     "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
-    "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
+    "start": joining.start, "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
     "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
 }
 RESULTS = BUILD / "bench.json"

@@ -5,13 +5,14 @@ import contextlib
 import os
 import pathlib
 import re
+import subprocess
 import tempfile
 import threading
 import time
 
 import observers
 from costs import SITE_MODEL, timed
-from measure import Absent, BUILD, Job, Times, is_patched, private_copy
+from measure import Absent, BUILD, GASPBPF, Job, Times, is_patched, private_copy
 from observers import Bpftrace, Empty, Gaspbpf, Nobody, PerfRecord, RUNGS
 from tables import Table
 
@@ -22,6 +23,8 @@ OTHERS_PATIENCE = 900
 DEAR_TURNS = 2     # rounds of what takes many seconds to remove
 MANY = 400         # functions that are never called
 ATTACH_MS = 150    # at most, each way
+START_TURNS = 9
+START_MS = 300     # at most
 SCOPES = (1, 8, 64)
 SCOPE_FACTOR = 1.2
 SWITCH_PERCENT = 5
@@ -182,6 +185,44 @@ def attach_and_leave(options, progress):
             table.target(f"{rung}: {way} in at most {ATTACH_MS} ms",
                          "not on this kernel" if took is None else f"{took:.0f} ms",
                          None if took is None else took <= ATTACH_MS)
+    return table
+
+
+# --- start
+
+def observed_start(table, label, job):
+    """An observation, to its first probe, and from ^C to its end."""
+    observer = Gaspbpf(job, [], [])
+    before = time.monotonic()
+    with observer:
+        started = time.monotonic()
+        observer.stop()
+    table.add(label, "to start", Times([1000 * (started - before)]))
+    table.add(label, "to end", Times([1000 * (observer.left - started)]))
+
+
+def whole_run(table, label, words):
+    before = time.monotonic()
+    subprocess.run([GASPBPF, *words], capture_output=True, check=True)
+    table.add(label, "all", Times([1000 * (time.monotonic() - before)]))
+
+
+def start(options, progress):
+    title = "Start: the commands that look at one process of a few functions"
+    table = Table(title, ["to start", "to end", "all"], "ms",
+                  "to start: from the command to its first probes; to end: from ^C to its end; all: from the command "
+                  "to its end. An earlier start has calibrated, but for 'doctor'.", label=24)
+    with Job() as job:
+        commands = {"-- true": ["--", "true"], "list -p PID": ["list", "-p", str(job.pid)],
+                    "top --once -p PID": ["top", "--once", "-p", str(job.pid)]}
+        whole_run(table, "doctor", ["doctor"])
+        for turn in range(2 if options.quick else START_TURNS):
+            progress(f"{title} ({turn + 1})")
+            observed_start(table, "-p PID", job)
+            for label, words in commands.items():
+                whole_run(table, label, words)
+    took = table.get("-p PID", "to start")
+    table.target(f"its first probes in at most {START_MS} ms", f"{took:.0f} ms", took <= START_MS)
     return table
 
 

@@ -26,7 +26,8 @@
 
 static const char description[] =
 	"What this kernel, these privileges and a target allow, and what to do about each 'no'. Exit status 1 if "
-	"observing cannot work."
+	"observing cannot work. What a probe costs is measured anew; where root starts them, other commands take a "
+	"measurement that is not older than an hour (/run/gaspbpf-calibration)."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf doctor\n"
@@ -153,7 +154,7 @@ static bool try_rung(enum rung rung)
 		[RUNG_MULTI] = "Linux 6.6",
 		[RUNG_PERF] = "Linux 5.15",
 	};
-	struct kernel_options options = { .quiet = true };
+	struct kernel_options options = { .quiet = true, .anew = true };
 	struct probe_costs costs;
 	struct kernel *kernel;
 

@@ -419,8 +419,24 @@ static void recover(struct lexer *lexer, const char *at)
 	}
 }
 
+/* From where they were read to where they stay. */
+static void keep_annotations(struct arena *arena, struct parameter *parameter)
+{
+	const struct annotation *read = parameter->annotations;
+	size_t size = parameter->nannotations * sizeof(*read);
+
+	parameter->annotations = size ? arena_get(arena, size) : NULL;
+	if (parameter->annotations)
+		memcpy(parameter->annotations, read, size);
+	else
+		parameter->nannotations = 0; /* no memory: the arena knows */
+}
+
 void annotations_read(struct lexer *lexer, struct arena *arena, struct parameter *parameter)
 {
+	struct annotation read[ANNOTATIONS_MOST];
+
+	parameter->annotations = read;
 	while (lexer_is_mark(lexer, '@')) {
 		const char *at = lexer->token.at;
 
@@ -428,4 +444,5 @@ void annotations_read(struct lexer *lexer, struct arena *arena, struct parameter
 		if (!annotation_read(lexer, arena, at, parameter))
 			recover(lexer, at);
 	}
+	keep_annotations(arena, parameter);
 }

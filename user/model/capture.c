@@ -21,6 +21,7 @@
  * number that is sent is needed after the entry program.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,6 @@ struct origin_slot {
 };
 
 struct plan {
-	struct wants wants;
 	struct origin_slot origins[PARAMETERS_MOST * 2 + GB_REGISTERS + 2];
 	unsigned norigins;
 	bool busy[GB_SLOTS];
@@ -51,7 +51,8 @@ struct plan {
 	bool full;                                             /* ran out of slots or ops */
 	char program[sizeof(PROGRAM_BUILD) + MODEL_NAME_MOST]; /* "program:NAME" */
 	const struct build *build;
-	char decoder[64]; /* of packed pointers, where the build says how many bits of each they have */
+	char decoder[64];   /* of packed pointers, where the build says how many bits of each they have */
+	struct wants wants; /* the last: its items are not cleared */
 };
 
 static bool has_slot(const struct want *want)
@@ -440,10 +441,19 @@ static int hand_over(struct plan *plan, struct capture *capture)
 	return 0;
 }
 
+static struct plan *plan_new(void)
+{
+	struct plan *plan = malloc(sizeof(*plan));
+
+	if (plan)
+		memset(plan, 0, offsetof(struct plan, wants.items));
+	return plan;
+}
+
 int model_function_capture_build(const struct function *function, const char *soname, const struct build *build,
 				 struct capture *capture)
 {
-	struct plan *plan = calloc(1, sizeof(*plan));
+	struct plan *plan = plan_new();
 	int error = 0;
 
 	memset(capture, 0, sizeof(*capture));

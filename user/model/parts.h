@@ -198,9 +198,9 @@ struct annotation {
 struct parameter {
 	struct ctype type;
 	const char *name;
-	const char *at;      /* in the source, for messages while reading */
-	const char *written; /* the type's text, an array as a pointer; NULL: an array of arrays has none */
-	struct annotation annotations[ANNOTATIONS_MOST];
+	const char *at;                 /* in the source, for messages while reading */
+	const char *written;            /* the type's text, an array as a pointer; NULL: an array of arrays has none */
+	struct annotation *annotations; /* few have one, and there are thousands of parameters */
 	uint8_t nannotations;
 	bool out, skip;
 	bool has_only, only_negated; /* @only(PATH == N): the path is only.path */

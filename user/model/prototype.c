@@ -216,7 +216,7 @@ static bool parameter_read(struct lexer *lexer, struct arena *arena, unsigned po
 /* Up to the parenthesis that closes them, which is taken. */
 static bool parameters_read(struct lexer *lexer, struct arena *arena, struct prototype *p, struct writing *w)
 {
-	struct parameter parameters[PARAMETERS_MOST] = { 0 };
+	struct parameter parameters[PARAMETERS_MOST]; /* large: only what is used of it is cleared */
 	unsigned count = 0;
 
 	while (!lexer_is_mark(lexer, ')')) {
@@ -240,6 +240,7 @@ static bool parameters_read(struct lexer *lexer, struct arena *arena, struct pro
 				     PARAMETERS_MOST);
 			return false;
 		}
+		memset(&parameters[count], 0, sizeof(parameters[count]));
 		if (!parameter_read(lexer, arena, count + 1, &parameters[count], w))
 			return false;
 		count++;

@@ -36,9 +36,9 @@ struct wants {
 	const struct parsed_model *parsed;
 	const struct bound *bound;
 	const char *soname;
-	struct want items[WANTS_MOST];
 	unsigned count;
-	bool failed; /* out of memory */
+	bool failed;                   /* out of memory */
+	struct want items[WANTS_MOST]; /* each is cleared as it is taken: all of them are a megabyte, a few are used */
 };
 
 /* Fills items, in the order of the parameters, the result last. The values' names are from malloc. */

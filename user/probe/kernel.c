@@ -17,6 +17,7 @@
 
 #include "observe.skel.h"
 #include "process.skel.h"
+#include "probe/heap.h"
 #include "probe/kernel_private.h"
 #include "util/clock.h"
 #include "util/iterator.h"
@@ -221,7 +222,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	kernel->rung = rung;
 	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
-		err = trial_run(kernel) ?: read_counts(kernel, &kernel->before) ?: rooms_begin(kernel); /* what the trial took is nobody's */
+		err = trial_run(kernel, options->anew) ?: read_counts(kernel, &kernel->before) ?: rooms_begin(kernel); /* what the trial took is nobody's */
 	if (err) {
 		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
 		link_remove_from(kernel, 0, NULL);
@@ -302,6 +303,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	kernel->sums = options->sums;
 	libbpf_set_print(libbpf_says);
 	raise_limits();
+	heap_keep();
 	err = held_new(kernel);
 	if (!err)
 		err = choose_rungs(&rung, &last);

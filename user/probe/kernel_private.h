@@ -103,8 +103,9 @@ void neighbours_unmark(struct plan *plan);
 int neighbours_identity(struct kernel *kernel, int fd, uint64_t *device, uint64_t *inode);
 void neighbours_free(struct kernel *kernel);
 
-/* Does the rung work? Then it is calibrated, too. Nothing stays attached. 0 or -errno. (trial.c) */
-int trial_run(struct kernel *kernel);
+/* Does the rung work? Then it is calibrated, too: now (anew), or by an earlier start. Nothing stays attached. 0 or
+ * -errno. (trial.c) */
+int trial_run(struct kernel *kernel, bool anew);
 
 /* user_shares.c: users' shares of what the kernel side holds. Nobody has taken anything. 0 or -errno, not said. */
 int rooms_begin(struct kernel *kernel);

@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,7 @@ struct closing {
 	const struct held_link *links;
 	size_t all;
 	atomic_size_t next, done;
+	sem_t over; /* all are done */
 };
 
 static void *close_links(void *context)
@@ -347,20 +349,33 @@ static void *close_links(void *context)
 	while ((i = atomic_fetch_add(&c->next, 1)) < c->all) {
 		close(c->links[i].fd);
 		held_gone(c->kernel, c->links[i].set, false);
-		atomic_fetch_add(&c->done, 1);
+		if (atomic_fetch_add(&c->done, 1) + 1 == c->all)
+			sem_post(&c->over);
 	}
 	return NULL;
 }
 
+/* Until all are closed, or a moment has passed. */
+static void wait_a_moment(struct closing *c)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_EVERY_MS * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	sem_clockwait(&c->over, CLOCK_MONOTONIC, &until);
+}
+
 static void watch_closing(struct closing *c, void (*progress)(size_t, size_t))
 {
-	const struct timespec pause = { .tv_nsec = LOOK_EVERY_MS * 1000000L };
 	size_t done;
 
 	while ((done = atomic_load(&c->done)) < c->all) {
-		if (progress)
-			progress(done, c->all);
-		nanosleep(&pause, NULL);
+		progress(done, c->all);
+		wait_a_moment(c);
 	}
 }
 
@@ -372,14 +387,16 @@ void link_remove_from(struct kernel *kernel, size_t from, void (*progress)(size_
 
 	/* Even of two links each is removed at the same time: it is the grace period that takes long, not the probes.
 	 */
+	sem_init(&c.over, 0, 0);
 	while (nthreads < wanted && !pthread_create(&threads[nthreads], NULL, close_links, &c))
 		nthreads++;
-	if (nthreads)
-		watch_closing(&c, progress);
-	else
+	if (!nthreads)
 		close_links(&c);
+	else if (progress)
+		watch_closing(&c, progress);
 	for (size_t i = 0; i < nthreads; i++)
 		pthread_join(threads[i], NULL);
+	sem_destroy(&c.over);
 	if (progress && c.all)
 		progress(c.all, c.all);
 	kernel->nlinks = from;

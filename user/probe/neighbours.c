@@ -37,6 +37,7 @@
 #include "neighbours.skel.h"
 #include "observe.skel.h"
 #include "process.skel.h"
+#include "probe/heap.h"
 #include "probe/kernel_private.h"
 #include "probe/plan_private.h"
 #include "util/array.h"
@@ -120,6 +121,7 @@ static struct neighbours *neighbours_of(struct kernel *kernel)
 	n->lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	n->skeleton = kernel->rung == RUNG_PERF ? NULL
 						: load(kernel); /* where those are known, there is another rung */
+	heap_release();                                         /* it was the last object */
 	kernel->neighbours = n;
 	return n;
 }

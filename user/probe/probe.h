@@ -327,6 +327,7 @@ struct kernel_options {
 	uint64_t ring_bytes; /* all span rings together; 0: default */
 	bool callers; /* kernel_show_open() tells where a call came from, which costs each call a look at its stack */
 	bool quiet;   /* only a try: failure is not said */
+	bool anew;    /* what probes cost is measured, whatever earlier starts have measured */
 	bool sums;    /* a whole machine: every call goes into the kernel's sums, with its payload; with `filter` */
 	bool spans;   /* with `sums`: and into the rings */
 };
@@ -387,8 +388,8 @@ struct kernel_counts {
 };
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts);
 
-/* What probes cost, measured on this machine by kernel_load(), by the class of the instruction under them. ns; 0: not
- * measured. */
+/* What probes cost, measured on this machine by kernel_load() or by that of an earlier start (calibration.c), by the
+ * class of the instruction under them. ns; 0: not measured. */
 struct probe_costs {
 	unsigned call[SITE_CLASSES];    /* an observed call costs its thread so much */
 	unsigned skipped[SITE_CLASSES]; /* a call that is only counted */

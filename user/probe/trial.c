@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/filter.h>
@@ -25,7 +26,7 @@
 
 #include "arch/trial.h"
 #include "observe.skel.h"
-#include "probe/kernel_private.h"
+#include "probe/calibration.h"
 #include "probe/plan_private.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -34,12 +35,15 @@
 
 #define TRIALS 100     /* calls per round of the calibration */
 #define ROUNDS 12      /* of which the quickest counts: short ones are often undisturbed */
+#define CHECK_ROUNDS 2 /* to see whether an earlier calibration holds */
+#define CHEAPER 0.8    /* it does not where calls cost less than this of it */
 #define COLD_TRIALS 24 /* calls after other work, of which the middle one counts */
 #define OTHER_WORK                                                                                                   \
 	(4 * 1024 * 1024) /* bytes that are touched between two of them: more than a processor has caches of its own \
 			   */
 #define WORDS 4           /* that a trial reads from the stack */
 #define NEIGHBOURS 8      /* other processes' links on the trial functions */
+#define RING_LEAST 65536  /* bytes; in a smaller one a round's spans have no room, and cost other than they do */
 
 #define TRIAL_PROBE(class) (GB_PROBES - 1 - (class)) /* ids no plan reaches */
 
@@ -226,12 +230,12 @@ static void end_trial(struct trial *trial)
 	kernel_forget_all_sums(kernel); /* of calls that a small ring had no room for */
 }
 
-/* ns that a call of a trial function takes now. */
-static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
+/* ns that a call of a trial function takes now: of so many rounds the quickest. */
+static unsigned time_rounds(struct trial *trial, int class, int rounds, unsigned *floor)
 {
 	uint64_t best = UINT64_MAX, shortest = UINT64_MAX;
 
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		uint64_t start = clock_monotonic();
 		struct waiting waiting;
 
@@ -246,6 +250,11 @@ static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
 	}
 	*floor = shortest == UINT64_MAX ? 0 : shortest;
 	return best / TRIALS;
+}
+
+static unsigned time_trial(struct trial *trial, int class, unsigned *floor)
+{
+	return time_rounds(trial, class, ROUNDS, floor);
 }
 
 static int by_size(const void *a, const void *b)
@@ -410,19 +419,54 @@ bool trial_filter_kills(void)
 
 /* --- all of it ----------------------------------------------------------- */
 
-int trial_run(struct kernel *kernel)
+/* Are calls much cheaper than an earlier start found? Then it was disturbed. That they are dearer says nothing: this
+ * one may be disturbed, too. */
+static bool is_too_dear(struct trial *trial, const struct probe_costs *costs)
+{
+	unsigned none, now;
+
+	kernel_set_active(trial->kernel, true);
+	now = time_rounds(trial, SITE_EMULATED, CHECK_ROUNDS, &none);
+	kernel_set_active(trial->kernel, false);
+	return now < costs->call[SITE_EMULATED] * CHEAPER;
+}
+
+static bool prices_are_known(struct trial *trial)
+{
+	struct kernel *kernel = trial->kernel;
+	struct calibration earlier;
+
+	if (!calibration_read(kernel, &earlier) || is_too_dear(trial, &earlier.costs))
+		return false;
+	kernel->costs = earlier.costs;
+	filters = earlier.filters_kill ? KILLS : HARMLESS;
+	log_info("calibrated by an earlier start, %" PRIu64 " s ago: 'gaspbpf doctor' measures anew", earlier.age);
+	return true;
+}
+
+static void find_prices(struct trial *trial)
+{
+	struct kernel *kernel = trial->kernel;
+	uint64_t start = clock_monotonic();
+
+	calibrate(trial);
+	log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
+	try_filters(kernel);
+	if (filters && kernel->ring_bytes >= RING_LEAST)
+		calibration_write(kernel,
+				  &(struct calibration){ .costs = kernel->costs, .filters_kill = filters == KILLS });
+}
+
+int trial_run(struct kernel *kernel, bool anew)
 {
 	struct trial trial = { .kernel = kernel };
 	int err = open_rings(&trial);
-	uint64_t start;
 
 	if (!err)
 		err = trial_works(&trial);
 	if (!err) {
-		start = clock_monotonic();
-		calibrate(&trial);
-		log_info("calibrated in %.1f ms", (clock_monotonic() - start) / 1e6);
-		try_filters(kernel);
+		if (anew || !prices_are_known(&trial))
+			find_prices(&trial);
 		end_trial(&trial);
 	}
 	close_rings(&trial);

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a start does not do twice: it measures what probes cost once an hour, and believes no earlier measurement that
+somebody else could have written; and what it does not do at all: load programs of ways of attaching that it does not
+use."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import gaspbpf
+
+MEASURED = "calibrated in "
+TAKEN = "calibrated by an earlier start"
+PLANTED = 7  # ns; no probe is that cheap, so what says it has read it
+
+
+class Machine:
+    """gaspbpf, with a folder of its own for /run: what other starts of this machine have written is not there."""
+
+    def __init__(self, run):
+        self.run = run
+        run.mkdir(mode=0o755)
+
+    def gaspbpf(self, *arguments):
+        command = 'mount --bind "$0" /run && exec "$@"'
+        result = subprocess.run(["unshare", "--mount", "sh", "-c", command, self.run, gaspbpf.PROGRAM, *arguments],
+                                capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+        assert result.returncode == 0, result.stderr
+        return result.stdout + result.stderr
+
+    def start(self):
+        """What the start of an observation says of prices: MEASURED or TAKEN."""
+        said = self.gaspbpf("-v", "--", "true")
+        assert (MEASURED in said) != (TAKEN in said), said
+        return MEASURED if MEASURED in said else TAKEN
+
+    @property
+    def folder(self):
+        return self.run / "gaspbpf-calibration"
+
+    def file(self):
+        [path] = self.folder.iterdir()
+        return path
+
+
+@pytest.fixture
+def machine(tmp_path, rung):
+    return Machine(tmp_path / "run")
+
+
+@pytest.fixture
+def measured(machine):
+    """A start has measured, and its prices have been replaced by very low ones."""
+    assert machine.start() == MEASURED
+    plant(machine.file())
+    return machine
+
+
+def plant(path):
+    """A price that nothing costs, in each line of prices."""
+    text, lines = re.subn(r"(?m)^\d+ \d+ \d+$", f"{PLANTED} {PLANTED} {PLANTED}", path.read_text())
+    assert lines == 5
+    path.write_text(text)
+
+
+def is_planted(path):
+    return f"\n{PLANTED} {PLANTED} {PLANTED}\n" in path.read_text()
+
+
+def test_second_start_takes_what_the_first_has_measured(measured):
+    said = measured.gaspbpf("-v", "--", "true")
+    assert TAKEN in said
+    assert f"a call costs {PLANTED / 1000} us " in said, said
+    assert is_planted(measured.file())
+
+
+def test_doctor_measures_anew(measured):
+    said = measured.gaspbpf("doctor")
+    assert f" {PLANTED} ns" not in said
+    assert not is_planted(measured.folder / os.environ["GASPBPF_RUNG"])
+    assert len(re.findall("yes +(?:session|multi|perf) ", said)) == len(list(measured.folder.iterdir()))
+
+
+def test_dearer_than_calls_are_is_measured_anew(machine):
+    """It was written by a start that something disturbed."""
+    assert machine.start() == MEASURED
+    path = machine.file()
+    dear = re.sub(r"(?m)^\d+ \d+ \d+$", "90000000 90000000 90000000", path.read_text())
+    path.write_text(dear)
+    assert machine.start() == MEASURED
+    assert path.read_text() != dear
+
+
+def others_may_write(path):
+    path.chmod(0o622)
+
+
+def is_anothers(path):
+    os.chown(path, 1, 0)
+
+
+def is_behind_a_link(path):
+    os.rename(path, path.parent / "elsewhere")
+    path.symlink_to("elsewhere")
+
+
+def is_a_fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def others_may_write_the_folder(path):
+    path.parent.chmod(0o777)
+
+
+def folder_is_anothers(path):
+    os.chown(path.parent, 1, 0)
+
+
+def folder_is_behind_a_link(path):
+    os.rename(path.parent, path.parent.parent / "elsewhere")
+    path.parent.symlink_to("elsewhere")
+
+
+DOUBTS = (others_may_write, is_anothers, is_behind_a_link, is_a_fifo, others_may_write_the_folder, folder_is_anothers,
+          folder_is_behind_a_link)
+
+
+@pytest.mark.parametrize("doubt", DOUBTS, ids=lambda doubt: doubt.__name__)
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS[:1], indirect=True)
+def test_what_others_could_have_written_is_not_believed(measured, doubt):
+    doubt(measured.file())
+    assert measured.start() == MEASURED
+
+
+@pytest.mark.parametrize("line", ["kernel", "boot", "processor", "programs", "bpf", "way"])
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS[:1], indirect=True)
+def test_of_another_machine_it_is_not_believed(measured, line):
+    text, changed = re.subn(rf"(?m)^{line} .*$", f"{line} another", measured.file().read_text())
+    assert changed == 1
+    measured.file().write_text(text)
+    assert measured.start() == MEASURED
+
+
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS[:1], indirect=True)
+def test_file_behind_a_link_is_not_written_to(measured):
+    """The new one takes the link's place."""
+    victim = pathlib.Path(measured.run, "victim")
+    victim.write_text("kept")
+    path = measured.file()
+    path.unlink()
+    path.symlink_to("../victim")
+    assert measured.start() == MEASURED
+    assert victim.read_text() == "kept"
+    assert not path.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+
+
+# --- programs -----------------------------------------------------------------
+
+NEEDED = {"session": {"session", "call", "last"}, "multi": {"leave", "call", "last"}, "perf": {"leave", "call", "last"}}
+
+
+def test_programs_of_other_rungs_are_not_loaded(rung, tmp_path):
+    trace = tmp_path / "trace"
+    subprocess.run(["strace", "-e", "trace=bpf", "-o", trace, gaspbpf.PROGRAM, "list", "/bin/sh"], capture_output=True,
+                   timeout=gaspbpf.PATIENCE, check=True)
+    loaded = set(re.findall(r'BPF_PROG_LOAD.*prog_name="(\w+)"', trace.read_text()))
+    assert loaded & {"session", "call", "leave", "last"} == NEEDED[rung]
