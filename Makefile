@@ -3,6 +3,7 @@
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
 # make docs      writes the reference pages and the headers of events, from the models
+# make install, make uninstall    under prefix=/usr/local
 # make numbers   writes down the numbers of new events (models/numbers)
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
@@ -64,7 +65,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit workloads docs numbers clean install deb check lint format
+.PHONY: all unit workloads docs numbers clean install uninstall deb check lint format
 
 all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost $(if $(SAN),,$(BUILD)/numbers.checked)
 
@@ -180,7 +181,8 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -d $(DESTDIR)$(prefix)/include
 	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
 	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
-	install -m 644 README.md docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
+	install -m 644 docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
+	sed 's#](docs/#](#g' README.md > $(DESTDIR)$(prefix)/share/doc/gaspbpf/README.md
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
@@ -188,6 +190,19 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -d $(DESTDIR)$(pkgconfig)
 	printf 'prefix=%s\nName: gaspbpf\nDescription: What GASP, PUPC, CPF and StarPU tools are compiled against\nVersion: $(VERSION)\nCflags: -I$${prefix}/include\n' \
 		'$(prefix)' > $(DESTDIR)$(pkgconfig)/gaspbpf.pc
+
+# What install would put there, it is asked; folders that are left empty go as well, if they are gaspbpf's own. What was
+# written since (recordings, /etc/gaspbpf.conf) stays.
+UNINSTALL := $(BUILD)/uninstall
+OWN        = $(addprefix $(DESTDIR)$(prefix)/,share/gaspbpf libexec/gaspbpf share/doc/gaspbpf include/gaspbpf include/starpu-perf)
+
+uninstall:
+	$(Q)rm -rf $(UNINSTALL) && mkdir -p $(UNINSTALL)
+	$(Q)$(MAKE) -s install DESTDIR='$(abspath $(UNINSTALL))' >/dev/null
+	$(Q)cd $(UNINSTALL) && find . ! -type d -printf '%P\0' | sed -z 's|^|$(DESTDIR)/|' | xargs -0 rm -fv --
+	$(Q)rm -rf $(UNINSTALL)
+	$(Q)for folder in $(OWN); do [ ! -d "$$folder" ] || find "$$folder" -depth -type d -empty -delete; done
+	@echo "recordings and /etc/gaspbpf.conf, if there is one, were left where they are"
 
 # In a copy of the packaging, so that the checkout stays clean.
 deb: all
