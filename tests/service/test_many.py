@@ -100,12 +100,18 @@ def test_memory_and_descriptors_stay_flat(joins, runtime, monitors, tmp_path):
     gate.mkdir()
     before = attach_and_let_go(monitor, job, gate, 2 * AT_A_TIME)
     files = descriptors(monitor.process.pid)
-    after = attach_and_let_go(monitor, job, gate, CYCLES)
-    assert after["noticed"] == after["ended"] == CYCLES + 2 * AT_A_TIME
-    assert monitor.totals()["GASP_MANY_BARRIER"]["calls"] == 2 * (CYCLES + 2 * AT_A_TIME)
-    gaspbpf.wait_for(lambda: descriptors(monitor.process.pid) <= files, "links to be closed")
-    # In use, not what malloc keeps but for its small caches: 300 bytes that stay of each process would be too much.
-    assert after["own_heap_bytes"] <= before["own_heap_bytes"] + 49152 + 60 * CYCLES
+    grown = []
+    # In use, not what malloc keeps but for its small caches: 300 bytes that stay of each process would be too much. A
+    # table that doubles, as more of them are there at a time than before, does so once; so three times is a leak.
+    while not grown or (grown[-1] > 49152 + 60 * CYCLES and len(grown) < 3):
+        after = attach_and_let_go(monitor, job, gate, CYCLES)
+        grown.append(after["own_heap_bytes"] - before["own_heap_bytes"])
+        before = after
+        seen = 2 * AT_A_TIME + len(grown) * CYCLES
+        assert after["noticed"] == after["ended"] == seen
+        assert monitor.totals()["GASP_MANY_BARRIER"]["calls"] == 2 * seen
+        gaspbpf.wait_for(lambda: descriptors(monitor.process.pid) <= files, "links to be closed")
+    assert grown[-1] <= 49152 + 60 * CYCLES, grown
     # nothing is left in the kernel, either
     assert (after["sums"], after["images"], after["sites"]) == (0, before["images"], before["sites"])
 
