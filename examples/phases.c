@@ -6,8 +6,8 @@
  *     ./phases 30 &
  *     sudo gaspbpf -p $! -d 5s -o trace.json
  *
- * The report has a row for "step" and "exchange" and one for each call of "residual"; the trace has their values. Nobody watching, an event costs
- * about a nanosecond. The warm-up is not measured, whenever gaspbpf comes.
+ * The report has a row for "step" and "exchange" and one for each call of "residual"; the trace has their values.
+ * Nobody watching, an event costs about a nanosecond. The warm-up is not measured, whenever gaspbpf comes.
  */
 #include <pupc.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * A small parallel job to try gaspbpf on.
  *
  * Four threads work in steps. In each step every thread allocates a scratch buffer, computes its share, adds the
- * result to a common total under a lock, and waits for the others at a barrier. One of them, worker-2, has three times the
- * work of the others: everybody else loses time at the barrier, waiting for it.
+ * result to a common total under a lock, and waits for the others at a barrier. One of them, worker-2, has three times
+ * the work of the others: everybody else loses time at the barrier, waiting for it.
  *
  * Nothing in here knows about gaspbpf, and nothing needs to:
  *

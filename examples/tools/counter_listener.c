@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counter_listener.c - the example of StarPU's performance monitoring interface (hal-03868526, section 6.2): listens to two counters of each worker.
+ * counter_listener.c - the example of StarPU's performance monitoring interface (hal-03868526, section 6.2): listens
+ * to two counters of each worker.
  *
- *     cc -Iinclude/starpu-perf -o counter_listener examples/tools/counter_listener.c -Lbuild/libgaspbpf-starpu-perf -lgaspbpf-starpu-perf
+ *     cc -Iinclude/starpu-perf -o counter_listener examples/tools/counter_listener.c -Lbuild/libgaspbpf-starpu-perf \
+ *         -lgaspbpf-starpu-perf
  *     GASPBPF_SOURCE=run.gasp ./counter_listener     a recording
  *     GASPBPF_SOURCE=pid:1234 ./counter_listener     a running job, as root
  *
@@ -15,14 +17,16 @@
 static int id_w_total_executed, id_w_cumul_execution_time;
 
 /* Step 4 */
-static void w_listener_cb(struct starpu_perf_counter_listener *listener, struct starpu_perf_counter_sample *sample, void *context)
+static void w_listener_cb(struct starpu_perf_counter_listener *listener, struct starpu_perf_counter_sample *sample,
+			  void *context)
 {
 	int64_t total_executed = starpu_perf_counter_sample_get_int64_value(sample, id_w_total_executed);
 	double cumul_execution_time = starpu_perf_counter_sample_get_double_value(sample, id_w_cumul_execution_time);
 
 	(void)listener;
 	(void)context;
-	printf("worker %d: %" PRId64 " tasks in %.3f us\n", gaspbpf_starpu_sample_worker(sample), total_executed, cumul_execution_time);
+	printf("worker %d: %" PRId64 " tasks in %.3f us\n", gaspbpf_starpu_sample_worker(sample), total_executed,
+	       cumul_execution_time);
 }
 
 int main(void)
@@ -51,7 +55,8 @@ int main(void)
 	/* Step 6 */
 	starpu_perf_counter_set_all_per_worker_listeners(w_listener);
 
-	/* With a source elsewhere there are no tasks of this program: it waits until all that happens there has been told. */
+	/* With a source elsewhere there are no tasks of this program: it waits until all that happens there has been
+	 * told. */
 	starpu_task_wait_for_all();
 
 	starpu_perf_counter_unset_all_per_worker_listeners();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gasp_upcalls.c - the UPC half of GASP tools that are split in two: TAU's client, Berkeley's "dump" and others are C, and call functions in a small UPC file
- * (gaspu.upc) for what only UPC can tell. Under gaspbpf there is no UPC runtime in the tool's process; this file answers in its place. It is linked into the tool:
+ * gasp_upcalls.c - the UPC half of GASP tools that are split in two: TAU's client, Berkeley's "dump" and others are C,
+ * and call functions in a small UPC file (gaspu.upc) for what only UPC can tell. Under gaspbpf there is no UPC runtime
+ * in the tool's process; this file answers in its place. It is linked into the tool:
  *
  *     cc -shared -fPIC -Iinclude -o mytool.so mytool.c examples/tools/gasp_upcalls.c
  *     gaspbpf replay run.gasp --tool ./mytool.so --gasp-ids gupc --tool-threads process
@@ -62,8 +63,8 @@ int gaspu_upcall_threadof(void *pts)
 void gaspu_dump_shared(void *pts, char *text, int size)
 {
 	if (gaspbpf_thread_of && gaspbpf_thread_of(pts) >= 0)
-		snprintf(text, size, "<addrfield=0x%" PRIx64 " thread=%d phase=%" PRId64 ">", gaspbpf_address_of(pts), gaspbpf_thread_of(pts),
-			 gaspbpf_phase_of(pts));
+		snprintf(text, size, "<addrfield=0x%" PRIx64 " thread=%d phase=%" PRId64 ">", gaspbpf_address_of(pts),
+			 gaspbpf_thread_of(pts), gaspbpf_phase_of(pts));
 	else
 		snprintf(text, size, "<unknown>");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * profiler.c - a GASP profiler: calls, inclusive and exclusive time of each event at each place in the source, printed at the end.
+ * profiler.c - a GASP profiler: calls, inclusive and exclusive time of each event at each place in the source, printed
+ * at the end.
  *
  * Build:  cc -shared -fPIC -O2 -o profiler.so profiler.c    (with gaspbpf's headers; in its source tree -Iinclude)
  * Run:    sudo gaspbpf -p PID -d 10s --tool ./profiler.so   (or gaspbpf replay run.gasp --tool ./profiler.so)
@@ -8,8 +9,8 @@
  *     calls   inclusive ms   exclusive ms  event  place
  *      4850       7873.012       7873.012    207  team.c:105
  *
- * Events have numbers here; `gaspbpf events` has their names. Each thread has a stack of the calls it is in: GASP promises that START
- * and END nest.
+ * Events have numbers here; `gaspbpf events` has their names. Each thread has a stack of the calls it is in: GASP
+ * promises that START and END nest.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -99,7 +100,8 @@ static void end(gasp_context_t c)
 		c->stack[c->depth - 1].inside += time;
 }
 
-void gasp_event_notify(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line, int column, ...)
+void gasp_event_notify(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line,
+		       int column, ...)
 {
 	(void)column;
 	if (!context->on)
@@ -133,6 +135,6 @@ __attribute__((destructor)) static void print(void)
 	printf("%9s %14s %14s %6s  %s\n", "calls", "inclusive ms", "exclusive ms", "event", "place");
 	for (int i = 0; i < ROWS; i++)
 		if (rows[i].calls)
-			printf("%9lu %14.3f %14.3f %6u  %s:%d\n", (unsigned long)rows[i].calls, rows[i].inclusive / 1e6, rows[i].exclusive / 1e6,
-			       rows[i].tag, rows[i].file ? rows[i].file : "?", rows[i].line);
+			printf("%9lu %14.3f %14.3f %6u  %s:%d\n", (unsigned long)rows[i].calls, rows[i].inclusive / 1e6,
+			       rows[i].exclusive / 1e6, rows[i].tag, rows[i].file ? rows[i].file : "?", rows[i].line);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu_tool.c - a tool for StarPU's profiling interface: which worker ran which function how often, and what was transferred.
+ * starpu_tool.c - a tool for StarPU's profiling interface: which worker ran which function how often, and what was
+ * transferred.
  *
  *     cc -shared -fPIC -Iinclude -o libstarpu_tool.so examples/tools/starpu_tool.c
  *     gaspbpf -p PID --starpu-tool ./libstarpu_tool.so           on a running job
  *     gaspbpf replay run.gasp --starpu-tool ./libstarpu_tool.so  later
- *     STARPU_PROF_TOOL=./libstarpu_tool.so ./job                 the same library, where StarPU itself has the interface
+ *     STARPU_PROF_TOOL=./libstarpu_tool.so ./job                 the same library, where StarPU itself has the
+ *                                                                interface
  *
- * It prints one line for each worker and function, one for each memory node, and one for each of StarPU's events with its count.
+ * It prints one line for each worker and function, one for each memory node, and one for each of StarPU's events with
+ * its count.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,8 +22,10 @@
 #define EVENTS (starpu_prof_tool_event_user_end + 1)
 
 static const char *const names[EVENTS] = {
-	"none", "init", "terminate", "init_begin", "init_end", "driver_init", "driver_deinit", "driver_init_start", "driver_init_end",
-	"start_cpu_exec", "end_cpu_exec", "start_gpu_exec", "end_gpu_exec", "start_transfer", "end_transfer", "user_start", "user_end",
+	"none",         "init",           "terminate",         "init_begin",      "init_end",
+	"driver_init",  "driver_deinit",  "driver_init_start", "driver_init_end", "start_cpu_exec",
+	"end_cpu_exec", "start_gpu_exec", "end_gpu_exec",      "start_transfer",  "end_transfer",
+	"user_start",   "user_end",
 };
 
 struct function {
@@ -54,7 +59,8 @@ static struct function *find_function(void *pointer)
 	return &functions[i];
 }
 
-static void on_event(struct starpu_prof_tool_info *info, union starpu_prof_tool_event_info *event, struct starpu_prof_tool_api_info *api)
+static void on_event(struct starpu_prof_tool_info *info, union starpu_prof_tool_event_info *event,
+		     struct starpu_prof_tool_api_info *api)
 {
 	unsigned worker = (unsigned)info->worker_id % WORKERS;
 
@@ -96,7 +102,8 @@ __attribute__((destructor)) static void print(void)
 		printf("%d ends without a start\n", unpaired);
 }
 
-void starpu_prof_tool_library_register(starpu_prof_tool_entry_register_func reg, starpu_prof_tool_entry_register_func unreg)
+void starpu_prof_tool_library_register(starpu_prof_tool_entry_register_func reg,
+				       starpu_prof_tool_entry_register_func unreg)
 {
 	(void)unreg;
 	for (int e = starpu_prof_tool_event_init; e < (int)EVENTS; e++)

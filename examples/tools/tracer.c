@@ -10,8 +10,9 @@
  *     0.000012345 START MPI_SEND ring.c:31 count=4 dest=1 tag=7
  *     0.000018901 END MPI_SEND ring.c:31 count=4 dest=1 tag=7
  *
- * What to do for an event stands in one table: its number, its name, and its arguments as the specification's tables have them. A
- * letter says how to fetch one: i int, z size_t, l int64_t, p pointer, S pointer to a pointer-to-shared, . one that is not printed.
+ * What to do for an event stands in one table: its number, its name, and its arguments as the specification's tables
+ * have them. A letter says how to fetch one: i int, z size_t, l int64_t, p pointer, S pointer to a pointer-to-shared, .
+ * one that is not printed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -97,8 +98,8 @@ static void put_arguments(FILE *out, const char *letters, const char *names, va_
 	}
 }
 
-void gasp_event_notifyVA(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line, int column,
-			 va_list arguments)
+void gasp_event_notifyVA(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line,
+			 int column, va_list arguments)
 {
 	static const char *const types[] = { "START", "END", "ATOMIC" };
 	const struct event *event = NULL;

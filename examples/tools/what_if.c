@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * what_if.c - a CPF simulator: one function of the program some times as fast, on a network of this latency and bandwidth.
+ * what_if.c - a CPF simulator: one function of the program some times as fast, on a network of this latency and
+ * bandwidth.
  *
  *   cc -shared -fPIC -I include -o what_if.so examples/tools/what_if.c
  *   gaspbpf simulate run.gasp --plugin ./what_if.so function=GASP_USER_SOLVE times=2 latency=1500 gbs=12 -o after.gasp
@@ -70,7 +71,8 @@ static void work(void *self, struct cpf_func_event *event)
 	struct what_if *w = self;
 
 	if (!w->function || event->_func == w->id)
-		event->_endTime = event->_startTime + (uint64_t)((double)(event->_endTime - event->_startTime) / w->times);
+		event->_endTime = event->_startTime +
+				  (uint64_t)((double)(event->_endTime - event->_startTime) / w->times);
 }
 
 static void local(void *self, struct cpf_func_event *event)
@@ -135,9 +137,17 @@ struct cpf_plugin *cpf_create(void)
 	if (!w)
 		return NULL;
 	w->plugin = (struct cpf_plugin){
-		.version = CPF_VERSION, .size = sizeof(w->plugin), .self = w, .setup = setup, .Finalize = finalize,
-		.ProcessFunctionEvent = work, .ProcessMPIFunctionEvent = local, .ProcessCollOp = collective, .ProcessP2P = message,
-		.ProcessNonBlockingSend = nonblocking_send, .ProcessP2PWaitAllSome = messages,
+		.version = CPF_VERSION,
+		.size = sizeof(w->plugin),
+		.self = w,
+		.setup = setup,
+		.Finalize = finalize,
+		.ProcessFunctionEvent = work,
+		.ProcessMPIFunctionEvent = local,
+		.ProcessCollOp = collective,
+		.ProcessP2P = message,
+		.ProcessNonBlockingSend = nonblocking_send,
+		.ProcessP2PWaitAllSome = messages,
 	};
 	return &w->plugin;
 }

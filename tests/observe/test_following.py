@@ -411,7 +411,7 @@ def test_a_library_that_is_loaded_later(runtime, job, observe, rung):
         assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] < 3 * (3 + 5)
         return
     assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 3 * (3 + 5)
-    assert sites(report) == {"plugin.c:10": 9, "plugin.c:19": 15}
+    assert sites(report) == {"plugin.c:11": 9, "plugin.c:20": 15}
 
 
 def test_libraries_that_take_each_others_place(runtime, job, observe):
@@ -420,7 +420,7 @@ def test_libraries_that_take_each_others_place(runtime, job, observe):
     assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == 500 * (3 + 5)
     assert "late" not in errors
     assert "same place 500 of 500" in target.output()
-    assert set(sites(report)) <= {None, "plugin.c:10", "plugin.c:19"}
+    assert set(sites(report)) <= {None, "plugin.c:11", "plugin.c:20"}
 
 
 def test_no_call_is_placed_in_the_library_that_came_after(runtime, job, observe, tmp_path):
@@ -431,7 +431,7 @@ def test_no_call_is_placed_in_the_library_that_came_after(runtime, job, observe,
     steps = [line for line in (tmp_path / "run.events").read_text().splitlines() if "GASP_CALLS_STEP" in line
              and "START" in line]
     assert len(steps) == 500 * (3 + 5)
-    wrong = [line for i, line in enumerate(steps) if ("plugin.c:19" if i % 8 < 3 else "plugin.c:10") in line]
+    wrong = [line for i, line in enumerate(steps) if ("plugin.c:20" if i % 8 < 3 else "plugin.c:11") in line]
     assert not wrong, f"{len(wrong)} of {len(steps)}: {wrong[:5]}"
 
 

@@ -98,7 +98,7 @@ def test_keys(waiting, terminal):
     # The events of the second row.
     screen.keys("Down", "Enter")
     text = screen.wait("team-1", "EVENT", "GASP_PTHREAD_BARRIER_WAIT for", "GASP_PTHREAD_MUTEX_LOCK",
-                       "late.c:72 in unlock")
+                       "late.c:73 in unlock")
     assert "THREAD " not in text
     screen.keys("a")
     wait_for(lambda: re.search(rf"GASP_PTHREAD_MUTEX_LOCK +\S+ +{4 * ROUNDS} ", screen.text()),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gasp_log.c - a GASP 1.4 tool that writes down every call it gets: one line each to TOOL_LOG, arguments by the tables of the
- * specification. It knows nothing of gaspbpf. TOOL_DO makes it misbehave (misbehave.h).
+ * gasp_log.c - a GASP 1.4 tool that writes down every call it gets: one line each to TOOL_LOG, arguments by the tables
+ * of the specification. It knows nothing of gaspbpf. TOOL_DO makes it misbehave (misbehave.h).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,8 +24,10 @@ typedef struct _gasp_context_S {
 typedef enum { GASP_START, GASP_END, GASP_ATOMIC } gasp_evttype_t;
 
 gasp_context_t gasp_init(int language, int *argc, char ***argv);
-void gasp_event_notify(gasp_context_t context, unsigned tag, gasp_evttype_t type, const char *file, int line, int column, ...);
-void gasp_event_notifyVA(gasp_context_t context, unsigned tag, gasp_evttype_t type, const char *file, int line, int column, va_list arguments);
+void gasp_event_notify(gasp_context_t context, unsigned tag, gasp_evttype_t type, const char *file, int line,
+		       int column, ...);
+void gasp_event_notifyVA(gasp_context_t context, unsigned tag, gasp_evttype_t type, const char *file, int line,
+			 int column, va_list arguments);
 int gasp_control(gasp_context_t context, int on);
 unsigned gasp_create_event(gasp_context_t context, const char *name, const char *desc);
 
@@ -137,7 +139,8 @@ void gasp_event_notify(gasp_context_t c, unsigned tag, gasp_evttype_t type, cons
 	va_end(arguments);
 }
 #else
-void gasp_event_notifyVA(gasp_context_t c, unsigned tag, gasp_evttype_t type, const char *file, int line, int column, va_list arguments)
+void gasp_event_notifyVA(gasp_context_t c, unsigned tag, gasp_evttype_t type, const char *file, int line, int column,
+			 va_list arguments)
 {
 	put(c, tag, type, file, line, column, arguments);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG, with the thread that it is called on at its end. It keeps
- * what it knows of a place in the location's own field, as the document suggests.
+ * pupc_log.c - a PUPC 1.1 tool that writes down every call it gets, one line each, to TOOL_LOG, with the thread that it
+ * is called on at its end. It keeps what it knows of a place in the location's own field, as the document suggests.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -69,7 +69,8 @@ void pupc_event_notify(unsigned int id, pupc_location *loc, ...)
 		out = fopen(getenv("TOOL_LOG"), "w");
 	if (loc && !loc->util)
 		loc->util = (void *)(long)++places;
-	fprintf(out, "%llu %08x %ld %s:%u", pupc_ticks_now(), id, loc ? (long)loc->util : 0, loc ? loc->source_file : "none", loc ? loc->start_line : 0);
+	fprintf(out, "%llu %08x %ld %s:%u", pupc_ticks_now(), id, loc ? (long)loc->util : 0,
+		loc ? loc->source_file : "none", loc ? loc->start_line : 0);
 	va_start(arguments, loc);
 	put_arguments(id, arguments);
 	va_end(arguments);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * split_tool.c - a GASP tool as they are written for UPC programs: in C, with what only UPC can tell asked of functions in another file, of which it
- * expects an answer. It keeps one number for its process, the first thread's, and looks at each pointer-to-shared without a second thought.
+ * split_tool.c - a GASP tool as they are written for UPC programs: in C, with what only UPC can tell asked of functions
+ * in another file, of which it expects an answer. It keeps one number for its process, the first thread's, and looks at
+ * each pointer-to-shared without a second thought.
  *
  * At the end it writes TOOL_FOLDER/profile.NODE: how many events, and the bytes that went to and came from each thread.
  */
@@ -48,7 +49,8 @@ static unsigned remote(void *pts)
 	return (unsigned)gaspu_upcall_threadof(pts) % THREADS_MOST;
 }
 
-void gasp_event_notify(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line, int column, ...)
+void gasp_event_notify(gasp_context_t context, unsigned int tag, gasp_evttype_t type, const char *file, int line,
+		       int column, ...)
 {
 	gasp_upc_PTS_t *shared;
 	va_list arguments;

@@ -108,8 +108,8 @@ static int append_part(char *text, int at, const char *part, int window)
 		if (!now[0])
 			continue;
 		at += snprintf(text + at, REPORT_MAX - at,
-			       "%s\n  \"%s\":{\"calls\":%lu,\"bytes\":%lu,\"sent\":%lu,\"received\":%lu}", comma, tally->function,
-			       now[0], now[1], now[2], now[3]);
+			       "%s\n  \"%s\":{\"calls\":%lu,\"bytes\":%lu,\"sent\":%lu,\"received\":%lu}", comma,
+			       tally->function, now[0], now[1], now[2], now[3]);
 		comma = ",";
 	}
 	return at + snprintf(text + at, REPORT_MAX - at, "}");
@@ -125,7 +125,8 @@ __attribute__((destructor)) void count_report(void)
 		return;
 	snprintf(base, sizeof(base), "%s.%s", pattern, count_library);
 	job_file_name(name, sizeof(name), base, job_rank());
-	at = snprintf(text, sizeof(text), "{\"library\":\"%s\",\"pid\":%d,\"rank\":%d", count_library, (int)getpid(), job_rank());
+	at = snprintf(text, sizeof(text), "{\"library\":\"%s\",\"pid\":%d,\"rank\":%d", count_library, (int)getpid(),
+		      job_rank());
 	if (reported_window)
 		at = append_part(text, at, "window", 1);
 	at = append_part(text, at, "whole", 0);

@@ -3,11 +3,11 @@
  * The frame of a counting library (LD_PRELOAD): a table of tallies, a window, and a report.
  *
  * A counting library defines the functions it counts, and passes each call on. Whatever calls them through dynamic
- * linking is counted, runtimes included, so it is an independent truth for "how often was this function entered". What it
- * cannot see is a library's call to its own function where the linker bound it inside that library.
+ * linking is counted, runtimes included, so it is an independent truth for "how often was this function entered". What
+ * it cannot see is a library's call to its own function where the linker bound it inside that library.
  *
- * COUNT_FILE names the report; ".libc", ".mpi" … and the rank are put behind it. The report is written when the job closes
- * its window and again at exit, with system calls only, so that the writing itself allocates nothing:
+ * COUNT_FILE names the report; ".libc", ".mpi" … and the rank are put behind it. The report is written when the job
+ * closes its window and again at exit, with system calls only, so that the writing itself allocates nothing:
  *     {"library","pid","rank","window":{"FUNCTION":{"calls","bytes","sent","received"},...},"whole":{...}}
  */
 #ifndef WORKLOADS_COUNT_H
@@ -69,9 +69,9 @@ _Static_assert(offsetof(struct stub, tally.calls) == 16, "the stubs below add at
 /* SYMBOL is counted under the name FUNCTION, of which there must be a stub of its own. */
 #define STUB_ALSO(SYMBOL, FUNCTION) STUB_CODE(SYMBOL, FUNCTION)
 
-#define STUB_NAMED(SYMBOL, FUNCTION)                                                                            \
-	struct stub stub_##FUNCTION __attribute__((visibility("hidden"))) = { .tally = { .function = #FUNCTION } };     \
-	static struct stub *const listed_##FUNCTION __attribute__((used, section("count_stubs"))) = &stub_##FUNCTION;   \
+#define STUB_NAMED(SYMBOL, FUNCTION)                                                                                  \
+	struct stub stub_##FUNCTION __attribute__((visibility("hidden"))) = { .tally = { .function = #FUNCTION } };   \
+	static struct stub *const listed_##FUNCTION __attribute__((used, section("count_stubs"))) = &stub_##FUNCTION; \
 	STUB_CODE(SYMBOL, FUNCTION)
 
 #define STUB_CODE(SYMBOL, FUNCTION)                                                                             \

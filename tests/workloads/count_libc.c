@@ -3,9 +3,9 @@
  * Counts calls of libc's allocator and of pthreads (LD_PRELOAD=libcount_libc.so).
  *
  * The real allocator is reached through glibc's other names for it (__libc_malloc and so on): looking it up would
- * itself allocate. Not seen here, but seen by a probe at the function's address: realloc(NULL) and aligned_alloc with an
- * alignment of 16 or less, which run malloc inside libc, and a thread's end, which frees its cache. The jobs under test do neither
- * inside their window.
+ * itself allocate. Not seen here, but seen by a probe at the function's address: realloc(NULL) and aligned_alloc with
+ * an alignment of 16 or less, which run malloc inside libc, and a thread's end, which frees its cache. The jobs under
+ * test do neither inside their window.
  */
 #include "count.h"
 
@@ -92,7 +92,7 @@ PASS(pthread_create, (pthread_t *thread, const pthread_attr_t *a, void *(*start)
      (thread, a, start, argument))
 PASS(pthread_join, (pthread_t thread, void **result), (thread, result))
 PASS_VERSION(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t *c, pthread_mutex_t *m), (c, m))
-PASS_VERSION(pthread_cond_timedwait, "GLIBC_2.3.2", (pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until),
-	     (c, m, until))
+PASS_VERSION(pthread_cond_timedwait, "GLIBC_2.3.2",
+	     (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), (c, m, until))
 PASS_VERSION(pthread_cond_signal, "GLIBC_2.3.2", (pthread_cond_t *c), (c))
 PASS_VERSION(pthread_cond_broadcast, "GLIBC_2.3.2", (pthread_cond_t *c), (c))

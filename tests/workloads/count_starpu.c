@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counts StarPU's functions, internal ones included, and reports StarPU's own statistics (LD_PRELOAD=libcount_starpu.so).
+ * Counts StarPU's functions, internal ones included, and reports StarPU's own statistics
+ * (LD_PRELOAD=libcount_starpu.so).
  *
- * Debian's libstarpu exports its internal functions and calls them through its dynamic symbols, so calls that StarPU makes to
- * itself are counted too. For programs that do not print them, StarPU's profiling is switched on, and when the program shuts
- * StarPU down the tasks that each worker executed and the bytes moved between memory nodes are kept for the report:
- *     "workers":[{"id","name","type","executed"}], "transfers":[{"from","to","count","bytes"}]
+ * Debian's libstarpu exports its internal functions and calls them through its dynamic symbols, so calls that StarPU
+ * makes to itself are counted too. For programs that do not print them, StarPU's profiling is switched on, and when the
+ * program shuts StarPU down the tasks that each worker executed and the bytes moved between memory nodes are kept for
+ * the report: "workers":[{"id","name","type","executed"}], "transfers":[{"from","to","count","bytes"}]
  */
 #include "count.h"
 

@@ -205,7 +205,8 @@ void job_file_name(char *name, unsigned size, const char *pattern, int rank)
 	const char *place = strstr(pattern, "%d");
 
 	if (place)
-		snprintf(name, size, "%.*s%d%s", (int)(place - pattern), pattern, rank < 0 ? (int)getpid() : rank, place + 2);
+		snprintf(name, size, "%.*s%d%s", (int)(place - pattern), pattern, rank < 0 ? (int)getpid() : rank,
+			 place + 2);
 	else if (rank >= 0)
 		snprintf(name, size, "%s.%d", pattern, rank);
 	else
@@ -232,12 +233,14 @@ int job_truth(const struct job *job, long rounds, uint64_t checksum, const struc
 		count_add(&sum, process);
 	for (int i = 0; i < nthreads; i++)
 		count_add(&sum, &threads[i].counts);
-	fprintf(out, "{\"job\":\"%s\",\"pid\":%d,\"rank\":%d,\"rounds\":%ld,\"checksum\":\"%016lx\",\"window_ns\":%ld,\n \"functions\":",
+	fprintf(out,
+		"{\"job\":\"%s\",\"pid\":%d,\"rank\":%d,\"rounds\":%ld,\"checksum\":\"%016lx\",\"window_ns\":%ld,\n \"functions\":",
 		job->name, (int)getpid(), job->rank, rounds, checksum, (long)(job->ended - job->started));
 	write_functions(out, &sum);
 	fputs(",\n \"threads\":[", out);
 	for (int i = 0; i < nthreads; i++) {
-		fprintf(out, "%s\n {\"tid\":%d,\"name\":\"%s\",\"functions\":", i ? "," : "", threads[i].tid, threads[i].name);
+		fprintf(out, "%s\n {\"tid\":%d,\"name\":\"%s\",\"functions\":", i ? "," : "", threads[i].tid,
+			threads[i].name);
 		write_functions(out, &threads[i].counts);
 		fputc('}', out);
 	}

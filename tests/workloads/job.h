@@ -76,7 +76,8 @@ struct job_thread {
 int job_truth(const struct job *job, long rounds, uint64_t checksum, const struct counts *process,
 	      const struct job_thread *threads, int nthreads);
 
-/* The file name for one process: %d in `pattern` becomes its rank, or its pid where rank < 0; else ".RANK" is appended. */
+/* The file name for one process: %d in `pattern` becomes its rank, or its pid where rank < 0; else ".RANK" is appended.
+ */
 void job_file_name(char *name, unsigned size, const char *pattern, int rank);
 
 /* A counting library in LD_PRELOAD defines this: it opens (1) and closes (0) the library's own window. */

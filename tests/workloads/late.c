@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A team in which one thread comes last to every barrier, and has the lock that all others wait for: not by being slow, but by
- * looking. It comes when the others sleep in their calls, which /proc tells, so it is so on the busiest machine.
+ * A team in which one thread comes last to every barrier, and has the lock that all others wait for: not by being slow,
+ * but by looking. It comes when the others sleep in their calls, which /proc tells, so it is so on the busiest machine.
  *
- * When the counted work is over ("done"), the others are in a barrier that the late one comes to only at the end; with --held 1 thread 0 waits
- * for the lock instead, which the late one has.
+ * When the counted work is over ("done"), the others are in a barrier that the late one comes to only at the end; with
+ * --held 1 thread 0 waits for the lock instead, which the late one has.
  */
 #include "job.h"
 
@@ -53,7 +53,8 @@ static char state_of(int tid)
 	return after && after[1] ? after[2] : '?';
 }
 
-/* Until the others have said that they are about to call, and sleep: in that call, since they do nothing else in between. */
+/* Until the others have said that they are about to call, and sleep: in that call, since they do nothing else in
+ * between. */
 static void wait_for_others(long step)
 {
 	for (long i = 0; i < nthreads; i++)
@@ -147,7 +148,9 @@ static void *worker(void *argument)
 
 int main(int argc, char **argv)
 {
-	const struct job_option more[] = { { "--threads", &nthreads }, { "--late", &late }, { "--held", &held }, { NULL, NULL } };
+	const struct job_option more[] = {
+		{ "--threads", &nthreads }, { "--late", &late }, { "--held", &held }, { NULL, NULL }
+	};
 	pthread_t threads[THREADS_MAX];
 
 	job_options(&job, argc, argv, more);

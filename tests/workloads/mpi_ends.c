@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first and the last call of an MPI program: "finalize" or "abort", with MPI_Init or, for "abort", MPI_Init_thread. Each call is told beforehand to the
- * file in ENDS_TRUTH, as "PID FUNCTION"; "init" and "thread" return, the other two need not.
+ * The first and the last call of an MPI program: "finalize" or "abort", with MPI_Init or, for "abort", MPI_Init_thread.
+ * Each call is told beforehand to the file in ENDS_TRUTH, as "PID FUNCTION"; "init" and "thread" return, the other two
+ * need not.
  */
 #include <fcntl.h>
 #include <mpi.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every function of MPI that is an event, at least once, between two ranks. Built against Open MPI, against MPICH, and against MPICH's
- * large-count functions (MPI_x_c instead of MPI_x: every_large.h has the list).
+ * Every function of MPI that is an event, at least once, between two ranks. Built against Open MPI, against MPICH, and
+ * against MPICH's large-count functions (MPI_x_c instead of MPI_x: every_large.h has the list).
  *
- * Each call stands in one line, DO(function, (arguments), "what gaspbpf must say of it"), and is told in the order of the calls, so the
- * truth is a list of lines: FILE:LINE FUNCTION NAME=VALUE... The names are those of the events' arguments. `payload` is what the
- * call moves, as far as its arguments tell; `payload=?` where they do not; a function without it moves nothing.
- * TRY is for calls that may fail where nobody is there to answer; they count like the others.
+ * Each call stands in one line, DO(function, (arguments), "what gaspbpf must say of it"), and is told in the order of
+ * the calls, so the truth is a list of lines: FILE:LINE FUNCTION NAME=VALUE... The names are those of the events'
+ * arguments. `payload` is what the call moves, as far as its arguments tell; `payload=?` where they do not; a function
+ * without it moves nothing. TRY is for calls that may fail where nobody is there to answer; they count like the others.
  */
 #include "job.h"
 
@@ -28,8 +28,16 @@ typedef int number;
 typedef int place;
 #endif
 
-#define DO(FUNCTION, ARGUMENTS, ...) do { int DO_error = FUNCTION ARGUMENTS; note(DO_error, __FILE_NAME__, __LINE__, #FUNCTION, "" __VA_ARGS__); } while (0)
-#define TRY(FUNCTION, ARGUMENTS, ...) do { FUNCTION ARGUMENTS; note(0, __FILE_NAME__, __LINE__, #FUNCTION, "" __VA_ARGS__); } while (0)
+#define DO(FUNCTION, ARGUMENTS, ...)                                                \
+	do {                                                                        \
+		int DO_error = FUNCTION ARGUMENTS;                                  \
+		note(DO_error, __FILE_NAME__, __LINE__, #FUNCTION, "" __VA_ARGS__); \
+	} while (0)
+#define TRY(FUNCTION, ARGUMENTS, ...)                                        \
+	do {                                                                 \
+		FUNCTION ARGUMENTS;                                          \
+		note(0, __FILE_NAME__, __LINE__, #FUNCTION, "" __VA_ARGS__); \
+	} while (0)
 
 static struct job job = { .name = "mpi_every", .rounds = 1 };
 static int rank, other, connection = -1;
@@ -82,7 +90,8 @@ static void point_to_point(void)
 
 	DO(MPI_Buffer_attach, (room, sizeof(room)), "size=65536");
 	DO(MPI_Irecv, (in, 64, MPI_INT, other, 1, world, &request), "source=%d tag=1 comm_id=0 payload=256", other);
-	DO(MPI_Send, (out, 10, MPI_INT, other, 1, world), "dest=%d tag=1 count=10 datatype_size=4 comm_id=0 payload=40", other);
+	DO(MPI_Send, (out, 10, MPI_INT, other, 1, world), "dest=%d tag=1 count=10 datatype_size=4 comm_id=0 payload=40",
+	   other);
 	DO(MPI_Wait, (&request, &status), "source=%d tag=1 bytes=40", other);
 	DO(MPI_Irecv, (in, 64, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &request), "payload=256");
 	DO(MPI_Bsend, (out, 3, MPI_DOUBLE, other, 2, world), "dest=%d tag=2 payload=24", other);
@@ -95,24 +104,31 @@ static void point_to_point(void)
 	DO(MPI_Ssend, (out, 6, MPI_INT, other, 4, world), "dest=%d tag=4 payload=24", other);
 	wait_for_it();
 	DO(MPI_Isend, (out, 7, MPI_INT, other, 5, world, &request), "dest=%d tag=5 payload=28", other);
-	DO(MPI_Recv, (in, 64, MPI_INT, MPI_ANY_SOURCE, 5, world, &status), "source=%d tag=5 bytes=28 payload=28", other);
+	DO(MPI_Recv, (in, 64, MPI_INT, MPI_ANY_SOURCE, 5, world, &status), "source=%d tag=5 bytes=28 payload=28",
+	   other);
 	wait_for_it();
 	DO(MPI_Ibsend, (out, 8, MPI_INT, other, 6, world, &request), "dest=%d tag=6 payload=32", other);
-	DO(MPI_Recv, (in, 64, MPI_INT, other, MPI_ANY_TAG, world, &status), "source=%d tag=6 bytes=32 payload=32", other);
+	DO(MPI_Recv, (in, 64, MPI_INT, other, MPI_ANY_TAG, world, &status), "source=%d tag=6 bytes=32 payload=32",
+	   other);
 	wait_for_it();
 	DO(MPI_Issend, (out, 9, MPI_INT, other, 7, world, &request), "dest=%d tag=7 payload=36", other);
-	DO(MPI_Recv, (in, 64, MPI_INT, other, 7, world, MPI_STATUS_IGNORE), "source=%d tag=7 bytes=unknown payload=256", other);
+	DO(MPI_Recv, (in, 64, MPI_INT, other, 7, world, MPI_STATUS_IGNORE), "source=%d tag=7 bytes=unknown payload=256",
+	   other);
 	wait_for_it();
 	DO(MPI_Irecv, (in, 64, MPI_INT, other, 8, world, &requests[0]), "payload=256");
 	DO(MPI_Barrier, (world));
 	DO(MPI_Irsend, (out, 2, MPI_INT, other, 8, world, &requests[1]), "dest=%d tag=8 payload=8", other);
 	DO(MPI_Waitall, (2, requests, MPI_STATUSES_IGNORE), "count=2 request_2=unknown");
-	DO(MPI_Sendrecv, (out, 4, MPI_INT, other, 9, in, 64, MPI_INT, MPI_ANY_SOURCE, 9, world, &status), "dest=%d sendtag=9 source=%d recvtag=9 payload=32", other, other);
-	DO(MPI_Sendrecv_replace, (in, 4, MPI_INT, other, 10, other, 10, world, &status), "dest=%d sendtag=10 source=%d payload=32", other, other);
+	DO(MPI_Sendrecv, (out, 4, MPI_INT, other, 9, in, 64, MPI_INT, MPI_ANY_SOURCE, 9, world, &status),
+	   "dest=%d sendtag=9 source=%d recvtag=9 payload=32", other, other);
+	DO(MPI_Sendrecv_replace, (in, 4, MPI_INT, other, 10, other, 10, world, &status),
+	   "dest=%d sendtag=10 source=%d payload=32", other, other);
 #if MPI_VERSION >= 4
-	DO(MPI_Isendrecv, (out, 4, MPI_INT, other, 11, in, 4, MPI_INT, other, 11, world, &request), "dest=%d sendtag=11 source=%d recvtag=11 payload=32", other, other);
+	DO(MPI_Isendrecv, (out, 4, MPI_INT, other, 11, in, 4, MPI_INT, other, 11, world, &request),
+	   "dest=%d sendtag=11 source=%d recvtag=11 payload=32", other, other);
 	wait_for_it();
-	DO(MPI_Isendrecv_replace, (in, 4, MPI_INT, other, 12, other, 12, world, &request), "dest=%d sendtag=12 source=%d recvtag=12 payload=32", other, other);
+	DO(MPI_Isendrecv_replace, (in, 4, MPI_INT, other, 12, other, 12, world, &request),
+	   "dest=%d sendtag=12 source=%d recvtag=12 payload=32", other, other);
 	wait_for_it();
 #endif
 	DO(MPI_Isend, (out, 3, MPI_INT, other, 13, world, &request), "payload=12");
@@ -122,9 +138,11 @@ static void point_to_point(void)
 	wait_for_it();
 	DO(MPI_Isend, (out, 3, MPI_INT, other, 14, world, &requests[0]), "payload=12");
 	for (int there = 0; !there; between(there))
-		DO(MPI_Iprobe, (MPI_ANY_SOURCE, 14, world, &there, &status), "flag=%d source=%d bytes=%s", there, there ? other : MPI_ANY_SOURCE, there ? "12" : "unknown");
+		DO(MPI_Iprobe, (MPI_ANY_SOURCE, 14, world, &there, &status), "flag=%d source=%d bytes=%s", there,
+		   there ? other : MPI_ANY_SOURCE, there ? "12" : "unknown");
 	for (int there = 0; !there; between(there))
-		DO(MPI_Improbe, (MPI_ANY_SOURCE, 14, world, &there, &message, &status), "flag=%d source=%d", there, there ? other : MPI_ANY_SOURCE);
+		DO(MPI_Improbe, (MPI_ANY_SOURCE, 14, world, &there, &message, &status), "flag=%d source=%d", there,
+		   there ? other : MPI_ANY_SOURCE);
 	DO(MPI_Imrecv, (in, 64, MPI_INT, &message, &requests[1]), "payload=256");
 	DO(MPI_Waitall, (2, requests, MPI_STATUSES_IGNORE), "count=2");
 	DO(MPI_Buffer_detach, (&back, &size), "size=65536");
@@ -134,7 +152,8 @@ static void point_to_point(void)
 static void begin(int n, int tag)
 {
 	for (int i = 0; i < n; i++)
-		DO(MPI_Irecv, (in + i, 1, MPI_INT, other, tag + i, world, &requests[i]), "source=%d tag=%d payload=4", other, tag + i);
+		DO(MPI_Irecv, (in + i, 1, MPI_INT, other, tag + i, world, &requests[i]), "source=%d tag=%d payload=4",
+		   other, tag + i);
 	for (int i = 0; i < n; i++)
 		DO(MPI_Send, (out, 1, MPI_INT, other, tag + i, world), "dest=%d tag=%d payload=4", other, tag + i);
 }
@@ -164,7 +183,8 @@ static void requests_of_all_kinds(void)
 
 	begin(1, 20);
 	for (; !flag; between(flag))
-		DO(MPI_Test, (&requests[0], &flag, &status), "flag=%d source=%s bytes=%s", flag, flag ? rank ? "0" : "1" : "unknown", flag ? "4" : "unknown");
+		DO(MPI_Test, (&requests[0], &flag, &status), "flag=%d source=%s bytes=%s", flag,
+		   flag ? rank ? "0" : "1" : "unknown", flag ? "4" : "unknown");
 	begin(10, 30);
 	memcpy(&eighth, &requests[7], sizeof(requests[7]));
 	DO(MPI_Waitall, (10, requests, many), "count=10 request_7=%llu", eighth);
@@ -174,7 +194,8 @@ static void requests_of_all_kinds(void)
 		DO(MPI_Testany, (2, requests, &index, &flag, &status), "flag=%d", flag);
 	begin(3, 50);
 	for (int done = 0; done < 3; done += some)
-		DO(MPI_Waitsome, (3, requests, &some, indices, many), "incount=3 outcount=%d index_0=%d request_3=unknown", some, indices[0]);
+		DO(MPI_Waitsome, (3, requests, &some, indices, many),
+		   "incount=3 outcount=%d index_0=%d request_3=unknown", some, indices[0]);
 	begin(3, 60);
 	for (int done = 0; done < 3; done += some, between(some))
 		DO(MPI_Testsome, (3, requests, &some, indices, many), "incount=3 outcount=%d", some);
@@ -183,7 +204,8 @@ static void requests_of_all_kinds(void)
 		DO(MPI_Testall, (2, requests, &flag, many), "count=2 flag=%d request_2=unknown", flag);
 	begin(1, 80);
 	for (flag = 0; !flag; between(flag))
-		DO(MPI_Request_get_status, (requests[0], &flag, &status), "flag=%d bytes=%s", flag, flag ? "4" : "unknown");
+		DO(MPI_Request_get_status, (requests[0], &flag, &status), "flag=%d bytes=%s", flag,
+		   flag ? "4" : "unknown");
 	DO(MPI_Wait, (&requests[0], MPI_STATUS_IGNORE), "source=unknown tag=unknown bytes=unknown");
 	DO(MPI_Irecv, (in, 1, MPI_INT, other, 90, world, &request), "payload=4");
 	DO(MPI_Cancel, (&request));
@@ -230,8 +252,10 @@ static void persistent(void)
 #if MPI_VERSION >= 4
 	int flag = 0, one = 1;
 
-	DO(MPI_Precv_init, (in, 4, 2, MPI_INT, other, 104, world, MPI_INFO_NULL, &requests[0]), "source=%d tag=104 partitions=4", other);
-	DO(MPI_Psend_init, (out, 4, 2, MPI_INT, other, 104, world, MPI_INFO_NULL, &requests[1]), "dest=%d tag=104 partitions=4", other);
+	DO(MPI_Precv_init, (in, 4, 2, MPI_INT, other, 104, world, MPI_INFO_NULL, &requests[0]),
+	   "source=%d tag=104 partitions=4", other);
+	DO(MPI_Psend_init, (out, 4, 2, MPI_INT, other, 104, world, MPI_INFO_NULL, &requests[1]),
+	   "dest=%d tag=104 partitions=4", other);
 	DO(MPI_Startall, (2, requests), "count=2");
 	DO(MPI_Pready, (0, requests[1]), "partition=0");
 	DO(MPI_Pready_list, (1, &one, requests[1]), "length=1");

@@ -60,7 +60,8 @@ static void collective_at_once(void)
 	wait_for_it();
 	DO(MPI_Iallgatherv, (out, 2, MPI_INT, in, twos, starts, MPI_INT, world, &request), "payload=8");
 	wait_for_it();
-	DO(MPI_Iallgatherv, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, twos, starts, MPI_INT, world, &request), "payload=?");
+	DO(MPI_Iallgatherv, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, twos, starts, MPI_INT, world, &request),
+	   "payload=?");
 	wait_for_it();
 	DO(MPI_Iallgather, (MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_INT, world, &request), "payload=8");
 	wait_for_it();
@@ -95,7 +96,8 @@ static void collective_at_once(void)
 	start_and_wait();
 	DO(MPI_Scatter_init, (out, 2, MPI_INT, in, 2, MPI_INT, 0, world, MPI_INFO_NULL, &request), "root=0");
 	start_and_wait();
-	DO(MPI_Scatterv_init, (out, twos, starts, MPI_INT, in, 2, MPI_INT, 0, world, MPI_INFO_NULL, &request), "root=0");
+	DO(MPI_Scatterv_init, (out, twos, starts, MPI_INT, in, 2, MPI_INT, 0, world, MPI_INFO_NULL, &request),
+	   "root=0");
 	start_and_wait();
 	DO(MPI_Allgather_init, (out, 2, MPI_INT, in, 2, MPI_INT, world, MPI_INFO_NULL, &request));
 	start_and_wait();
@@ -105,7 +107,8 @@ static void collective_at_once(void)
 	start_and_wait();
 	DO(MPI_Alltoallv_init, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, world, MPI_INFO_NULL, &request));
 	start_and_wait();
-	DO(MPI_Alltoallw_init, (out, twos, byte_starts, ints, in, twos, byte_starts, ints, world, MPI_INFO_NULL, &request));
+	DO(MPI_Alltoallw_init,
+	   (out, twos, byte_starts, ints, in, twos, byte_starts, ints, world, MPI_INFO_NULL, &request));
 	start_and_wait();
 	DO(MPI_Reduce_scatter_init, (out, in, twos, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request));
 	start_and_wait();
@@ -132,9 +135,11 @@ static void neighbours(void)
 	wait_for_it();
 	DO(MPI_Ineighbor_alltoall, (out, 2, MPI_INT, in, 2, MPI_INT, ring, &request), "payload=8");
 	wait_for_it();
-	DO(MPI_Ineighbor_alltoallv, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, ring, &request), "payload=?");
+	DO(MPI_Ineighbor_alltoallv, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, ring, &request),
+	   "payload=?");
 	wait_for_it();
-	DO(MPI_Ineighbor_alltoallw, (out, twos, far_starts, ints, in, twos, far_starts, ints, ring, &request), "payload=?");
+	DO(MPI_Ineighbor_alltoallw, (out, twos, far_starts, ints, in, twos, far_starts, ints, ring, &request),
+	   "payload=?");
 	wait_for_it();
 #if MPI_VERSION >= 4
 	DO(MPI_Neighbor_allgather_init, (out, 2, MPI_INT, in, 2, MPI_INT, ring, MPI_INFO_NULL, &request));
@@ -143,9 +148,11 @@ static void neighbours(void)
 	start_and_wait();
 	DO(MPI_Neighbor_alltoall_init, (out, 2, MPI_INT, in, 2, MPI_INT, ring, MPI_INFO_NULL, &request));
 	start_and_wait();
-	DO(MPI_Neighbor_alltoallv_init, (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, ring, MPI_INFO_NULL, &request));
+	DO(MPI_Neighbor_alltoallv_init,
+	   (out, twos, starts, MPI_INT, in, twos, starts, MPI_INT, ring, MPI_INFO_NULL, &request));
 	start_and_wait();
-	DO(MPI_Neighbor_alltoallw_init, (out, twos, far_starts, ints, in, twos, far_starts, ints, ring, MPI_INFO_NULL, &request));
+	DO(MPI_Neighbor_alltoallw_init,
+	   (out, twos, far_starts, ints, in, twos, far_starts, ints, ring, MPI_INFO_NULL, &request));
 	start_and_wait();
 #endif
 	DO(MPI_Comm_free, (&ring));

@@ -12,9 +12,12 @@ static void topologies(void)
 	DO(MPI_Comm_free, (&ring));
 	DO(MPI_Graph_create, (world, 2, index, edges, 0, &part), "nnodes=2 comm_graph_rank=%d", rank);
 	DO(MPI_Comm_free, (&part));
-	DO(MPI_Dist_graph_create, (world, 1, &rank, &one, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &part), "n=1 comm_dist_graph_rank=%d", rank);
+	DO(MPI_Dist_graph_create, (world, 1, &rank, &one, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &part),
+	   "n=1 comm_dist_graph_rank=%d", rank);
 	DO(MPI_Comm_free, (&part));
-	DO(MPI_Dist_graph_create_adjacent, (world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &part), "indegree=1 comm_dist_graph_rank=%d", rank);
+	DO(MPI_Dist_graph_create_adjacent,
+	   (world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &part),
+	   "indegree=1 comm_dist_graph_rank=%d", rank);
 	DO(MPI_Comm_free, (&part));
 }
 
@@ -22,7 +25,8 @@ static void topologies(void)
 static void turned_around(void)
 {
 	DO(MPI_Barrier, (turned), "comm_rank=%d", other);
-	DO(MPI_Sendrecv, (out, 1, MPI_INT, rank, 1, in, 1, MPI_INT, rank, 1, turned, &status), "dest=%d source=%d dest.world=%d payload=8", rank, rank, other);
+	DO(MPI_Sendrecv, (out, 1, MPI_INT, rank, 1, in, 1, MPI_INT, rank, 1, turned, &status),
+	   "dest=%d source=%d dest.world=%d payload=8", rank, rank, other);
 	DO(MPI_Bcast, (in, 1, MPI_INT, 0, turned), "root=0 root.world=1 payload=4");
 }
 
@@ -115,9 +119,11 @@ static void others_than_the_job(const char *program)
 	MPI_Info nothing[1] = { MPI_INFO_NULL };
 	int one = 1, errors[1];
 
-	OTHERS(MPI_Comm_spawn, (program, arguments, 1, MPI_INFO_NULL, 0, world, &children, errors), "maxprocs=1 root=0");
+	OTHERS(MPI_Comm_spawn, (program, arguments, 1, MPI_INFO_NULL, 0, world, &children, errors),
+	       "maxprocs=1 root=0");
 	leave(&children);
-	OTHERS(MPI_Comm_spawn_multiple, (1, programs, many, &one, nothing, 0, world, &children, errors), "count=1 root=0");
+	OTHERS(MPI_Comm_spawn_multiple, (1, programs, many, &one, nothing, 0, world, &children, errors),
+	       "count=1 root=0");
 	leave(&children);
 	if (rank == 0) {
 		OTHERS(MPI_Open_port, (MPI_INFO_NULL, port));
@@ -125,7 +131,8 @@ static void others_than_the_job(const char *program)
 		TRY(MPI_Lookup_name, ("gaspbpf every", MPI_INFO_NULL, found));
 		TRY(MPI_Unpublish_name, ("gaspbpf every", MPI_INFO_NULL, port));
 	}
-	DO(MPI_Bcast, (port, sizeof(port), MPI_CHAR, 0, world), "count=%d payload=%d", (int)sizeof(port), (int)sizeof(port));
+	DO(MPI_Bcast, (port, sizeof(port), MPI_CHAR, 0, world), "count=%d payload=%d", (int)sizeof(port),
+	   (int)sizeof(port));
 	if (rank == 0)
 		OTHERS(MPI_Comm_accept, (port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &peer), "root=0");
 	else

@@ -15,12 +15,16 @@ static void reach(MPI_Win window)
 	wait_for_it();
 	DO(MPI_Rget, (in, 2, MPI_INT, other, 4, 2, MPI_INT, window, &request), "target_rank=%d payload=8", other);
 	wait_for_it();
-	DO(MPI_Raccumulate, (out, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window, &request), "target_rank=%d payload=8", other);
+	DO(MPI_Raccumulate, (out, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window, &request),
+	   "target_rank=%d payload=8", other);
 	wait_for_it();
-	DO(MPI_Get_accumulate, (out, 2, MPI_INT, in, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window), "target_rank=%d payload=16", other);
-	DO(MPI_Rget_accumulate, (out, 2, MPI_INT, in, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window, &request), "target_rank=%d payload=16", other);
+	DO(MPI_Get_accumulate, (out, 2, MPI_INT, in, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window),
+	   "target_rank=%d payload=16", other);
+	DO(MPI_Rget_accumulate, (out, 2, MPI_INT, in, 2, MPI_INT, other, 8, 2, MPI_INT, MPI_SUM, window, &request),
+	   "target_rank=%d payload=16", other);
 	wait_for_it();
-	DO(MPI_Fetch_and_op, (&one, &got, MPI_INT, other, 12, MPI_SUM, window), "target_rank=%d target_disp=12 payload=4", other);
+	DO(MPI_Fetch_and_op, (&one, &got, MPI_INT, other, 12, MPI_SUM, window),
+	   "target_rank=%d target_disp=12 payload=4", other);
 	DO(MPI_Compare_and_swap, (&one, &compare, &got, MPI_INT, other, 13, window), "target_rank=%d payload=4", other);
 	DO(MPI_Win_flush, (other, window), "rank=%d", other);
 	DO(MPI_Win_flush_local, (other, window), "rank=%d", other);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring of ranks that uses MPI in all its ways: point to point, waiting and testing, collectives, one-sided, communicators.
+ * A ring of ranks that uses MPI in all its ways: point to point, waiting and testing, collectives, one-sided,
+ * communicators.
  *
  * Built twice, against Open MPI and against MPICH. Every call goes through DO(), which makes and counts it, so the code
- * reads as the list of what a round consists of. Numbers that depend on timing (how often a test had to be repeated) are
- * counted as they happen. What an ANY_SOURCE receive really got is taken from its status.
+ * reads as the list of what a round consists of. Numbers that depend on timing (how often a test had to be repeated)
+ * are counted as they happen. What an ANY_SOURCE receive really got is taken from its status.
  */
 #include "job.h"
 
@@ -36,8 +37,9 @@ static MPI_Datatype every_second;       /* 10 pairs of ints, each 4 apart: 80 by
 	} while (0)
 
 /*
- * A receive that ignores its status: how much came is then known to nobody but the sender. The truth also has these apart, as
- * "receives without a status", and the sends and receives of a derived type as "sends of a derived type" and so on.
+ * A receive that ignores its status: how much came is then known to nobody but the sender. The truth also has these
+ * apart, as "receives without a status", and the sends and receives of a derived type as "sends of a derived type" and
+ * so on.
  */
 static void receive_without_status(int room, int source, int tag, MPI_Comm comm, uint64_t received)
 {
@@ -94,7 +96,8 @@ static void send_and_receive(MPI_Comm comm)
 		DO(MPI_Recv, (in_doubles, NUMBERS, MPI_DOUBLE, left, 2, comm, &status), NUMBERS * 8, 0, 80);
 		learn(in_doubles, 80);
 	}
-	DO(MPI_Sendrecv, (out_ints, 50, MPI_INT, right, 3, in_ints, POSTED, MPI_INT, left, 3, comm, &status), 200, 200, 200);
+	DO(MPI_Sendrecv, (out_ints, 50, MPI_INT, right, 3, in_ints, POSTED, MPI_INT, left, 3, comm, &status), 200, 200,
+	   200);
 	learn(in_ints, 200);
 	DO(MPI_Sendrecv_replace, (in_ints, 25, MPI_INT, right, 4, left, 4, comm, MPI_STATUS_IGNORE), 100, 100, 100);
 	learn(in_ints, 100);
@@ -241,10 +244,11 @@ static void collect_unevenly(MPI_Comm comm, int root)
 	DO(MPI_Scatterv, (out_ints, sizes, starts, MPI_INT, in_ints, mine, MPI_INT, root, comm), mine * 4,
 	   at_root * all * 4, mine * 4);
 	learn(in_ints, 4 * mine);
-	DO(MPI_Allgatherv, (out_ints, mine, MPI_INT, in_ints, sizes, starts, MPI_INT, comm), mine * 4, mine * 4, all * 4);
+	DO(MPI_Allgatherv, (out_ints, mine, MPI_INT, in_ints, sizes, starts, MPI_INT, comm), mine * 4, mine * 4,
+	   all * 4);
 	learn(in_ints, 4 * all);
-	DO(MPI_Alltoallv, (out_ints, same, same_starts, MPI_INT, in_ints, same, same_starts, MPI_INT, comm), 0, 8 * size,
-	   8 * size);
+	DO(MPI_Alltoallv, (out_ints, same, same_starts, MPI_INT, in_ints, same, same_starts, MPI_INT, comm), 0,
+	   8 * size, 8 * size);
 	learn(in_ints, 8 * size);
 	DO(MPI_Alltoallw, (out_ints, same, byte_starts, types, in_ints, same, byte_starts, types, comm), 0, 8 * size,
 	   8 * size);
@@ -278,7 +282,8 @@ static void fetch_and_swap(MPI_Win window)
 	DO(MPI_Fetch_and_op, (&one, &result, MPI_INT, right, 80, MPI_SUM, window), 4, 4, 4);
 	DO(MPI_Win_flush, (right, window), 0, 0, 0);
 	DO(MPI_Compare_and_swap, (&swap, &compare, &result, MPI_INT, right, 81, window), 4, 4, 4);
-	DO(MPI_Get_accumulate, (out_ints, 4, MPI_INT, fetched, 4, MPI_INT, right, 84, 4, MPI_INT, MPI_SUM, window), 16, 16, 16);
+	DO(MPI_Get_accumulate, (out_ints, 4, MPI_INT, fetched, 4, MPI_INT, right, 84, 4, MPI_INT, MPI_SUM, window), 16,
+	   16, 16);
 	DO(MPI_Win_unlock, (right, window), 0, 0, 0);
 }
 

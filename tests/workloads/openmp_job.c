@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A team of threads that uses OpenMP in all the ways GCC compiles to calls of libgomp, and Clang to calls of libomp, and
- * calls those itself that only other compilers make. libcount_gomp.so and libcount_kmp.so count the calls; the job counts what passes through them: iterations, bytes, tasks,
- * and how often a lock or a named critical section was entered.
+ * A team of threads that uses OpenMP in all the ways GCC compiles to calls of libgomp, and Clang to calls of libomp,
+ * and calls those itself that only other compilers make. libcount_gomp.so and libcount_kmp.so count the calls; the job
+ * counts what passes through them: iterations, bytes, tasks, and how often a lock or a named critical section was
+ * entered.
  *
  * Run it with OMP_CANCELLATION=true, or nothing is ever cancelled.
  */
@@ -27,9 +28,8 @@ static _Atomic uint64_t checksum;
 
 /* What really went on in the counted window; any thread adds to it. */
 static struct {
-	_Atomic long iterations, iterations_ull, sections, singles, tasks, locked, tried, nested, named, unnamed, updated, ordered,
-		allocated, zeroed, resized, regions, posted,
-		atomics, masters, alone;
+	_Atomic long iterations, iterations_ull, sections, singles, tasks, locked, tried, nested, named, unnamed,
+		updated, ordered, allocated, zeroed, resized, regions, posted, atomics, masters, alone;
 } truth, *now;
 static __typeof__(truth) thrown_away;
 
@@ -461,8 +461,10 @@ static void cancel(void)
 static void memory(long round)
 {
 	size_t size = 64 + 8 * (round % 7);
-	char *block = omp_alloc(size, omp_default_mem_alloc), *line = omp_aligned_alloc(64, size, omp_default_mem_alloc);
-	char *zeroed = omp_calloc(5, 16, omp_default_mem_alloc), *page = omp_aligned_calloc(256, 3, 100, omp_default_mem_alloc);
+	char *block = omp_alloc(size, omp_default_mem_alloc),
+	     *line = omp_aligned_alloc(64, size, omp_default_mem_alloc);
+	char *zeroed = omp_calloc(5, 16, omp_default_mem_alloc),
+	     *page = omp_aligned_calloc(256, 3, 100, omp_default_mem_alloc);
 
 	block[0] = 7;
 	block = omp_realloc(block, 3 * size, omp_default_mem_alloc, omp_default_mem_alloc);
@@ -508,12 +510,15 @@ static void device(long round)
 
 void GOMP_parallel_start(void (*fn)(void *), void *data, unsigned threads);
 void GOMP_parallel_end(void);
-void GOMP_parallel_loop_static_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr, long chunk);
-void GOMP_parallel_loop_dynamic_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr, long chunk);
-void GOMP_parallel_loop_runtime_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr);
+void GOMP_parallel_loop_static_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
+				     long chunk);
+void GOMP_parallel_loop_dynamic_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
+				      long chunk);
+void GOMP_parallel_loop_runtime_start(void (*fn)(void *), void *data, unsigned threads, long start, long end,
+				      long incr);
 void GOMP_parallel_sections_start(void (*fn)(void *), void *data, unsigned threads, unsigned count);
-void GOMP_parallel_loop_static(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr, long chunk,
-			       unsigned flags);
+void GOMP_parallel_loop_static(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
+			       long chunk, unsigned flags);
 bool GOMP_loop_static_start(long start, long end, long incr, long chunk, long *istart, long *iend);
 bool GOMP_loop_static_next(long *istart, long *iend);
 bool GOMP_loop_dynamic_next(long *istart, long *iend);
@@ -594,7 +599,8 @@ static void as_other_compilers(long round)
 
 #else
 
-/* And what only LLVM's call: reductions; atomics that Clang does not call functions for; a block for one thread; a region of one thread. */
+/* And what only LLVM's call: reductions; atomics that Clang does not call functions for; a block for one thread; a
+ * region of one thread. */
 void __kmpc_atomic_fixed8_add(void *location, int thread, _Atomic long *to, long value);
 void __kmpc_atomic_float10_mul(void *location, int thread, long double *to, long double value);
 
@@ -648,13 +654,16 @@ static const char *told_of_the_window(void)
 {
 	static char text[1024];
 
-	snprintf(text, sizeof(text),
-		 ",\n \"iterations\":%ld,\"iterations_ull\":%ld,\"sections\":%ld,\"singles\":%ld,\"tasks\":%ld,\"locked\":%ld,\"tried\":%ld,"
-		 "\"nested\":%ld,\"named\":%ld,\"unnamed\":%ld,\"updated\":%ld,\"ordered\":%ld,\"allocated\":%ld,\"zeroed\":%ld,"
-		 "\"resized\":%ld,\"regions\":%ld,\"posted\":%ld,\"atomics\":%ld,\"masters\":%ld,\"alone\":%ld,\"lock\":%" PRIuPTR ",\"nest\":%" PRIuPTR ",\"thread_count\":%ld",
-		 truth.iterations, truth.iterations_ull, truth.sections, truth.singles, truth.tasks, truth.locked, truth.tried,
-		 truth.nested, truth.named, truth.unnamed, truth.updated, truth.ordered, truth.allocated, truth.zeroed,
-		 truth.resized, truth.regions, truth.posted, truth.atomics, truth.masters, truth.alone, (uintptr_t)&lock, (uintptr_t)&nest, threads);
+	snprintf(
+		text, sizeof(text),
+		",\n \"iterations\":%ld,\"iterations_ull\":%ld,\"sections\":%ld,\"singles\":%ld,\"tasks\":%ld,\"locked\":%ld,\"tried\":%ld,"
+		"\"nested\":%ld,\"named\":%ld,\"unnamed\":%ld,\"updated\":%ld,\"ordered\":%ld,\"allocated\":%ld,\"zeroed\":%ld,"
+		"\"resized\":%ld,\"regions\":%ld,\"posted\":%ld,\"atomics\":%ld,\"masters\":%ld,\"alone\":%ld,\"lock\":%" PRIuPTR
+		",\"nest\":%" PRIuPTR ",\"thread_count\":%ld",
+		truth.iterations, truth.iterations_ull, truth.sections, truth.singles, truth.tasks, truth.locked,
+		truth.tried, truth.nested, truth.named, truth.unnamed, truth.updated, truth.ordered, truth.allocated,
+		truth.zeroed, truth.resized, truth.regions, truth.posted, truth.atomics, truth.masters, truth.alone,
+		(uintptr_t)&lock, (uintptr_t)&nest, threads);
 	return text;
 }
 

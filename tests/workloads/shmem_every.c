@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls every function of OpenSHMEM 1.4 once, the deprecated ones and Open MPI's extensions too, and writes down what each was
- * given: one line a call in EVERY_LOG.RANK, "EVENT name=value ...", in the words of the model's events. --global-exit STATUS ends all
- * PEs at once instead, --finalize 1 calls shmem_finalize(), which crashes in Debian's library.
+ * Calls every function of OpenSHMEM 1.4 once, the deprecated ones and Open MPI's extensions too, and writes down what
+ * each was given: one line a call in EVERY_LOG.RANK, "EVENT name=value ...", in the words of the model's events.
+ * --global-exit STATUS ends all PEs at once instead, --finalize 1 calls shmem_finalize(), which crashes in Debian's
+ * library.
  */
 #include "job.h"
 #include "shmem_leave.h"
@@ -29,8 +30,10 @@ static shmem_ctx_t context;
 /* Symmetric: at the same place in every PE. */
 static _Alignas(16) char there[ROOM], here[ROOM];
 static _Alignas(16) char work[SHMEM_REDUCE_MIN_WRKDATA_SIZE * 32];
-static long reduce_sync[SHMEM_REDUCE_SYNC_SIZE], collect_sync[SHMEM_COLLECT_SYNC_SIZE], broadcast_sync[SHMEM_BCAST_SYNC_SIZE];
-static long alltoall_sync[SHMEM_ALLTOALL_SYNC_SIZE], alltoalls_sync[SHMEM_ALLTOALLS_SYNC_SIZE], barrier_sync[SHMEM_BARRIER_SYNC_SIZE];
+static long reduce_sync[SHMEM_REDUCE_SYNC_SIZE], collect_sync[SHMEM_COLLECT_SYNC_SIZE],
+	broadcast_sync[SHMEM_BCAST_SYNC_SIZE];
+static long alltoall_sync[SHMEM_ALLTOALL_SYNC_SIZE], alltoalls_sync[SHMEM_ALLTOALLS_SYNC_SIZE],
+	barrier_sync[SHMEM_BARRIER_SYNC_SIZE];
 static long lock;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
@@ -42,12 +45,14 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	va_end(arguments);
 }
 
-#define TYPES(X)                                                                                        \
-	X(float, float) X(double, double) X(longdouble, long double) X(char, char) X(schar, signed char)        \
-	X(short, short) X(int, int) X(long, long) X(longlong, long long) X(uchar, unsigned char)                \
-	X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)        \
-	X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t)                 \
-	X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define TYPES(X)                                                                                                       \
+	X(float, float)                                                                                                \
+	X(double, double) X(longdouble, long double) X(char, char) X(schar, signed char) X(short, short) X(int, int)   \
+		X(long, long) X(longlong, long long) X(uchar, unsigned char) X(ushort, unsigned short)                 \
+			X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) \
+				X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t)                \
+					X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)    \
+						X(ptrdiff, ptrdiff_t)
 
 /* A value of type T as the log has it: nobody can see those in floating-point registers. */
 static const char *shown(bool is_integer, long value)
@@ -72,30 +77,36 @@ static const char *shown(bool is_integer, long value)
 #define BLOCK(EVENT, FUNCTION, T)                                                                       \
 	FUNCTION((void *)there, (void *)here, 3, right);                                                \
 	say(#EVENT " dest=%p source=%p nelems=3 pe=%d type=%s size=%zu ctx=unknown\n", there, here, right, OF_TYPE(T));
-#define CTX_BLOCK(EVENT, FUNCTION, T)                                                                   \
-	FUNCTION(context, (void *)there, (void *)here, 2, right);                                       \
-	say(#EVENT " dest=%p source=%p nelems=2 pe=%d type=%s size=%zu ctx=%p\n", there, here, right, OF_TYPE(T), WITH(context));
-#define STRIDED(EVENT, FUNCTION, T)                                                                     \
-	FUNCTION((void *)there, (void *)here, 2, 1, 4, right);                                          \
-	say(#EVENT " dest=%p source=%p dst=2 sst=1 nelems=4 pe=%d type=%s size=%zu ctx=unknown\n", there, here, right, OF_TYPE(T));
-#define CTX_STRIDED(EVENT, FUNCTION, T)                                                                 \
-	FUNCTION(context, (void *)there, (void *)here, 1, 3, 2, right);                                 \
-	say(#EVENT " dest=%p source=%p dst=1 sst=3 nelems=2 pe=%d type=%s size=%zu ctx=%p\n", there, here, right, OF_TYPE(T), WITH(context));
+#define CTX_BLOCK(EVENT, FUNCTION, T)                                                                             \
+	FUNCTION(context, (void *)there, (void *)here, 2, right);                                                 \
+	say(#EVENT " dest=%p source=%p nelems=2 pe=%d type=%s size=%zu ctx=%p\n", there, here, right, OF_TYPE(T), \
+	    WITH(context));
+#define STRIDED(EVENT, FUNCTION, T)                                                                                    \
+	FUNCTION((void *)there, (void *)here, 2, 1, 4, right);                                                         \
+	say(#EVENT " dest=%p source=%p dst=2 sst=1 nelems=4 pe=%d type=%s size=%zu ctx=unknown\n", there, here, right, \
+	    OF_TYPE(T));
+#define CTX_STRIDED(EVENT, FUNCTION, T)                                                                           \
+	FUNCTION(context, (void *)there, (void *)here, 1, 3, 2, right);                                           \
+	say(#EVENT " dest=%p source=%p dst=1 sst=3 nelems=2 pe=%d type=%s size=%zu ctx=%p\n", there, here, right, \
+	    OF_TYPE(T), WITH(context));
 #define ONE_PUT(FUNCTION, T)                                                                            \
 	FUNCTION((T *)there, (T)77, right);                                                             \
 	say("P dest=%p value=%s pe=%d type=%s size=%zu ctx=unknown\n", there, SHOWN(T, 77), right, OF_TYPE(T));
-#define CTX_ONE_PUT(FUNCTION, T)                                                                        \
-	FUNCTION(context, (T *)there, (T)78, right);                                                    \
-	say("P dest=%p value=%s pe=%d type=%s size=%zu ctx=%p\n", there, SHOWN(T, 78), right, OF_TYPE(T), WITH(context));
-#define ONE_GET(FUNCTION, T)                                                                            \
-	{                                                                                               \
-		T got = FUNCTION((T *)here, right);                                                     \
-		say("G source=%p pe=%d type=%s size=%zu ctx=unknown result=%s\n", here, right, OF_TYPE(T), SHOWN(T, got));      \
+#define CTX_ONE_PUT(FUNCTION, T)                                                                          \
+	FUNCTION(context, (T *)there, (T)78, right);                                                      \
+	say("P dest=%p value=%s pe=%d type=%s size=%zu ctx=%p\n", there, SHOWN(T, 78), right, OF_TYPE(T), \
+	    WITH(context));
+#define ONE_GET(FUNCTION, T)                                                                               \
+	{                                                                                                  \
+		T got = FUNCTION((T *)here, right);                                                        \
+		say("G source=%p pe=%d type=%s size=%zu ctx=unknown result=%s\n", here, right, OF_TYPE(T), \
+		    SHOWN(T, got));                                                                        \
 	}
-#define CTX_ONE_GET(FUNCTION, T)                                                                        \
-	{                                                                                               \
-		T got = FUNCTION(context, (T *)here, right);                                            \
-		say("G source=%p pe=%d type=%s size=%zu ctx=%p result=%s\n", here, right, OF_TYPE(T), WITH(context), SHOWN(T, got));    \
+#define CTX_ONE_GET(FUNCTION, T)                                                                                     \
+	{                                                                                                            \
+		T got = FUNCTION(context, (T *)here, right);                                                         \
+		say("G source=%p pe=%d type=%s size=%zu ctx=%p result=%s\n", here, right, OF_TYPE(T), WITH(context), \
+		    SHOWN(T, got));                                                                                  \
 	}
 
 #define TYPED(NAME, T)                                                          \
@@ -137,9 +148,10 @@ TYPES(TYPED)
 
 #define MEMORY(EVENT, NAME)                                                                                     \
 	shmem_##NAME(there, here, 30, right);                                                                   \
-	say(#EVENT " dest=%p source=%p nelems=30 pe=%d type=unknown size=1 ctx=unknown\n", there, here, right);         \
+	say(#EVENT " dest=%p source=%p nelems=30 pe=%d type=unknown size=1 ctx=unknown\n", there, here, right); \
 	shmem_ctx_##NAME(context, there, here, 31, right);                                                      \
-	say(#EVENT " dest=%p source=%p nelems=31 pe=%d type=unknown size=1 ctx=%p\n", there, here, right, WITH(context));
+	say(#EVENT " dest=%p source=%p nelems=31 pe=%d type=unknown size=1 ctx=%p\n", there, here, right,       \
+	    WITH(context));
 
 static void quiet(void)
 {
@@ -182,9 +194,9 @@ static void transfers(void)
 
 /* --- atomics: on a word of the right neighbour that nobody else works on ---------- */
 
-#define TOLD(op, T, value, cond, ctx, result)                                                                   \
-	say("ATOMIC op=" op " dest=%p value=%s cond=%s pe=%d type=%s size=%zu ctx=%s result=%s\n", there, value, cond, right,   \
-	    OF_TYPE(T), ctx, result)
+#define TOLD(op, T, value, cond, ctx, result)                                                                          \
+	say("ATOMIC op=" op " dest=%p value=%s cond=%s pe=%d type=%s size=%zu ctx=%s result=%s\n", there, value, cond, \
+	    right, OF_TYPE(T), ctx, result)
 static char context_text[32];
 
 #define CHANGE(op, FUNCTION, T, v)                              \
@@ -380,11 +392,11 @@ static void all_wait(void)
 
 #define GROUP "PE_start=0 logPE_stride=0 PE_size=%d"
 
-#define REDUCE(op, FUNCTION, T)                                                                                         \
-	all_wait();                                                                                                     \
-	FUNCTION((void *)there, (void *)here, 2, 0, 0, pes, (void *)work, reduce_sync);                                 \
-	say("REDUCE op=" op " dest=%p source=%p nreduce=2 " GROUP " pWrk=%p pSync=%p type=%s size=%zu\n", there, here, pes, work,       \
-	    (void *)reduce_sync, OF_TYPE(T));
+#define REDUCE(op, FUNCTION, T)                                                                                        \
+	all_wait();                                                                                                    \
+	FUNCTION((void *)there, (void *)here, 2, 0, 0, pes, (void *)work, reduce_sync);                                \
+	say("REDUCE op=" op " dest=%p source=%p nreduce=2 " GROUP " pWrk=%p pSync=%p type=%s size=%zu\n", there, here, \
+	    pes, work, (void *)reduce_sync, OF_TYPE(T));
 #define BITWISE(PREFIX, NAME, T)                                                \
 	REDUCE("and", PREFIX##NAME##_and_to_all, T)                             \
 	REDUCE("or", PREFIX##NAME##_or_to_all, T)                               \
@@ -397,19 +409,19 @@ static void all_wait(void)
 	REDUCE("max", PREFIX##NAME##_max_to_all, T)                             \
 	ARITHMETIC(PREFIX, NAME, T)
 
-#define OF_ALL(EVENT, FUNCTION, SYNC, size)                                                                             \
-	all_wait();                                                                                                     \
-	FUNCTION(there, here, 2, 0, 0, pes, SYNC);                                                                      \
+#define OF_ALL(EVENT, FUNCTION, SYNC, size)        \
+	all_wait();                                \
+	FUNCTION(there, here, 2, 0, 0, pes, SYNC); \
 	say(#EVENT " dest=%p source=%p nelems=2 " GROUP " pSync=%p size=%d\n", there, here, pes, (void *)SYNC, size);
-#define BROADCAST(BITS)                                                                                                 \
-	all_wait();                                                                                                     \
-	shmem_broadcast##BITS(there, here, 2, 1, 0, 0, pes, broadcast_sync);                                            \
-	say("BROADCAST dest=%p source=%p nelems=2 PE_root=1 " GROUP " pSync=%p size=%d\n", there, here, pes,            \
+#define BROADCAST(BITS)                                                                                      \
+	all_wait();                                                                                          \
+	shmem_broadcast##BITS(there, here, 2, 1, 0, 0, pes, broadcast_sync);                                 \
+	say("BROADCAST dest=%p source=%p nelems=2 PE_root=1 " GROUP " pSync=%p size=%d\n", there, here, pes, \
 	    (void *)broadcast_sync, BITS / 8);
-#define ALLTOALLS(BITS)                                                                                                 \
-	all_wait();                                                                                                     \
-	shmem_alltoalls##BITS(there, here, 2, 1, 3, 0, 0, pes, alltoalls_sync);                                         \
-	say("ALLTOALLS dest=%p source=%p dst=2 sst=1 nelems=3 " GROUP " pSync=%p size=%d\n", there, here, pes,          \
+#define ALLTOALLS(BITS)                                                                                        \
+	all_wait();                                                                                            \
+	shmem_alltoalls##BITS(there, here, 2, 1, 3, 0, 0, pes, alltoalls_sync);                                \
+	say("ALLTOALLS dest=%p source=%p dst=2 sst=1 nelems=3 " GROUP " pSync=%p size=%d\n", there, here, pes, \
 	    (void *)alltoalls_sync, BITS / 8);
 
 static void collectives(void)
@@ -539,7 +551,9 @@ static void open_log(void)
 int main(int argc, char **argv)
 {
 	long exit_early = 0, finalize = 0;
-	const struct job_option more[] = { { "--global-exit", &exit_early }, { "--finalize", &finalize }, { NULL, NULL } };
+	const struct job_option more[] = { { "--global-exit", &exit_early },
+					   { "--finalize", &finalize },
+					   { NULL, NULL } };
 	struct counts none = { 0 };
 
 	job_options(&job, argc, argv, more);

@@ -3,11 +3,11 @@
  * A ring of PEs that uses OpenSHMEM in all its ways: put and get of every shape, atomics, locks, waiting, collectives,
  * the symmetric heap.
  *
- * Some calls lead to others inside the library (allocation to a barrier, a barrier to a quiet, a lock to atomics); the job counts what it
- * called itself, libcount_shmem.so counts them all.
+ * Some calls lead to others inside the library (allocation to a barrier, a barrier to a quiet, a lock to atomics); the
+ * job counts what it called itself, libcount_shmem.so counts them all.
  *
- * Debian's shmem_finalize() crashes, so the job ends otherwise: a last barrier, then the launcher is told that this process
- * leaves in order, then _exit().
+ * Debian's shmem_finalize() crashes, so the job ends otherwise: a last barrier, then the launcher is told that this
+ * process leaves in order, then _exit().
  */
 #include "job.h"
 #include "shmem_leave.h"
@@ -37,7 +37,8 @@ static long reduce_sync[SHMEM_REDUCE_SYNC_SIZE];
 static int int_source[WORDS * PES_MAX];
 static long long_source[WORDS * PES_MAX], max_source[WORDS];
 
-/* Calls FUNCTION and counts it. `sent` and `received` are bytes that leave this PE or come to it; `bytes` is their sum. */
+/* Calls FUNCTION and counts it. `sent` and `received` are bytes that leave this PE or come to it; `bytes` is their sum.
+ */
 #define DO(FUNCTION, ARGUMENTS, sent, received)                                                 \
 	do {                                                                                    \
 		FUNCTION ARGUMENTS;                                                             \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls what a program can call of StarPU to submit, to wait, and to have data and memory, in every form, so that each event of these
- * calls is there. The truth counts what the program itself asks for, under the names of the events; what each call is given and gives,
- * and the calls that StarPU makes to itself, libstarpu_every.so writes down.
+ * Calls what a program can call of StarPU to submit, to wait, and to have data and memory, in every form, so that each
+ * event of these calls is there. The truth counts what the program itself asks for, under the names of the events; what
+ * each call is given and gives, and the calls that StarPU makes to itself, libstarpu_every.so writes down.
  */
 #include "job.h"
 
@@ -53,13 +53,18 @@ static void on_each(void *argument)
 	__atomic_add_fetch(&ran_everywhere, 1, __ATOMIC_RELAXED);
 }
 
-static struct starpu_codelet adding = { .cpu_funcs = { add_one }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "adding" };
-static struct starpu_codelet filling = { .cpu_funcs = { fill }, .nbuffers = 1, .modes = { STARPU_W }, .name = "filling" };
+static struct starpu_codelet adding = {
+	.cpu_funcs = { add_one }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "adding"
+};
+static struct starpu_codelet filling = {
+	.cpu_funcs = { fill }, .nbuffers = 1, .modes = { STARPU_W }, .name = "filling"
+};
 static struct starpu_codelet lingering = { .cpu_funcs = { linger }, .name = "lingering" };
 static struct starpu_codelet elsewhere = { .where = STARPU_CUDA, .name = "elsewhere" };
 
 /* A task that lives until somebody has waited for it (`waited`), or whose end is told by a tag (not 0). */
-static struct starpu_task *submit(struct starpu_codelet *codelet, starpu_data_handle_t handle, bool waited, starpu_tag_t told_by)
+static struct starpu_task *submit(struct starpu_codelet *codelet, starpu_data_handle_t handle, bool waited,
+				  starpu_tag_t told_by)
 {
 	struct starpu_task *task = starpu_task_create();
 
@@ -138,7 +143,8 @@ static starpu_data_handle_t vector(int home, float *place)
 
 static void use_data(void)
 {
-	starpu_data_handle_t first = vector(STARPU_MAIN_RAM, numbers), second = vector(STARPU_MAIN_RAM, others), third = vector(-1, NULL);
+	starpu_data_handle_t first = vector(STARPU_MAIN_RAM, numbers), second = vector(STARPU_MAIN_RAM, others),
+			     third = vector(-1, NULL);
 	starpu_data_handle_t fourth = vector(-1, NULL);
 
 	/* Has to wait for the task that uses it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stands in front of StarPU's functions (LD_PRELOAD=libstarpu_every.so) and writes down each call between the job's marks with what it
- * was given and what it gave, in the words of the model's events: "TID START|END EVENT name=value ..." in the file of EVERY_LOG, whoever
- * calls. Debian's libstarpu calls its own functions through its dynamic symbols, so its calls to itself are here, too. One system
- * call a line, so that the lines of several threads stay whole.
+ * Stands in front of StarPU's functions (LD_PRELOAD=libstarpu_every.so) and writes down each call between the job's
+ * marks with what it was given and what it gave, in the words of the model's events: "TID START|END EVENT name=value
+ * ..." in the file of EVERY_LOG, whoever calls. Debian's libstarpu calls its own functions through its dynamic symbols,
+ * so its calls to itself are here, too. One system call a line, so that the lines of several threads stay whole.
  */
 #include "job.h"
 
@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 static int log_file = -1;
-static _Thread_local int internal; /* calls of _starpu_task_submit_internally() around: what is submitted in them is StarPU's own */
+static _Thread_local int
+	internal; /* calls of _starpu_task_submit_internally() around: what is submitted in them is StarPU's own */
 
 void count_window(int begin)
 {
@@ -106,18 +107,19 @@ int _starpu_task_submit_internally(struct starpu_task *task)
 }
 
 GIVES(int, starpu_task_wait, (struct starpu_task *task), (task), "TASK_WAIT", " task=%p", (void *)task)
-GIVES(int, starpu_task_wait_array, (struct starpu_task **tasks, unsigned n), (tasks, n), "TASK_WAIT_ARRAY", " tasks=%p ntasks=%u",
-      (void *)tasks, n)
+GIVES(int, starpu_task_wait_array, (struct starpu_task * *tasks, unsigned n), (tasks, n), "TASK_WAIT_ARRAY",
+      " tasks=%p ntasks=%u", (void *)tasks, n)
 GIVES(int, starpu_task_wait_for_all, (void), (), "TASK_WAIT_ALL", "")
 GIVES(int, starpu_task_wait_for_all_in_ctx, (unsigned context), (context), "TASK_WAIT_CTX", " sched_ctx=%u", context)
 GIVES(int, starpu_task_wait_for_n_submitted, (unsigned n), (n), "TASK_WAIT_N", " n=%u", n)
 GIVES(int, starpu_task_wait_for_no_ready, (void), (), "TASK_WAIT_READY", "")
-GIVES(int, starpu_tag_wait_array, (unsigned n, starpu_tag_t *ids), (n, ids), "TAG_WAIT", " ntags=%u ids=%p", n, (void *)ids)
+GIVES(int, starpu_tag_wait_array, (unsigned n, starpu_tag_t *ids), (n, ids), "TAG_WAIT", " ntags=%u ids=%p", n,
+      (void *)ids)
 
 /* --- data --------------------------------------------------------------------- */
 
-GIVES(int, starpu_data_acquire_on_node, (starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode), (handle, node, mode),
-      "DATA_ACQUIRE", " handle=%p node=%d mode=%d", (void *)handle, node, (int)mode)
+GIVES(int, starpu_data_acquire_on_node, (starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode),
+      (handle, node, mode), "DATA_ACQUIRE", " handle=%p node=%d mode=%d", (void *)handle, node, (int)mode)
 
 int starpu_data_acquire_on_node_try(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode)
 {
@@ -130,10 +132,11 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t handle, int node, enum 
 	return result;
 }
 
-GIVES_NOTHING(starpu_data_release_on_node, (starpu_data_handle_t handle, int node), (handle, node), "DATA_RELEASE", " handle=%p node=%d",
-	      (void *)handle, node)
+GIVES_NOTHING(starpu_data_release_on_node, (starpu_data_handle_t handle, int node), (handle, node), "DATA_RELEASE",
+	      " handle=%p node=%d", (void *)handle, node)
 
-void starpu_data_register(starpu_data_handle_t *handle, int home, void *interface, struct starpu_data_interface_ops *operations)
+void starpu_data_register(starpu_data_handle_t *handle, int home, void *interface,
+			  struct starpu_data_interface_ops *operations)
 {
 	NEXT(starpu_data_register);
 	say("START DATA_REGISTER home_node=%d interface=%p", home, interface);
@@ -141,9 +144,12 @@ void starpu_data_register(starpu_data_handle_t *handle, int home, void *interfac
 	say("END DATA_REGISTER home_node=%d interface=%p handle=%p", home, interface, (void *)*handle);
 }
 
-GIVES_NOTHING(starpu_data_unregister, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER", " handle=%p", (void *)handle)
-GIVES_NOTHING(starpu_data_unregister_no_coherency, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER", " handle=%p", (void *)handle)
-GIVES_NOTHING(starpu_data_unregister_submit, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER", " handle=%p", (void *)handle)
+GIVES_NOTHING(starpu_data_unregister, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER", " handle=%p",
+	      (void *)handle)
+GIVES_NOTHING(starpu_data_unregister_no_coherency, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER",
+	      " handle=%p", (void *)handle)
+GIVES_NOTHING(starpu_data_unregister_submit, (starpu_data_handle_t handle), (handle), "DATA_UNREGISTER", " handle=%p",
+	      (void *)handle)
 
 /* --- memory ------------------------------------------------------------------- */
 
@@ -158,7 +164,8 @@ int starpu_malloc_flags(void **place, size_t size, int flags)
 	return result;
 }
 
-GIVES(int, starpu_free_flags, (void *place, size_t size, int flags), (place, size, flags), "FREE", " ptr=%p size=%zu flags=%d", place, size, flags)
+GIVES(int, starpu_free_flags, (void *place, size_t size, int flags), (place, size, flags), "FREE",
+      " ptr=%p size=%zu flags=%d", place, size, flags)
 
 uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
 {
@@ -171,5 +178,6 @@ uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
 	return result;
 }
 
-GIVES_NOTHING(starpu_free_on_node_flags, (unsigned node, uintptr_t place, size_t size, int flags), (node, place, size, flags), "NODE_FREE",
-	      " node=%u ptr=%" PRIuPTR " size=%zu flags=%d", node, place, size, flags)
+GIVES_NOTHING(starpu_free_on_node_flags, (unsigned node, uintptr_t place, size_t size, int flags),
+	      (node, place, size, flags), "NODE_FREE", " node=%u ptr=%" PRIuPTR " size=%zu flags=%d", node, place, size,
+	      flags)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu_hiding.c - a stand-in for StarPU 1.4, which Debian 12 does not have: a library with the functions that 1.4 exports, under its soname, and
- * with the few facts of its structs that the model relies on. It runs tasks one after the other on a worker thread, and hides how.
+ * starpu_hiding.c - a stand-in for StarPU 1.4, which Debian 12 does not have: a library with the functions that 1.4
+ * exports, under its soname, and with the few facts of its structs that the model relies on. It runs tasks one after
+ * the other on a worker thread, and hides how.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -38,12 +39,14 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
 static int ending;
 
-__attribute__((noinline)) void _starpu_driver_start_job(struct worker *worker, struct job *job, struct arch *arch, int rank, int profiling)
+__attribute__((noinline)) void _starpu_driver_start_job(struct worker *worker, struct job *job, struct arch *arch,
+							int rank, int profiling)
 {
 	__asm__ volatile("" ::: "memory");
 }
 
-__attribute__((noinline)) void _starpu_driver_end_job(struct worker *worker, struct job *job, struct arch *arch, int rank, int profiling)
+__attribute__((noinline)) void _starpu_driver_end_job(struct worker *worker, struct job *job, struct arch *arch,
+						      int rank, int profiling)
 {
 	__asm__ volatile("" ::: "memory");
 }

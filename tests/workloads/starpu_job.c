@@ -7,8 +7,9 @@
  *     wait    CPU; 100 us of nothing
  *     nothing CPU; an empty task, without a name
  *
- * scale and shift take turns on the same vectors, so with an OpenCL device each turn moves every vector to the other memory and
- * back. The truth has, besides the job's own counts, StarPU's statistics of the window: tasks per worker, bytes between memory nodes.
+ * scale and shift take turns on the same vectors, so with an OpenCL device each turn moves every vector to the other
+ * memory and back. The truth has, besides the job's own counts, StarPU's statistics of the window: tasks per worker,
+ * bytes between memory nodes.
  */
 #include "job.h"
 #include "starpu_statistics.h"
@@ -71,7 +72,8 @@ static void scale_on_opencl(void *buffers[], void *argument)
 	cl_kernel kernel;
 	cl_command_queue queue;
 
-	if (starpu_opencl_load_kernel(&kernel, &queue, &scale_program, "scale", starpu_worker_get_devid(starpu_worker_get_id())) ||
+	if (starpu_opencl_load_kernel(&kernel, &queue, &scale_program, "scale",
+				      starpu_worker_get_devid(starpu_worker_get_id())) ||
 	    clSetKernelArg(kernel, 0, sizeof(vector), &vector) || clSetKernelArg(kernel, 1, sizeof(n), &n) ||
 	    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL))
 		abort();

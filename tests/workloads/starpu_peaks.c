@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * starpu_peaks FREE CHAINED - a job whose peaks are known: one worker (STARPU_NCPU=1) is held in a first task while FREE tasks are
- * submitted that need nothing, and CHAINED tasks that each need what the one before them wrote. Then FREE + 1 are ready,
- * and CHAINED - 1 wait.
+ * starpu_peaks FREE CHAINED - a job whose peaks are known: one worker (STARPU_NCPU=1) is held in a first task while
+ * FREE tasks are submitted that need nothing, and CHAINED tasks that each need what the one before them wrote. Then
+ * FREE + 1 are ready, and CHAINED - 1 wait.
  *
  * It says "ready", and begins when a line comes; it says "done", and ends when its input does.
  */
@@ -28,7 +28,9 @@ static void work(void *buffers[], void *argument)
 
 static struct starpu_codelet gate = { .cpu_funcs = { hold }, .name = "gate" };
 static struct starpu_codelet free_codelet = { .cpu_funcs = { work }, .name = "free" };
-static struct starpu_codelet chained = { .cpu_funcs = { work }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "chained" };
+static struct starpu_codelet chained = {
+	.cpu_funcs = { work }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "chained"
+};
 
 static void submit(struct starpu_codelet *codelet, starpu_data_handle_t handle)
 {

@@ -18,8 +18,9 @@ static int starpu_workers_json(char *text, size_t size)
 		starpu_worker_get_name(i, name, sizeof(name));
 		if (starpu_profiling_worker_get_info(i, &info))
 			info.executed_tasks = -1;
-		at += snprintf(text + at, size - at, "%s\n  {\"id\":%u,\"name\":\"%s\",\"type\":\"%s\",\"executed\":%d}", i ? "," : "", i, name,
-			       starpu_worker_get_type_as_string(starpu_worker_get_type(i)), info.executed_tasks);
+		at += snprintf(text + at, size - at,
+			       "%s\n  {\"id\":%u,\"name\":\"%s\",\"type\":\"%s\",\"executed\":%d}", i ? "," : "", i,
+			       name, starpu_worker_get_type_as_string(starpu_worker_get_type(i)), info.executed_tasks);
 	}
 	return at + snprintf(text + at, size - at, "]");
 }
@@ -32,8 +33,9 @@ static int starpu_transfers_json(char *text, size_t size)
 		struct starpu_profiling_bus_info info;
 
 		starpu_bus_get_profiling_info(bus, &info);
-		at += snprintf(text + at, size - at, "%s\n  {\"from\":%d,\"to\":%d,\"count\":%d,\"bytes\":%lld}", bus ? "," : "",
-			       starpu_bus_get_src(bus), starpu_bus_get_dst(bus), info.transfer_count, info.transferred_bytes);
+		at += snprintf(text + at, size - at, "%s\n  {\"from\":%d,\"to\":%d,\"count\":%d,\"bytes\":%lld}",
+			       bus ? "," : "", starpu_bus_get_src(bus), starpu_bus_get_dst(bus), info.transfer_count,
+			       info.transferred_bytes);
 	}
 	return at + snprintf(text + at, size - at, "]");
 }

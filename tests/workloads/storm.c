@@ -2,11 +2,12 @@
 /*
  * Storms of malloc and free, with calm between them, and what they cost the job.
  *
- * In a storm pairs of calls follow each other without a pause. They are timed in batches by the thread's own processor time, so that other
- * programs on the machine do not matter. Other machines on the same processors would: what they take is in the thread's time, too. But
- * that is a gap here and there, while probes slow down each call: so a batch has parts, and took as often its median part's time. A batch
- * that took more than three times as long as the median one was slowed down by somebody: what it took above the median is lost time;
- * late: in what of the storms came --late-ms after the first one's start or later. In the calm there are --rate pairs a second.
+ * In a storm pairs of calls follow each other without a pause. They are timed in batches by the thread's own processor
+ * time, so that other programs on the machine do not matter. Other machines on the same processors would: what they
+ * take is in the thread's time, too. But that is a gap here and there, while probes slow down each call: so a batch has
+ * parts, and took as often its median part's time. A batch that took more than three times as long as the median one
+ * was slowed down by somebody: what it took above the median is lost time; late: in what of the storms came --late-ms
+ * after the first one's start or later. In the calm there are --rate pairs a second.
  */
 #include "job.h"
 
@@ -163,9 +164,11 @@ int main(int argc, char **argv)
 		lost_late += above;
 	}
 	free(sorted);
-	snprintf(truth, sizeof(truth), ",\n \"pairs\":%llu,\n \"storm_ns\":%llu,\n \"lost_ns\":%llu,\n \"late_ns\":%llu,\n \"lost_late_ns\":%llu",
-		 (unsigned long long)pairs, (unsigned long long)all, (unsigned long long)lost, (unsigned long long)late,
-		 (unsigned long long)lost_late);
+	snprintf(
+		truth, sizeof(truth),
+		",\n \"pairs\":%llu,\n \"storm_ns\":%llu,\n \"lost_ns\":%llu,\n \"late_ns\":%llu,\n \"lost_late_ns\":%llu",
+		(unsigned long long)pairs, (unsigned long long)all, (unsigned long long)lost, (unsigned long long)late,
+		(unsigned long long)lost_late);
 	job.more_truth = truth;
 	job_finish(&job);
 	return job_truth(&job, cycles, pairs, &counts, NULL, 0);

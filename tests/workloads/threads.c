@@ -167,7 +167,8 @@ static uint64_t one_round(struct counts *counts, long index, long round)
 	return sum;
 }
 
-/* Rounds of the whole team: thread 0 decides after each whether there is one more, the others learn it behind a barrier. */
+/* Rounds of the whole team: thread 0 decides after each whether there is one more, the others learn it behind a
+ * barrier. */
 static uint64_t counted_rounds(struct counts *counts, long index)
 {
 	uint64_t sum = 0;

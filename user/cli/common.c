@@ -233,7 +233,8 @@ enum { OPTION_MODEL_FILE = 256, OPTION_PLACEMENT, OPTION_RETURNS, OPTION_BUILD }
 
 static const struct argp_option choice_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "These processes, with commas, blanks or lines between, as in -p \"$(pgrep job)\"; a launcher's PID means all its ranks, a shell's or a wrapper's what it has started",
+	  "These processes, with commas, blanks or lines between, as in -p \"$(pgrep job)\"; a launcher's PID means "
+	  "all its ranks, a shell's or a wrapper's what it has started",
 	  1 },
 	{ "models", 'm', "MODEL[,MODEL...]", 0, "Only these models; with + before the names: these besides the default",
 	  2 },

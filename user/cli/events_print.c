@@ -280,7 +280,8 @@ int events_print_json(const struct chosen_events *chosen, FILE *out)
 /* --- a C header ----------------------------------------------------------- */
 
 /* Text in a comment, which it cannot end. */
-/* A part of a comment, from column `used` on, in lines of at most HEADER_WIDTH columns. Returns the column behind it. */
+/* A part of a comment, from column `used` on, in lines of at most HEADER_WIDTH columns. Returns the column behind it.
+ */
 static size_t print_comment(FILE *out, const char *text, size_t used)
 {
 	while (*text) {

@@ -255,8 +255,9 @@ static int prepare(struct run *r, struct options *o)
 {
 	struct job *job = &r->job;
 	struct process_choice wanted;
-	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids) ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
+	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids);
 
+	err = err ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 	if (err)
 		return err;
 	observing_prepare(&o->observing, job);

@@ -205,8 +205,9 @@ static int load_process(struct kernel *kernel, const struct kernel_options *opti
 	p->bss->some_off = true; /* the other side's word is not seen here, and nothing here is in a hurry */
 	if (kernel->rung != RUNG_PERF)
 		bpf_program__set_expected_attach_type(p->progs.linker, 48);
-	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p) ?: variables_are_mapped(p->rodata, p->bss) ?:
-	      attach_one(p->progs.on_fork, &p->links.on_fork) ?:
+	err = object_is_whole(p->obj) ?: share_maps(p, o) ?: process_bpf__load(p);
+	err = err ?: variables_are_mapped(p->rodata, p->bss);
+	err = err ?: attach_one(p->progs.on_fork, &p->links.on_fork) ?:
 	      attach_one(p->progs.on_exec, &p->links.on_exec) ?: attach_one(p->progs.on_exit, &p->links.on_exit);
 	if (err)
 		process_bpf__destroy(p);
@@ -222,7 +223,9 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	kernel->rung = rung;
 	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
-		err = trial_run(kernel, options->anew) ?: read_counts(kernel, &kernel->before) ?: rooms_begin(kernel); /* what the trial took is nobody's */
+		err = trial_run(kernel, options->anew);
+	if (!err) /* what the trial took is nobody's */
+		err = read_counts(kernel, &kernel->before) ?: rooms_begin(kernel);
 	if (err) {
 		log_debug("rung %s does not work here: %s", rung_name(rung), strerror(-err));
 		link_remove_from(kernel, 0, NULL);

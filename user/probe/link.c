@@ -187,8 +187,8 @@ static int perf_link(struct kernel *kernel, int program, const char *path, const
 		     bool at_return, enum held_what what)
 {
 	const struct link_request one = {
-		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i], .count = 1,
-		.apart = all->apart, .kind = all->kind,
+		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i],
+		.count = 1, .apart = all->apart, .kind = all->kind,
 	}, *request = &one;
 	uint64_t cookie = request->cookies[0];
 	pid_t pid = request->pid;

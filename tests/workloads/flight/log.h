@@ -2,8 +2,8 @@
 /*
  * What the jobs of this folder share: a log of their own calls that survives their being killed, and the gate.
  *
- * One file a thread, LOG.RANK.TID: "< EVENT LINE" before a call and "> EVENT LINE" behind it, written by write(2), so no call is in it
- * that an observer sees. A flight recorder's dump must say the same.
+ * One file a thread, LOG.RANK.TID: "< EVENT LINE" before a call and "> EVENT LINE" behind it, written by write(2), so
+ * no call is in it that an observer sees. A flight recorder's dump must say the same.
  */
 #ifndef FLIGHT_LOG_H
 #define FLIGHT_LOG_H

@@ -17,10 +17,12 @@ int main(int argc, char **argv)
 	gate_wait("go");
 	for (long i = 0; i < rounds; i++) {
 		if (rank)
-			DO("GASP_MPI_RECV", MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+			DO("GASP_MPI_RECV",
+			   MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 		DO("GASP_MPI_SEND", MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD));
 		if (!rank)
-			DO("GASP_MPI_RECV", MPI_Recv(&token, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+			DO("GASP_MPI_RECV",
+			   MPI_Recv(&token, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 	}
 	if (!rank)
 		gate_wait("late");

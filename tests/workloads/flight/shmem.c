@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* PEs put into each other's memory under a lock; then all but PE 0 wait at a barrier, which it reaches only when GATE/late is there. */
+/* PEs put into each other's memory under a lock; then all but PE 0 wait at a barrier, which it reaches only when
+ * GATE/late is there. */
 #include <shmem.h>
 
 #include "log.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Four threads take turns at a lock; then three wait at a barrier that the first one reaches only when GATE/late is there. */
+/* Four threads take turns at a lock; then three wait at a barrier that the first one reaches only when GATE/late is
+ * there. */
 #include <pthread.h>
 
 #include "log.h"

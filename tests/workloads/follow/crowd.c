@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* crowd N: N threads, two at a time, each allocates ten blocks and ends; then the first thread forks a child that does so, too. */
+/* crowd N: N threads, two at a time, each allocates ten blocks and ends; then the first thread forks a child that does
+ * so, too. */
 #include "job.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libeager.so: a plugin that calls the runtime as soon as it is loaded, in a constructor, as an extension module does at its import. */
+/* libeager.so: a plugin that calls the runtime as soon as it is loaded, in a constructor, as an extension module does
+ * at its import. */
 void calls_step(int number);
 void plugin_work(int calls);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits at its gate; then loads and unloads two plugins in turn, --rounds times, and calls each: 3 times the first, 5 times the
- * second. Says how often the second one came to lie where the first had been. --pause-us: after each loading. --first 1: loads
- * the runtime before the gate.
+ * Waits at its gate; then loads and unloads two plugins in turn, --rounds times, and calls each: 3 times the first, 5
+ * times the second. Says how often the second one came to lie where the first had been. --pause-us: after each loading.
+ * --first 1: loads the runtime before the gate.
  */
 #include "job.h"
 

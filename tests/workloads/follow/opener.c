@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forks CHILDREN, one after the other; each loads libeager.so, with it the runtime, has it make 5 calls (6 with that of its constructor), and ends. Where
- * HOW is "thread" another thread of it loads the library; where it is "blocked" all signals are blocked meanwhile. Each sends itself SIGWINCH before and
- * after that, to the process and to the thread; how often it came is printed, and comes out the same whoever watches.
+ * Forks CHILDREN, one after the other; each loads libeager.so, with it the runtime, has it make 5 calls (6 with that of
+ * its constructor), and ends. Where HOW is "thread" another thread of it loads the library; where it is "blocked" all
+ * signals are blocked meanwhile. Each sends itself SIGWINCH before and after that, to the process and to the thread;
+ * how often it came is printed, and comes out the same whoever watches.
  */
 #include "follow.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two plugins of the same size, made of this one file: the same function at the same place, called from different lines. */
+/* Two plugins of the same size, made of this one file: the same function at the same place, called from different
+ * lines. */
 void calls_step(int number);
 void plugin_work(int calls);
 

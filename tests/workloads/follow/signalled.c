@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread loads and unloads a library ROUNDS times, while another sends it SIGURG without a pause, the next one as soon as the last one has come:
- * each has to. (Go's runtime preempts its threads in this way.)
+ * One thread loads and unloads a library ROUNDS times, while another sends it SIGURG without a pause, the next one as
+ * soon as the last one has come: each has to. (Go's runtime preempts its threads in this way.)
  */
 #include "follow.h"
 

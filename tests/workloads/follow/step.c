@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lives for a millisecond and calls libcalls: once in a constructor, N times in main, and, with a second number, N times in
- * each of so many forked children. Ends with 3. With FOLLOW_GATE it waits in main: it makes FOLLOW_GATE.ready, and goes on when
- * there is FOLLOW_GATE.go; it does not end before there is FOLLOW_GATE.end.
+ * Lives for a millisecond and calls libcalls: once in a constructor, N times in main, and, with a second number, N
+ * times in each of so many forked children. Ends with 3. With FOLLOW_GATE it waits in main: it makes FOLLOW_GATE.ready,
+ * and goes on when there is FOLLOW_GATE.go; it does not end before there is FOLLOW_GATE.end.
  */
 #include "follow.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A job that traces its own child, as a debugger would: runs PROGRAM under ptrace, counts its stops, prints how it ended. */
+/* A job that traces its own child, as a debugger would: runs PROGRAM under ptrace, counts its stops, prints how it
+ * ended. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>

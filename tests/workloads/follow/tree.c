@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tree HOW N PROGRAM [ARGUMENT...]: starts the program N times, one after the other, in one of the ways that there are, and
- * prints how each ended. It maps no runtime itself.
+ * tree HOW N PROGRAM [ARGUMENT...]: starts the program N times, one after the other, in one of the ways that there are,
+ * and prints how each ended. It maps no runtime itself.
  */
 #include <sched.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that looks at its own stack inside its functions: with backtrace(), with the unwinder, by frame pointers, and at its
- * return address. It prints the names that it finds; an observer must not be among them, nor hide any.
+ * A program that looks at its own stack inside its functions: with backtrace(), with the unwinder, by frame pointers,
+ * and at its return address. It prints the names that it finds; an observer must not be among them, nor hide any.
  */
 #include "tell.h"
 

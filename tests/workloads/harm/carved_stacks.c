@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Coroutines by setjmp() and longjmp() on pieces of one stack: no code loads the stack pointer but longjmp's. solve() yields in its midst. */
+/* Coroutines by setjmp() and longjmp() on pieces of one stack: no code loads the stack pointer but longjmp's. solve()
+ * yields in its midst. */
 #include <setjmp.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A signal stack that is an array of main(), and is disarmed while its handler runs: the kernel does not know it then. The handler takes a lock while one is taken below. */
+/* A signal stack that is an array of main(), and is disarmed while its handler runs: the kernel does not know it then.
+ * The handler takes a lock while one is taken below. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dispatched.c - system calls come back to the program itself while `solve` runs (Syscall User Dispatch), as an emulator of another system
- * has it. A return probe's own system call would, too.
+ * dispatched.c - system calls come back to the program itself while `solve` runs (Syscall User Dispatch), as an
+ * emulator of another system has it. A return probe's own system call would, too.
  */
 #include <signal.h>
 #include <stdio.h>

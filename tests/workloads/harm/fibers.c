@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User-level threads ("fibers") that switch stacks inside functions of the program, all of them with calls in progress at the same
- * time: by swapcontext, or built with -DOWN by a few instructions of our own (switch.S), of which no import tells; on one thread, or
- * handed on to the next of several threads at each switch (--workers N): then a call begins on one thread and returns on another.
+ * User-level threads ("fibers") that switch stacks inside functions of the program, all of them with calls in progress
+ * at the same time: by swapcontext, or built with -DOWN by a few instructions of our own (switch.S), of which no import
+ * tells; on one thread, or handed on to the next of several threads at each switch (--workers N): then a call begins on
+ * one thread and returns on another.
  *
- * The kernel keeps the return addresses that a return probe replaced in one list for each thread. Here they come back in another
- * order, or to another thread.
+ * The kernel keeps the return addresses that a return probe replaced in one list for each thread. Here they come back
+ * in another order, or to another thread.
  */
 #include "tell.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job that has locked itself in: a seccomp filter lets it write, sleep, look for a file and exit, and kills it for any other system call.
- * Some kernels implement return probes (Linux 6.11) and probes on nops of five bytes (6.18) by a system call that
- * the job never made: where the filter sees it, the job dies.
+ * A job that has locked itself in: a seccomp filter lets it write, sleep, look for a file and exit, and kills it for
+ * any other system call. Some kernels implement return probes (Linux 6.11) and probes on nops of five bytes (6.18) by a
+ * system call that the job never made: where the filter sees it, the job dies.
  *
  * `padded` begins with such a nop, `plain` does not.
  */
@@ -31,9 +31,21 @@ static void lock_in(void)
 {
 	struct sock_filter steps[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(SYS_write), ALLOW(SYS_clock_nanosleep), ALLOW(SYS_nanosleep), ALLOW(SYS_access), ALLOW(SYS_openat),
-		ALLOW(SYS_close), ALLOW(SYS_newfstatat), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_munmap), ALLOW(SYS_getpid),
-		ALLOW(SYS_clock_gettime), ALLOW(SYS_getrandom), ALLOW(SYS_exit_group), ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_write),
+		ALLOW(SYS_clock_nanosleep),
+		ALLOW(SYS_nanosleep),
+		ALLOW(SYS_access),
+		ALLOW(SYS_openat),
+		ALLOW(SYS_close),
+		ALLOW(SYS_newfstatat),
+		ALLOW(SYS_brk),
+		ALLOW(SYS_mmap),
+		ALLOW(SYS_munmap),
+		ALLOW(SYS_getpid),
+		ALLOW(SYS_clock_gettime),
+		ALLOW(SYS_getrandom),
+		ALLOW(SYS_exit_group),
+		ALLOW(SYS_rt_sigreturn),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog filter = { sizeof(steps) / sizeof(steps[0]), steps };

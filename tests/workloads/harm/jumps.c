@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that are left by siglongjmp out of a signal handler: the handler runs inside nested functions of the program, on the same
- * stack or on one of its own, and may itself call functions of the program. Afterwards the same functions are called again and return.
+ * Calls that are left by siglongjmp out of a signal handler: the handler runs inside nested functions of the program,
+ * on the same stack or on one of its own, and may itself call functions of the program. Afterwards the same functions
+ * are called again and return.
  */
 #include "tell.h"
 

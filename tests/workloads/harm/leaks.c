@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Built with -fsanitize=address: at its end it traces its own process, to look for leaks. Nobody else may do so then. */
+/* Built with -fsanitize=address: at its end it traces its own process, to look for leaks. Nobody else may do so then.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

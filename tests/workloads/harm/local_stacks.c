@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Preemptive user-level threads whose stacks are arrays of main(): a timer's handler switches between them, in the midst of OpenMP's locks. */
+/* Preemptive user-level threads whose stacks are arrays of main(): a timer's handler switches between them, in the
+ * midst of OpenMP's locks. */
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions whose first instruction the kernel takes for another one when a breakpoint is on it: xchg with r8 for a nop, vpor for a jump, vmovdqu for a conditional one.
- * Their only other instruction is ret, so there is no better place.
+ * Functions whose first instruction the kernel takes for another one when a breakpoint is on it: xchg with r8 for a
+ * nop, vpor for a jump, vmovdqu for a conditional one. Their only other instruction is ret, so there is no better
+ * place.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,11 @@ int main(void)
 		memset(ones, 1, sizeof(ones));
 		memset(out, 0, sizeof(out));
 		for (int i = 0; i < 100; i++) {
-			__asm__ volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\tvpxor %%xmm1, %%xmm1, %%xmm1\n\tmov %0, %%rdi\n\tcall join\n\tmov %1, %%rdi\n\tcall copy"
-					 : : "r"(ones), "r"(out) : "rdi", "xmm0", "xmm1", "memory");
+			__asm__ volatile(
+				"vpxor %%xmm0, %%xmm0, %%xmm0\n\tvpxor %%xmm1, %%xmm1, %%xmm1\n\tmov %0, %%rdi\n\tcall join\n\tmov %1, %%rdi\n\tcall copy"
+				:
+				: "r"(ones), "r"(out)
+				: "rdi", "xmm0", "xmm1", "memory");
 			sum += out[3];
 		}
 	} else {

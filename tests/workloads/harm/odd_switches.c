@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A coroutine on a piece of the thread's own stack, left and entered inside OpenMP regions. HOW chooses the instruction that changes the stack pointer.
+ * A coroutine on a piece of the thread's own stack, left and entered inside OpenMP regions. HOW chooses the instruction
+ * that changes the stack pointer.
  */
 #include <stdio.h>
 

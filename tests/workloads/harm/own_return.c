@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that use what lies on top of the stack: who has called, parameters behind the call, the object on whose behalf dlsym() looks, and data where no call has been. */
+/* Functions that use what lies on top of the stack: who has called, parameters behind the call, the object on whose
+ * behalf dlsym() looks, and data where no call has been. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@ long parameter(void);
 long with_parameter(void);
 long machine(void);
 
-/* parameter() takes the word behind its call, and goes on behind that. machine() has its handlers run by jumps, with numbers on the stack. */
+/* parameter() takes the word behind its call, and goes on behind that. machine() has its handlers run by jumps, with
+ * numbers on the stack. */
 __asm__(".text\n"
 	".globl parameter\n.type parameter, @function\nparameter:\n\tmov (%rsp), %rcx\n\tmov (%rcx), %rax\n\tadd $8, %rcx\n\tmov %rcx, (%rsp)\n\tret\n"
 	".size parameter, . - parameter\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a jump over the first instructions of a function of its own, as hooks and live patches do, and calls it while it is joined. */
+/* Writes a jump over the first instructions of a function of its own, as hooks and live patches do, and calls it while
+ * it is joined. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

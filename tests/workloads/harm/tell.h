@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tell.h - what a job under test says about its own functions: calls made, and calls that returned. A call that is in progress for
- * ever, or that an exception, a jump or the end of its thread left, did not return.
+ * tell.h - what a job under test says about its own functions: calls made, and calls that returned. A call that is in
+ * progress for ever, or that an exception, a jump or the end of its thread left, did not return.
  *
  * Lines on stdout, the same in every run, alone or observed:
  *
@@ -52,7 +52,8 @@ static inline void tell(const char *word, long value)
 }
 
 /* Opens the job's window (job.h), runs so many rounds, closes it. */
-static inline void tell_rounds(struct job *job, int argc, char **argv, const struct job_option *more, void (*round)(long))
+static inline void tell_rounds(struct job *job, int argc, char **argv, const struct job_option *more,
+			       void (*round)(long))
 {
 	job->rank = -1;
 	job_options(job, argc, argv, more);

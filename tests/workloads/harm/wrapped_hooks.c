@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A library around MPI, as tools and language bindings have them: it knows MPI by the names of its profiling interface. */
+/* A library around MPI, as tools and language bindings have them: it knows MPI by the names of its profiling interface.
+ */
 #include <mpi.h>
 
 int set_handler(MPI_Comm_errhandler_function *function)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MPI calls of the program, and calls that MPI makes to itself: a file is written collectively; a reduction of the program's own and its error handler
- * call MPI from inside MPI, the latter as its last act, which is a jump. Writes to INNER_TRUTH.RANK what the program called, as "FUNCTION CALLS" lines;
- * functions that are no events are left out.
+ * MPI calls of the program, and calls that MPI makes to itself: a file is written collectively; a reduction of the
+ * program's own and its error handler call MPI from inside MPI, the latter as its last act, which is a jump. Writes to
+ * INNER_TRUTH.RANK what the program called, as "FUNCTION CALLS" lines; functions that are no events are left out.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* 40 locks of its own, 27 of them in a function that the runtime calls back; 60 allocations, each with one of the runtime's. */
+/* 40 locks of its own, 27 of them in a function that the runtime calls back; 60 allocations, each with one of the
+ * runtime's. */
 #include "inside.h"
 
 static int lock;

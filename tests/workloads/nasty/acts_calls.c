@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * acts_calls.c - what nasty processes are composed of. Here calls of libc, back into the program, by several threads, and threads that end in the midst of one.
+ * acts_calls.c - what nasty processes are composed of. Here calls of libc, back into the program, by several threads,
+ * and threads that end in the midst of one.
  *
- * These files are not compiled as they are: tests/support/nasty.py takes acts by their names, puts other acts into them, and writes a program of
- * it. (In C and, where an act wants it or by chance, in C++.)
+ * These files are not compiled as they are: tests/support/nasty.py takes acts by their names, puts other acts into
+ * them, and writes a program of it. (In C and, where an act wants it or by chance, in C++.)
  *
  * An act is a function act_@ID@() after a line
  *
@@ -16,13 +17,12 @@
  *
  * lang=c++      only in C++
  * not=a,b       not inside of acts that are of these kinds
- * adds=a,b      what is put in is inside of these kinds: many (several threads at a time), handler, anywhere (of a handler that may
- *               come at any instruction: nothing but what is safe there), callback, fiber, thread, child
- * libc=1        wants observed functions of libc
- * weight=N      how often it is taken (1)
+ * adds=a,b      what is put in is inside of these kinds: many (several threads at a time), handler, anywhere (of a
+ * handler that may come at any instruction: nothing but what is safe there), callback, fiber, thread, child libc=1
+ * wants observed functions of libc weight=N      how often it is taken (1)
  *
- * Every act leaves the process as it found it, computes the same whenever it runs, and counts its observed calls just before them.
- * A handler acts only where the call that it interrupts has begun, so that counts stay exact.
+ * Every act leaves the process as it found it, computes the same whenever it runs, and counts its observed calls just
+ * before them. A handler acts only where the call that it interrupts has begun, so that counts stay exact.
  */
 
 //@ leaves weight=3

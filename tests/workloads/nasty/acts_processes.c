@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * acts_processes.c - calls around fork, exec and a process's end, filtered system calls, who looks at its own stack, plug-ins.
+ * acts_processes.c - calls around fork, exec and a process's end, filtered system calls, who looks at its own stack,
+ * plug-ins.
  *
  * How acts are written tells acts_calls.c.
  */

@@ -179,7 +179,8 @@ static void act_@ID@(void)
 }
 
 //@ own_fibers not=anywhere adds=fiber,many weight=2
-// The same by a few instructions of our own: in the program, in a library that nobody knows, or in one that is loaded later.
+// The same by a few instructions of our own: in the program, in a library that nobody knows, or in one that is loaded
+// later.
 @{by:OWN|LINKED|LOADED}@_SWITCH
 struct act_@ID@_pair {
 	void *main, *fiber;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base.h - what every nasty process has (tests/support/nasty.py composes them): observed calls, each counted by the process itself and its
- * result checked; a sum over all that was computed, which does not depend on who came first; rounds; signals that come to a thread
- * while it is inside of a call.
+ * base.h - what every nasty process has (tests/support/nasty.py composes them): observed calls, each counted by the
+ * process itself and its result checked; a sum over all that was computed, which does not depend on who came first;
+ * rounds; signals that come to a thread while it is inside of a call.
  *
  * Counts are kept in memory that children share, forked or started anew.
  */
@@ -108,7 +108,8 @@ struct alarm {
 };
 
 /* Sends the calling thread this signal every so many microseconds; value comes with it. */
-static inline void alarm_start(struct alarm *alarm, int signal, long us, void (*handler)(int, siginfo_t *, void *), int flags, void *value)
+static inline void alarm_start(struct alarm *alarm, int signal, long us, void (*handler)(int, siginfo_t *, void *),
+			       int flags, void *value)
 {
 	struct sigaction action;
 	struct sigevent event;
@@ -164,7 +165,8 @@ static void *wake(void *argument)
 	return NULL;
 }
 
-static inline void waker_start(struct waker *waker, int signal, void (*handler)(int, siginfo_t *, void *), int flags, void *value)
+static inline void waker_start(struct waker *waker, int signal, void (*handler)(int, siginfo_t *, void *), int flags,
+			       void *value)
 {
 	struct sigaction action;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* library.h - the observed library of the nasty processes: one function for each way in which a call can go (nasty.model). */
+/* library.h - the observed library of the nasty processes: one function for each way in which a call can go
+ * (nasty.model). */
 #ifndef NASTY_LIBRARY_H
 #define NASTY_LIBRARY_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* plugin.c - a library that nasty processes load late: makes calls, and can cancel a thread. In C and in C++, there with exceptions. */
+/* plugin.c - a library that nasty processes load late: makes calls, and can cancel a thread. In C and in C++, there
+ * with exceptions. */
 #include "library.h"
 
 #include <pthread.h>

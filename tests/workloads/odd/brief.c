@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lives for about a millisecond: 100 allocations of 64 bytes, 100 frees, then it is gone. `brief REPEAT` does it in children, one after the other. */
+/* Lives for about a millisecond: 100 allocations of 64 bytes, 100 frees, then it is gone. `brief REPEAT` does it in
+ * children, one after the other. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two user-level threads that take turns by swapcontext inside a function: both have a call of turn() in progress, on stacks
- * of their own, when the other one enters it. A return address changed on the wrong stack kills this program. A signal handler on
- * an alternate stack calls on_signal_stack() in between.
+ * Two user-level threads that take turns by swapcontext inside a function: both have a call of turn() in progress, on
+ * stacks of their own, when the other one enters it. A return address changed on the wrong stack kills this program. A
+ * signal handler on an alternate stack calls on_signal_stack() in between.
  */
 #include "job.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A 32-bit program, without any library: gaspbpf must say that it does not observe such. Sleeps for ten seconds at most.
- * The main function is _start; system calls are made by int 0x80.
+ * A 32-bit program, without any library: gaspbpf must say that it does not observe such. Sleeps for ten seconds at
+ * most. The main function is _start; system calls are made by int 0x80.
  */
 static long call(long number, long a, long b, long c)
 {

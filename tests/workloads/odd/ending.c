@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Works until it ends, in the way that --how asks for: 0 returns from main, 1 _exit(7), 2 abort, 3 a wild pointer, 4 execs another program,
- * 5 the first thread ends and a second one goes on for a while, 6 a thread calls exit(7) while others work. Ends --seconds
- * after the gate opened.
+ * Works until it ends, in the way that --how asks for: 0 returns from main, 1 _exit(7), 2 abort, 3 a wild pointer, 4
+ * execs another program, 5 the first thread ends and a second one goes on for a while, 6 a thread calls exit(7) while
+ * others work. Ends --seconds after the gate opened.
  */
 #include "job.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Forks and execs: each child does the counted work, and every second one does it again after it has replaced itself by
- * this program anew. Each process writes a truth of its own, so --truth needs a %d (the pid); one that execs writes FILE.before first.
+ * this program anew. Each process writes a truth of its own, so --truth needs a %d (the pid); one that execs writes
+ * FILE.before first.
  */
 #include "job.h"
 
@@ -57,7 +58,9 @@ static int run_child(long index)
 
 int main(int argc, char **argv)
 {
-	const struct job_option more[] = { { "--children", &children }, { "--after-exec", &after_exec }, { NULL, NULL } };
+	const struct job_option more[] = { { "--children", &children },
+					   { "--after-exec", &after_exec },
+					   { NULL, NULL } };
 	int status = 0, how;
 
 	job_options(&job, argc, argv, more);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends, or multiplies, in the middle of a call: outer() calls inside(), which does what the first argument says, after each was called
- * CALLS times in peace. `exec` and `exec-thread` become this program anew, which then calls in peace once more. With a second argument it
- * waits at first until a file of this name is there.
+ * Ends, or multiplies, in the middle of a call: outer() calls inside(), which does what the first argument says, after
+ * each was called CALLS times in peace. `exec` and `exec-thread` become this program anew, which then calls in peace
+ * once more. With a second argument it waits at first until a file of this name is there.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads whose names are made to break whoever prints them: quotes, backslashes, newlines, control characters, bytes that
- * are no UTF-8, markup, format strings, nothing at all. The truth says which thread has which name, in hexadecimal.
+ * Threads whose names are made to break whoever prints them: quotes, backslashes, newlines, control characters, bytes
+ * that are no UTF-8, markup, format strings, nothing at all. The truth says which thread has which name, in
+ * hexadecimal.
  */
 #include "job.h"
 
@@ -14,8 +15,21 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"say \"hello\"", "back\\slash\\", "two\nlines\r", "\x01\x02\x1b[31m\x7f", "\xff\xfe\xc0\xaf", "cut \xe2\x82", "\xed\xa0\x80 surrogate",
-	"</script><b>", "%s%n%d%x", "", "\t", "'; DROP", "fünf µs €", "\xe2\x80\xa8\xe2\x80\xa9", "a,b;c|d",
+	"say \"hello\"",
+	"back\\slash\\",
+	"two\nlines\r",
+	"\x01\x02\x1b[31m\x7f",
+	"\xff\xfe\xc0\xaf",
+	"cut \xe2\x82",
+	"\xed\xa0\x80 surrogate",
+	"</script><b>",
+	"%s%n%d%x",
+	"",
+	"\t",
+	"'; DROP",
+	"fünf µs €",
+	"\xe2\x80\xa8\xe2\x80\xa9",
+	"a,b;c|d",
 };
 #define NAMES ((int)(sizeof(names) / sizeof(*names)))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates and locks now and then for ten seconds at most. Built twice: static and stripped (libc is inside it, no name is
- * left), and as "golike", with the section by which Go programs are known.
+ * Allocates and locks now and then for ten seconds at most. Built twice: static and stripped (libc is inside it, no
+ * name is left), and as "golike", with the section by which Go programs are known.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that jump back to their own first instruction: each is called 10 times, and goes round 200 times in each call. With FLEES
- * there is one more, which is left by longjmp every second time, and called again from the same place.
+ * Functions that jump back to their own first instruction: each is called 10 times, and goes round 200 times in each
+ * call. With FLEES there is one more, which is left by longjmp every second time, and called again from the same place.
  */
 #ifdef FLEES
 #include <setjmp.h>

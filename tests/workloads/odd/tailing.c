@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A call in progress that ends by a jump into another one, which is in progress, too; meanwhile that other function is called by the main thread as often
- * as it can, until GATE/open is there. Then both calls return, by one and the same ret.
+ * A call in progress that ends by a jump into another one, which is in progress, too; meanwhile that other function is
+ * called by the main thread as often as it can, until GATE/open is there. Then both calls return, by one and the same
+ * ret.
  */
 #include "job.h"
 

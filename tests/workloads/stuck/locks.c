@@ -8,8 +8,8 @@
  *   moves      two take one lock and give it back, again and again, until DIR/end is there
  *   join       the first thread waits for the end of a second, which waits for a lock that the first one has
  *
- * Threads are called waiter-0, waiter-1 ...; each says "TID LOCK-ADDRESS" in DIR/enters.N just before it waits. With ENTER_LATE=1 in the
- * environment all wait at the gate first.
+ * Threads are called waiter-0, waiter-1 ...; each says "TID LOCK-ADDRESS" in DIR/enters.N just before it waits. With
+ * ENTER_LATE=1 in the environment all wait at the gate first.
  */
 #include <pthread.h>
 #include <stdio.h>

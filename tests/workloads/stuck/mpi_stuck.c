@@ -21,7 +21,8 @@
  *   late     the same, but the last one sends to all when the gate opens
  *   moving   each goes round for long with messages that it has begun to send and to receive
  *
- * Who is about to wait, or to end, creates DIR/enters.RANK; who ends does so when the gate opens. With ENTER_LATE=1 in the environment all ranks wait at the gate first.
+ * Who is about to wait, or to end, creates DIR/enters.RANK; who ends does so when the gate opens. With ENTER_LATE=1 in
+ * the environment all ranks wait at the gate first.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -153,7 +154,8 @@ static void begin_and_wait(const char *how)
 				MPI_Send(value, 1, MPI_INT, to, 7 + i, MPI_COMM_WORLD);
 	} else {
 		for (int i = 0; i < 1 + job.rank % 2; i++)
-			MPI_Irecv(&value[i], 1, MPI_INT, late ? size - 1 : (job.rank + 1) % size, 7 + i, MPI_COMM_WORLD, &requests[i]);
+			MPI_Irecv(&value[i], 1, MPI_INT, late ? size - 1 : (job.rank + 1) % size, 7 + i, MPI_COMM_WORLD,
+				  &requests[i]);
 		complete(requests, 1 + job.rank % 2);
 	}
 	free(out);

@@ -3,8 +3,10 @@
  * PEs that wait for one that does not come. The first argument says how:
  *
  *   barrier  all but the last one are at a barrier; that one is at the gate, and comes when it opens
- *   lock     PE 0 has a lock and goes on calling the runtime, which others need, until the gate opens; all others wait for the lock
- *   cycle    PE 0 has the first lock and waits for the second one, PE 1 has the second one and waits for the first; all others are at a barrier
+ *   lock     PE 0 has a lock and goes on calling the runtime, which others need, until the gate opens; all others wait
+ *            for the lock
+ *   cycle    PE 0 has the first lock and waits for the second one, PE 1 has the second one and waits for the first;
+ *            all others are at a barrier
  *   gone     all but the last one are at a barrier; that one has ended without a word
  *   holder   the last one has ended, with the lock that all others wait for
  *

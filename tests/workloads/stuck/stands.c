@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that stand in calls whose arguments come from everywhere: constants, registers, the stack frame, memory. stands() never returns. Each caller says on
- * standard output what it passes: "TID A B C D".
+ * Threads that stand in calls whose arguments come from everywhere: constants, registers, the stack frame, memory.
+ * stands() never returns. Each caller says on standard output what it passes: "TID A B C D".
  */
 #include <pthread.h>
 #include <stdio.h>

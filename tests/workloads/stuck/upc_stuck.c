@@ -9,7 +9,8 @@
  *   first    the same of the first one
  *   held     the last one has a lock and is at the gate; all others wait for the lock
  *   cycle    thread 0 has one lock and waits for another one, thread 1 the other way round
- *   late     the last one takes a lock when the gate opens, and keeps it until DIR/more is there; threads 0 and 1 wait for it. The last but one
+ *   late     the last one takes a lock when the gate opens, and keeps it until DIR/more is there; threads 0 and 1 wait
+ *            for it. The last but one
  *            has taken another lock just before, for which nobody waits
  *
  * Who is about to wait creates DIR/enters.THREAD.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stand-in runtime under the names of Berkeley's; what is GNU UPC's own is hidden (rt_...). Its barriers have one parameter more
- * (upc_berkeley.c).
+ * The stand-in runtime under the names of Berkeley's; what is GNU UPC's own is hidden (rt_...). Its barriers have one
+ * parameter more (upc_berkeley.c).
  */
 #define UPC_BERKELEY
 #define upc_alloc               _upcr_alloc

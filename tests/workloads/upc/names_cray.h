@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stand-in runtime under the names of Cray's: what has others there is called otherwise, and what is GNU UPC's own is hidden
- * (rt_...), so that no model but Cray's takes it for its own.
+ * The stand-in runtime under the names of Cray's: what has others there is called otherwise, and what is GNU UPC's own
+ * is hidden (rt_...), so that no model but Cray's takes it for its own.
  */
 #define upc_sync                upc_sync_nb
 #define upc_synci               upc_sync_nbi

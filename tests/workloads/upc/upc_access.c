@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Not the compiler's own fence: that is an instruction with a lock prefix, and where a function begins with one it cannot be probed. */
+/* Not the compiler's own fence: that is an instruction with a lock prefix, and where a function begins with one it
+ * cannot be probed. */
 static void fence(void)
 {
 	__asm__ volatile("mfence" ::: "memory");
@@ -134,13 +135,15 @@ void __putsblk4(void *source, long thread, size_t offset, size_t n)
 
 void __copyblk5(long dthread, size_t doffset, long sthread, size_t soffset, size_t n)
 {
-	move(upc_local_address(upc_pointer(doffset, dthread, 0)), upc_local_address(upc_pointer(soffset, sthread, 0)), n);
+	move(upc_local_address(upc_pointer(doffset, dthread, 0)), upc_local_address(upc_pointer(soffset, sthread, 0)),
+	     n);
 }
 
 void __copysblk5(long dthread, size_t doffset, long sthread, size_t soffset, size_t n)
 {
 	fence();
-	move(upc_local_address(upc_pointer(doffset, dthread, 0)), upc_local_address(upc_pointer(soffset, sthread, 0)), n);
+	move(upc_local_address(upc_pointer(doffset, dthread, 0)), upc_local_address(upc_pointer(soffset, sthread, 0)),
+	     n);
 	fence();
 }
 
@@ -165,8 +168,8 @@ void upc_memset(upc_shared_ptr dest, int c, size_t n)
 }
 
 /*
- * Memory is shared, so a non-blocking transfer is complete when it returns. Gets and puts say so by the trivial handle, 0; copies and
- * sets have handles all the same, so that there are some.
+ * Memory is shared, so a non-blocking transfer is complete when it returns. Gets and puts say so by the trivial handle,
+ * 0; copies and sets have handles all the same, so that there are some.
  */
 
 static UPC_OWN unsigned long handles, completed;

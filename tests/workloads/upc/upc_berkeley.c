@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Berkeley UPC has besides (only in jobs built with names_berkeley.h): barriers with a flag that says whether an id was written, and
- * GASNet below. With GASNET_EX its functions take a team first, as those of GASNet-EX do.
+ * What Berkeley UPC has besides (only in jobs built with names_berkeley.h): barriers with a flag that says whether an
+ * id was written, and GASNet below. With GASNET_EX its functions take a team first, as those of GASNet-EX do.
  */
 #include "upc_berkeley.h"
 
@@ -20,7 +20,8 @@
 
 /* As the compiler leaves them in every object file. */
 __attribute__((used)) static const char upcr_configuration[] =
-	"$UPCRConfig: (upc_job.o) VERSION=2.22.0,SHMEM=pthreads,SHAREDPTRREP=" POINTERS ",TRANS=berkeleyupc,nogasp,dynamicthreads $";
+	"$UPCRConfig: (upc_job.o) VERSION=2.22.0,SHMEM=pthreads,SHAREDPTRREP=" POINTERS
+	",TRANS=berkeleyupc,nogasp,dynamicthreads $";
 __attribute__((used)) static const char gasnet_configuration[] =
 	"$GASNetConfig: (upc_job.o) " GASNET ",THREADMODEL=SEQ,SEGMENT=FAST,PTR=64bit,align,pshm $";
 

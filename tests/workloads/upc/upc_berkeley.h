@@ -31,12 +31,15 @@ int gasnete_try_syncnb(void *handle);
 #define G_GET(F, dst, node, src, n) MAKE(F, (WORLD dst, node, src, n), n, 0, n, NODE_TEXT(node, dst, src, n))
 #define G_PUT(F, node, dst, src, n) MAKE(F, (WORLD node, dst, src, n), n, n, 0, NODE_TEXT(node, dst, src, n))
 #define G_SET(F, node, dst, c, n) MAKE(F, (WORLD node, dst, c, n), n, n, 0, NODE_SET(node, dst, c, n))
-#define G_GET_NB(F, dst, node, src, n) \
-	GIVES(F, (WORLD dst, node, src, n), n, 0, n, "node=%d dst=%p src=%p n=%zu > handle=%p", node, (void *)(dst), (void *)(src), (size_t)(n), result)
-#define G_PUT_NB(F, node, dst, src, n) \
-	GIVES(F, (WORLD node, dst, src, n), n, n, 0, "node=%d dst=%p src=%p n=%zu > handle=%p", node, (void *)(dst), (void *)(src), (size_t)(n), result)
-#define G_SET_NB(F, node, dst, c, n) \
-	GIVES(F, (WORLD node, dst, c, n), n, n, 0, "node=%d dst=%p c=%d n=%zu > handle=%p", node, (void *)(dst), c, (size_t)(n), result)
+#define G_GET_NB(F, dst, node, src, n)                                                                               \
+	GIVES(F, (WORLD dst, node, src, n), n, 0, n, "node=%d dst=%p src=%p n=%zu > handle=%p", node, (void *)(dst), \
+	      (void *)(src), (size_t)(n), result)
+#define G_PUT_NB(F, node, dst, src, n)                                                                               \
+	GIVES(F, (WORLD node, dst, src, n), n, n, 0, "node=%d dst=%p src=%p n=%zu > handle=%p", node, (void *)(dst), \
+	      (void *)(src), (size_t)(n), result)
+#define G_SET_NB(F, node, dst, c, n)                                                                                \
+	GIVES(F, (WORLD node, dst, c, n), n, n, 0, "node=%d dst=%p c=%d n=%zu > handle=%p", node, (void *)(dst), c, \
+	      (size_t)(n), result)
 #define G_SYNC(F, handle_given)                                                 \
 	do {                                                                    \
 		void *given = handle_given;                                     \

@@ -27,7 +27,8 @@ struct counts calls_counted(void)
 	return counted;
 }
 
-void call_made(const char *function, uint64_t bytes, uint64_t sent, uint64_t received, int depth, const char *format, ...)
+void call_made(const char *function, uint64_t bytes, uint64_t sent, uint64_t received, int depth, const char *format,
+	       ...)
 {
 	va_list arguments;
 
@@ -57,7 +58,8 @@ void calls_write(int thread)
 	free(text);
 }
 
-/* __getsqi2, __putsblk3: an 's' behind get, put or copy. What would be a mode of its own, si or sf, is no strict one. */
+/* __getsqi2, __putsblk3: an 's' behind get, put or copy. What would be a mode of its own, si or sf, is no strict one.
+ */
 int calls_is_strict(const char *function)
 {
 	const char *mode = function + (strncmp(function, "__copy", 6) ? 5 : 6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stand-in UPC runtime: collectives. Each thread copies what concerns it between the threads' parts; the sync flags are
- * honoured by waiting for all threads before and after.
+ * The stand-in UPC runtime: collectives. Each thread copies what concerns it between the threads' parts; the sync flags
+ * are honoured by waiting for all threads before and after.
  */
 #include "upc_runtime.h"
 
@@ -90,43 +90,48 @@ static upc_shared_ptr element(upc_shared_ptr array, size_t i, size_t blk_size, s
 }
 
 /* Thread 0 goes through the elements in order: simple, and the same result for any number of threads. */
-#define DEFINE_REDUCTION(letter, type)                                                                                  \
-	static type combine_##letter(upc_op_t op, type (*func)(type, type), type a, type b)                             \
-	{                                                                                                               \
-		if (func)                                                                                               \
-			return func(a, b);                                                                              \
-		switch (op) {                                                                                           \
-		case UPC_ADD: return a + b;                                                                             \
-		case UPC_MULT: return a * b;                                                                            \
-		case UPC_MIN: return a < b ? a : b;                                                                     \
-		default: return a > b ? a : b;                                                                          \
-		}                                                                                                       \
-	}                                                                                                               \
-	static void reduce_##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,             \
-				    size_t blk_size, type (*func)(type, type), int every)                               \
-	{                                                                                                               \
-		type sum = 0, value;                                                                                    \
-		for (size_t i = 0; MYTHREAD == 0 && i < nelems; i++) {                                                  \
-			memcpy(&value, upc_local_address(element(source, i, blk_size, sizeof(type))), sizeof(value));   \
-			sum = i ? combine_##letter(op, func, sum, value) : value;                                       \
-			if (every)                                                                                      \
-				memcpy(upc_local_address(element(dest, i, blk_size, sizeof(type))), &sum, sizeof(sum)); \
-		}                                                                                                       \
-		if (MYTHREAD == 0 && !every)                                                                            \
-			memcpy(upc_local_address(dest), &sum, sizeof(sum));                                             \
-	}                                                                                                               \
-	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,             \
-				    size_t blk_size, type (*func)(type, type), int flags)                               \
-	{                                                                                                               \
-		enter(flags);                                                                                           \
-		reduce_##letter(dest, source, op, nelems, blk_size, func, 0);                                           \
-		leave(flags);                                                                                           \
-	}                                                                                                               \
-	void upc_all_prefix_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,      \
-					   size_t blk_size, type (*func)(type, type), int flags)                        \
-	{                                                                                                               \
-		enter(flags);                                                                                           \
-		reduce_##letter(dest, source, op, nelems, blk_size, func, 1);                                           \
-		leave(flags);                                                                                           \
+#define DEFINE_REDUCTION(letter, type)                                                                                \
+	static type combine_##letter(upc_op_t op, type (*func)(type, type), type a, type b)                           \
+	{                                                                                                             \
+		if (func)                                                                                             \
+			return func(a, b);                                                                            \
+		switch (op) {                                                                                         \
+		case UPC_ADD:                                                                                         \
+			return a + b;                                                                                 \
+		case UPC_MULT:                                                                                        \
+			return a * b;                                                                                 \
+		case UPC_MIN:                                                                                         \
+			return a < b ? a : b;                                                                         \
+		default:                                                                                              \
+			return a > b ? a : b;                                                                         \
+		}                                                                                                     \
+	}                                                                                                             \
+	static void reduce_##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,           \
+				    size_t blk_size, type (*func)(type, type), int every)                             \
+	{                                                                                                             \
+		type sum = 0, value;                                                                                  \
+		for (size_t i = 0; MYTHREAD == 0 && i < nelems; i++) {                                                \
+			memcpy(&value, upc_local_address(element(source, i, blk_size, sizeof(type))), sizeof(value)); \
+			sum = i ? combine_##letter(op, func, sum, value) : value;                                     \
+			if (every)                                                                                    \
+				memcpy(upc_local_address(element(dest, i, blk_size, sizeof(type))), &sum,             \
+				       sizeof(sum));                                                                  \
+		}                                                                                                     \
+		if (MYTHREAD == 0 && !every)                                                                          \
+			memcpy(upc_local_address(dest), &sum, sizeof(sum));                                           \
+	}                                                                                                             \
+	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,           \
+				    size_t blk_size, type (*func)(type, type), int flags)                             \
+	{                                                                                                             \
+		enter(flags);                                                                                         \
+		reduce_##letter(dest, source, op, nelems, blk_size, func, 0);                                         \
+		leave(flags);                                                                                         \
+	}                                                                                                             \
+	void upc_all_prefix_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,    \
+					   size_t blk_size, type (*func)(type, type), int flags)                      \
+	{                                                                                                             \
+		enter(flags);                                                                                         \
+		reduce_##letter(dest, source, op, nelems, blk_size, func, 1);                                         \
+		leave(flags);                                                                                         \
 	}
 UPC_REDUCTIONS(DEFINE_REDUCTION)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring of UPC threads that uses every function of the runtime as compiled UPC code would. Each call goes through a macro that
- * counts it and, where UPC_CALLS names a file, writes it down with its arguments and its result (upc_calls.h). What a call leads to
- * inside the runtime is counted and written with it: a barrier's notify and wait, a strict block's relaxed one.
+ * A ring of UPC threads that uses every function of the runtime as compiled UPC code would. Each call goes through a
+ * macro that counts it and, where UPC_CALLS names a file, writes it down with its arguments and its result
+ * (upc_calls.h). What a call leads to inside the runtime is counted and written with it: a barrier's notify and wait, a
+ * strict block's relaxed one.
  */
 #include "job.h"
 #include "upc_berkeley.h"
@@ -109,7 +110,8 @@ static void move_blocks(long round)
 	barrier(UPC_UNNAMED);
 }
 
-/* One value of each size, written to the right, read from the left: relaxed and strict, by pointer and by thread and offset. */
+/* One value of each size, written to the right, read from the left: relaxed and strict, by pointer and by thread and
+ * offset. */
 static void move_values(long round)
 {
 	uint64_t sum = 0;
@@ -181,8 +183,8 @@ static void collectives(long round)
 /* Every type once; what comes out lies beyond what anybody looks at. */
 static void reductions(void)
 {
-#define REDUCE_ONE(letter, type)                                                                                        \
-	REDUCE(upc_all_reduce##letter, at(other, 0, 512), at(other, 0, 640), UPC_MIN, THREADS, 1, type);                \
+#define REDUCE_ONE(letter, type)                                                                         \
+	REDUCE(upc_all_reduce##letter, at(other, 0, 512), at(other, 0, 640), UPC_MIN, THREADS, 1, type); \
 	REDUCE(upc_all_prefix_reduce##letter, at(other, 0, 528), at(other, 0, 640), UPC_ADD, THREADS, 1, type);
 	UPC_REDUCTIONS(REDUCE_ONE)
 }

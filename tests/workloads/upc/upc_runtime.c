@@ -2,13 +2,15 @@
 /*
  * The stand-in UPC runtime: threads, barriers, locks and the shared heap.
  *
- * Every UPC thread is a process. The program's first process maps one shared area, forks one child for each thread and stays
- * behind as a monitor that waits for them. With UPC_PTHREADS they are threads of that process instead. The area holds a control block and then an equal part for each thread:
+ * Every UPC thread is a process. The program's first process maps one shared area, forks one child for each thread and
+ * stays behind as a monitor that waits for them. With UPC_PTHREADS they are threads of that process instead. The area
+ * holds a control block and then an equal part for each thread:
  *
  *     control | thread 0: global half, local half | thread 1: global half, local half | ...
  *
- * A block of the global heap lies at the same offset in every thread's global half, so a pointer-to-shared that steps from thread
- * to thread keeps its address. A block of the local heap belongs to one thread. Offset 0 is never given out: it is null.
+ * A block of the global heap lies at the same offset in every thread's global half, so a pointer-to-shared that steps
+ * from thread to thread keeps its address. A block of the local heap belongs to one thread. Offset 0 is never given
+ * out: it is null.
  *
  * Waiting is by futex, so that more threads than cores make progress.
  */
@@ -40,7 +42,8 @@ int THREADS = 2;
 unsigned gasneti_mynode = -1; /* of a process; the one that waits for them is none */
 #endif
 
-/* How pointers-to-shared are stored, for debuggers; and how the program was compiled, as the compiler would leave it. */
+/* How pointers-to-shared are stored, for debuggers; and how the program was compiled, as the compiler would leave it.
+ */
 upc_debug_ptr upc_debug_null;
 __attribute__((used, section("upc_pgm_info"))) static const char program_information[] =
 #ifdef UPC_PTHREADS
@@ -468,7 +471,8 @@ static int run_all(int argc, char **argv)
 static void make_memory(void)
 {
 	size_t size = CONTROL_SIZE + (size_t)THREADS * AREA;
-	unsigned char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+				     0);
 
 	if (memory == MAP_FAILED) {
 		perror("upc: cannot map the shared area");

@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 /*
- * A pointer-to-shared: an offset in the thread's shared area, a thread, and a phase. Null is all 0: no object lies at offset 0. How
- * the three are stored is chosen when the runtime is built, and a struct of the name below tells debuggers, as in GNU UPC:
+ * A pointer-to-shared: an offset in the thread's shared area, a thread, and a phase. Null is all 0: no object lies at
+ *offset 0. How the three are stored is chosen when the runtime is built, and a struct of the name below tells
+ *debuggers, as in GNU UPC:
  *
- *	(nothing)        64 bits: 34 of address first (the highest), 10 of thread, 20 of phase; UPC_PHASE_BITS and UPC_THREAD_BITS say otherwise
- *	UPC_PACKED_LAST  64 bits: 20 of phase first, 10 of thread, 34 of address
- *	UPC_STRUCT       a struct of 16 bytes, address first
+ *	(nothing)        64 bits: 34 of address first (the highest), 10 of thread, 20 of phase; UPC_PHASE_BITS and
+ *UPC_THREAD_BITS say otherwise UPC_PACKED_LAST  64 bits: 20 of phase first, 10 of thread, 34 of address UPC_STRUCT a
+ *struct of 16 bytes, address first
  */
 #ifdef UPC_STRUCT
 typedef struct shared_ptr_struct {
@@ -125,7 +126,8 @@ void upc_memset_nbi(upc_shared_ptr dest, int c, size_t n);
 void upc_synci(void);
 int upc_synci_attempt(void);
 
-/* Single values. The letter pairs are machine modes: qi 1 byte, hi 2, si 4, di 8, ti 16, sf float, df double, xf long double. */
+/* Single values. The letter pairs are machine modes: qi 1 byte, hi 2, si 4, di 8, ti 16, sf float, df double, xf long
+ * double. */
 #define UPC_ACCESS_MODES(_)                                                                     \
 	_(qi, uint8_t) _(hi, uint16_t) _(si, uint32_t) _(di, uint64_t) _(ti, unsigned __int128) \
 	_(sf, float) _(df, double) _(xf, long double)
@@ -160,13 +162,14 @@ void upc_all_gather_all(upc_shared_ptr dest, upc_shared_ptr source, size_t nbyte
 void upc_all_exchange(upc_shared_ptr dest, upc_shared_ptr source, size_t nbytes, int flags);
 void upc_all_permute(upc_shared_ptr dest, upc_shared_ptr source, upc_shared_ptr permutation, size_t nbytes, int flags);
 
-#define UPC_REDUCTIONS(_)                                                                                               \
-	_(C, signed char) _(UC, unsigned char) _(S, short) _(US, unsigned short) _(I, int) _(UI, unsigned int)          \
-	_(L, long) _(UL, unsigned long) _(F, float) _(D, double) _(LD, long double)
-#define UPC_DECLARE_REDUCTION(letter, type)                                                                             \
-	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,             \
-				    size_t blk_size, type (*func)(type, type), int flags);                              \
-	void upc_all_prefix_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,      \
+#define UPC_REDUCTIONS(_)                                                                               \
+	_(C, signed char)                                                                               \
+	_(UC, unsigned char) _(S, short) _(US, unsigned short) _(I, int) _(UI, unsigned int) _(L, long) \
+		_(UL, unsigned long) _(F, float) _(D, double) _(LD, long double)
+#define UPC_DECLARE_REDUCTION(letter, type)                                                                        \
+	void upc_all_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems,        \
+				    size_t blk_size, type (*func)(type, type), int flags);                         \
+	void upc_all_prefix_reduce##letter(upc_shared_ptr dest, upc_shared_ptr source, upc_op_t op, size_t nelems, \
 					   size_t blk_size, type (*func)(type, type), int flags);
 UPC_REDUCTIONS(UPC_DECLARE_REDUCTION)
 

@@ -2,7 +2,8 @@
 /*
  * control_job.c - a job that switches its own measurement off and on (GASP 1.4 sections 3.3 and 5.2).
  *
- * Its truth is what it has told while measurement was on. With --outside 1 it leaves that to others: then it tells all that it does.
+ * Its truth is what it has told while measurement was on. With --outside 1 it leaves that to others: then it tells all
+ * that it does.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * instrumented.c - a program as GNU UPC's compiler leaves it with -fupc-instrument: each construct is a call of a "g" twin, which
- * announces the event with its place in the source, around the runtime's own function (libgupc's upc_libg.c and upc_pupc.c).
- * Announcements end in the weak dummy gasp_event_notifyVA. With -DBERKELEY they are gasp_event_notify's instead, as upcc --inst has them, and
- * names and numbers are Berkeley UPC's, which has no barrier, but a notify.
+ * instrumented.c - a program as GNU UPC's compiler leaves it with -fupc-instrument: each construct is a call of a "g"
+ * twin, which announces the event with its place in the source, around the runtime's own function (libgupc's upc_libg.c
+ * and upc_pupc.c). Announcements end in the weak dummy gasp_event_notifyVA. With -DBERKELEY they are
+ * gasp_event_notify's instead, as upcc --inst has them, and names and numbers are Berkeley UPC's, which has no barrier,
+ * but a notify.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -45,13 +46,14 @@ char __upc_info[8];
 
 /* --- the runtime ------------------------------------------------------------ */
 
-__attribute__((weak, noinline)) void gasp_event_notifyVA(void *context, unsigned evttag, int evttype, const char *filename, int linenum, int colnum,
-							 va_list varargs)
+__attribute__((weak, noinline)) void gasp_event_notifyVA(void *context, unsigned evttag, int evttype,
+							 const char *filename, int linenum, int colnum, va_list varargs)
 {
 	__asm__ volatile("" ::: "memory");
 }
 
-__attribute__((weak, noinline)) void gasp_event_notify(void *context, unsigned evttag, int evttype, const char *filename, int linenum, int colnum, ...)
+__attribute__((weak, noinline)) void gasp_event_notify(void *context, unsigned evttag, int evttype,
+						       const char *filename, int linenum, int colnum, ...)
 {
 	__asm__ volatile("" ::: "memory");
 }
@@ -96,8 +98,17 @@ __attribute__((noinline)) void _upcr_notify(int id, int flags) { sink++; __asm__
 #else
 __attribute__((noinline)) void __upc_barrier(int id) { sink++; __asm__ volatile("" ::: "memory"); }
 #endif
-__attribute__((noinline)) void upc_memput(pts dst, const void *src, size_t n) { sink++; __asm__ volatile("" ::: "memory"); }
-__attribute__((noinline)) pts upc_alloc(size_t nbytes) { sink++; __asm__ volatile("" ::: "memory"); return PTS(5, 64 + nbytes, 0x1234); }
+__attribute__((noinline)) void upc_memput(pts dst, const void *src, size_t n)
+{
+	sink++;
+	__asm__ volatile("" ::: "memory");
+}
+__attribute__((noinline)) pts upc_alloc(size_t nbytes)
+{
+	sink++;
+	__asm__ volatile("" ::: "memory");
+	return PTS(5, 64 + nbytes, 0x1234);
+}
 __attribute__((noinline)) void __putssi3(pts dst, unsigned value) { sink++; __asm__ volatile("" ::: "memory"); }
 
 /* --- what the compiler calls ---------------------------------------------------- */

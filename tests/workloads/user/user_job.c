@@ -2,8 +2,8 @@
 /*
  * user_job.c - a job that tells of itself: user events of all kinds, in C and in C++.
  *
- * Before its window it creates two events, starts one, and makes calls that nobody may count; so whoever comes late must find names and formats
- * in its memory. Its truth is what it has told, by event.
+ * Before its window it creates two events, starts one, and makes calls that nobody may count; so whoever comes late
+ * must find names and formats in its memory. Its truth is what it has told, by event.
  */
 #include <pthread.h>
 #include <stdio.h>
