@@ -12,6 +12,7 @@
 #define NARROW 24 /* columns that arguments need at least; else they go on a line of their own */
 #define HEADER_WIDTH 120
 #define FUNCTIONS_SHOWN 6
+#define PROSE 99 /* columns of a page's text */
 
 /* Numbers of the specifications' own are small and decimal there; blocks of numbers are easier to see in hex. */
 static const char *number_text(uint32_t number, char text[16])
@@ -181,6 +182,23 @@ static int print_markdown_event(FILE *out, const struct model *model, const stru
 	return 0;
 }
 
+/* Prose, so in lines of at most PROSE columns. */
+static void print_markdown_libraries(const struct model *model, FILE *out)
+{
+	size_t column = 0;
+
+	for (char **glob = model->library; *glob; glob++) {
+		size_t length = strlen(*glob) + strlen("``, ");
+
+		if (glob == model->library)
+			fputs(", which are in\n", out);
+		else
+			fputs(column + length > PROSE ? ",\n" : ", ", out);
+		column = glob == model->library || column + length > PROSE ? length : column + length;
+		fprintf(out, "`%s`", *glob);
+	}
+}
+
 static int print_markdown_model(const struct chosen_events *chosen, const struct model *model, FILE *out,
 				unsigned width)
 {
@@ -191,8 +209,7 @@ static int print_markdown_model(const struct chosen_events *chosen, const struct
 		"(`make docs`): do not edit.\n\n"
 		"Each event is seen in the functions of its last column",
 		model->language, model->name, model->name);
-	for (char **glob = model->library; *glob; glob++)
-		fprintf(out, "%s`%s`", glob == model->library ? ", which are in\n" : ", ", *glob);
+	print_markdown_libraries(model, out);
 	fprintf(out, "%s.\n",
 		!model->in_program ? ""
 		: *model->library  ? " or in the program itself"
