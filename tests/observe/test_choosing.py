@@ -12,13 +12,8 @@ import monitoring
 
 @pytest.fixture
 def pair(tmp_path):
-    """Two programs on one runtime."""
-    chosen = monitoring.Runtime(tmp_path / "chosen", "chosen")
-    other = monitoring.Runtime(tmp_path / "other", "other")
-    other.library = chosen.library
-    yield chosen, other
-    chosen.kill()
-    other.kill()
+    with monitoring.two_programs(tmp_path, "chosen", "other") as pair:
+        yield pair
 
 
 @pytest.fixture

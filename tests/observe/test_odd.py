@@ -25,8 +25,7 @@ def observed(job, observe, program, *options, arguments=()):
     status, out, errors = watcher.stop()
     assert status == 0, errors
     assert target.end() == 0, target.output()
-    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=True)
-    assert truth.checksum(alone.stdout) == truth.checksum(target.output())
+    truth.compare_with_alone(target, line)
     report = json.loads(out)
     assert report["loss"]["lost"] == 0
     return target, report

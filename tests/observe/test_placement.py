@@ -275,9 +275,7 @@ def test_mpi_under_probes_on_all_of_libmpi(job, observe, tmp_path, own_copy, run
                if name in ("MPI_Send", "MPI_Recv", "MPI_Barrier", "MPI_Bcast", "MPI_Put", "MPI_Wait")}
     assert len(counted) > 4
     assert {name: seen.get(name, 0) for name in counted} == counted
-    alone = subprocess.run([*map(str, line)], capture_output=True, text=True, env=truth.ENVIRONMENT,
-                           timeout=gaspbpf.PATIENCE, check=True)
-    assert truth.checksum(alone.stdout) == truth.checksum(ring.output())
+    truth.compare_with_alone(ring, line, truth.ENVIRONMENT)
 
 
 # --- shares, list, and the judge himself

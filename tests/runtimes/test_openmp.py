@@ -82,9 +82,7 @@ def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
     conformance.seen("libgomp-12", *counted)
     assert {row["model"] for row in report["events"]} == {"openmp"}
     assert len([thread for thread in report["threads"] if thread["calls"]]) == THREADS
-    alone = subprocess.run([*map(str, JOB)], capture_output=True, text=True, env=ENVIRONMENT, timeout=gaspbpf.PATIENCE,
-                           check=True)
-    assert truth.checksum(alone.stdout) == truth.checksum(team.output())
+    truth.compare_with_alone(team, JOB, ENVIRONMENT)
 
 
 # --- what the calls say

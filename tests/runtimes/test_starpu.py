@@ -101,9 +101,7 @@ def test_executions_and_transfers_are_starpus_own(job, observe, tmp_path, opencl
         name: row["total_executed"] for name, row in by_codelet.items()}
     waits = by_codelet["wait"]
     assert waits["cumul_execution_ns"] >= SPIN_NS * waits["total_executed"] > 0
-    alone = subprocess.run([*map(str, arguments)], capture_output=True, text=True, env=environment,
-                           timeout=gaspbpf.PATIENCE, check=True)
-    assert truth.checksum(alone.stdout) == truth.checksum(tasks.output())
+    truth.compare_with_alone(tasks, arguments, environment)
 
 
 @pytest.mark.parametrize("example", [

@@ -14,13 +14,8 @@ import monitoring
 
 @pytest.fixture
 def pair(tmp_path):
-    """Two programs on one library: the one that is chosen, and a bystander."""
-    chosen = monitoring.Runtime(tmp_path / "runtime", "chosen_one")
-    other = monitoring.Runtime(tmp_path / "runtime", "bystander")
-    other.library = chosen.library
-    yield chosen, other
-    chosen.kill()
-    other.kill()
+    with monitoring.two_programs(tmp_path, "chosen_one", "bystander") as pair:
+        yield pair
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 The library here poses as OpenSHMEM's. It belongs to one test alone, so no other process on the machine ever meets its
 probes; and it counts its own calls.
 """
+import contextlib
 import itertools
 import json
 import os
@@ -103,6 +104,18 @@ class Runtime:
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def two_programs(folder, *names):
+    """Two programs on one library: one that is chosen, and a bystander."""
+    chosen, other = [Runtime(folder / name, name) for name in names]
+    other.library = chosen.library
+    try:
+        yield chosen, other
+    finally:
+        chosen.kill()
+        other.kill()
 
 
 class Gate:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Comparing a report with what the jobs and the counting libraries of tests/workloads say: equal, or told in full."""
 import json
+import subprocess
 
 import gaspbpf
 
@@ -93,3 +94,10 @@ def checksum(output):
     lines = [line for line in output.splitlines() if line.startswith("checksum")]
     assert len(lines) == 1, output
     return lines[0]
+
+
+def compare_with_alone(job, command, env=None):
+    """It has computed what it computes when nobody looks."""
+    alone = subprocess.run([*map(str, command)], capture_output=True, text=True, env=env, timeout=gaspbpf.PATIENCE,
+                           check=True)
+    assert checksum(alone.stdout) == checksum(job.output())

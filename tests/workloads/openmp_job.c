@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A team of threads that uses OpenMP in all the ways GCC compiles to calls of libgomp, and Clang to calls of libomp,
- * and calls those itself that only other compilers make. libcount_gomp.so and libcount_kmp.so count the calls; the job
+ * and calls those itself that only other compilers make (openmp_others.c). libcount_gomp.so and libcount_kmp.so count the calls; the job
  * counts what passes through them: iterations, bytes, tasks, and how often a lock or a named critical section was
  * entered.
  *
  * Run it with OMP_CANCELLATION=true, or nothing is ever cancelled.
  */
 #include "job.h"
+#include "openmp_job.h"
 
 #include <inttypes.h>
 #include <omp.h>
@@ -19,35 +20,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ITERATIONS 60
-#define LINKS      8    /* of a chain: a thread that waits for the one before spins */
+#define LINKS 8 /* of a chain: a thread that waits for the one before spins */
 
 static struct job job = { .name = "openmp_job", .rank = -1, .rounds = 10 };
-static long threads = 3;
+long threads = 3;
 static _Atomic uint64_t checksum;
 
-/* What really went on in the counted window; any thread adds to it. */
-static struct {
-	_Atomic long iterations, iterations_ull, sections, singles, tasks, locked, tried, nested, named, unnamed,
-		updated, ordered, allocated, zeroed, resized, regions, posted, atomics, masters, alone;
-} truth, *now;
-static __typeof__(truth) thrown_away;
+static struct went_on truth, thrown_away;
+struct went_on *now;
 
 static omp_lock_t lock;
 static omp_nest_lock_t nest;
 
-static void learn(uint64_t value)
+void learn(uint64_t value)
 {
 	checksum += job_mix(value + 1);
 }
 
-static void iteration(uint64_t i)
+void iteration(uint64_t i)
 {
 	now->iterations++;
 	learn(i);
 }
 
-static void iteration_ull(uint64_t i)
+void iteration_ull(uint64_t i)
 {
 	now->iterations_ull++;
 	learn(i);
@@ -503,137 +499,6 @@ static void device(long round)
 	learn(copy[7]);
 	omp_target_free(there, host);
 }
-
-/* --- what older compilers called ------------------------------------------ */
-
-#ifndef __clang__
-
-void GOMP_parallel_start(void (*fn)(void *), void *data, unsigned threads);
-void GOMP_parallel_end(void);
-void GOMP_parallel_loop_static_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
-				     long chunk);
-void GOMP_parallel_loop_dynamic_start(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
-				      long chunk);
-void GOMP_parallel_loop_runtime_start(void (*fn)(void *), void *data, unsigned threads, long start, long end,
-				      long incr);
-void GOMP_parallel_sections_start(void (*fn)(void *), void *data, unsigned threads, unsigned count);
-void GOMP_parallel_loop_static(void (*fn)(void *), void *data, unsigned threads, long start, long end, long incr,
-			       long chunk, unsigned flags);
-bool GOMP_loop_static_start(long start, long end, long incr, long chunk, long *istart, long *iend);
-bool GOMP_loop_static_next(long *istart, long *iend);
-bool GOMP_loop_dynamic_next(long *istart, long *iend);
-bool GOMP_loop_runtime_next(long *istart, long *iend);
-bool GOMP_loop_ull_static_start(bool up, unsigned long long start, unsigned long long end, unsigned long long incr,
-				unsigned long long chunk, unsigned long long *istart, unsigned long long *iend);
-bool GOMP_loop_ull_static_next(unsigned long long *istart, unsigned long long *iend);
-void GOMP_loop_end(void);
-void GOMP_loop_end_nowait(void);
-unsigned GOMP_sections_next(void);
-void GOMP_sections_end_nowait(void);
-
-static void run_chunk(long from, long to)
-{
-	for (long i = from; i < to; i++)
-		iteration(i);
-}
-
-static void plain_body(void *data)
-{
-	unsigned long long first, last;
-	long from, to;
-
-	learn(*(long *)data);
-	if (GOMP_loop_static_start(0, ITERATIONS, 1, 4, &from, &to))
-		do
-			run_chunk(from, to);
-		while (GOMP_loop_static_next(&from, &to));
-	GOMP_loop_end();
-	if (GOMP_loop_ull_static_start(true, 0, ITERATIONS, 1, 4, &first, &last))
-		do
-			for (unsigned long long i = first; i < last; i++)
-				iteration_ull(i);
-		while (GOMP_loop_ull_static_next(&first, &last));
-	GOMP_loop_end();
-}
-
-#define LOOP_BODY(name)                                         \
-	static void name##_body(void *data)                     \
-	{                                                       \
-		long from, to;                                  \
-								\
-		while (GOMP_loop_##name##_next(&from, &to))     \
-			run_chunk(from, to);                    \
-		GOMP_loop_end_nowait();                         \
-	}
-LOOP_BODY(static)
-LOOP_BODY(dynamic)
-LOOP_BODY(runtime)
-
-static void sections_body(void *data)
-{
-	while (GOMP_sections_next())
-		now->sections++;
-	GOMP_sections_end_nowait();
-}
-
-static void as_other_compilers(long round)
-{
-	GOMP_parallel_start(plain_body, &round, 0);
-	plain_body(&round);
-	GOMP_parallel_end();
-	GOMP_parallel_loop_static_start(static_body, NULL, 0, 0, ITERATIONS, 1, 3);
-	static_body(NULL);
-	GOMP_parallel_end();
-	GOMP_parallel_loop_dynamic_start(dynamic_body, NULL, 0, 0, ITERATIONS, 1, 3);
-	dynamic_body(NULL);
-	GOMP_parallel_end();
-	GOMP_parallel_loop_runtime_start(runtime_body, NULL, 0, 0, ITERATIONS, 1);
-	runtime_body(NULL);
-	GOMP_parallel_end();
-	GOMP_parallel_sections_start(sections_body, NULL, 0, 3);
-	sections_body(NULL);
-	GOMP_parallel_end();
-	GOMP_parallel_loop_static(static_body, NULL, 0, 0, ITERATIONS, 1, 3, 0);
-	now->regions++;
-}
-
-#else
-
-/* And what only LLVM's call: reductions; atomics that Clang does not call functions for; a block for one thread; a
- * region of one thread. */
-void __kmpc_atomic_fixed8_add(void *location, int thread, _Atomic long *to, long value);
-void __kmpc_atomic_float10_mul(void *location, int thread, long double *to, long double value);
-
-static long copy;
-#pragma omp threadprivate(copy)
-
-static void as_other_compilers(long round)
-{
-	static long sum, product;
-	static long double wide;
-
-	sum = product = 0;
-	wide = 1;
-#pragma omp parallel num_threads((int)threads) proc_bind(spread) copyin(copy) reduction(+ : product)
-	{
-#pragma omp for reduction(+ : sum)
-		for (int i = 0; i < ITERATIONS; i++) {
-			iteration(i);
-			sum += i;
-		}
-		product += round;
-		__kmpc_atomic_fixed8_add(NULL, 0, &now->atomics, 2);
-		__kmpc_atomic_float10_mul(NULL, 0, &wide, 2.0L);
-#pragma omp flush
-#pragma omp master
-		now->masters++;
-	}
-#pragma omp parallel if (round < 0)
-	now->alone++;
-	now->regions++;
-	learn(sum + product + (long)wide);
-}
-#endif
 
 static void one_round(long round)
 {
