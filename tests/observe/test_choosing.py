@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes are chosen by their job, user, name or cgroup, as 'monitor' does; counts against what the program does."""
+import contextlib
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -129,6 +131,37 @@ def test_who_is_not_there_is_said_with_what_is(pair, gate):
     done = gaspbpf.run("--comm", chosen.name.upper(), timeout=60)
     assert done.returncode == 1 and f"names like it are {chosen.name}" in done.stderr
     assert "no such user" in gaspbpf.run("--user", "nobody-at-all", timeout=60).stderr
+
+
+def full_pipe():
+    """Its two ends; who writes to it next waits until somebody reads."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, b"\n" * size)
+    os.set_blocking(writer, True)
+    return reader, writer
+
+
+def test_one_that_ends_after_it_was_chosen_is_no_error(pair, gate):
+    """gaspbpf says whom it has chosen, and cannot go on before that is read: one of them ends meanwhile."""
+    chosen, _ = pair
+    gone, stays = [chosen.start(11, 0, gate) for _ in range(2)]
+    reader, writer = full_pipe()
+    command = [gaspbpf.PROGRAM, "--comm", chosen.name, "-d", "0.2", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer) as observer, open(reader, "rb") as said:
+        os.close(writer)
+        gaspbpf.wait_for(lambda: pathlib.Path(f"/proc/{observer.pid}/syscall").read_text().startswith("1 0x2 "),
+                         "it to say something")
+        gone.kill()
+        gone.wait()
+        errors = said.read().decode()
+        report = json.loads(observer.stdout.read())
+    assert errors.startswith(f"gaspbpf: --comm {chosen.name}: 2 processes", errors.index("gaspbpf")), errors
+    assert observer.returncode == 0 and "no such process" not in errors, errors
+    assert [process["pid"] for process in report["processes"]] == [stays.pid]
 
 
 @pytest.mark.parametrize("between", ["\n", " ", ",", " , \n"])

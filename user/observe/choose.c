@@ -116,9 +116,6 @@ static bool has_rank(const struct search *s, const struct process *process)
 
 static int add(struct search *s, pid_t pid)
 {
-	for (size_t i = 0; i < s->chosen->count; i++)
-		if (s->chosen->pids[i] == pid)
-			return 0;
 	if (array_one_more(&s->chosen->pids, &s->room, s->chosen->count, sizeof(*s->chosen->pids)))
 		return -ENOMEM;
 	s->chosen->pids[s->chosen->count++] = pid;
