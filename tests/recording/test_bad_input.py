@@ -71,7 +71,7 @@ def test_no_such_process():
     refused(gaspbpf.run("-p", free_pid()), "no such process")
 
 
-@pytest.mark.parametrize("pid", ["", "x", "0", "-1", "12x", "99999999999", "1,,2"])
+@pytest.mark.parametrize("pid", ["", "x", "0", "-1", "12x", "99999999999", "1,,2", "1,", ",1", " ", "1 , , 2", "1;2"])
 def test_a_pid_that_is_none(pid):
     result = gaspbpf.run(f"--pid={pid}")
     assert result.returncode == 2

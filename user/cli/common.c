@@ -148,14 +148,25 @@ void cli_need_recording(const char *recording, struct argp_state *state)
 }
 
 /* What pgrep prints stands on lines, what pidof prints has blanks. */
-#define BETWEEN_PIDS ", \t\n"
+#define BLANKS " \t\n"
+
+/* Past what may stand behind a number: blanks, and a comma among them, if another number follows. */
+static const char *past_separator(const char *text)
+{
+	const char *comma = text + strspn(text, BLANKS), *next;
+
+	if (*comma != ',')
+		return comma;
+	next = comma + 1 + strspn(comma + 1, BLANKS);
+	return isdigit((unsigned char)*next) ? next : comma;
+}
 
 /* "17,4242": appends to the list. 0, -EINVAL (said) or -ENOMEM. */
 static int parse_pids(struct pid_list *list, const char *text)
 {
 	const char *all = text;
 
-	text += strspn(text, BETWEEN_PIDS);
+	text += strspn(text, BLANKS);
 	if (!*text) {
 		log_error("-p %s: no process id: is there no such process?", log_safe(all));
 		return -EINVAL;
@@ -167,7 +178,7 @@ static int parse_pids(struct pid_list *list, const char *text)
 
 		errno = 0;
 		pid = strtol(text, &end, 10);
-		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && !strchr(BETWEEN_PIDS, *end))) {
+		if (end == text || errno || pid < 1 || pid > INT_MAX || (*end && !strchr("," BLANKS, *end))) {
 			log_error(
 				"-p %s: not a process id: give numbers, as in -p 4242, -p 17,18 or -p \"$(pgrep job)\"",
 				log_safe(all));
@@ -178,7 +189,7 @@ static int parse_pids(struct pid_list *list, const char *text)
 			return -ENOMEM;
 		list->pids = grown;
 		list->pids[list->count++] = pid;
-		text = end + strspn(end, BETWEEN_PIDS);
+		text = past_separator(end);
 	}
 	return 0;
 }
