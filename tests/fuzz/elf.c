@@ -20,6 +20,7 @@ static void look_at_facts(struct image *image)
 {
 	static const char *const texts[] = { "GASP*", "M?I *", "x" };
 	static const char *const variables[] = { "MYTHREAD", "counter", "pupc_table" };
+	bool found[sizeof(variables) / sizeof(variables[0])] = { false };
 	char bytes[64];
 	size_t count;
 	int value;
@@ -30,6 +31,7 @@ static void look_at_facts(struct image *image)
 	process_maps(fuzz_own_process(), image);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		image_has_text(image, texts[i]);
+	image_find_names(image, variables, sizeof(variables) / sizeof(variables[0]), found);
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		uint64_t address;
 

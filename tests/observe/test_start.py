@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a start does not do twice: it measures what probes cost once an hour, and believes no earlier measurement that
-somebody else could have written; and what it does not do at all: load programs of ways of attaching that it does not
-use."""
+somebody else could have written; it reads no file of the job's twice; and what it does not do at all: load programs of
+ways of attaching that it does not use."""
 import os
 import pathlib
 import re
@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import gaspbpf
+import sticking
 
 MEASURED = "calibrated in "
 TAKEN = "calibrated by an earlier start"
@@ -168,3 +169,35 @@ def test_programs_of_other_rungs_are_not_loaded(rung, tmp_path):
                    timeout=gaspbpf.PATIENCE, check=True)
     loaded = set(re.findall(r'BPF_PROG_LOAD.*prog_name="(\w+)"', trace.read_text()))
     assert loaded & {"session", "call", "leave", "last"} == NEEDED[rung]
+
+
+# --- files ----------------------------------------------------------------------
+
+
+def bytes_read(*arguments):
+    """By a run of gaspbpf, as the kernel counts them."""
+    with subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as run:
+        os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOWAIT)
+        counted = pathlib.Path(f"/proc/{run.pid}/io").read_text()
+        assert run.wait() == 0, run.stderr.read()
+    return int(re.search(r"^rchar: (\d+)$", counted, re.M)[1])
+
+
+def bytes_mapped(pid):
+    """All of the files that a process has code from."""
+    mapped = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    return sum(os.path.getsize(path) for path in set(re.findall(r" r-xp .* (/.*)$", mapped, re.M)))
+
+
+def test_names_are_looked_for_in_one_reading_of_a_library(job):
+    """MPICH brings libraries of 300 MB, many of which could look up functions by their names: all names of interest
+    are looked for at once, whatever the number of models, ranks and looks."""
+    run = sticking.mpi(job, "mpich", "ring", 2)
+    sticking.entered(run, range(2))
+    seen = sticking.until(sticking.waiting_in("GASP_MPI_SEND", range(2)), "-d", "0", "-p", run.process.pid)
+    ranks = sorted({thread["pid"] for thread in seen["threads"]})
+    size = bytes_mapped(ranks[0])
+    assert bytes_read("list", "-p", ranks[0]) < 1.5 * size
+    assert bytes_read("list", "-p", ",".join(map(str, ranks))) < 1.5 * size
+    assert bytes_read("stuck", "-d", "0.1s", "-p", run.process.pid) < 3 * size

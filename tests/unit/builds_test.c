@@ -383,6 +383,41 @@ static bool has_text(const struct image *image, const char *rest)
 	return image_has_text(image, pattern);
 }
 
+/* A section that begins with it, so that what is known of names in it is where: some across the ends of pieces that it
+ * may be read in. Their first bytes are put there at run time, or the list of names would be found itself. */
+#define AT(power) [(1 << (power)) - 3] = '#', 'n', 'o', 'w', (power) + 'a'
+__attribute__((section("texts"), used, aligned(4096))) static const char far_apart[(2 << 20) + 64] = {
+	AT(12), AT(13), AT(14), AT(15), AT(16), AT(17), AT(18), AT(19), AT(20), AT(21)
+};
+
+static void names_in_one_reading(void **state)
+{
+	static const char *const others[] = { "", "x", "assert_true_of_nothing" };
+	enum { FIRST = 12, LAST = 21, COUNT = LAST - FIRST + 1, ALL = COUNT + 1 + 3 };
+	char text[ALL][32];
+	const char *names[ALL];
+	bool found[ALL] = { false };
+	struct image *image;
+
+	for (int i = 0; i <= COUNT; i++) /* one more than there are */
+		snprintf(text[i], sizeof(text[i]), "%cnow%c", '#', FIRST + i + 'a');
+	for (int i = 0; i < 3; i++)
+		snprintf(text[COUNT + 1 + i], sizeof(text[0]), "%s%s", others[i], i == 2 ? "_more" : "");
+	for (int i = 0; i < ALL; i++)
+		names[i] = text[i];
+	assert_int_equal(image_open_file(&image, "/proc/self/exe"), 0);
+	image_find_names(image, names, ALL, found);
+	for (int i = 0; i < ALL; i++)
+		assert_int_equal(found[i], i < COUNT);
+	/* One at a time is the same. */
+	for (int i = 0; i < COUNT; i++) {
+		found[0] = false;
+		image_find_names(image, &names[i], 1, found);
+		assert_true(found[0]);
+	}
+	image_close(image);
+}
+
 static void traits(void **state)
 {
 	struct image *image;
@@ -408,6 +443,7 @@ int main(void)
 		cmocka_unit_test(one_word),     cmocka_unit_test(two_words),         cmocka_unit_test(unknown_types),
 		cmocka_unit_test(odd_decoders), cmocka_unit_test(put_together),      cmocka_unit_test(recognising),
 		cmocka_unit_test(unseen),       cmocka_unit_test(numbers_and_types), cmocka_unit_test(traits),
+		cmocka_unit_test(names_in_one_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

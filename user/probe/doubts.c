@@ -19,26 +19,59 @@
 /* What is known of an image, worked out once. */
 enum { UNKNOWN, NO, YES };
 
-/* Names that may be looked up at run time: those of hazards, and of functions that switch stacks. */
-#define NAMES_MOST 32
-
 struct known {
 	uint8_t switches, throws;
-	uint8_t text[NAMES_MOST]; /* by the place of the name in returns_work.names */
-	uint8_t looks_up_hooks;   /* those of the model `hooks_of` */
-	const struct model *hooks_of;
+	bool *texts; /* which of returns_work.names it has; NULL: not looked for yet */
 };
 
 struct returns_work {
 	struct known *known; /* by image */
 	size_t nknown;
-	const char *names[NAMES_MOST]; /* those that were asked for; borrowed */
+	/* What may be looked up at run time, all of it, so that a file is read once: threads' cancellation, functions
+	 * that switch stacks, and hooks of runtimes. Borrowed. */
+	const char **names;
 	size_t nnames;
 };
 
+static bool add_name(struct returns_work *work, const char *name)
+{
+	const char **grown = realloc(work->names, (work->nnames + 1) * sizeof(*grown));
+
+	if (!grown)
+		return false;
+	work->names = grown;
+	work->names[work->nnames++] = name;
+	return true;
+}
+
+static bool add_names(struct returns_work *work, char *const names[])
+{
+	bool good = true;
+
+	for (size_t i = 0; good && names && names[i]; i++)
+		good = add_name(work, names[i]);
+	return good;
+}
+
+static struct returns_work *new_work(const struct plan *plan)
+{
+	struct returns_work *work = calloc(1, sizeof(*work));
+	bool good = work && add_name(work, "pthread_cancel") && add_name(work, "pthread_setcanceltype");
+
+	for (size_t m = 0; good && m < models_count(plan->models); m++)
+		good = add_names(work, models_at(plan->models, m)->switches) &&
+		       add_names(work, models_at(plan->models, m)->hooks);
+	if (good)
+		return work;
+	if (work)
+		free(work->names);
+	free(work);
+	return NULL;
+}
+
 int doubts_begin(struct plan *plan)
 {
-	struct returns_work *work = plan->returns_work = plan->returns_work ?: calloc(1, sizeof(*work));
+	struct returns_work *work = plan->returns_work = plan->returns_work ?: new_work(plan);
 	struct known *grown;
 
 	if (!work)
@@ -56,9 +89,15 @@ int doubts_begin(struct plan *plan)
 
 void doubts_free(struct plan *plan)
 {
-	if (plan->returns_work)
-		free(plan->returns_work->known);
-	free(plan->returns_work);
+	struct returns_work *work = plan->returns_work;
+
+	for (size_t i = 0; work && i < work->nknown; i++)
+		free(work->known[i].texts);
+	if (work) {
+		free(work->known);
+		free(work->names);
+	}
+	free(work);
 	plan->returns_work = NULL;
 }
 
@@ -168,25 +207,21 @@ static bool calls_by_name(const struct image *image)
 	return image_imports(image, "dlsym") || image_imports(image, "dlvsym");
 }
 
-/* Is the name in it, to be looked up? */
+/* Is the name in it, to be looked up? A name that is not of those that are looked for counts as there, as do all where
+ * there is no memory to look. */
 static bool looks_up(const struct plan *plan, size_t image, const char *name)
 {
 	struct returns_work *work = plan->returns_work;
-	uint8_t *text;
+	struct known *known = &work->known[image];
 	size_t at = 0;
 
 	if (!calls_by_name(plan->images[image]))
 		return false;
+	if (!known->texts && (known->texts = calloc(work->nnames, sizeof(*known->texts))))
+		image_find_names(plan->images[image], work->names, work->nnames, known->texts);
 	while (at < work->nnames && strcmp(work->names[at], name))
 		at++;
-	if (at == NAMES_MOST)
-		return image_has_text(plan->images[image], name);
-	if (at == work->nnames)
-		work->names[work->nnames++] = name;
-	text = &work->known[image].text[at];
-	if (*text == UNKNOWN)
-		*text = image_has_text(plan->images[image], name) ? YES : NO;
-	return *text == YES;
+	return at == work->nnames || !known->texts || known->texts[at];
 }
 
 static bool has(const struct image *image, const char *name)
@@ -327,15 +362,12 @@ static bool imports_hooks(const struct plan *plan, size_t image, const struct mo
 /* A program that chooses its runtime when it runs imports none of its functions: it asks for them by their names. */
 static bool looks_up_hooks(const struct plan *plan, size_t image, const struct model *model)
 {
-	struct known *known = &plan->returns_work->known[image];
-
-	if (!model->hooks || is_runtime(plan, plan->images[image]) || is_wrapper_of(model, plan->images[image]))
+	if (is_runtime(plan, plan->images[image]) || is_wrapper_of(model, plan->images[image]))
 		return false;
-	if (known->hooks_of != model) {
-		known->hooks_of = model;
-		known->looks_up_hooks = image_has_text_of(plan->images[image], model->hooks) ? YES : NO;
-	}
-	return known->looks_up_hooks == YES;
+	for (char **hook = model->hooks; hook && *hook; hook++)
+		if (looks_up(plan, image, *hook))
+			return true;
+	return false;
 }
 
 /* Could an exception come out of what this image gives to a runtime? */
@@ -356,8 +388,7 @@ bool doubts_hooked(const struct plan *plan, const struct model *model)
 			return true;
 	/* What takes longer comes last. */
 	for (size_t h = 0; h < plan->nimages; h++)
-		if (calls_by_name(plan->images[h]) && may_throw_in_hooks(plan, plan->images[h]) &&
-		    looks_up_hooks(plan, h, model))
+		if (may_throw_in_hooks(plan, plan->images[h]) && looks_up_hooks(plan, h, model))
 			return true;
 	return false;
 }

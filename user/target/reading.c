@@ -44,6 +44,7 @@ static const struct {
 			    "its jump tables: functions that one of them may lead into are not observed" },
 	[EFFORT_UNWIND] = { 8u << 20, 8, "how its functions are left (.eh_frame): what is told by that is not known" },
 	[EFFORT_SWITCHES] = { 8u << 20, 2, "whether its code changes stacks: taken to do so" },
+	[EFFORT_TEXTS] = { 8u << 20, 4, "which names it has as texts: taken to look up all that are of interest" },
 };
 
 static const struct {

@@ -255,7 +255,7 @@ void *image_frames(const struct image *image, size_t *size);
  * that are looked at. True: that was too much, which is said once, or the work is to end: what was to be found out is
  * not known.
  */
-enum effort { EFFORT_RANGES, EFFORT_ENDS, EFFORT_TABLES, EFFORT_UNWIND, EFFORT_SWITCHES, EFFORTS };
+enum effort { EFFORT_RANGES, EFFORT_ENDS, EFFORT_TABLES, EFFORT_UNWIND, EFFORT_SWITCHES, EFFORT_TEXTS, EFFORTS };
 bool image_reads(const struct image *image, enum effort kind, uint64_t steps);
 /* The breath that is taken from now on while this thread looks through files; NULL: none. */
 void reading_breathes(struct breath *taken);
@@ -321,8 +321,9 @@ bool image_inlined(struct image *image, const char *name);
  * careful.
  */
 bool image_has_text(const struct image *image, const char *pattern);
-/* The same of any of them; NULL ends the list. */
-bool image_has_text_of(const struct image *image, char *const patterns[]);
+/* Which of these names (of two characters or more, without wildcards) are in it? found[i] becomes true for those that
+ * are; of all where the file cannot be read or takes too long. One reading of the file for all of them. */
+void image_find_names(const struct image *image, const char *const names[], size_t count, bool found[]);
 /* Does it have code that exceptions or cancellations land in? Says yes where it cannot tell. */
 bool image_has_landing_pads(const struct image *image);
 /* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL:

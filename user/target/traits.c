@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "target/dwarf_reader.h"
+#include "target/image_private.h"
 
 #define SECTION_MOST (64ull << 20) /* bytes of a section that are searched */
+#define PIECE (256u << 10)         /* of a section, at a time */
 #define DEADLINE 2000u             /* ms for all units together */
 
 /* Does `text`, which ends with a NUL within `size` bytes or with them, begin as the pattern says? */
@@ -51,14 +53,15 @@ static bool holds_text(const char *bytes, size_t size, const char *pattern)
 	return false;
 }
 
-bool image_has_text(const struct image *image, const char *pattern)
+/* Constants and variables, where the texts are; not the tables of how functions are left. */
+static bool is_data(const struct elf_file *elf, const Elf64_Shdr *section)
 {
-	char *patterns[] = { (char *)pattern, NULL };
-
-	return image_has_text_of(image, patterns);
+	return section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_ALLOC) &&
+	       !(section->sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED)) &&
+	       section != elf_section(elf, ".eh_frame");
 }
 
-bool image_has_text_of(const struct image *image, char *const patterns[])
+bool image_has_text(const struct image *image, const char *pattern)
 {
 	struct elf_file elf;
 	int error = elf_file_read(&elf, image->fd);
@@ -68,19 +71,89 @@ bool image_has_text_of(const struct image *image, char *const patterns[])
 		return error == -ENOMEM;
 	for (size_t i = 0; i < elf.nsections && !found; i++) {
 		const Elf64_Shdr *section = &elf.sections[i];
-		char *bytes;
+		char *bytes = is_data(&elf, section) ? elf_section_bytes(&elf, section, SECTION_MOST) : NULL;
 
-		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) ||
-		    section->sh_flags & SHF_EXECINSTR)
-			continue;
-		bytes = elf_section_bytes(&elf, section, SECTION_MOST);
-		for (char *const *pattern = patterns; bytes && *pattern && !found; pattern++)
-			found = holds_text(bytes, section->sh_size, *pattern);
+		found = bytes && holds_text(bytes, section->sh_size, pattern);
 		free(bytes);
 	}
 	found |= elf.starved;
 	elf_file_free(&elf);
 	return found;
+}
+
+/* Names that are looked for in one reading. */
+struct names {
+	const char *const *names;
+	size_t count, longest;
+	bool *found;
+	const struct image *image;
+	uint8_t *begins; /* a bit for each pair of bytes that a name begins with */
+};
+
+#define PAIRS (1u << 16)
+
+static unsigned pair(const char *at)
+{
+	return (uint8_t)at[0] | (uint8_t)at[1] << 8;
+}
+
+static bool names_begin(struct names *n)
+{
+	n->begins = calloc(1, PAIRS / 8);
+	for (size_t i = 0; n->begins && i < n->count; i++) {
+		size_t length = strlen(n->names[i]);
+
+		n->longest = length > n->longest ? length : n->longest;
+		if (length > 1)
+			n->begins[pair(n->names[i]) / 8] |= 1u << pair(n->names[i]) % 8;
+	}
+	return n->begins;
+}
+
+static void names_find(struct names *n, const char *bytes, size_t size)
+{
+	for (size_t at = 0; at + 1 < size; at++) {
+		unsigned p = pair(bytes + at);
+
+		if (!(n->begins[p / 8] & 1u << p % 8))
+			continue;
+		for (size_t i = 0; i < n->count; i++) {
+			size_t length = strlen(n->names[i]);
+
+			if (length <= size - at && length > 1 && !memcmp(bytes + at, n->names[i], length))
+				n->found[i] = true;
+		}
+	}
+}
+
+/* Piece by piece; a name may lie across two of them. False: it could not be read to its end. */
+static bool names_in_section(struct names *n, const struct elf_file *elf, const Elf64_Shdr *section, char *piece)
+{
+	for (uint64_t at = 0; at < section->sh_size; at += PIECE) {
+		uint64_t left = section->sh_size - at, some = left < PIECE + n->longest ? left : PIECE + n->longest;
+
+		if (image_reads(n->image, EFFORT_TEXTS, some) || !elf_read(elf, section->sh_offset + at, some, piece))
+			return false;
+		names_find(n, piece, some);
+	}
+	return true;
+}
+
+void image_find_names(const struct image *image, const char *const names[], size_t count, bool found[])
+{
+	struct names n = { .image = image, .names = names, .count = count, .found = found };
+	struct elf_file elf = { 0 };
+	char *piece = NULL;
+	bool good = names_begin(&n) && (piece = malloc(PIECE + n.longest)) && !elf_file_read(&elf, image->fd);
+
+	for (size_t i = 0; good && i < elf.nsections; i++)
+		if (is_data(&elf, &elf.sections[i]))
+			good = names_in_section(&n, &elf, &elf.sections[i], piece);
+	if (!good || elf.starved)
+		memset(found, true, count);
+	elf_file_free(&elf);
+	free(piece);
+	free(n.begins);
 }
 
 bool image_has_landing_pads(const struct image *image)
