@@ -13,6 +13,7 @@
 #include "cli/list.h"
 #include "observe/rights.h"
 #include "util/files.h"
+#include "util/function_name.h"
 #include "util/log.h"
 #include "util/privileges.h"
 
@@ -119,6 +120,15 @@ static struct probe_place place_of(const struct site *site)
 	return (struct probe_place){ .offset = site->probe_offset, .class = site->class, .why = site->why_here };
 }
 
+void list_json_symbol(struct json *j, const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	json_key_string(j, "symbol", symbol);
+	if (function_name(symbol, NAME_WITH_ARGUMENTS, name))
+		json_key_string(j, "name", name);
+}
+
 /* How its end is seen, and why so. */
 static void print_returns(const struct site *site)
 {
@@ -132,15 +142,26 @@ static void print_returns(const struct site *site)
 		printf("; its ends cannot be probed: %s", site->no_exits);
 }
 
+/* Where that is not what people call it. */
+static void print_symbol(const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	if (function_name(symbol, NAME_ALONE, name))
+		printf("  symbol: %s", log_safe(symbol));
+}
+
 static void print_site(const struct site *site, const unsigned *cost_ns)
 {
 	struct probe_place place = place_of(site);
 
 	for (size_t k = 0; k < site->nfunctions; k++) {
-		printf("  %-34s %-34s %-22s ", site->function[k].event, site->function->symbol,
+		printf("  %-34s %-34s %-22s ", site->function[k].event,
+		       function_label(site->function->symbol, FUNCTION_NAME_COLUMNS),
 		       log_safe(path_base(site->image->path)));
 		list_print_place(site->image, site->offset, &place, site_cost(site, cost_ns));
 		print_returns(site);
+		print_symbol(site->function->symbol);
 		printf("%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
 		       site->uncalled ? "  imported by nothing" : "");
 	}
@@ -295,7 +316,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_key_string(j, "event", site->function[meaning].event);
 	json_key_string(j, "model", site->function->model->name);
 	json_key_string(j, "role", role_name(site->function[meaning].role));
-	json_key_string(j, "symbol", site->function->symbol);
+	list_json_symbol(j, site->function->symbol);
 	json_key_string(j, "aliases", site->aliases);
 	json_key_string(j, "prototype", site->signature ?: site->function->prototype);
 	json_key_string(j, "file", site->image->path);

@@ -5,6 +5,8 @@
  * They become a model of their own for each file, as if the user had written one, with what DWARF says of each function
  * as its signature. Where the file has DWARF only functions that it knows count: what the compiler and the C library
  * put into every program (_start, frame_dummy) is nobody's function.
+ *
+ * A C++ function can be asked for as people write it, with its arguments or without, and by its symbol.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 
 #include "probe/plan_private.h"
 #include "util/files.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define NAME_ROOM 1024
@@ -100,7 +103,8 @@ static bool is_asked_for(struct asked_work *work, const struct image *image, con
 	for (size_t i = 0; i < work->count; i++) {
 		struct asked *asked = &work->asked[i];
 
-		if (!in_file(asked, image) || !name_matches(asked->name, name) || !is_function_name(name, asked->name))
+		if (!in_file(asked, image) || !function_is_called(asked->name, name) ||
+		    !is_function_name(name, asked->name))
 			continue;
 		found = true;
 		asked->found |= note;
@@ -108,9 +112,14 @@ static bool is_asked_for(struct asked_work *work, const struct image *image, con
 	return found;
 }
 
-/* What begins with '_' is somebody's function only where DWARF says so, or a pattern does. */
+/* What begins with '_' is somebody's function only where DWARF says so, or a pattern does; but for C++ ones, which all
+ * do. */
 static bool is_hidden(const struct asked_work *work, const char *name)
 {
+	char text[FUNCTION_NAME_ROOM];
+
+	if (function_name(name, NAME_ALONE, text))
+		return false;
 	for (size_t i = 0; i < work->count; i++)
 		if (work->asked[i].name[0] == '_' && name_matches(work->asked[i].name, name))
 			return false;

@@ -14,6 +14,7 @@
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
@@ -190,10 +191,10 @@ char *stuck_place(const struct stack_frame *frame)
 	if (location.file && location.line) {
 		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line,
 			     location.function ? " in " : "", PLACE_NAME,
-			     location.function ? log_safe(location.function) : "") < 0)
+			     location.function ? function_label(location.function, PLACE_NAME) : "") < 0)
 			text = NULL;
 	} else if (location.function) {
-		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, log_safe(location.function),
+		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, function_label(location.function, PLACE_NAME),
 			     (unsigned long long)location.function_offset, frame->image->is_program ? "" : " in ",
 			     frame->image->is_program ? "" : log_safe(path_base(frame->image->path))) < 0)
 			text = NULL;
