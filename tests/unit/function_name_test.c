@@ -69,15 +69,19 @@ static void repeat(char *text, const char *piece, unsigned times)
 		used += (size_t)sprintf(text + used, "%s", piece);
 }
 
-/* 40 types, each made of two of the one before: 2 to the 40th names. */
+/* 30 types, each made of two of the one before: 2 to the 30th names. */
 static void test_explosion(void **state)
 {
-	char symbol[1000] = "_Z1f1A1BIS_S_E";
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char symbol[SYMBOL_MOST] = "_Z1f1A1BIS_S_E", piece[20];
 
-	for (unsigned i = 0; i < 40; i++)
-		sprintf(symbol + strlen(symbol), "1BIS%c_S%c_E", i < 10 ? '0' + i : 'A' + i - 10,
-			i < 10 ? '0' + i : 'A' + i - 10);
+	for (unsigned i = 1; i < 31; i++) {
+		snprintf(piece, sizeof(piece), "S0_IS%c_S%c_E", digits[i], digits[i]);
+		repeat(symbol, piece, 1);
+	}
 	assert_none(symbol);
+	symbol[strlen("_Z1f1A1BIS_S_ES0_IS1_S1_E")] = '\0';
+	assert_names(symbol, "f(A, B<A, A>, B<B<A, A>, B<A, A> >)", "f");
 }
 
 /* The last that is not too long, and one that is. */
