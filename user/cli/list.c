@@ -17,6 +17,8 @@
 #include "util/log.h"
 #include "util/privileges.h"
 
+#define SYMBOL_COLUMNS 34 /* that its symbol has in the list */
+
 struct options {
 	struct choice choice;
 	struct text_list files;
@@ -156,8 +158,8 @@ static void print_site(const struct site *site, const unsigned *cost_ns)
 	struct probe_place place = place_of(site);
 
 	for (size_t k = 0; k < site->nfunctions; k++) {
-		printf("  %-34s %-34s %-22s ", site->function[k].event,
-		       function_label(site->function->symbol, FUNCTION_NAME_COLUMNS),
+		printf("  %-34s %-*s %-22s ", site->function[k].event, SYMBOL_COLUMNS,
+		       function_label(site->function->symbol, SYMBOL_COLUMNS),
 		       log_safe(path_base(site->image->path)));
 		list_print_place(site->image, site->offset, &place, site_cost(site, cost_ns));
 		print_returns(site);

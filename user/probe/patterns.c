@@ -112,18 +112,21 @@ static bool is_asked_for(struct asked_work *work, const struct image *image, con
 	return found;
 }
 
+static bool is_cxx(const char *name)
+{
+	char text[FUNCTION_NAME_ROOM];
+
+	return function_name(name, NAME_ALONE, text);
+}
+
 /* What begins with '_' is somebody's function only where DWARF says so, or a pattern does; but for C++ ones, which all
  * do. */
 static bool is_hidden(const struct asked_work *work, const char *name)
 {
-	char text[FUNCTION_NAME_ROOM];
-
-	if (function_name(name, NAME_ALONE, text))
-		return false;
 	for (size_t i = 0; i < work->count; i++)
 		if (work->asked[i].name[0] == '_' && name_matches(work->asked[i].name, name))
 			return false;
-	return *name == '_';
+	return *name == '_' && !is_cxx(name);
 }
 
 /* The name that the function has in the source: as the symbol's, but for what a compiler put behind it. NULL: too long
@@ -186,6 +189,13 @@ static size_t find_functions(struct asked_work *work, const struct image *image,
 	return count;
 }
 
+/* In a file with DWARF. That has no names of a lambda's function where it is looked for, but nobody else makes such
+ * symbols. */
+static bool is_of_nobody(const struct symbol *function, const char *signature)
+{
+	return !signature && !function->ifunc && !is_cxx(function->name);
+}
+
 /* Of those without DWARF, what counts; of those with, what it knows. */
 static size_t keep_functions(struct asked_work *work, const struct image *image, const struct symbol **functions,
 			     char **signatures, size_t count)
@@ -197,7 +207,7 @@ static size_t keep_functions(struct asked_work *work, const struct image *image,
 	for (size_t i = 0; i < count; i++)
 		known |= signatures[i] != NULL;
 	for (size_t i = 0; i < count; i++) {
-		if (known ? !signatures[i] && !functions[i]->ifunc : is_hidden(work, functions[i]->name))
+		if (known ? is_of_nobody(functions[i], signatures[i]) : is_hidden(work, functions[i]->name))
 			continue;
 		is_asked_for(work, image, source_name(functions[i], name) ?: "", true);
 		functions[kept] = functions[i];
