@@ -5,7 +5,36 @@ import re
 import time
 
 import gaspbpf
-from sticking import STUCK, entered, mpi, ready, sleeps, waits_of
+from selecting import observed, start  # noqa: F401 (a fixture)
+from sticking import STUCK, entered, mpi, sleeps, waits_of
+
+MEET = r"""
+    #include <pthread.h>
+    #include <stdio.h>
+    static pthread_barrier_t place;
+    static void *come(void *unused)
+    {
+        for (int i = 0; i < 2; i++) {
+            getchar();
+            pthread_barrier_wait(&place);
+        }
+        return unused;
+    }
+    int main(void)
+    {
+        pthread_t other;
+
+        pthread_barrier_init(&place, 0, 2);
+        pthread_create(&other, 0, come, 0);
+        puts("ready");
+        fflush(stdout);
+        pthread_barrier_wait(&place);
+        puts("done");
+        fflush(stdout);
+        pthread_barrier_wait(&place);
+        return 0;
+    }
+    """
 
 
 def watched(pid, *options):
@@ -51,16 +80,15 @@ def test_the_text_says_since_when_and_what_to_ask(job):
     assert all(len(line) <= 150 for line in out.splitlines())
 
 
-def test_who_goes_on_is_not_said_to_stand(job, observe):
-    """The last rank waits at the gate, in no call; when it opens all go on, and what was is forgotten."""
-    run = mpi(job, "openmpi", "barrier", 3)
-    entered(run, range(2))
-    ready(run, 2)
-    watcher = observe("top", "-p", run.process.pid, "--once", "-d", "10m", "--json")
-    (run.gate / "go").touch()
-    (run.gate / "end").touch()
-    assert run.process.wait(timeout=gaspbpf.PATIENCE) == 0, run.output()
-    status, out, errors = watcher.stop()
-    assert status == 0, errors
-    for process in json.loads(out)["processes"]:
-        assert process["all"]["calls"] and process["in_before"] is None
+def test_who_goes_on_is_not_said_to_stand(start, observe, tmp_path):
+    """The first thread is at a barrier until the other one comes, at a line of input: what was is forgotten then,
+    and the next barrier is one that the probes have seen."""
+    (tmp_path / "meet.c").write_text(MEET)
+    gaspbpf.compile_c(tmp_path / "meet.c", tmp_path / "meet", "-g", "-pthread")
+    target = start(tmp_path / "meet")
+    sleeps([target.pid])
+    before, = json.loads(watched(target.pid, "-m", "pthread", "--json"))["processes"]
+    assert before["all"] is None and before["in_before"]["event"] == "GASP_PTHREAD_BARRIER_WAIT"
+    top, _, _ = observed(target, lambda *options: observe("top", *options, "--once", "-d", "10m"), "-m", "pthread")
+    after, = top["processes"]
+    assert after["all"]["calls"] and after["in_before"] is None
