@@ -22,19 +22,20 @@
 struct options {
 	struct choice choice;
 	struct text_list files;
-	bool json, all, only_models, every;
+	bool json, all, only_models, every, alone;
 	pid_t crash_handler;            /* a process that has one; 0: none */
 	bool sessions;                  /* call and return are seen on one link, or whether they are is not known */
 	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
-enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY };
+enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY, OPTION_ALONE };
 
 static const struct argp_option option_table[] = {
 	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
 	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
 	{ "every-function", OPTION_EVERY, NULL, 0,
 	  "Where a probe would go in each function of the FILEs, known to a model or not", 1 },
+	{ "no-libraries", OPTION_ALONE, NULL, 0, "Of a program FILE, not the libraries that it needs", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
 	{ 0 }
 };
@@ -43,7 +44,7 @@ static const char description[] =
 	"What could be observed in a process or a file: every known function with its event, its file and offset, "
 	"how far from there its "
 	"probe is and on which instruction, what a call costs there, and each function that is not there with the "
-	"reason. Nothing is attached."
+	"reason. Of a program's file, with the libraries that it would be started with. Nothing is attached."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
@@ -66,6 +67,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_EVERY:
 		o->every = true;
+		break;
+	case OPTION_ALONE:
+		o->alone = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -159,8 +163,7 @@ static void print_site(const struct site *site, const unsigned *cost_ns)
 
 	for (size_t k = 0; k < site->nfunctions; k++) {
 		printf("  %-34s %-*s %-22s ", site->function[k].event, SYMBOL_COLUMNS,
-		       function_label(site->function->symbol, SYMBOL_COLUMNS),
-		       log_safe(path_base(site->image->path)));
+		       function_label(site->function->symbol, SYMBOL_COLUMNS), log_safe(path_base(site->image->path)));
 		list_print_place(site->image, site->offset, &place, site_cost(site, cost_ns));
 		print_returns(site);
 		print_symbol(site->function->symbol);
@@ -446,6 +449,43 @@ static int list_models(const struct model_set *models)
 	return 0;
 }
 
+/* A library that is not there, or no ELF file of ours, would keep the program from starting: that is not ours to say.
+ */
+static int add_needed(struct plan *plan, const struct image *image)
+{
+	const char *name = image->needed;
+	int err = 0;
+
+	for (; !err && name && *name; name += strlen(name) + 1) {
+		char *path = library_find_needed(image, name);
+		bool known;
+
+		if (!path)
+			log_warn("%s: needs %s, which is not found here: its functions are not listed",
+				 log_safe(image->path), log_safe(name));
+		else if (plan_add_file(plan, path, &known) == -ENOMEM)
+			err = -ENOMEM;
+		free(path);
+	}
+	return err;
+}
+
+/* A file; and of a program all that its dynamic linker would map. */
+static int add_file(const struct options *o, struct plan *plan, const char *path)
+{
+	size_t first = plan->nimages;
+	bool known;
+	int err = plan_add_file(plan, path, &known);
+
+	if (err == -ENOEXEC)
+		log_error("%s: not an " ARCH_TITLE " ELF program or library: name one", log_safe(path));
+	if (err || o->alone || first == plan->nimages || !plan->images[first]->is_program)
+		return err;
+	for (size_t i = first; !err && i < plan->nimages; i++) /* they become more */
+		err = add_needed(plan, plan->images[i]);
+	return err;
+}
+
 static int look(struct options *o, struct plan *plan)
 {
 	int err = 0;
@@ -461,14 +501,8 @@ static int look(struct options *o, struct plan *plan)
 		err = plan_add_processes(plan, &process, 1);
 		process_close(process);
 	}
-	for (size_t i = 0; !err && i < o->files.count; i++) {
-		bool known;
-
-		err = plan_add_file(plan, o->files.items[i], &known);
-		if (err == -ENOEXEC)
-			log_error("%s: not an " ARCH_TITLE " ELF program or library: name one",
-				  log_safe(o->files.items[i]));
-	}
+	for (size_t i = 0; !err && i < o->files.count; i++)
+		err = add_file(o, plan, o->files.items[i]);
 	return err ?: plan_find_absent(plan);
 }
 
