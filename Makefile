@@ -32,7 +32,7 @@ CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser -I$(BUILD) $(shell pkg-config --cflag
 CPPFLAGS += -DHASH_NONFATAL_OOM=1
 CPPFLAGS += -DGASPBPF_VERSION='"$(VERSION)"' -DGASPBPF_DATA='"$(prefix)/share/gaspbpf"'
 LDFLAGS  += -Wl,-z,relro,-z,now
-LDLIBS   += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
+LDLIBS   += $(shell pkg-config --libs $(PKGS)) -liberty -lpthread -lm
 
 # With sanitizers, as the fuzz targets have it, too (tests/fuzz/rules.mk): the objects are the same.
 SANITIZED := -O1 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \

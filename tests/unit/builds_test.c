@@ -440,10 +440,11 @@ static void traits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_word),     cmocka_unit_test(two_words),         cmocka_unit_test(unknown_types),
-		cmocka_unit_test(odd_decoders), cmocka_unit_test(put_together),      cmocka_unit_test(recognising),
-		cmocka_unit_test(unseen),       cmocka_unit_test(numbers_and_types), cmocka_unit_test(traits),
-		cmocka_unit_test(names_in_one_reading),
+		cmocka_unit_test(one_word),      cmocka_unit_test(two_words),
+		cmocka_unit_test(unknown_types), cmocka_unit_test(odd_decoders),
+		cmocka_unit_test(put_together),  cmocka_unit_test(recognising),
+		cmocka_unit_test(unseen),        cmocka_unit_test(numbers_and_types),
+		cmocka_unit_test(traits),        cmocka_unit_test(names_in_one_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

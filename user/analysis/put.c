@@ -3,6 +3,7 @@
  * put.c - parts of the JSON report.
  */
 #include "analysis/put.h"
+#include "util/function_name.h"
 
 void put_thread_ids(struct json *j, const struct report *r, uint32_t thread)
 {
@@ -12,13 +13,22 @@ void put_thread_ids(struct json *j, const struct report *r, uint32_t thread)
 	json_key_uint(j, "tid", r->d->threads[thread].tid);
 }
 
+/* Its symbol, and what people call it, where that is something else. */
+static void put_function(struct json *j, const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	if (!symbol)
+		return;
+	json_key_string(j, "function", symbol);
+	if (function_name(symbol, NAME_WITH_ARGUMENTS, name))
+		json_key_string(j, "function_name", name);
+}
+
 void put_event_name(struct json *j, const struct report *r, uint32_t event)
 {
-	const char *function = report_function(r, event);
-
 	json_key_string(j, "name", report_event_name(r, event));
-	if (function)
-		json_key_string(j, "function", function);
+	put_function(j, report_function(r, event));
 }
 
 static void put_histogram(struct json *j, const struct tally *t)

@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define STEPS_SHOWN 20 /* half of them from the beginning, half from the end */
@@ -40,7 +41,8 @@ static void print_step(const struct printer *p, const struct def_step *step)
 	char text[40], when[FORMAT_SIZE], label[LABEL_ROOM];
 
 	fprintf(p->out, "  %10s  %s: %s", format_time(when, step->time > p->r->start ? step->time - p->r->start : 0),
-		probe->symbol ? log_safe(probe->symbol) : "?", step_text(step, text, sizeof(text)));
+		probe->symbol ? function_label(probe->symbol, FUNCTION_NAME_COLUMNS) : "?",
+		step_text(step, text, sizeof(text)));
 	if (step->thread == NO_INDEX)
 		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n"
 							   : ", since the load has fallen\n");

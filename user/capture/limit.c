@@ -9,6 +9,7 @@
 #include "govern/govern.h"
 #include "capture/session.h"
 #include "util/clock.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define SAID_MOST 20        /* steps that are said at once; the report has all */
@@ -40,7 +41,7 @@ static bool is_possible(void *context, uint32_t site, enum level level)
 static void say_step(struct limit *limit, const struct def_step *step)
 {
 	const struct definitions *d = limit->session->d;
-	const char *symbol = d->probes[step->probe].symbol;
+	const char *name = function_label(d->probes[step->probe].symbol, FUNCTION_NAME_COLUMNS);
 	char text[40];
 
 	if (limit->said++ >= SAID_MOST) {
@@ -50,10 +51,10 @@ static void say_step(struct limit *limit, const struct def_step *step)
 	}
 	step_text(step, text, sizeof(text));
 	if (step->thread == NO_INDEX)
-		log_warn("%s: %s from now on: %s", log_safe(symbol), text,
+		log_warn("%s: %s from now on: %s", name, text,
 			 step->level == STEP_SUMMED ? "to see whether the load has fallen" : "the load has fallen");
 	else
-		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", log_safe(symbol), text,
+		log_warn("%s: %s from now on: probes took %.0f%% of the time of thread %u", name, text,
 			 step->share / 100.0, d->threads[step->thread].tid);
 }
 

@@ -14,25 +14,29 @@
 #include "observe/choose.h"
 #include "observe/rights.h"
 #include "util/files.h"
+#include "util/function_name.h"
 #include "util/log.h"
 #include "util/privileges.h"
+
+#define SYMBOL_COLUMNS 34 /* that its symbol has in the list */
 
 struct options {
 	struct choice choice;
 	struct text_list files;
-	bool json, all, only_models, every;
+	bool json, all, only_models, every, alone;
 	pid_t crash_handler;            /* a process that has one; 0: none */
 	bool sessions;                  /* call and return are seen on one link, or whether they are is not known */
 	unsigned cost_ns[SITE_CLASSES]; /* of a call at such a probe; 0: not measured */
 };
 
-enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY };
+enum { OPTION_JSON = 300, OPTION_MODELS, OPTION_EVERY, OPTION_ALONE };
 
 static const struct argp_option option_table[] = {
 	{ "all", 'a', NULL, 0, "Name each function of libraries that are not mapped, too", 1 },
 	{ "known", OPTION_MODELS, NULL, 0, "Only name the models and their libraries", 1 },
 	{ "every-function", OPTION_EVERY, NULL, 0,
 	  "Where a probe would go in each function of the FILEs, known to a model or not", 1 },
+	{ "no-libraries", OPTION_ALONE, NULL, 0, "Of a program FILE, not the libraries that it needs", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 1 },
 	{ 0 }
 };
@@ -41,7 +45,7 @@ static const char description[] =
 	"What could be observed in a process or a file: every known function with its event, its file and offset, "
 	"how far from there its "
 	"probe is and on which instruction, what a call costs there, and each function that is not there with the "
-	"reason. Nothing is attached."
+	"reason. Of a program's file, with the libraries that it would be started with. Nothing is attached."
 	"\v"
 	"Examples:\n"
 	"  sudo gaspbpf list -p 4242\n"
@@ -66,6 +70,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_EVERY:
 		o->every = true;
+		break;
+	case OPTION_ALONE:
+		o->alone = true;
 		break;
 	case OPTION_JSON:
 		o->json = true;
@@ -124,6 +131,15 @@ static struct probe_place place_of(const struct site *site)
 	return (struct probe_place){ .offset = site->probe_offset, .class = site->class, .why = site->why_here };
 }
 
+void list_json_symbol(struct json *j, const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	json_key_string(j, "symbol", symbol);
+	if (function_name(symbol, NAME_WITH_ARGUMENTS, name))
+		json_key_string(j, "name", name);
+}
+
 /* How its end is seen, and why so. */
 static void print_returns(const struct site *site)
 {
@@ -137,15 +153,25 @@ static void print_returns(const struct site *site)
 		printf("; its ends cannot be probed: %s", site->no_exits);
 }
 
+/* Where that is not what people call it. */
+static void print_symbol(const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	if (function_name(symbol, NAME_ALONE, name))
+		printf("  symbol: %s", log_safe(symbol));
+}
+
 static void print_site(const struct site *site, const unsigned *cost_ns)
 {
 	struct probe_place place = place_of(site);
 
 	for (size_t k = 0; k < site->nfunctions; k++) {
-		printf("  %-34s %-34s %-22s ", site->function[k].event, site->function->symbol,
-		       log_safe(path_base(site->image->path)));
+		printf("  %-34s %-*s %-22s ", site->function[k].event, SYMBOL_COLUMNS,
+		       function_label(site->function->symbol, SYMBOL_COLUMNS), log_safe(path_base(site->image->path)));
 		list_print_place(site->image, site->offset, &place, site_cost(site, cost_ns));
 		print_returns(site);
+		print_symbol(site->function->symbol);
 		printf("%s%s%s\n", site->aliases ? "  = " : "", site->aliases ? log_safe(site->aliases) : "",
 		       site->uncalled ? "  imported by nothing" : "");
 	}
@@ -300,7 +326,7 @@ static void json_site(struct json *j, const struct site *site, size_t meaning, c
 	json_key_string(j, "event", site->function[meaning].event);
 	json_key_string(j, "model", site->function->model->name);
 	json_key_string(j, "role", role_name(site->function[meaning].role));
-	json_key_string(j, "symbol", site->function->symbol);
+	list_json_symbol(j, site->function->symbol);
 	json_key_string(j, "aliases", site->aliases);
 	json_key_string(j, "prototype", site->signature ?: site->function->prototype);
 	json_key_string(j, "file", site->image->path);
@@ -428,6 +454,43 @@ static int list_models(const struct model_set *models)
 	return 0;
 }
 
+/* A library that is not there, or no ELF file of ours, would keep the program from starting: that is not ours to say.
+ */
+static int add_needed(struct plan *plan, const struct image *image)
+{
+	const char *name = image->needed;
+	int err = 0;
+
+	for (; !err && name && *name; name += strlen(name) + 1) {
+		char *path = library_find_needed(image, name);
+		bool known;
+
+		if (!path)
+			log_warn("%s: needs %s, which is not found here: its functions are not listed",
+				 log_safe(image->path), log_safe(name));
+		else if (plan_add_file(plan, path, &known) == -ENOMEM)
+			err = -ENOMEM;
+		free(path);
+	}
+	return err;
+}
+
+/* A file; and of a program all that its dynamic linker would map. */
+static int add_file(const struct options *o, struct plan *plan, const char *path)
+{
+	size_t first = plan->nimages;
+	bool known;
+	int err = plan_add_file(plan, path, &known);
+
+	if (err == -ENOEXEC)
+		log_error("%s: not an " ARCH_TITLE " ELF program or library: name one", log_safe(path));
+	if (err || o->alone || first == plan->nimages || !plan->images[first]->is_program)
+		return err;
+	for (size_t i = first; !err && i < plan->nimages; i++) /* they become more */
+		err = add_needed(plan, plan->images[i]);
+	return err;
+}
+
 static int look_at(struct options *o, struct plan *plan, struct process *process)
 {
 	if (process->crash_handler)
@@ -464,14 +527,8 @@ static int look(struct options *o, struct plan *plan)
 {
 	int err = look_at_processes(o, plan);
 
-	for (size_t i = 0; !err && i < o->files.count; i++) {
-		bool known;
-
-		err = plan_add_file(plan, o->files.items[i], &known);
-		if (err == -ENOEXEC)
-			log_error("%s: not an " ARCH_TITLE " ELF program or library: name one",
-				  log_safe(o->files.items[i]));
-	}
+	for (size_t i = 0; !err && i < o->files.count; i++)
+		err = add_file(o, plan, o->files.items[i]);
 	return err ?: plan_find_absent(plan);
 }
 

@@ -14,6 +14,8 @@
 void list_print_place(const struct image *image, uint64_t start, const struct probe_place *place, unsigned cost);
 /* Keys of the object that is open: probe_offset, class, expected_ns (where measured), instruction, why_here. */
 void list_json_place(struct json *j, const struct image *image, const struct probe_place *place, unsigned cost);
+/* Keys "symbol", and "name" where people call it something else. */
+void list_json_symbol(struct json *j, const char *symbol);
 /* Each function of the files, with where its probe would go. 0 or -errno, said. */
 int list_every_function(const struct text_list *files, bool at_entry, bool json, const unsigned *cost_ns);
 

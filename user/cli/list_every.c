@@ -10,6 +10,7 @@
 
 #include "arch/arch.h"
 #include "cli/list.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 /* Ascending by place; of names at one place the longest function first. */
@@ -81,7 +82,7 @@ static void json_function(struct json *j, const struct image *image, const struc
 			  const struct probe_place *place, const unsigned *cost_ns)
 {
 	json_object(j);
-	json_key_string(j, "symbol", symbol->name);
+	list_json_symbol(j, symbol->name);
 	json_key_uint(j, "address", symbol->address);
 	json_key_uint(j, "offset", symbol->offset);
 	json_key_uint(j, "size", symbol->size);
@@ -93,7 +94,7 @@ static void json_function(struct json *j, const struct image *image, const struc
 static void print_function(const struct image *image, const struct symbol *symbol, const struct probe_place *place,
 			   const unsigned *cost_ns)
 {
-	printf("  %-40s ", log_safe(symbol->name));
+	printf("  %-40s ", function_label(symbol->name, FUNCTION_NAME_COLUMNS));
 	list_print_place(image, symbol->offset, place, cost_ns[place->class]);
 	print_ends(image, symbol, place);
 	printf("\n");

@@ -11,7 +11,7 @@ enum { OPTION_PROFILE = 400, OPTION_LOCAL, OPTION_ONLY, OPTION_PARTIAL, OPTION_E
 static const struct argp_option options[] = {
 	{ "functions", 'F', "PATTERN", 0,
 	  "Observe the program's functions of these names ('solve*'), as GASP_C_FUNC; of a library: "
-	  "'libsolver.so*:solve*'; may repeat",
+	  "'libsolver.so*:solve*'; of C++ as people write them: 'grid::solve*'; may repeat",
 	  2 },
 	{ "profile", OPTION_PROFILE, NULL, 0,
 	  "All events but accesses to the part of the global address space that is the caller's own", 3 },

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/observing.h"
+#include "cli/top_earlier.h"
 #include "observe/command.h"
 #include "observe/control.h"
 #include "observe/cost.h"
@@ -135,6 +136,8 @@ struct run {
 	struct job job;
 	struct live *live;
 	struct top top;
+	struct earlier earlier;
+	char named[80];      /* what -p was given */
 	struct guard *guard; /* NULL: there is no screen */
 	struct screen *screen;
 	struct cost_meter cost;
@@ -165,6 +168,7 @@ static void look(struct run *r, bool last)
 	r->top.alive = totals.alive;
 	r->top.own_cpu = live_interval(r->live) ? (double)(cpu - r->cpu) / live_interval(r->live) : 0;
 	r->cpu = cpu;
+	earlier_look(&r->earlier, &r->top);
 	cost_now(r->top.cost, &r->cost, r->job.capture, live_now(r->live));
 }
 
@@ -268,8 +272,20 @@ static int prepare(struct run *r, struct options *o)
 	if (!err && o->command)
 		return start_command(r);
 	if (!err)
+		earlier_prepare(&r->earlier, job);
+	if (!err)
 		err = job_open(job, &wanted, o->observing.ring_bytes, &nowhere);
 	return err ?: job_attach(job, o->observing.scope);
+}
+
+/* "4242,4243" as the user has named them. NULL: none, or too many for a line. */
+static const char *name_processes(struct run *r, const struct pid_list *pids)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < pids->count && used < sizeof(r->named); i++)
+		used += snprintf(r->named + used, sizeof(r->named) - used, "%s%d", i ? "," : "", pids->pids[i]);
+	return used && used < sizeof(r->named) ? r->named : NULL;
 }
 
 /* The screen's own process: from here to the end of the observation. */
@@ -286,10 +302,13 @@ static int observe(struct run *r, struct options *o)
 	if (err)
 		return err;
 	live_begin(r->live, clock_monotonic());
+	if (!o->command)
+		earlier_open(&r->earlier, &r->job);
 	cost_begin(&r->cost, live_now(r->live));
 	r->cpu = cost_own_cpu();
 	r->top.live = r->live;
 	r->top.d = &r->job.definitions;
+	r->top.named = name_processes(r, &o->choice.pids);
 	r->top.locate = locate;
 	r->top.locate_context = r->job.capture;
 	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
@@ -358,6 +377,7 @@ static int run(struct options *o, struct guard *guard)
 		err = leave(&r, o);
 	status = job_status(&r.job);
 	top_free(&r.top);
+	earlier_close(&r.earlier);
 	live_free(r.live);
 	job_free(&r.job);
 	return cli_status("top", err) ?: status;

@@ -28,6 +28,7 @@
 #include "export/call.h"
 #include "meaning/value.h"
 #include "util/digits.h"
+#include "util/function_name.h"
 #include "util/json.h"
 
 #define PIECE 16         /* bytes that are copied at once; so many may be read and written behind a text */
@@ -183,9 +184,10 @@ static bool tells_payload(const struct def_probe *probe)
 /* Its event; and the function, where each is a row of its own. */
 static void put_name(struct buffer *texts, const struct def_probe *probe)
 {
-	char *both = NULL;
+	char name[FUNCTION_NAME_ROOM], *both = NULL;
 
-	if (probe->marks & MARK_EACH && asprintf(&both, "%s %s", probe->event ?: "?", probe->symbol ?: "?") < 0)
+	if (probe->marks & MARK_EACH && asprintf(&both, "%s %s", probe->event ?: "?",
+						 probe->symbol ? function_name_or(probe->symbol, name) : "?") < 0)
 		both = NULL;
 	json_quote(texts, both ?: probe->event ?: "?");
 	free(both);

@@ -197,6 +197,9 @@ enum { LIST_USED = 6, LIST_STACK = 7, LIST_SAVED = 8, LIST_REGISTERS = 9, LIST_W
 
 /* '*' stands for any characters, '?' for one. */
 bool name_matches(const char *glob, const char *text);
+/* Does it match the function's symbol, or what people call it, with its arguments or without: "grid::solve(int)",
+ * "grid::solve"? */
+bool function_is_called(const char *glob, const char *symbol);
 
 /* The capture program and the values of one function in one library. */
 struct capture {

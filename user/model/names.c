@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/parts.h"
+#include "util/function_name.h"
 
 /* Edit distance, up to 3; words are short here. */
 static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
@@ -66,6 +67,16 @@ bool name_matches(const char *glob, const char *text)
 	while (*glob == '*')
 		glob++;
 	return !*glob;
+}
+
+bool function_is_called(const char *glob, const char *symbol)
+{
+	char name[FUNCTION_NAME_ROOM];
+
+	if (name_matches(glob, symbol))
+		return true;
+	return (function_name(symbol, NAME_WITH_ARGUMENTS, name) && name_matches(glob, name)) ||
+	       (function_name(symbol, NAME_ALONE, name) && name_matches(glob, name));
 }
 
 static bool any_matches(char *const *globs, const char *soname, const char *basename)

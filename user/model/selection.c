@@ -218,7 +218,7 @@ bool selection_has(const struct selection *selection, const struct function *f)
 	for (size_t i = 0; !wanted && i < selection->events.count; i++)
 		wanted = function_matches(&selection->events.names[i], f);
 	for (size_t i = 0; wanted && f->role == ROLE_USER && i < selection->functions.count; i++)
-		wanted = !name_matches(selection->functions.names[i].glob, f->symbol);
+		wanted = !function_is_called(selection->functions.names[i].glob, f->symbol);
 	return wanted;
 }
 

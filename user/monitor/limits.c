@@ -12,6 +12,7 @@
 
 #include "monitor/private.h"
 #include "util/clock.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define GLANCE_NS 20000000ULL    /* between two looks at the count of calls */
@@ -39,7 +40,7 @@ static bool is_possible(void *context, uint32_t site, enum level level)
 
 static void say_step(struct monitor *m, const struct governed_step *step)
 {
-	const char *symbol = m->plan->sites[step->site].function->symbol;
+	const char *name = function_label(m->plan->sites[step->site].function->symbol, FUNCTION_NAME_COLUMNS);
 
 	if (m->steps_said++ >= SAID_MOST) {
 		if (m->steps_said == SAID_MOST + 1)
@@ -47,12 +48,12 @@ static void say_step(struct monitor *m, const struct governed_step *step)
 		return;
 	}
 	if (step->level.level == LEVEL_OUT)
-		log_warn("%s: its probes are out for a while: all probes together took %.1f%% of a thread's time",
-			 log_safe(symbol), 100 * step->share);
+		log_warn("%s: its probes are out for a while: all probes together took %.1f%% of a thread's time", name,
+			 100 * step->share);
 	else if (step->level.every > 1)
-		log_warn("%s: every call is counted, one in %u timed from now on", log_safe(symbol), step->level.every);
+		log_warn("%s: every call is counted, one in %u timed from now on", name, step->level.every);
 	else
-		log_warn("%s: every call is timed again: the load has fallen", log_safe(symbol));
+		log_warn("%s: every call is timed again: the load has fallen", name);
 }
 
 static int do_step(void *context, const struct governed_step *step)

@@ -321,6 +321,7 @@ void job_give_up_rights(struct job *job, const struct text_list *written)
 	struct kept_process *kept = calloc(job->nstarted + 1, sizeof(*kept));
 	struct rights_later later = { .written = written,
 				      .control = job->control,
+				      .sampling = job->sampling,
 				      .hold = job->hold,
 				      .processes = kept,
 				      .nprocesses = job->nstarted };

@@ -5,6 +5,8 @@
  * They become a model of their own for each file, as if the user had written one, with what DWARF says of each function
  * as its signature. Where the file has DWARF only functions that it knows count: what the compiler and the C library
  * put into every program (_start, frame_dummy) is nobody's function.
+ *
+ * A C++ function can be asked for as people write it, with its arguments or without, and by its symbol.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 
 #include "probe/plan_private.h"
 #include "util/files.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define NAME_ROOM 1024
@@ -100,7 +103,8 @@ static bool is_asked_for(struct asked_work *work, const struct image *image, con
 	for (size_t i = 0; i < work->count; i++) {
 		struct asked *asked = &work->asked[i];
 
-		if (!in_file(asked, image) || !name_matches(asked->name, name) || !is_function_name(name, asked->name))
+		if (!in_file(asked, image) || !function_is_called(asked->name, name) ||
+		    !is_function_name(name, asked->name))
 			continue;
 		found = true;
 		asked->found |= note;
@@ -108,13 +112,21 @@ static bool is_asked_for(struct asked_work *work, const struct image *image, con
 	return found;
 }
 
-/* What begins with '_' is somebody's function only where DWARF says so, or a pattern does. */
+static bool is_cxx(const char *name)
+{
+	char text[FUNCTION_NAME_ROOM];
+
+	return function_name(name, NAME_ALONE, text);
+}
+
+/* What begins with '_' is somebody's function only where DWARF says so, or a pattern does; but for C++ ones, which all
+ * do. */
 static bool is_hidden(const struct asked_work *work, const char *name)
 {
 	for (size_t i = 0; i < work->count; i++)
 		if (work->asked[i].name[0] == '_' && name_matches(work->asked[i].name, name))
 			return false;
-	return *name == '_';
+	return *name == '_' && !is_cxx(name);
 }
 
 /* The name that the function has in the source: as the symbol's, but for what a compiler put behind it. NULL: too long
@@ -177,6 +189,13 @@ static size_t find_functions(struct asked_work *work, const struct image *image,
 	return count;
 }
 
+/* In a file with DWARF. That has no names of a lambda's function where it is looked for, but nobody else makes such
+ * symbols. */
+static bool is_of_nobody(const struct symbol *function, const char *signature)
+{
+	return !signature && !function->ifunc && !is_cxx(function->name);
+}
+
 /* Of those without DWARF, what counts; of those with, what it knows. */
 static size_t keep_functions(struct asked_work *work, const struct image *image, const struct symbol **functions,
 			     char **signatures, size_t count)
@@ -188,7 +207,7 @@ static size_t keep_functions(struct asked_work *work, const struct image *image,
 	for (size_t i = 0; i < count; i++)
 		known |= signatures[i] != NULL;
 	for (size_t i = 0; i < count; i++) {
-		if (known ? !signatures[i] && !functions[i]->ifunc : is_hidden(work, functions[i]->name))
+		if (known ? is_of_nobody(functions[i], signatures[i]) : is_hidden(work, functions[i]->name))
 			continue;
 		is_asked_for(work, image, source_name(functions[i], name) ?: "", true);
 		functions[kept] = functions[i];

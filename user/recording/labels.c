@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/files.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 struct who who_is_process(const struct definitions *d, uint32_t process)
@@ -121,7 +122,7 @@ char *event_label(const struct def_probe *probe, bool inner, char *text, size_t 
 	const char *function = probe->marks & MARK_EACH ? probe->symbol : NULL;
 
 	snprintf(text, room, "%s%s%s%s", probe->event ? log_safe(probe->event) : "?", function ? " " : "",
-		 function ? log_safe(function) : "", inner ? " (inner)" : "");
+		 function ? function_label(function, FUNCTION_NAME_COLUMNS) : "", inner ? " (inner)" : "");
 	return text;
 }
 
@@ -132,11 +133,13 @@ char *site_label(const struct definitions *d, uint32_t site, char *text, size_t 
 	if (!s)
 		snprintf(text, room, "?");
 	else if (s->file && s->function)
-		snprintf(text, room, "%s:%u in %s", log_safe(path_base(s->file)), s->line, log_safe(s->function));
+		snprintf(text, room, "%s:%u in %s", log_safe(path_base(s->file)), s->line,
+			 function_label(s->function, FUNCTION_NAME_COLUMNS));
 	else if (s->file)
 		snprintf(text, room, "%s:%u", log_safe(path_base(s->file)), s->line);
 	else if (s->function)
-		snprintf(text, room, "%s+0x%" PRIx64, log_safe(s->function), s->function_offset);
+		snprintf(text, room, "%s+0x%" PRIx64, function_label(s->function, FUNCTION_NAME_COLUMNS),
+			 s->function_offset);
 	else if (s->image < d->nimages && d->images[s->image].path)
 		snprintf(text, room, "%s+0x%" PRIx64, log_safe(path_base(d->images[s->image].path)), s->offset);
 	else
@@ -147,7 +150,7 @@ char *site_label(const struct definitions *d, uint32_t site, char *text, size_t 
 char *site_place(const struct definitions *d, uint32_t site)
 {
 	const struct def_site *s = &d->sites[site];
-	char *text;
+	char name[FUNCTION_NAME_ROOM], *text;
 	int length;
 
 	if (s->file && s->column)
@@ -155,7 +158,7 @@ char *site_place(const struct definitions *d, uint32_t site)
 	else if (s->file)
 		length = asprintf(&text, "%s:%u", s->file, s->line);
 	else if (s->function)
-		length = asprintf(&text, "%s+0x%" PRIx64, s->function, s->function_offset);
+		length = asprintf(&text, "%s+0x%" PRIx64, function_name_or(s->function, name), s->function_offset);
 	else if (s->image < d->nimages && d->images[s->image].path)
 		length = asprintf(&text, "%s+0x%" PRIx64, path_base(d->images[s->image].path), s->offset);
 	else

@@ -10,6 +10,7 @@
 #include "meaning/value.h"
 #include "stuck/private.h"
 #include "util/clock.h"
+#include "util/function_name.h"
 
 static void hex(struct json *j, const char *key, uint64_t value)
 {
@@ -45,11 +46,13 @@ static void put_call(struct json *j, const struct stuck *stuck, const struct stu
 		     const struct stuck_call *call)
 {
 	uint64_t now = clock_monotonic();
-	char *place = call_place(stuck, t, call);
+	char *place = call_place(stuck, t, call), name[FUNCTION_NAME_ROOM];
 
 	json_object(j);
 	json_key_string(j, "event", call->function->event);
 	json_key_string(j, "function", call->function->symbol);
+	if (function_name(call->function->symbol, NAME_WITH_ARGUMENTS, name))
+		json_key_string(j, "function_name", name);
 	json_key_string(j, "model", call->function->model->name);
 	json_key_string(j, "role", role_name(call->function->role));
 	json_key_string(j, "entered", call->seen ? "seen" : call->at_least ? "before" : NULL);

@@ -14,6 +14,7 @@
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/function_name.h"
 #include "util/log.h"
 
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
@@ -73,6 +74,16 @@ static void find_ranks(struct stuck *stuck)
 	}
 }
 
+static void open_spaces(struct stuck *stuck)
+{
+	for (size_t i = 0; i < stuck->nprocesses; i++) {
+		struct stuck_process *p = &stuck->processes[i];
+
+		if (stack_space_new(&p->space, stuck->files, p->process))
+			log_info("%d: its stacks cannot be unwound", p->process->pid);
+	}
+}
+
 int stuck_open(struct stuck *stuck, const struct model_set *models, const char *wish, const pid_t *pids, size_t count)
 {
 	struct process **processes = NULL;
@@ -93,12 +104,23 @@ int stuck_open(struct stuck *stuck, const struct model_set *models, const char *
 	free(processes);
 	if (err)
 		return err;
-	for (size_t i = 0; i < stuck->nprocesses; i++) {
-		struct stuck_process *p = &stuck->processes[i];
+	open_spaces(stuck);
+	find_ranks(stuck);
+	return 0;
+}
 
-		if (stack_space_new(&p->space, stuck->files, p->process))
-			log_info("%d: its stacks cannot be unwound", p->process->pid);
-	}
+int stuck_open_lent(struct stuck *stuck, struct plan *names, const pid_t *pids, size_t count)
+{
+	int err = open_processes(stuck, pids, count);
+
+	stuck->names = names;
+	stuck->lent = true;
+	if (err)
+		return err;
+	stuck->files = stack_files_new();
+	if (!stuck->files)
+		return -ENOMEM;
+	open_spaces(stuck);
 	find_ranks(stuck);
 	return 0;
 }
@@ -116,6 +138,8 @@ static void free_threads(struct stuck *stuck)
 		free(t->lock_name);
 	}
 	free(stuck->threads);
+	stuck->threads = NULL;
+	stuck->nthreads = stuck->room = 0;
 }
 
 void stuck_close(struct stuck *stuck)
@@ -141,7 +165,8 @@ void stuck_close(struct stuck *stuck)
 		process_close(stuck->processes[i].process);
 	}
 	free(stuck->processes);
-	plan_free(stuck->names);
+	if (!stuck->lent)
+		plan_free(stuck->names);
 	stack_files_free(stuck->files);
 }
 
@@ -190,10 +215,10 @@ char *stuck_place(const struct stack_frame *frame)
 	if (location.file && location.line) {
 		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line,
 			     location.function ? " in " : "", PLACE_NAME,
-			     location.function ? log_safe(location.function) : "") < 0)
+			     location.function ? function_label(location.function, PLACE_NAME) : "") < 0)
 			text = NULL;
 	} else if (location.function) {
-		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, log_safe(location.function),
+		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, function_label(location.function, PLACE_NAME),
 			     (unsigned long long)location.function_offset, frame->image->is_program ? "" : " in ",
 			     frame->image->is_program ? "" : log_safe(path_base(frame->image->path))) < 0)
 			text = NULL;
@@ -525,4 +550,14 @@ int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t co
 	for (size_t i = 0; !err && i < stuck->nthreads; i++)
 		err = label_thread(stuck, &stuck->threads[i]);
 	return err;
+}
+
+int stuck_look_anew(struct stuck *stuck)
+{
+	int err;
+
+	free_threads(stuck);
+	looks_free(&stuck->last);
+	err = stuck_look(stuck, true);
+	return err ?: stuck_resolve(stuck, NULL, 0);
 }

@@ -106,6 +106,7 @@ struct stuck_hold {
 
 struct stuck {
 	struct plan *names;    /* all functions that are known, to be found on stacks */
+	bool lent;             /* that is the caller's */
 	struct looker *looker; /* freed with it; NULL: /proc tells where threads are */
 	struct stack_files *files;
 	struct stuck_process *processes;
@@ -136,6 +137,8 @@ struct stuck {
 
 /* Takes these processes; wish: models, as of plan_new(). 0 or -errno, said. */
 int stuck_open(struct stuck *stuck, const struct model_set *models, const char *wish, const pid_t *pids, size_t count);
+/* The same with what another observation knows of these processes: the plan stays the caller's. */
+int stuck_open_lent(struct stuck *stuck, struct plan *names, const pid_t *pids, size_t count);
 void stuck_close(struct stuck *stuck);
 /* A call that has ended while the probes were in, or calls that are lost. 0 or -ENOMEM. */
 int stuck_take_span(struct stuck *stuck, const struct definitions *d, const struct span *span);
@@ -144,6 +147,9 @@ int stuck_take_gap(struct stuck *stuck, const struct definitions *d, const struc
 int stuck_probed(struct stuck *stuck, const struct plan *probes);
 /* Looks at all threads: the first time, and once more. 0 or -errno, not said. */
 int stuck_look(struct stuck *stuck, bool last);
+/* Looks once more, and finds the calls in progress on stacks alone: stuck->threads, as of now. As often as one likes.
+ * 0 or -errno, not said. */
+int stuck_look_anew(struct stuck *stuck);
 /* A call that the probes saw in progress only before, or only after the last look. 0 or -ENOMEM. */
 int stuck_note_passing(struct stuck *stuck, const struct stuck_open *open);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost

@@ -19,6 +19,7 @@
 #define DYNAMIC_STRINGS_MOST (1ull << 30)
 #define NEEDED_MOST 256
 #define SONAME_MOST 4096u
+#define RUNPATH_MOST 16384 /* package managers put a folder there for each library */
 #define NOTE_GO_BUILD_ID 4u
 #define TOO_LARGE                                                                                                    \
 	"is larger than gaspbpf reads (4 GiB), or mostly holes (more than 64 bytes for each one that is there), or " \
@@ -41,6 +42,7 @@ struct dynamic {
 	bool has_soname;
 	uint64_t needed[NEEDED_MOST]; /* as soname: offsets in strings */
 	size_t nneeded;
+	uint64_t runpath, rpath; /* likewise; 0: none */
 };
 
 static const Elf64_Phdr *segment_of_type(const struct elf_file *elf, uint32_t type)
@@ -72,6 +74,12 @@ static void dynamic_read(const struct elf_file *elf, struct dynamic *dynamic)
 			if (dynamic->nneeded < NEEDED_MOST)
 				dynamic->needed[dynamic->nneeded++] = value;
 			break;
+		case DT_RUNPATH:
+			dynamic->runpath = value;
+			break;
+		case DT_RPATH:
+			dynamic->rpath = value;
+			break;
 		case DT_STRTAB:
 			dynamic->strings = value;
 			break;
@@ -87,8 +95,8 @@ static void dynamic_read(const struct elf_file *elf, struct dynamic *dynamic)
 	free(entries);
 }
 
-/* The name at this offset of its strings, malloc'ed; NULL: none. */
-static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dynamic, uint64_t at)
+/* The text at this offset of its strings, up to so many bytes, malloc'ed; NULL: none. */
+static char *dynamic_text(const struct elf_file *elf, const struct dynamic *dynamic, uint64_t at, uint64_t most)
 {
 	uint64_t offset, rest;
 	char *text, *name;
@@ -97,7 +105,7 @@ static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dyna
 	    !elf_offset_of(elf, dynamic->strings, &offset))
 		return NULL;
 	rest = dynamic->strings_size - at;
-	text = elf_bytes(elf, offset + at, rest < SONAME_MOST ? rest : SONAME_MOST, SONAME_MOST);
+	text = elf_bytes(elf, offset + at, rest < most ? rest : most, most);
 	if (!text)
 		return NULL;
 	name = *text ? strdup(text) : NULL;
@@ -105,6 +113,19 @@ static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dyna
 		elf_starves(elf);
 	free(text);
 	return name;
+}
+
+static char *dynamic_name(const struct elf_file *elf, const struct dynamic *dynamic, uint64_t at)
+{
+	return dynamic_text(elf, dynamic, at, SONAME_MOST);
+}
+
+static void take_runpath(struct image *image, const struct elf_file *elf, const struct dynamic *dynamic)
+{
+	uint64_t at = dynamic->runpath ?: dynamic->rpath;
+
+	image->rpath = !dynamic->runpath && dynamic->rpath;
+	image->runpath = at ? dynamic_text(elf, dynamic, at, RUNPATH_MOST) : NULL;
 }
 
 static char *dynamic_soname(const struct elf_file *elf, const struct dynamic *dynamic)
@@ -177,6 +198,7 @@ static void read_facts(struct image *image, const struct elf_file *elf)
 	dynamic_read(elf, &dynamic);
 	image->soname = dynamic_soname(elf, &dynamic);
 	image->needed = dynamic_needed(elf, &dynamic);
+	take_runpath(image, elf, &dynamic);
 	image->build_id = elf_build_id(elf);
 	image->is_program = is_program(elf, &dynamic, has_interpreter);
 	image->is_static = image->is_program && !has_interpreter;
@@ -414,6 +436,7 @@ void image_close(struct image *image)
 	free(image->path);
 	free(image->soname);
 	free(image->needed);
+	free(image->runpath);
 	free(image->build_id);
 	free(image->symbols);
 	free(image);

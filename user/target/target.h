@@ -147,6 +147,12 @@ struct library {
 int libraries_find(bool (*wanted)(void *context, const char *name), void *context, size_t most, struct library **found,
 		   size_t *count);
 void libraries_free(struct library *found, size_t count);
+/*
+ * Where the dynamic linker would find a library that this file of the machine needs, were it started here and now:
+ * DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, and where all find theirs. The DT_RPATH of who needs the file is not looked
+ * at. malloc'ed; NULL: nowhere, or no memory.
+ */
+char *library_find_needed(const struct image *image, const char *name);
 /* Is this a folder of everybody's libraries? */
 bool is_library_folder(const char *path, size_t length);
 
@@ -206,10 +212,12 @@ enum image_language { IMAGE_NATIVE, IMAGE_GO };
 struct image {
 	uint64_t device, inode;
 	char *path;
-	char *soname;    /* DT_SONAME; NULL: none */
-	char *needed;    /* DT_NEEDED, NUL-separated, an empty one at the end; NULL: none */
-	char *build_id;  /* hex; NULL: none */
-	int fd;          /* open for reading: stays valid when the file is deleted */
+	char *soname;   /* DT_SONAME; NULL: none */
+	char *needed;   /* DT_NEEDED, NUL-separated, an empty one at the end; NULL: none */
+	char *runpath;  /* DT_RUNPATH, else DT_RPATH: folders of what it needs, "$ORIGIN/../lib:/opt/lib"; NULL: none */
+	bool rpath;     /* it is DT_RPATH: before LD_LIBRARY_PATH */
+	char *build_id; /* hex; NULL: none */
+	int fd;         /* open for reading: stays valid when the file is deleted */
 	bool is_program; /* an executable, PIE or not; a library with an interpreter (libc.so.6) is none */
 	bool is_static;  /* no PT_INTERP, a program */
 	bool has_symtab; /* a whole symbol table was found, here or in the debug file; false: stripped */

@@ -57,8 +57,7 @@ static bool holds_text(const char *bytes, size_t size, const char *pattern)
 static bool is_data(const struct elf_file *elf, const Elf64_Shdr *section)
 {
 	return section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_ALLOC) &&
-	       !(section->sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED)) &&
-	       section != elf_section(elf, ".eh_frame");
+	       !(section->sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED)) && section != elf_section(elf, ".eh_frame");
 }
 
 bool image_has_text(const struct image *image, const char *pattern)

@@ -134,6 +134,26 @@ static void put_in(struct json *j, const struct top *top, const struct live_call
 	json_end_object(j);
 }
 
+static void put_earlier(struct json *j, const struct top *top, uint32_t process)
+{
+	const struct top_row row = { .process = process, .figures = live_process(top->live, process, true) };
+	const struct top_earlier *earlier = top_earlier_of(top, &row);
+
+	json_key(j, "in_before");
+	if (!earlier) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	json_key_string(j, "event", earlier->event);
+	json_key_string(j, "model", earlier->model);
+	json_key_int(j, "tid", earlier->tid);
+	json_key_uint_known(j, "at_least_ns", earlier->at_least, earlier->at_least);
+	json_key_bool(j, "likely", earlier->likely);
+	json_key_string(j, "called_from", earlier->place);
+	json_end_object(j);
+}
+
 static void put_processes(struct json *j, const struct top *top)
 {
 	json_key(j, "processes");
@@ -147,6 +167,7 @@ static void put_processes(struct json *j, const struct top *top)
 		json_key_string(j, "name", top->d->processes[i].name);
 		json_key_bool(j, "ended", top->d->processes[i].end);
 		put_both(j, live_process(top->live, i, false), live_process(top->live, i, true));
+		put_earlier(j, top, i);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -75,6 +75,14 @@ const char *top_site_name(const struct top *top, uint32_t site, char *text, size
 	return site_label(top->d, site, text, room);
 }
 
+const struct top_earlier *top_earlier_of(const struct top *top, const struct top_row *row)
+{
+	for (size_t i = 0; !row->figures && row->process < top->d->nprocesses && i < top->nearlier; i++)
+		if ((uint32_t)top->earlier[i].pid == top->d->processes[row->process].pid)
+			return &top->earlier[i];
+	return NULL;
+}
+
 /* --- filter --------------------------------------------------------------- */
 
 static bool has(const char *text, const char *part)
@@ -85,12 +93,13 @@ static bool has(const char *text, const char *part)
 static bool is_wanted(const struct top *top, const struct top_row *row)
 {
 	const struct def_process *p = &top->d->processes[row->process];
+	const struct top_earlier *earlier = top_earlier_of(top, row);
 	char event[LABEL_ROOM];
 
 	if (!*top->view.filter)
 		return true;
 	return has(row->name, top->view.filter) || has(p->command, top->view.filter) ||
-	       has(p->name, top->view.filter) ||
+	       has(p->name, top->view.filter) || (earlier && has(earlier->event, top->view.filter)) ||
 	       (row->in.probe != NO_INDEX &&
 		has(top_event_name(top, row->in.probe, event, sizeof(event)), top->view.filter));
 }

@@ -88,6 +88,19 @@ static void in_text(const struct top *top, char *text, size_t room, const struct
 		 format_time(time, live_now(top->live) > in->start ? live_now(top->live) - in->start : 0));
 }
 
+/* "GASP_MPI_RECV >= 12.3s, ring.c:33 in exchange" */
+static void earlier_text(char *text, size_t room, const struct top_earlier *earlier)
+{
+	char time[FORMAT_SIZE];
+	size_t used = snprintf(text, room, "%s", log_safe(earlier->event));
+
+	if (used < room && earlier->at_least)
+		used += snprintf(text + used, room - used, " >= %s%s", format_time(time, earlier->at_least),
+				 earlier->likely ? "~" : "");
+	if (used < room && earlier->place)
+		snprintf(text + used, room - used, ", %s", earlier->place);
+}
+
 static void late_text(char *text, size_t room, const struct live_figures *f)
 {
 	if (!f->met)
@@ -100,10 +113,13 @@ const char *top_cell(const struct top *top, const struct top_row *row, const str
 		     size_t room)
 {
 	const struct live_figures *f = row->figures;
+	const struct top_earlier *earlier = top_earlier_of(top, row);
 
 	*text = '\0';
 	if (column->kind == TOP_NAME)
 		snprintf(text, room, "%s", row->name);
+	else if (earlier && column->kind == TOP_IN)
+		earlier_text(text, room, earlier);
 	else if (!f)
 		snprintf(text, room, "%s", column->kind == TOP_IN ? "no call seen yet" : "?");
 	else if (column->kind == TOP_GROUP)
@@ -155,6 +171,15 @@ static unsigned longest_name(const struct top *top)
 	return longest;
 }
 
+/* Has no call of any row been seen, and is it known of one what it is in? Then nothing else is worth a column. */
+static bool all_earlier(const struct top *top)
+{
+	for (size_t i = 0; i < top->nrows; i++)
+		if (top->rows[i].figures)
+			return false;
+	return top->nearlier;
+}
+
 size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS])
 {
 	static const char *const titles[GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA",
@@ -168,6 +193,11 @@ size_t top_columns(const struct top *top, unsigned width, struct top_column colu
 	unsigned left = width ? width : WIDE, name = longest_name(top), groups, chosen;
 	size_t n = 0;
 
+	if (all_earlier(top)) {
+		columns[n++] = (struct top_column){ TOP_NAME, 0, "PROCESS PID", name > left / 3 ? left / 3 : name };
+		columns[n++] = (struct top_column){ TOP_IN, 0, "IN", left - columns[0].width - 2 };
+		return n;
+	}
 	if (name > 24)
 		name = 24;
 	if (name > left / 3)
@@ -339,6 +369,33 @@ const char *top_line_lock(const struct top *top, char *text, size_t room)
 	return text;
 }
 
+#define STANDS_NS 10000000000ULL /* who is in one call for so long may be stuck */
+
+static bool stands(const struct top *top, const struct top_row *row)
+{
+	const struct top_earlier *earlier = top_earlier_of(top, row);
+
+	if (earlier)
+		return earlier->at_least >= LONG_WAIT_NS;
+	return row->in.probe != NO_INDEX && live_now(top->live) > row->in.start + STANDS_NS;
+}
+
+const char *top_line_still(const struct top *top, char *text, size_t room)
+{
+	bool some = false;
+
+	*text = '\0';
+	for (size_t i = 0; i < top->nrows; i++) {
+		if (stands(top, &top->rows[i]))
+			some = true;
+		else if (top->rows[i].figures)
+			return text;
+	}
+	if (top->named && some)
+		snprintf(text, room, "no call ends: 'sudo gaspbpf stuck -p %s' tells who waits for whom", top->named);
+	return text;
+}
+
 /* --- events of a row -------------------------------------------------------- */
 
 void top_event_text(const struct top *top, const struct top_row *row, const struct live_event *event,
@@ -390,6 +447,8 @@ int top_print(struct top *top, FILE *out, unsigned width)
 		fprintf(out, "last: %s\n", line);
 	if (*top_line_lock(top, line, sizeof(line)))
 		fprintf(out, "lock: %s\n", line);
+	if (*top_line_still(top, line, sizeof(line)))
+		fprintf(out, "hint: %s\n", line);
 	ncolumns = top_columns(top, width, columns);
 	fputc('\n', out);
 	for (size_t c = 0; c < ncolumns; c++)

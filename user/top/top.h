@@ -33,6 +33,15 @@ enum top_sort {
 const char *top_sort_name(int sort);
 int top_sort_find(const char *name); /* -1: none */
 
+/* A call of a process of which no probe has told so far: it was in it when the probes came. */
+struct top_earlier {
+	pid_t pid, tid;
+	const char *event, *model;
+	char *place;       /* where the program called it; NULL: not known */
+	uint64_t at_least; /* ns; it has lasted so long, or longer; 0: not known */
+	bool likely;       /* that it is one and the same call all the time is not certain */
+};
+
 /* One process or thread. */
 struct top_row {
 	uint32_t process, thread;           /* definitions; thread NO_INDEX: the process as a whole */
@@ -52,6 +61,9 @@ struct top {
 	double own_cpu;                        /* share of one CPU, in the interval */
 	size_t alive;                          /* processes */
 	int command;                           /* pid of what was started for this and runs; 0: nothing does */
+	const struct top_earlier *earlier;     /* one for each process that is in such a call */
+	size_t nearlier;
+	const char *named; /* what `gaspbpf stuck -p` takes; NULL: nothing to look at by itself */
 	struct top_view view;
 	struct top_row *rows;
 	size_t nrows, rows_room;
@@ -70,10 +82,16 @@ const char *top_site_name(const struct top *top, uint32_t site, char *text, size
 /* The events of a row, merged over its threads, sorted by self time. malloc'ed; NULL: none, or no memory. */
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count);
 
+/* What the process is in since before the probes came, where none of its calls has been seen; NULL: not known. */
+const struct top_earlier *top_earlier_of(const struct top *top, const struct top_row *row);
+
 /* Lines of text, as the screen and --once show them. Into text, which is returned. */
 const char *top_line_totals(const struct top *top, char *text, size_t room);
 const char *top_line_last(const struct top *top, char *text, size_t room); /* "": nobody */
 const char *top_line_lock(const struct top *top, char *text, size_t room); /* "": none */
+/* What to ask next of a job that stands still; "": some of it goes on, or
+ * nothing is known to wait. */
+const char *top_line_still(const struct top *top, char *text, size_t room);
 
 /* The columns that fit. */
 #define TOP_COLUMNS (1 + GROUPS + 6)
