@@ -177,7 +177,7 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -D -m 755 gaspbpf $(DESTDIR)$(prefix)/bin/gaspbpf
 	install -D -m 755 gaspbpf-toolhost $(DESTDIR)$(prefix)/libexec/gaspbpf/gaspbpf-toolhost
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/models
-	install -m 644 models/*.model models/numbers $(DESTDIR)$(prefix)/share/gaspbpf/models
+	install -m 644 models/*.model models/numbers models/unmodelled $(DESTDIR)$(prefix)/share/gaspbpf/models
 	install -d $(DESTDIR)$(prefix)/include
 	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
 	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events

@@ -201,6 +201,9 @@ def test_doctor(job):
     assert re.search(r"yes +(session|multi|perf) .*a call costs \d+ ns", result.stdout)
     assert re.search(r"yes +c: \d+ functions", result.stdout)
     assert "NO" not in result.stdout and "all well" in result.stdout
+    assert re.search(r"\nYou can observe the processes of this machine; the cheapest call costs \d+\.\d us "
+                     r"\(\w+\)\.\n"
+                     rf"You can observe process {target.process.pid}\.\n$", result.stdout), result.stdout
     assert not gaspbpf.breakpoints(target.process.pid)
 
 
@@ -209,6 +212,7 @@ def test_doctor_says_what_to_do_about_a_no(tmp_path):
     result = gaspbpf.run("doctor", "-p", 2)
     assert result.returncode == 1
     assert "kernel thread" in result.stderr and "1 thing to mend" in result.stdout
+    assert result.stdout.endswith("You cannot observe process 2, because it cannot be looked at.\n"), result.stdout
     folder = pathlib.Path("/tmp") / f"gaspbpf-test.{os.getpid()}"
     folder.mkdir(mode=0o755)
     try:
@@ -223,6 +227,8 @@ def test_doctor_says_what_to_do_about_a_no(tmp_path):
     assert re.search(r"NO +not root: run gaspbpf with sudo", result.stdout)
     assert "CAP_BPF is missing" in result.stdout
     assert "all well" not in result.stdout
+    assert re.search(r"\nYou cannot observe anything on this machine, because gaspbpf is not root; .*\n$",
+                     result.stdout)
 
 
 # --- whom, how long -------------------------------------------------------

@@ -39,6 +39,7 @@
 #include "util/format.h"
 #include "util/log.h"
 
+#define UNMODELLED "unmodelled" /* the kind of a finding about a library without a model */
 #define LEAST_CALLS 3
 #define CLEAR_FACTOR 4
 #define SECOND_FACTOR 2
@@ -368,6 +369,29 @@ static int find_unreturned(struct report *r)
 	return 0;
 }
 
+static bool is_first_of_runtime(const struct definitions *d, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (d->unseen[i].library && !strcmp(d->unseen[i].model, d->unseen[index].model))
+			return false;
+	return d->unseen[index].library;
+}
+
+/* These come last: they are of what was not observed. */
+static int find_unmodelled(struct report *r)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < r->d->nunseen; i++)
+		if (is_first_of_runtime(r->d, i))
+			error = report_add_finding(
+				r, &(struct finding){ .kind = UNMODELLED, .event = NO_INDEX, .thread = NO_INDEX },
+				"%s (%s) is in the program, and gaspbpf has no model for it: what happens there is "
+				"not seen",
+				log_safe(r->d->unseen[i].event), log_safe(r->d->unseen[i].model));
+	return error;
+}
+
 static int by_weight(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -386,16 +410,22 @@ static int find(void *state, struct report *r)
 		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
-	return error;
+	return error ?: find_unmodelled(r);
 }
 
 static void print_findings(void *state, const struct printer *p)
 {
+	const struct report *r = p->r;
+
 	printer_heading(p, "");
-	for (size_t i = 0; i < p->r->nfindings; i++)
-		printer_paragraph(p, "- ", p->r->findings[i].text);
-	if (!p->r->nfindings)
-		fputs(p->r->profile->spans ? "Nothing stands out.\n" : "No call was observed.\n", p->out);
+	if (!r->profile->spans)
+		fputs("No call was observed.\n", p->out);
+	else if (!r->nfindings)
+		fputs("Nothing stands out.\n", p->out);
+	else if (!strcmp(r->findings[0].kind, UNMODELLED))
+		fputs("Nothing stands out in what was observed.\n", p->out);
+	for (size_t i = 0; i < r->nfindings; i++)
+		printer_paragraph(p, "- ", r->findings[i].text);
 }
 
 static void put_findings(void *state, const struct report *r, struct json *j)

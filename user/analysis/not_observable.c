@@ -13,7 +13,8 @@
 
 static bool same_reason(const struct def_unseen *a, const struct def_unseen *b)
 {
-	return a->partly == b->partly && !strcmp(a->why, b->why) && !strcmp(a->model, b->model);
+	return a->library == b->library && a->partly == b->partly && !strcmp(a->why, b->why) &&
+	       !strcmp(a->model, b->model);
 }
 
 static bool is_first(const struct definitions *d, size_t index)
@@ -42,6 +43,8 @@ static void print_not_observable(void *state, const struct printer *p)
 			fprintf(p->out, "%s%s", comma, log_safe(d->unseen[k].event));
 			comma = ", ";
 		}
+		if (d->unseen[i].library)
+			fprintf(p->out, " (%s)", log_safe(d->unseen[i].model));
 		fprintf(p->out, "%s: ", d->unseen[i].partly ? " (in part: what is counted is a lower bound)" : "");
 		fprintf(p->out, "%s\n", log_safe(d->unseen[i].why));
 	}
@@ -54,8 +57,10 @@ static void put_not_observable(void *state, const struct report *r, struct json 
 	json_array(j);
 	for (size_t i = 0; i < d->nunseen; i++) {
 		json_object(j);
-		json_key_string(j, "event", d->unseen[i].event);
-		json_key_string(j, "model", d->unseen[i].model);
+		json_key_string(j, "event", d->unseen[i].library ? NULL : d->unseen[i].event);
+		json_key_string(j, "library", d->unseen[i].library ? d->unseen[i].event : NULL);
+		json_key_string(j, "model", d->unseen[i].library ? NULL : d->unseen[i].model);
+		json_key_string(j, "runtime", d->unseen[i].library ? d->unseen[i].model : NULL);
 		json_key_bool(j, "partly", d->unseen[i].partly);
 		json_key_string(j, "why", d->unseen[i].why);
 		json_end_object(j);

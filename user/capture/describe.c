@@ -86,6 +86,8 @@ void session_describe(struct capture_session *s, struct captured_process *p)
 	find_rank(s, p->process, def);
 	find_threads(s, p); /* it may be another program by now */
 	find_starter(s, def);
+	if (session_define_unmodelled(s, p->process))
+		s->err = -ENOMEM;
 	s->processes.described(s, p);
 }
 

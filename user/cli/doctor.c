@@ -44,52 +44,75 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { 0 } };
 static const struct argp parser = { NULL, parse, NULL, description, children, NULL, NULL };
 
-/* One line of findings. A `no` without which nothing works counts; a `note` does not. */
-enum answer { YES, NOTE, NO };
+/* What the last sentence is made of. */
+struct verdict {
+	int bad;             /* things to mend */
+	const char *because; /* the first of them that keeps from all observing; NULL: there is none */
+	const char *rung;    /* the best way of attaching that works; NULL: none does */
+	unsigned call_ns;    /* what a call costs by it, where a probe is cheapest */
+};
 
-static int say(enum answer answer, const char *format, ...)
+enum answer { YES, NOTE };
+
+static void say_line(const char *answer, const char *format, va_list arguments)
 {
-	static const char *const words[] = { "yes ", "note", "NO  " };
-	va_list arguments;
-
-	printf("  %s  ", words[answer]);
-	va_start(arguments, format);
+	printf("  %s  ", answer);
 	vprintf(format, arguments);
-	va_end(arguments);
 	putchar('\n');
 	fflush(stdout);
-	return answer == NO;
+}
+
+/* One line of findings. */
+static void say(enum answer answer, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say_line(answer == YES ? "yes " : "note", format, arguments);
+	va_end(arguments);
+}
+
+/* One without which nothing works, and what to do about it. `because`: in few words, as the end of a sentence. */
+static void say_no(struct verdict *verdict, const char *because, const char *format, ...)
+{
+	va_list arguments;
+
+	verdict->bad++;
+	verdict->because = verdict->because ?: because;
+	va_start(arguments, format);
+	say_line("NO  ", format, arguments);
+	va_end(arguments);
 }
 
 /* --- the machine ------------------------------------------------------- */
 
-static int check_kernel(void)
+static void check_kernel(struct verdict *verdict)
 {
 	struct utsname system;
-	int bad = 0;
 
 	uname(&system);
-	bad += strcmp(system.machine, ARCH_MACHINE)
-		       ? say(NO, "processor %s: gaspbpf knows " ARCH_TITLE " only", system.machine)
-		       : say(YES, "kernel %s on %s", system.release, system.machine);
-	bad += access("/sys/kernel/btf/vmlinux", R_OK)
-		       ? say(NO, "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with "
-				 "CONFIG_DEBUG_INFO_BTF; "
-				 "those of Debian, Ubuntu, RHEL 8.2 and later are")
-		       : say(YES, "type information of the kernel (BTF)");
-	return bad;
+	if (strcmp(system.machine, ARCH_MACHINE))
+		say_no(verdict, "its processor is another one", "processor %s: gaspbpf knows " ARCH_TITLE " only",
+		       system.machine);
+	else
+		say(YES, "kernel %s on %s", system.release, system.machine);
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		say_no(verdict, "its kernel has no type information",
+		       "no type information (/sys/kernel/btf/vmlinux): boot a kernel built with "
+		       "CONFIG_DEBUG_INFO_BTF; those of Debian, Ubuntu, RHEL 8.2 and later are");
+	else
+		say(YES, "type information of the kernel (BTF)");
 }
 
-static int check_lockdown(void)
+static void check_lockdown(struct verdict *verdict)
 {
 	char *text = read_file_at(-1, "/sys/kernel/security/lockdown", 256, NULL);
-	int bad = 0;
 
 	if (text && strstr(text, "[confidentiality]"))
-		bad = say(NO, "kernel lockdown is 'confidentiality', which forbids BPF to read memory: boot with "
-			      "lockdown=integrity or none");
+		say_no(verdict, "its kernel is locked down",
+		       "kernel lockdown is 'confidentiality', which forbids BPF to read memory: boot with "
+		       "lockdown=integrity or none");
 	free(text);
-	return bad;
 }
 
 static unsigned long long capabilities(void)
@@ -102,7 +125,7 @@ static unsigned long long capabilities(void)
 	return set;
 }
 
-static int check_rights(void)
+static void check_rights(struct verdict *verdict)
 {
 	static const struct {
 		int number;
@@ -113,36 +136,32 @@ static int check_rights(void)
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "look into other users' processes" },
 	};
 	unsigned long long have = capabilities();
-	int bad = 0;
 
 	if (geteuid() && may_observe())
 		say(YES, "not root, but with the capabilities that observing needs");
 	else if (geteuid())
-		bad += say(NO, "not root: run gaspbpf with sudo");
+		say_no(verdict, "gaspbpf is not root", "not root: run gaspbpf with sudo");
 	else
 		say(YES, "running as root");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!(have >> needed[i].number & 1))
-			bad += say(NO,
-				   "%s is missing, needed to %s: in a container, start it with --cap-add %s (or "
-				   "privileged)",
-				   needed[i].name, needed[i].use, needed[i].name + 4);
-	return bad;
+			say_no(verdict, "rights are missing",
+			       "%s is missing, needed to %s: in a container, start it with --cap-add %s (or "
+			       "privileged)",
+			       needed[i].name, needed[i].use, needed[i].name + 4);
 }
 
-static int check_namespace(void)
+static void check_namespace(struct verdict *verdict)
 {
-	if (!inside_pid_namespace())
-		return 0;
-	return say(NO,
-		   "gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers than it "
-		   "sees; run it on "
-		   "the host, or start the container with --pid=host");
+	if (inside_pid_namespace())
+		say_no(verdict, "gaspbpf runs in a container with process numbers of its own",
+		       "gaspbpf runs inside a PID namespace (a container): the kernel tells other process numbers "
+		       "than it sees; run it on the host, or start the container with --pid=host");
 }
 
 /* --- ways of attaching ------------------------------------------------- */
 
-static bool try_rung(enum rung rung)
+static void try_rung(struct verdict *verdict, enum rung rung)
 {
 	static const char *const meanings[RUNGS] = {
 		[RUNG_SESSION] = "call and return on one link: the cheapest",
@@ -161,9 +180,13 @@ static bool try_rung(enum rung rung)
 	setenv("GASPBPF_RUNG", rung_name(rung), 1);
 	if (kernel_load(&kernel, &options)) {
 		say(NOTE, "%-7s not available here (%s and later): %s", rung_name(rung), since[rung], meanings[rung]);
-		return false;
+		return;
 	}
 	kernel_costs(kernel, &costs);
+	if (!verdict->rung) {
+		verdict->rung = rung_name(rung);
+		verdict->call_ns = costs.call[SITE_OPTIMIZED];
+	}
 	say(YES,
 	    "%-7s %s; a call costs %u ns (%s), %u ns (%s), %u ns (%s); only counted %u, %u, %u; every "
 	    "span is longer by %u, %u, %u",
@@ -173,27 +196,24 @@ static bool try_rung(enum rung rung)
 	    costs.skipped[SITE_STEPPED], costs.floor[SITE_OPTIMIZED], costs.floor[SITE_EMULATED],
 	    costs.floor[SITE_STEPPED]);
 	kernel_free(kernel);
-	return true;
 }
 
-static int check_rungs(void)
+static void check_rungs(struct verdict *verdict)
 {
 	const char *forced = getenv("GASPBPF_RUNG");
 	char *keep = forced ? strdup(forced) : NULL;
-	bool any = false;
 
 	for (int rung = 0; rung < RUNGS; rung++)
-		any |= try_rung(rung);
+		try_rung(verdict, rung);
 	if (keep)
 		setenv("GASPBPF_RUNG", keep, 1);
 	else
 		unsetenv("GASPBPF_RUNG");
 	free(keep);
-	if (any)
-		return 0;
-	return say(NO, "no way of attaching works: with all rights above this needs Linux 5.15 with CONFIG_UPROBES, "
-		       "CONFIG_BPF_SYSCALL "
-		       "and CONFIG_BPF_EVENTS; -vv shows the kernel's own words");
+	if (!verdict->rung)
+		say_no(verdict, "no way of attaching works",
+		       "no way of attaching works: with all rights above this needs Linux 5.15 with CONFIG_UPROBES, "
+		       "CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS; -vv shows the kernel's own words");
 }
 
 /* --- a target ---------------------------------------------------------- */
@@ -213,12 +233,11 @@ static void check_checkpointer(const struct process *process)
 	}
 }
 
-static int check_runtimes(const struct plan *plan)
+static void check_runtimes(struct verdict *verdict, const struct plan *plan)
 {
-	int bad = 0;
-
 	if (!plan->nsites)
-		bad = say(NO, "no known runtime, or all names stripped: 'gaspbpf list' tells what was looked for");
+		say_no(verdict, "it has no functions that gaspbpf knows",
+		       "no known runtime, or all names stripped: 'gaspbpf list' tells what was looked for");
 	for (size_t m = 0; m < plan->nchosen; m++) {
 		size_t sites = 0, stepped = 0;
 
@@ -231,58 +250,91 @@ static int check_runtimes(const struct plan *plan)
 		say(YES, "%s: %zu functions, %zu of them at an instruction that makes a probe dear",
 		    plan->chosen[m]->name, sites, stepped);
 	}
-	return bad;
 }
 
-static int check_target(const struct model_set *models, const char *wish, pid_t pid)
+/* What is wrong with it is said where it is found; the verdict is of this process alone. */
+static void check_target(struct verdict *verdict, const struct model_set *models, const char *wish, pid_t pid)
 {
 	struct process *process;
 	struct plan *plan;
-	int bad = 0;
 
 	printf("process %d\n", pid);
 	fflush(stdout);
-	if (process_open(&process, pid))
-		return 1;
+	if (process_open(&process, pid)) {
+		*verdict = (struct verdict){ .bad = 1, .because = "it cannot be looked at" };
+		return;
+	}
 	say(YES, "%s", log_safe(process->command && *process->command ? process->command : process->name));
 	check_checkpointer(process);
-	if (plan_new(&plan, models, wish)) {
-		bad++;
+	if (plan_new(&plan, models, wish) || plan_add_processes(plan, &process, 1)) {
+		*verdict = (struct verdict){ .bad = 1, .because = "it cannot be looked at" };
 	} else {
-		bad += plan_add_processes(plan, &process, 1) ? 1 : check_runtimes(plan);
+		check_runtimes(verdict, plan);
 		if (process->filtered && plan->guarded)
 			say(NOTE, "it has a seccomp filter, and on this kernel return probes kill such a process "
 				  "(CVE-2025-21834), as a trial showed: "
 				  "none are used in it");
 		else if (process->filtered)
 			say(NOTE, "it has a seccomp filter; this kernel handles that, as a trial showed");
-		plan_free(plan);
 	}
+	plan_free(plan);
 	process_close(process);
-	return bad;
+}
+
+/* --- the verdict -------------------------------------------------------- */
+
+#define READS "what was recorded can be read here all the same (report, export, simulate, replay)"
+
+static void sum_up(const struct verdict *machine)
+{
+	if (machine->because)
+		printf("You cannot observe anything on this machine, because %s; " READS ".\n", machine->because);
+	else
+		printf("You can observe the processes of this machine; the cheapest call costs %.1f us (%s).\n",
+		       machine->call_ns / 1e3, machine->rung);
+}
+
+static void sum_up_target(const struct verdict *target, pid_t pid)
+{
+	if (target->because)
+		printf("You cannot observe process %d, because %s.\n", pid, target->because);
+	else
+		printf("You can observe process %d.\n", pid);
 }
 
 int command_doctor(int argc, char **argv)
 {
 	struct choice o = { 0 };
 	struct model_set *models = NULL;
+	struct verdict machine = { 0 }, *targets;
 	int bad;
 
 	cli_parse(&parser, argc, argv, &o);
+	targets = calloc(o.pids.count + 1, sizeof(*targets));
+	if (!targets)
+		return cli_status("doctor", -ENOMEM);
 	printf("this machine\n");
-	bad = check_kernel() + check_lockdown() + check_rights() + check_namespace();
+	check_kernel(&machine);
+	check_lockdown(&machine);
+	check_rights(&machine);
+	check_namespace(&machine);
 	printf("ways of attaching, best first\n");
-	bad += check_rungs();
-	if (cli_load_models(&models, &o))
-		bad++;
+	check_rungs(&machine);
+	bad = machine.bad + (cli_load_models(&models, &o) ? 1 : 0);
 	if (o.pids.count)
 		rights_give_up_to_look(false);
-	for (size_t i = 0; models && i < o.pids.count; i++)
-		bad += check_target(models, o.models, o.pids.pids[i]);
+	for (size_t i = 0; models && i < o.pids.count; i++) {
+		check_target(&targets[i], models, o.models, o.pids.pids[i]);
+		bad += targets[i].bad;
+	}
 	if (bad)
 		printf("%d thing%s to mend\n", bad, bad == 1 ? "" : "s");
 	else
 		printf("all well\n");
+	sum_up(&machine);
+	for (size_t i = 0; models && !machine.because && i < o.pids.count; i++)
+		sum_up_target(&targets[i], o.pids.pids[i]);
+	free(targets);
 	models_free(models);
 	choice_free(&o);
 	return cli_status("doctor", 0) || bad ? 1 : 0;

@@ -301,6 +301,44 @@ static void print_images(const struct plan *plan)
 	}
 }
 
+static const char *unmodelled(const struct plan *plan, const struct image *image)
+{
+	return models_unmodelled(plan->models, image->soname, path_base(image->path));
+}
+
+static void print_unmodelled(const struct plan *plan)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const char *what = unmodelled(plan, plan->images[i]);
+
+		if (!what)
+			continue;
+		if (!any)
+			printf("no model, so nothing of it is seen:\n");
+		printf("  %-34s %s\n", log_safe(path_base(plan->images[i]->path)), what);
+		any = true;
+	}
+}
+
+static void json_unmodelled(struct json *j, const struct plan *plan)
+{
+	json_key(j, "unmodelled");
+	json_array(j);
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const char *what = unmodelled(plan, plan->images[i]);
+
+		if (!what)
+			continue;
+		json_object(j);
+		json_key_string(j, "file", plan->images[i]->path);
+		json_key_string(j, "runtime", what);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 /* A return probe stands in for the return address of a call in progress, and who prints a backtrace then gets no
  * further. */
 static void print_crashes(const struct options *o, const struct plan *plan)
@@ -418,6 +456,7 @@ static int print_json(const struct options *o, const struct plan *plan)
 		for (size_t k = 0; k < plan->sites[i].nfunctions; k++)
 			json_site(j, &plan->sites[i], k, o->cost_ns);
 	json_end_array(j);
+	json_unmodelled(j, plan);
 	json_key(j, "absent");
 	json_array(j);
 	for (size_t i = 0; i < plan->nabsents; i++) {
@@ -545,6 +584,7 @@ static int show(const struct options *o, const struct plan *plan)
 	if (o->choice.asked.count)
 		print_asked(o, plan);
 	print_images(plan);
+	print_unmodelled(plan);
 	print_crashes(o, plan);
 	return 0;
 }

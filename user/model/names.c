@@ -79,7 +79,7 @@ bool function_is_called(const char *glob, const char *symbol)
 	       (function_name(symbol, NAME_ALONE, name) && name_matches(glob, name));
 }
 
-static bool any_matches(char *const *globs, const char *soname, const char *basename)
+bool names_any_match(char *const globs[], const char *soname, const char *basename)
 {
 	for (; *globs; globs++)
 		if ((soname && name_matches(*globs, soname)) || (basename && name_matches(*globs, basename)))
@@ -89,16 +89,16 @@ static bool any_matches(char *const *globs, const char *soname, const char *base
 
 bool model_matches_file(const struct model *model, const char *soname, const char *basename)
 {
-	return any_matches(model->library, soname, basename);
+	return names_any_match(model->library, soname, basename);
 }
 
 bool model_wraps_in_file(const struct model *model, const char *soname, const char *basename)
 {
-	return model->wrapper && any_matches(model->wrapper, soname, basename);
+	return model->wrapper && names_any_match(model->wrapper, soname, basename);
 }
 
 bool model_runtime_has_file(const struct model *model, const char *soname, const char *basename)
 {
-	return any_matches(model->library, soname, basename) ||
-	       (model->parts && any_matches(model->parts, soname, basename));
+	return names_any_match(model->library, soname, basename) ||
+	       (model->parts && names_any_match(model->parts, soname, basename));
 }

@@ -12,6 +12,7 @@
  *	event.c       events and their arguments
  *	event_prototype.c       those of an event that does not say which: its function's prototype has them
  *	numbers.c     the numbers that events have for good
+ *	unmodelled.c  libraries of runtimes that no model describes
  *	build.c       how a runtime in the program was built
  *	unseen_statement.c      what cannot be seen
  *	decoder.c     names of data layouts that the language cannot say
@@ -324,6 +325,16 @@ void numbers_free(struct numbers *numbers);
  */
 bool numbers_find(const struct numbers *numbers, const char *event, uint32_t *number);
 const char *numbers_owner(const struct numbers *numbers, uint32_t number);
+
+/* Libraries that no model describes (unmodelled.c). 0 or, said, -errno; the caller frees. */
+struct unmodelled;
+int unmodelled_read(struct unmodelled **unmodelled, const char *name, const char *text, size_t length);
+void unmodelled_free(struct unmodelled *unmodelled);
+/* What the file of this soname or base name is; NULL: none of these. NULLs are allowed. */
+const char *unmodelled_find(const struct unmodelled *unmodelled, const char *soname, const char *basename);
+
+/* Does one of the globs match the soname or the base name? Each may be NULL (names.c). */
+bool names_any_match(char *const globs[], const char *soname, const char *basename);
 
 /* Reads a whole file into a new model; numbers may be NULL. NULL, said, where something is wrong. */
 struct model *model_read(const char *name, const char *text, size_t length, const struct numbers *numbers);

@@ -13,11 +13,13 @@
 #include "util/log.h"
 
 #define MODELS_MOST 1000
-#define NUMBERS "numbers" /* the file of a folder that has its events' numbers */
+#define NUMBERS "numbers"       /* the file of a folder that has its events' numbers */
+#define UNMODELLED "unmodelled" /* and the one that has libraries without a model */
 
 struct model_set {
 	struct model **models;
 	size_t count;
+	struct unmodelled *unmodelled; /* NULL: none are known */
 };
 
 struct model_set *models_new(void)
@@ -32,6 +34,7 @@ void models_free(struct model_set *set)
 	for (size_t i = 0; i < set->count; i++)
 		model_free(set->models[i]);
 	free(set->models);
+	unmodelled_free(set->unmodelled);
 	free(set);
 }
 
@@ -51,6 +54,16 @@ const struct model *models_find(const struct model_set *set, const char *name)
 		if (!strcmp(set->models[i]->name, name))
 			return set->models[i];
 	return NULL;
+}
+
+const char *models_unmodelled(const struct model_set *set, const char *soname, const char *basename)
+{
+	const char *what = unmodelled_find(set->unmodelled, soname, basename);
+
+	for (size_t i = 0; what && i < set->count; i++)
+		if (model_runtime_has_file(set->models[i], soname, basename))
+			return NULL;
+	return what;
 }
 
 static int add(struct model_set *set, struct model *model)
@@ -144,20 +157,44 @@ static int add_entry(struct model_set *set, int folder, const char *dir, const c
 	return error;
 }
 
-/* The numbers of the folder's events; it need not have any. */
+/* A file beside the models, which need not be there: then *text is NULL. *name is what it is called in messages. The
+ * caller frees both. */
+static int read_beside(int folder, const char *dir, const char *file, char **name, char **text, size_t *size)
+{
+	int error;
+
+	*name = *text = NULL;
+	if (faccessat(folder, file, F_OK, 0) && errno == ENOENT)
+		return 0;
+	if (asprintf(name, "%s/%s", dir, file) < 0) {
+		*name = NULL;
+		return -ENOMEM;
+	}
+	*text = read_text_at(folder, file, *name, size, &error);
+	return error;
+}
+
 static int read_numbers(struct numbers **numbers, int folder, const char *dir)
 {
-	char *name, *text = NULL;
+	char *name, *text;
 	size_t size;
-	int error = 0;
+	int error = read_beside(folder, dir, NUMBERS, &name, &text, &size);
 
-	if (faccessat(folder, NUMBERS, F_OK, 0) && errno == ENOENT)
-		return 0;
-	if (asprintf(&name, "%s/%s", dir, NUMBERS) < 0)
-		return -ENOMEM;
-	text = read_text_at(folder, NUMBERS, name, &size, &error);
-	if (!error)
+	if (text)
 		error = numbers_read(numbers, name, text, size);
+	free(text);
+	free(name);
+	return error;
+}
+
+static int read_unmodelled(struct model_set *set, int folder, const char *dir)
+{
+	char *name, *text;
+	size_t size;
+	int error = read_beside(folder, dir, UNMODELLED, &name, &text, &size);
+
+	if (text)
+		error = unmodelled_read(&set->unmodelled, name, text, size);
 	free(text);
 	free(name);
 	return error;
@@ -176,7 +213,7 @@ static int add_folder(struct model_set *set, const char *dir)
 			  strerror(-error));
 		return error;
 	}
-	error = read_numbers(&numbers, folder, dir);
+	error = read_numbers(&numbers, folder, dir) ?: read_unmodelled(set, folder, dir);
 	count = scandirat(folder, ".", &entries, is_model, by_name);
 	if (count < 0)
 		error = -errno;

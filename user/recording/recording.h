@@ -162,13 +162,14 @@ struct def_control {
 	char *who;        /* the function that the program called; "gaspbpf control" */
 };
 
-/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says
- * (unseen_fields.c). */
+/* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says; or a whole
+ * library of a runtime that no model describes (unseen_fields.c). */
 struct def_unseen {
-	char *event; /* "GASP_UPC_FORALL" */
-	char *model; /* "upc" */
-	char *why;   /* in words */
-	bool partly; /* some calls of it are seen: what is counted is a lower bound */
+	char *event;  /* "GASP_UPC_FORALL"; "libtbb.so.12" */
+	char *model;  /* "upc"; "oneTBB" */
+	char *why;    /* in words */
+	bool partly;  /* some calls of it are seen: what is counted is a lower bound */
+	bool library; /* it is a library */
 };
 
 /* A time in which calls of a process were not seen: it could make them, and the probes were not in yet (windows.c). */

@@ -9,11 +9,8 @@
 		n, FIELD_##t, offsetof(struct def_unseen, member) \
 	}
 
-const struct field unseen_fields[] = { UNSEEN(1, STRING, event),
-				       UNSEEN(2, STRING, model),
-				       UNSEEN(3, STRING, why),
-				       UNSEEN(4, BOOL, partly),
-				       { 0, FIELD_END, 0 } };
+const struct field unseen_fields[] = { UNSEEN(1, STRING, event), UNSEEN(2, STRING, model), UNSEEN(3, STRING, why),
+				       UNSEEN(4, BOOL, partly),  UNSEEN(5, BOOL, library), { 0, FIELD_END, 0 } };
 
 const char *unseen_check(const struct def_unseen *unseen)
 {

@@ -251,7 +251,9 @@ char *file_absolute(const char *path)
 
 	if (absolute || errno != EACCES)
 		return absolute;
-	here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+	if (*path == '/')
+		return strdup(path);
+	here = getcwd(NULL, 0);
 	if (here && asprintf(&absolute, "%s/%s", here, path) < 0)
 		absolute = NULL;
 	free(here);

@@ -181,7 +181,9 @@ static int draw_head(struct screen *s)
 		put_line(y++, s->top->cost);
 	y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
 	y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
-	return *top_line_still(s->top, line, sizeof(line)) ? put_news(s, y, "hint", line) : y;
+	if (*top_line_still(s->top, line, sizeof(line)))
+		y = put_news(s, y, "hint", line);
+	return *top_line_unmodelled(s->top, line, sizeof(line)) ? put_news(s, y, TOP_UNMODELLED, line) : y;
 }
 
 static void append_cell(char *line, size_t room, const char *text, unsigned width, bool left)

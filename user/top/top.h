@@ -92,6 +92,9 @@ const char *top_line_lock(const struct top *top, char *text, size_t room); /* ""
 /* What to ask next of a job that stands still; "": some of it goes on, or
  * nothing is known to wait. */
 const char *top_line_still(const struct top *top, char *text, size_t room);
+#define TOP_UNMODELLED "no model, not seen" /* what that line begins with */
+/* Libraries of runtimes that no model describes; "": there are none. */
+const char *top_line_unmodelled(const struct top *top, char *text, size_t room);
 
 /* The columns that fit. */
 #define TOP_COLUMNS (1 + GROUPS + 6)
