@@ -25,6 +25,36 @@ static bool is_first(const struct definitions *d, size_t index)
 	return true;
 }
 
+/* Was any function of the runtime called? Always of one that no model describes: nobody knows. */
+static bool was_called(const struct report *r, const struct def_unseen *unseen)
+{
+	for (size_t i = 0; i < r->nevents && !unseen->library; i++) {
+		const struct event_state *event = &r->profile->events[r->events[i].event];
+
+		if (r->events[i].tally.calls && !strcmp(r->d->probes[event->probe].model, unseen->model))
+			return true;
+	}
+	return unseen->library;
+}
+
+/* In one line: of what the run did not use not much needs to be said. */
+static void print_uncalled(const struct printer *p, size_t first)
+{
+	const struct definitions *d = p->r->d;
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->nunseen; i++) {
+		if (d->unseen[i].library || strcmp(d->unseen[i].model, d->unseen[first].model))
+			continue;
+		if (i < first)
+			return;
+		count++;
+	}
+	fprintf(p->out,
+		"- %s: no function was called; %zu of its events could not have been seen, or not all of them\n",
+		log_safe(d->unseen[first].model), count);
+}
+
 static void print_not_observable(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
@@ -34,6 +64,10 @@ static void print_not_observable(void *state, const struct printer *p)
 	for (size_t i = 0; i < d->nunseen; i++) {
 		const char *comma = "";
 
+		if (!was_called(p->r, &d->unseen[i])) {
+			print_uncalled(p, i);
+			continue;
+		}
 		if (!is_first(d, i))
 			continue;
 		fputs("- ", p->out);

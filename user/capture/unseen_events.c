@@ -4,6 +4,7 @@
  * become a part of the recording.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/session.h"
@@ -50,19 +51,55 @@ static bool is_defined(const struct definitions *d, const char *library)
 	return false;
 }
 
-int session_define_unmodelled(struct capture_session *s, const struct process *process)
+static int define_library(struct capture_session *s, const struct image *image, struct image *const *images,
+			  size_t count)
 {
-	for (size_t i = 0; process && i < process->nmappings; i++) {
-		const struct mapping *mapping = &process->mappings[i];
-		const char *name = mapping->executable && mapping->path ? path_base(mapping->path) : NULL;
-		const char *what = name ? models_unmodelled(s->plan->models, NULL, name) : NULL;
+	const char *name = path_base(image->path), *what;
 
-		if (what && !is_defined(s->d, name) &&
-		    define(s, &(struct def_unseen){ .event = (char *)name,
-						    .model = (char *)what,
-						    .why = "gaspbpf has no model for it",
-						    .library = true }))
-			return -ENOMEM;
+	if (is_defined(s->d, name))
+		return 0;
+	what = images_unmodelled(s->plan->models, images, count, image);
+	return what ? define(s, &(struct def_unseen){ .event = (char *)name,
+						      .model = (char *)what,
+						      .why = "gaspbpf has no model for it",
+						      .library = true })
+		    : 0;
+}
+
+/* Does it map a library whose name is one of these? The files are looked into only then. */
+static bool may_have_unmodelled(const struct capture_session *s, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+
+		if (mapping->executable && mapping->path &&
+		    models_unmodelled(s->plan->models, NULL, path_base(mapping->path)))
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+int session_define_unmodelled(struct capture_session *s, struct process *process)
+{
+	struct image **images;
+	size_t count = 0;
+	int err = 0;
+
+	if (!process || !may_have_unmodelled(s, process))
+		return 0;
+	images = calloc(process->nmappings, sizeof(*images));
+	if (!images)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct known_image *known = mapping->executable && mapping->inode ? session_image(s, process, mapping)
+										  : NULL;
+
+		if (known && known->image)
+			images[count++] = known->image;
+	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = define_library(s, images[i], images, count);
+	free(images);
+	return err;
 }

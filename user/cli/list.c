@@ -303,7 +303,7 @@ static void print_images(const struct plan *plan)
 
 static const char *unmodelled(const struct plan *plan, const struct image *image)
 {
-	return models_unmodelled(plan->models, image->soname, path_base(image->path));
+	return images_unmodelled(plan->models, plan->images, plan->nimages, image);
 }
 
 static void print_unmodelled(const struct plan *plan)

@@ -160,6 +160,8 @@ int models_load_folder(struct model_set **set, const char *dir);
 /* What a library of a runtime is that no model describes, by the folder's file `unmodelled`: "oneTBB"; NULL: it is none
  * of these. NULLs are allowed. */
 const char *models_unmodelled(const struct model_set *set, const char *soname, const char *basename);
+/* Is it a plug-in of another runtime, which needs such libraries for its own ends (a line `beside` there)? */
+bool models_beside(const struct model_set *set, const char *soname, const char *basename);
 /* Adds one file (--model-file). A model of the same name replaces the earlier one. */
 int models_add_file(struct model_set *set, const char *path);
 /* Adds a model from text; `name` stands in messages. For tests and fuzzing. */

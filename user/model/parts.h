@@ -332,6 +332,8 @@ int unmodelled_read(struct unmodelled **unmodelled, const char *name, const char
 void unmodelled_free(struct unmodelled *unmodelled);
 /* What the file of this soname or base name is; NULL: none of these. NULLs are allowed. */
 const char *unmodelled_find(const struct unmodelled *unmodelled, const char *soname, const char *basename);
+/* Is it a plug-in that needs such libraries for its own runtime's ends? */
+bool unmodelled_is_beside(const struct unmodelled *unmodelled, const char *soname, const char *basename);
 
 /* Does one of the globs match the soname or the base name? Each may be NULL (names.c). */
 bool names_any_match(char *const globs[], const char *soname, const char *basename);

@@ -66,6 +66,11 @@ const char *models_unmodelled(const struct model_set *set, const char *soname, c
 	return what;
 }
 
+bool models_beside(const struct model_set *set, const char *soname, const char *basename)
+{
+	return unmodelled_is_beside(set->unmodelled, soname, basename);
+}
+
 static int add(struct model_set *set, struct model *model)
 {
 	struct model **more;

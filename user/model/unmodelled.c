@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unmodelled.c - libraries of parallel runtimes that no model describes: the file `unmodelled` beside a folder's models.
+ * unmodelled.c - libraries of parallel runtimes that no model describes: the file `unmodelled` beside a folder's
+ * models.
  *
  * What a program does in such a library nobody sees, and a report that does not say so reads as if there were nothing.
- * Each line of the file has a library and, quoted, what it is.
+ * Each line of the file has a library and, quoted, what it is; or, after the word `beside`, plug-ins of other runtimes
+ * that need such libraries for their own ends: what only they need is not the program's.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/parts.h"
+#include "model/reader.h"
 #include "util/log.h"
 
 #define UNMODELLED_MOST 1000
@@ -20,33 +22,56 @@ struct unmodelled {
 		const char *glob, *what;
 	} libraries[UNMODELLED_MOST];
 	size_t count;
+	const char *beside[UNMODELLED_MOST];
+	size_t nbeside;
 };
+
+/* The next word up to a blank, copied; NULL: there is none, or no memory. */
+static const char *take_word(struct unmodelled *unmodelled, const char **at, const char *end)
+{
+	const char *word = skip_blanks(*at, end), *stop = word;
+
+	while (stop < end && *stop != ' ' && *stop != '\t')
+		stop++;
+	*at = stop;
+	return stop > word ? arena_copy(&unmodelled->arena, word, stop - word) : NULL;
+}
+
+/* beside GLOB... */
+static void beside_read(struct unmodelled *unmodelled, struct source *source, const char *at, const char *end)
+{
+	const char *word;
+
+	while ((word = take_word(unmodelled, &at, end))) {
+		if (unmodelled->nbeside == UNMODELLED_MOST) {
+			source_error(source, at, "at most %d plug-ins", UNMODELLED_MOST);
+			return;
+		}
+		unmodelled->beside[unmodelled->nbeside++] = word;
+	}
+}
 
 /* GLOB "WHAT" */
 static void line_read(struct unmodelled *unmodelled, struct source *source, const char *at, const char *end)
 {
 	struct library library = { 0 };
-	const char *space;
 	struct lexer lexer;
 
+	at = skip_blanks(at, end);
+	if (at == end)
+		return;
+	if (end - at > 7 && !memcmp(at, "beside ", 7)) {
+		beside_read(unmodelled, source, at + 7, end);
+		return;
+	}
+	library.glob = take_word(unmodelled, &at, end);
 	lexer_start(&lexer, source, at, end);
-	if (lexer.token.kind == TOKEN_END)
-		return;
-	at = lexer.token.at;
-	for (space = at; space < end && *space != ' ' && *space != '\t';)
-		space++;
-	lexer_start(&lexer, source, space, end);
 	if (!lexer_take_text(&lexer, &unmodelled->arena, &library.what) || !*library.what ||
-	    lexer.token.kind != TOKEN_END) {
+	    lexer.token.kind != TOKEN_END)
 		source_error(source, at, "expected a library and what it is, as in 'libtbb.so* \"oneTBB\"'");
-		return;
-	}
-	if (unmodelled->count == UNMODELLED_MOST) {
+	else if (unmodelled->count == UNMODELLED_MOST)
 		source_error(source, at, "at most %d libraries without a model", UNMODELLED_MOST);
-		return;
-	}
-	library.glob = arena_copy(&unmodelled->arena, at, space - at);
-	if (library.glob)
+	else if (library.glob)
 		unmodelled->libraries[unmodelled->count++] = library;
 }
 
@@ -92,4 +117,12 @@ const char *unmodelled_find(const struct unmodelled *unmodelled, const char *son
 		if (names_any_match((char *[]){ (char *)unmodelled->libraries[i].glob, NULL }, soname, basename))
 			return unmodelled->libraries[i].what;
 	return NULL;
+}
+
+bool unmodelled_is_beside(const struct unmodelled *unmodelled, const char *soname, const char *basename)
+{
+	for (size_t i = 0; unmodelled && i < unmodelled->nbeside; i++)
+		if (names_any_match((char *[]){ (char *)unmodelled->beside[i], NULL }, soname, basename))
+			return true;
+	return false;
 }

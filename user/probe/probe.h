@@ -234,6 +234,10 @@ bool plan_model_applies(const struct model *model, const struct image *image);
 const struct model *plan_model_in(const struct plan *plan, const struct image *image, size_t *next);
 /* Are functions of the model to be observed in this file? model NULL: of any; image NULL: no. */
 bool plan_has_sites(const struct plan *plan, const struct model *model, const struct image *image);
+/* What this one of a process' images is, where it is of a runtime that no model describes: "oneTBB"; NULL: it is not,
+ * or nobody but plug-ins of other runtimes needs it (unmodelled.c). NULLs among the images are allowed. */
+const char *images_unmodelled(const struct model_set *models, struct image *const *images, size_t count,
+			      const struct image *image);
 /* Did the user say it? */
 bool plan_build_is_told(const struct plan *plan, const struct model *model);
 
