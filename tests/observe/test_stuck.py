@@ -210,7 +210,8 @@ def test_a_rank_that_leaves_without_reaching_the_barrier(job, build):
     entered(run, range(3))
 
     def there(seen):
-        return any(f["kind"] == "left" for f in seen["findings"]) and waiting_in("GASP_MPI_BARRIER", range(2))(seen)
+        return any(f["kind"] == "left" and ranks(f["waiting"]) == [0, 1] for f in seen["findings"]) \
+            and waiting_in("GASP_MPI_BARRIER", range(2))(seen)
     seen = until(there, "-p", run.process.pid, *sparing(build))
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == [0, 1] and ranks(found["others"]) == [2]
