@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf top on a job that stands still: no call begins or ends, and it says all the same what each process is in."""
 import json
+import os
 import re
 import time
 
 import gaspbpf
-from selecting import observed, start  # noqa: F401 (a fixture)
+from selecting import start  # noqa: F401 (a fixture)
 from sticking import STUCK, entered, mpi, sleeps, waits_of
 
 MEET = r"""
@@ -89,6 +90,15 @@ def test_who_goes_on_is_not_said_to_stand(start, observe, tmp_path):
     sleeps([target.pid])
     before, = json.loads(watched(target.pid, "-m", "pthread", "--json"))["processes"]
     assert before["all"] is None and before["in_before"]["event"] == "GASP_PTHREAD_BARRIER_WAIT"
-    top, _, _ = observed(target, lambda *options: observe("top", *options, "--once", "-d", "10m"), "-m", "pthread")
-    after, = top["processes"]
+    watcher = observe("top", "-p", target.pid, "--once", "-d", "10m", "-m", "pthread", "--json")
+    target.stdin.write("\n")
+    target.stdin.flush()
+    assert target.stdout.readline().startswith("done")
+    sleeps([int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")])  # the one at its next barrier, the other at its next line
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    target.stdin.write("\n")
+    target.stdin.flush()
+    assert target.wait(timeout=gaspbpf.PATIENCE) == 0
+    after, = json.loads(out)["processes"]
     assert after["all"]["calls"] and after["in_before"] is None
