@@ -94,7 +94,8 @@ def test_who_goes_on_is_not_said_to_stand(start, observe, tmp_path):
     target.stdin.write("\n")
     target.stdin.flush()
     assert target.stdout.readline().startswith("done")
-    sleeps([int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")])  # the one at its next barrier, the other at its next line
+    # The one at its next barrier, the other at its next line.
+    sleeps([int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")])
     status, out, errors = watcher.stop()
     assert status == 0, errors
     target.stdin.write("\n")
