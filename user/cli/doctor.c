@@ -320,7 +320,11 @@ int command_doctor(int argc, char **argv)
 	check_namespace(&machine);
 	printf("ways of attaching, best first\n");
 	check_rungs(&machine);
-	bad = machine.bad + (cli_load_models(&models, &o) ? 1 : 0);
+	if (cli_load_models(&models, &o)) {
+		machine.bad++;
+		machine.because = machine.because ?: "its models cannot be read";
+	}
+	bad = machine.bad;
 	if (o.pids.count)
 		rights_give_up_to_look(false);
 	for (size_t i = 0; models && i < o.pids.count; i++) {

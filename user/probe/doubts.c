@@ -217,8 +217,13 @@ static bool looks_up(const struct plan *plan, size_t image, const char *name)
 
 	if (!calls_by_name(plan->images[image]))
 		return false;
-	if (!known->texts && (known->texts = calloc(work->nnames, sizeof(*known->texts))))
+	if (!known->texts && (known->texts = calloc(work->nnames, sizeof(*known->texts)))) {
 		image_find_names(plan->images[image], work->names, work->nnames, known->texts);
+		if (breath_ends(plan->placing.breath)) { /* it was not read to its end: another time */
+			free(known->texts);
+			known->texts = NULL;
+		}
+	}
 	while (at < work->nnames && strcmp(work->names[at], name))
 		at++;
 	return at == work->nnames || !known->texts || known->texts[at];
@@ -364,7 +369,7 @@ static bool looks_up_hooks(const struct plan *plan, size_t image, const struct m
 {
 	if (is_runtime(plan, plan->images[image]) || is_wrapper_of(model, plan->images[image]))
 		return false;
-	for (char **hook = model->hooks; hook && *hook; hook++)
+	for (char **hook = model->hooks; *hook; hook++)
 		if (looks_up(plan, image, *hook))
 			return true;
 	return false;
@@ -383,12 +388,15 @@ static bool may_throw_in_hooks(const struct plan *plan, const struct image *hook
 
 bool doubts_hooked(const struct plan *plan, const struct model *model)
 {
+	if (!model->hooks || !*model->hooks)
+		return false;
 	for (size_t h = 0; h < plan->nimages; h++)
 		if (imports_hooks(plan, h, model) && may_throw_in_hooks(plan, plan->images[h]))
 			return true;
 	/* What takes longer comes last. */
 	for (size_t h = 0; h < plan->nimages; h++)
-		if (may_throw_in_hooks(plan, plan->images[h]) && looks_up_hooks(plan, h, model))
+		if (calls_by_name(plan->images[h]) && may_throw_in_hooks(plan, plan->images[h]) &&
+		    looks_up_hooks(plan, h, model))
 			return true;
 	return false;
 }
