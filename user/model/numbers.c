@@ -57,8 +57,9 @@ static void give(struct numbers *numbers, const char *name, uint32_t number)
 }
 
 /* NAME NUMBER */
-static void line_read(struct numbers *numbers, struct source *source, const char *at, const char *end)
+static void line_read(void *context, struct source *source, const char *at, const char *end)
 {
+	struct numbers *numbers = context;
 	const struct given *other;
 	struct lexer lexer;
 	const char *name;
@@ -92,13 +93,7 @@ int numbers_read(struct numbers **result, const char *name, const char *text, si
 		free(numbers);
 		return error;
 	}
-	for (const char *at = source.clean, *end = at + length; at < end && !source_hopeless(&source);) {
-		const char *stop = memchr(at, '\n', end - at);
-
-		stop = stop ? stop : end;
-		line_read(numbers, &source, at, stop);
-		at = stop + 1;
-	}
+	source_lines(&source, length, line_read, numbers);
 	error = numbers->arena.failed ? -ENOMEM : source.errors ? -EINVAL : 0;
 	if (error == -ENOMEM)
 		log_error("%s: no memory for the numbers of events: free some memory", log_safe(name));

@@ -93,6 +93,9 @@ struct lexer {
 
 int source_open(struct source *source, const char *name, const char *text, size_t length);
 void source_close(struct source *source);
+typedef void (*source_line_fn)(void *context, struct source *source, const char *at, const char *end);
+/* Each line of a file without statements, comments left out, until it is hopeless. */
+void source_lines(struct source *source, size_t length, source_line_fn read, void *context);
 /* "FILE:LINE:COLUMN: ..." at a place of `clean`. */
 void source_error(struct source *source, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Too many errors: give up. */

@@ -145,6 +145,17 @@ int source_open(struct source *source, const char *name, const char *text, size_
 	return 0;
 }
 
+void source_lines(struct source *source, size_t length, source_line_fn read, void *context)
+{
+	for (const char *at = source->clean, *end = at + length; at < end && !source_hopeless(source);) {
+		const char *stop = memchr(at, '\n', end - at);
+
+		stop = stop ? stop : end;
+		read(context, source, at, stop);
+		at = stop + 1;
+	}
+}
+
 void source_close(struct source *source)
 {
 	free(source->clean);

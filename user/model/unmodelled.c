@@ -52,8 +52,9 @@ static void beside_read(struct unmodelled *unmodelled, struct source *source, co
 }
 
 /* GLOB "WHAT" */
-static void line_read(struct unmodelled *unmodelled, struct source *source, const char *at, const char *end)
+static void line_read(void *context, struct source *source, const char *at, const char *end)
 {
+	struct unmodelled *unmodelled = context;
 	struct library library = { 0 };
 	struct lexer lexer;
 
@@ -85,13 +86,7 @@ int unmodelled_read(struct unmodelled **result, const char *name, const char *te
 		free(unmodelled);
 		return error;
 	}
-	for (const char *at = source.clean, *end = at + length; at < end && !source_hopeless(&source);) {
-		const char *stop = memchr(at, '\n', end - at);
-
-		stop = stop ? stop : end;
-		line_read(unmodelled, &source, at, stop);
-		at = stop + 1;
-	}
+	source_lines(&source, length, line_read, unmodelled);
 	error = unmodelled->arena.failed ? -ENOMEM : source.errors ? -EINVAL : 0;
 	if (error == -ENOMEM)
 		log_error("%s: no memory for the names of libraries: free some memory", log_safe(name));
