@@ -103,6 +103,31 @@ def test_what_only_plugins_of_others_need_is_none(tmp_path, name, named):
     assert [each["runtime"] for each in listed["unmodelled"]] == ["OpenCL"] * named
 
 
+def test_one_that_comes_later(tmp_path):
+    """With a plug-in that the program loads when it has run for a while."""
+    compile_c(LIBRARY, "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", tmp_path / "libtbb.so.12")
+    compile_c("int tbb_run(int n); int run(int n) { return tbb_run(n); }", "-x", "none", "-shared", "-fPIC", "-o",
+              tmp_path / "plugin.so", tmp_path / "libtbb.so.12", f"-Wl,-rpath,{tmp_path}")
+    compile_c(f"""
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{{
+\tfor (int i = 0; i < 40; i++) {{
+\t\tfree(malloc(i + 1));
+\t\tusleep(20000);
+\t\tif (i == 20 && !dlopen("{tmp_path}/plugin.so", RTLD_NOW))
+\t\t\treturn 1;
+\t}}
+\treturn 0;
+}}
+""", "-o", tmp_path / "program")
+    out = gaspbpf.run("--", tmp_path / "program")
+    assert out.returncode == 0, out.stderr
+    assert "libtbb.so.12 (oneTBB) is in the program" in out.stdout
+
+
 def test_other_libraries_are_none():
     assert json.loads(gaspbpf.run("list", "--json", "/bin/true").stdout)["unmodelled"] == []
 

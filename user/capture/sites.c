@@ -10,7 +10,6 @@
  * one. But what comes and goes are libraries that were loaded by a call: the program itself, and the libraries that it
  * needs, stay where they are until the next exec.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,11 +68,7 @@ static const struct mapping *site_mapping(struct capture_session *s, const struc
 	}
 	if (mapping || !p->process || p->ended || clock_monotonic() - session_mapped_ns(p) <= REFRESH_EVERY)
 		return mapping;
-	if (process_refresh(p->process))
-		return NULL;
-	if (session_define_unmodelled(s, p->process))
-		s->err = -ENOMEM;
-	return session_changes(s, p->pid) ? NULL : mapping_in(p->process, site->address);
+	return process_refresh(p->process) || session_changes(s, p->pid) ? NULL : mapping_in(p->process, site->address);
 }
 
 /* Is the file's code mapped at one place alone? Another one may be of a namespace of its own (dlmopen), which goes when
