@@ -8,7 +8,7 @@ import conformance
 import gaspbpf
 import truth
 
-# Its queues of waiters (kmp_lock.cpp) stop the job at an assertion of their own in one run of ten, observed or not.
+# Its queues of waiters (kmp_lock.cpp) stop the job at an assertion of their own now and then, observed or not.
 ENVIRONMENT = {"OMP_CANCELLATION": "true", "OMP_WAIT_POLICY": "passive", "KMP_LOCK_KIND": "tas"}
 # Two rounds in all: in the third libomp 14 waits for ever in the barrier behind the job's tasks, observed or not.
 THREADS, ROUNDS = 3, 1

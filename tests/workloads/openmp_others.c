@@ -102,9 +102,10 @@ void as_other_compilers(long round)
 #else
 
 /* And what only LLVM's call: reductions; atomics that Clang does not call functions for; a block for one thread; a
- * region of one thread. */
+ * region of one thread. None of the atomics that take a lock (those of long double): it is a queue, on which libomp 14
+ * now and then stops the program at an assertion of its own. */
 void __kmpc_atomic_fixed8_add(void *location, int thread, _Atomic long *to, long value);
-void __kmpc_atomic_float10_mul(void *location, int thread, long double *to, long double value);
+void __kmpc_atomic_fixed4_max(void *location, int thread, int *to, int value);
 
 static long copy;
 #pragma omp threadprivate(copy)
@@ -112,10 +113,10 @@ static long copy;
 void as_other_compilers(long round)
 {
 	static long sum, product;
-	static long double wide;
+	static int highest;
 
 	sum = product = 0;
-	wide = 1;
+	highest = 0;
 #pragma omp parallel num_threads((int)threads) proc_bind(spread) copyin(copy) reduction(+ : product)
 	{
 #pragma omp for reduction(+ : sum)
@@ -125,7 +126,7 @@ void as_other_compilers(long round)
 		}
 		product += round;
 		__kmpc_atomic_fixed8_add(NULL, 0, &now->atomics, 2);
-		__kmpc_atomic_float10_mul(NULL, 0, &wide, 2.0L);
+		__kmpc_atomic_fixed4_max(NULL, 0, &highest, 2);
 #pragma omp flush
 #pragma omp master
 		now->masters++;
@@ -133,6 +134,6 @@ void as_other_compilers(long round)
 #pragma omp parallel if (round < 0)
 	now->alone++;
 	now->regions++;
-	learn(sum + product + (long)wide);
+	learn(sum + product + highest);
 }
 #endif
