@@ -2,11 +2,13 @@
 /* Four threads take turns at a lock; then three wait at a barrier that the first one reaches only when GATE/late is
  * there. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "log.h"
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int through;
 
 static void *work(void *argument)
 {
@@ -24,6 +26,7 @@ static void *work(void *argument)
 	if (!number)
 		gate_wait("late");
 	DO("GASP_PTHREAD_BARRIER_WAIT", pthread_barrier_wait(&barrier));
+	through++;
 	return NULL;
 }
 
@@ -37,6 +40,8 @@ int main(int argc, char **argv)
 		pthread_create(&threads[i], NULL, work, (void *)i);
 	gate_mark("ready", 0);
 	work((void *)0);
+	while (through < 4)
+		usleep(1000);
 	gate_mark("done", 0);
 	gate_wait("end");
 	_exit(getenv("FLIGHT_STATUS") ? atoi(getenv("FLIGHT_STATUS")) : 0);
