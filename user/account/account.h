@@ -22,6 +22,7 @@ enum group {
 	GROUP_COLLECTIVE,
 	GROUP_TASK,
 	GROUP_ALLOC,
+	GROUP_IO,
 	GROUP_OTHER, /* in observed calls of other roles */
 	GROUPS
 };

@@ -19,6 +19,8 @@ static const struct {
 	[ROLE_ATOMIC] = { GROUP_DATA, false },    [ROLE_COLLECTIVE] = { GROUP_COLLECTIVE, true },
 	[ROLE_TASK] = { GROUP_TASK, false },      [ROLE_ALLOC] = { GROUP_ALLOC, false },
 	[ROLE_REALLOC] = { GROUP_ALLOC, false },  [ROLE_FREE] = { GROUP_ALLOC, false },
+	[ROLE_READ] = { GROUP_IO, false },        [ROLE_WRITE] = { GROUP_IO, false },
+	[ROLE_IO] = { GROUP_IO, false },
 };
 
 enum group group_of_role(enum role role)
@@ -30,7 +32,7 @@ enum group group_of_role(enum role role)
 const char *group_name(enum group group)
 {
 	static const char *const names[GROUPS] = { "compute",    "barrier", "wait",  "lock", "data",
-						   "collective", "task",    "alloc", "other" };
+						   "collective", "task",    "alloc", "io",   "other" };
 
 	return group < GROUPS ? names[group] : "?";
 }

@@ -17,7 +17,7 @@ struct share {
 	unsigned groups; /* bit i: enum group */
 };
 
-#define SHARES 7
+#define SHARES 8
 extern const struct share report_shares[SHARES];
 uint64_t share_of(const struct share *share, const uint64_t group[GROUPS]); /* ns */
 

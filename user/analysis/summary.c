@@ -74,6 +74,7 @@ const struct share report_shares[SHARES] = {
 	{ "coll", BIT(GROUP_COLLECTIVE) },
 	{ "task", BIT(GROUP_TASK) },
 	{ "alloc", BIT(GROUP_ALLOC) },
+	{ "io", BIT(GROUP_IO) },
 	{ "other", BIT(GROUP_OTHER) },
 };
 

@@ -49,6 +49,9 @@ enum role {
 	ROLE_SUBMIT,
 	ROLE_READY,
 	ROLE_DONE,
+	ROLE_READ,
+	ROLE_WRITE,
+	ROLE_IO,
 	ROLES
 };
 

@@ -37,6 +37,9 @@ static const char *const roles[ROLES + 1] = {
 	[ROLE_SUBMIT] = "submit",
 	[ROLE_READY] = "ready",
 	[ROLE_DONE] = "done",
+	[ROLE_READ] = "read",
+	[ROLE_WRITE] = "write",
+	[ROLE_IO] = "io",
 };
 
 static const char *const meanings[MEANINGS + 1] = {

@@ -203,14 +203,16 @@ static void read_library(struct reader *r, struct statement *s)
 
 static void read_join(struct reader *r, struct statement *s)
 {
-	char *how = word_read(r, s, "'parallel', 'alone' or 'always'");
+	char *how = word_read(r, s, "'parallel', 'alone', 'asked' or 'always'");
 
 	if (how && !strcmp(how, "alone"))
 		r->model->alone = true;
+	else if (how && !strcmp(how, "asked"))
+		r->model->alone = r->model->asked = true;
 	else if (how && !strcmp(how, "always"))
 		r->model->always = true;
 	else if (how && strcmp(how, "parallel"))
-		source_error(&r->source, s->start, "expected 'join parallel', 'join alone' or 'join always'");
+		source_error(&r->source, s->start, "expected 'join parallel', 'join alone', 'join asked' or 'join always'");
 	end_read(r, s);
 }
 

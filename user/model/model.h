@@ -126,7 +126,8 @@ struct model {
 	char **wrapper; /* globs of libraries that only pass calls on to those, NULL-terminated */
 	char **parts;   /* globs of the runtime's further files, without functions of the model; NULL-terminated */
 	bool in_program;
-	bool alone;        /* join alone */
+	bool alone;        /* join alone, join asked */
+	bool asked;        /* join asked: only where -m names it */
 	bool always;       /* join always: whatever other models take part */
 	bool affinity;     /* @peer of its transfers is a rank of the job: whose part of the global address space it is
 			      about */

@@ -96,11 +96,11 @@ static int choose_models(struct plan *plan)
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
-		bool only, asked = wished(plan, m, &only);
+		bool only, named = wished(plan, m, &only);
 
-		if (m->alone && !asked && (parallel || plan->no_alone))
+		if (m->alone && !named && (parallel || plan->no_alone || m->asked))
 			continue;
-		if (asked || (!only && model_found(plan, m, false)))
+		if (named || (!only && model_found(plan, m, false)))
 			plan->chosen[plan->nchosen++] = m;
 	}
 	return 0;

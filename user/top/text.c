@@ -183,7 +183,7 @@ static bool all_earlier(const struct top *top)
 size_t top_columns(const struct top *top, unsigned width, struct top_column columns[TOP_COLUMNS])
 {
 	static const char *const titles[GROUPS] = { "COMP", "BARR", "WAIT", "LOCK", "DATA",
-						    "COLL", "TASK", "MEM",  "ELSE" };
+						    "COLL", "TASK", "MEM",  "I/O",  "ELSE" };
 	const struct top_column more[] = {
 		{ TOP_CALLS, 0, top->view.all ? "CALLS" : "CALLS/S", 8 },
 		{ TOP_BYTES, 0, top->view.all ? "BYTES" : "B/S", 9 },
