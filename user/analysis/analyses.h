@@ -22,6 +22,7 @@
 	ROW(by_thread)                              \
 	ROW(inner_by_thread) /* by_thread.c */      \
 	ROW(sites)           /* called_from.c */    \
+	ROW(files)                                  \
 	ROW(counters)        /* counters_print.c */ \
 	ROW(findings)                               \
 	ROW(steps)                                  \

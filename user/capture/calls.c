@@ -77,5 +77,6 @@ void session_take_call(struct capture_session *s, struct captured_thread *t, con
 	if (s->comms.places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
 	session_note_texts(s, t, &span);
+	session_note_files(s, t, &span);
 	session_deliver(s, &span);
 }

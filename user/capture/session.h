@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "capture/comms.h"
 #include "capture/delivery.h"
+#include "capture/files.h"
 #include "capture/images.h"
 #include "capture/inner.h"
 #include "capture/kernel_sums.h"
@@ -54,6 +55,7 @@ struct capture_session {
 	struct inner inner;
 	struct sums sums;
 	struct text_table texts;
+	struct file_table files;
 	struct comm_table comms;
 	struct calls calls;
 	struct beyond beyond;

@@ -90,6 +90,9 @@ enum meaning {
 	MEANING_FILE,
 	MEANING_LINE,
 	MEANING_COLUMN, /* of announcements; MEANING_KIND too: see below */
+	MEANING_FD,     /* a descriptor of an open file, until a call closes it */
+	MEANING_CLOSED, /* the descriptor that it closes */
+	MEANING_OFFSET, /* in the file, in bytes */
 	MEANINGS
 };
 

@@ -209,12 +209,15 @@ struct def_comm {
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
 /*
- * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there. An
- * address may be used again: of several entries the last one that is not later than the call holds.
+ * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there; or
+ * behind a descriptor, as Linux names what is open there: "/a/path", "/a/path (deleted)", "socket:[N]", "pipe:[N]". An
+ * address or a descriptor may be used again: of several entries the last one that is not later than the call holds.
  */
+#define TEXT_OF_FILE (1ull << 63) /* no memory is there: def_text.address of a descriptor, with its number */
+
 struct def_text {
 	uint32_t process; /* index: whose address space */
-	uint64_t address; /* the value of the call */
+	uint64_t address; /* the value of the call; of a descriptor TEXT_OF_FILE + the value */
 	uint64_t time;    /* ns; from here on */
 	char *text;       /* any bytes; NULL: it could not be read */
 };
@@ -312,6 +315,9 @@ struct texts;
 struct texts *texts_new(const struct definitions *d); /* d must outlive it, and may grow; NULL: out of memory */
 /* NULL: unknown. Good as long as the definitions. */
 const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, uint64_t time);
+/* The entry, an index of definitions; NO_INDEX: none. What is said of a descriptor may be taken back later (text NULL).
+ */
+uint32_t texts_entry(struct texts *texts, uint32_t process, uint64_t address, uint64_t time);
 void texts_free(struct texts *texts);
 
 /* One finished call. */

@@ -77,7 +77,7 @@ static void learn(struct texts *texts)
 	}
 }
 
-const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, uint64_t time)
+uint32_t texts_entry(struct texts *texts, uint32_t process, uint64_t address, uint64_t time)
 {
 	const struct text_record *record;
 	uint32_t at;
@@ -86,12 +86,19 @@ const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, 
 		learn(texts);
 	record = find(texts, process, address);
 	if (!record)
-		return NULL;
+		return NO_INDEX;
 	at = record->last;
 	for (unsigned steps = 0;
 	     texts->d->texts[at].time > time && texts->before[at] != NO_INDEX && steps < CHANGES_MOST; steps++)
 		at = texts->before[at];
-	return texts->d->texts[at].text;
+	return at;
+}
+
+const char *texts_find(struct texts *texts, uint32_t process, uint64_t address, uint64_t time)
+{
+	uint32_t at = texts_entry(texts, process, address, time);
+
+	return at == NO_INDEX ? NULL : texts->d->texts[at].text;
 }
 
 void texts_free(struct texts *texts)

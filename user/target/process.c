@@ -448,3 +448,11 @@ char *thread_name(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	return read_name(AT_FDCWD, path);
 }
+
+ssize_t process_descriptor(const struct process *process, int fd, char *text, size_t room)
+{
+	char name[sizeof("fd/") + 3 * sizeof(fd)];
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return reader_link(process->proc_fd, name, process->pid, text, room);
+}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files: calls and bytes against the job's own account, by function and by file."""
+import collections
+import json
+
+import gaspbpf
+import truth
+
+EVENTS = {"open": "OPEN", "close": "CLOSE", "read": "READ", "readv": "READV", "pread": "PREAD", "write": "WRITE",
+          "writev": "WRITEV", "pwrite": "PWRITE", "fsync": "SYNC", "lseek": "SEEK"}
+SUMS = ["opens", "reads", "bytes_read", "writes", "bytes_written", "in_order"]
+JOB = [gaspbpf.WORKLOADS / "io_job", "--rounds", "4"]
+
+
+def observed(job, observe, tmp_path, *options):
+    (tmp_path / "data").mkdir()
+    running = job(JOB, env={"IO_FOLDER": str(tmp_path / "data")}).wait_ready()
+    report = truth.window(running, observe, options=options)
+    return running, report, running.truths()[0]
+
+
+def by_file(report, folder):
+    """The rows of the job's own files, and the sum of those that have no name."""
+    named, unknown = {}, collections.Counter()
+    for row in report["files"]:
+        if row["file"] is None:
+            unknown.update({key: row[key] for key in SUMS})
+        elif row["file"] == "(sockets)" or row["file"].startswith(f"{folder}/"):
+            assert row["file"] not in named
+            named[row["file"]] = {key: row[key] for key in SUMS}
+    return named, unknown
+
+
+def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
+    """Each call that the job's own source makes, and what it moved: -1 is nothing. A file that stays open has its name;
+    one that is closed at once has the right one or none."""
+    running, report, told = observed(job, observe, tmp_path, "-m", "io")
+    seen = collections.Counter()
+    for row in report["events"]:
+        for site in row["sites"]:
+            if (site["file"] or "").endswith("io_job.c"):
+                seen[row["name"]] += site["calls"]
+    assert seen == {f"GASP_IO_{EVENTS[name]}": count["calls"] for name, count in told["functions"].items()}
+    named, unknown = by_file(report, tmp_path / "data")
+    small = str(tmp_path / "data" / "small.data")
+    for path, count in told["files"].items():
+        if path != small:
+            assert named[path] == count, path
+    rest = named.get(small, dict.fromkeys(SUMS, 0))
+    for key in SUMS:
+        assert rest[key] <= told["files"][small][key] <= rest[key] + unknown[key]
+    rows = gaspbpf.events(report)
+    for name in "PREAD", "READV", "WRITEV", "PWRITE":
+        bytes_ = sum(count["bytes"] for function, count in told["functions"].items() if EVENTS[function] == name)
+        assert rows[f"GASP_IO_{name}"]["bytes"] == bytes_ and not rows[f"GASP_IO_{name}"]["calls_without_bytes"]
+    truth.compare_with_alone(running, ["env", f"IO_FOLDER={tmp_path / 'data'}", *JOB])
+
+
+def test_only_where_they_are_asked_for(job, observe, tmp_path):
+    """By itself a job's report has no files, nor has one of other models."""
+    for number, options in enumerate(((), ("-m", "c"))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, report, _ = observed(job, observe, folder, *options)
+        assert not report["files"] and not [name for name in gaspbpf.events(report) if "GASP_IO_" in name]
+
+
+def test_the_recording_says_the_same(job, observe, tmp_path):
+    """Names and figures are those of the recording, too: in its report, in a table, and in its list of events."""
+    (tmp_path / "data").mkdir()
+    running = job(JOB, env={"IO_FOLDER": str(tmp_path / "data")}).wait_ready()
+    recording = tmp_path / "x.gasp"
+    watcher = observe("-p", running.process.pid, "-m", "+io", "-o", recording)
+    running.work()
+    status, out, errors = watcher.stop()
+    assert status == 0 and running.end() == 0, errors
+    report = json.loads(gaspbpf.run("report", "--json", recording).stdout)
+    told = running.truths()[0]["files"]
+    named, _ = by_file(report, tmp_path / "data")
+    for path in told:
+        if not path.endswith("small.data"):
+            assert named[path] == told[path], path
+    text = gaspbpf.run("report", recording).stdout
+    assert "Files  (" in text and "long.data" in text and "Files  (" in out
+    assert [row for row in report["threads"] if row["group_ns"]["io"]]

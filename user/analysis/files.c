@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * files.c - what was read and written, by file: where the calls name descriptors, and it is known what these were.
+ *
+ * A descriptor is one opening of a file (definitions have an entry for each), and has a place in the file of its own:
+ * so that is what is summed up first. The same file of the same process is a row of the JSON, of all processes one of
+ * the text.
+ */
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "recording/labels.h"
+#include "util/array.h"
+#include "util/json.h"
+#include "util/log.h"
+
+#define ROWS_SHOWN 20
+
+struct moved {
+	uint64_t calls, bytes, unknown; /* unknown: calls of which the bytes are not known */
+};
+
+struct file_figures {
+	struct moved read, written;
+	uint64_t opens, others, time; /* time: ns */
+	uint64_t placed, in_order;    /* reads and writes; those that go on where the one before has ended */
+};
+
+struct descriptor {
+	struct {
+		uint32_t process, text; /* indices; text NO_INDEX: what it is is not known */
+	} key;
+	struct file_figures is;
+	int64_t place; /* where the last read or write with an offset has ended; -1: unknown */
+	bool begun, sought;
+	UT_hash_handle hh;
+};
+
+struct file_row {
+	uint32_t process;
+	const char *path; /* NULL: not known */
+	uint32_t processes;
+	struct file_figures is;
+};
+
+struct files {
+	const struct definitions *d;
+	struct texts *texts;
+	struct descriptor *descriptors;
+	struct file_row *rows;  /* by process and path */
+	struct file_row *paths; /* by path alone */
+	size_t nrows, npaths;
+};
+
+/* --- summing up ---------------------------------------------------------- */
+
+static struct descriptor *descriptor_of(struct files *f, uint32_t process, uint32_t text)
+{
+	struct descriptor *found, key = { .key = { process, text } };
+
+	HASH_FIND(hh, f->descriptors, &key.key, sizeof(key.key), found);
+	if (found)
+		return found;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return NULL;
+	found->key = key.key;
+	found->place = -1;
+	HASH_ADD(hh, f->descriptors, key, sizeof(found->key), found);
+	if (!found->hh.tbl) {
+		free(found);
+		return NULL;
+	}
+	return found;
+}
+
+static void add_moved(struct moved *to, int64_t bytes)
+{
+	to->calls++;
+	if (bytes < 0)
+		to->unknown++;
+	else
+		to->bytes += (uint64_t)bytes;
+}
+
+/* Does it go on where the one before has ended? One without an offset does, unless the program has moved it. */
+static void follow(struct descriptor *file, const struct accounted_call *call, int64_t bytes)
+{
+	int64_t offset;
+	bool placed = call_number(call, MEANING_OFFSET, &offset);
+
+	file->is.placed++;
+	file->is.in_order += !file->begun || (placed ? file->place == offset : !file->sought);
+	file->begun = true;
+	file->sought = false;
+	if (placed && (bytes < 0 || __builtin_add_overflow(offset, bytes, &file->place)))
+		file->place = -1;
+}
+
+static int span(void *state, const struct accounted_call *call)
+{
+	struct files *f = state;
+	uint32_t process = f->d->threads[call->span->thread].process;
+	int64_t fd, bytes, offset;
+	bool closes = call_number(call, MEANING_CLOSED, &fd);
+	struct descriptor *file;
+	bool opens = false;
+
+	if (!closes && !call_number(call, MEANING_FD, &fd))
+		return 0;
+	for (uint32_t i = 0; i < f->d->probes[call->span->probe].nvalues && !opens; i++)
+		opens = f->d->probes[call->span->probe].values[i].meaning == MEANING_FD &&
+			f->d->probes[call->span->probe].values[i].at_return;
+	if (fd < 0 || fd > INT32_MAX)
+		return 0; /* no descriptor */
+	file = descriptor_of(f, process,
+			     texts_entry(f->texts, process, TEXT_OF_FILE + (uint64_t)fd,
+					 opens ? call->span->end : call->span->start));
+	if (!file)
+		return -ENOMEM;
+	file->is.time += call->self;
+	bytes = call_payload(call).bytes;
+	if (call->role == ROLE_READ || call->role == ROLE_WRITE) {
+		add_moved(call->role == ROLE_READ ? &file->is.read : &file->is.written, bytes);
+		follow(file, call, bytes);
+	} else if (opens) {
+		file->is.opens++;
+	} else {
+		file->is.others++;
+		file->sought |= call_number(call, MEANING_OFFSET, &offset);
+	}
+	return 0;
+}
+
+/* Sockets and pipes have numbers, which mean nothing to anybody. */
+static const char *path_shown(const char *path)
+{
+	static const char *const kinds[][2] = { { "socket:[", "(sockets)" }, { "pipe:[", "(pipes)" } };
+
+	for (size_t i = 0; path && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(path, kinds[i][0], strlen(kinds[i][0])))
+			return kinds[i][1];
+	return path;
+}
+
+static int by_path(const void *left, const void *right)
+{
+	const struct file_row *a = left, *b = right;
+
+	if (!a->path != !b->path)
+		return a->path ? -1 : 1;
+	return a->path ? strcmp(a->path, b->path) : 0;
+}
+
+static int by_path_and_process(const void *left, const void *right)
+{
+	const struct file_row *a = left, *b = right;
+	int order = by_path(left, right);
+
+	return order ? order : a->process < b->process ? -1 : a->process > b->process;
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct file_row *a = left, *b = right;
+
+	if (a->is.time != b->is.time)
+		return a->is.time > b->is.time ? -1 : 1;
+	return by_path_and_process(left, right);
+}
+
+static void add_figures(struct file_figures *to, const struct file_figures *from)
+{
+	uint64_t *sum = (uint64_t *)to;
+	const uint64_t *more = (const uint64_t *)from;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+		sum[i] += more[i];
+}
+
+/* Sorts, and joins those that are the same; how many are left. */
+static size_t join(struct file_row *rows, size_t count, int (*compare)(const void *left, const void *right))
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(rows, count, sizeof(*rows), compare);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && !compare(&rows[kept - 1], &rows[i])) {
+			add_figures(&rows[kept - 1].is, &rows[i].is);
+			rows[kept - 1].processes++;
+		} else {
+			rows[kept++] = rows[i];
+		}
+	}
+	if (kept)
+		qsort(rows, kept, sizeof(*rows), by_time);
+	return kept;
+}
+
+static int end(void *state, struct report *r)
+{
+	struct files *f = state;
+	struct descriptor *file, *next;
+
+	f->rows = calloc(HASH_COUNT(f->descriptors) + 1, sizeof(*f->rows));
+	f->paths = calloc(HASH_COUNT(f->descriptors) + 1, sizeof(*f->paths));
+	if (!f->rows || !f->paths)
+		return -ENOMEM;
+	HASH_ITER (hh, f->descriptors, file, next) {
+		struct file_row *row = &f->rows[f->nrows];
+		const char *path = file->key.text == NO_INDEX ? NULL : f->d->texts[file->key.text].text;
+
+		if (f->d->processes[file->key.process].left_out)
+			continue;
+		*row = (struct file_row){ file->key.process, path_shown(path), 1, file->is };
+		f->nrows++;
+	}
+	f->nrows = join(f->rows, f->nrows, by_path_and_process);
+	for (size_t i = 0; i < f->nrows; i++) {
+		f->paths[i] = f->rows[i];
+		f->paths[i].processes = 1;
+	}
+	f->npaths = join(f->paths, f->nrows, by_path);
+	return 0;
+}
+
+/* --- telling ------------------------------------------------------------- */
+
+static void moved_cells(struct table *t, const struct moved *moved)
+{
+	char text[FORMAT_SIZE];
+
+	table_cell(t, "%s", format_count(text, moved->calls));
+	table_cell(t, "%s", printer_bytes(text, moved->bytes, moved->calls - moved->unknown, moved->unknown));
+}
+
+static void print(void *state, const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "File", .left = true, .shrinks = true },
+		{ .title = "Processes", .drop = 3 },
+		{ .title = "Opens" },
+		{ .title = "Reads" },
+		{ .title = "Bytes" },
+		{ .title = "Writes" },
+		{ .title = "Bytes" },
+		{ .title = "In order", .drop = 2 },
+		{ .title = "Others", .drop = 1 },
+		{ .title = "Time" },
+	};
+	const struct files *f = state;
+	size_t shown = f->npaths;
+	struct table t = { 0 };
+	char text[FORMAT_SIZE];
+
+	if (!f->npaths)
+		return;
+	if (p->style->top)
+		shown = printer_rows(p, f->npaths);
+	else if (shown > ROWS_SHOWN)
+		shown = ROWS_SHOWN;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct file_row *row = &f->paths[i];
+
+		table_cell(&t, "%s", row->path ? log_safe(row->path) : "(not known)");
+		table_cell(&t, "%u", row->processes);
+		table_cell(&t, "%s", format_count(text, row->is.opens));
+		moved_cells(&t, &row->is.read);
+		moved_cells(&t, &row->is.written);
+		if (row->is.placed)
+			table_cell(&t, "%.0f%%", percent(row->is.in_order, row->is.placed));
+		else
+			table_cell(&t, "-");
+		table_cell(&t, "%s", format_count(text, row->is.others));
+		table_cell(&t, "%s", printer_time(p, text, row->is.time));
+	}
+	printer_heading(p, p->r->calls > p->r->delivered
+				   ? "  (of the calls on the timeline; in order: going on where the one before ended)"
+				   : "  (in order: reads and writes that go on where the one before ended)");
+	printer_table(p, &t);
+	printer_rest(p, shown, f->npaths, "files");
+}
+
+static void put_moved(struct json *j, const char *calls, const char *bytes, const char *unknown,
+		      const struct moved *moved)
+{
+	json_key_uint(j, calls, moved->calls);
+	json_key_uint(j, bytes, moved->bytes);
+	json_key_uint(j, unknown, moved->unknown);
+}
+
+static void put(void *state, const struct report *r, struct json *j)
+{
+	const struct files *f = state;
+
+	json_array(j);
+	for (size_t i = 0; i < f->nrows; i++) {
+		const struct file_row *row = &f->rows[i];
+
+		json_object(j);
+		json_key_string(j, "file", row->path);
+		json_key_uint(j, "pid", r->d->processes[row->process].pid);
+		if (r->d->processes[row->process].rank >= 0)
+			json_key_int(j, "rank", r->d->processes[row->process].rank);
+		json_key_uint(j, "opens", row->is.opens);
+		put_moved(j, "reads", "bytes_read", "reads_of_unknown_bytes", &row->is.read);
+		put_moved(j, "writes", "bytes_written", "writes_of_unknown_bytes", &row->is.written);
+		json_key_uint(j, "in_order", row->is.in_order);
+		json_key_uint(j, "others", row->is.others);
+		json_key_uint(j, "time_ns", row->is.time);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static int begin(void **state, const struct definitions *d)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	*state = f;
+	if (!f)
+		return -ENOMEM;
+	f->d = d;
+	f->texts = texts_new(d);
+	return f->texts ? 0 : -ENOMEM;
+}
+
+static void files_free(void *state)
+{
+	struct files *f = state;
+	struct descriptor *file, *next;
+
+	if (!f)
+		return;
+	HASH_ITER (hh, f->descriptors, file, next) {
+		HASH_DEL(f->descriptors, file);
+		free(file);
+	}
+	texts_free(f->texts);
+	free(f->rows);
+	free(f->paths);
+	free(f);
+}
+
+const struct analysis analysis_files = {
+	.name = "files",
+	.title = "Files",
+	.of_calls = true,
+	.roles = ROLE_BIT(ROLE_READ) | ROLE_BIT(ROLE_WRITE) | ROLE_BIT(ROLE_IO),
+	.begin = begin,
+	.span = span,
+	.end = end,
+	.print = print,
+	.json = put,
+	.free = files_free,
+};
