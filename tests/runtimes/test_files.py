@@ -3,11 +3,14 @@
 import collections
 import json
 
+import conformance
 import gaspbpf
 import truth
 
 EVENTS = {"open": "OPEN", "close": "CLOSE", "read": "READ", "readv": "READV", "pread": "PREAD", "write": "WRITE",
-          "writev": "WRITEV", "pwrite": "PWRITE", "fsync": "SYNC", "lseek": "SEEK"}
+          "writev": "WRITEV", "pwrite": "PWRITE", "fsync": "SYNC", "lseek": "SEEK", "openat": "OPEN",
+          "pwritev": "PWRITEV", "preadv": "PREADV", "copy_file_range": "COPY", "sendfile": "COPY",
+          "ftruncate": "TRUNCATE", "posix_fallocate": "ALLOCATE", "mmap": "MMAP", "msync": "MSYNC"}
 SUMS = ["opens", "reads", "bytes_read", "writes", "bytes_written", "in_order"]
 JOB = [gaspbpf.WORKLOADS / "io_job", "--rounds", "4"]
 
@@ -40,7 +43,8 @@ def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
         for site in row["sites"]:
             if (site["file"] or "").endswith("io_job.c"):
                 seen[row["name"]] += site["calls"]
-    assert seen == {f"GASP_IO_{EVENTS[name]}": count["calls"] for name, count in told["functions"].items()}
+    counted = truth.by_event([told["functions"]], lambda function: f"GASP_IO_{EVENTS[function]}")
+    assert seen == {name: count["calls"] for name, count in counted.items()}
     named, unknown = by_file(report, tmp_path / "data")
     small = str(tmp_path / "data" / "small.data")
     for path, count in told["files"].items():
@@ -50,9 +54,10 @@ def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
     for key in SUMS:
         assert rest[key] <= told["files"][small][key] <= rest[key] + unknown[key]
     rows = gaspbpf.events(report)
-    for name in "PREAD", "READV", "WRITEV", "PWRITE":
-        bytes_ = sum(count["bytes"] for function, count in told["functions"].items() if EVENTS[function] == name)
-        assert rows[f"GASP_IO_{name}"]["bytes"] == bytes_ and not rows[f"GASP_IO_{name}"]["calls_without_bytes"]
+    for name in "PREAD", "PREADV", "READV", "WRITEV", "PWRITE", "PWRITEV", "COPY":
+        row = rows[f"GASP_IO_{name}"]
+        assert row["bytes"] == counted[f"GASP_IO_{name}"]["bytes"] and not row["calls_without_bytes"]
+    conformance.seen("glibc", *counted)
     truth.compare_with_alone(running, ["env", f"IO_FOLDER={tmp_path / 'data'}", *JOB])
 
 

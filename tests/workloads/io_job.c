@@ -4,7 +4,7 @@
  *
  * Of a file that stays open an observer can know the name; of one that is closed at once it cannot always. All are in
  * the folder that the environment calls IO_FOLDER: long.data is open before the window, even.data and odd.data are in
- * turns, small.data is for a moment.
+ * turns, small.data is for a moment, rare.data is used by what few programs call.
  */
 #include "job.h"
 
@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LONG, EVEN, ODD, SMALL, SOCKETS, FILES };
-static const char *const names[FILES] = { "long.data", "even.data", "odd.data", "small.data", "(sockets)" };
+enum { LONG, EVEN, ODD, SMALL, RARE, SOCKETS, FILES };
+static const char *const names[FILES] = { "long.data", "even.data", "odd.data", "small.data", "rare.data",
+					  "(sockets)" };
 
 static struct job job = { .name = "io_job", .rank = -1, .rounds = 4 };
 static long hold_us = 150000;
@@ -79,6 +82,35 @@ static void use(int file, long round)
 	count_call(&counts, "close", 0);
 }
 
+static void use_rarely(const int ends[2])
+{
+	struct iovec parts[2] = { { block, 2000 }, { block + 2000, 1000 } };
+	int fd = openat(AT_FDCWD, paths[RARE], O_RDWR | O_CREAT | O_TRUNC, 0644);
+	off_t from = 0, to = 5000;
+	char *mapped;
+
+	count_call(&counts, "openat", 0);
+	files[RARE].opens++;
+	wrote(RARE, "pwritev", pwritev(fd, parts, 2, 0), 1);
+	got(RARE, "preadv", preadv(fd, parts, 2, 1000), 0);
+	sum += ftruncate(fd, 4096);
+	count_call(&counts, "ftruncate", 0);
+	sum += posix_fallocate(fd, 0, 8192);
+	count_call(&counts, "posix_fallocate", 0);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	count_call(&counts, "mmap", 0);
+	mapped[0] = 7;
+	sum += msync(mapped, 4096, MS_SYNC);
+	count_call(&counts, "msync", 0);
+	munmap(mapped, 4096);
+	job_sleep_us(hold_us);
+	got(RARE, "copy_file_range", copy_file_range(fd, &from, fd, &to, 1000, 0), 1);
+	got(RARE, "sendfile", sendfile(ends[0], fd, NULL, 200), 1);
+	got(SOCKETS, "read", read(ends[1], block, 4000), 1);
+	close(fd);
+	count_call(&counts, "close", 0);
+}
+
 static void round_of(long round, int log, const int ends[2])
 {
 	wrote(LONG, "pwrite", pwrite(log, block, 300, 300 * round), 1);
@@ -86,6 +118,7 @@ static void round_of(long round, int log, const int ends[2])
 	got(SOCKETS, "read", read(ends[1], block, 100), 1);
 	use(round % 2 ? ODD : EVEN, round);
 	use(SMALL, round);
+	use_rarely(ends);
 	count_call(&counts, "read", 0);
 	sum += read(-1, block, 10) < 0;
 }
