@@ -10,25 +10,25 @@
 
 #include "analysis/analysis.h"
 
-#define ANALYSES(ROW)                               \
-	ROW(recording)                              \
-	ROW(processes)                              \
-	ROW(left_out)                               \
-	ROW(events)                                 \
-	ROW(missing)                                \
-	ROW(histogram)                              \
-	ROW(payload)                                \
-	ROW(threads)                                \
-	ROW(by_thread)                              \
-	ROW(inner_by_thread) /* by_thread.c */      \
-	ROW(sites)           /* called_from.c */    \
-	ROW(files)                                  \
-	ROW(counters)        /* counters_print.c */ \
-	ROW(findings)                               \
-	ROW(steps)                                  \
-	ROW(windows)                                \
-	ROW(controls)                               \
-	ROW(not_observable)                         \
+#define ANALYSES(ROW)                            \
+	ROW(recording)                           \
+	ROW(processes)                           \
+	ROW(left_out)                            \
+	ROW(events)                              \
+	ROW(missing)                             \
+	ROW(histogram)                           \
+	ROW(payload)                             \
+	ROW(threads)                             \
+	ROW(by_thread)                           \
+	ROW(inner_by_thread) /* by_thread.c */   \
+	ROW(sites)           /* called_from.c */ \
+	ROW(files)                               \
+	ROW(counters) /* counters_print.c */     \
+	ROW(findings)                            \
+	ROW(steps)                               \
+	ROW(windows)                             \
+	ROW(controls)                            \
+	ROW(not_observable)                      \
 	ROW(loss)
 
 #define DECLARE(name) extern const struct analysis analysis_##name;

@@ -212,7 +212,8 @@ static void read_join(struct reader *r, struct statement *s)
 	else if (how && !strcmp(how, "always"))
 		r->model->always = true;
 	else if (how && strcmp(how, "parallel"))
-		source_error(&r->source, s->start, "expected 'join parallel', 'join alone', 'join asked' or 'join always'");
+		source_error(&r->source, s->start,
+			     "expected 'join parallel', 'join alone', 'join asked' or 'join always'");
 	end_read(r, s);
 }
 
