@@ -4,7 +4,8 @@
  *
  * Of a file that stays open an observer can know the name; of one that is closed at once it cannot always. All are in
  * the folder that the environment calls IO_FOLDER: long.data is open before the window, even.data and odd.data are in
- * turns, small.data is for a moment, rare.data is used by what few programs call.
+ * turns, small.data is for a moment, rare.data is used by what few programs call. The
+ * texts are written by streams, which libc opens and closes: no calls of this program's.
  */
 #include "job.h"
 
@@ -18,9 +19,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LONG, EVEN, ODD, SMALL, RARE, SOCKETS, FILES };
+enum { LONG, EVEN, ODD, SMALL, RARE, FIRST, SECOND, SOCKETS, FILES };
 static const char *const names[FILES] = { "long.data", "even.data", "odd.data", "small.data", "rare.data",
-					  "(sockets)" };
+					  "first.text", "second.text", "(sockets)" };
 
 static struct job job = { .name = "io_job", .rank = -1, .rounds = 4 };
 static long hold_us = 150000;
@@ -111,6 +112,19 @@ static void use_rarely(const int ends[2])
 	count_call(&counts, "close", 0);
 }
 
+static void use_streams(void)
+{
+	for (int file = FIRST; file <= SECOND; file++) {
+		FILE *stream = fopen(paths[file], "w");
+
+		files[file].opens++;
+		files[file].writes++;
+		files[file].in_order++;
+		files[file].bytes_written += fwrite(block, 1, 100 * file, stream);
+		fclose(stream);
+	}
+}
+
 static void round_of(long round, int log, const int ends[2])
 {
 	wrote(LONG, "pwrite", pwrite(log, block, 300, 300 * round), 1);
@@ -119,6 +133,7 @@ static void round_of(long round, int log, const int ends[2])
 	use(round % 2 ? ODD : EVEN, round);
 	use(SMALL, round);
 	use_rarely(ends);
+	use_streams();
 	count_call(&counts, "read", 0);
 	sum += read(-1, block, 10) < 0;
 }
