@@ -52,7 +52,9 @@ enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0,
-	  "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
+	  "Write FILE; may repeat: .gasp recording, .json Chrome trace, .speedscope.json for speedscope.app (both also "
+	  ".json.gz), .events list of events",
+	  1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0,
 	  "Before Linux 6.6, where each probe is slow to put in and take out, observe "
@@ -593,7 +595,7 @@ int command_record(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct job job = { 0 };
-	struct outputs outputs = { .recording_fd = -1 };
+	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1 };
 	struct kept_process kept[TOOLS_MOST];
 	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
 	int err, status = 0;
