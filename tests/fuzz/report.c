@@ -11,6 +11,7 @@
 #include "recording/recording.h"
 #include "shared/fuzz.h"
 #include "shared/read.h"
+#include "util/files.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
@@ -38,20 +39,21 @@ static void report(struct recording *r, FILE *out, bool floor)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *out;
-	static int null = -1;
+	static int null = -1, spare = -1;
 	struct recording *r;
 
 	if (!out) {
 		out = fopen("/dev/null", "w");
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		spare = file_temporary();
 	}
-	must(out && null >= 0);
+	must(out && null >= 0 && spare >= 0);
 	if (recording_open_fd(&r, fuzz_file_fd(data, size), "input"))
 		return 0;
 	report(r, out, false);
 	report(r, out, true);
 	for (const struct exporter *const *e = exporters; *e; e++)
-		(*e)->write(r, null, "input");
+		(*e)->write(r, null, spare, "input");
 	recording_close(r);
 	return 0;
 }

@@ -178,6 +178,16 @@ def test_list_says_why_a_function_is_not_there(small):
     assert re.search(r"library not mapped \(libmpi\.so\*", text)
 
 
+def test_one_function_is_no_functions(small):
+    """Words about one of them."""
+    one = small / "one.model"
+    one.write_text("model own\nlibrary program\nPLAIN function int plain(int a)\n")
+    options = ["--model-file", one, "-m", "own"]
+    assert "\nown: 1 function found\n" in "\n" + gaspbpf.run("list", small / "small", *options).stdout
+    seen = gaspbpf.run(*options, "--", small / "small")
+    assert "gaspbpf: observing 1 process: 1 function of own; a call costs " in seen.stderr
+
+
 def test_list_names_the_models():
     text = gaspbpf.run("list", "--known").stdout
     assert {"c", "pthread", "mpi", "shmem", "caf", "upc", "starpu"} <= {line.split()[0] for line in text.splitlines()}
@@ -201,8 +211,11 @@ def test_doctor(job):
     assert re.search(r"yes +(session|multi|perf) .*a call costs \d+ ns", result.stdout)
     assert re.search(r"yes +c: \d+ functions", result.stdout)
     assert "NO" not in result.stdout and "all well" in result.stdout
-    assert re.search(r"\nYou can observe the processes of this machine; the cheapest call costs \d+\.\d us "
-                     r"\(\w+\)\.\n"
+    costs = [int(ns) for ns in re.findall(r"(\d+) ns \(", re.search(r"\n  yes +(?:session|multi|perf) .*",
+                                                                    result.stdout)[0])]
+    assert len(costs) == 3
+    assert re.search(r"\nYou can observe the processes of this machine; each observed call costs its thread "
+                     rf"{min(costs) / 1e3:.1f} to {max(costs) / 1e3:.1f} us, by the instruction .*\.\n"
                      rf"You can observe process {target.process.pid}\.\n$", result.stdout), result.stdout
     assert not gaspbpf.breakpoints(target.process.pid)
 

@@ -190,11 +190,14 @@ def test_a_conditional_last_jump(tmp_path, condition):
     program = tmp_path / "program"
     subprocess.run(["gcc", "-o", program, tmp_path / "main.c", tmp_path / "pick.s", "-Wl,-z,noexecstack"], check=True)
     seen = gaspbpf.run("-m", "user", "-e", "long pick(long a, long b)", "-q", "--json", "--returns=sites",
-                       "--", program)
+                       "-o", tmp_path / "run.gasp", "--", program)
     assert seen.returncode == 0, seen.stderr
     taken, report = seen.stdout.split("\n", 1)
     row = gaspbpf.events(json.loads(report))["GASP_USER_PICK"]
     assert (row["calls"], row["tails"], row["unwound"]) == (100, int(taken), 0)
+    words = re.findall(r"\n(\d+) calls? ended by handing over to another function \(a tail call\)",
+                       gaspbpf.run("report", tmp_path / "run.gasp").stdout)
+    assert words == ([taken] if int(taken) else [])
 
 
 KEEPER = r"""

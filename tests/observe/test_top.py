@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gaspbpf top: its figures are those of the job's own log."""
 import json
+import re
 
 import pytest
 
@@ -18,6 +19,16 @@ def once(job, observe, pids, *options):
     status, out, errors = watcher.stop()
     assert status == 0, errors
     return json.loads(out)
+
+
+@pytest.mark.parametrize("options", ([], ["-v"]))
+def test_how_probes_are_put_in_is_for_who_asks(job, observe, options):
+    work = job([WORKLOADS / "threads", "--rounds", 3]).wait_ready()
+    watcher = observe("top", "-p", work.process.pid, "--once", "-d", "10m", "--json", "-m", "pthread", *options)
+    work.work()
+    status, _, errors = watcher.stop()
+    assert status == 0 and "gaspbpf: observing 1 process; ^C to stop\n" in errors, errors
+    assert bool(re.search(r"session|multi|perf", errors)) == bool(options)
 
 
 def by_name(top):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Chrome trace: good JSON whatever names a target has, one track a thread on which calls nest, all the calls there
 were."""
-import codecs
 import collections
 import gzip
 import json
@@ -12,25 +11,7 @@ import pytest
 
 import gaspbpf
 import truth
-
-codecs.register_error("by_number", lambda error: ("".join(map(chr, error.object[error.start:error.end])), error.end))
-
-
-def no_such_number(text):
-    raise ValueError(f"{text} is no JSON")
-
-
-def one_of_each(pairs):
-    keys = [key for key, _ in pairs]
-    assert len(keys) == len(set(keys)), f"an object has a key twice: {keys}"
-    return dict(pairs)
-
-
-def parse(data):
-    """A trace, by the letter: UTF-8, no NaN, no key twice, no raw control character, nothing after the end."""
-    return json.loads(data.decode("utf-8", errors="strict"), parse_constant=no_such_number,
-                      object_pairs_hook=one_of_each, parse_float=str)
-
+from strict_json import BY_NUMBER, parse
 
 def nanoseconds(text):
     """Microseconds with up to three decimals, exactly."""
@@ -197,7 +178,7 @@ def test_hostile_command_lines_and_paths(tmp_path):
     report = json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout)
     assert_whole(trace, report)
     process, = named(trace, "process_name").values()
-    line = b" ".join([str(program).encode(), *arguments]).decode(errors="by_number")
+    line = b" ".join([str(program).encode(), *arguments]).decode(errors=BY_NUMBER)
     assert process == line and report["processes"][0]["command"] == line
     callers = {event["args"]["caller"] for event in calls(trace) if event["name"] == "GASP_C_MALLOC"}
     assert callers == {f"{folder}/q\"uote\\.c:2:{column}"

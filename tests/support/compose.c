@@ -4,11 +4,22 @@
  *
  *   compose FILE MODELS < TEXT
  *
- *   process PID RANK                            rank -1: none; its first thread has the tid PID
- *   thread PID TID
- *   call TID START END SYMBOL [NAME=VALUE...]   times in ns from the beginning; calls of a thread in the order of their
- * ends atomic TID TIME SYMBOL comm PID HANDLE TIME ID RANK...             what the handle means to the process from
- * then on: its members' ranks in the job end TIME                                    of the run
+ * process PID RANK: rank -1 is none; its first thread has the tid PID
+ *
+ * thread PID TID
+ *
+ * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
+ * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended.
+ *
+ * atomic TID TIME SYMBOL
+ *
+ * lost TID COUNT: so many calls of the thread are lost here
+ *
+ * sum TID SYMBOL LOST SUMMED SKIPPED: calls of the thread that the kernel's sums have
+ *
+ * comm PID HANDLE TIME ID RANK...: what the handle means to the process from then on, its members' ranks in the job
+ *
+ * end TIME: of the run
  *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
  * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
@@ -191,6 +202,8 @@ static void add_call(char *text, bool atomic)
 	while ((value = strtok_r(NULL, " \n", &next))) {
 		if (!strncmp(value, "depth=", 6))
 			span.depth = atoi(value + 6);
+		else if (!strcmp(value, "end=under_way"))
+			span.reason = GB_END_DETACH;
 		else
 			set_value(&span, &d.probes[span.probe], value);
 	}
@@ -207,6 +220,41 @@ static void add_call(char *text, bool atomic)
 	d.loss.delivered++;
 	if (span.end > d.run.end)
 		d.run.end = span.end;
+}
+
+static void lose(uint32_t thread, unsigned long count)
+{
+	struct gap gap = { .thread = thread, .count = count, .after = last_ends[thread] ? last_ends[thread] : BEGIN };
+
+	if (recording_gap(writer, &gap))
+		exit(1);
+	sequences[thread] += count;
+	d.threads[thread].calls += count;
+	d.threads[thread].lost += count;
+	d.threads[thread].counted = true;
+	d.loss.calls += count;
+	d.loss.lost += count;
+}
+
+static void add_sum(const char *text)
+{
+	unsigned long tid, lost, summed, skipped;
+	char symbol[100];
+	uint32_t probe, index;
+
+	if (sscanf(text, "%lu %99s %lu %lu %lu", &tid, symbol, &lost, &summed, &skipped) != 5)
+		fail("sum TID SYMBOL LOST SUMMED SKIPPED");
+	probe = probe_of(symbol);
+	index = definitions_add_sum(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.sums[index] = (struct def_sum){
+		.thread = thread_of(tid), .probe = probe, .lost = lost, .summed = summed, .skipped = skipped
+	};
+	d.loss.calls += lost + summed + skipped;
+	d.loss.lost += lost;
+	d.loss.summed += summed;
+	d.loss.skipped += skipped;
 }
 
 static void add_comm(char *text)
@@ -266,12 +314,16 @@ int main(int argc, char **argv)
 			add_thread(process_of(a), b);
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
+		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
+			lose(thread_of(a), b);
+		else if (!strncmp(line, "sum ", 4))
+			add_sum(line + 4);
 		else if (!strncmp(line, "comm ", 5))
 			add_comm(line + 5);
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, call, atomic or end");
+			fail("process, thread, comm, call, atomic, lost, sum or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

@@ -430,6 +430,8 @@ def scenarios(target, folder):
         Scenario("counters", ["report", "--counters", recorded], exact=str),
         Scenario("export-json", ["export", recorded, "-o", folder / "x.json"], output=folder / "x.json", exact=str),
         Scenario("export-gz", ["export", recorded, "-o", folder / "x.json.gz"], output=folder / "x.json.gz", exact=str),
+        Scenario("export-speedscope", ["export", recorded, "-o", folder / "x.speedscope.json"],
+                 output=folder / "x.speedscope.json", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
                  exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),

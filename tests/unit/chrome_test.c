@@ -367,7 +367,7 @@ static char *job_export(struct job *job, const char *name)
 	assert_non_null(exporter);
 	assert_int_equal(recording_finish(job->writer), 0);
 	assert_int_equal(recording_open_fd(&recording, job->fd, "test.gasp"), 0);
-	assert_int_equal(exporter->write(recording, fd, name), 0);
+	assert_int_equal(exporter->write(recording, fd, -1, name), 0);
 	recording_close(recording);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	in = gzdopen(fd, "rb"); /* reads plain files too */
@@ -394,6 +394,10 @@ static void a_suffix_chooses_the_format(void **state)
 {
 	assert_string_equal(exporter_for("a/run.json")->name, "chrome");
 	assert_string_equal(exporter_for("run.json.gz")->name, "chrome");
+	assert_string_equal(exporter_for("run.speedscope.json")->name, "speedscope");
+	assert_string_equal(exporter_for("run.speedscope.json.gz")->name, "speedscope");
+	assert_string_equal(exporter_for("speedscope.json")->name, "chrome");
+	assert_string_equal(exporter_for("a/.speedscope.json")->name, "chrome");
 	assert_string_equal(exporter_for("run.events")->name, "events");
 	assert_null(exporter_for("run.txt"));
 	assert_null(exporter_for("run.gasp"));
@@ -572,9 +576,11 @@ static void a_full_disk_is_an_error(void **state)
 	assert_int_equal(recording_finish(job.writer), 0);
 	assert_int_equal(recording_open_fd(&recording, job.fd, "test.gasp"), 0);
 	if (full) {
-		assert_int_not_equal(exporter_for("x.json")->write(recording, fileno(full), "x.json"), 0);
-		assert_int_not_equal(exporter_for("x.json.gz")->write(recording, fileno(full), "x.json.gz"), 0);
-		assert_int_not_equal(exporter_for("x.events")->write(recording, fileno(full), "x.events"), 0);
+		assert_int_not_equal(exporter_for("x.json")->write(recording, fileno(full), -1, "x.json"), 0);
+		assert_int_not_equal(exporter_for("x.json.gz")->write(recording, fileno(full), -1, "x.json.gz"), 0);
+		assert_int_not_equal(
+			exporter_for("x.speedscope.json")->write(recording, fileno(full), -1, "x.speedscope.json"), 0);
+		assert_int_not_equal(exporter_for("x.events")->write(recording, fileno(full), -1, "x.events"), 0);
 		fclose(full);
 	}
 	recording_close(recording);

@@ -128,7 +128,7 @@ static void print_loss(void *state, const struct printer *p)
 		"(another stack than the thread's own, a debugger that traced it, or a program or library that had "
 		"just come)");
 	print_unseen(p, all.tails, "call", "calls",
-		     "ended in a jump to another function, whose time is not part of theirs");
+		     "ended by handing over to another function (a tail call); the time of that one is not included");
 	print_unseen(p, loss->no_memory, "call was", "calls were", "not seen: no memory for the state of the thread");
 	print_unseen(p, loss->no_entry, "return", "returns", "had no call that was seen");
 	print_unseen(p, loss->near, "access", "accesses",

@@ -218,9 +218,7 @@ int report_add_finding(struct report *report, const struct finding *finding, con
 /* The thread's; NULL: not known. */
 static inline const struct def_process *report_process(const struct report *r, uint32_t thread)
 {
-	uint32_t process = r->d->threads[thread].process;
-
-	return process < r->d->nprocesses ? &r->d->processes[process] : NULL;
+	return thread_process(r->d, thread);
 }
 
 const char *report_event_name(const struct report *report, uint32_t event);

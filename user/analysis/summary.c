@@ -88,24 +88,11 @@ uint64_t share_of(const struct share *share, const uint64_t group[GROUPS])
 	return sum;
 }
 
-static long rank_of(const struct definitions *d, const struct report_thread *row)
-{
-	return row->process < d->nprocesses ? d->processes[row->process].rank : -1;
-}
-
 static int by_rank_and_tid(const void *a, const void *b, void *context)
 {
-	const struct definitions *d = context;
 	const struct report_thread *x = a, *y = b;
-	uint32_t left = d->threads[x->thread].tid, right = d->threads[y->thread].tid;
 
-	if (rank_of(d, x) != rank_of(d, y))
-		return rank_of(d, x) < rank_of(d, y) ? -1 : 1;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if (left != right)
-		return left < right ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
+	return thread_order(context, x->thread, y->thread);
 }
 
 static int by_self(const void *a, const void *b)

@@ -31,7 +31,7 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
  * more than was spent there. */
 static void print_cost(const struct printer *p)
 {
-	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[300];
+	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[400];
 	uint64_t cost = 0, system = 0;
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
@@ -42,11 +42,15 @@ static void print_cost(const struct printer *p)
 	}
 	if (!system)
 		return;
-	snprintf(text, sizeof(text),
-		 "Probes took about %s of these threads' time (estimated from the price of a call); their whole time "
-		 "in the kernel, probes included, was %s (measured).%s",
-		 format_time(probes, cost), format_time(all, system),
-		 cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	snprintf(
+		text, sizeof(text),
+		"Probes took about %s of these threads' time (estimated from the price of a call). These threads spent "
+		"%s in the kernel in all (measured): %s.%s",
+		format_time(probes, cost), format_time(all, system),
+		cost < system ? "the probes' time is a part of that, the rest is the job's own: system calls, page "
+				"faults and the like"
+			      : "that is the probes' time and the job's own system calls, page faults and the like",
+		cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
 	printer_paragraph(p, "", text);
 }
 

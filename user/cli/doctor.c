@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "observe/rights.h"
 #include "probe/probe.h"
+#include "util/format.h"
 #include "util/files.h"
 #include "util/log.h"
 #include "util/privileges.h"
@@ -49,7 +50,8 @@ struct verdict {
 	int bad;             /* things to mend */
 	const char *because; /* the first of them that keeps from all observing; NULL: there is none */
 	const char *rung;    /* the best way of attaching that works; NULL: none does */
-	unsigned call_ns;    /* what a call costs by it, where a probe is cheapest */
+	/* what a call costs by it, by the instruction under the probe; 0: not measured */
+	unsigned least_ns, most_ns;
 };
 
 enum answer { YES, NOTE };
@@ -161,6 +163,19 @@ static void check_namespace(struct verdict *verdict)
 
 /* --- ways of attaching ------------------------------------------------- */
 
+/* From the cheapest instruction to the dearest. */
+static void note_range(struct verdict *verdict, const struct probe_costs *costs)
+{
+	for (int class = 0; class < SITE_CLASSES; class ++) {
+		unsigned ns = costs->call[class];
+
+		if (ns && (!verdict->least_ns || ns < verdict->least_ns))
+			verdict->least_ns = ns;
+		if (ns > verdict->most_ns)
+			verdict->most_ns = ns;
+	}
+}
+
 static void try_rung(struct verdict *verdict, enum rung rung)
 {
 	static const char *const meanings[RUNGS] = {
@@ -185,7 +200,7 @@ static void try_rung(struct verdict *verdict, enum rung rung)
 	kernel_costs(kernel, &costs);
 	if (!verdict->rung) {
 		verdict->rung = rung_name(rung);
-		verdict->call_ns = costs.call[SITE_OPTIMIZED];
+		note_range(verdict, &costs);
 	}
 	say(YES,
 	    "%-7s %s; a call costs %u ns (%s), %u ns (%s), %u ns (%s); only counted %u, %u, %u; every "
@@ -247,8 +262,8 @@ static void check_runtimes(struct verdict *verdict, const struct plan *plan)
 			sites++;
 			stepped += plan->sites[i].class == SITE_STEPPED;
 		}
-		say(YES, "%s: %zu functions, %zu of them at an instruction that makes a probe dear",
-		    plan->chosen[m]->name, sites, stepped);
+		say(YES, "%s: %zu function%s, %zu of them at an instruction that makes a probe dear",
+		    plan->chosen[m]->name, sites, plural(sites), stepped);
 	}
 }
 
@@ -290,8 +305,11 @@ static void sum_up(const struct verdict *machine)
 	if (machine->because)
 		printf("You cannot observe anything on this machine, because %s; " READS ".\n", machine->because);
 	else
-		printf("You can observe the processes of this machine; the cheapest call costs %.1f us (%s).\n",
-		       machine->call_ns / 1e3, machine->rung);
+		printf("You can observe the processes of this machine; each observed call costs its thread %.1f to %.1f us, by "
+		       "the instruction that its function's probe is at: least where the kernel replaces or emulates "
+		       "that one, most where the processor has to single-step it ('gaspbpf list' has it of each "
+		       "function).\n",
+		       machine->least_ns / 1e3, machine->most_ns / 1e3);
 }
 
 static void sum_up_target(const struct verdict *target, pid_t pid)

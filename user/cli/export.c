@@ -27,14 +27,15 @@ static const struct argp_option option_list[] = {
 
 static const char about[] = "Writes a recording in another format, which the suffix of the file chooses."
 			    "\vExamples:\n"
-			    "  gaspbpf export run.gasp -o run.json         for ui.perfetto.dev\n"
+			    "  gaspbpf export run.gasp -o run.json             for ui.perfetto.dev\n"
+			    "  gaspbpf export run.gasp -o run.speedscope.json  for speedscope.app\n"
 			    "  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
 			    "\nFormats:\n";
 
 static void print_formats(FILE *out)
 {
 	for (size_t i = 0; exporters[i]; i++)
-		fprintf(out, "  %-16s %s\n", exporters[i]->suffixes, exporters[i]->help);
+		fprintf(out, "  %-38s %s\n", exporters[i]->suffixes, exporters[i]->help);
 }
 
 static char *help_filter(int key, const char *text, void *input)
@@ -86,7 +87,8 @@ static bool is_same_file(const char *output, const char *recording)
 
 static int export_to(struct recording *recording, const char *from, const char *path, const struct caller *caller)
 {
-	int error, fd;
+	const struct exporter *exporter = exporter_for(path);
+	int error, fd, spare = -1;
 
 	if (is_same_file(path, from)) {
 		log_error("%s: this is the recording itself: choose another name", log_safe(path));
@@ -95,7 +97,11 @@ static int export_to(struct recording *recording, const char *from, const char *
 	fd = file_create(path, caller);
 	if (fd < 0)
 		return fd;
-	error = exporter_for(path)->write(recording, fd, path);
+	if (exporter->needs_spare)
+		spare = file_temporary();
+	error = exporter->needs_spare && spare < 0 ? spare : exporter->write(recording, fd, spare, path);
+	if (spare >= 0)
+		close(spare);
 	if (close(fd) && !error) {
 		error = -errno;
 		log_error("%s: cannot write: %s", log_safe(path), strerror(errno));

@@ -13,6 +13,7 @@
 #include "cli/list.h"
 #include "observe/choose.h"
 #include "observe/rights.h"
+#include "util/format.h"
 #include "util/files.h"
 #include "util/function_name.h"
 #include "util/log.h"
@@ -211,7 +212,8 @@ static void print_absents(const struct plan *plan, const struct model *model, bo
 		       absent->image ? log_safe(absent->image->path) : "");
 	}
 	if (unmapped) {
-		printf("  not there: %zu functions: %s (", unmapped, absence_text(ABSENT_NOT_MAPPED));
+		printf("  not there: %zu function%s: %s (", unmapped, plural(unmapped),
+		       absence_text(ABSENT_NOT_MAPPED));
 		print_places(model);
 		printf("); --all names them\n");
 	}
@@ -261,7 +263,7 @@ static void print_model(const struct options *o, const struct plan *plan, const 
 
 	for (size_t i = 0; i < plan->nsites; i++)
 		sites += same_model(plan->sites[i].function, model);
-	printf("%s: %zu functions found%s\n", model->name, sites,
+	printf("%s: %zu function%s found%s\n", model->name, sites, plural(sites),
 	       is_chosen(plan, model) ? ""
 	       : model->alone         ? ", not observed unless asked for with -m"
 				      : "");
@@ -349,9 +351,9 @@ static void print_crashes(const struct options *o, const struct plan *plan)
 		count += plan->sites[i].returns == RETURNS_TRAMPOLINE;
 	if (o->crash_handler && count)
 		printf("process %d has a crash handler: if it crashes within a call that has a return probe "
-		       "(trampoline: %zu functions here), backtraces, also from core\n"
+		       "(trampoline: %zu function%s here), backtraces, also from core\n"
 		       "  files, stop at 0x7fffffffe000. --returns=sites keeps them whole; calls cost more then\n",
-		       o->crash_handler, count);
+		       o->crash_handler, count, plural(count));
 }
 
 /* --- JSON -------------------------------------------------------------- */

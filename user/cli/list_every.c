@@ -10,6 +10,7 @@
 
 #include "arch/arch.h"
 #include "cli/list.h"
+#include "util/format.h"
 #include "util/function_name.h"
 #include "util/log.h"
 
@@ -119,7 +120,7 @@ static int show_file(const struct image *image, const struct place_options *opti
 		json_key(j, "functions");
 		json_array(j);
 	} else {
-		printf("%s: %zu functions\n", log_safe(image->path), count);
+		printf("%s: %zu function%s\n", log_safe(image->path), count, plural(count));
 	}
 	for (size_t i = 0; !err && i < count; i++) {
 		if (j)

@@ -46,7 +46,9 @@ static int open_export(struct outputs *outputs, const char *path)
 	if (target.fd < 0)
 		return target.fd;
 	grown[outputs->nexports++] = target;
-	return 0;
+	if (target.exporter->needs_spare && outputs->spare_fd < 0)
+		outputs->spare_fd = file_temporary();
+	return target.exporter->needs_spare && outputs->spare_fd < 0 ? outputs->spare_fd : 0;
 }
 
 int outputs_open(struct outputs *outputs, const struct text_list *paths)
@@ -123,7 +125,7 @@ static int write_exports(struct outputs *outputs)
 		struct export_target *target = &outputs->exports[i];
 
 		log_status("writing %s", log_safe(target->path));
-		err = target->exporter->write(recording, target->fd, target->path);
+		err = target->exporter->write(recording, target->fd, outputs->spare_fd, target->path);
 		log_status("%s", "");
 		first = first ?: err;
 	}
@@ -163,6 +165,8 @@ void outputs_free(struct outputs *outputs)
 	for (size_t i = 0; i < outputs->nexports; i++)
 		close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd, outputs->exports[i].created);
 	free(outputs->exports);
+	if (outputs->spare_fd >= 0)
+		close(outputs->spare_fd);
 	if (outputs->recording_fd >= 0)
 		close_output(outputs, outputs->recording, outputs->recording_fd, outputs->recording_created);
 	caller_free(&outputs->caller);

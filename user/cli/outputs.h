@@ -23,6 +23,7 @@ struct outputs {
 	struct recording_writer *writer; /* NULL where nothing is recorded */
 	const char *recording;           /* path; NULL: unnamed, for exports only */
 	int recording_fd;                /* -1: none */
+	int spare_fd;                    /* -1: none; for exporters that need one, one after the other */
 	bool recording_created;
 	struct export_target *exports;
 	size_t nexports;

@@ -52,7 +52,9 @@ enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0,
-	  "Write FILE; may repeat: .gasp recording, .json or .json.gz Chrome trace, .events list of events", 1 },
+	  "Write FILE; may repeat: .gasp recording, .json Chrome trace, .speedscope.json for speedscope.app (both also "
+	  ".json.gz), .events list of events",
+	  1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0,
 	  "Before Linux 6.6, where each probe is slow to put in and take out, observe "
@@ -220,10 +222,10 @@ static void show_status(struct watch *w, uint64_t now)
 	if (w->options->quiet)
 		return;
 	if (came.late)
-		snprintf(later, sizeof(later), "  +%zu processes, blind up to %s", came.processes,
-			 format_time(blind, came.longest));
+		snprintf(later, sizeof(later), "  +%zu process%s, blind up to %s", came.processes,
+			 came.processes == 1 ? "" : "es", format_time(blind, came.longest));
 	else if (came.processes)
-		snprintf(later, sizeof(later), "  +%zu processes", came.processes);
+		snprintf(later, sizeof(later), "  +%zu process%s", came.processes, came.processes == 1 ? "" : "es");
 	log_status("%7.1f s  %s events  %s  lost %s  %s%s", (now - w->started) / 1e9,
 		   format_count(events, totals.spans), format_rate(rate, (totals.spans - w->spans_shown) / since),
 		   format_count(lost, totals.lost > totals.gaps ? totals.lost : totals.gaps),
@@ -427,7 +429,8 @@ static size_t describe_costs(const struct job *job, char *text, size_t room)
 	int used = snprintf(text, room, "%g us", price.ns / 1000.0);
 
 	if (further.functions)
-		used += snprintf(text + used, room - used, " (%zu functions)", price.functions);
+		used += snprintf(text + used, room - used, " (%zu function%s)", price.functions,
+				 plural(price.functions));
 	for (; further.functions; further = next_price(job, further.ns)) {
 		if ((size_t)used < room)
 			used += snprintf(text + used, room - used, ", %g us (%zu)", further.ns / 1000.0,
@@ -469,8 +472,8 @@ static void say_start(const struct watch *w)
 			job->command ? "the command:" : "what is started:");
 		return;
 	}
-	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu functions of", job->nobserved,
-		job->nobserved == 1 ? "" : "es", observed);
+	fprintf(stderr, "gaspbpf: observing %zu process%s: %zu function%s of", job->nobserved,
+		job->nobserved == 1 ? "" : "es", observed, plural(observed));
 	say_models(job->plan);
 	fprintf(stderr, "; a call costs %s; ^C to stop\n", costs);
 }
@@ -482,10 +485,10 @@ static void say_left_out(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += left_out(job, i);
 	if (count)
-		log_warn("%zu functions are left out, since nothing that the job maps imports them and on this kernel "
+		log_warn("%zu function%s left out, since nothing that the job maps imports %s and on this kernel "
 			 "each probe is slow "
-			 "to take out: calls through dlsym() or inside the library are missed: --all-symbols adds them",
-			 count);
+			 "to take out: calls through dlsym() or inside the library are missed: --all-symbols adds %s",
+			 count, count == 1 ? " is" : "s are", count == 1 ? "it" : "them", count == 1 ? "it" : "them");
 }
 
 /* Functions whose returns are left alone for the job's sake. */
@@ -496,10 +499,10 @@ static void say_calls_only(const struct job *job)
 	for (size_t i = 0; i < job->plan->nsites; i++)
 		count += job->plan->sites[i].returns == RETURNS_NONE && job->plan->sites[i].no_exits;
 	if (count)
-		log_warn("of %zu functions only the calls are observed, not how long they take: watching their "
+		log_warn("of %zu function%s only the calls are observed, not how long they take: watching their "
 			 "returns could harm this job: "
 			 "'gaspbpf list' says which and why",
-			 count);
+			 count, plural(count));
 }
 
 /* Where files are written. */
@@ -593,7 +596,7 @@ int command_record(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct job job = { 0 };
-	struct outputs outputs = { .recording_fd = -1 };
+	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1 };
 	struct kept_process kept[TOOLS_MOST];
 	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
 	int err, status = 0;

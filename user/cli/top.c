@@ -312,8 +312,8 @@ static int observe(struct run *r, struct options *o)
 	r->top.locate = locate;
 	r->top.locate_context = r->job.capture;
 	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
-	fprintf(stderr, "gaspbpf: observing %zu process%s (%s); ^C to stop\n", r->job.nobserved,
-		r->job.nobserved == 1 ? "" : "es", rung_name(kernel_rung(r->job.kernel)));
+	fprintf(stderr, "gaspbpf: observing %zu process%s; ^C to stop\n", r->job.nobserved,
+		r->job.nobserved == 1 ? "" : "es");
 	if (r->guard) {
 		guard_screen(r->guard, true);
 		r->screen = screen_open(&r->top);

@@ -3,7 +3,6 @@
  * call.c - a call in words: its values, its call site, how it ended.
  */
 #include "export/call.h"
-#include "recording/labels.h"
 #include "util/digits.h"
 
 #include <inttypes.h>
@@ -140,6 +139,17 @@ const char *site_text(struct site_texts *sites, uint32_t site)
 	if (!sites->texts[site])
 		sites->texts[site] = site_place(sites->d, site);
 	return sites->texts[site];
+}
+
+void lane_text(struct who *who, unsigned lane, char *buffer, size_t size)
+{
+	char stack[32] = "";
+
+	who->exact = true;
+	if (lane)
+		snprintf(stack, sizeof(stack), " stack %u", lane + 1);
+	label_of_thread(who, buffer, size - sizeof(stack));
+	strcat(buffer, stack);
 }
 
 void process_text(const struct definitions *d, uint32_t process, char *buffer, size_t size)

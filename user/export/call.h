@@ -6,6 +6,7 @@
 #define GASPBPF_EXPORT_CALL_H
 
 #include "meaning/value.h"
+#include "recording/labels.h"
 #include "recording/recording.h"
 #include "timeline/arguments.h"
 
@@ -42,6 +43,16 @@ bool site_texts_open(struct site_texts *sites, const struct definitions *d);
 /* NULL: unknown. */
 const char *site_text(struct site_texts *sites, uint32_t site);
 void site_texts_close(struct site_texts *sites);
+
+/* "rank 3 worker-1 (tid 4243)", "rank 3 stack 2": a lane of a thread (timeline.h); any bytes. who->exact becomes true.
+ */
+void lane_text(struct who *who, unsigned lane, char *buffer, size_t size);
+
+/* ns since the run began; what began before it (by a forged recording) begins with it. */
+static inline uint64_t since_start(const struct definitions *d, uint64_t time)
+{
+	return time > d->run.start ? time - d->run.start : 0;
+}
 
 /* "rank 3: ./job 10" or "./job 10" of a process; any bytes. "?" out of bounds. */
 void process_text(const struct definitions *d, uint32_t process, char *buffer, size_t size);

@@ -100,15 +100,10 @@ static void put_track(struct chrome *c, uint32_t thread, unsigned lane)
 	const struct thread_tracks *tracks = &c->threads[thread];
 	struct who who = who_is_thread(c->d, thread);
 	uint64_t tid = tracks->tracks[lane].tid;
-	char name[NAME_SIZE], stack[32] = "";
+	char name[NAME_SIZE];
 
-	who.exact = true;
 	who.rank = -1; /* the process has it */
-
-	if (lane)
-		snprintf(stack, sizeof(stack), " stack %u", lane + 1);
-	label_of_thread(&who, name, sizeof(name) - sizeof(stack));
-	strcat(name, stack);
+	lane_text(&who, lane, name, sizeof(name));
 	begin_meta(&c->json, "thread_name", tracks->pid, tid);
 	json_key_string(&c->json, "name", name);
 	end_meta(&c->json);
@@ -192,12 +187,6 @@ static int put_metadata(struct chrome *c)
 
 /* --- events ----------------------------------------------------------------------- */
 
-/* ns since the run began; what began before it (by a forged recording) begins with it. */
-static uint64_t since_start(const struct chrome *c, uint64_t time)
-{
-	return time > c->d->run.start ? time - c->d->run.start : 0;
-}
-
 static void put_place(struct json *j, uint64_t pid, uint64_t tid, uint64_t ns)
 {
 	json_key_uint(j, "pid", pid);
@@ -220,8 +209,8 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 		return -ENOMEM;
 	if (c->block.size)
 		buffer_put(&c->block, ",\n", 2);
-	error = chrome_call_put(c->calls, &c->block, span, &track->place, since_start(c, span->start),
-				since_start(c, span->end));
+	error = chrome_call_put(c->calls, &c->block, span, &track->place, since_start(c->d, span->start),
+				since_start(c->d, span->end));
 	if (c->block.size >= BLOCK_SIZE)
 		hand_on(c);
 	return error ? error : c->json.error;
@@ -255,11 +244,11 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	hand_on(c);
 	snprintf(name, sizeof(name), "%llu %s lost here", (unsigned long long)gap->count,
 		 gap->count == 1 ? "call" : "calls");
-	begin_instant(j, "t", name, "loss", c->threads[gap->thread].pid, track->tid, since_start(c, gap->after));
+	begin_instant(j, "t", name, "loss", c->threads[gap->thread].pid, track->tid, since_start(c->d, gap->after));
 	json_key_uint(j, "count", gap->count);
 	if (gap->before) { /* else up to the end */
 		json_key(j, "until");
-		json_micros(j, since_start(c, gap->before));
+		json_micros(j, since_start(c->d, gap->before));
 	}
 	json_end_object(j);
 	json_end_object(j);
@@ -276,7 +265,7 @@ static int put_control(void *context, const struct definitions *d, uint32_t thre
 		return -ENOMEM;
 	hand_on(c);
 	begin_instant(j, "t", control->value ? "measurement on" : "measurement off", "control", c->threads[thread].pid,
-		      track->tid, since_start(c, control->time));
+		      track->tid, since_start(c->d, control->time));
 	json_key_string(j, "by", control->who);
 	json_end_object(j);
 	json_end_object(j);
@@ -293,7 +282,7 @@ static void put_step(struct chrome *c, const struct def_step *step)
 
 	snprintf(name, sizeof(name), "%s: %s", probe->symbol ? probe->symbol : "?",
 		 step_text(step, text, sizeof(text)));
-	begin_instant(j, "g", name, "governor", pid, pid, since_start(c, step->time));
+	begin_instant(j, "g", name, "governor", pid, pid, since_start(c->d, step->time));
 	json_key_string(j, "event", probe->event);
 	if (step->thread != NO_INDEX) {
 		json_key_uint(j, "tid", c->d->threads[step->thread].tid);
@@ -398,7 +387,7 @@ static void chrome_close(struct chrome *c)
 	free(c);
 }
 
-static int chrome_write(struct recording *recording, int fd, const char *name)
+static int chrome_write(struct recording *recording, int fd, int spare, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct chrome *c = chrome_open(d, fd, name);
@@ -438,6 +427,6 @@ static int chrome_write(struct recording *recording, int fd, const char *name)
 const struct exporter exporter_chrome = {
 	.name = "chrome",
 	.suffixes = ".json .json.gz",
-	.help = "Chrome trace for ui.perfetto.dev and chrome://tracing",
+	.help = "Chrome trace, for ui.perfetto.dev",
 	.write = chrome_write,
 };

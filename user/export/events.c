@@ -61,7 +61,7 @@ static void put_escaped(struct buffer *b, const char *text)
 static const char *label_of(struct events *e, uint32_t thread)
 {
 	const struct def_thread *t = &e->d->threads[thread];
-	const struct def_process *p = t->process < e->d->nprocesses ? &e->d->processes[t->process] : NULL;
+	const struct def_process *p = thread_process(e->d, thread);
 	struct buffer label = { 0 };
 	char number[32];
 
@@ -92,7 +92,7 @@ static int flush_lines(struct events *e)
 
 static void put_seconds(struct events *e, uint64_t time)
 {
-	uint64_t ns = time > e->d->run.start ? time - e->d->run.start : 0;
+	uint64_t ns = since_start(e->d, time);
 	char text[48];
 
 	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
@@ -295,7 +295,7 @@ static void put_progress(void *context, size_t done, size_t all)
 	output_progress(((struct events *)context)->out, done, all);
 }
 
-static int events_write(struct recording *recording, int fd, const char *name)
+static int events_write(struct recording *recording, int fd, int spare, const char *name)
 {
 	const struct definitions *d = recording_definitions(recording);
 	struct events e = { .d = d };

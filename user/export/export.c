@@ -8,29 +8,38 @@
 
 #include "export/formats.h"
 
-const struct exporter *const exporters[] = { &exporter_chrome, &exporter_events, NULL };
+const struct exporter *const exporters[] = { &exporter_chrome, &exporter_speedscope, &exporter_events, NULL };
 
-/* True where the path ends in one of the suffixes, with a name before it. */
-static bool fits(const char *path, const char *suffixes)
+/* The length of the longest of the suffixes in which the path ends, with a name before it. 0: none. */
+static size_t fits(const char *path, const char *suffixes)
 {
-	size_t length = strlen(path);
+	size_t length = strlen(path), longest = 0;
 
 	while (*suffixes) {
 		size_t tail = strcspn(suffixes, " ");
 
-		if (length > tail && path[length - tail - 1] != '/' && !strncmp(path + length - tail, suffixes, tail))
-			return true;
+		if (length > tail && tail > longest && path[length - tail - 1] != '/' &&
+		    !strncmp(path + length - tail, suffixes, tail))
+			longest = tail;
 		suffixes += tail;
 		suffixes += strspn(suffixes, " ");
 	}
-	return false;
+	return longest;
 }
 
 const struct exporter *exporter_for(const char *path)
 {
+	const struct exporter *best = NULL;
+	size_t longest = 0;
+
+	/* "run.speedscope.json" ends in ".json", too. */
 	for (size_t i = 0; exporters[i]; i++) {
-		if (fits(path, exporters[i]->suffixes))
-			return exporters[i];
+		size_t length = fits(path, exporters[i]->suffixes);
+
+		if (length > longest) {
+			longest = length;
+			best = exporters[i];
+		}
 	}
-	return NULL;
+	return best;
 }

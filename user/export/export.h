@@ -11,8 +11,13 @@ struct exporter {
 	const char *name;     /* "chrome" */
 	const char *suffixes; /* ".json .json.gz" */
 	const char *help;     /* one line for --help */
-	/* Writes the whole recording to fd (the caller's, open for writing, empty). 0 or -errno, said. */
-	int (*write)(struct recording *recording, int fd, const char *name);
+	bool needs_spare;     /* write() needs a second file, for what has to wait */
+	/*
+	 * Writes the whole recording to fd (the caller's, open for writing, empty). spare: one of file_temporary(),
+	 * whatever is in it; the caller's, so that it may be opened while there is the right to. -1: none. 0 or -errno,
+	 * said.
+	 */
+	int (*write)(struct recording *recording, int fd, int spare, const char *name);
 };
 
 /* All of them, ended by a NULL. */

@@ -7,7 +7,8 @@
 
 #include "export/export.h"
 
-extern const struct exporter exporter_chrome; /* chrome.c */
-extern const struct exporter exporter_events; /* events.c */
+extern const struct exporter exporter_chrome;     /* chrome.c */
+extern const struct exporter exporter_speedscope; /* speedscope.c */
+extern const struct exporter exporter_events;     /* events.c */
 
 #endif

@@ -136,8 +136,8 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	meter->tid = worst_thread.found.tid;
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of the worst", 100 * meter->worst);
-	snprintf(text, COST_SIZE, "cost %.2f%% of %zu threads' time%s; own CPU %.0f%%",
-		 of_all(&totals, now - meter->started), totals.threads, worst, own);
+	snprintf(text, COST_SIZE, "cost %.2f%% of %zu %s time%s; own CPU %.0f%%", of_all(&totals, now - meter->started),
+		 totals.threads, totals.threads == 1 ? "thread's" : "threads'", worst, own);
 	meter->shown = now;
 	meter->cpu = cpu;
 	return text;
@@ -147,22 +147,24 @@ void cost_say(struct cost_meter *meter, const struct capture_session *capture, c
 {
 	struct capture_totals totals = capture_totals(capture);
 	uint64_t wall = d->run.end - d->run.start;
-	char took[FORMAT_SIZE], worst[80] = "", inside[FORMAT_SIZE], kernel[120] = "";
+	char took[FORMAT_SIZE], worst[80] = "", inside[FORMAT_SIZE], kernel[160] = "";
 	uint64_t system = 0;
 
 	for (size_t i = 0; i < d->nthreads; i++)
 		system += d->threads[i].counted ? d->threads[i].system : 0;
 	if (system)
-		snprintf(kernel, sizeof(kernel), "; these threads' time in the kernel, probes included: %s",
+		snprintf(kernel, sizeof(kernel),
+			 "; in the kernel these threads spent %s in all, the job's own system "
+			 "calls and page faults included",
 			 format_time(inside, system));
 
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
 	fprintf(stderr,
-		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu threads'%s)%s; gaspbpf's own "
+		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s%s)%s; gaspbpf's own "
 		"CPU: %.2f s\n",
-		format_time(took, totals.cost), of_all(&totals, wall), totals.threads, worst, kernel,
-		cost_own_cpu() / 1e9);
+		format_time(took, totals.cost), of_all(&totals, wall), totals.threads,
+		totals.threads == 1 ? "thread's" : "threads'", worst, kernel, cost_own_cpu() / 1e9);
 }
 
 void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan)

@@ -447,8 +447,8 @@ void neighbours_mark(struct kernel *kernel, struct plan *plan, const struct imag
 	}
 	free(r.others);
 	if (marked && !n->said) {
-		log_warn("%d: %zu functions are not observed there: another observer has come to have probes on them",
-			 pid, marked);
+		log_warn("%d: %zu function%s not observed there: another observer has come to have probes on %s", pid,
+			 marked, marked == 1 ? " is" : "s are", marked == 1 ? "it" : "them");
 		n->said = true;
 	}
 }

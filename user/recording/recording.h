@@ -282,13 +282,24 @@ struct definitions {
 	size_t nwindows;
 };
 
-/* Does the thread belong to a process that is no part of the job? */
-static inline bool thread_is_left_out(const struct definitions *d, uint32_t thread)
+/* The thread's process; NULL: not known. */
+static inline const struct def_process *thread_process(const struct definitions *d, uint32_t thread)
 {
 	uint32_t process = d->threads[thread].process;
 
-	return process < d->nprocesses && d->processes[process].left_out;
+	return process < d->nprocesses ? &d->processes[process] : NULL;
 }
+
+/* Does the thread belong to a process that is no part of the job? */
+static inline bool thread_is_left_out(const struct definitions *d, uint32_t thread)
+{
+	const struct def_process *process = thread_process(d, thread);
+
+	return process && process->left_out;
+}
+
+/* The order in which threads are listed: by rank, those without one last; of a process by tid. As qsort()'s compare. */
+int thread_order(const struct definitions *d, uint32_t a, uint32_t b);
 
 /*
  * Adds a zeroed entry and returns its index, or NO_INDEX when out of memory.

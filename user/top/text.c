@@ -226,11 +226,6 @@ size_t top_columns(const struct top *top, unsigned width, struct top_column colu
 
 /* --- lines ------------------------------------------------------------------ */
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 const char *top_line_totals(const struct top *top, char *text, size_t room)
 {
 	uint64_t calls = 0, inner = 0, bytes = 0, missing = 0;

@@ -16,6 +16,12 @@ char *format_bytes(char *buffer, uint64_t bytes);
 char *format_count(char *buffer, uint64_t count);   /* thousands separated: "1,234,567" */
 char *format_rate(char *buffer, double per_second); /* "12.3 k/s" */
 
+/* What stands behind a regular noun: "s" unless it is one. */
+static inline const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* "10", "10s", "500ms", "2m", "1h" -> ns; a bare number is seconds. 0 or -EINVAL. */
 int parse_time(const char *text, uint64_t *ns);
 /* "64", "64k", "16mb", "1GiB" -> bytes. 0 or -EINVAL. */
