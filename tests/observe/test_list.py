@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gaspbpf list for people: which processes were looked at, which functions there are and what they cost, and what is not
-observed. What the text says is compared with the jobs, and with --json where that has tests of its own."""
+"""gaspbpf list for people: which processes were looked at, which functions there are and what they cost, and what is
+not observed. What the text says is compared with the jobs, and with --json where that has tests of its own."""
 import fcntl
 import json
 import os
