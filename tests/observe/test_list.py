@@ -82,7 +82,7 @@ def test_a_process_is_itself(job):
 
 
 def test_gaspbpf_is_no_part_of_the_job(tmp_path):
-    """The shell that asks for itself has started gaspbpf, too."""
+    """The shell that asks for itself has started gaspbpf, too, which counts as a launcher."""
     result = subprocess.run(["bash", "-c", f'sleep 600 & echo $!; "{gaspbpf.PROGRAM}" list --json -p $$; kill $!'],
                             capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
     sleeper, _, listed = result.stdout.partition("\n")

@@ -59,8 +59,6 @@ static int add_started(struct job *job, const pid_t *pids, size_t count)
 	for (size_t i = 0; !err && i < count; i++) {
 		size_t before = job->nprocesses;
 
-		if (process_descends(pids[i], getpid()))
-			continue; /* gaspbpf itself, where a shell stands for what it has started */
 		err = add_process(job, pids[i], true);
 		if (err != -ENOMEM)
 			err = 0; /* ended in between, or said why not */
