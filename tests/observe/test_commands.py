@@ -89,7 +89,7 @@ def test_list_of_a_job_is_what_binutils_say(job):
     found = {row["symbol"]: row for row in listed["found"]}
     assert found["malloc"]["event"] == "GASP_C_MALLOC" and found["malloc"]["model"] == "c"
     assert found["pthread_mutex_lock"]["event"] == "GASP_PTHREAD_MUTEX_LOCK"
-    text = gaspbpf.run("list", "-p", target.process.pid).stdout
+    text = gaspbpf.run("list", "-v", "-p", target.process.pid).stdout
     assert re.search(rf"GASP_C_MALLOC +malloc +libc\S* +0x{offsets['malloc']:x} ", text)
     assert build_id(libc) in text
     assert not gaspbpf.breakpoints(target.process.pid)
@@ -123,7 +123,7 @@ def test_list_of_a_library_tells_aliases():
     assert found["MPI_Send"]["event"] == "GASP_MPI_SEND"
     places = [(row["file"], row["offset"], row["event"]) for row in found.values()]
     assert len(places) == len(set(places))
-    assert re.search(r"GASP_MPI_SEND .*= PMPI_Send", gaspbpf.run("list", library).stdout)
+    assert re.search(r"GASP_MPI_SEND .*= PMPI_Send", gaspbpf.run("list", "-v", library).stdout)
 
 
 SOURCE = """
@@ -174,8 +174,15 @@ def test_list_says_why_a_function_is_not_there(small):
     assert {symbol: "stripped" in row["why"] for symbol, row in own(listed, "absent").items()} == dict.fromkeys(
         ["inlined", "plain", "local", "nowhere"], True)
     text = gaspbpf.run("list", small / "small", *options[:-1]).stdout
+    said = " ".join(text.split())
+    assert "not observed in small: not exported, and the file is stripped of its local symbols (4 functions): " \
+        "inlined, plain, local, nowhere" in said
+    assert re.search(r"not used here: .*\bmpi, .*\bshmem, .*\(not in these files; -a names their functions\)", said)
+    text = gaspbpf.run("list", "-v", small / "small", *options[:-1]).stdout
     assert re.search(r"GASP_OWN_PLAIN +plain +.*stripped", text)
     assert re.search(r"library not mapped \(libmpi\.so\*", text)
+    assert "GASP_MPI_SEND" not in text
+    assert re.search(r"GASP_MPI_SEND +MPI_Send ", gaspbpf.run("list", "-a", small / "small", *options[:-1]).stdout)
 
 
 def test_one_function_is_no_functions(small):

@@ -156,6 +156,9 @@ def test_what_is_excluded(shapes, tmp_path):
 def test_the_list_for_people(shapes):
     out = gaspbpf.run("list", shapes, "-F", "shapes::plain").stdout
     row, = (line for line in out.splitlines() if "shapes::plain()" in line)
+    assert row.split()[:3] == ["GASP_C_FUNC", "shapes::plain()", shapes.name] and "_ZN" not in out
+    out = gaspbpf.run("list", "-v", shapes, "-F", "shapes::plain").stdout
+    row, = (line for line in out.splitlines() if "shapes::plain()" in line)
     assert "symbol: _ZN6shapes5plainEv" in row
 
 

@@ -303,7 +303,7 @@ def test_list_explains(tmp_path):
     for row in rows:
         assert row["instruction"] and (row["class"] == "stepped") == bool(row["why_here"])
         assert row["expected_ns"] > 50
-    text = gaspbpf.run("list", "-m", "c,pthread", LIBRARIES / "libc.so.6").stdout
+    text = gaspbpf.run("list", "-v", "-m", "c,pthread", LIBRARIES / "libc.so.6").stdout
     assert re.search(r"GASP_PTHREAD_MUTEX_LOCK .* 0x[0-9a-f]+ +\+\d+ +emulated +\d+ ns +j\w+ 0x", text)
     result = gaspbpf.run("list", "--placement=middle", LIBRARIES / "libc.so.6")
     assert result.returncode == 2 and "use fast or entry" in result.stderr

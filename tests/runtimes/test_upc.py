@@ -115,6 +115,7 @@ def test_what_cannot_be_seen_is_said_and_never_0(job, observe, tmp_path):
     assert not hidden & set(gaspbpf.events(report))
     assert "Not observable here" in text and "GASP_UPC_FORALL: " in text
     listed = gaspbpf.run("list", gaspbpf.WORKLOADS / "upc_job").stdout
+    listed = " ".join(listed.split())
     assert "not observable here" in listed and all(row["why"] in listed for row in unseen.values())
 
 

@@ -27,6 +27,7 @@
 #include "util/format.h"
 #include "util/json.h"
 #include "util/log.h"
+#include "util/paragraph.h"
 
 /* --- JSON -------------------------------------------------------------- */
 
@@ -572,6 +573,23 @@ static void many_intervals_take_little_room(void **state)
 	covered_free(&covered);
 }
 
+static void paragraphs_end_at_the_right_edge(void **state)
+{
+	(void)state;
+	char *text;
+	size_t size;
+	struct paragraph p = { .out = open_memstream(&text, &size), .width = 12, .indent = 2, .further = 4 };
+
+	paragraph_words(&p, "one %s", "two  three four");
+	paragraph_piece(&p, "f\u00fcnf und", ","); /* no blank in it is an end of line; two bytes are one column */
+	paragraph_piece(&p, "longer than the line", "");
+	paragraph_end(&p);
+	paragraph_end(&p); /* nothing is in it any more */
+	fclose(p.out);
+	assert_string_equal(text, "  one two\n    three\n    four\n    f\u00fcnf und,\n    longer than the line\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,6 +612,7 @@ int main(void)
 		cmocka_unit_test(small_files_are_read_whole),
 		cmocka_unit_test(intervals_of_all_kinds_are_covered_once),
 		cmocka_unit_test(many_intervals_take_little_room),
+		cmocka_unit_test(paragraphs_end_at_the_right_edge),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "util/paragraph.h"
+
 #define WIDE 100       /* columns from which on times have four digits */
 #define TEXT_WIDTH 100 /* of a paragraph where the width is not limited */
 
@@ -85,23 +87,10 @@ void printer_table(const struct printer *p, struct table *t)
 
 void printer_paragraph(const struct printer *p, const char *before, const char *text)
 {
-	size_t width = p->style->width ? p->style->width : TEXT_WIDTH, indent = strlen(before), column = indent;
+	struct paragraph paragraph = { .out = p->out,
+				       .width = p->style->width ? p->style->width : TEXT_WIDTH,
+				       .further = strlen(before) };
 
-	fputs(before, p->out);
-	while (*text) {
-		size_t length = strcspn(text, " ");
-
-		if (column > indent && column + 1 + length > width) {
-			fprintf(p->out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', p->out);
-			column++;
-		}
-		fprintf(p->out, "%.*s", (int)length, text);
-		column += length;
-		text += length;
-		text += strspn(text, " ");
-	}
-	fputc('\n', p->out);
+	paragraph_words(&paragraph, "%s %s", before, text);
+	paragraph_end(&paragraph);
 }

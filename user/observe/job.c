@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "observe/command.h"
 #include "observe/control.h"
@@ -97,6 +98,20 @@ static int add_pid(struct job *job, pid_t pid, bool named, const char **rank_var
 	return err;
 }
 
+bool job_knows(const struct job *job, const struct process *process)
+{
+	for (size_t m = 0; m < process->nmappings; m++) {
+		const struct mapping *mapping = &process->mappings[m];
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(job->plan, mapping->device, mapping->inode)
+						    : NULL;
+
+		if (plan_has_sites(job->plan, NULL, image))
+			return true;
+	}
+	return false;
+}
+
 /* Of a launcher's processes only those count that map something known: the shell around a rank does not. */
 static void drop_unknown(struct job *job)
 {
@@ -104,18 +119,8 @@ static void drop_unknown(struct job *job)
 
 	for (size_t i = 0; i < job->nprocesses; i++) {
 		struct process *process = job->processes[i];
-		bool known = false;
 
-		for (size_t m = 0; m < process->nmappings && !known; m++) {
-			const struct mapping *mapping = &process->mappings[m];
-			const struct image *image = mapping->executable && mapping->inode
-							    ? plan_image(job->plan, mapping->device, mapping->inode)
-							    : NULL;
-
-			for (size_t s = 0; image && s < job->plan->nsites && !known; s++)
-				known = job->plan->sites[s].image == image;
-		}
-		if (!known && job->nprocesses > 1) {
+		if (!job_knows(job, process) && job->nprocesses > 1) {
 			log_info("%d (%s): maps nothing known: left alone", process->pid, log_safe(process->name));
 			process_close(process);
 			continue;
@@ -287,7 +292,7 @@ static int add_all(struct job *job, const struct pid_list *list, size_t named)
 	return err;
 }
 
-int job_add(struct job *job, const struct process_choice *choice)
+int job_find(struct job *job, const struct process_choice *choice)
 {
 	struct pid_list list = { 0 };
 	int err = choose_processes(&list, choice, job->models);
@@ -298,12 +303,17 @@ int job_add(struct job *job, const struct process_choice *choice)
 	free(list.pids);
 	if (!err)
 		err = plan_add_processes(job->plan, job->processes, job->nprocesses);
+	return err ?: add_forked(job);
+}
+
+int job_add(struct job *job, const struct process_choice *choice)
+{
+	int err = job_find(job, choice);
+
 	if (!err && !job->plan->nsites)
 		err = nothing_known(job);
 	else if (!err)
 		err = job_check_functions(job);
-	if (!err)
-		err = add_forked(job);
 	if (!err)
 		drop_unknown(job);
 	return err;

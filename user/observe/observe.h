@@ -67,16 +67,22 @@ int job_load(struct job *job, uint64_t ring_bytes);
  */
 void job_give_up_rights(struct job *job, const struct text_list *written);
 /*
- * Looks for the processes, and at them; a launcher stands for its ranks. Of those that the choice describes, other than
- * by their numbers, only parallel runtimes are observed, unless -m says else: malloc is called by everybody. 0 or
+ * Looks for the processes, and at them; a launcher stands for its ranks, or else for all that it has started. Of those
+ * that the choice describes, other than by their numbers, only parallel runtimes are observed, unless -m says else:
+ * malloc is called by everybody. There may be nothing to observe in them, or nothing that a launcher has started. 0 or
  * -errno, said.
  */
+int job_find(struct job *job, const struct process_choice *choice);
+/* The same for who observes them: those in which there is nothing to observe are left alone, and where that is all, or
+ * a function that was named is nowhere, it is an error. */
 int job_add(struct job *job, const struct process_choice *choice);
 /*
  * Both, and in between all rights are given up (job_give_up_rights()).
  */
 int job_open(struct job *job, const struct process_choice *choice, uint64_t ring_bytes,
 	     const struct text_list *written);
+/* Does the process map a file with functions of the plan? */
+bool job_knows(const struct job *job, const struct process *process);
 /* A function that somebody named with -e or -F must be somewhere; a spelling mistake is worth a word. 0 or -ENOENT,
  * said, or -ENOMEM. */
 int job_check_functions(struct job *job);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/utf8.h"
 
 #define LEAST_CELL 20 /* columns left of a cell that shrinks */
 
@@ -37,16 +38,6 @@ void table_cell(struct table *t, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Characters of UTF-8 text, taken as one column each. */
-static size_t columns_of(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text; text++)
-		count += (*text & 0xc0) != 0x80;
-	return count;
-}
-
 /* Where the character that stands `count` characters further begins. */
 static const char *skip(const char *text, size_t count)
 {
@@ -61,9 +52,9 @@ static const char *skip(const char *text, size_t count)
 static void measure(const struct table *t, size_t *widths)
 {
 	for (size_t i = 0; i < t->ncolumns; i++)
-		widths[i] = columns_of(t->columns[i].title);
+		widths[i] = utf8_columns(t->columns[i].title);
 	for (size_t i = 0; i < t->ncells; i++) {
-		size_t width = columns_of(t->cells[i]), *most = &widths[i % t->ncolumns];
+		size_t width = utf8_columns(t->cells[i]), *most = &widths[i % t->ncolumns];
 
 		if (width > *most)
 			*most = width;
@@ -125,7 +116,7 @@ static void print_spaces(FILE *out, size_t count)
 
 static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last)
 {
-	size_t length = columns_of(text);
+	size_t length = utf8_columns(text);
 
 	if (length > width) {
 		size_t head = (width - 2) / 2, tail = width - 2 - head;

@@ -40,4 +40,14 @@ static inline unsigned utf8_length(const uint8_t *at, size_t left)
 	return length;
 }
 
+/* Characters of valid text, taken as one column each. */
+static inline size_t utf8_columns(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text++)
+		columns += (*text & 0xc0) != 0x80;
+	return columns;
+}
+
 #endif
