@@ -322,6 +322,20 @@ static void print_unmodelled(const struct plan *plan)
 	}
 }
 
+static void print_inside(const struct plan *plan)
+{
+	struct inside_image inside;
+	bool any = false;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		for (size_t next = 0; image_inside(plan->models, plan->images[i], &next, &inside); any = true) {
+			if (!any)
+				printf("inside a program, and nothing of it is seen:\n");
+			printf("  %-34s %s: %s\n", log_safe(path_base(plan->images[i]->path)), inside.what, inside.why);
+		}
+	}
+}
+
 static void json_unmodelled(struct json *j, const struct plan *plan)
 {
 	json_key(j, "unmodelled");
@@ -335,6 +349,24 @@ static void json_unmodelled(struct json *j, const struct plan *plan)
 		json_key_string(j, "file", plan->images[i]->path);
 		json_key_string(j, "runtime", what);
 		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void json_inside(struct json *j, const struct plan *plan)
+{
+	struct inside_image inside;
+
+	json_key(j, "inside");
+	json_array(j);
+	for (size_t i = 0; i < plan->nimages; i++) {
+		for (size_t next = 0; image_inside(plan->models, plan->images[i], &next, &inside);) {
+			json_object(j);
+			json_key_string(j, "file", plan->images[i]->path);
+			json_key_string(j, "runtime", inside.what);
+			json_key_string(j, "why", inside.why);
+			json_end_object(j);
+		}
 	}
 	json_end_array(j);
 }
@@ -457,6 +489,7 @@ static int print_json(const struct options *o, const struct plan *plan)
 			json_site(j, &plan->sites[i], k, o->cost_ns);
 	json_end_array(j);
 	json_unmodelled(j, plan);
+	json_inside(j, plan);
 	json_key(j, "absent");
 	json_array(j);
 	for (size_t i = 0; i < plan->nabsents; i++) {
@@ -585,6 +618,7 @@ static int show(const struct options *o, const struct plan *plan)
 		print_asked(o, plan);
 	print_images(plan);
 	print_unmodelled(plan);
+	print_inside(plan);
 	print_crashes(o, plan);
 	return 0;
 }
