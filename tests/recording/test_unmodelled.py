@@ -165,7 +165,7 @@ end program
 
 @pytest.fixture(scope="module")
 def coarrays(tmp_path_factory):
-    """The same coarray program twice, its runtime inside as `caf` links it: with the names of functions, and without."""
+    """A coarray program with its runtime inside, as `caf` links it: with the names of functions, and without."""
     folder = tmp_path_factory.mktemp("coarrays")
     (folder / "job.f90").write_text(COARRAYS)
     subprocess.run(["caf", "job.f90", "-o", "named"], cwd=folder, check=True)
@@ -186,7 +186,8 @@ def test_runtime_in_a_stripped_program(coarrays):
     [found] = listed["inside"]
     assert found["file"] == str(coarrays / "stripped") and found["runtime"] == "OpenCoarrays"
     assert caf_in(listed) == []
-    [_, text] = gaspbpf.run("list", coarrays / "stripped").stdout.split("\ninside a program, and nothing of it is seen:\n")
+    out = gaspbpf.run("list", coarrays / "stripped")
+    [_, text] = out.stdout.split("\ninside a program, and nothing of it is seen:\n")
     assert re.search(r"(?m)^  stripped +OpenCoarrays: ", text)
 
 
