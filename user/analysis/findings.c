@@ -25,6 +25,9 @@
  * Threads of one process that meet at different barrier objects are different teams.
  * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
  * members that called it about as often: other waits are for a message or a signal, not for a team.
+ *
+ * The hot event. Its share is of the time of all threads, and a mean hides that one of them spends most of its time
+ * there and another none. Where that is so, both are named.
  */
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
@@ -39,7 +42,7 @@
 #include "util/format.h"
 #include "util/log.h"
 
-#define UNMODELLED "unmodelled" /* the kind of a finding about a library without a model */
+#define UNMODELLED "unmodelled" /* the kind of a finding about a runtime that nobody sees */
 #define LEAST_CALLS 3
 #define CLEAR_FACTOR 4
 #define SECOND_FACTOR 2
@@ -48,7 +51,10 @@
 #define APART_FACTOR 3
 #define APART_WORTH_SHARE 20
 #define CHANCE 3
-#define HOT_SHARE 10 /* percent of the threads' time */
+#define HOT_SHARE 10    /* percent of the threads' time */
+#define UNEVEN_APART 25 /* percent of a thread's time: as far must be from the least to the most ... */
+#define UNEVEN_FACTOR 2 /* ... and so many times as much */
+#define COMPARED 2      /* only threads that were observed for at least one in so many of the longest time */
 
 struct member {
 	const struct row *row;
@@ -317,10 +323,59 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 	return "";
 }
 
+/* Percent of the thread's time that its calls of the event took. */
+static double event_share(const struct report *r, const struct report_thread *thread, uint32_t event)
+{
+	double share = 0;
+
+	for (size_t i = first_row(r, thread->thread); i < r->nrows && r->rows[i].thread == thread->thread; i++)
+		if (r->rows[i].event == event)
+			share = 100.0 * r->rows[i].tally.likely_self / thread->wall;
+	return share < 100 ? share : 100; /* some may be estimated */
+}
+
+/* Does a mean say too little of the event? Of whom it is much, and of whom little. */
+static void find_uneven(const struct report *r, struct finding *finding)
+{
+	struct finding_share most = { NO_INDEX, 0 }, least = { NO_INDEX, 0 };
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < r->nthreads; i++)
+		longest = r->threads[i].wall > longest ? r->threads[i].wall : longest;
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct report_thread *thread = &r->threads[i];
+		struct finding_share share = { thread->thread, 0 };
+
+		if (!thread->wall || thread->wall < longest / COMPARED)
+			continue;
+		share.percent = event_share(r, thread, finding->event);
+		if (most.thread == NO_INDEX || share.percent > most.percent)
+			most = share;
+		if (least.thread == NO_INDEX || share.percent < least.percent)
+			least = share;
+	}
+	finding->most = most;
+	finding->least = least;
+	finding->uneven = most.percent - least.percent >= UNEVEN_APART && most.percent >= UNEVEN_FACTOR * least.percent;
+}
+
+/* The same in words, up to what comes next. */
+static const char *uneven(const struct report *r, const struct finding *finding, char *buffer, size_t size)
+{
+	char most[LABEL_ROOM], least[LABEL_ROOM];
+
+	if (!finding->uneven)
+		return ":";
+	snprintf(buffer, size, ", unevenly: it is %.0f %% of the time of %s, %.0f %% of that of %s;",
+		 finding->most.percent, thread_label(r->d, finding->most.thread, most, sizeof(most)),
+		 finding->least.percent, thread_label(r->d, finding->least.thread, least, sizeof(least)));
+	return buffer;
+}
+
 /* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. */
 static int find_hot_event(struct report *r)
 {
-	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512];
+	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512], threads[2 * LABEL_ROOM + 100];
 
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
@@ -334,12 +389,13 @@ static int find_hot_event(struct report *r)
 			continue; /* the work itself */
 		if (share < HOT_SHARE)
 			return 0;
-		return report_add_finding(r, &finding, "%s takes %s%.0f %% of the threads' time: %s in %s %s%s",
-					  report_event_label(r, event, label, sizeof(label)),
-					  tally_missing(tally) ? "about " : "", share,
-					  format_time(time, tally->likely_self), format_count(calls, tally->calls),
-					  tally->calls == 1 ? "call" : "calls",
-					  hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
+		find_uneven(r, &finding);
+		return report_add_finding(
+			r, &finding, "%s takes %s%.0f %% of the threads' time%s %s in %s %s%s",
+			report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
+			uneven(r, &finding, threads, sizeof(threads)), format_time(time, tally->likely_self),
+			format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
+			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
 	return 0;
 }
@@ -372,9 +428,23 @@ static int find_unreturned(struct report *r)
 static bool is_first_of_runtime(const struct definitions *d, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (d->unseen[i].library && !strcmp(d->unseen[i].model, d->unseen[index].model))
+		if (d->unseen[i].library && d->unseen[i].inside == d->unseen[index].inside &&
+		    !strcmp(d->unseen[i].model, d->unseen[index].model))
 			return false;
 	return d->unseen[index].library;
+}
+
+static int add_unmodelled(struct report *r, const struct def_unseen *unseen)
+{
+	const struct finding finding = { .kind = UNMODELLED, .event = NO_INDEX, .thread = NO_INDEX };
+
+	if (unseen->inside)
+		return report_add_finding(r, &finding, "%s has %s inside, and %s: what happens there is not seen",
+					  log_safe(unseen->event), log_safe(unseen->model), log_safe(unseen->why));
+	return report_add_finding(
+		r, &finding,
+		"%s (%s) is in the program, and gaspbpf has no model for it: what happens there is not seen",
+		log_safe(unseen->event), log_safe(unseen->model));
 }
 
 /* These come last: they are of what was not observed. */
@@ -384,11 +454,7 @@ static int find_unmodelled(struct report *r)
 
 	for (size_t i = 0; !error && i < r->d->nunseen; i++)
 		if (is_first_of_runtime(r->d, i))
-			error = report_add_finding(
-				r, &(struct finding){ .kind = UNMODELLED, .event = NO_INDEX, .thread = NO_INDEX },
-				"%s (%s) is in the program, and gaspbpf has no model for it: what happens there is "
-				"not seen",
-				log_safe(r->d->unseen[i].event), log_safe(r->d->unseen[i].model));
+			error = add_unmodelled(r, &r->d->unseen[i]);
 	return error;
 }
 
@@ -428,6 +494,16 @@ static void print_findings(void *state, const struct printer *p)
 		printer_paragraph(p, "- ", r->findings[i].text);
 }
 
+static void put_share(struct json *j, const struct report *r, const char *key, const struct finding_share *share)
+{
+	json_key(j, key);
+	json_object(j);
+	put_thread_ids(j, r, share->thread);
+	json_key(j, "percent");
+	json_double(j, share->percent);
+	json_end_object(j);
+}
+
 static void put_findings(void *state, const struct report *r, struct json *j)
 {
 	json_array(j);
@@ -439,6 +515,10 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
 		if (f->thread != NO_INDEX)
 			put_thread_ids(j, r, f->thread);
+		if (f->uneven) {
+			put_share(j, r, "most", &f->most);
+			put_share(j, r, "least", &f->least);
+		}
 		json_key_string(j, "text", f->text);
 		json_end_object(j);
 	}

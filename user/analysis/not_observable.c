@@ -13,8 +13,8 @@
 
 static bool same_reason(const struct def_unseen *a, const struct def_unseen *b)
 {
-	return a->library == b->library && a->partly == b->partly && !strcmp(a->why, b->why) &&
-	       !strcmp(a->model, b->model);
+	return a->library == b->library && a->inside == b->inside && a->partly == b->partly &&
+	       !strcmp(a->why, b->why) && !strcmp(a->model, b->model);
 }
 
 static bool is_first(const struct definitions *d, size_t index)
@@ -78,7 +78,7 @@ static void print_not_observable(void *state, const struct printer *p)
 			comma = ", ";
 		}
 		if (d->unseen[i].library)
-			fprintf(p->out, " (%s)", log_safe(d->unseen[i].model));
+			fprintf(p->out, " (%s%s)", log_safe(d->unseen[i].model), d->unseen[i].inside ? " inside" : "");
 		fprintf(p->out, "%s: ", d->unseen[i].partly ? " (in part: what is counted is a lower bound)" : "");
 		fprintf(p->out, "%s\n", log_safe(d->unseen[i].why));
 	}
@@ -92,7 +92,8 @@ static void put_not_observable(void *state, const struct report *r, struct json 
 	for (size_t i = 0; i < d->nunseen; i++) {
 		json_object(j);
 		json_key_string(j, "event", d->unseen[i].library ? NULL : d->unseen[i].event);
-		json_key_string(j, "library", d->unseen[i].library ? d->unseen[i].event : NULL);
+		json_key_string(j, "library", d->unseen[i].library && !d->unseen[i].inside ? d->unseen[i].event : NULL);
+		json_key_string(j, "program", d->unseen[i].inside ? d->unseen[i].event : NULL);
 		json_key_string(j, "model", d->unseen[i].library ? NULL : d->unseen[i].model);
 		json_key_string(j, "runtime", d->unseen[i].library ? d->unseen[i].model : NULL);
 		json_key_bool(j, "partly", d->unseen[i].partly);

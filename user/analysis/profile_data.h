@@ -167,6 +167,11 @@ struct finding {
 	char *text;
 	uint32_t event, thread; /* NO_INDEX: none */
 	uint64_t weight;        /* ns: how much time it is about */
+	bool uneven;            /* the event takes much of the time of one thread, little of that of another: */
+	struct finding_share {
+		uint32_t thread;
+		double percent; /* of the time in which the thread was observed */
+	} most, least;
 };
 
 struct report {

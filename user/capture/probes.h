@@ -28,8 +28,8 @@ void session_free_probes(struct capture_session *s);
 
 /* unseen_events.c: what cannot be seen of the model's runtime, once. 0 or -ENOMEM. */
 int session_define_unseen(struct capture_session *s, const struct model *model);
-/* Libraries of runtimes that the process maps and no model describes, each once. Where there may be some, reads its
- * files. 0 or -ENOMEM. */
+/* Libraries of runtimes that the process maps and no model describes, each once; where there may be some, reads its
+ * files. And runtimes inside its program that nobody sees. 0 or -ENOMEM. */
 int session_define_unmodelled(struct capture_session *s, struct process *process);
 
 /* arguments.c: what the event's list says, for this function and the values that the probe has. 0 or -ENOMEM. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unseen_events.c - what a model says that cannot be seen of its runtime, and libraries of runtimes without a model,
- * become a part of the recording.
+ * unseen_events.c - what a model says that cannot be seen of its runtime, libraries of runtimes without a model, and
+ * runtimes inside a program that has no names become a part of the recording.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static int define(struct capture_session *s, const struct def_unseen *what)
 				       .model = strdup(what->model),
 				       .why = strdup(what->why),
 				       .partly = what->partly,
-				       .library = what->library };
+				       .library = what->library,
+				       .inside = what->inside };
 	return unseen->event && unseen->model && unseen->why ? 0 : -ENOMEM;
 }
 
@@ -43,10 +44,12 @@ int session_define_unseen(struct capture_session *s, const struct model *model)
 	return 0;
 }
 
-static bool is_defined(const struct definitions *d, const char *library)
+/* runtime NULL: it is a library. */
+static bool is_defined(const struct definitions *d, const char *file, const char *runtime)
 {
 	for (size_t i = 0; i < d->nunseen; i++)
-		if (d->unseen[i].library && !strcmp(d->unseen[i].event, library))
+		if (d->unseen[i].library && d->unseen[i].inside == !!runtime && !strcmp(d->unseen[i].event, file) &&
+		    (!runtime || !strcmp(d->unseen[i].model, runtime)))
 			return true;
 	return false;
 }
@@ -56,7 +59,7 @@ static int define_library(struct capture_session *s, const struct image *image, 
 {
 	const char *name = path_base(image->path), *what;
 
-	if (is_defined(s->d, name))
+	if (is_defined(s->d, name, NULL))
 		return 0;
 	what = images_unmodelled(s->plan->models, images, count, image);
 	return what ? define(s, &(struct def_unseen){ .event = (char *)name,
@@ -79,14 +82,47 @@ static bool may_have_unmodelled(const struct capture_session *s, const struct pr
 	return false;
 }
 
+static int define_inside(struct capture_session *s, struct image *image)
+{
+	const char *name = path_base(image->path);
+	struct inside_image inside;
+	int err = 0;
+
+	for (size_t next = 0; !err && image_inside(s->plan->models, image, &next, &inside);)
+		if (!is_defined(s->d, name, inside.what))
+			err = define(s, &(struct def_unseen){ .event = (char *)name,
+							      .model = (char *)inside.what,
+							      .why = (char *)inside.why,
+							      .library = true,
+							      .inside = true });
+	return err;
+}
+
+/* Of the program, which the plan has looked at, or will before it is observed. */
+static int define_insides(struct capture_session *s, const struct process *process)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		struct image *image = mapping->executable && mapping->inode
+					      ? plan_image(s->plan, mapping->device, mapping->inode)
+					      : NULL;
+
+		if (image && image->is_program)
+			err = define_inside(s, image);
+	}
+	return err;
+}
+
 int session_define_unmodelled(struct capture_session *s, struct process *process)
 {
 	struct image **images;
 	size_t count = 0;
-	int err = 0;
+	int err = process ? define_insides(s, process) : 0;
 
-	if (!process || !may_have_unmodelled(s, process))
-		return 0;
+	if (err || !process || !may_have_unmodelled(s, process))
+		return err;
 	images = calloc(process->nmappings, sizeof(*images));
 	if (!images)
 		return -ENOMEM;

@@ -48,6 +48,24 @@ static void json_unmodelled(struct json *j, const struct plan *plan)
 	json_end_array(j);
 }
 
+static void json_inside(struct json *j, const struct plan *plan)
+{
+	struct inside_image inside;
+
+	json_key(j, "inside");
+	json_array(j);
+	for (size_t i = 0; i < plan->nimages; i++) {
+		for (size_t next = 0; image_inside(plan->models, plan->images[i], &next, &inside);) {
+			json_object(j);
+			json_key_string(j, "file", plan->images[i]->path);
+			json_key_string(j, "runtime", inside.what);
+			json_key_string(j, "why", inside.why);
+			json_end_object(j);
+		}
+	}
+	json_end_array(j);
+}
+
 static void json_site(struct json *j, const struct site *site, size_t meaning, const unsigned *cost_ns)
 {
 	struct probe_place place = list_place(site);
@@ -169,6 +187,7 @@ int list_print_json(const struct listing *l)
 			json_site(j, &plan->sites[i], k, l->cost_ns);
 	json_end_array(j);
 	json_unmodelled(j, plan);
+	json_inside(j, plan);
 	json_key(j, "absent");
 	json_array(j);
 	for (size_t i = 0; i < plan->nabsents; i++) {

@@ -573,6 +573,20 @@ static void print_unmodelled(const struct plan *plan)
 	}
 }
 
+static void print_inside(const struct plan *plan)
+{
+	struct inside_image inside;
+	bool any = false;
+
+	for (size_t i = 0; i < plan->nimages; i++) {
+		for (size_t next = 0; image_inside(plan->models, plan->images[i], &next, &inside); any = true) {
+			if (!any)
+				printf("inside a program, and nothing of it is seen:\n");
+			printf("  %-34s %s: %s\n", log_safe(path_base(plan->images[i]->path)), inside.what, inside.why);
+		}
+	}
+}
+
 /* A return probe stands in for the return address of a call in progress, and who prints a backtrace then gets no
  * further. */
 static void print_crashes(const struct listing *l)
@@ -587,9 +601,9 @@ static void print_crashes(const struct listing *l)
 	paragraph_words(
 		&p,
 		"process %d has a crash handler: if it crashes within a call that has a return probe (trampoline: %zu "
-		"functions here), backtraces, also from core files, stop at 0x7fffffffe000. --returns=sites keeps "
+		"function%s here), backtraces, also from core files, stop at 0x7fffffffe000. --returns=sites keeps "
 		"them whole; calls cost more then",
-		l->crash_handler, count);
+		l->crash_handler, count, plural(count));
 	paragraph_end(&p);
 }
 
@@ -622,6 +636,7 @@ int list_print(const struct listing *l)
 	if (l->verbose)
 		list_print_files(l->plan);
 	print_unmodelled(l->plan);
+	print_inside(l->plan);
 	print_crashes(l);
 	print_hints(l);
 	return 0;

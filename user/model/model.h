@@ -163,6 +163,13 @@ int models_load_folder(struct model_set **set, const char *dir);
 const char *models_unmodelled(const struct model_set *set, const char *soname, const char *basename);
 /* Is it a plug-in of another runtime, which needs such libraries for its own ends (a line `beside` there)? */
 bool models_beside(const struct model_set *set, const char *soname, const char *basename);
+/* A runtime that is linked into programs (a line `inside` there): what it is, and the model that observes it where the
+ * program has names of its functions; NULL: none does. */
+struct inside {
+	const char *what, *model;
+};
+/* How many lines `inside` there are; the text of each, which programs have that have it inside, and what it tells. */
+size_t models_inside(const struct model_set *set, const char *const **texts, const struct inside **insides);
 /* Adds one file (--model-file). A model of the same name replaces the earlier one. */
 int models_add_file(struct model_set *set, const char *path);
 /* Adds a model from text; `name` stands in messages. For tests and fuzzing. */

@@ -12,7 +12,7 @@
  *	event.c       events and their arguments
  *	event_prototype.c       those of an event that does not say which: its function's prototype has them
  *	numbers.c     the numbers that events have for good
- *	unmodelled.c  libraries of runtimes that no model describes
+ *	unmodelled.c  runtimes that nobody sees
  *	build.c       how a runtime in the program was built
  *	unseen_statement.c      what cannot be seen
  *	decoder.c     names of data layouts that the language cannot say
@@ -329,7 +329,7 @@ void numbers_free(struct numbers *numbers);
 bool numbers_find(const struct numbers *numbers, const char *event, uint32_t *number);
 const char *numbers_owner(const struct numbers *numbers, uint32_t number);
 
-/* Libraries that no model describes (unmodelled.c). 0 or, said, -errno; the caller frees. */
+/* Runtimes that nobody sees (unmodelled.c). 0 or, said, -errno; the caller frees. */
 struct unmodelled;
 int unmodelled_read(struct unmodelled **unmodelled, const char *name, const char *text, size_t length);
 void unmodelled_free(struct unmodelled *unmodelled);
@@ -337,6 +337,8 @@ void unmodelled_free(struct unmodelled *unmodelled);
 const char *unmodelled_find(const struct unmodelled *unmodelled, const char *soname, const char *basename);
 /* Is it a plug-in that needs such libraries for its own runtime's ends? */
 bool unmodelled_is_beside(const struct unmodelled *unmodelled, const char *soname, const char *basename);
+/* See models_inside(). */
+size_t unmodelled_inside(const struct unmodelled *unmodelled, const char *const **texts, const struct inside **insides);
 
 /* Does one of the globs match the soname or the base name? Each may be NULL (names.c). */
 bool names_any_match(char *const globs[], const char *soname, const char *basename);

@@ -14,7 +14,7 @@
 
 #define MODELS_MOST 1000
 #define NUMBERS "numbers"       /* the file of a folder that has its events' numbers */
-#define UNMODELLED "unmodelled" /* and the one that has libraries without a model */
+#define UNMODELLED "unmodelled" /* and the one that has runtimes that nobody sees */
 
 struct model_set {
 	struct model **models;
@@ -69,6 +69,11 @@ const char *models_unmodelled(const struct model_set *set, const char *soname, c
 bool models_beside(const struct model_set *set, const char *soname, const char *basename)
 {
 	return unmodelled_is_beside(set->unmodelled, soname, basename);
+}
+
+size_t models_inside(const struct model_set *set, const char *const **texts, const struct inside **insides)
+{
+	return unmodelled_inside(set->unmodelled, texts, insides);
 }
 
 static int add(struct model_set *set, struct model *model)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unmodelled.c - libraries of parallel runtimes that no model describes: the file `unmodelled` beside a folder's
- * models.
+ * unmodelled.c - parallel runtimes that nobody sees: the file `unmodelled` beside a folder's models.
  *
- * What a program does in such a library nobody sees, and a report that does not say so reads as if there were nothing.
- * Each line of the file has a library and, quoted, what it is; or, after the word `beside`, plug-ins of other runtimes
- * that need such libraries for their own ends: what only they need is not the program's.
+ * A report that does not say so reads as if there were nothing. Each line of the file has
+ *
+ *	a library that no model describes and, quoted, what it is;
+ *	or, after the word `beside`, plug-ins of other runtimes that need such libraries for their own ends: what only
+ *	they need is not the program's;
+ *	or, after the word `inside`, a text that is in each program that a runtime is linked into, what that is, and
+ *	maybe the model that observes it where the program still has the names of its functions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +18,8 @@
 #include "util/log.h"
 
 #define UNMODELLED_MOST 1000
+#define INSIDE_MOST 100
+#define TEXT_LEAST 8 /* characters: what is shorter is in programs by chance */
 
 struct unmodelled {
 	struct arena arena;
@@ -24,6 +29,9 @@ struct unmodelled {
 	size_t count;
 	const char *beside[UNMODELLED_MOST];
 	size_t nbeside;
+	const char *texts[INSIDE_MOST];
+	struct inside insides[INSIDE_MOST]; /* by text */
+	size_t ninsides;
 };
 
 /* The next word up to a blank, copied; NULL: there is none, or no memory. */
@@ -51,6 +59,43 @@ static void beside_read(struct unmodelled *unmodelled, struct source *source, co
 	}
 }
 
+/* What stands in the next pair of quotes, copied; NULL: there is none, or no memory. (lexer_take_text() would join two
+ * of them to one text.) */
+static const char *take_quoted(struct unmodelled *unmodelled, const char **at, const char *end)
+{
+	const char *start = skip_blanks(*at, end), *stop;
+
+	if (start == end || *start != '"')
+		return NULL;
+	stop = memchr(start + 1, '"', end - start - 1);
+	if (!stop)
+		return NULL;
+	*at = stop + 1;
+	return arena_copy(&unmodelled->arena, start + 1, stop - start - 1);
+}
+
+/* inside "TEXT" "WHAT" [MODEL] */
+static void inside_read(struct unmodelled *unmodelled, struct source *source, const char *at, const char *end)
+{
+	const char *start = at, *text = take_quoted(unmodelled, &at, end);
+	const char *what = text ? take_quoted(unmodelled, &at, end) : NULL;
+	const char *model = what ? take_word(unmodelled, &at, end) : NULL;
+
+	at = skip_blanks(at, end);
+	if (!what || !*what || at != end)
+		source_error(source, start,
+			     "expected a text, what is in a program that has it, and maybe a model, as in 'inside "
+			     "\"OpenCoarrays internal error\" \"OpenCoarrays\" caf'");
+	else if (strlen(text) < TEXT_LEAST)
+		source_error(source, start, "a text has at least %d characters", TEXT_LEAST);
+	else if (unmodelled->ninsides == INSIDE_MOST)
+		source_error(source, start, "at most %d texts", INSIDE_MOST);
+	else {
+		unmodelled->texts[unmodelled->ninsides] = text;
+		unmodelled->insides[unmodelled->ninsides++] = (struct inside){ what, model };
+	}
+}
+
 /* GLOB "WHAT" */
 static void line_read(void *context, struct source *source, const char *at, const char *end)
 {
@@ -63,6 +108,10 @@ static void line_read(void *context, struct source *source, const char *at, cons
 		return;
 	if (end - at > 7 && !memcmp(at, "beside ", 7)) {
 		beside_read(unmodelled, source, at + 7, end);
+		return;
+	}
+	if (end - at > 7 && !memcmp(at, "inside ", 7)) {
+		inside_read(unmodelled, source, at + 7, end);
 		return;
 	}
 	library.glob = take_word(unmodelled, &at, end);
@@ -120,4 +169,11 @@ bool unmodelled_is_beside(const struct unmodelled *unmodelled, const char *sonam
 		if (names_any_match((char *[]){ (char *)unmodelled->beside[i], NULL }, soname, basename))
 			return true;
 	return false;
+}
+
+size_t unmodelled_inside(const struct unmodelled *unmodelled, const char *const **texts, const struct inside **insides)
+{
+	*texts = unmodelled ? unmodelled->texts : NULL;
+	*insides = unmodelled ? unmodelled->insides : NULL;
+	return unmodelled ? unmodelled->ninsides : 0;
 }

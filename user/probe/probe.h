@@ -238,6 +238,13 @@ bool plan_has_sites(const struct plan *plan, const struct model *model, const st
  * or nobody but plug-ins of other runtimes needs it (unmodelled.c). NULLs among the images are allowed. */
 const char *images_unmodelled(const struct model_set *models, struct image *const *images, size_t count,
 			      const struct image *image);
+/* A runtime inside a program that nobody sees, and why that is so. */
+struct inside_image {
+	const char *what, *why;
+};
+/* One after the other: *next is 0 at first. False: there are no more. Where the file cannot be read to its end, perhaps
+ * one. Reads the program once. */
+bool image_inside(const struct model_set *models, struct image *image, size_t *next, struct inside_image *inside);
 /* Did the user say it? */
 bool plan_build_is_told(const struct plan *plan, const struct model *model);
 

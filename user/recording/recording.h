@@ -163,13 +163,14 @@ struct def_control {
 };
 
 /* An event of which no call, or not every one, can be seen, as the model of a runtime that took part says; or a whole
- * library of a runtime that no model describes (unseen_fields.c). */
+ * library of a runtime that no model describes, or a runtime that is inside a program (unseen_fields.c). */
 struct def_unseen {
-	char *event;  /* "GASP_UPC_FORALL"; "libtbb.so.12" */
-	char *model;  /* "upc"; "oneTBB" */
+	char *event;  /* "GASP_UPC_FORALL"; "libtbb.so.12"; the program */
+	char *model;  /* "upc"; "oneTBB"; "OpenCoarrays" */
 	char *why;    /* in words */
 	bool partly;  /* some calls of it are seen: what is counted is a lower bound */
-	bool library; /* it is a library */
+	bool library; /* it is a library, or inside a program: a whole runtime */
+	bool inside;  /* inside a program */
 };
 
 /* A time in which calls of a process were not seen: it could make them, and the probes were not in yet (windows.c). */

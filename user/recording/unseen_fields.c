@@ -10,7 +10,8 @@
 	}
 
 const struct field unseen_fields[] = { UNSEEN(1, STRING, event), UNSEEN(2, STRING, model), UNSEEN(3, STRING, why),
-				       UNSEEN(4, BOOL, partly),  UNSEEN(5, BOOL, library), { 0, FIELD_END, 0 } };
+				       UNSEEN(4, BOOL, partly),  UNSEEN(5, BOOL, library), UNSEEN(6, BOOL, inside),
+				       { 0, FIELD_END, 0 } };
 
 const char *unseen_check(const struct def_unseen *unseen)
 {

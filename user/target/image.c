@@ -431,6 +431,7 @@ void image_close(struct image *image)
 	free(priv->imports);
 	free(priv->unwind);
 	free(priv->calls);
+	free(priv->texts);
 	inlined_names_free(priv->inlined);
 	free(priv);
 	free(image->path);

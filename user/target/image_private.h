@@ -52,6 +52,9 @@ struct image_private {
 	struct image_call *calls; /* sorted by return_offset */
 	size_t ncalls;
 	bool calls_read;
+	bool *texts; /* which of a list's it has (traits.c); NULL: nobody has asked, or it is not known */
+	const char *const *texts_of; /* that list, borrowed: only to be compared */
+	size_t ntexts;
 	/* reading.c: */
 	struct file_state state; /* as it was opened */
 	uint64_t size;           /* bytes of the file, and of the one with its DWARF */

@@ -44,7 +44,9 @@ static const struct {
 			    "its jump tables: functions that one of them may lead into are not observed" },
 	[EFFORT_UNWIND] = { 8u << 20, 8, "how its functions are left (.eh_frame): what is told by that is not known" },
 	[EFFORT_SWITCHES] = { 8u << 20, 2, "whether its code changes stacks: taken to do so" },
-	[EFFORT_TEXTS] = { 8u << 20, 4, "which names it has as texts: taken to look up all that are of interest" },
+	[EFFORT_TEXTS] = { 8u << 20, 4,
+			   "which texts it has: taken to look up all names that are of interest, and what "
+			   "runtimes are inside is not known" },
 };
 
 static const struct {

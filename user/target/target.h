@@ -333,8 +333,10 @@ bool image_inlined(struct image *image, const char *name);
  */
 bool image_has_text(const struct image *image, const char *pattern);
 /* Which of these names (of two characters or more, without wildcards) are in it? found[i] becomes true for those that
- * are; of all where the file cannot be read or takes too long. One reading of the file for all of them. */
-void image_find_names(const struct image *image, const char *const names[], size_t count, bool found[]);
+ * are. One reading of the file for all of them. False: it cannot be read, or takes too long, and all count as found. */
+bool image_find_names(const struct image *image, const char *const names[], size_t count, bool found[]);
+/* The same, and the image keeps the answer for this list: a flag for each text. NULL: it is not known. */
+const bool *image_texts(struct image *image, const char *const texts[], size_t count);
 /* Does it have code that exceptions or cancellations land in? Says yes where it cannot tell. */
 bool image_has_landing_pads(const struct image *image);
 /* Does its DWARF have a struct of this name and size whose first member is called so and is no bit-field (NULL:

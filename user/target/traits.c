@@ -126,19 +126,30 @@ static void names_find(struct names *n, const char *bytes, size_t size)
 }
 
 /* Piece by piece; a name may lie across two of them. False: it could not be read to its end. */
-static bool names_in_section(struct names *n, const struct elf_file *elf, const Elf64_Shdr *section, char *piece)
+static bool names_in(struct names *n, const struct elf_file *elf, uint64_t offset, uint64_t size, char *piece)
 {
-	for (uint64_t at = 0; at < section->sh_size; at += PIECE) {
-		uint64_t left = section->sh_size - at, some = left < PIECE + n->longest ? left : PIECE + n->longest;
+	for (uint64_t at = 0; at < size; at += PIECE) {
+		uint64_t left = size - at, some = left < PIECE + n->longest ? left : PIECE + n->longest;
 
-		if (image_reads(n->image, EFFORT_TEXTS, some) || !elf_read(elf, section->sh_offset + at, some, piece))
+		if (image_reads(n->image, EFFORT_TEXTS, some) || !elf_read(elf, offset + at, some, piece))
 			return false;
 		names_find(n, piece, some);
 	}
 	return true;
 }
 
-void image_find_names(const struct image *image, const char *const names[], size_t count, bool found[])
+/* Some programs have no table of sections any more: then all that is loaded of them. */
+static bool names_in_segments(struct names *n, const struct elf_file *elf, char *piece)
+{
+	bool good = true;
+
+	for (size_t i = 0; good && i < elf->nsegments; i++)
+		if (elf->segments[i].p_type == PT_LOAD)
+			good = names_in(n, elf, elf->segments[i].p_offset, elf->segments[i].p_filesz, piece);
+	return good;
+}
+
+bool image_find_names(const struct image *image, const char *const names[], size_t count, bool found[])
 {
 	struct names n = { .image = image, .names = names, .count = count, .found = found };
 	struct elf_file elf = { 0 };
@@ -147,12 +158,33 @@ void image_find_names(const struct image *image, const char *const names[], size
 
 	for (size_t i = 0; good && i < elf.nsections; i++)
 		if (is_data(&elf, &elf.sections[i]))
-			good = names_in_section(&n, &elf, &elf.sections[i], piece);
-	if (!good || elf.starved)
+			good = names_in(&n, &elf, elf.sections[i].sh_offset, elf.sections[i].sh_size, piece);
+	if (good && !elf.nsections)
+		good = names_in_segments(&n, &elf, piece);
+	good &= !elf.starved;
+	if (!good)
 		memset(found, true, count);
 	elf_file_free(&elf);
 	free(piece);
 	free(n.begins);
+	return good;
+}
+
+const bool *image_texts(struct image *image, const char *const texts[], size_t count)
+{
+	struct image_private *priv = private_of(image);
+
+	if (priv->texts && priv->texts_of == texts && priv->ntexts == count)
+		return priv->texts;
+	free(priv->texts);
+	priv->texts = calloc(count + 1, sizeof(*priv->texts));
+	priv->texts_of = texts;
+	priv->ntexts = count;
+	if (priv->texts && !image_find_names(image, texts, count, priv->texts)) {
+		free(priv->texts);
+		priv->texts = NULL;
+	}
+	return priv->texts;
 }
 
 bool image_has_landing_pads(const struct image *image)

@@ -183,7 +183,9 @@ static int draw_head(struct screen *s)
 	y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
 	if (*top_line_still(s->top, line, sizeof(line)))
 		y = put_news(s, y, "hint", line);
-	return *top_line_unmodelled(s->top, line, sizeof(line)) ? put_news(s, y, TOP_UNMODELLED, line) : y;
+	if (*top_line_unmodelled(s->top, false, line, sizeof(line)))
+		y = put_news(s, y, TOP_UNMODELLED, line);
+	return *top_line_unmodelled(s->top, true, line, sizeof(line)) ? put_news(s, y, TOP_INSIDE, line) : y;
 }
 
 static void append_cell(char *line, size_t room, const char *text, unsigned width, bool left)

@@ -375,13 +375,13 @@ static bool stands(const struct top *top, const struct top_row *row)
 	return row->in.probe != NO_INDEX && live_now(top->live) > row->in.start + STANDS_NS;
 }
 
-const char *top_line_unmodelled(const struct top *top, char *text, size_t room)
+const char *top_line_unmodelled(const struct top *top, bool inside, char *text, size_t room)
 {
 	size_t used = 0;
 
 	*text = '\0';
 	for (size_t i = 0; i < top->d->nunseen && used < room; i++)
-		if (top->d->unseen[i].library)
+		if (top->d->unseen[i].library && top->d->unseen[i].inside == inside)
 			used += snprintf(text + used, room - used, "%s%s (%s)", used ? ", " : "",
 					 log_safe(top->d->unseen[i].event), log_safe(top->d->unseen[i].model));
 	return text;
@@ -456,8 +456,10 @@ int top_print(struct top *top, FILE *out, unsigned width)
 		fprintf(out, "lock: %s\n", line);
 	if (*top_line_still(top, line, sizeof(line)))
 		fprintf(out, "hint: %s\n", line);
-	if (*top_line_unmodelled(top, line, sizeof(line)))
+	if (*top_line_unmodelled(top, false, line, sizeof(line)))
 		fprintf(out, TOP_UNMODELLED ": %s\n", line);
+	if (*top_line_unmodelled(top, true, line, sizeof(line)))
+		fprintf(out, TOP_INSIDE ": %s\n", line);
 	ncolumns = top_columns(top, width, columns);
 	fputc('\n', out);
 	for (size_t c = 0; c < ncolumns; c++)

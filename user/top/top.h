@@ -93,8 +93,9 @@ const char *top_line_lock(const struct top *top, char *text, size_t room); /* ""
  * nothing is known to wait. */
 const char *top_line_still(const struct top *top, char *text, size_t room);
 #define TOP_UNMODELLED "no model, not seen" /* what that line begins with */
-/* Libraries of runtimes that no model describes; "": there are none. */
-const char *top_line_unmodelled(const struct top *top, char *text, size_t room);
+#define TOP_INSIDE "inside, not seen"
+/* Libraries of runtimes that no model describes; or runtimes inside programs that are not seen. "": there are none. */
+const char *top_line_unmodelled(const struct top *top, bool inside, char *text, size_t room);
 
 /* The columns that fit. */
 #define TOP_COLUMNS (1 + GROUPS + 6)
