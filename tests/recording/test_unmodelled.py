@@ -146,18 +146,21 @@ program main
       integer(c_int), value :: us
     end function
   end interface
-  integer :: x[*], i, unused
+  integer :: there[*], i, unused
   character(1000) :: path
-  logical :: there
+  logical :: exists
   call get_command_argument(1, path)
-  x = this_image()
-  there = path /= ""
   i = 0
-  do while (there .or. i < 3)
-    if (path /= "") inquire(file=path, exist=there)
+  do
+    i = i + 1
+    if (this_image() == 1) then ! it decides for all, or one would wait for others that are through
+      inquire(file=path, exist=exists)
+      there = merge(1, 0, merge(exists, i < 3, path /= ""))
+    end if
+    sync all
+    if (there[1] == 0) exit
     sync all
     unused = usleep(1000)
-    i = i + 1
   end do
 end program
 """
