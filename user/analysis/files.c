@@ -21,6 +21,8 @@
 #include "util/log.h"
 
 #define ROWS_SHOWN 20
+#define SOCKETS "(sockets)"
+#define PIPES "(pipes)"
 
 struct moved {
 	uint64_t calls, bytes, unknown; /* unknown: calls of which the bytes are not known */
@@ -28,8 +30,9 @@ struct moved {
 
 struct file_figures {
 	struct moved read, written;
-	uint64_t opens, others, time; /* time: ns */
-	uint64_t placed, in_order;    /* reads and writes; those that go on where the one before has ended */
+	uint64_t opens, others;
+	uint64_t moving, time;     /* ns: in reads and writes; in all calls */
+	uint64_t placed, in_order; /* reads and writes; those that go on where the one before has ended */
 };
 
 struct descriptor {
@@ -129,6 +132,7 @@ static int span(void *state, const struct accounted_call *call)
 	if (call->role == ROLE_READ || call->role == ROLE_WRITE) {
 		add_moved(call->role == ROLE_READ ? &file->is.read : &file->is.written, bytes);
 		follow(file, call, bytes);
+		file->is.moving += call->self;
 	} else if (opens) {
 		file->is.opens++;
 	} else {
@@ -141,12 +145,18 @@ static int span(void *state, const struct accounted_call *call)
 /* Sockets and pipes have numbers, which mean nothing to anybody. */
 static const char *path_shown(const char *path)
 {
-	static const char *const kinds[][2] = { { "socket:[", "(sockets)" }, { "pipe:[", "(pipes)" } };
+	static const char *const kinds[][2] = { { "socket:[", SOCKETS }, { "pipe:[", PIPES } };
 
 	for (size_t i = 0; path && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(path, kinds[i][0], strlen(kinds[i][0])))
 			return kinds[i][1];
 	return path;
+}
+
+/* Has it places that one can go on from? */
+static bool has_places(const struct file_row *row)
+{
+	return row->is.placed && (!row->path || (row->path[0] == '/' && strncmp(row->path, "/dev/", strlen("/dev/"))));
 }
 
 static int by_path(const void *left, const void *right)
@@ -252,8 +262,9 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Writes" },
 		{ .title = "Written" },
 		{ .title = "In order", .drop = 2 },
-		{ .title = "Others", .drop = 1 },
 		{ .title = "Time" },
+		{ .title = "Others", .drop = 1 },
+		{ .title = "Their time" },
 	};
 	const struct files *f = state;
 	size_t shown = f->npaths;
@@ -271,21 +282,25 @@ static void print(void *state, const struct printer *p)
 	for (size_t i = 0; i < shown; i++) {
 		const struct file_row *row = &f->paths[i];
 
-		table_cell(&t, "%s", row->path ? log_safe(row->path) : "(not known)");
+		table_cell(&t, "%s", row->path ? log_safe(row->path) : "(name not known)");
 		table_cell(&t, "%u", row->processes);
 		table_cell(&t, "%s", format_count(text, row->is.opens));
 		moved_cells(&t, &row->is.read);
 		moved_cells(&t, &row->is.written);
-		if (row->is.placed)
+		if (has_places(row))
 			table_cell(&t, "%.0f%%", percent(row->is.in_order, row->is.placed));
 		else
 			table_cell(&t, "-");
-		table_cell(&t, "%s", format_count(text, row->is.others));
-		table_cell(&t, "%s", printer_time(p, text, row->is.time));
+		table_cell(&t, "%s", printer_time(p, text, row->is.moving));
+		table_cell(&t, "%s", format_count(text, row->is.opens + row->is.others));
+		table_cell(&t, "%s", printer_time(p, text, row->is.time - row->is.moving));
 	}
-	printer_heading(p, p->r->calls > p->r->delivered
-				   ? "  (of the calls on the timeline; in order: going on where the one before ended)"
-				   : "  (in order: reads and writes that go on where the one before ended)");
+	printer_heading(
+		p, p->r->calls > p->r->delivered
+			   ? "  (of the calls on the timeline; in order: reads and writes that go on where the last\n"
+			     "one ended; others: open, lseek, fsync, close and the like)"
+			   : "  (in order: reads and writes that go on where the last one ended; others: open,\n"
+			     "lseek, fsync, close and the like)");
 	printer_table(p, &t);
 	printer_rest(p, shown, f->npaths, "files");
 }
@@ -316,6 +331,7 @@ static void put(void *state, const struct report *r, struct json *j)
 		put_moved(j, "writes", "bytes_written", "writes_of_unknown_bytes", &row->is.written);
 		json_key_uint(j, "in_order", row->is.in_order);
 		json_key_uint(j, "others", row->is.others);
+		json_key_uint(j, "moving_ns", row->is.moving);
 		json_key_uint(j, "time_ns", row->is.time);
 		json_end_object(j);
 	}

@@ -5,10 +5,11 @@
 #include "util/paragraph.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/utf8.h"
+
+#define WORDS_MOST (32u << 10) /* bytes: more than a path has whose bytes are all escaped */
 
 void paragraph_piece(struct paragraph *p, const char *piece, const char *behind)
 {
@@ -26,18 +27,14 @@ void paragraph_piece(struct paragraph *p, const char *piece, const char *behind)
 
 void paragraph_words(struct paragraph *p, const char *format, ...)
 {
-	char *text, *rest;
+	char text[WORDS_MOST], *rest;
 	va_list arguments;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		return;
 	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		paragraph_piece(p, word, "");
-	free(text);
 }
 
 void paragraph_end(struct paragraph *p)

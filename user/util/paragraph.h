@@ -18,7 +18,7 @@ struct paragraph {
 
 /* A piece that stays in one line, with no blank before `behind`. */
 void paragraph_piece(struct paragraph *p, const char *piece, const char *behind);
-/* Words, each a piece. Without memory they are left out. */
+/* Words, each a piece; 32 KiB of them at most. */
 void paragraph_words(struct paragraph *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void paragraph_end(struct paragraph *p);
 
