@@ -88,3 +88,11 @@ def test_the_recording_says_the_same(job, observe, tmp_path):
     text = gaspbpf.run("report", recording).stdout
     assert "Files  (" in text and "long.data" in text and "Files  (" in out
     assert [row for row in report["threads"] if row["group_ns"]["io"]]
+
+
+def test_top_has_a_column_where_they_are_asked_for(job, tmp_path):
+    running = job([gaspbpf.WORKLOADS / "io_job", "--seconds", "60"], env={"IO_FOLDER": str(tmp_path)}).wait_ready()
+    (running.gate / "go").touch()
+    for options, there in (("-m", "io"), True), (("-m", "c"), False):
+        shown = gaspbpf.run("top", "--once", "--interval", "0.5", *options, "-p", running.process.pid)
+        assert ("I/O" in shown.stdout.split()) == there, shown.stdout + shown.stderr

@@ -139,14 +139,23 @@ const char *top_cell(const struct top *top, const struct top_row *row, const str
 
 /* --- columns --------------------------------------------------------------- */
 
+/* Files are observed only where somebody asks for them. */
+static bool observes_files(const struct top *top)
+{
+	for (size_t i = 0; i < top->d->nprobes; i++)
+		if (group_of_role(top->d->probes[i].role) == GROUP_IO)
+			return true;
+	return false;
+}
+
 /* Where not all groups fit: those that most time goes to. Bits of enum group. */
 static unsigned choose_groups(const struct top *top, unsigned most)
 {
+	unsigned possible = ((1U << GROUPS) - 1) & ~(observes_files(top) ? 0 : 1U << GROUP_IO), chosen = 0;
 	uint64_t sum[GROUPS] = { 0 };
-	unsigned chosen = 0;
 
-	if (most >= GROUPS)
-		return (1U << GROUPS) - 1;
+	if (most >= (unsigned)__builtin_popcount(possible))
+		return possible;
 	for (size_t i = 0; i < top->nrows; i++)
 		for (int g = 0; g < GROUPS && top->rows[i].figures; g++)
 			sum[g] += top->rows[i].figures->group[g];
@@ -154,7 +163,7 @@ static unsigned choose_groups(const struct top *top, unsigned most)
 		int best = -1;
 
 		for (int g = 0; g < GROUPS; g++)
-			if (!(chosen >> g & 1) && (best < 0 || sum[g] > sum[best]))
+			if (possible >> g & ~chosen >> g & 1 && (best < 0 || sum[g] > sum[best]))
 				best = g;
 		chosen |= 1U << best;
 	}
