@@ -50,8 +50,7 @@ static void print_uncalled(const struct printer *p, size_t first)
 			return;
 		count++;
 	}
-	fprintf(p->out,
-		"- %s: no function was called; %zu of its events could not have been seen, or not all of them\n",
+	fprintf(p->out, "- %s: nothing of it was called; of %zu of its events no call can be seen, or not every one\n",
 		log_safe(d->unseen[first].model), count);
 }
 

@@ -63,10 +63,11 @@ static void print_threads(void *state, const struct printer *p)
 		{ .title = "Wall" },
 	};
 	size_t shown = printer_rows(p, p->r->nthreads);
-	bool used[SHARES] = { false };
+	bool used[SHARES] = { false }, moves = false;
 	struct table t = { 0 };
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
+		moves |= p->r->threads[i].likely_group[GROUP_DATA] > 0;
 		for (int k = 0; k < SHARES; k++)
 			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
 	}
@@ -80,7 +81,10 @@ static void print_threads(void *state, const struct printer *p)
 	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used);
-	printer_heading(p, "  (% of wall; outside: in no probed call; cost: of the probes)");
+	printer_heading(
+		p, moves ? "  (% of wall; data: transfers, and what is waited in them; outside: in no probed call;\n"
+			   "cost: of the probes)"
+			 : "  (% of wall; outside: in no probed call; cost: of the probes)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 	print_cost(p);
