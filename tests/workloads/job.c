@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 120000000000LL      /* a job whose test has died ends by itself */
+#define PATIENCE_NS 600000000000LL      /* a job whose test has died ends by itself */
 
 int64_t job_now(void)
 {
