@@ -120,11 +120,12 @@ static void refresh(struct capture_session *s, struct captured_process *p, struc
 
 	record->pass = s->pass.number;
 	record->layout = p->layout;
-	if (!has_changed(s, record, text) || s->d->ntexts >= TEXTS_MOST)
+	if (!has_changed(s, record, text) || s->texts.kept >= TEXTS_MOST)
 		return;
 	index = definitions_add_text(s->d);
 	if (index == NO_INDEX)
 		return;
+	s->texts.kept++;
 	def = &s->d->texts[index];
 	def->process = record->key.process;
 	def->address = record->key.address;

@@ -17,6 +17,7 @@ struct span;
 struct text_table {
 	struct text_record *table;
 	struct text_record *recent[TEXT_CACHE];
+	uint32_t kept;  /* entries of the recording */
 	uint8_t *named; /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
 	size_t named_room;
 };
