@@ -73,7 +73,7 @@ struct known_image *session_image_of_site(struct capture_session *s, const struc
 						     .index = NO_INDEX });
 	if (known && known->index == NO_INDEX)
 		known->index = session_define_image(s, image);
-	return known;
+	return known && known->index != NO_INDEX ? known : NULL;
 }
 
 struct image *session_defined_image(const struct capture_session *s, uint32_t index)
