@@ -37,7 +37,7 @@ def goes(run, number):
 
 def left(run, event, waiting, options=QUICK):
     """What is said of the one that has left."""
-    seen = until(finds("left", waiting_in(event, waiting)), "-p", run.process.pid, *options)
+    seen = until(finds("left", waiting_in(event, waiting), waiting), "-p", run.process.pid, *options)
     found = finding(seen, "left")
     assert ranks(found["waiting"]) == list(waiting)
     assert not [f for f in seen["findings"] if f["kind"] in ("deadlock", "stopped")]

@@ -28,7 +28,7 @@ def test_a_ring_in_which_all_send_and_nobody_receives(job, build):
     run = mpi(job, build, "ring", 3)
     entered(run, range(3))
     options = ["-p", run.process.pid, "-d", "600ms", *sparing(build)]
-    seen = until(finds("deadlock", waiting_in("GASP_MPI_SEND", range(3))), *options)
+    seen = until(finds("deadlock", waiting_in("GASP_MPI_SEND", range(3)), range(3)), *options)
     found = finding(seen, "deadlock")
     assert ranks(found["waiting"]) == [0, 1, 2] and not found["others"] and found["likely"]
     if all(t["waits_for"] is None for t in by_rank(seen).values()):

@@ -63,11 +63,11 @@ def waiting_in(event, ranks):
     return there
 
 
-def finds(kind, there):
-    """And that is concluded from it: on a busy machine a look may not have caught a thread, which is said, or its
-    arguments."""
-    return lambda seen: there(seen) and any(f["kind"] == kind and "could not be caught" not in f["text"]
-                                            for f in seen["findings"])
+def finds(kind, there, whom=()):
+    """And that is concluded from it, of all of these: on a busy machine a look may not have caught a thread, which is
+    said, or its arguments."""
+    return lambda seen: there(seen) and any(f["kind"] == kind and "could not be caught" not in f["text"] and
+                                            {*whom} <= {*ranks(f.get("waiting", []))} for f in seen["findings"])
 
 
 def finding(seen, kind):
