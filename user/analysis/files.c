@@ -16,7 +16,6 @@
 #include <uthash.h>
 
 #include "recording/labels.h"
-#include "util/array.h"
 #include "util/json.h"
 #include "util/log.h"
 
@@ -118,7 +117,7 @@ static int span(void *state, const struct accounted_call *call)
 	if (!closes && !call_number(call, MEANING_FD, &fd))
 		return 0;
 	for (uint32_t i = 0; i < f->d->probes[call->span->probe].nvalues && !opens; i++)
-		opens = f->d->probes[call->span->probe].values[i].meaning == MEANING_FD &&
+		opens = value_is_descriptor(&f->d->probes[call->span->probe].values[i]) &&
 			f->d->probes[call->span->probe].values[i].at_return;
 	if (fd < 0 || fd > INT32_MAX)
 		return 0; /* no descriptor */

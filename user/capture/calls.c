@@ -35,6 +35,7 @@ static bool is_near(const struct capture_session *s, const struct captured_threa
 void session_take_call(struct capture_session *s, struct captured_thread *t, const struct gb_span *raw)
 {
 	uint64_t last_end = t->last_end;
+	unsigned carry;
 	struct span span = {
 		.start = raw->start,
 		.end = raw->end,
@@ -76,7 +77,10 @@ void session_take_call(struct capture_session *s, struct captured_thread *t, con
 	session_check_shared(s, t, &span);
 	if (s->comms.places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
-	session_note_texts(s, t, &span);
-	session_note_files(s, t, &span);
+	carry = session_carry(s, span.probe);
+	if (carry & CARRY_NAMES)
+		session_note_texts(s, t, &span);
+	if (carry & CARRY_FILES)
+		session_note_files(s, t, &span);
 	session_deliver(s, &span);
 }

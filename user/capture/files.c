@@ -17,7 +17,6 @@
 
 #include "capture/session.h"
 #include "meaning/value.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -151,26 +150,6 @@ static void close_file(struct capture_session *s, struct open_file *file, const 
 	forget_other(file);
 }
 
-static bool is_descriptor(const struct value *v)
-{
-	return (v->meaning == MEANING_FD || v->meaning == MEANING_CLOSED) && !v->unobservable;
-}
-
-static bool names_descriptors(struct capture_session *s, uint32_t probe)
-{
-	const struct def_probe *def = &s->d->probes[probe];
-
-	if (array_reach(&s->files.named, &s->files.named_room, probe + 1, sizeof(*s->files.named)))
-		return false;
-	if (!s->files.named[probe]) {
-		s->files.named[probe] = 1;
-		for (uint32_t i = 0; i < def->nvalues; i++)
-			if (is_descriptor(&def->values[i]))
-				s->files.named[probe] = 2;
-	}
-	return s->files.named[probe] == 2;
-}
-
 static void note(struct capture_session *s, const struct captured_thread *t, const struct value *v, int64_t fd,
 		 const struct span *span)
 {
@@ -197,12 +176,10 @@ void session_note_files(struct capture_session *s, const struct captured_thread 
 {
 	const struct def_probe *probe = &s->d->probes[span->probe];
 
-	if (!names_descriptors(s, span->probe))
-		return;
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
 		struct value_reading reading;
 
-		if (!is_descriptor(&probe->values[i]))
+		if (!value_is_descriptor(&probe->values[i]))
 			continue;
 		reading = value_read(&probe->values[i], span->words, span->nwords, span->unread,
 				     span->reason == GB_END_RETURN);
@@ -220,5 +197,4 @@ void session_free_files(struct capture_session *s)
 		forget_other(file);
 		free(file);
 	}
-	free(s->files.named);
 }

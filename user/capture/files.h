@@ -5,7 +5,6 @@
 #ifndef GASPBPF_CAPTURE_FILES_H
 #define GASPBPF_CAPTURE_FILES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct capture_session;
@@ -16,11 +15,9 @@ struct file_table {
 	struct open_file *table; /* by process and descriptor */
 	uint32_t known;          /* how many those are */
 	uint32_t kept;           /* names in the recording */
-	uint8_t *named;          /* by probe: whether its calls name descriptors; 0: not looked at yet */
-	size_t named_room;
 };
 
-/* A call is over: what its descriptor is becomes an entry of the recording. */
+/* CARRY_FILES: a call is over. What its descriptor is becomes an entry of the recording. */
 void session_note_files(struct capture_session *s, const struct captured_thread *t, const struct span *span);
 void session_free_files(struct capture_session *s);
 

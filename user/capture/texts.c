@@ -176,27 +176,24 @@ static bool is_named(const struct value *v)
 	return v->meaning == MEANING_NAME && !v->constant && !v->unobservable;
 }
 
-static bool carries_names(struct capture_session *s, uint32_t probe)
+unsigned session_carry(struct capture_session *s, uint32_t probe)
 {
 	const struct def_probe *def = &s->d->probes[probe];
+	uint8_t *carry;
 
-	if (array_reach(&s->texts.named, &s->texts.named_room, probe + 1, sizeof(*s->texts.named)))
-		return false;
-	if (!s->texts.named[probe]) {
-		s->texts.named[probe] = 1;
-		for (uint32_t i = 0; i < def->nvalues; i++)
-			if (is_named(&def->values[i]))
-				s->texts.named[probe] = 2;
-	}
-	return s->texts.named[probe] == 2;
+	if (array_reach(&s->texts.carry, &s->texts.carry_room, probe + 1, sizeof(*s->texts.carry)))
+		return 0;
+	carry = &s->texts.carry[probe];
+	for (uint32_t i = 0; !(*carry & CARRY_KNOWN) && i < def->nvalues; i++)
+		*carry |= (is_named(&def->values[i]) ? CARRY_NAMES : 0) |
+			  (value_is_descriptor(&def->values[i]) ? CARRY_FILES : 0);
+	return *carry |= CARRY_KNOWN;
 }
 
 void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span)
 {
 	const struct def_probe *probe = &s->d->probes[span->probe];
 
-	if (!carries_names(s, span->probe))
-		return;
 	for (uint32_t i = 0; i < probe->nvalues; i++) {
 		const struct value *v = &probe->values[i];
 		struct value_reading reading;
@@ -217,5 +214,5 @@ void session_free_texts(struct capture_session *s)
 		HASH_DEL(s->texts.table, record);
 		free(record);
 	}
-	free(s->texts.named);
+	free(s->texts.carry);
 }

@@ -18,11 +18,16 @@ struct text_table {
 	struct text_record *table;
 	struct text_record *recent[TEXT_CACHE];
 	uint32_t kept;  /* entries of the recording */
-	uint8_t *named; /* by definition of a probe: do its calls carry names? 0: not looked at yet, 1: no, 2: yes */
-	size_t named_room;
+	uint8_t *carry; /* by definition of a probe: what its calls carry, and CARRY_KNOWN; 0: not looked at yet */
+	size_t carry_room;
 };
 
-/* The names that a call carries are read where they are not known yet. */
+/* What calls carry that has to be looked up in the process. */
+enum carry { CARRY_KNOWN = 1, CARRY_NAMES = 2, CARRY_FILES = 4 };
+
+/* What the calls of a probe (definition) carry: enum carry. */
+unsigned session_carry(struct capture_session *s, uint32_t probe);
+/* CARRY_NAMES: the names that a call carries are read where they are not known yet. */
 void session_note_texts(struct capture_session *s, const struct captured_thread *t, const struct span *span);
 void session_free_texts(struct capture_session *s);
 

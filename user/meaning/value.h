@@ -29,6 +29,12 @@ static inline bool value_is_shown(const struct value *v)
 	return v->name && *v->name;
 }
 
+/* Is it the number of an open file? */
+static inline bool value_is_descriptor(const struct value *v)
+{
+	return (v->meaning == MEANING_FD || v->meaning == MEANING_CLOSED) && !v->unobservable;
+}
+
 /* One fetched value, decoded. */
 struct value_reading {
 	bool known;                      /* false: unread, invalid by its layout, null, or not returned */
