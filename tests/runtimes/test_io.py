@@ -54,11 +54,34 @@ def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
         else:
             assert named[path] == count, path
     rows = gaspbpf.events(report)
+    # Nothing is unknown of those that libc makes, either, nor of one that fails.
+    assert not rows["GASP_IO_READ"]["calls_without_bytes"] and not rows["GASP_IO_WRITE"]["calls_without_bytes"]
     for name in "PREAD", "PREADV", "READV", "WRITEV", "PWRITE", "PWRITEV", "COPY":
         row = rows[f"GASP_IO_{name}"]
         assert row["bytes"] == counted[f"GASP_IO_{name}"]["bytes"] and not row["calls_without_bytes"]
     conformance.seen("glibc", *counted)
     truth.compare_with_alone(running, ["env", f"IO_FOLDER={tmp_path / 'data'}", *JOB])
+
+
+def test_each_process_has_files_of_its_own(job, observe, tmp_path):
+    """The same descriptors are other files in another process; JSON has them apart, the text together."""
+    running, folders = [], [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        running.append(job(JOB, env={"IO_FOLDER": str(folder)}).wait_ready())
+    watcher = observe("-p", ",".join(str(each.process.pid) for each in running), "-m", "io", "--json")
+    for each in running:
+        each.work()
+    status, out, errors = watcher.stop()
+    assert status == 0 and [each.end() for each in running] == [0, 0], errors
+    rows = json.loads(out)["files"]
+    for each, folder in zip(running, folders):
+        told = each.truths()[0]["files"]
+        for path in (str(folder / name) for name in ("long.data", "even.data", "odd.data", "rare.data")):
+            [row] = [row for row in rows if row["file"] == path]
+            assert row["pid"] == each.process.pid and {key: row[key] for key in SUMS} == told[path]
+    assert sorted(row["pid"] for row in rows if row["file"] == "(sockets)") == sorted(each.process.pid
+                                                                                    for each in running)
 
 
 def test_only_where_they_are_asked_for(job, observe, tmp_path):
