@@ -15,10 +15,10 @@ import truth
 ENVIRONMENT = {**truth.ENVIRONMENT, "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
 RUNTIMES = {"openmpi": "openmpi-4.1.4", "mpich": "mpich-4.0.2", "large": "mpich-4.0.2"}
 SITE = re.compile(r" @ (?:.*/)?(mpi_every\w*\.[ch]:\d+)(?::\d+)?$")
-# Which way the bytes of a call go, by the standard; those of others have no direction.
+# Which way the bytes of a call go, by the standard; those of others, files' too, have no direction.
 SENT = re.compile(
-    r"I?[BSR]?SEND|I?SENDRECV(_REPLACE)?|R?PUT|R?(GET_)?ACCUMULATE|I?(NEIGHBOR_)?(ALL)?GATHERV?|FILE_I?WRITE\w*")
-RECEIVED = re.compile(r"I?M?RECV|I?SENDRECV(_REPLACE)?|R?GET(_ACCUMULATE)?|I?SCATTERV?|FILE_I?READ\w*")
+    r"I?[BSR]?SEND|I?SENDRECV(_REPLACE)?|R?PUT|R?(GET_)?ACCUMULATE|I?(NEIGHBOR_)?(ALL)?GATHERV?")
+RECEIVED = re.compile(r"I?M?RECV|I?SENDRECV(_REPLACE)?|R?GET(_ACCUMULATE)?|I?SCATTERV?")
 # MPICH does not show who is in a communicator that the program makes, nor the caller's rank in any.
 UNKNOWN_ON_MPICH = re.compile(r"[a-z]+\.world|\w*comm\w*_rank")
 

@@ -219,12 +219,15 @@ static enum kind kind_of(const struct def_probe *probe, const struct model_facts
 		return KIND_COLLECTIVE;
 	case ROLE_NOTIFY:
 		return KIND_NOTIFY;
+	case ROLE_READ:
+	case ROLE_WRITE:
+		return KIND_ALONE;
 	case ROLE_GET:
 	case ROLE_PUT:
 	case ROLE_COPY:
 	case ROLE_SET:
 	case ROLE_ATOMIC:
-		/* What goes to nobody else is a file or memory. */
+		/* What goes to nobody else is memory. */
 		return has_meaning(probe, MEANING_PEER) ? KIND_ONE_SIDED : KIND_ALONE;
 	case ROLE_FENCE:
 		return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;

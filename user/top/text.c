@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "meaning/value.h"
 #include "recording/labels.h"
 #include "top/top.h"
 #include "util/format.h"
@@ -139,11 +140,15 @@ const char *top_cell(const struct top *top, const struct top_row *row, const str
 
 /* --- columns --------------------------------------------------------------- */
 
-/* Files are observed only where somebody asks for them. */
-static bool observes_files(const struct top *top)
+/* Of what a job does with files, all is observed only where somebody asks for it; a runtime's files are seen when used. */
+static bool sees_files(const struct top *top)
 {
 	for (size_t i = 0; i < top->d->nprobes; i++)
-		if (group_of_role(top->d->probes[i].role) == GROUP_IO)
+		for (unsigned v = 0; v < top->d->probes[i].nvalues; v++)
+			if (value_is_descriptor(&top->d->probes[i].values[v]))
+				return true;
+	for (size_t i = 0; i < top->nrows; i++)
+		if (top->rows[i].figures && top->rows[i].figures->group[GROUP_IO])
 			return true;
 	return false;
 }
@@ -151,7 +156,7 @@ static bool observes_files(const struct top *top)
 /* Where not all groups fit: those that most time goes to. Bits of enum group. */
 static unsigned choose_groups(const struct top *top, unsigned most)
 {
-	unsigned possible = ((1U << GROUPS) - 1) & ~(observes_files(top) ? 0 : 1U << GROUP_IO), chosen = 0;
+	unsigned possible = ((1U << GROUPS) - 1) & ~(sees_files(top) ? 0 : 1U << GROUP_IO), chosen = 0;
 	uint64_t sum[GROUPS] = { 0 };
 
 	if (most >= (unsigned)__builtin_popcount(possible))
