@@ -140,7 +140,8 @@ const char *top_cell(const struct top *top, const struct top_row *row, const str
 
 /* --- columns --------------------------------------------------------------- */
 
-/* Of what a job does with files, all is observed only where somebody asks for it; a runtime's files are seen when used. */
+/* Of what a job does with files, all is observed only where somebody asks for it; a runtime's files are seen when used.
+ */
 static bool sees_files(const struct top *top)
 {
 	for (size_t i = 0; i < top->d->nprobes; i++)
