@@ -26,7 +26,8 @@ static const char *const names[FILES] = { "long.data", "even.data", "odd.data", 
 static struct job job = { .name = "io_job", .rank = -1, .rounds = 4 };
 static long hold_us = 150000;
 static struct counts counts;
-static struct { long opens, reads, bytes_read, writes, bytes_written, in_order; } files[FILES];
+/* small: what moved at most 100 bytes. */
+static struct { long opens, reads, bytes_read, writes, bytes_written, in_order, small_reads, small_writes; } files[FILES];
 static char paths[FILES][4096], block[8192];
 static uint64_t sum;
 
@@ -38,6 +39,7 @@ static long wrote(int file, const char *function, long result, int in_order)
 	count_call(&counts, function, bytes);
 	files[file].writes++;
 	files[file].bytes_written += bytes;
+	files[file].small_writes += bytes <= 100;
 	files[file].in_order += in_order;
 	return result;
 }
@@ -49,6 +51,7 @@ static long got(int file, const char *function, long result, int in_order)
 	count_call(&counts, function, bytes);
 	files[file].reads++;
 	files[file].bytes_read += bytes;
+	files[file].small_reads += bytes <= 100;
 	files[file].in_order += in_order;
 	for (long i = 0; i < bytes; i += 512)
 		sum = job_mix(sum + (unsigned char)block[i]);
@@ -121,6 +124,7 @@ static void use_streams(void)
 		files[file].writes++;
 		files[file].in_order++;
 		files[file].bytes_written += fwrite(block, 1, 100 * file, stream);
+		files[file].small_writes += 100 * file <= 100;
 		fclose(stream);
 	}
 }
@@ -146,9 +150,10 @@ static const char *files_text(void)
 	for (int i = 0; i < FILES; i++)
 		used += snprintf(text + used, sizeof(text) - used,
 				 "%s\"%s\":{\"opens\":%ld,\"reads\":%ld,\"bytes_read\":%ld,\"writes\":%ld,"
-				 "\"bytes_written\":%ld,\"in_order\":%ld}", i ? "," : "", paths[i], files[i].opens,
+				 "\"bytes_written\":%ld,\"in_order\":%ld,"
+				 "\"small_reads\":%ld,\"small_writes\":%ld}", i ? "," : "", paths[i], files[i].opens,
 				 files[i].reads, files[i].bytes_read, files[i].writes, files[i].bytes_written,
-				 files[i].in_order);
+				 files[i].in_order, files[i].small_reads, files[i].small_writes);
 	snprintf(text + used, sizeof(text) - used, "}");
 	return text;
 }

@@ -23,8 +23,21 @@
 #define SOCKETS "(sockets)"
 #define PIPES "(pipes)"
 
+/* Calls are told apart by what they moved, in the ranges that Darshan uses: up to so many bytes, and above. */
+static const struct {
+	uint64_t to;
+	const char *name;
+} sizes[] = {
+	{ 100, "<= 100 B" },     { 1 << 10, "<= 1 KiB" },   { 10 << 10, "<= 10 KiB" }, { 100 << 10, "<= 100 KiB" },
+	{ 1 << 20, "<= 1 MiB" }, { 4 << 20, "<= 4 MiB" },   { 10 << 20, "<= 10 MiB" }, { 100 << 20, "<= 100 MiB" },
+	{ 1 << 30, "<= 1 GiB" }, { UINT64_MAX, "> 1 GiB" },
+};
+
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
 struct moved {
 	uint64_t calls, bytes, unknown; /* unknown: calls of which the bytes are not known */
+	uint64_t of_size[SIZES];        /* calls */
 };
 
 struct file_figures {
@@ -84,11 +97,17 @@ static struct descriptor *descriptor_of(struct files *f, uint32_t process, uint3
 
 static void add_moved(struct moved *to, int64_t bytes)
 {
+	size_t size = 0;
+
 	to->calls++;
-	if (bytes < 0)
+	if (bytes < 0) {
 		to->unknown++;
-	else
-		to->bytes += (uint64_t)bytes;
+		return;
+	}
+	to->bytes += (uint64_t)bytes;
+	while ((uint64_t)bytes > sizes[size].to)
+		size++;
+	to->of_size[size]++;
 }
 
 /* Does it go on where the one before has ended? One without an offset does, unless the program has moved it. */
@@ -250,6 +269,22 @@ static void moved_cells(struct table *t, const struct moved *moved)
 	table_cell(t, "%s", printer_bytes(text, moved->bytes, moved->calls - moved->unknown, moved->unknown));
 }
 
+/* The range that most of the reads and writes are in. */
+static const char *usual_size(const struct file_figures *is)
+{
+	uint64_t calls, most = 0;
+	const char *name = "-";
+
+	for (size_t i = 0; i < SIZES; i++) {
+		calls = is->read.of_size[i] + is->written.of_size[i];
+		if (calls > most) {
+			most = calls;
+			name = sizes[i].name;
+		}
+	}
+	return name;
+}
+
 static void print(void *state, const struct printer *p)
 {
 	static const struct column columns[] = {
@@ -260,6 +295,7 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Read" },
 		{ .title = "Writes" },
 		{ .title = "Written" },
+		{ .title = "Mostly", .drop = 4 },
 		{ .title = "In order", .drop = 2 },
 		{ .title = "Time" },
 		{ .title = "Others", .drop = 1 },
@@ -286,6 +322,7 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", format_count(text, row->is.opens));
 		moved_cells(&t, &row->is.read);
 		moved_cells(&t, &row->is.written);
+		table_cell(&t, "%s", usual_size(&row->is));
 		if (has_places(row))
 			table_cell(&t, "%.0f%%", percent(row->is.in_order, row->is.placed));
 		else
@@ -295,11 +332,12 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", printer_time(p, text, row->is.time - row->is.moving));
 	}
 	printer_heading(
-		p, p->r->calls > p->r->delivered
-			   ? "  (of the calls on the timeline; in order: reads and writes that go on where the last\n"
-			     "one ended; others: open, lseek, fsync, close and the like)"
-			   : "  (in order: reads and writes that go on where the last one ended; others: open,\n"
-			     "lseek, fsync, close and the like)");
+		p,
+		p->r->calls > p->r->delivered
+			? "  (of the calls on the timeline; mostly: the size of most reads and writes; in order:\n"
+			  "those that go on where the last one ended; others: open, lseek, fsync, close and the like)"
+			: "  (mostly: the size of most reads and writes; in order: those that go on where the\n"
+			  "last one ended; others: open, lseek, fsync, close and the like)");
 	printer_table(p, &t);
 	printer_rest(p, shown, f->npaths, "files");
 }
@@ -310,6 +348,25 @@ static void put_moved(struct json *j, const char *calls, const char *bytes, cons
 	json_key_uint(j, calls, moved->calls);
 	json_key_uint(j, bytes, moved->bytes);
 	json_key_uint(j, unknown, moved->unknown);
+}
+
+/* [[to, calls], ...]: of up to so many bytes each, and more than the range before has; null: no end. */
+static void put_sizes(struct json *j, const char *key, const struct moved *moved)
+{
+	json_key(j, key);
+	json_array(j);
+	for (size_t i = 0; i < SIZES; i++) {
+		if (!moved->of_size[i])
+			continue;
+		json_array(j);
+		if (sizes[i].to == UINT64_MAX)
+			json_null(j);
+		else
+			json_uint(j, sizes[i].to);
+		json_uint(j, moved->of_size[i]);
+		json_end_array(j);
+	}
+	json_end_array(j);
 }
 
 static void put(void *state, const struct report *r, struct json *j)
@@ -328,6 +385,8 @@ static void put(void *state, const struct report *r, struct json *j)
 		json_key_uint(j, "opens", row->is.opens);
 		put_moved(j, "reads", "bytes_read", "reads_of_unknown_bytes", &row->is.read);
 		put_moved(j, "writes", "bytes_written", "writes_of_unknown_bytes", &row->is.written);
+		put_sizes(j, "read_sizes", &row->is.read);
+		put_sizes(j, "write_sizes", &row->is.written);
 		json_key_uint(j, "in_order", row->is.in_order);
 		json_key_uint(j, "others", row->is.others);
 		json_key_uint(j, "moving_ns", row->is.moving);
