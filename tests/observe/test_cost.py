@@ -91,7 +91,7 @@ def test_the_stated_cost_is_paid(job, observe, tmp_path):
                           r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
         assert processes > 1 or not said
         text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
-        assert re.search(r"Probes took about \S+ \S+ of these threads' time \(estimated .*?\)\. These threads spent "
+        assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. These threads spent "
                          r"\S+ \S+ in the kernel in all \(measured\): .* the job's own:? system calls, page faults "
                          r"and the like\.", text)
     # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that

@@ -32,21 +32,23 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 static void print_cost(const struct printer *p)
 {
 	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[400];
-	uint64_t cost = 0, system = 0;
+	uint64_t cost = 0, system = 0, wall = 0;
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
 		if (!p->r->threads[i].system)
 			continue;
 		cost += p->r->threads[i].cost;
 		system += p->r->threads[i].system;
+		wall += p->r->threads[i].wall;
 	}
 	if (!system)
 		return;
 	snprintf(
 		text, sizeof(text),
-		"Probes took about %s of these threads' time (estimated from the price of a call). These threads spent "
-		"%s in the kernel in all (measured): %s.%s",
-		format_time(probes, cost), format_time(all, system),
+		"Probes took about %s of these threads' time, %.*f%% of it (estimated from the price of a call). These "
+		"threads spent %s in the kernel in all (measured): %s.%s",
+		format_time(probes, cost), percent(cost, wall) < 1 ? 2 : 1, percent(cost, wall),
+		format_time(all, system),
 		cost < system ? "the probes' time is a part of that, the rest is the job's own: system calls, page "
 				"faults and the like"
 			      : "that is the probes' time and the job's own system calls, page faults and the like",

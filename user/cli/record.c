@@ -380,7 +380,8 @@ static int print_report(struct watch *w)
 	int err;
 
 	err = w->options->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &style);
-	if (!w->options->json && !w->options->quiet)
+	/* Where the report goes into a file, it is said on the terminal, too. */
+	if (!w->options->json && !w->options->quiet && !isatty(STDOUT_FILENO))
 		cost_say(&w->cost, w->job->capture, &w->job->definitions);
 	return err;
 }

@@ -146,25 +146,15 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 void cost_say(struct cost_meter *meter, const struct capture_session *capture, const struct definitions *d)
 {
 	struct capture_totals totals = capture_totals(capture);
-	uint64_t wall = d->run.end - d->run.start;
-	char took[FORMAT_SIZE], worst[80] = "", inside[FORMAT_SIZE], kernel[160] = "";
-	uint64_t system = 0;
-
-	for (size_t i = 0; i < d->nthreads; i++)
-		system += d->threads[i].counted ? d->threads[i].system : 0;
-	if (system)
-		snprintf(kernel, sizeof(kernel),
-			 "; in the kernel these threads spent %s in all, the job's own system "
-			 "calls and page faults included",
-			 format_time(inside, system));
+	char took[FORMAT_SIZE], worst[80] = "";
 
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
 	fprintf(stderr,
-		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s%s)%s; gaspbpf's own "
-		"CPU: %.2f s\n",
-		format_time(took, totals.cost), of_all(&totals, wall), totals.threads,
-		totals.threads == 1 ? "thread's" : "threads'", worst, kernel, cost_own_cpu() / 1e9);
+		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s%s); gaspbpf's own CPU: %.2f "
+		"s\n",
+		format_time(took, totals.cost), of_all(&totals, d->run.end - d->run.start), totals.threads,
+		totals.threads == 1 ? "thread's" : "threads'", worst, cost_own_cpu() / 1e9);
 }
 
 void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan)
