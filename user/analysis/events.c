@@ -44,7 +44,8 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 			table_cell(t, "-");
 	}
 	if (with_bytes)
-		table_cell(t, "%s", printer_bytes(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
+		table_cell(t, "%s%s", printer_bytes(text, tally->bytes, tally->known_bytes, tally->unknown_bytes),
+			   tally->known_bytes && report_event_posts(p->r, event->event) ? "*" : "");
 }
 
 static void print_events(void *state, const struct printer *p)
@@ -55,11 +56,12 @@ static void print_events(void *state, const struct printer *p)
 	};
 	struct table t = { 0 };
 	size_t shown = printer_rows(p, p->r->nevents);
-	bool with_inner = false, with_bytes = false;
+	bool with_inner = false, with_bytes = false, posts = false;
 
 	for (size_t i = 0; i < shown; i++) {
 		with_inner |= p->r->events[i].inner != NULL;
 		with_bytes |= moved(&p->r->events[i].tally);
+		posts |= p->r->events[i].tally.known_bytes && report_event_posts(p->r, p->r->events[i].event);
 	}
 	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "Calls" });
@@ -80,6 +82,8 @@ static void print_events(void *state, const struct printer *p)
 			: "  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nevents, "events");
+	if (posts)
+		fputs("*: as the receives were posted; less may have come.\n", p->out);
 	if (with_inner)
 		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is "
 		      "that of the call around them.\n",

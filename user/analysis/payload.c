@@ -29,14 +29,17 @@ static void print_payload(void *state, const struct printer *p)
 		table_column(&t, &columns[i]);
 	for (size_t i = 0; i < printer_rows(p, p->r->nevents); i++) {
 		const struct tally *tally = &p->r->events[i].tally;
+		const char *posted = report_event_posts(p->r, p->r->events[i].event) ? "*" : "";
 
 		if (!has_payload_row(p, tally))
 			continue;
 		table_cell(&t, "%s", report_event_label(p->r, p->r->events[i].event, label, sizeof(label)));
 		table_cell(&t, "%s", format_count(text, tally->calls));
-		table_cell(&t, "%s", printer_bytes(text, tally->bytes, tally->known_bytes, tally->unknown_bytes));
+		table_cell(&t, "%s%s", printer_bytes(text, tally->bytes, tally->known_bytes, tally->unknown_bytes),
+			   tally->known_bytes ? posted : "");
 		table_cell(&t, "%s", printer_bytes(text, tally->sent, tally->known_sent, 0));
-		table_cell(&t, "%s", printer_bytes(text, tally->received, tally->known_received, 0));
+		table_cell(&t, "%s%s", printer_bytes(text, tally->received, tally->known_received, 0),
+			   tally->known_received ? posted : "");
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
 	if (t.ncells || t.failed) {

@@ -229,6 +229,8 @@ static inline const struct def_process *report_process(const struct report *r, u
 const char *report_event_name(const struct report *report, uint32_t event);
 /* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
 const char *report_function(const struct report *report, uint32_t event);
+/* Are its bytes those that receives were posted for, of which less may have come? */
+bool report_event_posts(const struct report *report, uint32_t event);
 /* event_label() of it. */
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 

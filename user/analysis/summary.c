@@ -325,6 +325,19 @@ const char *report_function(const struct report *r, uint32_t event)
 	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_EACH ? r->d->probes[probe].symbol : NULL;
 }
 
+bool report_event_posts(const struct report *r, uint32_t event)
+{
+	uint32_t probe = r->profile->events[event].probe;
+	const struct def_probe *p = probe < r->d->nprobes ? &r->d->probes[probe] : NULL;
+
+	if (!p || p->role != ROLE_RECV)
+		return false;
+	for (unsigned i = 0; i < p->nvalues; i++)
+		if (p->values[i].meaning == MEANING_BYTES && p->values[i].at_return)
+			return false;
+	return true;
+}
+
 char *report_event_label(const struct report *r, uint32_t event, char *text, size_t room)
 {
 	const struct event_state *state = &r->profile->events[event];
