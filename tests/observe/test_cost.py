@@ -91,8 +91,8 @@ def test_the_stated_cost_is_paid(job, observe, tmp_path):
                           r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
         assert processes > 1 or not said
         text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
-        assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. These threads spent "
-                         r"\S+ \S+ in the kernel in all \(measured\): .* the job's own:? system calls, page faults "
+        assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. "
+                         r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system calls, page faults "
                          r"and the like\.", text)
     # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that
     # many processes are told the price of one: the links of 39 others are most of what a call costs there where a trap
