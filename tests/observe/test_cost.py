@@ -92,8 +92,8 @@ def test_the_stated_cost_is_paid(job, observe, tmp_path):
         assert processes > 1 or not said
         text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
         assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. "
-                         r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system calls, page faults "
-                         r"and the like\.", text)
+                         r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system "
+                         r"calls, page faults and the like\.", text)
     # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that
     # many processes are told the price of one: the links of 39 others are most of what a call costs there where a trap
     # takes 1 us, and none of it is in the calibration of a process alone.

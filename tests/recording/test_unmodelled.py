@@ -55,7 +55,7 @@ def test_report_names_them(program, tmp_path):
     for text in out.stdout, gaspbpf.run("report", recording).stdout:
         _, findings = text.split("\nFindings\n")
         findings = " ".join(findings.split("\n\n")[0].split())
-        assert "Nothing stands out." not in findings
+        assert "Nothing stands out:" not in findings
         assert "libtbb.so.12 (oneTBB) is in the program, and gaspbpf has no model for it" in findings
         assert findings.count("(CUDA)") == 1
         assert "\n- libtbb.so.12 (oneTBB): gaspbpf has no model for it\n" in text

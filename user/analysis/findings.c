@@ -482,14 +482,18 @@ static int find(void *state, struct report *r)
 static void print_findings(void *state, const struct printer *p)
 {
 	const struct report *r = p->r;
+	char text[200];
 
 	printer_heading(p, "");
 	if (!r->profile->spans)
 		fputs("No call was observed.\n", p->out);
-	else if (!r->nfindings)
-		fputs("Nothing stands out.\n", p->out);
-	else if (!strcmp(r->findings[0].kind, UNMODELLED))
-		fputs("Nothing stands out in what was observed.\n", p->out);
+	if (r->profile->spans && (!r->nfindings || !strcmp(r->findings[0].kind, UNMODELLED))) {
+		snprintf(text, sizeof(text),
+			 "Nothing stands out%s: no event (tasks aside) takes %d %% of the threads' time, and no thread "
+			 "was found that the others wait for.",
+			 r->nfindings ? " in what was observed" : "", HOT_SHARE);
+		printer_paragraph(p, "", text);
+	}
 	for (size_t i = 0; i < r->nfindings; i++)
 		printer_paragraph(p, "- ", r->findings[i].text);
 }
