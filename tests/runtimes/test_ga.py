@@ -53,7 +53,7 @@ def test_calls_and_bytes_are_the_jobs(job, observe, rung):
     assert sites == {name: count["calls"] for name, count in counted.items()}
     conformance.seen("libga-5.8.2", *counted)
     assert {thread["rank"] for thread in report["threads"] if thread["calls"]} == {0, 1}
-    assert {row["model"] for row in report["events"]} == {"ga", "mpi"}  # and what is below
+    assert {row["model"] for row in report["events"]} == {"ga", "armci", "mpi"}  # and what is below
 
 
 def test_arguments_are_the_programs(job, observe, tmp_path):
