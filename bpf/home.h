@@ -55,23 +55,34 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *vma, s
 	return 0;
 }
 
-/* Looks for a beginning and a size whose sum is just behind the thread pointer. */
-__noinline int stack_told(struct stack_search *s)
+static long is_told_at(__u32 word, struct stack_search *s)
 {
 	__u64 pair[2];
 
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)(s->self + word * 8)))
+		return 1;
+	if (!pair[0] || pair[0] >= s->self || pair[0] + pair[1] - s->self - 1 >= TELLING_MOST)
+		return 0;
+	s->low = pair[0];
+	s->high = s->self;
+	return 1;
+}
+
+/* Looks for a beginning and a size whose sum is just behind the thread pointer. The kernel counts the rounds: in a loop
+ * of ours the verifier follows each. */
+__noinline int stack_told(struct stack_search *s)
+{
+	struct stack_search found = { 0 };
+
 	if (!s || !choosing)
 		return 0;
-	for (int i = 0; i < TELLING_WORDS; i++) {
-		if (bpf_probe_read_user(pair, sizeof(pair), (void *)(s->self + i * 8)))
-			return 0;
-		if (pair[0] && pair[0] < s->self && pair[0] + pair[1] - s->self - 1 < TELLING_MOST) {
-			s->low = pair[0];
-			s->high = s->self;
-			return 1;
-		}
-	}
-	return 0;
+	found.self = s->self;
+	bpf_loop(TELLING_WORDS, is_told_at, &found, 0);
+	if (!found.high)
+		return 0;
+	s->low = found.low;
+	s->high = found.high;
+	return 1;
 }
 
 static __always_inline int stack_keep(struct thread_state *t, const struct stack_search *s)
@@ -95,16 +106,20 @@ __noinline int stack_find(struct thread_state *t, __u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_search search = { .sp = sp };
+	const struct mm_struct *mm;
 	long err;
 
-	if (!t || !choosing || !task->mm) /* where calls cannot choose, the kernel may not know the helpers below */
+	if (!t || !choosing) /* where calls cannot choose, the kernel may not know the helpers below */
+		return 0;
+	mm = task->mm;
+	if (!mm)
 		return 0;
 	if (task->pid == task->tgid) {
-		search.born = task->mm->start_stack;
+		search.born = mm->start_stack;
 		err = bpf_find_vma(task, sp, take_mapping, &search, 0);
 		if (!err && search.high)
 			return stack_keep(t, &search);
-		if (err == -EBUSY && is_where_born(task->mm, sp))
+		if (err == -EBUSY && is_where_born(mm, sp))
 			return 1;
 	}
 	/* A child that another thread than the first has forked runs on that one's stack. */
@@ -136,7 +151,7 @@ static __always_inline bool on_signal_stack(const struct task_struct *task, __u6
  */
 static __always_inline bool has_calls_taken(const struct task_struct *task)
 {
-	return (task->ptrace && task->parent->tgid != observer) ||
+	return (task->ptrace && (__u32)BPF_CORE_READ(task, parent, tgid) != observer) ||
 	       task->thread_info.syscall_work & 1UL << SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH;
 }
 

@@ -371,30 +371,37 @@ static __always_inline bool is_topmost(const struct thread_state *t, __u64 sp, _
 	return top < GB_DEPTH && t->frames[top].sp == sp && t->frames[top].span.probe == id;
 }
 
+enum standing { STANDS_ABOVE, STANDS_THERE, STANDS_BELOW };
+
+/* A frame, as seen from a return: is it of the call that returns, or above it, or below, as all further ones then? */
+__noinline int frame_stands(struct thread_state *t, __u32 at, __u32 id)
+{
+	const struct frame *f;
+
+	if (!t || at >= GB_DEPTH)
+		return STANDS_BELOW;
+	f = &t->frames[at];
+	if (f->sp == t->place.sp && f->span.probe == id)
+		return STANDS_THERE;
+	return f->sp > t->place.sp && f->sp != ~0ULL && !has_passed(t, f->sp) ? STANDS_BELOW : STANDS_ABOVE;
+}
+
 /*
  * Makes the frame of this return the topmost one. Frames above it are of calls that were left without a
  * return, and of openers that were never closed. 0: found.
  */
 __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 now)
 {
-	const volatile struct place *here;
-
 	if (!t)
 		return 1;
 	if (is_topmost(t, sp, id))
 		return 0;
-	here = place_here(t, sp);
+	place_here(t, sp);
 	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 top = t->depth - 1;
-		struct frame *f;
+		int stands = frame_stands(t, t->depth - 1, id);
 
-		if (top >= GB_DEPTH)
-			break;
-		f = &t->frames[top];
-		if (f->sp == here->sp && f->span.probe == id)
-			return 0;
-		if (f->sp > here->sp && f->sp != ~0ULL && !has_passed(here, f->sp))
-			break;
+		if (stands != STANDS_ABOVE)
+			return stands != STANDS_THERE;
 		frame_close(t, now, GB_END_UNWOUND);
 	}
 	return 1;
@@ -406,24 +413,17 @@ __noinline int find_returned(struct thread_state *t, __u64 sp, __u32 id, __u64 n
  */
 __noinline __u32 find_ended(struct thread_state *t, __u64 sp, __u32 id)
 {
-	const volatile struct place *here;
-
 	if (!t)
 		return GB_DEPTH;
 	if (is_topmost(t, sp, id))
 		return t->depth - 1;
-	here = place_here(t, sp);
+	place_here(t, sp);
 	for (int i = 0; i < GB_DEPTH; i++) {
 		__u32 at = t->depth - 1 - i;
-		struct frame *f;
+		int stands = frame_stands(t, at, id);
 
-		if (at >= GB_DEPTH)
-			break;
-		f = &t->frames[at];
-		if (f->sp == here->sp && f->span.probe == id)
-			return at;
-		if (f->sp > here->sp && f->sp != ~0ULL && !has_passed(here, f->sp))
-			break;
+		if (stands != STANDS_ABOVE)
+			return stands == STANDS_THERE ? at : GB_DEPTH;
 	}
 	return GB_DEPTH;
 }

@@ -22,11 +22,11 @@ __noinline int holds_trampoline(__u64 sp)
 }
 
 /*
- * Where the thread is, for comparing it with its frames. It stands in a map and is read anew each time: what
- * comparisons in a loop say of a local variable the verifier keeps, and finds each round another one; that took most of
- * the time that loading took.
+ * Where the thread is, for comparing it with its frames. What is compared in a loop is compared in functions of their
+ * own, not inline and global: the verifier follows such a function once, what stands in the loop itself once for each
+ * round and for all that earlier rounds may have found. That took most of the time that loading took.
  */
-static __always_inline const volatile struct place *place_here(struct thread_state *t, __u64 sp)
+static __always_inline void place_here(struct thread_state *t, __u64 sp)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
 	bool disarmed = task->sas_ss_flags & SS_AUTODISARM; /* as on_signal_stack() has it */
@@ -34,7 +34,6 @@ static __always_inline const volatile struct place *place_here(struct thread_sta
 	t->place.sp = sp;
 	t->place.low = disarmed ? 0 : task->sas_ss_sp;
 	t->place.size = disarmed ? ~0ULL : task->sas_ss_size;
-	return &t->place;
 }
 
 /*
@@ -42,35 +41,48 @@ static __always_inline const volatile struct place *place_here(struct thread_sta
  * its own interrupts calls on the other one, so those go on; but once the thread is back there, nothing of the
  * handler's is left.
  */
-static __always_inline bool has_passed(const volatile struct place *here, __u64 frame_sp)
+__noinline int has_passed(struct thread_state *t, __u64 frame_sp)
 {
-	bool handler = here->sp - here->low < here->size;
+	const struct place *here;
+	bool handler;
 
+	if (!t)
+		return 0;
+	here = &t->place;
+	handler = here->sp - here->low < here->size;
 	if ((frame_sp - here->low < here->size) != handler)
 		return !handler;
 	return frame_sp < here->sp;
 }
 
+/* The same of the topmost frame. A call at the very place of that frame: it is over, unless this is a tail call of its
+ * function. */
+__noinline int has_passed_top(struct thread_state *t, __u64 sp)
+{
+	const struct frame *f;
+	__u32 top;
+
+	if (!t)
+		return 0;
+	top = t->depth - 1;
+	barrier_var(top); /* as in on_call() */
+	if (top >= GB_DEPTH)
+		return 0;
+	f = &t->frames[top];
+	return has_passed(t, f->sp) || (f->sp == sp && (f->exits || !holds_trampoline(sp)));
+}
+
 /* Closes the frames that the stack pointer has passed. */
 __noinline int close_passed(struct thread_state *t, __u64 sp)
 {
-	const volatile struct place *here;
 	__u64 now;
 
 	if (!t || !t->depth)
 		return 0;
-	here = place_here(t, sp);
+	place_here(t, sp);
 	now = bpf_ktime_get_ns();
-	for (int i = 0; i < GB_DEPTH; i++) {
-		__u32 top = t->depth - 1;
-
-		if (top >= GB_DEPTH)
-			break;
-		if (!has_passed(here, t->frames[top].sp) &&
-		    (t->frames[top].sp != sp || (!t->frames[top].exits && holds_trampoline(sp))))
-			break;
+	for (int i = 0; i < GB_DEPTH && has_passed_top(t, sp); i++)
 		frame_close(t, now, GB_END_UNWOUND);
-	}
 	return 0;
 }
 

@@ -18,7 +18,7 @@ __u64 stopped_at;           /* ns; when observation ended: the end of the calls 
 /* Does user space hold this task? */
 static __always_inline bool is_held(const struct task_struct *task)
 {
-	return holder && task->ptrace && task->parent->tgid == holder;
+	return holder && task->ptrace && (__u32)BPF_CORE_READ(task, parent, tgid) == holder;
 }
 
 static __always_inline struct gb_life *life_new(__u32 kind, __u64 now)
@@ -36,11 +36,12 @@ static __always_inline void end_calls(struct thread_state *t, __u64 now, __u32 r
 }
 
 /* The last thread of a process tells the calls that are kept by stack, whether it was observed itself or not. */
-static __always_inline struct thread_state *last_teller(struct task_struct *task, struct thread_state *t)
+static __always_inline struct thread_state *last_teller(struct task_struct *task, const struct signal_struct *signal,
+							struct thread_state *t)
 {
 	__u32 pid = task->tgid;
 
-	if (t || !stacks_used || task->signal->live.counter || !bpf_map_lookup_elem(&stacked, &pid))
+	if (t || !stacks_used || signal->live.counter || !bpf_map_lookup_elem(&stacked, &pid))
 		return t;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t) {
@@ -95,7 +96,7 @@ static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __
 	}
 	if (kind == GB_LIFE_EXIT)
 		/* An exit of the whole group (exit_group, a signal) has its code there. */
-		life->exit_code = task->signal->group_exit_code ?: task->exit_code;
+		life->exit_code = BPF_CORE_READ(task, signal, group_exit_code) ?: task->exit_code;
 	bpf_probe_read_kernel_str(life->comm, sizeof(life->comm), task->comm);
 	bpf_ringbuf_submit(life, kind == GB_LIFE_EXIT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
@@ -324,16 +325,17 @@ static __always_inline __u32 tellers_left(__u32 pid, bool counted)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
+	const struct signal_struct *signal = task->signal;
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 	bool told = t && t->told;
 	__u32 pid = task->tgid, left;
 	__u64 now;
 
-	t = last_teller(task, t);
+	t = last_teller(task, signal, t);
 	if (t) {
 		now = bpf_ktime_get_ns();
 		end_calls(t, now, GB_END_EXIT);
-		if (!task->signal->live.counter)
+		if (!signal->live.counter)
 			end_stacks(task, t, now, GB_END_EXIT);
 		thread_ended(task, task->pid, GB_LIFE_THREAD, now, t);
 		t->ended = true;
@@ -344,7 +346,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	}
 	left = tellers_left(pid, told);
 	/* live has been counted down already: 0 means that all are on their way out. */
-	if (task->signal->live.counter || left)
+	if (signal->live.counter || left)
 		return 0;
 	bpf_map_delete_elem(&tellers, &pid);
 	bpf_map_delete_elem(&looked, &pid);
@@ -381,6 +383,7 @@ SEC("iter/task")
 int show_frames(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
 	struct thread_state *t;
 
 	if (!task)
@@ -393,8 +396,8 @@ int show_frames(struct bpf_iter__task *ctx)
 			frame_inner(t, &t->frames[i]);
 		struct gb_open open = { .pid_tid = t->pid_tid, .depth = i, .silent = t->frames[i].summed };
 
-		bpf_seq_write(ctx->meta->seq, &open, sizeof(open));
-		bpf_seq_write(ctx->meta->seq, &t->frames[i].span, sizeof(t->frames[i].span));
+		bpf_seq_write(seq, &open, sizeof(open));
+		bpf_seq_write(seq, &t->frames[i].span, sizeof(t->frames[i].span));
 	}
 	return 0;
 }
