@@ -250,8 +250,9 @@ static __noinline int is_near(const struct pt_regs *ctx, const struct gb_probe *
 	return 1;
 }
 
-/* The call. Returns 1 where its return need not be seen. */
-static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
+/* The call. Returns 1 where its return need not be seen. session: the link would see it; elsewhere user space has
+ * decided about it for all calls. */
+static __always_inline int on_call(struct pt_regs *ctx, __u32 id, bool session)
 {
 	struct thread_state *t;
 	struct gb_probe *p;
@@ -275,7 +276,8 @@ static __always_inline int on_call(struct pt_regs *ctx, __u32 id)
 		if (!t)
 			return 1;
 	}
-	alone = choosing && !(p->flags & (GB_PROBE_NO_RETURN | GB_PROBE_OPENS | GB_PROBE_CLOSES | GB_PROBE_EXITS)) &&
+	alone = session && choosing &&
+		!(p->flags & (GB_PROBE_NO_RETURN | GB_PROBE_OPENS | GB_PROBE_CLOSES | GB_PROBE_EXITS)) &&
 		(!is_at_home(task, t, sp) || (p->wary && !is_known(t)));
 	top = t->depth - 1;
 	barrier_var(top); /* index with the register that was checked: Linux 6.1 does not follow a copy of it */
@@ -602,13 +604,13 @@ int session(struct pt_regs *ctx)
 {
 	if (bpf_session_is_return())
 		return on_return(ctx, true);
-	return on_call(ctx, bpf_get_attach_cookie(ctx));
+	return on_call(ctx, bpf_get_attach_cookie(ctx), true);
 }
 
 SEC("?uprobe")
 int call(struct pt_regs *ctx)
 {
-	on_call(ctx, bpf_get_attach_cookie(ctx));
+	on_call(ctx, bpf_get_attach_cookie(ctx), false);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 """What a start does not do twice: it measures what probes cost once an hour, and believes no earlier measurement that
 somebody else could have written; it reads no file of the job's twice; and what it does not do at all: load programs of
 ways of attaching that it does not use."""
+import contextlib
 import os
 import pathlib
 import re
@@ -169,6 +170,33 @@ def test_programs_of_other_rungs_are_not_loaded(rung, tmp_path):
                    timeout=gaspbpf.PATIENCE, check=True)
     loaded = set(re.findall(r'BPF_PROG_LOAD.*prog_name="(\w+)"', trace.read_text()))
     assert loaded & {"session", "call", "leave", "last"} == NEEDED[rung]
+
+
+VERIFIED_MOST = 80_000  # instructions, of all programs together; 50,000 on Linux 6.18
+
+
+def instructions_followed(pid):
+    """Of each BPF program that a process has loaded, how many instructions the verifier has followed."""
+    followed = {}
+    for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            text = info.read_text()
+            if "verified_insns" in text:
+                number = re.search(r"^prog_id:\s*(\d+)$", text, re.M)[1]
+                followed[number] = int(re.search(r"^verified_insns:\s*(\d+)$", text, re.M)[1])
+    return followed
+
+
+def test_verifier_has_little_to_follow(rung):
+    """It follows what stands in a loop once for each round, and for all that earlier rounds may have found. So that
+    most of a start's time was its, and nobody had changed more than a line."""
+    with subprocess.Popen([gaspbpf.PROGRAM, "-m", "pthread", "--", "cat"], stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+        assert any(b"observing 1 process" in line for line in run.stderr)
+        followed = instructions_followed(run.pid)
+        run.communicate(timeout=gaspbpf.PATIENCE)  # nothing more to read: cat ends
+    assert len(followed) >= len(NEEDED[rung])
+    assert sum(followed.values()) < VERIFIED_MOST, followed
 
 
 # --- files ----------------------------------------------------------------------

@@ -6,6 +6,8 @@
  * and look for the span. Version numbers lie (distributions backport), and so do feature bits.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,48 @@ static unsigned power_of_two_up(unsigned n)
 	return p;
 }
 
+/*
+ * Each change of a map of maps waits for a grace period of the kernel. So all rings are put in at once (before
+ * Linux 5.13 one by one), and meanwhile the programs are loaded.
+ */
+static void *fill_rings(void *context)
+{
+	const struct kernel *kernel = context;
+	uint32_t numbers[sizeof(kernel->ring_fds) / sizeof(int)], count = kernel->rings;
+
+	for (uint32_t i = 0; i < kernel->rings; i++)
+		numbers[i] = i;
+	if (!bpf_map_update_batch(kernel->rings_fd, numbers, kernel->ring_fds, &count, NULL))
+		return NULL;
+	for (uint32_t i = 0; i < kernel->rings; i++)
+		if (bpf_map_update_elem(kernel->rings_fd, &i, &kernel->ring_fds[i], BPF_ANY))
+			return (void *)(intptr_t)-errno;
+	return NULL;
+}
+
+static int gather_rings(struct kernel *kernel)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = kernel->ring_fds[0]);
+
+	kernel->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t), sizeof(int),
+					  kernel->rings, &options);
+	if (kernel->rings_fd < 0)
+		return -errno;
+	kernel->filling = !pthread_create(&kernel->filler, NULL, fill_rings, kernel);
+	return kernel->filling ? 0 : (int)(intptr_t)fill_rings(kernel);
+}
+
+/* Waits until the rings are in their map. */
+static int rings_are_in(struct kernel *kernel)
+{
+	void *err = NULL;
+
+	if (kernel->filling)
+		pthread_join(kernel->filler, &err);
+	kernel->filling = false;
+	return (int)(intptr_t)err;
+}
+
 static int make_rings(struct kernel *kernel, uint64_t total)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -62,17 +106,7 @@ static int make_rings(struct kernel *kernel, uint64_t total)
 		if (kernel->ring_fds[i] < 0)
 			return -errno;
 	}
-	return 0;
-}
-
-static int fill_rings(struct kernel *kernel)
-{
-	int fd = bpf_map__fd(kernel->observe->maps.rings);
-
-	for (uint32_t i = 0; i < kernel->rings; i++)
-		if (bpf_map_update_elem(fd, &i, &kernel->ring_fds[i], BPF_ANY))
-			return -errno;
-	return 0;
+	return gather_rings(kernel);
 }
 
 static int read_counts(const struct kernel *kernel, struct kernel_counts *counts)
@@ -130,8 +164,9 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 	err = object_is_whole(o->obj);
 	if (err)
 		return err;
-	bpf_map__set_inner_map_fd(o->maps.rings, kernel->ring_fds[0]);
-	bpf_map__set_max_entries(o->maps.rings, kernel->rings);
+	err = bpf_map__reuse_fd(o->maps.rings, kernel->rings_fd);
+	if (err)
+		return err;
 	o->rodata->ring_mask = kernel->rings - 1;
 	o->rodata->wakeup_bytes = kernel->ring_bytes / 4;
 	o->bss->filter_targets = options->filter;
@@ -153,7 +188,7 @@ static int load_observe(struct kernel *kernel, const struct kernel_options *opti
 		bpf_program__set_expected_attach_type(o->progs.leave, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(o->progs.last, TRACE_UPROBE_MULTI);
 	}
-	err = observe_bpf__load(o) ?: variables_are_mapped(o->rodata, o->bss) ?: fill_rings(kernel);
+	err = observe_bpf__load(o) ?: variables_are_mapped(o->rodata, o->bss);
 	return err ?: rooms_begin(kernel);
 }
 
@@ -223,7 +258,7 @@ static int try_rung(struct kernel *kernel, enum rung rung, const struct kernel_o
 	kernel->rung = rung;
 	err = link_possible(rung) ? load_observe(kernel, options) : -EOPNOTSUPP;
 	if (!err)
-		err = trial_run(kernel, options->anew);
+		err = rings_are_in(kernel) ?: trial_run(kernel, options->anew);
 	if (!err) /* what the trial took is nobody's */
 		err = read_counts(kernel, &kernel->before) ?: rooms_begin(kernel);
 	if (err) {
@@ -292,6 +327,26 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &now);
 }
 
+static void *remove_links(void *context)
+{
+	link_remove_from(context, 0, NULL);
+	return NULL;
+}
+
+/* Meanwhile the trial's links are removed, which waits for grace periods. */
+static int load_rest(struct kernel *kernel, const struct kernel_options *options)
+{
+	pthread_t remover;
+	bool apart = !pthread_create(&remover, NULL, remove_links, kernel);
+	int err = load_process(kernel, options);
+
+	if (apart)
+		pthread_join(remover, NULL);
+	else
+		remove_links(kernel);
+	return err;
+}
+
 int kernel_load(struct kernel **result, const struct kernel_options *options)
 {
 	struct kernel *kernel = calloc(1, sizeof(*kernel));
@@ -302,6 +357,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	if (!kernel)
 		return -ENOMEM;
 	memset(kernel->ring_fds, -1, sizeof(kernel->ring_fds));
+	kernel->rings_fd = -1;
 	kernel->callers = options->callers;
 	kernel->sums = options->sums;
 	libbpf_set_print(libbpf_says);
@@ -323,7 +379,7 @@ int kernel_load(struct kernel **result, const struct kernel_options *options)
 	if (err && last == RUNG_PERF && may_observe() && !may_administer())
 		err = -EACCES; /* which of its steps refuses depends on the kernel */
 	if (!err)
-		err = load_process(kernel, options);
+		err = load_rest(kernel, options);
 	if (err) {
 		explain(err, options);
 		goto fail;
@@ -339,6 +395,7 @@ void kernel_free(struct kernel *kernel)
 {
 	if (!kernel)
 		return;
+	rings_are_in(kernel);
 	if (kernel->observe) {
 		kernel_set_active(kernel, false);
 		link_remove_from(kernel, 0, NULL);
@@ -349,6 +406,8 @@ void kernel_free(struct kernel *kernel)
 	for (unsigned i = 0; i < kernel->rings; i++)
 		if (kernel->ring_fds[i] >= 0)
 			close(kernel->ring_fds[i]);
+	if (kernel->rings_fd >= 0)
+		close(kernel->rings_fd);
 	neighbours_free(kernel);
 	held_free(kernel);
 	rooms_free(kernel);

@@ -5,6 +5,8 @@
 #ifndef GASPBPF_KERNEL_PRIVATE_H
 #define GASPBPF_KERNEL_PRIVATE_H
 
+#include <pthread.h>
+
 #include "probe/probe.h"
 
 /* Attach types that Debian 12's headers do not know. */
@@ -40,6 +42,9 @@ struct kernel {
 	enum rung rung;
 	bool callers, sums; /* as in kernel_options */
 	int ring_fds[64];
+	int rings_fd; /* the map of them */
+	pthread_t filler;
+	bool filling; /* that thread puts them in */
 	unsigned rings;
 	size_t ring_bytes;    /* of one ring */
 	uint32_t uprobe_type; /* the kernel's number for perf events that are uprobes; 0: not read yet */
@@ -103,8 +108,8 @@ void neighbours_unmark(struct plan *plan);
 int neighbours_identity(struct kernel *kernel, int fd, uint64_t *device, uint64_t *inode);
 void neighbours_free(struct kernel *kernel);
 
-/* Does the rung work? Then it is calibrated, too: now (anew), or by an earlier start. Nothing stays attached. 0 or
- * -errno. (trial.c) */
+/* Does the rung work? Then it is calibrated, too: now (anew), or by an earlier start. The trial's links may stay in;
+ * nothing calls what they are on. 0 or -errno. (trial.c) */
 int trial_run(struct kernel *kernel, bool anew);
 
 /* user_shares.c: users' shares of what the kernel side holds. Nobody has taken anything. 0 or -errno, not said. */

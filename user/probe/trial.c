@@ -223,7 +223,6 @@ static void end_trial(struct trial *trial)
 	struct kernel *kernel = trial->kernel;
 	uint32_t self = getpid();
 
-	link_remove_from(kernel, 0, NULL);
 	drain_rings(trial);
 	bpf_map_delete_elem(bpf_map__fd(kernel->observe->maps.targets), &self);
 	forget_own_thread(kernel);

@@ -237,17 +237,47 @@ bool keep_no_privileges(const char *const folders[])
 	return (geteuid() || (empty_bounding_set() && become_nobody())) && keep_only(0, folders);
 }
 
-bool works_without_privileges(bool (*try)(void *context), void *context)
+/* The answer is a byte, and none where this process has died. */
+static void answer_without_privileges(int answer, bool (*try)(void *context), void *context)
 {
 	static const char *const nowhere[] = { NULL };
-	int status = -1;
-	pid_t child = fork();
 
+	if (keep_no_privileges(nowhere) && try(context))
+		_exit(write(answer, "", 1) != 1);
+	_exit(1);
+}
+
+/*
+ * Where a process has put probes in, its end waits for the kernel's grace periods, tens of milliseconds. Nobody has to
+ * wait for that: it answers before, and is a child of a child that is gone, so that init is who collects it.
+ */
+static void try_in_grandchild(int answer, bool (*try)(void *context), void *context)
+{
+	if (!fork())
+		answer_without_privileges(answer, try, context);
+	_exit(0);
+}
+
+bool works_without_privileges(bool (*try)(void *context), void *context)
+{
+	int answer[2];
+	ssize_t got;
+	pid_t child;
+	char byte;
+
+	if (pipe2(answer, O_CLOEXEC))
+		return false;
+	child = fork();
 	if (!child)
-		_exit(!keep_no_privileges(nowhere) || !try(context));
-	while (child > 0 && waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		try_in_grandchild(answer[1], try, context);
+	close(answer[1]);
+	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
 		;
-	return child > 0 && !status;
+	do {
+		got = child > 0 ? read(answer[0], &byte, 1) : 0;
+	} while (got < 0 && errno == EINTR);
+	close(answer[0]);
+	return got == 1;
 }
 
 bool keep_privileges_for_files(const char *const folders[], const struct caller *caller)

@@ -42,8 +42,8 @@ bool keep_privileges_to_observe(bool admin);
  * no core, and no other process of its user can look into it. False: errno says why.
  */
 bool keep_no_privileges(const char *const folders[]);
-/* Would this work in a process that has done so, and may change no file? Tried by a child. Threads may have been
- * anywhere: system calls only. */
+/* Would this work in a process that has done so, and may change no file? Tried by a process of its own, which may end
+ * later than this returns. Threads may have been anywhere: system calls only. */
 bool works_without_privileges(bool (*try)(void *context), void *context);
 /*
  * The same for who makes files for somebody who has given up all (keeper.h): the user stays, and what it takes to make
