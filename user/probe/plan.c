@@ -160,6 +160,17 @@ static int explore(struct plan *plan)
 	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
+int plan_finish_sites(struct plan *plan, const struct process *process, uint32_t first)
+{
+	int err = plan_place_sites(plan, plan->sites[first].image, first);
+
+	if (!err)
+		err = plan_choose_returns(plan);
+	if (!err && !plan->of_many)
+		plan_find_patched(plan, process);
+	return err;
+}
+
 /* --- images ------------------------------------------------------------ */
 
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode)
@@ -378,6 +389,7 @@ void plan_free(struct plan *plan)
 		free(plan->work);
 	}
 	asked_free(plan->asked);
+	pointed_free(plan);
 	free(plan->chosen);
 	free(plan->images);
 	free(plan->absents);
