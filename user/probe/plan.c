@@ -162,10 +162,15 @@ static int explore(struct plan *plan)
 
 int plan_finish_sites(struct plan *plan, const struct process *process, uint32_t first)
 {
-	int err = plan_place_sites(plan, plan->sites[first].image, first);
+	bool at_entry = plan->placing.at_entry;
+	int err;
 
+	/* To find a better place all code of the file would have to be searched for branches, while the job runs on. */
+	plan->placing.at_entry = true;
+	err = plan_place_sites(plan, plan->sites[first].image, first);
 	if (!err)
 		err = plan_choose_returns(plan);
+	plan->placing.at_entry = at_entry;
 	if (!err && !plan->of_many)
 		plan_find_patched(plan, process);
 	return err;
