@@ -11,8 +11,8 @@ import gaspbpf
 
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive"}
 
-# Each thread notes when its share of each region began and ended, and the first one when it came to each region and when
-# it had left it: the threads' shares, as a probe sees them, lie between the two, and their waiting the other way round.
+# Each thread notes when its share of each region began and ended, and the first one when it came to each region and
+# when it had left it: the shares, as a probe sees them, lie between the two, and their waiting the other way round.
 SHARES = """
 #include <omp.h>
 #include <stdio.h>

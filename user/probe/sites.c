@@ -162,7 +162,8 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 		.id = plan->nsites,
 		.closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
-		.runtime = runtime_of(plan, f->model),
+		/* What is called inside a share, or jumped to at its end, the program has called. */
+		.runtime = f->marks & MARK_POINTED ? 0 : runtime_of(plan, f->model),
 		.captures = calloc(n, sizeof(struct capture)),
 	};
 	if (!site->captures)
