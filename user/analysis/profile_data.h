@@ -277,7 +277,7 @@ bool report_event_posts(const struct report *report, uint32_t event);
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 
 /* workers.c: a region has ended; seen: with the share of the thread that began it. 0 or -ENOMEM. */
-int workers_note_region(struct profile *profile, uint32_t process, const struct span *span, bool seen);
+int workers_note_region(struct profile *profile, const struct definitions *d, const struct span *span, bool seen);
 /* A call that no other one is around, of a runtime that has regions. */
 void workers_note_outermost(struct profiled_thread *thread, const struct probe_facts *facts, const struct span *span,
 			    uint64_t duration);

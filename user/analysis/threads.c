@@ -73,7 +73,7 @@ static void print_threads(void *state, const struct printer *p)
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
 		moves |= p->r->threads[i].likely_group[GROUP_DATA] > 0;
-		unseen |= p->r->threads[i].likely_unseen > 0;
+		unseen |= percent(p->r->threads[i].likely_unseen, p->r->threads[i].wall) >= 0.05;
 		for (int k = 0; k < SHARES; k++)
 			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
 	}

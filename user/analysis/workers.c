@@ -43,8 +43,9 @@ static int keep_unseen(struct team_regions *regions, const struct span *span)
 	return 0;
 }
 
-int workers_note_region(struct profile *p, uint32_t process, const struct span *span, bool seen)
+int workers_note_region(struct profile *p, const struct definitions *d, const struct span *span, bool seen)
 {
+	uint32_t process = d->threads[span->thread].process, image = d->probes[span->probe].image;
 	struct team_regions *regions;
 
 	if (array_reach(&p->regions, &p->nregions, (size_t)process + 1, sizeof(*p->regions)))
@@ -52,7 +53,9 @@ int workers_note_region(struct profile *p, uint32_t process, const struct span *
 	regions = &p->regions[process];
 	if (!regions->count++ || span->start < regions->first)
 		regions->first = span->start;
-	return seen ? 0 : keep_unseen(regions, span);
+	if (seen || (image != NO_INDEX && image == p->tells_shares))
+		return 0;
+	return keep_unseen(regions, span);
 }
 
 /*
