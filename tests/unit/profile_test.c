@@ -799,6 +799,19 @@ static void a_region_that_was_not_seen_is_no_waiting(void **state)
 	run_close(&run);
 }
 
+/* Where calls come as if none were inside another, a thread that begins regions is no worker, whichever came last. */
+static void who_begins_regions_is_no_worker(void **state)
+{
+	struct run run;
+
+	regions(&run, true);
+	span(&run, 1, WORK, 0, 1400 * MS, 1410 * MS, GB_END_RETURN);
+	span(&run, 1, REDUCE, 0, 1400 * MS, 1420 * MS, GB_END_RETURN);
+	span(&run, 1, WORK, 0, 1430 * MS, 1440 * MS, GB_END_RETURN);
+	groups_of(&run, 1, 10, 1000 - 10 - 30 - 20 - 10, 0);
+	run_close(&run);
+}
+
 /* A share that was lost is no waiting. */
 static void a_lost_share_is_no_waiting(void **state)
 {
@@ -841,6 +854,7 @@ int main(void)
 		cmocka_unit_test(moments_count_once_where_calls_overlap),
 		cmocka_unit_test(a_worker_waits_between_its_shares),
 		cmocka_unit_test(a_region_that_was_not_seen_is_no_waiting),
+		cmocka_unit_test(who_begins_regions_is_no_worker),
 		cmocka_unit_test(a_lost_share_is_no_waiting),
 	};
 
