@@ -128,7 +128,7 @@ struct probe_facts {
 	uint32_t floor; /* ns; to be taken off each duration */
 	int16_t object; /* index of the value that says which barrier; -1: none */
 	bool ready;
-	bool of_teams;  /* its model has regions in which several threads have their shares */
+	bool of_teams;              /* its model has regions in which several threads have their shares */
 	uint64_t told;              /* bit i: struct profile's analyses[i] wants its calls */
 	struct call_values *values; /* of those calls (calls.c); NULL where nobody is told */
 };

@@ -96,10 +96,11 @@ static void print_threads(void *state, const struct printer *p)
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 	if (unseen)
-		printer_paragraph(p, "",
-				  "not seen: a thread of a team waits where it is in no region, and works where it is in "
-				  "one. Of this time it was not seen which: the region had begun, or its function was "
-				  "not known yet, or the thread was not there.");
+		printer_paragraph(
+			p, "",
+			"not seen: a thread of a team waits where it is in no region, and works where it is in "
+			"one. Of this time it was not seen which: the region had begun, or its function was "
+			"not known yet, or the thread was not there.");
 	print_cost(p);
 }
 

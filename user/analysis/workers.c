@@ -146,7 +146,8 @@ void workers_divide(const struct report *r, struct report_thread *row, const str
 	static const struct team_regions none;
 	const struct profile *p = r->profile;
 	const struct team_regions *regions = row->process < p->nregions ? &p->regions[row->process] : &none;
-	bool first = row->process < r->d->nprocesses && r->d->processes[row->process].pid == r->d->threads[row->thread].tid;
+	bool first = row->process < r->d->nprocesses &&
+		     r->d->processes[row->process].pid == r->d->threads[row->thread].tid;
 
 	if (first || t->team.begins || t->team.pending || !t->team.calls)
 		return;

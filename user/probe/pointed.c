@@ -80,8 +80,7 @@ static bool function_at(const struct image *image, uint64_t offset, struct symbo
 }
 
 /* "main._omp_fn.0"; "solver+0x1230" where the file has no name for it. */
-static struct pointed *pointed_new(const struct image *image, const struct symbol *symbol,
-				   const struct function *means)
+static struct pointed *pointed_new(const struct image *image, const struct symbol *symbol, const struct function *means)
 {
 	char place[256];
 	const char *name = symbol->name ?: place;

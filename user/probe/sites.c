@@ -271,7 +271,8 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 		n = plan_same_symbol(model, at);
 		if (breath_ends(plan->placing.breath))
 			return -ECANCELED;
-		if (!symbol || f->marks & MARK_POINTED || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f))
+		if (!symbol || f->marks & MARK_POINTED || !any_wanted(plan, f, n, chosen) ||
+		    is_split(plan->images[image], f))
 			continue;
 		err = symbol->ifunc ? add_implementations(plan, image, symbol, f, n, build)
 				    : add_place(plan, image, symbol, f, n, build);
