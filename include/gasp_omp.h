@@ -250,7 +250,7 @@
  * Start, End: void *ptr, uintptr_t allocator */
 #define GASP_OMP_FREE 0x6034u
 
-/* a thread's share of a parallel region; thread_num is its number in the team, gtid in the process
+/* a thread's share of a parallel region; on LLVM's runtime thread_num is its number in the team, gtid in the process
  * Start, End: void *fn, int thread_num, int gtid */
 #define GASP_OMP_IMPLICIT_TASK 0x6035u
 

@@ -4,7 +4,10 @@ figures; and programs of GCC's that run on it."""
 import collections
 import re
 
+import pytest
+
 import conformance
+import debian
 import gaspbpf
 import truth
 
@@ -82,22 +85,37 @@ def inside(tables, rules):
     return +calls
 
 
-def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
+def compare_with_counted(job, observe, tmp_path, version, environment=ENVIRONMENT, more=()):
     """Without a word about models. What libomp calls of its own is counted apart: the sum is what the library has
-    counted."""
-    team = job([*truth.counting("libcount_kmp.so", tmp_path), *JOB], env=ENVIRONMENT).wait_ready()
+    counted. more: what this version calls of its own besides."""
+    team = job([*truth.counting("libcount_kmp.so", tmp_path), *JOB], env=environment).wait_ready()
     report = truth.window(team, observe, options=ALL)
     tables = truth.windows(tmp_path, "kmp")
     assert len(tables) == 1 and len(tables[0]) > 70
     counted = truth.by_event(tables, event_of)
-    passed_on, bound = inside(tables, PASSED_ON), inside(tables, BOUND)
+    passed_on, bound = inside(tables, PASSED_ON), inside(tables, [*BOUND, *more])
     passed_on["GASP_OMP_BARRIER"] += ROUNDS  # the barrier that finds its loop cancelled is two inside
     assert {row["name"]: row["inner"]["calls"] for row in report["events"] if row["inner"]["calls"]} == \
         passed_on + bound
     for event, calls in bound.items():
         counted[event]["calls"] += calls
     assert truth.differences_in_calls(report, counted, "OMP", inner=True) == {}
-    conformance.seen("libomp-14", *counted)
+    conformance.seen(version, *counted)
     assert {row["model"] for row in report["events"]} == {"openmp"}
     assert len([thread for thread in report["threads"] if thread["calls"]]) == THREADS
-    truth.compare_with_alone(team, JOB, ENVIRONMENT)
+    truth.compare_with_alone(team, JOB, environment)
+
+
+def test_calls_are_those_of_a_counting_library(job, observe, tmp_path, rung):
+    compare_with_counted(job, observe, tmp_path, "libomp-14")
+
+
+def test_libomp_19(job, observe, tmp_path):
+    """The same job on a later runtime, where waiting for dependences is a call of a later function inside."""
+    root = debian.package("libomp5-19")
+    if not root:
+        pytest.skip("the package libomp5-19 cannot be had here")
+    (tmp_path / "libomp").mkdir()
+    (tmp_path / "libomp" / "libomp.so.5").symlink_to(root / "usr/lib/llvm-19/lib/libomp.so.5")
+    environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(tmp_path / "libomp")}
+    compare_with_counted(job, observe, tmp_path, "libomp-19", environment, [("TASKWAIT", "__kmpc_omp_wait_deps")])

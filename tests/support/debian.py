@@ -42,6 +42,25 @@ def site():
                   "Codename: " + own_suite()).split()[0]
 
 
+def package(name):
+    """A folder with what a package of this machine's own sources has, which need not be installed. Fetched once and
+    kept. None: it cannot be had."""
+    root = gaspbpf.TOP / "build" / f"package-{name}"
+    if root.exists():
+        return root
+    partial = root.with_name(f"{root.name}-{os.getpid()}")
+    partial.mkdir()
+    try:
+        output("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name, cwd=partial)
+        for archive in partial.glob("*.deb"):
+            output("dpkg-deb", "-x", archive, partial)
+            archive.unlink()
+        partial.rename(root)
+    except (AssertionError, OSError, subprocess.TimeoutExpired):  # or another test was quicker
+        output("rm", "-r", partial)
+    return root if root.exists() else None
+
+
 def libraries_of(suite, library, headers):
     """A folder with a library of another Debian, all that it needs, and the packages of headers. Fetched once, in some
     seconds, and kept.

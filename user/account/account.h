@@ -73,6 +73,7 @@ struct accounted_probe {
 	uint8_t group;    /* enum group */
 	bool opaque;      /* all time inside is this group's */
 	bool inner;       /* calls that the runtime makes to itself */
+	bool team, share; /* MARK_TEAM, MARK_SHARE */
 	bool stacked;     /* its threads may change stacks within its calls: these overlap in any way, all at depth 0 */
 	struct payload_plan *payload; /* NULL: its calls move nothing */
 };
@@ -97,6 +98,9 @@ struct nesting {
 	uint64_t *ended; /* by depth: `order` when a call of it last ended */
 	size_t depths;
 	uint64_t group[GROUPS]; /* ns: of calls that no call in progress contains */
+	bool shares;            /* has had shares of regions: */
+	uint64_t share;         /* ns: when the last of them to end began */
+	bool shared;            /* one was inside the call that was added last */
 	bool stacked;           /* has had calls that overlap in any way; from then on: */
 	struct covered covered; /* when any outermost call was in progress */
 };

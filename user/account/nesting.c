@@ -18,6 +18,9 @@
  * What a runtime calls of itself (MARK_INNER) is accounted for beside the program's calls, and its self time also stays
  * in that of the runtime's call around it: that is the one that the program waited in. By group it is nowhere twice.
  *
+ * A call that begins a region (MARK_TEAM) contains the caller's share of it, where that is seen: then the rest of the
+ * call is waiting for the others, whatever the role says.
+ *
  * Where a thread changes stacks within calls (MARK_STACKED) they overlap in any way, all at depth 0: a call may go on
  * while another one, of another fiber, runs. There each moment counts once: it goes to the call that ended first.
  */
@@ -120,7 +123,7 @@ static int fresh_time(struct nesting *n, const struct nested_call *call, uint64_
  * (A report reads tens of millions of calls; all it would do for such a one is to add noughts.)
  */
 static bool add_leaf(struct nesting *n, const struct accounted_probe *probe, const struct nested_call *call,
-		     uint64_t fresh)
+		     enum group group, uint64_t fresh)
 {
 	struct finished_calls *top;
 
@@ -128,7 +131,7 @@ static bool add_leaf(struct nesting *n, const struct accounted_probe *probe, con
 		return false;
 	if (!call->depth) {
 		settle(n);
-		n->group[probe->group] += fresh;
+		n->group[group] += fresh;
 		return true;
 	}
 	top = same_element(n, call->depth);
@@ -137,13 +140,25 @@ static bool add_leaf(struct nesting *n, const struct accounted_probe *probe, con
 	top->time += fresh;
 	if (!top->inner)
 		top->runtime = probe->runtime;
-	top->group[probe->group] += fresh;
+	top->group[group] += fresh;
 	return true;
+}
+
+/* What the call's own time is for. Calls come in the order of their ends: what began later was inside. */
+static enum group own_group(struct nesting *n, const struct accounted_probe *probe, const struct nested_call *call)
+{
+	n->shared = n->shares && n->share >= call->begin;
+	if (probe->share) {
+		n->shares = true;
+		n->share = call->begin;
+	}
+	return probe->team && n->shared ? GROUP_WAIT : probe->group;
 }
 
 int nesting_add(struct nesting *n, const struct accounted_probe *probe, const struct nested_call *call, uint64_t *self)
 {
 	struct finished_calls calls;
+	enum group group = own_group(n, probe, call);
 	uint64_t fresh, own;
 
 	if (call->depth >= n->depths && array_reach(&n->ended, &n->depths, (size_t)call->depth + 1, sizeof(*n->ended)))
@@ -153,7 +168,7 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 	if (fresh_time(n, call, &fresh))
 		return -ENOMEM;
 	*self = fresh;
-	if (add_leaf(n, probe, call, fresh))
+	if (add_leaf(n, probe, call, group, fresh))
 		return 0;
 	calls = (struct finished_calls){ .begin = call->begin, .depth = call->depth, .epoch = n->epoch };
 	take_inside(n, call, &calls);
@@ -163,7 +178,7 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 		memset(calls.group, 0, sizeof(calls.group));
 		calls.group[probe->group] = fresh;
 	} else {
-		calls.group[probe->group] += own;
+		calls.group[group] += own;
 	}
 	calls.time = fresh;
 	calls.inner = probe->inner ? *self : 0;

@@ -35,9 +35,12 @@ int account_probe(struct accounted_probe *probe, struct event_names *names, cons
 		.event = event_names_number(names, &key),
 		.runtime = runtime_of(d, index),
 		.group = group,
-		.opaque = group_is_opaque(group),
+		/* What the caller does of a region itself is no waiting. */
+		.opaque = group_is_opaque(group) && !(def->marks & MARK_TEAM),
 		.inner = def->marks & MARK_INNER,
 		.stacked = def->marks & MARK_STACKED,
+		.team = def->marks & MARK_TEAM,
+		.share = def->marks & MARK_SHARE,
 	};
 	if (probe->event == NO_INDEX)
 		return -ENOMEM;

@@ -143,17 +143,34 @@ static void estimate(struct tally *tally, const struct basis *event)
 	tally->likely_self = rounded(tally->self + untold * (self_time > 0 ? self / self_time : 1));
 }
 
+static void take(uint64_t *from, uint64_t *left)
+{
+	uint64_t part = *from < *left ? *from : *left;
+
+	*from -= part;
+	*left -= part;
+}
+
 /* Of one thread, from the missing calls' self time by group. */
 static void estimate_groups(struct report_thread *t, const uint64_t *missing)
 {
+	uint64_t room = t->outside + t->idle + t->unseen, left, idle = t->idle;
 	double all = 0, part;
 
 	for (int g = 0; g < GROUPS; g++)
 		all += missing[g];
-	part = all > t->outside ? t->outside / all : 1;
-	t->likely_outside = all > t->outside ? 0 : t->outside - (uint64_t)all;
+	part = all > room ? room / all : 1;
+	left = all > room ? room : (uint64_t)all;
+	t->likely_outside = t->outside;
+	t->likely_unseen = t->unseen;
+	take(&t->likely_outside, &left);
+	take(&idle, &left);
+	take(&t->likely_unseen, &left);
 	for (int g = 0; g < GROUPS; g++)
 		t->likely_group[g] = t->group[g] + (uint64_t)(missing[g] * part);
+	t->likely_group[GROUP_WAIT] += idle;
+	/* Shares may be among the missing calls. */
+	*(t->lost || t->summed || t->skipped ? &t->unseen : &t->group[GROUP_WAIT]) += t->idle;
 }
 
 static int estimate_threads(struct report *r)

@@ -50,6 +50,14 @@ static bool wants_spans(const struct made_analysis *one)
 	return one->made && one->is->span;
 }
 
+static bool has_teams(const struct definitions *d, const char *model)
+{
+	for (size_t i = 0; i < d->nprobes; i++)
+		if (d->probes[i].marks & MARK_TEAM && same_text(d->probes[i].model, model))
+			return true;
+	return false;
+}
+
 static int learn_probe(struct profile *p, const struct definitions *d, uint32_t probe)
 {
 	const struct def_probe *def = &d->probes[probe];
@@ -59,6 +67,7 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		.object = object < INT16_MAX ? object : -1,
 		.cost = def->cost_ns,
 		.floor = p->subtract_floor ? def->floor_ns : 0,
+		.of_teams = has_teams(d, def->model),
 	};
 	uint32_t own = event_of_probe(p, d, probe, false);
 
@@ -82,6 +91,8 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		probe_facts_free(&facts);
 		return -ENOMEM;
 	}
+	if (def->marks & MARK_SHARE && !(def->marks & MARK_POINTED))
+		p->tells_shares = def->image;
 	p->probes[probe] = facts;
 	return 0;
 }
@@ -308,7 +319,11 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 		count_duration(&row->tally, duration);
 		if (settle(t, row, span, facts, duration, &own, &self))
 			return -ENOMEM;
+		if (facts->is.team && workers_note_region(p, d, span, t->nesting.shared))
+			return -ENOMEM;
 	}
+	if (facts->of_teams && !span->depth)
+		workers_note_outermost(t, facts, span, duration);
 	if (facts->is.payload)
 		count_payload(&row->tally, facts->is.payload, span);
 	if (facts->object >= 0)
@@ -410,7 +425,11 @@ static int profile_gap(void *context, const struct definitions *d, const struct 
 
 struct profile *profile_new(void)
 {
-	return calloc(1, sizeof(struct profile));
+	struct profile *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->tells_shares = NO_INDEX;
+	return p;
 }
 
 void profile_subtract_floor(struct profile *p)
@@ -444,6 +463,7 @@ void profile_free(struct profile *p)
 		probe_facts_free(&p->probes[i]);
 	for (size_t i = 0; i < p->nrows; i++)
 		inclusive_free(&p->rows[i].inclusive);
+	workers_free(p);
 	event_names_free(&p->names);
 	free(p->threads);
 	free(p->probes);

@@ -87,8 +87,33 @@ static inline struct sent_words span_words(const struct span *span)
 	return (struct sent_words){ span->words, span->nwords, span->unread, span->reason == GB_END_RETURN };
 }
 
+struct time_range {
+	uint64_t start, end; /* ns */
+};
+
+/* The regions of one process in which several threads had their shares (workers.c). */
+struct team_regions {
+	uint64_t count;
+	uint64_t first;            /* ns: when the first of them began */
+	struct time_range *unseen; /* those without a share that was seen */
+	size_t nunseen, room;
+};
+
+/* What a thread's outermost calls tell of its part in such regions. */
+struct team_part {
+	bool calls;         /* some are of a runtime that has such regions */
+	bool begins;        /* it has begun regions itself, ... */
+	bool pending;       /* ... or has perhaps, */
+	uint64_t begun;     /* then: ns, when the first one of these began */
+	bool shares;        /* some are shares of a region that another thread has begun: */
+	uint64_t from;      /* ns: when the first of these began */
+	uint64_t before;    /* ns in calls before that */
+	uint64_t in_shares; /* ns */
+};
+
 struct profiled_thread {
 	struct nesting nesting;
+	struct team_part team;
 	uint64_t first, last; /* ns: first start and last end seen */
 	uint64_t spans, lost;
 	uint64_t cost; /* ns; what its spans' probes took from it */
@@ -103,6 +128,7 @@ struct probe_facts {
 	uint32_t floor; /* ns; to be taken off each duration */
 	int16_t object; /* index of the value that says which barrier; -1: none */
 	bool ready;
+	bool of_teams;              /* its model has regions in which several threads have their shares */
 	uint64_t told;              /* bit i: struct profile's analyses[i] wants its calls */
 	struct call_values *values; /* of those calls (calls.c); NULL where nobody is told */
 };
@@ -129,6 +155,10 @@ struct profile {
 	struct site_row *sites;
 	size_t nsites, sites_room;
 	struct index row_index, site_index;
+	struct team_regions *regions; /* by process */
+	size_t nregions;
+	uint32_t tells_shares; /* the image of a runtime whose own functions tell of all shares but, maybe, that of who
+				  begins the region; NO_INDEX: none */
 	struct event_names names; /* the number of each is its index in events */
 	const struct made_analysis *analyses;
 	size_t nanalyses;
@@ -148,12 +178,24 @@ struct report_thread {
 	uint64_t wall; /* ns: how long its process was observed */
 	uint64_t group[GROUPS];
 	uint64_t outside; /* ns: in no probed call; in none on the timeline where some are missing there */
-	uint64_t likely_group[GROUPS],
-		likely_outside;                /* the same with the missing calls, estimated by tally.likely_self */
+	/* ns, likewise: of a worker between its shares of regions (workers.c; at last it is in GROUP_WAIT), and where
+	 * it was not seen whether it was in one. */
+	uint64_t idle, unseen;
+	/* The same with the missing calls, estimated by tally.likely_self. What is idle is in GROUP_WAIT here. */
+	uint64_t likely_group[GROUPS], likely_outside, likely_unseen;
 	uint64_t spans, lost, summed, skipped; /* together: all its calls */
 	uint64_t cost;                         /* ns; what all its probes took from it, by the calibration */
 	uint64_t system;                       /* ns that it spent in the kernel, probes included; 0: not known */
 };
+
+static inline uint64_t sum_groups(const uint64_t *group)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < GROUPS; i++)
+		sum += group[i];
+	return sum;
+}
 
 struct report_event {
 	uint32_t event; /* never one of inner calls */
@@ -233,6 +275,16 @@ const char *report_function(const struct report *report, uint32_t event);
 bool report_event_posts(const struct report *report, uint32_t event);
 /* event_label() of it. */
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
+
+/* workers.c: a region has ended; seen: with the share of the thread that began it. 0 or -ENOMEM. */
+int workers_note_region(struct profile *profile, const struct definitions *d, const struct span *span, bool seen);
+/* A call that no other one is around, of a runtime that has regions. */
+void workers_note_outermost(struct profiled_thread *thread, const struct probe_facts *facts, const struct span *span,
+			    uint64_t duration);
+void workers_free(struct profile *profile);
+/* Divides row->outside, where the thread is a runtime's own. inside: ns in its calls. */
+void workers_divide(const struct report *report, struct report_thread *row, const struct profiled_thread *thread,
+		    uint64_t inside);
 
 /* left_out.c: rows and call sites of processes that are no part of the job are dropped. */
 void report_leave_out(struct report *report);

@@ -56,15 +56,6 @@ static uint64_t process_wall(const struct report *r, uint32_t process)
 	return end > start ? end - start : 0;
 }
 
-static uint64_t sum_groups(const uint64_t *group)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < GROUPS; i++)
-		sum += group[i];
-	return sum;
-}
-
 #define BIT(group) (1u << (group))
 
 const struct share report_shares[SHARES] = {
@@ -195,6 +186,8 @@ static void sum_threads(struct report *r)
 		uint64_t inside = sum_groups(row->group);
 
 		row->outside = row->wall > inside ? row->wall - inside : 0;
+		if (t)
+			workers_divide(r, row, t, inside);
 		r->wall += row->wall;
 	}
 	qsort_r(r->threads, r->nthreads, sizeof(*r->threads), by_rank_and_tid, (void *)r->d);

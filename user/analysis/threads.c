@@ -8,7 +8,8 @@
 
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 
-static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used)
+static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used,
+			 bool unseen)
 {
 	struct who who = who_is_thread(p->r->d, row->thread);
 	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
@@ -24,6 +25,8 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
 	}
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
+	if (unseen)
+		table_cell(t, "%s%.1f%%", about, percent(row->likely_unseen, row->wall));
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
@@ -65,11 +68,12 @@ static void print_threads(void *state, const struct printer *p)
 		{ .title = "Wall" },
 	};
 	size_t shown = printer_rows(p, p->r->nthreads);
-	bool used[SHARES] = { false }, moves = false;
+	bool used[SHARES] = { false }, moves = false, unseen = false;
 	struct table t = { 0 };
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
 		moves |= p->r->threads[i].likely_group[GROUP_DATA] > 0;
+		unseen |= percent(p->r->threads[i].likely_unseen, p->r->threads[i].wall) >= 0.05;
 		for (int k = 0; k < SHARES; k++)
 			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
 	}
@@ -80,15 +84,23 @@ static void print_threads(void *state, const struct printer *p)
 			table_column(&t, &(struct column){ .title = report_shares[i].name });
 	}
 	table_column(&t, &(struct column){ .title = "outside" });
+	if (unseen)
+		table_column(&t, &(struct column){ .title = "not seen" });
 	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
-		print_thread(p, &t, &p->r->threads[i], used);
+		print_thread(p, &t, &p->r->threads[i], used, unseen);
 	printer_heading(
 		p, moves ? "  (% of wall; data: transfers, and what is waited in them; outside: in no probed call;\n"
 			   "cost: of the probes)"
 			 : "  (% of wall; outside: in no probed call; cost: of the probes)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
+	if (unseen)
+		printer_paragraph(
+			p, "",
+			"not seen: a thread of a team waits where it is in no region, and works where it is in "
+			"one. Of this time it was not seen which: the region had begun, or its function was "
+			"not known yet, or the thread was not there.");
 	print_cost(p);
 }
 
@@ -117,12 +129,14 @@ static void put_threads(void *state, const struct report *r, struct json *j)
 		for (int i = 0; i < SHARES; i++)
 			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->group));
 		json_key_uint(j, "outside", t->outside);
+		json_key_uint(j, "not_seen", t->unseen);
 		json_end_object(j);
 		json_key(j, "estimated_group_ns");
 		json_object(j);
 		for (int i = 0; i < SHARES; i++)
 			json_key_uint(j, report_shares[i].name, share_of(&report_shares[i], t->likely_group));
 		json_key_uint(j, "outside", t->likely_outside);
+		json_key_uint(j, "not_seen", t->likely_unseen);
 		json_end_object(j);
 		json_end_object(j);
 	}

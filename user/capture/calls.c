@@ -77,6 +77,8 @@ void session_take_call(struct capture_session *s, struct captured_thread *t, con
 	session_check_shared(s, t, &span);
 	if (s->comms.places[raw->probe])
 		session_meet_comms(s, t, raw->probe, &span);
+	if (s->d->probes[span.probe].marks & MARK_TEAM)
+		session_meet_pointed(s, t, &span);
 	carry = session_carry(s, span.probe);
 	if (carry & CARRY_NAMES)
 		session_note_texts(s, t, &span);

@@ -22,6 +22,8 @@ struct capture_events {
 	void (*stranger)(void *context, pid_t pid); /* a process that nobody observes runs a new program; only told
 						       where probes are for everybody */
 	void (*exited)(void *context, pid_t pid, int exit_code); /* as wait(2) gives it */
+	/* A region was begun (MARK_TEAM) with the function at this address, for the first time. model: its name. */
+	void (*pointed)(void *context, pid_t pid, const char *model, uint64_t address);
 	void *context;
 };
 

@@ -213,6 +213,7 @@ void capture_close(struct capture_session *s)
 	session_free_comms(s);
 	session_free_texts(s);
 	session_free_files(s);
+	session_free_pointed(s);
 	session_free_sums(s);
 	session_free_inner(s);
 	session_free_wrappers(s);

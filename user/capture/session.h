@@ -17,6 +17,7 @@
 #include "capture/inner.h"
 #include "capture/kernel_sums.h"
 #include "capture/life.h"
+#include "capture/pointed.h"
 #include "capture/probes.h"
 #include "capture/processes.h"
 #include "capture/rings.h"
@@ -57,6 +58,7 @@ struct capture_session {
 	struct text_table texts;
 	struct file_table files;
 	struct comm_table comms;
+	struct pointed_table pointed;
 	struct calls calls;
 	struct beyond beyond;
 	struct announcements announced;

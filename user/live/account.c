@@ -149,6 +149,10 @@ int live_account(struct live *live, const struct span *span, bool ended)
 	if (!row || nesting_add(&s->nesting, &p->is, &part, &self))
 		return -ENOMEM;
 	live_see(live, s, span->start);
+	if (!span->depth) {
+		s->begins |= p->is.team;
+		s->shares |= p->is.share;
+	}
 	row->open.time += part.duration;
 	row->open.self += self;
 	return p->lock >= 0 ? locks_take(live, p, span, part.duration, ended) : 0;

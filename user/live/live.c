@@ -266,6 +266,10 @@ static void close_thread(struct live *live, struct live_state *s)
 	f->group[GROUP_COMPUTE] = f->wall;
 	for (int i = GROUP_COMPUTE + 1; i < GROUPS; i++)
 		f->group[GROUP_COMPUTE] -= f->group[i];
+	if (s->shares && !s->begins) { /* a runtime's own thread waits between its shares of regions */
+		f->group[GROUP_WAIT] += f->group[GROUP_COMPUTE];
+		f->group[GROUP_COMPUTE] = 0;
+	}
 	memset(s->missing, 0, sizeof(s->missing));
 	nesting_restart(&s->nesting);
 }

@@ -34,6 +34,7 @@ struct live_state {
 	size_t first_call, ncalls; /* of live.calls: those in progress */
 	bool alive;                /* the capture has it */
 	bool rest;                 /* calls of it end after the look */
+	bool begins, shares;       /* regions of a team: it has begun some; it has had shares of those of others */
 };
 
 /* A call in progress as it was seen. */

@@ -109,7 +109,11 @@ enum mark {
 	MARK_CLOSES = 64,
 	MARK_SYNC = 128,
 	MARK_STAYS = 256,
-	MARK_EACH = 512, /* each function of the line is a row of its own in reports */
+	MARK_EACH = 512,        /* each function of the line is a row of its own in reports */
+	MARK_TEAM = 1 << 10,    /* begins a region in which several threads have their shares, the caller's inside: what
+				   is left of the call is waiting for the others */
+	MARK_SHARE = 1 << 11,   /* a thread's share of a region: a thread of the runtime's own waits between them */
+	MARK_POINTED = 1 << 12, /* has no name: its address is the @name value of a call with MARK_TEAM */
 	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,

@@ -304,6 +304,9 @@ static unsigned marks_read(struct statement *s)
 		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC },
 		      { "controls", MARK_CONTROLS | MARK_ATOMIC },
 		      { "each", MARK_EACH },
+		      { "team", MARK_TEAM },
+		      { "share", MARK_SHARE },
+		      { "pointed", MARK_POINTED },
 		      { "split", MARK_SPLIT },
 		      { "reals", MARK_REALS } };
 	unsigned marks = 0;

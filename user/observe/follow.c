@@ -55,8 +55,17 @@ struct pending {
 	bool settled;      /* all that it needs is mapped by then */
 };
 
+/* A function that a region was begun with, which has no probe yet. */
+struct met_function {
+	pid_t pid;
+	const struct model *model;
+	uint64_t address;
+};
+
 struct follow {
 	struct job *job;
+	struct met_function *met;
+	size_t nmet, met_room;
 	struct pending *pending;
 	size_t npending, room;
 	struct file_watch *files;
@@ -98,6 +107,7 @@ void follow_free(struct follow *f)
 		return;
 	file_watch_free(f->files);
 	free(f->pending);
+	free(f->met);
 	free(f);
 }
 
@@ -465,6 +475,15 @@ static void on_mapped(void *context, pid_t pid, uint64_t time, bool held)
 			      (struct pending){ .pid = pid, .since = time, .after = "dlopen", .settled = true });
 }
 
+static void on_pointed(void *context, pid_t pid, const char *model, uint64_t address)
+{
+	struct follow *f = context;
+	const struct model *found = models_find(f->job->models, model);
+
+	if (found && !array_one_more(&f->met, &f->met_room, f->nmet, sizeof(*f->met)))
+		f->met[f->nmet++] = (struct met_function){ pid, found, address };
+}
+
 static void on_end(void *context, pid_t pid, int exit_code)
 {
 	struct follow *f = context;
@@ -488,8 +507,29 @@ struct capture_events follow_events(struct follow *f)
 		.mapped = on_mapped,
 		.stranger = on_stranger,
 		.exited = on_end,
+		.pointed = on_pointed,
 		.context = f,
 	};
+}
+
+/* Its shares of a region are seen from the next one on. That they are not is no error: the report says so. */
+static void add_met(struct follow *f)
+{
+	struct job *job = f->job;
+	uint32_t first = job->plan->nsites;
+	int err = 0;
+
+	for (size_t i = 0; i < f->nmet && !err; i++) {
+		struct process *process = capture_process(job->capture, f->met[i].pid);
+
+		if (process)
+			err = plan_add_pointed(job->plan, process, f->met[i].model, f->met[i].address);
+	}
+	f->nmet = 0;
+	if (!plan_has_new(job->plan, first))
+		return;
+	if (!capture_define_probes(job->capture))
+		attach_sites(job->kernel, job->plan, first, &job->attach);
 }
 
 void follow_catch_up(struct follow *f)
@@ -497,6 +537,8 @@ void follow_catch_up(struct follow *f)
 	uint64_t now = clock_monotonic();
 
 	translators_check(f->job);
+	if (f->nmet)
+		add_met(f);
 	for (size_t i = 0; i < f->npending;) {
 		struct pending event = f->pending[i];
 

@@ -64,6 +64,8 @@ static int find_absent_of(struct plan *plan, const struct model *model)
 		enum absence why;
 		int err;
 
+		if (absent.function->marks & MARK_POINTED)
+			continue; /* it has no name that it could be missing by */
 		for (size_t i = 0; i < plan->nimages && absent.why != ABSENT_REASONS; i++) {
 			if (!plan_model_applies(model, plan->images[i]))
 				continue;

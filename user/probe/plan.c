@@ -160,6 +160,22 @@ static int explore(struct plan *plan)
 	return breath_ends(plan->placing.breath) ? -ECANCELED : 0;
 }
 
+int plan_finish_sites(struct plan *plan, const struct process *process, uint32_t first)
+{
+	bool at_entry = plan->placing.at_entry;
+	int err;
+
+	/* To find a better place all code of the file would have to be searched for branches, while the job runs on. */
+	plan->placing.at_entry = true;
+	err = plan_place_sites(plan, plan->sites[first].image, first);
+	if (!err)
+		err = plan_choose_returns(plan);
+	plan->placing.at_entry = at_entry;
+	if (!err && !plan->of_many)
+		plan_find_patched(plan, process);
+	return err;
+}
+
 /* --- images ------------------------------------------------------------ */
 
 struct image *plan_image(const struct plan *plan, uint64_t device, uint64_t inode)
@@ -378,6 +394,7 @@ void plan_free(struct plan *plan)
 		free(plan->work);
 	}
 	asked_free(plan->asked);
+	pointed_free(plan);
 	free(plan->chosen);
 	free(plan->images);
 	free(plan->absents);

@@ -75,4 +75,10 @@ int plan_add_asked(struct plan *plan, size_t image);
 int plan_add_model(struct plan *plan, const struct model *model, size_t image, bool chosen);
 void asked_free(struct asked_work *work);
 
+/* Makes a site of the function at this place of the image, if there is none yet (sites.c); and what every new site
+ * needs, where nothing but sites from `first` on has come (plan.c). 0 or -errno. */
+int plan_add_place(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *function);
+int plan_finish_sites(struct plan *plan, const struct process *process, uint32_t first);
+void pointed_free(struct plan *plan);
+
 #endif

@@ -201,6 +201,7 @@ struct plan {
 	bool says_builds;                  /* it is said where the build of a runtime in a program cannot be told */
 	bool leave_near; /* --profile: accesses to the caller's own part of the global address space are no events */
 	struct asked_work *asked;  /* private to patterns.c */
+	struct pointed *pointed;   /* private to pointed.c */
 	struct site_entry *places; /* private to sites.c */
 	struct plan_admission admission;
 	bool crowded;           /* the last file's functions did not all find room */
@@ -270,6 +271,9 @@ int plan_add_processes(struct plan *plan, struct process *const *processes, size
  * a chosen model applies to it. Files do not count when models that join alone ask for parallel ones.
  */
 int plan_add_file(struct plan *plan, const char *path, bool *known);
+/* The function at this address of the process is one that the model knows by a pointer (MARK_POINTED): makes a site of
+ * it. None where the runtime tells of these calls itself, or no function certainly begins there. 0 or -errno. */
+int plan_add_pointed(struct plan *plan, const struct process *process, const struct model *model, uint64_t address);
 /* Is there something that attach_sites(first) would put in, or exchange? */
 bool plan_has_new(const struct plan *plan, uint32_t first);
 /* The functions that are not there; fills absents. */

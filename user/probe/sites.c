@@ -162,7 +162,8 @@ static int new_site(struct plan *plan, size_t image, const struct symbol *symbol
 		.id = plan->nsites,
 		.closes = NO_SITE,
 		.no_span = f->marks & MARK_CLOSES,
-		.runtime = runtime_of(plan, f->model),
+		/* What is called inside a share, or jumped to at its end, the program has called. */
+		.runtime = f->marks & MARK_POINTED ? 0 : runtime_of(plan, f->model),
 		.captures = calloc(n, sizeof(struct capture)),
 	};
 	if (!site->captures)
@@ -231,6 +232,16 @@ static int add_place(struct plan *plan, size_t image, const struct symbol *symbo
 	return 0;
 }
 
+int plan_add_place(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *function)
+{
+	int err;
+
+	if (!selection_has(plan->selection, function) || site_at(plan, image, symbol->offset))
+		return 0;
+	err = add_place(plan, image, symbol, function, 1, NULL);
+	return err == -E2BIG ? 0 : err;
+}
+
 /* One function that is there several times: each time it is the same one. */
 static int add_implementations(struct plan *plan, size_t image, const struct symbol *symbol, const struct function *f,
 			       size_t n, const struct build *build)
@@ -260,7 +271,8 @@ int plan_add_model(struct plan *plan, const struct model *model, size_t image, b
 		n = plan_same_symbol(model, at);
 		if (breath_ends(plan->placing.breath))
 			return -ECANCELED;
-		if (!symbol || !any_wanted(plan, f, n, chosen) || is_split(plan->images[image], f))
+		if (!symbol || f->marks & MARK_POINTED || !any_wanted(plan, f, n, chosen) ||
+		    is_split(plan->images[image], f))
 			continue;
 		err = symbol->ifunc ? add_implementations(plan, image, symbol, f, n, build)
 				    : add_place(plan, image, symbol, f, n, build);
