@@ -5,6 +5,7 @@
  *   look    registers, state and a copy of the stack of each thread
  *   unwind  the functions that it is in, from those
  *   caller  what the code before a call had put into the argument registers
+ *   script  the lines of a script that an interpreter on the stack runs
  *
  * Nothing here stops a thread or writes to it. What is read of one that runs meanwhile may not fit together; that is
  * checked, and told.
@@ -132,5 +133,34 @@ void stack_arguments(struct stack_space *space, const struct thread_look *look, 
  */
 void stack_kept_arguments(struct stack_space *space, const struct thread_look *look, const struct stack_frame *own,
 			  struct call_arguments *arguments);
+
+/* --- scripts ----------------------------------------------------------- */
+
+/* A function of a script, run by an interpreter. */
+struct script_frame {
+	uint64_t mark;  /* an address in that frame of the thread's stack that runs it */
+	char *file;     /* malloc'ed, as are texts of a target: anything may stand in them */
+	char *function; /* malloc'ed; NULL: unknown */
+	uint32_t line;  /* 0: unknown */
+};
+
+struct script {
+	struct script_frame *frames; /* the innermost first */
+	size_t count, room;
+};
+
+/*
+ * Where the threads of the process are in their scripts, now. NULL: no interpreter is there that is known, or no
+ * memory. Of a thread that runs meanwhile it may be wrong: who uses it must know that it stayed in the same call.
+ */
+struct script_reader;
+struct script_reader *script_reader_new(struct stack_space *space, const struct process *process);
+void script_reader_free(struct script_reader *reader);
+/* The frames of this thread; none: it runs no script, or its stack is not known. To be freed in any case. */
+void script_take(const struct script_reader *reader, const struct thread_look *look, struct script *script);
+void script_free(struct script *script);
+void script_frame_free(struct script_frame *frame);
+/* The line of an instruction, `offset` bytes from its code's first one, by the code's table of lines; 0: none. */
+uint32_t script_line(const uint8_t *table, size_t size, uint32_t first_line, uint64_t offset);
 
 #endif

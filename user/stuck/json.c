@@ -97,8 +97,28 @@ static void put_waits_for(struct json *j, const struct party *p)
 	json_end_object(j);
 }
 
-static void put_frame(struct json *j, const struct stack_frame *frame)
+/* What the interpreter in this frame runs. */
+static void put_script(struct json *j, const struct stuck *stuck, const struct stuck_thread *t, size_t frame)
 {
+	const struct script_frame *script;
+	size_t at = 0;
+
+	json_key(j, "script");
+	json_array(j);
+	while ((script = script_next(t, frame, &at))) {
+		json_object(j);
+		json_key_string(j, "file", script->file);
+		json_key_uint_known(j, "line", script->line, script->line);
+		json_key_string(j, "function", script->function);
+		json_key_bool(j, "likely", !script_is_certain(stuck, t, frame));
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put_frame(struct json *j, const struct stuck *stuck, const struct stuck_thread *t, size_t at)
+{
+	const struct stack_frame *frame = &t->frames[at];
 	char *place = stuck_place(frame);
 
 	json_object(j);
@@ -106,6 +126,7 @@ static void put_frame(struct json *j, const struct stack_frame *frame)
 	json_key_string(j, "file", frame->image ? frame->image->path : NULL);
 	json_key_string(j, "place", place);
 	json_key_bool(j, "likely", frame->guessed);
+	put_script(j, stuck, t, at);
 	json_end_object(j);
 	free(place);
 }
@@ -140,7 +161,7 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_key(j, "stack");
 	json_array(j);
 	for (size_t k = 0; k < t->nframes; k++)
-		put_frame(j, &t->frames[k]);
+		put_frame(j, stuck, t, k);
 	json_end_array(j);
 	json_end_object(j);
 }

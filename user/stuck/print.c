@@ -112,7 +112,21 @@ static void add_row(struct stuck *stuck, struct table *table, size_t i)
 	table_cell(table, "%s", t->place ?: "-");
 }
 
-static void print_frames(const struct stuck_thread *t, FILE *out)
+/* What the interpreter in this frame runs. */
+static void print_script(const struct stuck *stuck, const struct stuck_thread *t, size_t frame, FILE *out)
+{
+	const struct script_frame *script;
+	size_t at = 0;
+
+	while ((script = script_next(t, frame, &at))) {
+		char *place = script_place(script);
+
+		fprintf(out, "        %s%s\n", script_is_certain(stuck, t, frame) ? "" : "~ ", place ?: "?");
+		free(place);
+	}
+}
+
+static void print_frames(const struct stuck *stuck, const struct stuck_thread *t, FILE *out)
 {
 	fprintf(out, "\n%s\n", t->label);
 	for (size_t i = 0; i < t->nframes; i++) {
@@ -125,6 +139,7 @@ static void print_frames(const struct stuck_thread *t, FILE *out)
 			fprintf(out, "%s+0x%" PRIx64, file, frame->image ? frame->offset : frame->pc);
 		fputc('\n', out);
 		free(place);
+		print_script(stuck, t, i, out);
 	}
 	if (!t->nframes)
 		fputs("  not known\n", out);
@@ -189,7 +204,7 @@ int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 	table_free(&table);
 	for (size_t i = 0; style->stacks && i < stuck->nthreads; i++)
 		if (style->all || !stuck->threads[i].is_helper)
-			print_frames(&stuck->threads[i], out);
+			print_frames(stuck, &stuck->threads[i], out);
 	if (helpers && !style->all)
 		fprintf(out, "\n%zu thread%s of the runtime's own %s not shown: --all\n", helpers,
 			helpers == 1 ? "" : "s", helpers == 1 ? "is" : "are");

@@ -37,7 +37,28 @@ const struct stuck_call *telling_call(const struct stuck_thread *t);
 /* conclude.c: is the rank there, and alive? */
 bool rank_is_there(const struct stuck *stuck, long rank);
 
-/* Where it was called, as of stuck_place(). */
+/* stuck.c: 0 or -errno. */
+int take_looks(struct stuck *stuck, struct looks *looks);
+/* stuck.c: has the thread not run at all between the looks? */
+bool has_not_run(const struct thread_look *a, const struct thread_look *b);
+/* stuck.c: of a call that began while the probes were in, would they have told? */
+bool would_be_told(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call);
+
+/* place.c: where the program called it, as of stuck_place(). */
 char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call);
+/* place.c: where the program is: the innermost of its own code; where it called what it waits in. */
+void find_place(const struct stuck *stuck, struct stuck_thread *t);
+/* place.c: "step.py:12 in exchange", malloc'ed; NULL: no memory. */
+char *script_place(const struct script_frame *frame);
+/* place.c: the next function of the script, from *at on, that this frame of the thread runs; NULL: none. */
+const struct script_frame *script_next(const struct stuck_thread *t, size_t frame, size_t *at);
+/* place.c: did the thread stay at the line of the script that this frame runs, until that was read? */
+bool script_is_certain(const struct stuck *stuck, const struct stuck_thread *t, size_t frame);
+
+/* scripts.c: where the threads of the last look are in scripts. 0 or -errno. */
+int scripts_read(struct stuck *stuck);
+void scripts_free(struct stuck *stuck);
+/* scripts.c: of one of them; NULL: it runs none. */
+const struct stuck_script *script_of(const struct stuck *stuck, const struct thread_look *look);
 
 #endif

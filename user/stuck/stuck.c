@@ -18,7 +18,6 @@
 #include "util/log.h"
 
 #define FUTEX_WAIT_KINDS (1u << 0 | 1u << 6 | 1u << 9 | 1u << 13) /* WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2 */
-#define PLACE_NAME 80
 #define RAN_ENOUGH                                                                                              \
 	200000000 /* ns; who has looked for so long for what he waits for has had his turn: on a busy machine a \
 		     message takes many */
@@ -160,6 +159,7 @@ void stuck_close(struct stuck *stuck)
 	looks_free(&stuck->first);
 	looks_free(&stuck->probed_look);
 	looks_free(&stuck->last);
+	scripts_free(stuck);
 	for (size_t i = 0; i < stuck->nprocesses; i++) {
 		stack_space_free(stuck->processes[i].space);
 		process_close(stuck->processes[i].process);
@@ -185,7 +185,7 @@ static void map_again(struct stuck *stuck, struct stuck_process *p)
 		p->space = NULL;
 }
 
-static int take_looks(struct stuck *stuck, struct looks *looks)
+int take_looks(struct stuck *stuck, struct looks *looks)
 {
 	struct process **processes = bare(stuck);
 	int err = processes ? looks_take(looks, stuck->looker, processes, stuck->nprocesses) : -ENOMEM;
@@ -196,87 +196,25 @@ static int take_looks(struct stuck *stuck, struct looks *looks)
 
 int stuck_look(struct stuck *stuck, bool last)
 {
+	int err;
+
 	for (size_t i = 0; last && i < stuck->nprocesses; i++)
 		map_again(stuck, &stuck->processes[i]);
-	return take_looks(stuck, last ? &stuck->last : &stuck->first);
+	err = take_looks(stuck, last ? &stuck->last : &stuck->first);
+	return err || !last || stuck->lent ? err : scripts_read(stuck);
 }
 
 /* --- threads ------------------------------------------------------------ */
 
-char *stuck_place(const struct stack_frame *frame)
-{
-	struct source_location location;
-	char *text = NULL;
-
-	if (!frame->image)
-		return NULL;
-	if (image_locate(frame->image, frame->offset + frame->exact, &location))
-		location = (struct source_location){ .line = 0 };
-	if (location.file && location.line) {
-		if (asprintf(&text, "%s:%u%s%.*s", log_safe(path_base(location.file)), location.line,
-			     location.function ? " in " : "", PLACE_NAME,
-			     location.function ? function_label(location.function, PLACE_NAME) : "") < 0)
-			text = NULL;
-	} else if (location.function) {
-		if (asprintf(&text, "%.*s+0x%llx%s%s", PLACE_NAME, function_label(location.function, PLACE_NAME),
-			     (unsigned long long)location.function_offset, frame->image->is_program ? "" : " in ",
-			     frame->image->is_program ? "" : log_safe(path_base(frame->image->path))) < 0)
-			text = NULL;
-	}
-	source_location_free(&location);
-	/* No name is known: a stripped program. */
-	if (!text && asprintf(&text, "%.*s+0x%llx", PLACE_NAME, log_safe(path_base(frame->image->path)),
-			      (unsigned long long)frame->offset) < 0)
-		text = NULL;
-	return text;
-}
-
-/* Does the file only pass calls on to the model's functions? Then who called it is asked for. */
-static bool is_wrapper(const struct model *model, const struct image *image)
-{
-	return image && model_wraps_in_file(model, image->soname, path_base(image->path));
-}
-
-char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
-{
-	struct stack_frame caller = { .pc = call->caller };
-	size_t at = call->frame;
-
-	if (at != NO_FRAME && ++at < t->nframes && t->frames[at].image) {
-		while (at + 1 < t->nframes && t->frames[at + 1].image &&
-		       is_wrapper(call->function->model, t->frames[at].image))
-			at++;
-		return stuck_place(&t->frames[at]);
-	}
-	if (!call->caller || !stuck->processes[t->process].space)
-		return NULL;
-	caller.image = stack_image(stuck->processes[t->process].space, call->caller, &caller.offset);
-	return stuck_place(&caller);
-}
-
 /* Started by a library, and in nothing but libraries. Where not all of its stack is known it may be the program's. */
 static bool is_helper(const struct stuck_thread *t)
 {
-	if (!t->nframes || t->pid == t->tid)
+	if (!t->nframes || t->pid == t->tid || t->script)
 		return false;
 	for (size_t i = 0; i < t->nframes; i++)
 		if (t->frames[i].guessed || !t->frames[i].image || t->frames[i].image->is_program)
 			return false;
 	return true;
-}
-
-/* Where the program is: the innermost of its own code; where it called what it waits in. */
-static void find_place(const struct stuck *stuck, struct stuck_thread *t)
-{
-	if (t->waits_in < t->ncalls) {
-		t->place = call_place(stuck, t, &t->calls[t->waits_in]);
-		return;
-	}
-	for (size_t i = 0; i < t->nframes && !t->place; i++)
-		if (t->frames[i].image && t->frames[i].image->is_program)
-			t->place = stuck_place(&t->frames[i]);
-	for (size_t i = 0; i < t->nframes && !t->place; i++)
-		t->place = stuck_place(&t->frames[i]);
 }
 
 /* The frames of a look; t is filled anew. 0 or -ENOMEM. */
@@ -364,8 +302,7 @@ static void merge_opens(const struct stuck *stuck, struct stuck_thread *t, const
 
 /* --- since when --------------------------------------------------------- */
 
-/* Has the thread not run at all between the looks? */
-static bool has_not_run(const struct thread_look *a, const struct thread_look *b)
+bool has_not_run(const struct thread_look *a, const struct thread_look *b)
 {
 	return a->switches == b->switches && a->ran == b->ran;
 }
@@ -399,8 +336,7 @@ int stuck_probed(struct stuck *stuck, const struct plan *probes)
 	return stuck->is_probed ? take_looks(stuck, &stuck->probed_look) : -ENOMEM;
 }
 
-/* Of a call that began while the probes were in, they would have told. */
-static bool would_be_told(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
+bool would_be_told(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)
 {
 	return stuck->is_probed && !is_passing(stuck, t, call) && call->site >= stuck->names->sites &&
 	       call->site < stuck->names->sites + stuck->names->nsites &&
@@ -466,6 +402,7 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 		.pid = look->pid, .tid = look->tid, .process = process, .state = look->state, .still = look->still
 	};
 	t->name = thread_name(look->pid, look->tid);
+	t->script = script_of(stuck, look);
 	if (look->system_call == SYS_futex && FUTEX_WAIT_KINDS >> (look->argument[1] & 15) & 1) {
 		t->futex = look->argument[0];
 		t->futex_value = look->argument[2];

@@ -39,6 +39,13 @@ struct stuck_call {
 
 #define NO_FRAME SIZE_MAX
 
+/* Where a thread is in a script, read right after the last look. */
+struct stuck_script {
+	pid_t pid, tid;
+	struct script script;
+	bool still; /* the thread had not run from that look on until it was read */
+};
+
 struct stuck_thread {
 	pid_t pid, tid;
 	char *name;
@@ -56,9 +63,10 @@ struct stuck_thread {
 	bool stuck;      /* that one has lasted for at least half the time that was watched, or for half a second */
 	struct stack_frame *frames; /* the innermost first */
 	size_t nframes;
-	char *lock_name; /* of the lock that it waits for, where that has no address; NULL: none */
-	char *place;     /* where the program called that; or where it is; NULL: unknown */
-	uint64_t futex;  /* address at which it sleeps in the kernel; 0: elsewhere */
+	const struct stuck_script *script; /* NULL: it runs none */
+	char *lock_name;                   /* of the lock that it waits for, where that has no address; NULL: none */
+	char *place;                       /* where the program called that; or where it is; NULL: unknown */
+	uint64_t futex;                    /* address at which it sleeps in the kernel; 0: elsewhere */
 	uint64_t futex_value;
 };
 
@@ -111,6 +119,8 @@ struct stuck {
 	struct stack_files *files;
 	struct stuck_process *processes;
 	size_t nprocesses;
+	struct stuck_script *scripts;
+	size_t nscripts, scripts_room;
 	struct looks first, probed_look, last; /* probed_look: when the probes had come in; empty: they have not */
 	struct stuck_thread *threads;          /* as of the last look */
 	size_t nthreads, room;

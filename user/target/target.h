@@ -354,6 +354,8 @@ int image_signatures(struct image *image, const struct symbol *const *functions,
 /* Where a variable lies, as the file counts (st_value). 0, -ENOENT: there is none, -ENOTSUP: each thread has its own.
  * Nothing is said. */
 int image_variable(const struct image *image, const char *name, uint64_t *address);
+/* The same where it lies in this process's memory. -ENOENT as well where the process does not map the file's code. */
+int image_variable_at(const struct image *image, const struct process *process, const char *name, uint64_t *address);
 /*
  * Reads an int variable of this name from the process's memory. 0, -ENOENT: no such variable,
  * -ENOTSUP: each thread has its own, or -errno. Nothing is said.

@@ -105,16 +105,26 @@ int process_read(const struct process *process, uint64_t address, void *bytes, s
 	return process_alive(process) ? 0 : -ESRCH;
 }
 
-ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes,
-			    size_t most)
+int image_variable_at(const struct image *image, const struct process *process, const char *name, uint64_t *address)
 {
-	uint64_t address = 0, bias;
-	int error = image_variable(image, name, &address);
+	uint64_t bias = 0;
+	int error = image_variable(image, name, address);
 
 	if (!error)
 		error = load_bias(image, process, &bias);
 	if (!error)
-		error = process_read(process, address + bias, bytes, most);
+		*address += bias;
+	return error;
+}
+
+ssize_t image_read_variable(const struct image *image, const struct process *process, const char *name, void *bytes,
+			    size_t most)
+{
+	uint64_t address = 0;
+	int error = image_variable_at(image, process, name, &address);
+
+	if (!error)
+		error = process_read(process, address, bytes, most);
 	return error ? error : (ssize_t)most;
 }
 
