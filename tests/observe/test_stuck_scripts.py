@@ -67,7 +67,8 @@ else:
 def frames_of(text):
     """By thread, the innermost first: line and name of each frame."""
     threads = re.split(r"^(?:Current t|T)hread 0x\w+.*$", text, flags=re.MULTILINE)[1:]
-    return [[(int(line), name) for line, name in re.findall(r'^  File ".*?", line (\d+) in (.*)$', thread, re.MULTILINE)]
+    found = r'^  File ".*?", line (\d+) in (.*)$'
+    return [[(int(line), name) for line, name in re.findall(found, thread, re.MULTILINE)]
             for thread in threads]
 
 

@@ -15,15 +15,31 @@
 static void each_form_moves_the_line_as_it_says(void **state)
 {
 	const uint8_t table[] = {
-		ENTRY(0, 1),  0x11,                               /* bytes 0 and 1: columns alone */
-		ENTRY(9, 2),  0x7f,                               /* 2 to 5 */
-		ENTRY(10, 1), 1,    2,                            /* 6, 7: the same line */
-		ENTRY(11, 1), 1,    2,                            /* 8, 9: the next one */
-		ENTRY(12, 8), 1,    2,                            /* 10 to 25: two further on */
-		ENTRY(13, 1), 5 << 1 | 1,                         /* 26, 27: five back */
-		ENTRY(14, 1), 0x40 | (100 << 1 & 0x3f), 100 >> 5, 1, 2, 3, /* 28, 29: a hundred further on */
-		ENTRY(15, 1),                                     /* 30, 31: of no line */
-		ENTRY(11, 1), 1,    2,                            /* 32, 33 */
+		ENTRY(0, 1),
+		0x11, /* bytes 0 and 1: columns alone */
+		ENTRY(9, 2),
+		0x7f, /* 2 to 5 */
+		ENTRY(10, 1),
+		1,
+		2, /* 6, 7: the same line */
+		ENTRY(11, 1),
+		1,
+		2, /* 8, 9: the next one */
+		ENTRY(12, 8),
+		1,
+		2, /* 10 to 25: two further on */
+		ENTRY(13, 1),
+		5 << 1 | 1, /* 26, 27: five back */
+		ENTRY(14, 1),
+		0x40 | (100 << 1 & 0x3f),
+		100 >> 5,
+		1,
+		2,
+		3,            /* 28, 29: a hundred further on */
+		ENTRY(15, 1), /* 30, 31: of no line */
+		ENTRY(11, 1),
+		1,
+		2, /* 32, 33 */
 	};
 
 	assert_int_equal(LINE(0), 100);

@@ -9,7 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
+
 #define HOTTEST_SITES 10
+
+/* Which lines of the program were behind it, where a library has made the call. */
+static void print_chains(const struct printer *p, struct table *t, const struct site_row *site)
+{
+	const char *event = p->r->d->probes[p->r->profile->events[site->event].probe].event;
+	uint64_t all = 0;
+	size_t at = 0;
+	const struct def_chain *chain;
+
+	while ((chain = report_next_chain(p->r->d, site->site, event, &at)))
+		all += chain->looks;
+	for (at = 0; (chain = report_next_chain(p->r->d, site->site, event, &at));) {
+		table_cell(t, "  < %s", chain->places ? log_safe(chain->places) : "(not known)");
+		table_cell(t, "in %llu of %llu look%s", (unsigned long long)chain->looks, (unsigned long long)all,
+			   all == 1 ? "" : "s");
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", "");
+	}
+}
 
 static void print_site(const struct printer *p, struct table *t, const struct site_row *site)
 {
@@ -19,6 +40,7 @@ static void print_site(const struct printer *p, struct table *t, const struct si
 	table_cell(t, "%s", report_event_label(p->r, site->event, label, sizeof(label)));
 	table_cell(t, "%s", format_count(calls, site->calls));
 	table_cell(t, "%s", printer_time(p, text, site->total));
+	print_chains(p, t, site);
 }
 
 /* With --sites: the events one after the other, each with its hottest sites. */

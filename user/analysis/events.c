@@ -101,6 +101,24 @@ static int by_event(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
+/* Which lines of the program were behind it, where a library has made the call. */
+static void put_chains(struct json *j, const struct report *r, const struct site_row *site)
+{
+	const char *event = r->d->probes[r->profile->events[site->event].probe].event;
+	const struct def_chain *chain;
+	size_t at = 0;
+
+	json_key(j, "callers");
+	json_array(j);
+	while ((chain = report_next_chain(r->d, site->site, event, &at))) {
+		json_object(j);
+		json_key_string(j, "places", chain->places);
+		json_key_uint(j, "looks", chain->looks);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 /* The event's hottest sites; r->sites is sorted by event here. */
 static void put_sites(struct json *j, const struct report *r, uint32_t event)
 {
@@ -131,6 +149,7 @@ static void put_sites(struct json *j, const struct report *r, uint32_t event)
 		json_key_uint_known(j, "offset", s ? s->offset : 0, s && s->image < r->d->nimages);
 		json_key_uint(j, "calls", r->sites[i].calls);
 		json_key_uint(j, "total_ns", r->sites[i].total);
+		put_chains(j, r, &r->sites[i]);
 		json_end_object(j);
 	}
 	json_end_array(j);

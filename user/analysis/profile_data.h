@@ -255,6 +255,8 @@ int report_find_outs(struct report *report);
 /* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
  * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);
+/* What is known of callers further out of the event's calls at this site: the next entry from *at on; NULL: no more. */
+const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);
 
 /* findings.c: what an analysis found out (analysis.end), for the section of findings; its text is made here. 0 or

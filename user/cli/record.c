@@ -20,6 +20,7 @@
 
 #include "cli/observing.h"
 #include "cli/outputs.h"
+#include "cli/record_callers.h"
 #include "cli/record_flight.h"
 #include "cli/tools.h"
 #include "flight/flight.h"
@@ -45,10 +46,11 @@ struct options {
 	struct flight_options flight;
 	struct observing observing;
 	uint64_t duration;
+	long callers;
 	bool quiet, json, all_symbols, no_hold, subtract_floor;
 };
 
-enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR };
+enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR, OPTION_CALLERS };
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0,
@@ -64,6 +66,10 @@ static const struct argp_option option_table[] = {
 	  "Of a COMMAND's children, hold none until its probes are in: what they do before that is missed, and for "
 	  "how long is told. Holding costs as much as strace -f without system calls: a stop for each fork, exec, "
 	  "new thread and signal",
+	  2 },
+	{ "callers", OPTION_CALLERS, "N", 0,
+	  "Where a library or a script's interpreter makes a call, tell up to N lines of the program that led to it, by "
+	  "looks at the threads now and then",
 	  2 },
 	{ "subtract-floor", OPTION_FLOOR, NULL, 0,
 	  "In the report, all durations without what the probe itself adds to each, by the calibration", 3 },
@@ -113,6 +119,7 @@ static void check_output(const struct options *o, size_t which, struct argp_stat
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
+	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -133,6 +140,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_NO_HOLD:
 		o->no_hold = true;
+		break;
+	case OPTION_CALLERS:
+		o->callers = strtol(argument, &end, 10);
+		if (*end || end == argument || o->callers < 1 || o->callers > CALLERS_MOST)
+			argp_error(state, "--callers %s: not a number from 1 to %d", log_safe(argument), CALLERS_MOST);
 		break;
 	case OPTION_FLOOR:
 		o->subtract_floor = true;
@@ -206,6 +218,7 @@ struct watch {
 	uint64_t spans_shown;
 	struct cost_meter cost;
 	struct flight *flight; /* NULL: none */
+	struct callers callers;
 };
 
 static void show_status(struct watch *w, uint64_t now)
@@ -298,6 +311,7 @@ static void watch_job(struct watch *w)
 		job_serve(w->job);
 		tools_serve(w->tools);
 		flight_step(w->flight);
+		callers_look(&w->callers, w->job);
 		answer_dump(w);
 		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
@@ -574,6 +588,10 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	observing_prepare(&o->observing, job);
 	job->attach.all_symbols = o->all_symbols;
 	job->callers = o->tools.libraries.count > 0 || o->flight.on;
+	w->callers.most = o->callers;
+	err = callers_prepare(&w->callers, job);
+	if (err)
+		return err;
 	job->hold_children = !o->no_hold;
 	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
@@ -607,6 +625,7 @@ int command_record(int argc, char **argv)
 	if (!err)
 		err = run(&w, &status);
 	tools_free(&o.tools);
+	callers_close(&w.callers);
 	flight_free(w.flight);
 	flight_options_free(&o.flight);
 	outputs_free(&outputs);

@@ -16,18 +16,16 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/look_at_calls.h"
 #include "observe/choose.h"
 #include "observe/follow.h"
 #include "observe/observe.h"
 #include "observe/rights.h"
 #include "stuck/stuck.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
 #include "util/privileges.h"
-
-#define OPENS_MOST (1u << 20)
 
 struct options {
 	struct choice choice;
@@ -182,68 +180,6 @@ static int plan_probes(struct options *o, struct job *job, const struct stuck *s
 
 /* --- watching ----------------------------------------------------------- */
 
-struct open_list {
-	struct stuck_open *list;
-	size_t count, room;
-	const struct definitions *d;
-	bool failed;
-};
-
-static void take_open(void *context, const struct span *span, bool silent)
-{
-	struct open_list *opens = context;
-	const struct definitions *d = opens->d;
-	const struct def_thread *thread = &d->threads[span->thread];
-	struct stuck_open *open;
-
-	if (span->probe == NO_INDEX || opens->count == OPENS_MOST)
-		return;
-	if (array_one_more(&opens->list, &opens->room, opens->count, sizeof(*open))) {
-		opens->failed = true;
-		return;
-	}
-	open = &opens->list[opens->count++];
-	*open = (struct stuck_open){ .pid = d->processes[thread->process].pid,
-				     .tid = thread->tid,
-				     .symbol = d->probes[span->probe].symbol,
-				     .event = d->probes[span->probe].event,
-				     .start = span->start,
-				     .nwords = span->nwords,
-				     .unread = span->unread,
-				     .caller = span->site != NO_INDEX ? d->sites[span->site].address : 0 };
-	memcpy(open->words, span->words, span->nwords * sizeof(span->words[0]));
-}
-
-static bool has_open(const struct open_list *opens, const struct stuck_open *open)
-{
-	for (size_t i = 0; i < opens->count; i++) {
-		const struct stuck_open *other = &opens->list[i];
-
-		if (other->tid == open->tid && other->start == open->start && !strcmp(other->symbol, open->symbol))
-			return true;
-	}
-	return false;
-}
-
-/* Those that both lists have, alike, were in progress all the time in between. The others have begun or ended there. */
-static int keep_common(struct stuck *stuck, struct open_list *opens, const struct open_list *later)
-{
-	size_t kept = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < later->count && !err; i++)
-		if (!has_open(opens, &later->list[i]))
-			err = stuck_note_passing(stuck, &later->list[i]);
-	for (size_t i = 0; i < opens->count && !err; i++) {
-		if (has_open(later, &opens->list[i]))
-			opens->list[kept++] = opens->list[i];
-		else
-			err = stuck_note_passing(stuck, &opens->list[i]);
-	}
-	opens->count = kept;
-	return err;
-}
-
 static int take_span(void *context, const struct definitions *d, const struct span *span)
 {
 	return stuck_take_span(context, d, span);
@@ -252,27 +188,6 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 static int take_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	return stuck_take_gap(context, d, gap);
-}
-
-/* The last look, with the calls in progress before and after it. */
-static int look_again(struct job *job, struct stuck *stuck, struct open_list *opens)
-{
-	struct open_list later = { .d = &job->definitions };
-	int err;
-
-	stuck->look_began = clock_monotonic();
-	capture_drain(job->capture);
-	err = capture_visit_open(job->capture, take_open, opens);
-	if (!err)
-		err = stuck_look(stuck, true);
-	capture_drain(job->capture);
-	if (!err)
-		err = capture_visit_open(job->capture, take_open, &later);
-	stuck->look_ended = clock_monotonic();
-	if (!err)
-		err = keep_common(stuck, opens, &later);
-	free(later.list);
-	return opens->failed || later.failed ? -ENOMEM : err;
 }
 
 static volatile sig_atomic_t interrupted;
@@ -300,8 +215,7 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	for (uint64_t start = clock_monotonic();
 	     !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
 		job_serve(job);
-	opens->d = &job->definitions;
-	err = look_again(job, stuck, opens);
+	err = look_at_calls(job->capture, &job->definitions, stuck, opens);
 	stuck->watched = clock_monotonic() - began;
 	job_leave(job, NULL);
 	capture_finish(job->capture);

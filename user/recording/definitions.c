@@ -177,6 +177,7 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_COMMS, comms, def_comm, 1 << 20, comm_fields),
 	KIND(CHUNK_TEXTS, texts, def_text, 1 << 20, text_fields),
 	KIND(CHUNK_WINDOWS, windows, def_window, 1 << 20, window_fields),
+	KIND(CHUNK_CHAINS, chains, def_chain, 1 << 16, chain_fields),
 };
 
 enum {
@@ -191,7 +192,8 @@ enum {
 	KIND_CONTROL,
 	KIND_COMM,
 	KIND_TEXT,
-	KIND_WINDOW
+	KIND_WINDOW,
+	KIND_CHAIN
 };
 
 #define ENTRIES_SAMPLED 200
@@ -293,6 +295,11 @@ uint32_t definitions_add_text(struct definitions *d)
 uint32_t definitions_add_window(struct definitions *d)
 {
 	return definitions_add(d, &kinds[KIND_WINDOW]);
+}
+
+uint32_t definitions_add_chain(struct definitions *d)
+{
+	return definitions_add(d, &kinds[KIND_CHAIN]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -432,6 +439,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return unseen_check(entry);
 	case KIND_WINDOW:
 		return window_check(entry, d);
+	case KIND_CHAIN:
+		return chain_check(entry);
 	case KIND_COMM:
 		return comm_check(entry, d);
 	case KIND_TEXT:

@@ -10,7 +10,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 12
+#define KINDS 13
 
 /* Private to definitions.c, fields.c and the tables of fields; each says what a member is, and what stands where the
  * file has none. */
@@ -77,6 +77,10 @@ const char *control_check(const struct def_control *control, const struct defini
 /* windows.c */
 extern const struct field window_fields[];
 const char *window_check(const struct def_window *window, const struct definitions *d);
+
+/* chains.c */
+extern const struct field chain_fields[];
+const char *chain_check(const struct def_chain *chain);
 
 /* unseen_fields.c */
 extern const struct field unseen_fields[], comm_fields[];

@@ -182,6 +182,18 @@ struct def_window {
 	char *after;  /* what it had done: "fork", "exec", "dlopen" */
 };
 
+/*
+ * Where calls of an event at a place in a library came from, by the looks at threads that met such a call (gaspbpf
+ * record --callers). What the other calls there came from it does not say.
+ */
+struct def_chain {
+	char *event;     /* "GASP_MPI_BARRIER" */
+	char *file;      /* path of the image with the call ... */
+	uint64_t offset; /* ... and the return address's offset in it */
+	char *places;    /* "step.c:47 in meet < step.c:80 in main", the innermost first; NULL: not known */
+	uint64_t looks;
+};
+
 /* Ranks of the whole job, as in first, first + stride, ... */
 struct rank_run {
 	uint32_t first; /* NO_INDEX: these ranks are not known */
@@ -281,6 +293,8 @@ struct definitions {
 	size_t ntexts;
 	struct def_window *windows;
 	size_t nwindows;
+	struct def_chain *chains;
+	size_t nchains;
 };
 
 /* The thread's process; NULL: not known. */
@@ -318,6 +332,7 @@ uint32_t definitions_add_control(struct definitions *d);
 uint32_t definitions_add_comm(struct definitions *d);
 uint32_t definitions_add_text(struct definitions *d);
 uint32_t definitions_add_window(struct definitions *d);
+uint32_t definitions_add_chain(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 /* The memory that they take, texts included: these are estimated from some of them, so that it may be asked often. */
 uint64_t definitions_bytes(const struct definitions *d);

@@ -30,33 +30,64 @@
 
 /* Offsets in bytes. */
 struct layout {
-	uint32_t version;                                                         /* major << 8 | minor */
-	uint32_t interpreters, interpreter_next, threads, thread_next;            /* of the runtime, of an interpreter ... */
-	uint32_t thread_record;                                                   /* the innermost record; 3.13: the frame */
-	uint32_t record_frame, record_previous;                                   /* until 3.12 */
+	uint32_t version;                                              /* major << 8 | minor */
+	uint32_t interpreters, interpreter_next, threads, thread_next; /* of the runtime, of an interpreter ... */
+	uint32_t thread_record;                                        /* the innermost record; 3.13: the frame */
+	uint32_t record_frame, record_previous;                        /* until 3.12 */
 	uint32_t frame_code, frame_previous, frame_instruction, frame_owner;
-	uint32_t frame_is_last;                                                   /* 3.11: the last that a record leads to */
+	uint32_t frame_is_last; /* 3.11: the last that a record leads to */
 	uint32_t code_file, code_function, code_table, code_line, code_bytes;
 	uint32_t ascii, unicode; /* where the characters are in a text, and in one that has others than ASCII */
 };
 
 static const struct layout layouts[] = {
-	{ .version = 0x30b, .interpreters = 40, .interpreter_next = 0, .threads = 16, .thread_next = 8,
-	  .thread_record = 56, .record_frame = 8, .record_previous = 16, .frame_code = 32, .frame_previous = 48,
-	  .frame_instruction = 56, .frame_is_last = 68, .frame_owner = 69, .code_file = 112, .code_function = 128,
-	  .code_table = 136, .code_line = 72, .code_bytes = 184, .ascii = 48, .unicode = 72 },
-	{ .version = 0x30c, .interpreters = 40, .interpreter_next = 0, .threads = 72, .thread_next = 8,
-	  .thread_record = 56, .record_frame = 0, .record_previous = 8, .frame_code = 0, .frame_previous = 8,
-	  .frame_instruction = 56, .frame_owner = 70, .code_file = 112, .code_function = 128,
-	  .code_table = 136, .code_line = 68, .code_bytes = 192, .ascii = 40, .unicode = 56 },
+	{ .version = 0x30b,
+	  .interpreters = 40,
+	  .interpreter_next = 0,
+	  .threads = 16,
+	  .thread_next = 8,
+	  .thread_record = 56,
+	  .record_frame = 8,
+	  .record_previous = 16,
+	  .frame_code = 32,
+	  .frame_previous = 48,
+	  .frame_instruction = 56,
+	  .frame_is_last = 68,
+	  .frame_owner = 69,
+	  .code_file = 112,
+	  .code_function = 128,
+	  .code_table = 136,
+	  .code_line = 72,
+	  .code_bytes = 184,
+	  .ascii = 48,
+	  .unicode = 72 },
+	{ .version = 0x30c,
+	  .interpreters = 40,
+	  .interpreter_next = 0,
+	  .threads = 72,
+	  .thread_next = 8,
+	  .thread_record = 56,
+	  .record_frame = 0,
+	  .record_previous = 8,
+	  .frame_code = 0,
+	  .frame_previous = 8,
+	  .frame_instruction = 56,
+	  .frame_owner = 70,
+	  .code_file = 112,
+	  .code_function = 128,
+	  .code_table = 136,
+	  .code_line = 68,
+	  .code_bytes = 192,
+	  .ascii = 40,
+	  .unicode = 56 },
 };
 
 #define OWNED_BY_MACHINE_STACK 3
-#define OBJECT_TYPE 8   /* of every object */
-#define OBJECT_SIZE 16  /* of those with a variable size */
-#define BYTES_AT 32     /* of bytes */
-#define TEXT_LENGTH 16  /* of a text: characters */
-#define TEXT_STATE 32   /* bits: 2 of no interest, 3 bytes a character, compact, ASCII */
+#define OBJECT_TYPE 8  /* of every object */
+#define OBJECT_SIZE 16 /* of those with a variable size */
+#define BYTES_AT 32    /* of bytes */
+#define TEXT_LENGTH 16 /* of a text: characters */
+#define TEXT_STATE 32  /* bits: 2 of no interest, 3 bytes a character, compact, ASCII */
 
 struct script_thread {
 	uint64_t record, frame;
@@ -143,9 +174,8 @@ static bool find_runtime(struct script_reader *r, struct stack_space *space, con
 		const struct mapping *mapping = &process->mappings[i];
 		uint64_t offset;
 		int version;
-		const struct image *image = may_be_interpreter(mapping)
-						    ? stack_image(space, mapping->start, &offset)
-						    : NULL;
+		const struct image *image = may_be_interpreter(mapping) ? stack_image(space, mapping->start, &offset)
+									: NULL;
 
 		if (image && !image_variable_at(image, process, "_PyRuntime", runtime) &&
 		    !image_variable_at(image, process, "PyCode_Type", &r->code_type) &&
@@ -272,7 +302,8 @@ static char *read_text(const struct script_reader *r, uint64_t code, uint32_t fi
 		return NULL;
 	from = malloc(length * width + 1);
 	to = at = malloc(length * 4 + 1);
-	if (from && to && read_bytes(r, text + (is_ascii ? r->layout.ascii : r->layout.unicode), from, length * width)) {
+	if (from && to &&
+	    read_bytes(r, text + (is_ascii ? r->layout.ascii : r->layout.unicode), from, length * width)) {
 		for (size_t i = 0; i < length; i++) {
 			uint32_t c = 0;
 

@@ -4,8 +4,8 @@
  *
  * A call may be made by a library for the program, and of that the program's author wants to know his own line. So the
  * frames are followed outwards to the first one that has a line: of a source, or of a script that an interpreter runs
- * there; that a library lies in between is said. Of a library that a script calls the script's line is told. Without any, the program's own code is named, and where there is none
- * of that either, the caller itself.
+ * there; that a library lies in between is said. Of a library that a script calls the script's line is told. Without
+ * any, the program's own code is named, and where there is none of that either, the caller itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "util/log.h"
 
 #define PLACE_NAME 80
+#define CHAIN_MOST 1000 /* bytes of a chain to which something is added */
 
 /* --- one frame ---------------------------------------------------------- */
 
@@ -149,8 +150,8 @@ static bool is_own_line(const struct stuck_thread *t, size_t at, size_t interpre
 {
 	const struct stack_frame *frame = &t->frames[at];
 
-	if (interpreter < t->nframes && (!frame->image || !frame->image->is_program ||
-					 frame->image == t->frames[interpreter].image))
+	if (interpreter < t->nframes &&
+	    (!frame->image || !frame->image->is_program || frame->image == t->frames[interpreter].image))
 		return false;
 	return has_line(frame);
 }
@@ -182,6 +183,81 @@ static char *place_outwards(const struct stuck *stuck, const struct stuck_thread
 static bool is_wrapper(const struct model *model, const struct image *image)
 {
 	return image && model_wraps_in_file(model, image->soname, path_base(image->path));
+}
+
+/* One more place behind those before it; takes it. False: that was not to be. */
+static bool add_place(char **chain, char *place)
+{
+	char *longer = NULL;
+
+	if (!place)
+		return false;
+	if (!*chain) {
+		*chain = place;
+		return true;
+	}
+	if (strlen(*chain) > CHAIN_MOST || asprintf(&longer, "%s < %s", *chain, place) < 0)
+		longer = NULL;
+	free(place);
+	if (!longer)
+		return false;
+	free(*chain);
+	*chain = longer;
+	return true;
+}
+
+/* The functions of the script that this frame runs. False: no more are wanted, or to be had. */
+static bool add_scripts(const struct stuck_thread *t, size_t frame, unsigned *left, char **chain)
+{
+	const struct script_frame *script;
+	size_t from = 0;
+
+	while (*left && (script = script_next(t, frame, &from))) {
+		if (!add_place(chain, script_place(script)))
+			return false;
+		--*left;
+	}
+	return *left;
+}
+
+/* From the frame `at` on: its own line counts where it is the program's, or a library's that has one. */
+static char *chain_outwards(const struct stuck *stuck, const struct stuck_thread *t, size_t at, unsigned left)
+{
+	const struct script_frame *script;
+	size_t interpreter = script_outwards(t, at, &script);
+	bool in_program = false;
+	char *chain = NULL;
+
+	for (size_t i = at; i < t->nframes && left && !t->frames[i].guessed; i++) {
+		if (interpreter < t->nframes) {
+			if (!script_is_certain(stuck, t, i) || !add_scripts(t, i, &left, &chain))
+				break;
+			continue;
+		}
+		if (!t->frames[i].image || (library_of(&t->frames[i]) && in_program))
+			continue;
+		in_program |= !library_of(&t->frames[i]);
+		if ((!in_program || chain) && !has_line(&t->frames[i]))
+			continue;
+		if (!add_place(&chain, stuck_place(&t->frames[i])))
+			break;
+		left--;
+	}
+	return chain;
+}
+
+char *stuck_chain(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call, unsigned most,
+		  const struct stack_frame **direct)
+{
+	size_t at = call->frame;
+
+	*direct = NULL;
+	if (at == NO_FRAME || ++at >= t->nframes || !t->frames[at].image || t->frames[at].guessed)
+		return NULL;
+	if (!library_of(&t->frames[at]) && has_line(&t->frames[at]))
+		return NULL;
+	*direct = &t->frames[at];
+	return chain_outwards(stuck, t, library_of(*direct) ? at : at + 1, most);
 }
 
 char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)

@@ -24,9 +24,9 @@ static int read_process(struct stuck *stuck, const struct stuck_process *p)
 		if (look->pid != p->process->pid || look->torn)
 			continue;
 		script_take(reader, look, &own.script);
-		err = own.script.count ? array_one_more(&stuck->scripts, &stuck->scripts_room, stuck->nscripts,
-							sizeof(own))
-				       : 0;
+		err = own.script.count
+			      ? array_one_more(&stuck->scripts, &stuck->scripts_room, stuck->nscripts, sizeof(own))
+			      : 0;
 		if (own.script.count && !err)
 			stuck->scripts[stuck->nscripts++] = own;
 		else

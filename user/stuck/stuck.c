@@ -201,7 +201,7 @@ int stuck_look(struct stuck *stuck, bool last)
 	for (size_t i = 0; last && i < stuck->nprocesses; i++)
 		map_again(stuck, &stuck->processes[i]);
 	err = take_looks(stuck, last ? &stuck->last : &stuck->first);
-	return err || !last || stuck->lent ? err : scripts_read(stuck);
+	return err || !last ? err : scripts_read(stuck);
 }
 
 /* --- threads ------------------------------------------------------------ */
@@ -411,6 +411,8 @@ static int resolve_thread(struct stuck *stuck, size_t process, struct thread_loo
 	if (err)
 		return err;
 	merge_opens(stuck, t, opens, count);
+	if (stuck->bare)
+		return 0;
 	for (size_t i = 0; i < t->ncalls; i++)
 		if (!t->calls[i].seen)
 			find_words(stuck, t, look, &t->calls[i]);
@@ -489,12 +491,18 @@ int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t co
 	return err;
 }
 
+void stuck_forget(struct stuck *stuck)
+{
+	free_threads(stuck);
+	looks_free(&stuck->last);
+	stuck->npassing = 0;
+}
+
 int stuck_look_anew(struct stuck *stuck)
 {
 	int err;
 
-	free_threads(stuck);
-	looks_free(&stuck->last);
+	stuck_forget(stuck);
 	err = stuck_look(stuck, true);
 	return err ?: stuck_resolve(stuck, NULL, 0);
 }

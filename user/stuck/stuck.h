@@ -115,6 +115,7 @@ struct stuck_hold {
 struct stuck {
 	struct plan *names;    /* all functions that are known, to be found on stacks */
 	bool lent;             /* that is the caller's */
+	bool bare;             /* calls and stacks alone are wanted: no words, places, times */
 	struct looker *looker; /* freed with it; NULL: /proc tells where threads are */
 	struct stack_files *files;
 	struct stuck_process *processes;
@@ -165,6 +166,15 @@ int stuck_note_passing(struct stuck *stuck, const struct stuck_open *open);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost
  * on. 0 or -ENOMEM. */
 int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t count);
+/* Forgets the last look, for another one. */
+void stuck_forget(struct stuck *stuck);
+/*
+ * The lines of the program that led to the call, the innermost first, joined by " < ", at most `most`; malloc'ed. NULL:
+ * not known, or not certain. *direct: the frame that has made the call; NULL: not known, or the program has made it
+ * itself, at a line of its own.
+ */
+char *stuck_chain(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call, unsigned most,
+		  const struct stack_frame **direct);
 struct stuck_thread *stuck_find(const struct stuck *stuck, pid_t pid, pid_t tid);
 /* Who waits for whom: parties and findings. 0 or -ENOMEM. */
 int stuck_conclude(struct stuck *stuck);
