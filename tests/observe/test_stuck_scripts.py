@@ -107,6 +107,8 @@ def test_lines_are_those_that_python_tells(job, tmp_path, python):
     assert scripts_of(sleeping) == expected[0] == [(len(SCRIPT.splitlines()), "<module>")]
     assert sleeping["place"] == f"job.py:{len(SCRIPT.splitlines())} in <module>"
     assert f"({thread['place']})" in finding(seen, "absent")["text"]
+    unprobed = until(waiting_in("GASP_MPI_BARRIER", [1]), "-p", run.process.pid, "--no-probes")
+    assert by_rank(unprobed)[1]["place"] == thread["place"] + "~"  # it has run meanwhile
     shown = gaspbpf.run("stuck", "--stack", "-p", run.process.pid)
     assert f"\n        job.py:{line} in wait\n" in shown.stdout or f"\n        job.py:{line} in wait.<" in shown.stdout
 

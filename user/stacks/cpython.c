@@ -91,6 +91,7 @@ static const struct layout layouts[] = {
 
 struct script_thread {
 	uint64_t record, frame;
+	uint64_t mark; /* of the innermost frames */
 };
 
 struct script_reader {
@@ -201,6 +202,22 @@ static bool is_mark(const struct script_reader *r, uint64_t frame)
 	       owner == OWNED_BY_MACHINE_STACK;
 }
 
+/* The mark of the innermost frames; 0: none. */
+static uint64_t first_mark(const struct script_reader *r, const struct script_thread *t)
+{
+	uint64_t frame = t->frame;
+
+	if (has_records(&r->layout))
+		return t->record;
+	for (unsigned i = 0; frame && i < STACK_FRAMES; i++) {
+		if (is_mark(r, frame))
+			return frame;
+		if (!read_word(r, frame, r->layout.frame_previous, &frame))
+			return 0;
+	}
+	return 0;
+}
+
 static void add_thread(struct script_reader *r, uint64_t thread)
 {
 	struct script_thread *t = &r->threads[r->count];
@@ -212,7 +229,8 @@ static void add_thread(struct script_reader *r, uint64_t thread)
 		t->frame = t->record;
 	else if (!read_word(r, t->record, r->layout.record_frame, &t->frame))
 		return;
-	r->count += t->frame != 0;
+	t->mark = first_mark(r, t);
+	r->count += t->frame && t->mark;
 }
 
 static void find_threads(struct script_reader *r, uint64_t runtime)
@@ -471,29 +489,13 @@ static void take_records(const struct script_reader *r, struct script *script, u
 	}
 }
 
-/* The mark of the innermost frames; 0: none. */
-static uint64_t first_mark(const struct script_reader *r, const struct script_thread *t)
-{
-	uint64_t frame = t->frame;
-
-	if (has_records(&r->layout))
-		return t->record;
-	for (unsigned i = 0; frame && i < STACK_FRAMES; i++) {
-		if (is_mark(r, frame))
-			return frame;
-		if (!read_word(r, frame, r->layout.frame_previous, &frame))
-			return 0;
-	}
-	return 0;
-}
-
 void script_take(const struct script_reader *r, const struct thread_look *look, struct script *script)
 {
 	const struct script_thread *found = NULL;
 
 	*script = (struct script){ 0 };
 	for (size_t i = 0; i < r->count; i++) {
-		if (!on_stack(look, first_mark(r, &r->threads[i])))
+		if (!on_stack(look, r->threads[i].mark))
 			continue;
 		if (found && found->record != r->threads[i].record)
 			return; /* of two interpreters: which is the inner one is not known */
