@@ -147,26 +147,35 @@ def second():
     MPI.COMM_WORLD.Barrier()
 
 
-for turn in range(8):
+for turn in range(6):
     for meet in first, second:
         if MPI.COMM_WORLD.rank:
-            time.sleep(0.4)
+            time.sleep(float(sys.argv[1]))
         meet()
 """
 
 
-def test_lines_of_a_script(tmp_path):
-    """The rank that waits polls in MPI. What is told are lines of the script, and never the other one's."""
-    (tmp_path / "job.py").write_text(SCRIPT)
-    out = gaspbpf.run("-q", "--json", "--callers", 2, "-m", "mpi", "-o", tmp_path / "run.gasp", "--",
-                      "mpirun.openmpi", "-n", 2, "/usr/bin/python3", tmp_path / "job.py", env=truth.ENVIRONMENT)
+def places_of_script(folder, pause):
+    out = gaspbpf.run("-q", "--json", "--callers", 2, "-m", "mpi", "--", "mpirun.openmpi", "-n", 2, "/usr/bin/python3",
+                      folder / "job.py", pause, env=truth.ENVIRONMENT)
     assert out.returncode == 0, out.stderr
     site, = sites(json.loads(out.stdout), "GASP_MPI_BARRIER")
+    assert site["calls"] == 24
+    return {chain["places"] for chain in site["callers"]} - {None}
+
+
+def test_lines_of_a_script(tmp_path):
+    """The rank that waits polls in MPI. What is told are lines of the script, and both where there is time to look."""
+    (tmp_path / "job.py").write_text(SCRIPT)
     lines = [number + 1 for number, text in enumerate(SCRIPT.splitlines()) if "Barrier" in text]
-    known = {chain["places"] for chain in site["callers"]} - {None}
-    assert site["calls"] == 32 and known == {
-        f"job.py:{lines[0]} in first < job.py:{line(SCRIPT, 'meet()')} in <module>",
-        f"job.py:{lines[1]} in second < job.py:{line(SCRIPT, 'meet()')} in <module>"}
+    expected = {f"job.py:{lines[0]} in first < job.py:{line(SCRIPT, 'meet()')} in <module>",
+                f"job.py:{lines[1]} in second < job.py:{line(SCRIPT, 'meet()')} in <module>"}
+    for pause in 0.3, 1, 5:  # the busier the machine is, the longer a look takes
+        known = places_of_script(tmp_path, pause)
+        assert known <= expected
+        if known == expected:
+            break
+    assert known == expected
 
 
 @pytest.mark.parametrize("wrong", ["0", "17", "x", ""])
