@@ -111,7 +111,10 @@ static int list_models(const struct model_set *models)
 		list_print_places(model);
 		for (size_t b = 0; b < model->nbuilds; b++)
 			printf("%s%s", b ? " " : "; builds: ", model->builds[b].name);
-		printf("%s\n", model->alone ? "; joins where there is no parallel runtime, or with -m" : "");
+		printf("%s\n", model->asked      ? "; joins with -m only"
+			       : model->alone    ? "; joins where there is no parallel runtime, or with -m"
+			       : model->imported ? "; joins where its functions are imported, or with -m"
+						 : "");
 	}
 	return 0;
 }

@@ -203,7 +203,7 @@ static void read_library(struct reader *r, struct statement *s)
 
 static void read_join(struct reader *r, struct statement *s)
 {
-	char *how = word_read(r, s, "'parallel', 'alone', 'asked' or 'always'");
+	char *how = word_read(r, s, "'parallel', 'imported', 'alone', 'asked' or 'always'");
 
 	if (how && !strcmp(how, "alone"))
 		r->model->alone = true;
@@ -211,9 +211,11 @@ static void read_join(struct reader *r, struct statement *s)
 		r->model->alone = r->model->asked = true;
 	else if (how && !strcmp(how, "always"))
 		r->model->always = true;
+	else if (how && !strcmp(how, "imported"))
+		r->model->imported = true;
 	else if (how && strcmp(how, "parallel"))
 		source_error(&r->source, s->start,
-			     "expected 'join parallel', 'join alone', 'join asked' or 'join always'");
+			     "expected 'join parallel', 'join imported', 'join alone', 'join asked' or 'join always'");
 	end_read(r, s);
 }
 

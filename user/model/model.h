@@ -129,6 +129,7 @@ struct model {
 	bool alone;        /* join alone, join asked */
 	bool asked;        /* join asked: only where -m names it */
 	bool always;       /* join always: whatever other models take part */
+	bool imported;     /* join imported: only where somebody imports one of its functions, or -m names it */
 	bool affinity;     /* @peer of its transfers is a rank of the job: whose part of the global address space it is
 			      about */
 	char **needs;      /* symbols, NULL-terminated */

@@ -131,7 +131,8 @@ static bool maps_library(const struct launchers *l, const struct process *proces
 		for (size_t m = 0; base && m < models_count(l->job->models); m++) {
 			const struct model *model = models_at(l->job->models, m);
 
-			if (is_parallel(model) && !model->in_program && model_matches_file(model, base, base))
+			if (is_parallel(model) && !model->imported && !model->in_program &&
+			    model_matches_file(model, base, base))
 				return true;
 		}
 	}

@@ -79,6 +79,29 @@ static bool model_found(const struct plan *plan, const struct model *model, bool
 	return false;
 }
 
+/* Does a file that no plug-in of another runtime is import one of the model's functions? Some plug-ins look for
+ * devices, and load a runtime into jobs that have no use for it. */
+static bool model_imported(const struct plan *plan, const struct model *model)
+{
+	for (size_t i = 0; i < plan->nimages; i++) {
+		const struct image *image = plan->images[i];
+
+		if (plan_model_applies(model, image) ||
+		    models_beside(plan->models, image->soname, path_base(image->path)))
+			continue;
+		for (size_t f = 0; f < model->nfunctions; f++)
+			if (image_imports(image, model->functions[f].symbol))
+				return true;
+	}
+	return false;
+}
+
+/* Is the model there, and one that takes part without being named? */
+static bool model_joins(const struct plan *plan, const struct model *model, bool mapped)
+{
+	return model_found(plan, model, mapped) && (!model->imported || model_imported(plan, model));
+}
+
 static int choose_models(struct plan *plan)
 {
 	size_t count = models_count(plan->models);
@@ -92,7 +115,7 @@ static int choose_models(struct plan *plan)
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
 
-		parallel |= !m->alone && !m->always && model_found(plan, m, true);
+		parallel |= !m->alone && !m->always && model_joins(plan, m, true);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct model *m = models_at(plan->models, i);
@@ -100,7 +123,7 @@ static int choose_models(struct plan *plan)
 
 		if (m->alone && !named && (parallel || plan->no_alone || m->asked))
 			continue;
-		if (named || (!only && model_found(plan, m, false)))
+		if (named || (!only && model_joins(plan, m, false)))
 			plan->chosen[plan->nchosen++] = m;
 	}
 	return 0;
