@@ -109,7 +109,8 @@ enum mark {
 	MARK_CLOSES = 64,
 	MARK_SYNC = 128,
 	MARK_STAYS = 256,
-	MARK_EACH = 512, /* each function of the line is a row of its own in reports */
+	MARK_EACH = 512,   /* each function of the line is a row of its own in reports */
+	MARK_OUTER = 1024, /* its calls are the program's, even inside of others of the runtime */
 	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,

@@ -304,6 +304,7 @@ static unsigned marks_read(struct statement *s)
 		      { "notifies", MARK_NOTIFIES | MARK_ATOMIC },
 		      { "controls", MARK_CONTROLS | MARK_ATOMIC },
 		      { "each", MARK_EACH },
+		      { "outer", MARK_OUTER },
 		      { "split", MARK_SPLIT },
 		      { "reals", MARK_REALS } };
 	unsigned marks = 0;
