@@ -25,10 +25,13 @@
 
 #define ROOM 1024  /* bytes that a process gives to each other one */
 #define CALLS 8192 /* that can be written down */
+#define TEAMS 32   /* that are kept */
+#define SCRATCH (1 << 16)
 
 static struct job job = { .name = "gasnet_job", .rounds = 3 };
 static struct counts counted, thrown_away, *counts = &thrown_away;
-static gex_TM_t all;
+static gex_TM_t all, kept[TEAMS];
+static int nkept;
 static gex_Rank_t me, ranks;
 static char *own, *base[64]; /* the segments */
 static char mapped[64];
@@ -85,7 +88,7 @@ WRAP(gasnete_test_some, (gex_Event_t * events, size_t count), (events, count))
 WRAP(gasnete_test_all, (gex_Event_t * events, size_t count), (events, count))
 WRAP(gasnete_test_syncnbi_mask, (gex_EC_t mask, gex_Flags_t flags), (mask, flags))
 
-/* The library was built with a libc that has these. */
+#if !__GLIBC_PREREQ(2, 38) /* the library was built with one that has these */
 long __isoc23_strtol(const char *text, char **end, int digits)
 {
 	return strtol(text, end, digits);
@@ -101,6 +104,7 @@ int __isoc23_sscanf(const char *text, const char *format, ...)
 	va_end(values);
 	return found;
 }
+#endif
 
 static void write_calls(void)
 {
@@ -173,7 +177,8 @@ static void messages(gex_TM_t team, gex_Rank_t peer, gex_Rank_t jobrank)
 	TO(gex_AM_RequestMedium1, peer, jobrank, (team, peer, MEDIUM, payload, 64, GEX_EVENT_NOW, 0, 6), 64);
 	TO(gex_AM_RequestLong1, peer, jobrank,
 	   (team, peer, LONG, payload, 96, base[jobrank] + (size_t)ROOM * me, GEX_EVENT_NOW, 0, 7), 96);
-	prepared = TO(gex_AM_PrepareRequestMedium, peer, jobrank, (team, peer, payload, 80, 80, GEX_EVENT_NOW, 0, 1), 0);
+	prepared = TO(gex_AM_PrepareRequestMedium, peer, jobrank,
+		      (team, peer, payload, 80, 80, GEX_EVENT_NOW, 0, 1), 0);
 	DO(gex_AM_CommitRequestMedium1, (prepared, MEDIUM, 80, 8), 80);
 	GASNET_BLOCKUNTIL(replies == 4);
 }
@@ -237,8 +242,9 @@ static void together(gex_TM_t team, gex_Rank_t size)
 
 	gex_Event_Wait(START(gex_Coll_BarrierNB, (team, 0), 0));
 	DO(gex_Coll_BarrierBlocking, (team, 0), 0);
-	gex_Event_Wait(made("gex_Coll_BroadcastNB", 0, -1, 32, gex_Coll_BroadcastNB(team, 0, bytes, bytes, 32, 0)));
-	gex_Event_Wait(made("gex_Coll_ReduceToOneNB", size - 1, -1, 24,
+	gex_Event_Wait(made("gex_Coll_BroadcastNB", 0, gex_TM_TranslateRankToJobrank(team, 0), 32,
+			    gex_Coll_BroadcastNB(team, 0, bytes, bytes, 32, 0)));
+	gex_Event_Wait(made("gex_Coll_ReduceToOneNB", size - 1, gex_TM_TranslateRankToJobrank(team, size - 1), 24,
 			    gex_Coll_ReduceToOneNB(team, size - 1, result, one, GEX_DT_I64, 8, 3, GEX_OP_ADD, NULL,
 						   NULL, 0)));
 	gex_Event_Wait(START(gex_Coll_ReduceToAllNB,
@@ -265,7 +271,8 @@ static void together_as_before(void)
 
 static void round_of_work(void)
 {
-	gex_TM_t odd;
+	char *scratch = own + (size_t)ROOM * ranks;
+	gex_TM_t some;
 	gex_Rank_t size, other;
 
 	for (gex_Rank_t peer = 0; peer < ranks; peer++) {
@@ -281,16 +288,22 @@ static void round_of_work(void)
 	DO(gasnet_barrier, (18, 0), 0);
 	together(all, ranks);
 	together_as_before();
-	/* The first is alone, the others are a team in which their ranks are the other way round. */
-	DO(gex_TM_Split, (&odd, all, me != 0, (int)(ranks - me), own + (size_t)ROOM * ranks, 1 << 16, 0), 0);
-	size = gex_TM_QuerySize(odd);
-	together(odd, size);
+	/* One that is gone at once. */
+	DO(gex_TM_Split, (&some, all, 0, (int)me, scratch, SCRATCH, 0), 0);
+	together(some, ranks);
+	DO(gex_TM_Destroy, (some, NULL, GEX_FLAG_GLOBALLY_QUIESCED), 0);
+	/* The first is alone, the others are a team in which their ranks are the other way round. Kept to the end. */
+	if (nkept == TEAMS)
+		abort();
+	DO(gex_TM_Split, (&some, all, me != 0, (int)(ranks - me), scratch + SCRATCH * (1 + nkept), SCRATCH, 0), 0);
+	kept[nkept++] = some;
+	size = gex_TM_QuerySize(some);
+	together(some, size);
 	if (size > 1) {
-		other = (gex_TM_QueryRank(odd) + 1) % size;
-		messages(odd, other, gex_TM_TranslateRankToJobrank(odd, other));
+		other = (gex_TM_QueryRank(some) + 1) % size;
+		messages(some, other, gex_TM_TranslateRankToJobrank(some, other));
 	}
-	together(odd, size);
-	DO(gex_TM_Destroy, (odd, NULL, GEX_FLAG_GLOBALLY_QUIESCED), 0);
+	together(some, size);
 	DO(gex_Coll_BarrierBlocking, (all, 0), 0);
 }
 
@@ -308,7 +321,7 @@ int main(int argc, char **argv)
 	ranks = gex_TM_QuerySize(all);
 	job.rank = (int)me;
 	job_options(&job, argc, argv, NULL);
-	gex_Segment_Attach(&segment, all, 1 << 20);
+	gex_Segment_Attach(&segment, all, 1 << 22);
 	gex_EP_RegisterHandlers(endpoint, handlers, sizeof(handlers) / sizeof(*handlers));
 	for (gex_Rank_t i = 0; i < ranks; i++)
 		gex_Event_Wait(gex_EP_QueryBoundSegmentNB(all, i, (void **)&base[i], NULL, NULL, 0));
