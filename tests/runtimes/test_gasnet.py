@@ -19,8 +19,8 @@ RELEASE = "2025.8."  # that models/gasnet.model was checked against
 RANKS = 3
 TESTS = ("gasnete_test", "gasnete_test_some", "gasnete_test_all", "gasnete_test_syncnbi_mask")
 EVENTS = {
-    "NB_PUT_INIT": "gex_RMA_PutBlocking gex_RMA_PutBlockingVal gex_RMA_PutNB gex_RMA_PutNBVal gex_RMA_PutNBI gasnet_put "
-                   "gasnet_put_nb_bulk",
+    "NB_PUT_INIT": "gex_RMA_PutBlocking gex_RMA_PutBlockingVal gex_RMA_PutNB gex_RMA_PutNBVal gex_RMA_PutNBI "
+                   "gasnet_put gasnet_put_nb_bulk",
     "NB_GET_INIT": "gex_RMA_GetBlocking gex_RMA_GetBlockingVal gex_RMA_GetNB gex_RMA_GetNBI gasnet_get_bulk "
                    "gasnet_get_nbi_bulk",
     "NB_SET_INIT": "gasnet_memset_nb", "NB_TRYSYNC": " ".join(TESTS[:3]), "NBI_TRYSYNC": TESTS[3],
@@ -32,7 +32,8 @@ EVENTS = {
     "AM_REQUEST_LONG": "gex_AM_RequestLong1", "AM_REPLY_SHORT": "gex_AM_ReplyShort1",
     "AM_REPLY_MEDIUM": "gex_AM_ReplyMedium1", "AM_PREPARE": "gex_AM_PrepareRequestMedium",
     "AM_COMMIT": "gex_AM_CommitRequestMedium1",
-    "NOTIFY": "gasnet_barrier_notify gasnet_coll_barrier_notify", "WAIT": "gasnet_barrier_wait gasnet_coll_barrier_wait",
+    "NOTIFY": "gasnet_barrier_notify gasnet_coll_barrier_notify",
+    "WAIT": "gasnet_barrier_wait gasnet_coll_barrier_wait",
     "BARRIER_TRY": "gasnet_barrier_try", "BARRIER": "gasnet_barrier",
     "COLL_BARRIER": "gex_Coll_BarrierBlocking", "COLL_BARRIER_NB": "gex_Coll_BarrierNB",
     "COLL_BROADCAST": "gasnet_coll_broadcast", "COLL_BROADCAST_NB": "gex_Coll_BroadcastNB gasnet_coll_broadcast_nb",
@@ -163,8 +164,8 @@ def calls_made(running, rank):
 def test_arguments_are_the_programs(job, observe, program, tmp_path, conduit):
     """In order: to whom, how much, which event came of it; also by the ranks of a team that has others."""
     running = start(job, program, conduit)
-    out = tmp_path / "run.events"
-    truth.window(running, observe, running.pids(), ["-o", out])
+    out, trace = tmp_path / "run.events", tmp_path / "run.json"
+    truth.window(running, observe, running.pids(), ["-o", out, "-o", trace])
     seen, teams, elsewhere = calls_seen(out), collections.defaultdict(set), 0
     assert set(seen) == set(range(RANKS))
     for rank, calls in seen.items():
@@ -190,4 +191,9 @@ def test_arguments_are_the_programs(job, observe, program, tmp_path, conduit):
                 assert int(end["handle"], 16) == int(handle, 16), told
     # In each of 3 rounds 4 messages to a team's rank 0, which is the job's 2, and 2 broadcasts from there to 2.
     assert elsewhere == 3 * (4 + 2 * 2)
+    wanted = collections.Counter((EVENT_OF[words[0]], words[1], words[2]) for rank in range(RANKS)
+                                 for words in calls_made(running, rank) if words[0].startswith("gex_AM_Request"))
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if "_AM_REQUEST_" in event["name"]]
+    assert wanted == collections.Counter((event["name"], str(event["args"]["peer"]), str(event["args"]["peer_world"]))
+                                         for event in events)
     assert None in teams and len(teams) > 3 * RANKS  # each process has its own address of a team
