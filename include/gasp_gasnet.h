@@ -50,4 +50,184 @@
  * Start, End: int expr, int flags */
 #define GASP_GASNET_WAIT 0x7009u
 
+/* gex_NBI_Test(), and each turn of the loop that gex_NBI_Wait() is; result: 0 is done
+ * Start: unsigned mask
+ * End: unsigned mask, int result */
+#define GASP_GASNET_NBI_TRYSYNC 0x700au
+
+/* gex_NBI_BeginAccessRegion()
+ * Start, End: (none) */
+#define GASP_GASNET_NBI_BEGIN 0x700bu
+
+/* gex_NBI_EndAccessRegion()
+ * Start: (none)
+ * End: void *handle */
+#define GASP_GASNET_NBI_END 0x700cu
+
+/* gex_VIS_VectorPut...(); synctype of all these: 0 blocking, 1 NB, 2 NBI
+ * Start, End: int synctype, uint64_t team, int node */
+#define GASP_GASNET_PUT_VECTOR 0x700du
+
+/* gex_VIS_VectorGet...()
+ * Start, End: int synctype, uint64_t team, int node */
+#define GASP_GASNET_GET_VECTOR 0x700eu
+
+/* gex_VIS_IndexedPut...(): count pieces of n bytes there
+ * Start, End: int synctype, uint64_t team, int node, size_t count, size_t n */
+#define GASP_GASNET_PUT_INDEXED 0x700fu
+
+/* gex_VIS_IndexedGet...(): count pieces of n bytes here
+ * Start, End: int synctype, uint64_t team, int node, size_t count, size_t n */
+#define GASP_GASNET_GET_INDEXED 0x7010u
+
+/* gex_VIS_StridedPut...()
+ * Start, End: int synctype, uint64_t team, int node */
+#define GASP_GASNET_PUT_STRIDED 0x7011u
+
+/* gex_VIS_StridedGet...()
+ * Start, End: int synctype, uint64_t team, int node */
+#define GASP_GASNET_GET_STRIDED 0x7012u
+
+/* gasnet_barrier_try(): is the second half of a barrier over?
+ * Start: int expr, int flags
+ * End: int expr, int flags, int result */
+#define GASP_GASNET_BARRIER_TRY 0x7013u
+
+/* gasnet_barrier(): both halves
+ * Start, End: int expr, int flags */
+#define GASP_GASNET_BARRIER 0x7014u
+
+/* gex_Coll_BarrierBlocking()
+ * Start, End: uint64_t team */
+#define GASP_GASNET_COLL_BARRIER 0x7015u
+
+/* gex_Coll_BarrierNB(): begins a barrier of a team
+ * Start: uint64_t team
+ * End: uint64_t team, void *handle */
+#define GASP_GASNET_COLL_BARRIER_NB 0x7016u
+
+/* gasnet_coll_broadcast()
+ * Start, End: int root, void *dst, void *src, size_t n */
+#define GASP_GASNET_COLL_BROADCAST 0x701au
+
+/* gex_Coll_BroadcastNB(), gasnet_coll_broadcast_nb()
+ * Start: uint64_t team, int root, void *dst, void *src, size_t n
+ * End: uint64_t team, int root, void *dst, void *src, size_t n, void *handle */
+#define GASP_GASNET_COLL_BROADCAST_NB 0x7017u
+
+/* gex_Coll_ReduceToOneNB(): of n elements
+ * Start: uint64_t team, int root, void *dst, void *src, unsigned dt, size_t n, unsigned op
+ * End: uint64_t team, int root, void *dst, void *src, unsigned dt, size_t n, unsigned op, void *handle */
+#define GASP_GASNET_COLL_REDUCE_TO_ONE_NB 0x7018u
+
+/* gex_Coll_ReduceToAllNB()
+ * Start: uint64_t team, void *dst, void *src, unsigned dt, size_t n, unsigned op
+ * End: uint64_t team, void *dst, void *src, unsigned dt, size_t n, unsigned op, void *handle */
+#define GASP_GASNET_COLL_REDUCE_TO_ALL_NB 0x7019u
+
+/* gasnet_coll_scatter(); n here and below: what each member gives or gets
+ * Start, End: int root, void *dst, void *src, size_t n */
+#define GASP_GASNET_COLL_SCATTER 0x701bu
+
+/* gasnet_coll_scatter_nb()
+ * Start: int root, void *dst, void *src, size_t n
+ * End: int root, void *dst, void *src, size_t n, void *handle */
+#define GASP_GASNET_COLL_SCATTER_NB 0x701cu
+
+/* gasnet_coll_gather()
+ * Start, End: int root, void *dst, void *src, size_t n */
+#define GASP_GASNET_COLL_GATHER 0x701du
+
+/* gasnet_coll_gather_nb()
+ * Start: int root, void *dst, void *src, size_t n
+ * End: int root, void *dst, void *src, size_t n, void *handle */
+#define GASP_GASNET_COLL_GATHER_NB 0x701eu
+
+/* gasnet_coll_gather_all()
+ * Start, End: void *dst, void *src, size_t n */
+#define GASP_GASNET_COLL_GATHER_ALL 0x701fu
+
+/* gasnet_coll_gather_all_nb()
+ * Start: void *dst, void *src, size_t n
+ * End: void *dst, void *src, size_t n, void *handle */
+#define GASP_GASNET_COLL_GATHER_ALL_NB 0x7020u
+
+/* gasnet_coll_exchange()
+ * Start, End: void *dst, void *src, size_t n */
+#define GASP_GASNET_COLL_EXCHANGE 0x7021u
+
+/* gasnet_coll_exchange_nb()
+ * Start: void *dst, void *src, size_t n
+ * End: void *dst, void *src, size_t n, void *handle */
+#define GASP_GASNET_COLL_EXCHANGE_NB 0x7022u
+
+/* gex_TM_Split(): newtm is 0 for who asked for no team
+ * Start: uint64_t team, int color, int key
+ * End: uint64_t newtm, uint64_t team, int color, int key */
+#define GASP_GASNET_TM_SPLIT 0x7023u
+
+/* gex_TM_Create(): of count members, in all that this process creates
+ * Start, End: uint64_t team, size_t count */
+#define GASP_GASNET_TM_CREATE 0x7024u
+
+/* gex_TM_Destroy()
+ * Start, End: uint64_t team */
+#define GASP_GASNET_TM_DESTROY 0x7025u
+
+/* gex_AM_RequestShort0() ... 16()
+ * Start, End: uint64_t team, int node, int handler */
+#define GASP_GASNET_AM_REQUEST_SHORT 0x7026u
+
+/* gex_AM_RequestMedium0() ... 16()
+ * Start, End: uint64_t team, int node, int handler, void *src, size_t n */
+#define GASP_GASNET_AM_REQUEST_MEDIUM 0x7027u
+
+/* gex_AM_RequestLong0() ... 16()
+ * Start, End: uint64_t team, int node, int handler, void *src, size_t n, void *dst */
+#define GASP_GASNET_AM_REQUEST_LONG 0x7028u
+
+/* gex_AM_ReplyShort0() ... 16(): from a handler
+ * Start, End: int handler */
+#define GASP_GASNET_AM_REPLY_SHORT 0x7029u
+
+/* gex_AM_ReplyMedium0() ... 16()
+ * Start, End: int handler, void *src, size_t n */
+#define GASP_GASNET_AM_REPLY_MEDIUM 0x702au
+
+/* gex_AM_ReplyLong0() ... 16()
+ * Start, End: int handler, void *src, size_t n, void *dst */
+#define GASP_GASNET_AM_REPLY_LONG 0x702bu
+
+/* gex_AM_PrepareRequestMedium(), gex_AM_PrepareReplyLong() ...: who gets it; node is unknown of a reply
+ * Start, End: uint64_t team, int node, size_t least, size_t most */
+#define GASP_GASNET_AM_PREPARE 0x702cu
+
+/* gex_AM_CommitRequestMedium0() ...: what was prepared is sent
+ * Start, End: int handler, size_t n */
+#define GASP_GASNET_AM_COMMIT 0x702du
+
+/* gex_Segment_Attach()
+ * Start, End: uint64_t team, size_t n */
+#define GASP_GASNET_SEGMENT_ATTACH 0x702eu
+
+/* gex_AD_Create(): a domain of atomic operations
+ * Start, End: uint64_t team, unsigned dt, unsigned ops */
+#define GASP_GASNET_AD_CREATE 0x702fu
+
+/* gex_AD_Destroy()
+ * Start, End: (none) */
+#define GASP_GASNET_AD_DESTROY 0x7030u
+
+/* gex_AD_OpNB_I64() ...: an atomic operation on remote memory
+ * Start, End: (none) */
+#define GASP_GASNET_AD_OP 0x7033u
+
+/* the runtime moves barriers and collectives on, while the program polls
+ * Start, End: (none) */
+#define GASP_GASNET_PROGRESS 0x7032u
+
+/* gasnet_exit()
+ * Atomic: int code */
+#define GASP_GASNET_EXIT 0x7031u
+
 #endif

@@ -91,6 +91,35 @@ def build_there(root, program, *arguments):
            "-Wl,--disable-new-dtags", f"-Wl,-rpath,{libraries}", f"-Wl,--dynamic-linker={linker}")
 
 
+def package_of(suite, package):
+    """(a folder with what a package of another Debian has, its version). None where that cannot be fetched.
+
+    By apt with a list of its own: the machine's is left alone. A mirror may be behind, so no Release file is too old.
+    """
+    root = gaspbpf.TOP / "build" / f"debian-{suite}-{package}"
+    if not root.exists():
+        partial = root.with_name(f"debian-{suite}-{os.getpid()}")
+        (partial / "lists" / "partial").mkdir(parents=True)
+        (partial / "sources.list").write_text("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+                                              f"{site()} {suite} main\n")
+        options = {"Dir::Etc::sourcelist": partial / "sources.list", "Dir::Etc::sourceparts": "-",
+                   "Dir::State::lists": partial / "lists", "Dir::Cache": partial, "APT::Get::List-Cleanup": 0,
+                   "APT::Sandbox::User": "root", "Acquire::Check-Valid-Until": "false", "Acquire::Languages": "none"}
+        apt = ["apt-get", "-qq", *[word for name, value in options.items() for word in ("-o", f"{name}={value}")]]
+        try:
+            for words in (["update"], ["download", package]):
+                subprocess.run([*apt, *words], cwd=partial, check=True, timeout=300, capture_output=True)
+            (archive,) = partial.glob("*.deb")
+            output("dpkg-deb", "-x", archive, partial / "root")
+            (partial / "root" / "version").write_text(field(archive, "Version"))
+            (partial / "root").rename(root)
+        except (subprocess.SubprocessError, OSError):  # or another test was quicker
+            pass
+        finally:
+            output("rm", "-r", partial)
+    return (root, (root / "version").read_text()) if root.exists() else None
+
+
 def unpack(root, packages):
     """A system with these packages and those they need, in the folder root. What it starts from is fetched once and
     kept."""

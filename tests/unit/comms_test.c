@@ -149,6 +149,50 @@ static void members_are_read(void **state)
 	assert_true(members.world);
 }
 
+/* Entries that are ranks, of 4 bytes; a handle that says by its address that it is the whole job. */
+static void narrow_entries_and_handles_that_tell(void **state)
+{
+	static const char text[] = "model m\nlibrary lib.so\nlayout lib.so\n	type TEAM = ptr\n"
+				   "	TEAM.rank = +0 s32\n	TEAM.size = +4 s32\n	TEAM.members = +8 ptr\n"
+				   "	TEAM.own_members = +8 ptr\n	TEAM.entry = 4\n	TEAM.far = bits 0..31\n"
+				   "	TEAM.whole = bits 0..6 if bits 0..6 == 0\n"
+				   "F function void f(TEAM t @comm)\n";
+	struct {
+		_Alignas(128) int32_t rank;
+		int32_t size;
+		uint32_t *entries;
+		_Alignas(64) char between[64];
+		int32_t own_rank;
+		int32_t own_size;
+		uint32_t *own_entries;
+		uint32_t ranks[600];
+	} job = { .rank = 2, .size = 700, .own_rank = 1, .own_size = 600 };
+	struct readable readable = { .start = { &job }, .size = { sizeof(job) }, .count = 1 };
+	struct memory memory = { read_own, &readable };
+	struct model_set *set = models_new();
+	struct members members;
+	uint64_t part = (uintptr_t)&job.own_rank;
+
+	(void)state;
+	assert_int_equal(models_add_text(set, "test", text, strlen(text)), 0);
+	for (unsigned i = 0; i < 600; i++)
+		job.ranks[i] = 601 - i;
+	job.ranks[1] = 2;
+	job.own_entries = job.ranks;
+	assert_int_equal(model_members(models_at(set, 0), "lib.so", part, 2, &memory, &members), 0);
+	assert_false(members.world);
+	assert_int_equal(members.count, 600);
+	for (unsigned i = 0; i < 600; i++)
+		assert_int_equal(members.ranks[i], job.ranks[i]);
+	free(members.ranks);
+	assert_int_equal(model_members(models_at(set, 0), "lib.so", part, 3, &memory, &members), -ENODATA);
+	assert_int_equal(model_members(models_at(set, 0), "lib.so", (uintptr_t)&job, 2, &memory, &members), 0);
+	assert_true(members.world);
+	/* not the caller's own rank: it is something else */
+	assert_int_equal(model_members(models_at(set, 0), "lib.so", (uintptr_t)&job, 1, &memory, &members), -ENODATA);
+	models_free(set);
+}
+
 static void entries_that_say_it_all_and_members_of_other_jobs(void **state)
 {
 	struct fixture *f = *state;
@@ -275,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(members_are_read, prepare, clear),
+		cmocka_unit_test(narrow_entries_and_handles_that_tell),
 		cmocka_unit_test_setup_teardown(entries_that_say_it_all_and_members_of_other_jobs, prepare, clear),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_together_is_unknown, prepare, clear),
 		cmocka_unit_test_setup_teardown(any_memory_does_no_harm, prepare, clear),

@@ -114,6 +114,7 @@ enum mark {
 				   is left of the call is waiting for the others */
 	MARK_SHARE = 1 << 11,   /* a thread's share of a region: a thread of the runtime's own waits between them */
 	MARK_POINTED = 1 << 12, /* has no name: its address is the @name value of a call with MARK_TEAM */
+	MARK_OUTER = 1 << 13,   /* its calls are the program's, even inside of others of the runtime */
 	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,

@@ -148,6 +148,31 @@ static int32_t window_start(const struct view *view)
 	return first;
 }
 
+/* Bytes of an entry: a rank may be all that it is. */
+static size_t entry_size(const struct view *view)
+{
+	const struct fact *fact = fact_of(view, "entry");
+
+	return fact && fact->null && fact->number == 4 ? 4 : 8;
+}
+
+/* `count` entries of an array, from the first-th on. */
+static bool read_entries(const struct view *view, uint64_t array, size_t first, size_t count, uint64_t *entries)
+{
+	size_t size = entry_size(view);
+	struct memory_piece piece = { array + size * first, entries, size * count };
+
+	if (!view->memory->read(view->memory->context, &piece, 1))
+		return false;
+	for (size_t i = count; size == 4 && i-- > 0;) {
+		uint32_t narrow;
+
+		memcpy(&narrow, (const uint8_t *)entries + 4 * i, sizeof(narrow));
+		entries[i] = narrow;
+	}
+	return true;
+}
+
 /* `count` members from their entries, in as few reads as may be. */
 static bool read_members(const struct view *view, const uint64_t *entries, size_t count, struct member *members)
 {
@@ -177,13 +202,11 @@ static bool read_own(const struct view *view, uint64_t handle, long own_rank, st
 {
 	int64_t rank, array;
 	uint64_t entry;
-	struct memory_piece piece = { .bytes = &entry, .size = sizeof(entry) };
 
 	if (!follow(view, "rank", handle, &rank) || !follow(view, "own_members", handle, &array) || rank < 0 ||
 	    rank >= MEMBERS_MOST)
 		return false;
-	piece.address = (uint64_t)array + 8 * (uint64_t)rank;
-	return view->memory->read(view->memory->context, &piece, 1) && read_members(view, &entry, 1, own) &&
+	return read_entries(view, (uint64_t)array, (size_t)rank, 1, &entry) && read_members(view, &entry, 1, own) &&
 	       (own_rank < 0 || own->rank == own_rank);
 }
 
@@ -201,9 +224,9 @@ static int read_list(const struct view *view, uint64_t handle, long own_rank, st
 		return -ENOMEM;
 	while (members->count < (size_t)size) {
 		size_t more = (size_t)size - members->count < AT_ONCE ? (size_t)size - members->count : AT_ONCE;
-		struct memory_piece piece = { (uint64_t)array + 8 * members->count, entries, more * sizeof(*entries) };
 
-		if (!view->memory->read(view->memory->context, &piece, 1) || !read_members(view, entries, more, some))
+		if (!read_entries(view, (uint64_t)array, members->count, more, entries) ||
+		    !read_members(view, entries, more, some))
 			return -ENODATA;
 		for (size_t i = 0; i < more; i++) {
 			bool mine = some[i].job.job == own.job.job && some[i].job.step == own.job.step;
@@ -238,9 +261,18 @@ static bool is_fixed(const struct view *view, const char *field, uint64_t handle
 	return fact && fact->null && (uint64_t)fact->number == handle;
 }
 
+/* A handle that tells by its own bits that it is the whole job; the caller has its own rank there. */
+static bool is_whole(const struct view *view, uint64_t handle, long own_rank)
+{
+	int64_t rank, bits;
+
+	return follow(view, "whole", handle, &bits) && follow(view, "rank", handle, &rank) && rank >= 0 &&
+	       (own_rank < 0 || rank == own_rank);
+}
+
 static int read_fixed(const struct view *view, uint64_t handle, long own_rank, struct members *members)
 {
-	members->world = is_fixed(view, "world", handle);
+	members->world = is_fixed(view, "world", handle) || is_whole(view, handle, own_rank);
 	if (members->world)
 		return 0;
 	if (own_rank < 0 || !is_fixed(view, "self", handle))

@@ -307,6 +307,7 @@ static unsigned marks_read(struct statement *s)
 		      { "team", MARK_TEAM },
 		      { "share", MARK_SHARE },
 		      { "pointed", MARK_POINTED },
+		      { "outer", MARK_OUTER },
 		      { "split", MARK_SPLIT },
 		      { "reals", MARK_REALS } };
 	unsigned marks = 0;

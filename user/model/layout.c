@@ -113,9 +113,9 @@ static bool fact_fill(struct lexer *lexer, struct arena *arena, struct fact *fac
 	if (!lexer_take_name(lexer, arena, "the name of a field", &fact->field) || !equal_read(lexer))
 		return false;
 	fact->null = !strcmp(fact->field, "null") || !strcmp(fact->field, "world") || !strcmp(fact->field, "self") ||
-		     !strcmp(fact->field, "nobody");
+		     !strcmp(fact->field, "nobody") || !strcmp(fact->field, "entry");
 	if (fact->null)
-		return lexer_take_number(lexer, "a handle, or a rank", INT64_MIN, INT64_MAX, &fact->number);
+		return lexer_take_number(lexer, "a handle, a rank, or bytes", INT64_MIN, INT64_MAX, &fact->number);
 	return path_read_fact(lexer, arena, &fact->path);
 }
 

@@ -117,7 +117,7 @@ bool site_is_in_program(const struct site *site)
 
 bool site_may_be_inner(const struct site *site)
 {
-	if (!site->runtime || site->no_span || site->function->marks & MARKS_TELL)
+	if (!site->runtime || site->no_span || site->function->marks & (MARKS_TELL | MARK_OUTER))
 		return false;
 	switch (site->function->role) {
 	case ROLE_TASK:
