@@ -3,6 +3,7 @@
 clocks of the job itself, which is built by GCC and by Clang, with its names and without."""
 import itertools
 import json
+import re
 import subprocess
 
 import pytest
@@ -112,6 +113,13 @@ def test_a_worker_waits_between_its_shares(tmp_path, compiler, stripped):
         assert group["outside"] == 0
         assert group["task"] <= sum(after) - sum(before)
         assert apart(after, before) <= group["wait"] <= apart(ended, began), number
+    # What is waited in regions and between them is a finding, with the figures of the threads.
+    found, = (finding for finding in report["findings"] if finding["kind"] == "team_wait")
+    told = re.match(r"(\d+) % of the threads' time is waiting in and between parallel regions: .* within GASP_OMP_PARALLEL",
+                    found["text"])
+    waits, walls = (sum(values) for values in zip(*((thread["group_ns"]["wait"], thread["wall_ns"])
+                                                    for thread in report["threads"])))
+    assert abs(int(told[1]) - 100 * waits / walls) <= 1
     # The one who begins the region waits in it for the others.
     master = threads[own["tids"][0]]["group_ns"]
     assert master["wait"] >= seen * 500_000 and master["task"] > 0
@@ -165,5 +173,6 @@ def test_what_was_not_seen_is_no_work(tmp_path, regions):
         else:
             assert threads[tid]["outside"] == 0 and threads[tid]["not_seen"] >= 200_000_000
     assert threads[tids[0]]["not_seen"] == 0
+    assert "team_wait" not in {finding["kind"] for finding in report["findings"]}
     table = gaspbpf.run("report", tmp_path / "run.gasp").stdout
     assert " not seen " in table and "it was not seen which" in table

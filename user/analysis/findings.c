@@ -26,6 +26,9 @@
  * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
  * members that called it about as often: other waits are for a message or a signal, not for a team.
  *
+ * Regions of several threads. A call that begins one contains the caller's share; the rest of it is waiting for the
+ * others. The others wait at the end of a region and until the next one begins, where they are in no call.
+ *
  * The hot event. Its share is of the time of all threads, and a mean hides that one of them spends most of its time
  * there and another none. Where that is so, both are named.
  */
@@ -400,6 +403,57 @@ static int find_hot_event(struct report *r)
 	return 0;
 }
 
+static bool begins_regions(const struct report *r, uint32_t event)
+{
+	uint32_t probe = r->profile->events[event].probe;
+
+	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_TEAM;
+}
+
+/* Where the regions that took longest were begun. */
+static const char *region_place(const struct report *r, char *buffer, size_t size)
+{
+	char label[LABEL_ROOM];
+
+	*buffer = '\0';
+	for (size_t i = 0; i < r->nsites; i++) {
+		if (!begins_regions(r, r->sites[i].event))
+			continue;
+		snprintf(buffer, size, "; the regions that took longest were begun at %s",
+			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
+		break;
+	}
+	return buffer;
+}
+
+/* What the threads of regions wait for each other, from a tenth of the threads' time on. */
+static int find_team_wait(struct report *r)
+{
+	struct finding finding = { .kind = "team_wait", .event = NO_INDEX, .thread = NO_INDEX };
+	char begins[FORMAT_SIZE], others[FORMAT_SIZE], label[LABEL_ROOM], place[512];
+	uint64_t begin = 0, idle = 0;
+	double share;
+
+	for (size_t i = 0; i < r->nevents && finding.event == NO_INDEX; i++) /* by self */
+		if (begins_regions(r, r->events[i].event))
+			finding.event = r->events[i].event;
+	for (size_t i = 0; i < r->profile->nregions; i++)
+		begin += r->profile->regions[i].waited;
+	for (size_t i = 0; i < r->nthreads; i++)
+		idle += r->threads[i].idle;
+	finding.weight = begin + idle;
+	share = r->wall ? 100.0 * finding.weight / r->wall : 0;
+	if (finding.event == NO_INDEX || share < HOT_SHARE)
+		return 0;
+	return report_add_finding(
+		r, &finding,
+		"%.0f %% of the threads' time is waiting in and between parallel regions: %s within %s, of those who "
+		"begin the regions, and %s of the threads that join them: their shares are uneven, or the program does "
+		"much between them%s",
+		share, format_time(begins, begin), report_event_label(r, finding.event, label, sizeof(label)),
+		format_time(others, idle), region_place(r, place, sizeof(place)));
+}
+
 static int find_unreturned(struct report *r)
 {
 	char unwound[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM];
@@ -474,6 +528,8 @@ static int find(void *state, struct report *r)
 		qsort(r->findings, slow, sizeof(*r->findings), by_weight);
 	if (!error)
 		error = find_hot_event(r);
+	if (!error)
+		error = find_team_wait(r);
 	if (!error)
 		error = find_unreturned(r);
 	return error ?: find_unmodelled(r);

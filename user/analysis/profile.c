@@ -319,7 +319,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 		count_duration(&row->tally, duration);
 		if (settle(t, row, span, facts, duration, &own, &self))
 			return -ENOMEM;
-		if (facts->is.team && workers_note_region(p, d, span, t->nesting.shared))
+		if (facts->is.team && workers_note_region(p, d, span, t->nesting.shared, self))
 			return -ENOMEM;
 	}
 	if (facts->of_teams && !span->depth)

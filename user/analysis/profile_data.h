@@ -95,6 +95,7 @@ struct time_range {
 struct team_regions {
 	uint64_t count;
 	uint64_t first;            /* ns: when the first of them began */
+	uint64_t waited;           /* ns, by those who began regions, in those of which their share was seen */
 	struct time_range *unseen; /* those without a share that was seen */
 	size_t nunseen, room;
 };
@@ -205,7 +206,7 @@ struct report_event {
 };
 
 struct finding {
-	const char *kind; /* "slow_thread", "hot_event", "unreturned" */
+	const char *kind; /* "slow_thread", "hot_event", "team_wait", "unreturned", "unmodelled" */
 	char *text;
 	uint32_t event, thread; /* NO_INDEX: none */
 	uint64_t weight;        /* ns: how much time it is about */
@@ -278,8 +279,10 @@ bool report_event_posts(const struct report *report, uint32_t event);
 /* event_label() of it. */
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 
-/* workers.c: a region has ended; seen: with the share of the thread that began it. 0 or -ENOMEM. */
-int workers_note_region(struct profile *profile, const struct definitions *d, const struct span *span, bool seen);
+/* workers.c: a region has ended; seen: with the share of the thread that began it; self: ns of the call beside that. 0
+ * or -ENOMEM. */
+int workers_note_region(struct profile *profile, const struct definitions *d, const struct span *span, bool seen,
+			uint64_t self);
 /* A call that no other one is around, of a runtime that has regions. */
 void workers_note_outermost(struct profiled_thread *thread, const struct probe_facts *facts, const struct span *span,
 			    uint64_t duration);

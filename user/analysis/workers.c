@@ -43,7 +43,8 @@ static int keep_unseen(struct team_regions *regions, const struct span *span)
 	return 0;
 }
 
-int workers_note_region(struct profile *p, const struct definitions *d, const struct span *span, bool seen)
+int workers_note_region(struct profile *p, const struct definitions *d, const struct span *span, bool seen,
+			uint64_t self)
 {
 	uint32_t process = d->threads[span->thread].process, image = d->probes[span->probe].image;
 	struct team_regions *regions;
@@ -53,6 +54,7 @@ int workers_note_region(struct profile *p, const struct definitions *d, const st
 	regions = &p->regions[process];
 	if (!regions->count++ || span->start < regions->first)
 		regions->first = span->start;
+	regions->waited += seen ? self : 0;
 	if (seen || (image != NO_INDEX && image == p->tells_shares))
 		return 0;
 	return keep_unseen(regions, span);
