@@ -115,8 +115,8 @@ def test_a_worker_waits_between_its_shares(tmp_path, compiler, stripped):
         assert apart(after, before) <= group["wait"] <= apart(ended, began), number
     # What is waited in regions and between them is a finding, with the figures of the threads.
     found, = (finding for finding in report["findings"] if finding["kind"] == "team_wait")
-    told = re.match(r"(\d+) % of the threads' time is waiting in and between parallel regions: .* within GASP_OMP_PARALLEL",
-                    found["text"])
+    told = re.match(r"(\d+) % of the threads' time is waiting in and between parallel regions: .* within "
+                    "GASP_OMP_PARALLEL", found["text"])
     waits, walls = (sum(values) for values in zip(*((thread["group_ns"]["wait"], thread["wall_ns"])
                                                     for thread in report["threads"])))
     assert abs(int(told[1]) - 100 * waits / walls) <= 1
