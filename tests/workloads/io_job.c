@@ -81,6 +81,17 @@ static void use(int file, long round)
 		;
 	got(file, "pread", pread(fd, block, 64, 10), 0);
 	got(file, "pread", pread(fd, block, 64, 74), 1);
+	/* To where the last one ended, to where it is, and elsewhere. */
+	sum += lseek(fd, 138, SEEK_SET);
+	got(file, "read", read(fd, block, 100), 1);
+	sum += lseek(fd, 0, SEEK_CUR);
+	got(file, "read", read(fd, block, 100), 1);
+	sum += lseek(fd, -100, SEEK_CUR);
+	got(file, "read", read(fd, block, 100), 0);
+	sum += lseek(fd, -1, SEEK_SET);
+	got(file, "read", read(fd, block, 100), 1);
+	for (int i = 0; i < 4; i++)
+		count_call(&counts, "lseek", 0);
 	got(file, "readv", readv(fd, parts, 2), 1);
 	close(fd);
 	count_call(&counts, "close", 0);

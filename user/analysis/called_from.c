@@ -82,8 +82,8 @@ static void print_rows(const struct printer *p)
 	}
 	printer_heading(p, p->style->sites ? (p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "")
 			   : p->r->calls > p->r->delivered
-				   ? "  (the hottest of all on the timeline; report --sites has them by event)"
-				   : "  (the hottest of all; report --sites has them by event)");
+				   ? "  (the hottest on the timeline, with all that happened inside; --sites: by event)"
+				   : "  (the hottest, with all that happened inside; --sites: by event)");
 	printer_table(p, &t);
 }
 

@@ -82,6 +82,11 @@ static void print_events(void *state, const struct printer *p)
 			: "  (% wall: self, of the time of all threads)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nevents, "events");
+	for (size_t i = 0; i < shown; i++)
+		if (report_begins_regions(p->r, p->r->events[i].event))
+			fprintf(p->out,
+				"%s: Self is waiting for the others, where the shares of its regions were seen.\n",
+				report_event_name(p->r, p->r->events[i].event));
 	if (posts)
 		fputs("*: as the receives were posted; less may have come.\n", p->out);
 	if (with_inner)

@@ -52,8 +52,10 @@ struct descriptor {
 		uint32_t process, text; /* indices; text NO_INDEX: what it is is not known */
 	} key;
 	struct file_figures is;
-	int64_t place; /* where the last read or write with an offset has ended; -1: unknown */
-	bool begun, sought;
+	int64_t place; /* where the last read or write has ended; -1: unknown */
+	int64_t at;    /* where the next one without an offset begins; -1: unknown */
+	bool begun;    /* something was read or written */
+	bool sought;   /* the program has moved `at` since */
 	UT_hash_handle hh;
 };
 
@@ -86,7 +88,7 @@ static struct descriptor *descriptor_of(struct files *f, uint32_t process, uint3
 	if (!found)
 		return NULL;
 	found->key = key.key;
-	found->place = -1;
+	found->place = found->at = -1;
 	HASH_ADD(hh, f->descriptors, key, sizeof(found->key), found);
 	if (!found->hh.tbl) {
 		free(found);
@@ -110,18 +112,26 @@ static void add_moved(struct moved *to, int64_t bytes)
 	to->of_size[size]++;
 }
 
-/* Does it go on where the one before has ended? One without an offset does, unless the program has moved it. */
+/* Does it go on where the one before has ended? Where a place is not known, one without an offset does, unless the
+ * program has moved it. */
 static void follow(struct descriptor *file, const struct accounted_call *call, int64_t bytes)
 {
-	int64_t offset;
-	bool placed = call_number(call, MEANING_OFFSET, &offset);
+	int64_t from, to = -1;
+	bool placed = call_number(call, MEANING_OFFSET, &from), known;
 
+	if (!placed)
+		from = file->at;
+	known = placed || (from >= 0 && file->place >= 0);
 	file->is.placed++;
-	file->is.in_order += !file->begun || (placed ? file->place == offset : !file->sought);
+	file->is.in_order += !file->begun || (known ? file->place == from : !file->sought);
 	file->begun = true;
+	if (from < 0 || bytes < 0 || __builtin_add_overflow(from, bytes, &to))
+		to = -1;
+	file->place = to;
+	if (placed)
+		return;
+	file->at = to;
 	file->sought = false;
-	if (placed && (bytes < 0 || __builtin_add_overflow(offset, bytes, &file->place)))
-		file->place = -1;
 }
 
 static int span(void *state, const struct accounted_call *call)
@@ -155,7 +165,10 @@ static int span(void *state, const struct accounted_call *call)
 		file->is.opens++;
 	} else {
 		file->is.others++;
-		file->sought |= call_number(call, MEANING_OFFSET, &offset);
+		if (call_number(call, MEANING_OFFSET, &offset) && offset >= 0) {
+			file->at = offset;
+			file->sought = true;
+		}
 	}
 	return 0;
 }
@@ -299,7 +312,7 @@ static void print(void *state, const struct printer *p)
 		{ .title = "In order", .drop = 2 },
 		{ .title = "Time" },
 		{ .title = "Others", .drop = 1 },
-		{ .title = "Their time" },
+		{ .title = "Others' time" },
 	};
 	const struct files *f = state;
 	size_t shown = f->npaths;

@@ -403,13 +403,6 @@ static int find_hot_event(struct report *r)
 	return 0;
 }
 
-static bool begins_regions(const struct report *r, uint32_t event)
-{
-	uint32_t probe = r->profile->events[event].probe;
-
-	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_TEAM;
-}
-
 /* Where the regions that took longest were begun. */
 static const char *region_place(const struct report *r, char *buffer, size_t size)
 {
@@ -417,7 +410,7 @@ static const char *region_place(const struct report *r, char *buffer, size_t siz
 
 	*buffer = '\0';
 	for (size_t i = 0; i < r->nsites; i++) {
-		if (!begins_regions(r, r->sites[i].event))
+		if (!report_begins_regions(r, r->sites[i].event))
 			continue;
 		snprintf(buffer, size, "; the regions that took longest were begun at %s",
 			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
@@ -435,7 +428,7 @@ static int find_team_wait(struct report *r)
 	double share;
 
 	for (size_t i = 0; i < r->nevents && finding.event == NO_INDEX; i++) /* by self */
-		if (begins_regions(r, r->events[i].event))
+		if (report_begins_regions(r, r->events[i].event))
 			finding.event = r->events[i].event;
 	for (size_t i = 0; i < r->profile->nregions; i++)
 		begin += r->profile->regions[i].waited;
@@ -448,8 +441,8 @@ static int find_team_wait(struct report *r)
 	return report_add_finding(
 		r, &finding,
 		"%.0f %% of the threads' time is waiting in and between parallel regions: %s within %s, of those who "
-		"begin the regions, and %s of the threads that join them: their shares are uneven, or the program does "
-		"much between them%s",
+		"begin the regions, and %s of the threads that join them: their shares are uneven, the program does "
+		"much between them, or there are fewer processors than threads%s",
 		share, format_time(begins, begin), report_event_label(r, finding.event, label, sizeof(label)),
 		format_time(others, idle), region_place(r, place, sizeof(place)));
 }
@@ -493,8 +486,10 @@ static int add_unmodelled(struct report *r, const struct def_unseen *unseen)
 	const struct finding finding = { .kind = UNMODELLED, .event = NO_INDEX, .thread = NO_INDEX };
 
 	if (unseen->inside)
-		return report_add_finding(r, &finding, "%s has %s inside, and %s: what happens there is not seen",
-					  log_safe(unseen->event), log_safe(unseen->model), log_safe(unseen->why));
+		return report_add_finding(
+			r, &finding,
+			"%s has %s linked into it, and %s: what happens there is not seen, but for calls of other runtimes",
+			log_safe(unseen->event), log_safe(unseen->model), log_safe(unseen->why));
 	return report_add_finding(
 		r, &finding,
 		"%s (%s) is in the program, and gaspbpf has no model for it: what happens there is not seen",

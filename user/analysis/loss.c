@@ -114,13 +114,12 @@ static void print_loss(void *state, const struct printer *p)
 		print_unseen(p, loss->calls - p->r->calls, "call", "calls",
 			     "more were counted in the kernel than were delivered or lost");
 	print_unseen(p, all.open, "call was", "calls were",
-		     "in progress when the observation ended; their time counts up to then");
+		     "in progress when the observation ended; counted up to then");
 	print_unseen(p, all.off, "call was", "calls were",
-		     "in progress when measurement was switched off; their time counts up to then");
-	print_unseen(p, all.unwound, "call was", "calls were",
-		     "left by an exception or longjmp; their time counts up to then");
+		     "in progress when measurement was switched off; counted up to then");
+	print_unseen(p, all.unwound, "call was", "calls were", "left by an exception or longjmp; counted up to then");
 	print_unseen(p, all.ended, "call", "calls",
-		     "did not return: the thread or program ended inside; their time counts up to then");
+		     "did not return: the thread or program ended inside; counted up to then");
 	print_unseen(p, all.deep, "call was", "calls were", "nested too deep: counted, but their duration is unknown");
 	print_unseen(
 		p, all.alone, "call was", "calls were",

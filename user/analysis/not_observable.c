@@ -6,6 +6,8 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/json.h"
@@ -38,9 +40,8 @@ static bool was_called(const struct report *r, const struct def_unseen *unseen)
 }
 
 /* In one line: of what the run did not use not much needs to be said. */
-static void print_uncalled(const struct printer *p, size_t first)
+static void tell_uncalled(FILE *out, const struct definitions *d, size_t first)
 {
-	const struct definitions *d = p->r->d;
 	size_t count = 0;
 
 	for (size_t i = 0; i < d->nunseen; i++) {
@@ -50,36 +51,51 @@ static void print_uncalled(const struct printer *p, size_t first)
 			return;
 		count++;
 	}
-	fprintf(p->out, "- %s: nothing of it was called; of %zu of its events no call can be seen, or not every one\n",
+	fprintf(out, "%s: nothing of it was called; of %zu of its events no call can be seen, or not every one",
 		log_safe(d->unseen[first].model), count);
 }
 
+/* All events with the reason of this one. */
+static void tell_reason(FILE *out, const struct definitions *d, size_t first)
+{
+	const char *comma = "";
+
+	if (!is_first(d, first))
+		return;
+	for (size_t i = first; i < d->nunseen; i++) {
+		if (!same_reason(&d->unseen[first], &d->unseen[i]))
+			continue;
+		fprintf(out, "%s%s", comma, log_safe(d->unseen[i].event));
+		comma = ", ";
+	}
+	fprintf(out, "%s: %s", d->unseen[first].partly ? " (in part: what is counted is a lower bound)" : "",
+		log_safe(d->unseen[first].why));
+}
+
+/* A runtime that no model sees is a finding, and said there. */
 static void print_not_observable(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
+	bool said = false;
 
-	if (d->nunseen)
-		printer_heading(p, "");
 	for (size_t i = 0; i < d->nunseen; i++) {
-		const char *comma = "";
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = d->unseen[i].library ? NULL : open_memstream(&text, &size);
 
-		if (!was_called(p->r, &d->unseen[i])) {
-			print_uncalled(p, i);
+		if (!out)
 			continue;
+		if (was_called(p->r, &d->unseen[i]))
+			tell_reason(out, d, i);
+		else
+			tell_uncalled(out, d, i);
+		if (!fclose(out) && size) {
+			if (!said)
+				printer_heading(p, "");
+			printer_paragraph(p, "- ", text);
+			said = true;
 		}
-		if (!is_first(d, i))
-			continue;
-		fputs("- ", p->out);
-		for (size_t k = i; k < d->nunseen; k++) {
-			if (!same_reason(&d->unseen[i], &d->unseen[k]))
-				continue;
-			fprintf(p->out, "%s%s", comma, log_safe(d->unseen[k].event));
-			comma = ", ";
-		}
-		if (d->unseen[i].library)
-			fprintf(p->out, " (%s%s)", log_safe(d->unseen[i].model), d->unseen[i].inside ? " inside" : "");
-		fprintf(p->out, "%s: ", d->unseen[i].partly ? " (in part: what is counted is a lower bound)" : "");
-		fprintf(p->out, "%s\n", log_safe(d->unseen[i].why));
+		free(text);
 	}
 }
 

@@ -43,7 +43,7 @@ static void print_payload(void *state, const struct printer *p)
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
 	if (t.ncells || t.failed) {
-		printer_heading(p, "  (Bytes with +: the payload of some calls is unknown)");
+		printer_heading(p, "  (of events that send or receive, or some of whose bytes are unknown: +)");
 		printer_table(p, &t);
 	} else {
 		table_free(&t);

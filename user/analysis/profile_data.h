@@ -276,6 +276,8 @@ const char *report_event_name(const struct report *report, uint32_t event);
 const char *report_function(const struct report *report, uint32_t event);
 /* Are its bytes those that receives were posted for, of which less may have come? */
 bool report_event_posts(const struct report *report, uint32_t event);
+/* Is it of calls that begin regions in which several threads have their shares (MARK_TEAM)? */
+bool report_begins_regions(const struct report *report, uint32_t event);
 /* event_label() of it. */
 char *report_event_label(const struct report *report, uint32_t event, char *text, size_t room);
 

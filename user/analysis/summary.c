@@ -318,6 +318,13 @@ const char *report_function(const struct report *r, uint32_t event)
 	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_EACH ? r->d->probes[probe].symbol : NULL;
 }
 
+bool report_begins_regions(const struct report *r, uint32_t event)
+{
+	uint32_t probe = r->profile->events[event].probe;
+
+	return probe < r->d->nprobes && r->d->probes[probe].marks & MARK_TEAM;
+}
+
 bool report_event_posts(const struct report *r, uint32_t event)
 {
 	uint32_t probe = r->profile->events[event].probe;

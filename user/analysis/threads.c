@@ -90,9 +90,10 @@ static void print_threads(void *state, const struct printer *p)
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used, unseen);
 	printer_heading(
-		p, moves ? "  (% of wall; data: transfers, and what is waited in them; outside: in no probed call;\n"
-			   "cost: of the probes)"
-			 : "  (% of wall; outside: in no probed call; cost: of the probes)");
+		p,
+		moves ? "  (% of wall, by outermost call; data: transfers, and what is waited in them; coll:\n"
+			"collectives, likewise; outside: in no probed call; cost: of probes, within these)"
+		      : "  (% of wall, by outermost call; outside: in no probed call; cost: of probes, within these)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 	if (unseen)

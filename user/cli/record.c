@@ -396,7 +396,7 @@ static int print_report(struct watch *w)
 	err = w->options->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &style);
 	/* Where the report goes into a file, it is said on the terminal, too. */
 	if (!w->options->json && !w->options->quiet && !isatty(STDOUT_FILENO))
-		cost_say(&w->cost, w->job->capture, &w->job->definitions);
+		cost_say(w->job->capture, &w->job->definitions);
 	return err;
 }
 

@@ -203,6 +203,7 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	uint64_t began = clock_monotonic();
 	int err;
 
+	job->brief = true;
 	err = job_attach(job, SCOPE_AUTO);
 	if (err)
 		return err;

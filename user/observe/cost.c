@@ -143,18 +143,15 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	return text;
 }
 
-void cost_say(struct cost_meter *meter, const struct capture_session *capture, const struct definitions *d)
+void cost_say(const struct capture_session *capture, const struct definitions *d)
 {
 	struct capture_totals totals = capture_totals(capture);
-	char took[FORMAT_SIZE], worst[80] = "";
+	char took[FORMAT_SIZE];
 
-	if (totals.threads > 1 && meter->tid)
-		snprintf(worst, sizeof(worst), ", at most %.2f%%: thread %u", 100 * meter->worst, meter->tid);
 	fprintf(stderr,
-		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s%s); gaspbpf's own CPU: %.2f "
-		"s\n",
+		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s); gaspbpf's own CPU: %.2f s\n",
 		format_time(took, totals.cost), of_all(&totals, d->run.end - d->run.start), totals.threads,
-		totals.threads == 1 ? "thread's" : "threads'", worst, cost_own_cpu() / 1e9);
+		totals.threads == 1 ? "thread's" : "threads'", cost_own_cpu() / 1e9);
 }
 
 void cost_say_own(unsigned *said, const struct kernel *kernel, const struct plan *plan)

@@ -37,7 +37,7 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
  * something to be done. To be called often. */
 void cost_warn(struct cost_meter *meter, const struct capture_session *capture, uint64_t now);
 /* The last word, on stderr. */
-void cost_say(struct cost_meter *meter, const struct capture_session *capture, const struct definitions *d);
+void cost_say(const struct capture_session *capture, const struct definitions *d);
 
 /*
  * Where each process has links of its own, all of them are visited at each call of any. Says what that costs, and what

@@ -465,7 +465,8 @@ int job_attach(struct job *job, enum scope scope)
 	if (!err) {
 		unsigned said = 0;
 
-		cost_say_own(&said, job->kernel, job->plan);
+		if (!job->brief)
+			cost_say_own(&said, job->kernel, job->plan);
 		look_once_more(job);
 		job_begin(job);
 		watch_loading(job);

@@ -70,7 +70,7 @@ bool image_inside(const struct model_set *models, struct image *image, size_t *n
 		if (!found[i] || is_said(insides, found, i) || (model && plan_model_applies(model, image)))
 			continue;
 		*inside = (struct inside_image){ insides[i].what,
-						 model ? "none of its functions is found by name (stripped?)"
+						 model ? "the program has no names for its functions (stripped?)"
 						       : "gaspbpf has no model for it" };
 		return true;
 	}

@@ -175,10 +175,10 @@ int stuck_print(struct stuck *stuck, FILE *out, const struct stuck_style *style)
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
 		{ .title = "tid", .drop = 1 },
-		{ .title = "Waits in", .left = true },
+		{ .title = "In", .left = true },
 		{ .title = "With", .left = true, .shrinks = true, .drop = 2 },
 		{ .title = "Since", .left = true },
-		{ .title = "Called from", .left = true, .shrinks = true },
+		{ .title = "Where", .left = true, .shrinks = true },
 	};
 	struct table table = { .ncolumns = 0 };
 	size_t helpers = 0;
