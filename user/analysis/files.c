@@ -347,9 +347,9 @@ static void print(void *state, const struct printer *p)
 	printer_heading(
 		p,
 		p->r->calls > p->r->delivered
-			? "  (of the calls on the timeline; mostly: the size of most reads and writes; in order:\n"
+			? "  (of the calls on the timeline; mostly: the size of most reads and writes; in order: "
 			  "those that go on where the last one ended; others: open, lseek, fsync, close and the like)"
-			: "  (mostly: the size of most reads and writes; in order: those that go on where the\n"
+			: "  (mostly: the size of most reads and writes; in order: those that go on where the "
 			  "last one ended; others: open, lseek, fsync, close and the like)");
 	printer_table(p, &t);
 	printer_rest(p, shown, f->npaths, "files");

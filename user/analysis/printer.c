@@ -73,7 +73,13 @@ void printer_rest(const struct printer *p, size_t shown, size_t count, const cha
 
 void printer_heading(const struct printer *p, const char *note)
 {
-	fprintf(p->out, "\n%s%s%s%s\n", p->bold, p->title, p->plain, note);
+	struct paragraph paragraph = { .out = p->out,
+				       .width = p->style->width ? p->style->width : TEXT_WIDTH,
+				       .at = strlen(p->title) + 1 };
+
+	fprintf(p->out, "\n%s%s%s%s", p->bold, p->title, p->plain, *note ? " " : "");
+	paragraph_words(&paragraph, "%s", note);
+	paragraph_end(&paragraph);
 }
 
 void printer_table(const struct printer *p, struct table *t)

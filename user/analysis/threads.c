@@ -90,10 +90,9 @@ static void print_threads(void *state, const struct printer *p)
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used, unseen);
 	printer_heading(
-		p,
-		moves ? "  (% of wall, by outermost call; data: transfers, and what is waited in them; coll:\n"
-			"collectives, likewise; outside: in no probed call; cost: of probes, within these)"
-		      : "  (% of wall, by outermost call; outside: in no probed call; cost: of probes, within these)");
+		p, moves ? "  (% of wall, by outermost call; data: transfers, and what is waited in them; coll: "
+			   "collectives, likewise; outside: in no probed call; cost: of probes, in these)"
+			 : "  (% of wall, by outermost call; outside: in no probed call; cost: of probes, in these)");
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 	if (unseen)
